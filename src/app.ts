@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto';
+import { METHODS } from 'node:http';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
+import { ApiError, toApiError } from './errors.js';
+import { guardFace } from './http/gate.js';
+import { registerHealth } from './http/health.js';
+import { decodeBody, parseJson, toJsonBytes } from './http/json.js';
+import { answerParserError } from './http/parser-error.js';
+import { REST_PREFIX, registerRest } from './http/rest.js';
+import { RPC_PREFIX, registerRpc } from './http/rpc.js';
+import { toRoutableUrl } from './http/target.js';
+import type { Authenticator } from './keys/authenticator.js';
+import type { PetStore } from './pets/store.js';
+import { appRouter } from './router.js';
+import { toErrorShape } from './trpc.js';
+
+const BODY_LIMIT_BYTES = 64 * 1024;
+/** Node.js bounds the whole request line and headers by 16 KiB; a path value needs no bound of its own. */
+const MAX_PARAM_LENGTH = 16 * 1024;
+const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
+
+export interface AppOptions {
+  readonly log: FastifyBaseLogger;
+  readonly pets: PetStore;
+  readonly authenticator: Authenticator;
+  readonly checkDatabase: () => Promise<void>;
+  /** Without a trailing slash */
+  readonly publicUrl: () => string;
+  /** Addresses and CIDR blocks whose forwarded headers count */
+  readonly trustProxy: readonly string[];
+}
+
+/** The service without its process: reads as the list of what happens to a request. */
+export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
+  const app = Fastify({
+    loggerInstance: options.log,
+    logController: new LogController({ disableRequestLogging: true }),
+    genReqId: ({ headers }) => readRequestId(headers['x-request-id']),
+    trustProxy: options.trustProxy.length > 0 ? [...options.trustProxy] : false,
+    rewriteUrl: toRoutableUrl,
+    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    bodyLimit: BODY_LIMIT_BYTES,
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    requestTimeout: 30_000,
+    clientErrorHandler: answerParserError,
+  });
+  addUnusualMethods(app);
+  // An Expect that is not understood may be ignored (RFC 9110, section 10.1.1); Node.js would answer it by itself.
+  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+
+  app.addHook('onRequest', async (request, reply) => void reply.header('x-request-id', request.id));
+  app.addHook('onResponse', async (request, reply) => logRequest(request, reply));
+  answerErrorsWith(app, (error) => error.body);
+
+  registerHealth(app, options);
+  await app.register(
+    async (rest) => {
+      guardFace(rest, options);
+      readBodyAs(rest, (bytes) => parseJson(decodeBody(bytes)));
+      registerRest(rest, { router: appRouter, context: options, publicUrl: options.publicUrl });
+      answerErrorsWith(rest, (error) => error.body);
+    },
+    { prefix: REST_PREFIX },
+  );
+  await app.register(
+    async (rpc) => {
+      guardFace(rpc, options);
+      readBodyAs(rpc, decodeBody);
+      registerRpc(rpc, { router: appRouter, context: options });
+      answerErrorsWith(rpc, (error) => ({ error: toErrorShape(error) }));
+    },
+    { prefix: RPC_PREFIX },
+  );
+  return app;
+}
+
+/** A client's own id is kept when it is one that a log can hold. */
+function readRequestId(header: string | string[] | undefined): string {
+  return typeof header === 'string' && REQUEST_ID.test(header) ? header : randomUUID();
+}
+
+/** Every failure, whoever raised it, leaves through here. The log has the cause; the client has the request id. */
+function answerErrorsWith(app: FastifyInstance, toBody: (error: ApiError) => object): void {
+  app.setErrorHandler((error, request, reply) => {
+    const apiError = toApiError(error);
+    if (apiError.status >= 500) request.log.error({ err: apiError.cause }, apiError.message);
+    return reply
+      .code(apiError.status)
+      .headers(apiError.headers)
+      .type('application/json')
+      .send(toJsonBytes(toBody(apiError)));
+  });
+  app.setNotFoundHandler(() => {
+    throw new ApiError('not_found', 'There is no such route.');
+  });
+}
+
+/** Fastify routes common methods only; the others are known too, so that they are refused like any other: 404 or 405. */
+function addUnusualMethods(app: FastifyInstance): void {
+  const unusual = METHODS.filter((method) => method !== 'CONNECT' && !app.supportedMethods.includes(method));
+  for (const method of unusual) app.addHttpMethod(method, { hasBody: true });
+}
+
+/** One reader for every media type: which ones are allowed was decided before any body was read. */
+function readBodyAs(app: FastifyInstance, read: (bytes: Uint8Array) => unknown): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, async (_request: FastifyRequest, bytes: Buffer) =>
+    read(bytes),
+  );
+}
+
+function logRequest(request: FastifyRequest, reply: FastifyReply): void {
+  const { operation } = request.routeOptions.config;
+  request.log.info(
+    {
+      keyId: request.apiKey?.id,
+      operation: typeof operation === 'function' ? operation(request) : operation,
+      method: request.method,
+      status: reply.statusCode,
+      durationMs: Math.round(reply.elapsedTime * 1000) / 1000,
+    },
+    'request',
+  );
+}

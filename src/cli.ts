@@ -1,0 +1,86 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { Command } from 'commander';
+import { type Config, readConfig } from './config.js';
+import { applyMigrations } from './database/migrations.js';
+import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
+import { addKeyCommands } from './keys/commands.js';
+import { createKeyStore } from './keys/store.js';
+import { exitWith, loadEnvironmentFile } from './process.js';
+
+const program = new Command('animal-store').description('what the operator of an Animal Store Service does');
+
+addKeyCommands(program, {
+  write,
+  withKeys: (use) =>
+    withSource(async ({ database }, { keyPrefix }) => {
+      await checkMigrations(database.pool);
+      await use(createKeyStore(database, keyPrefix));
+    }),
+});
+
+program
+  .command('migrate')
+  .description('apply pending migrations')
+  .action(() =>
+    withSource(async ({ url }) => {
+      const applied = await applyMigrations(url);
+      write(
+        applied.length === 0
+          ? 'The database is up to date.\n'
+          : applied.map((name) => `applied ${name}\n`).join(''),
+      );
+    }),
+  );
+
+program
+  .command('seed')
+  .description('put the sample catalogue into a database without pets')
+  .action(() =>
+    withSource(async ({ database }) => {
+      await checkMigrations(database.pool);
+      const isSeeded = await seedCatalogue(database.pool);
+      write(isSeeded ? 'The sample catalogue is in.\n' : 'There are pets already: nothing was changed.\n');
+    }),
+  );
+
+program
+  .command('studio')
+  .description("open Prisma Studio on the service's database; options are Prisma Studio's own")
+  .allowUnknownOption()
+  .helpOption(false)
+  .argument('[options...]')
+  .action((options: string[]) => withSource(({ url }) => runStudio(url, options)));
+
+try {
+  loadEnvironmentFile();
+  await program.parseAsync();
+} catch (error) {
+  exitWith(error);
+}
+
+function write(text: string): void {
+  process.stdout.write(text);
+}
+
+/** DATABASE_URL, or the embedded database, beside a running service or without one. */
+async function withSource(use: (source: DatabaseSource, config: Config) => Promise<void>): Promise<void> {
+  const config = readConfig(process.env);
+  const warn = (_bindings: object, message: string) => void process.stderr.write(`${message}\n`);
+  const source = await openSource({ config, role: 'guest', log: { info() {}, warn } });
+  try {
+    await use(source, config);
+  } finally {
+    await source.close();
+  }
+}
+
+/** Ctrl-C reaches Studio by itself, and a SIGTERM is passed on; the database is let go when Studio has ended. */
+async function runStudio(url: string, options: readonly string[]): Promise<void> {
+  const env = { ...process.env, DATABASE_URL: url };
+  const studio = spawn('prisma', ['studio', ...options], { stdio: 'inherit', env });
+  process.on('SIGINT', () => {});
+  process.on('SIGTERM', () => studio.kill());
+  const [code] = await once(studio, 'exit');
+  process.exitCode = code ?? 0;
+}

@@ -1,0 +1,151 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { PrismaPg } from '@prisma/adapter-pg';
+import { bindMigrationAwareSqlAdapterFactory } from '@prisma/driver-adapter-utils';
+import type { MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm';
+import * as engineBindings from '@prisma/schema-engine-wasm/schema_engine_bg';
+import pg from 'pg';
+
+// The compiler knows WebAssembly only together with the browser's whole library.
+declare const WebAssembly: {
+  compile(bytes: Uint8Array): Promise<object>;
+  instantiate(
+    module: object,
+    imports: object,
+  ): Promise<{ readonly exports: Readonly<Record<string, unknown>> }>;
+};
+
+const PRISMA_FOLDER = fileURLToPath(new URL('../../prisma/', import.meta.url));
+const MIGRATIONS_FOLDER = join(PRISMA_FOLDER, 'migrations');
+const ALL_SCHEMAS = { externalTables: [], externalEnums: [] };
+
+/**
+ * The names of the migrations in prisma/migrations that the database lacks, in order. Reads Prisma's own table
+ * `_prisma_migrations` and nothing else, so that a start that finds nothing to do never loads the engine.
+ *
+ * @throws Error when an applied migration was edited afterwards, naming it
+ */
+export async function listPendingMigrations(pool: pg.Pool): Promise<string[]> {
+  const applied = await readAppliedMigrations(pool);
+  const { migrationDirectories } = await readMigrations();
+  const pending = migrationDirectories.filter(({ path, migrationFile }) => {
+    const checksum = applied.get(path);
+    if (checksum === undefined) return true;
+    const { content } = migrationFile;
+    if (content.tag === 'ok' && sha256(content.value) !== checksum) {
+      throw new Error(
+        `Migration ${path} was changed after it was applied: restore the file and add a new migration.`,
+      );
+    }
+    return false;
+  });
+  return pending.map(({ path }) => path);
+}
+
+/**
+ * Applies the pending migrations with Prisma's schema engine, in this process: the same engine and the same table
+ * `_prisma_migrations` as `prisma migrate deploy`, without the binary that the command line would download.
+ *
+ * @returns the names of the migrations applied now
+ * @throws Error when a migration fails; it is then marked as failed, as Prisma does
+ */
+export async function applyMigrations(url: string): Promise<string[]> {
+  return withEngine(url, async (engine) => {
+    const migrationsList = await readMigrations();
+    const { appliedMigrationNames } = await engine.applyMigrations({ migrationsList, filters: ALL_SCHEMAS });
+    return appliedMigrationNames;
+  });
+}
+
+/** The SQL with which Prisma's engine would lay schema.prisma into an empty database; reads no database. */
+export async function printSchema(url: string): Promise<string> {
+  const path = join(PRISMA_FOLDER, 'schema.prisma');
+  const files = [{ path, content: await readFile(path, 'utf8') }];
+  return withEngine(url, async (engine) => {
+    const { stdout } = await engine.diff({
+      from: { tag: 'empty' },
+      to: { tag: 'schemaDatamodel', files },
+      script: true,
+      exitCode: null,
+      filters: ALL_SCHEMAS,
+    });
+    return stdout ?? '';
+  });
+}
+
+async function readAppliedMigrations(pool: pg.Pool): Promise<Map<string, string>> {
+  const { rows: tables } = await pool.query(`SELECT to_regclass('_prisma_migrations') AS found`);
+  if (tables[0].found === null) return new Map();
+  const { rows } = await pool.query<{ name: string; checksum: string }>(
+    'SELECT migration_name AS name, checksum FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL',
+  );
+  return new Map(rows.map(({ name, checksum }) => [name, checksum]));
+}
+
+async function readMigrations(): Promise<MigrationList> {
+  const entries = await readdir(MIGRATIONS_FOLDER, { withFileTypes: true });
+  const names = entries
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name)
+    .sort();
+  const migrationDirectories = await Promise.all(
+    names.map(async (name) => ({
+      path: name,
+      migrationFile: {
+        path: 'migration.sql',
+        content: {
+          tag: 'ok' as const,
+          value: await readFile(join(MIGRATIONS_FOLDER, name, 'migration.sql'), 'utf8'),
+        },
+      },
+    })),
+  );
+  const lockfile = {
+    path: 'migration_lock.toml',
+    content: await readFile(join(MIGRATIONS_FOLDER, 'migration_lock.toml'), 'utf8'),
+  };
+  return { baseDir: MIGRATIONS_FOLDER, lockfile, shadowDbInitScript: '', migrationDirectories };
+}
+
+async function withEngine<T>(url: string, use: (engine: SchemaEngine) => Promise<T>): Promise<T> {
+  const { SchemaEngine } = await loadEngineOnce();
+  // The engine lets go of its connections only when it is collected: the pool is ours to end.
+  const pool = new pg.Pool({ connectionString: url });
+  try {
+    const adapter = bindMigrationAwareSqlAdapterFactory(new PrismaPg(pool));
+    const engine = await SchemaEngine.new({ datamodels: undefined }, () => {}, adapter);
+    return await use(engine);
+  } finally {
+    await pool.end();
+  }
+}
+
+let loadedEngine: Promise<typeof engineBindings> | undefined;
+
+/** Loads the engine at most once: its bindings keep views of the memory of the instance they were first given. */
+function loadEngineOnce(): Promise<typeof engineBindings> {
+  loadedEngine ??= loadEngine();
+  return loadedEngine;
+}
+
+/** The package's entry imports its .wasm as a module, which Node.js 20 cannot: so the two are put together here. */
+async function loadEngine(): Promise<typeof engineBindings> {
+  const folder = dirname(createRequire(import.meta.url).resolve('@prisma/schema-engine-wasm'));
+  const module = await WebAssembly.compile(await readFile(join(folder, 'schema_engine_bg.wasm')));
+  const instance = await WebAssembly.instantiate(module, { './schema_engine_bg.js': engineBindings });
+  engineBindings.__wbg_set_wasm(instance.exports);
+  Object.assign(globalThis, { PRISMA_WASM_PANIC_REGISTRY: { set_message: failOnPanic } });
+  (instance.exports.__wbindgen_start as () => void)();
+  return engineBindings;
+}
+
+function failOnPanic(message: string): never {
+  throw new Error(`Prisma's schema engine failed: ${message}`);
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,40 @@
+/** Prisma's codes for a database that cannot be reached, refuses the connection, or has none left. */
+const PRISMA_CODES = new Set(['P1001', 'P1002', 'P1003', 'P1008', 'P1010', 'P1017', 'P2024', 'P2037']);
+
+/**
+ * SQLSTATE classes (PostgreSQL, appendix A): 08 connection exception, 28 authorization refused, 3D no such database,
+ * 53 insufficient resources, 57 operator intervention, 58 system error; and 25006, a server that only reads.
+ */
+const SQLSTATES = /^(?:08|28|3D|53|57|58)|^25006$/;
+
+/** Node.js' names of failed sockets and look-ups. */
+const SOCKET_CODES = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/;
+
+/** What pg says without a code. */
+const PG_MESSAGES =
+  /^(?:Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client )/;
+
+/**
+ * Whether an error of a query means that the database cannot serve now (503, try again), rather than that the query
+ * was at fault (500).
+ */
+export function isDatabaseOutage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const sqlstate = readSqlState(error) ?? code;
+  return (
+    PRISMA_CODES.has(code) ||
+    SQLSTATES.test(sqlstate) ||
+    SOCKET_CODES.test(code) ||
+    PG_MESSAGES.test(error.message)
+  );
+}
+
+/** Prisma keeps the driver's error under `meta.driverAdapterError.cause`. */
+function readSqlState(
+  error: Error & { meta?: { driverAdapterError?: { cause?: unknown } } },
+): string | undefined {
+  const cause = error.meta?.driverAdapterError?.cause;
+  if (typeof cause !== 'object' || cause === null || !('originalCode' in cause)) return undefined;
+  return typeof cause.originalCode === 'string' ? cause.originalCode : undefined;
+}

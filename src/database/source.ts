@@ -1,0 +1,78 @@
+import { readFile } from 'node:fs/promises';
+import type pg from 'pg';
+import type { Config } from '../config.js';
+import { type Database, openDatabase } from './client.js';
+import { openEmbedded } from './embedded.js';
+import { applyMigrations, listPendingMigrations } from './migrations.js';
+
+const SEED = new URL('../../prisma/seed.sql', import.meta.url);
+
+/** The database that the configuration names, or the embedded one. */
+export interface DatabaseSource {
+  readonly url: string;
+  readonly database: Database;
+  readonly isEmbedded: boolean;
+  close(): Promise<void>;
+}
+
+/** The message says what to do. */
+export class DatabaseBehindError extends Error {}
+
+export interface SourceOptions {
+  readonly config: Pick<Config, 'databaseUrl' | 'dataDir'>;
+  /** A service is alone on an embedded database; guests (command line, Prisma Studio) are any number. */
+  readonly role: 'service' | 'guest';
+  readonly log: { info(message: string): void; warn(bindings: object, message: string): void };
+}
+
+/**
+ * Opens the database: DATABASE_URL as it is, or else the embedded PostgreSQL, brought up to the last migration.
+ *
+ * @throws EmbeddedError when the embedded PostgreSQL cannot be had
+ */
+export async function openSource({ config, role, log }: SourceOptions): Promise<DatabaseSource> {
+  const warnOfIdleError = (error: Error) => log.warn({ err: error }, 'a database connection broke');
+  if (config.databaseUrl !== undefined) {
+    const database = openDatabase(config.databaseUrl, warnOfIdleError);
+    return { url: config.databaseUrl, database, isEmbedded: false, close: () => database.close() };
+  }
+  const embedded = await openEmbedded({
+    dataDir: config.dataDir,
+    role,
+    log: (message) => log.info(message),
+    onFault: (error) => log.warn({ err: error }, 'the embedded PostgreSQL failed'),
+  });
+  const database = openDatabase(embedded.url, warnOfIdleError);
+  const close = async () => {
+    await database.close();
+    await embedded.release();
+  };
+  try {
+    if ((await listPendingMigrations(database.pool)).length > 0) await applyMigrations(embedded.url);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { url: embedded.url, database, isEmbedded: true, close };
+}
+
+/**
+ * Rejects when the schema is behind what this service was built for.
+ *
+ * @throws DatabaseBehindError naming the missing migrations and the command that applies them
+ */
+export async function checkMigrations(pool: pg.Pool): Promise<void> {
+  const pending = await listPendingMigrations(pool);
+  if (pending.length === 0) return;
+  throw new DatabaseBehindError(
+    `The database lacks ${pending.length} migration(s): ${pending.join(', ')}. Apply them with: npm run migrate`,
+  );
+}
+
+/** Puts the sample catalogue into a database that has no pets yet; returns whether it did. */
+export async function seedCatalogue(pool: pg.Pool): Promise<boolean> {
+  const { rows } = await pool.query('SELECT 1 FROM pets LIMIT 1');
+  if (rows.length > 0) return false;
+  await pool.query(await readFile(SEED, 'utf8'));
+  return true;
+}

@@ -1,0 +1,25 @@
+import type { Socket } from 'node:net';
+import { ApiError } from '../errors.js';
+
+/**
+ * Answers what Node.js' HTTP parser refuses: no request exists then, so the answer is written to the socket itself,
+ * with the same body as every other error, and the connection ends.
+ */
+export function answerParserError(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const { body, status } = new ApiError('invalid_request', describe(error.code));
+  const payload = JSON.stringify(body);
+  socket.end(
+    `HTTP/1.1 ${status} Bad Request\r\nContent-Type: application/json\r\n` +
+      `Content-Length: ${Buffer.byteLength(payload)}\r\nConnection: close\r\n\r\n${payload}`,
+  );
+}
+
+function describe(code: string | undefined): string {
+  if (code === 'HPE_HEADER_OVERFLOW') return 'The request line and headers are over 16 KiB.';
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time.';
+  return 'The request is not well-formed HTTP/1.1.';
+}

@@ -1,0 +1,171 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { createOpenApiNodeHttpHandler } from 'trpc-to-openapi';
+import { z } from 'zod';
+import { ApiError, toApiError } from '../errors.js';
+import type { AppRouter } from '../router.js';
+import type { Context, RestCall } from '../trpc.js';
+import { listOperations, type Operation } from './operations.js';
+
+/** Where the REST face lives; part of every address that it hands out. */
+export const REST_PREFIX = '/v1';
+
+const DECIMAL_INTEGER = /^-?\d+$/;
+
+export interface RestOptions {
+  readonly router: AppRouter;
+  readonly context: Omit<Context, 'rest'>;
+  /** The address that clients know the service by, without a trailing slash. */
+  readonly publicUrl: () => string;
+}
+
+/**
+ * Serves every operation of the router as REST. Fastify finds the route and reads the body; trpc-to-openapi's handler
+ * runs the operation and writes its output.
+ */
+export function registerRest(app: FastifyInstance, { router, context, publicUrl }: RestOptions): void {
+  const handle = createOpenApiNodeHttpHandler({
+    router,
+    createContext: ({ req }) => ({ ...context, rest: (req as unknown as Exchange).call }),
+    onError: ({ error, req }) => {
+      (req as unknown as Exchange).fault = error;
+    },
+  }) as unknown as (request: Exchange, response: Answer) => Promise<void>;
+
+  const operations = listOperations(router);
+  for (const operation of operations) {
+    app.route({
+      method: operation.method,
+      url: toFastifyPath(operation.path),
+      config: { operation: operation.name },
+      async handler(request, reply) {
+        const call = new Call(readInput(operation, request), request, publicUrl);
+        const exchange = new Exchange(operation, call);
+        const answer = new Answer();
+        await handle(exchange, answer);
+        if (exchange.fault !== undefined) throw toRestError(operation, exchange.fault);
+        return send(reply, call, answer);
+      },
+    });
+  }
+  registerOtherMethods(app, operations);
+}
+
+/** A path that is known answers every other method with 405 and what is allowed (RFC 9110, section 15.5.6). */
+function registerOtherMethods(app: FastifyInstance, operations: readonly Operation[]): void {
+  for (const path of new Set(operations.map((operation) => operation.path))) {
+    const methods = operations
+      .filter((operation) => operation.path === path)
+      .map(({ method }) => method as string);
+    const allowed = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+    app.route({
+      method: app.supportedMethods.filter((method) => !allowed.includes(method)),
+      url: toFastifyPath(path),
+      config: { routeFault: () => methodNotAllowed(allowed) },
+      handler: () => Promise.reject(methodNotAllowed(allowed)),
+    });
+  }
+}
+
+export function methodNotAllowed(allowed: readonly string[]): ApiError {
+  const allow = allowed.join(', ');
+  return new ApiError('method_not_allowed', `This path answers ${allow} only.`, { headers: { allow } });
+}
+
+/** OpenAPI writes {petId} where Fastify writes :petId; the pattern keeps an empty segment from being a value. */
+function toFastifyPath(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1(.+)');
+}
+
+/** Reads what the operation knows from the body, or else from query and path, turned to numbers where it wants them. */
+function readInput({ method, fields }: Operation, request: FastifyRequest): unknown {
+  if (method === 'POST') return request.body;
+  const input: Record<string, unknown> = {};
+  const query = request.query as Record<string, string | string[] | undefined>;
+  const params = request.params as Record<string, string | undefined>;
+  for (const { name, isNumber } of fields) {
+    const value = params[name] ?? query[name];
+    if (value === undefined) continue;
+    if (Array.isArray(value)) throw new ApiError('invalid_request', `${name} must be given at most once.`);
+    input[name] = isNumber && DECIMAL_INTEGER.test(value) ? Number(value) : value;
+  }
+  return input;
+}
+
+/** A path value that cannot name anything is an address that does not exist, not a bad input. */
+function toRestError({ path }: Operation, fault: Error): ApiError {
+  const { cause } = fault;
+  const names = cause instanceof z.ZodError ? cause.issues.map((issue) => String(issue.path[0])) : [];
+  if (names.some((name) => path.includes(`{${name}}`))) {
+    return new ApiError('not_found', 'There is nothing under this address.', { cause: fault });
+  }
+  return toApiError(fault);
+}
+
+function send(reply: FastifyReply, call: Call, { body }: Answer): FastifyReply {
+  return reply.code(call.status).headers(call.headers).type('application/json').send(Buffer.from(body));
+}
+
+/** What one call says beside its output. */
+class Call implements RestCall {
+  readonly input: unknown;
+  readonly #request: FastifyRequest;
+  readonly #publicUrl: () => string;
+  readonly headers: Record<string, string> = {};
+  status = 200;
+
+  constructor(input: unknown, request: FastifyRequest, publicUrl: () => string) {
+    this.input = input;
+    this.#request = request;
+    this.#publicUrl = publicUrl;
+  }
+
+  created(path: string): void {
+    this.status = 201;
+    this.headers.location = REST_PREFIX + path;
+  }
+
+  /** RFC 8288. The address is built on the public one, never on what the client says of the host. */
+  nextPage(cursor: number): void {
+    const [path = '', query] = this.#request.url.split('?', 2);
+    const parameters = new URLSearchParams(query);
+    parameters.set('cursor', String(cursor));
+    this.headers.link = `<${this.#publicUrl()}${path}?${parameters}>; rel="next"`;
+  }
+}
+
+/** Shared by all exchanges: the handler looks at the media type, which Fastify has checked. */
+const headers = new Headers({ 'content-type': 'application/json' });
+const neverAborted = new AbortController().signal;
+
+/**
+ * The request as the handler sees it. It reads the address to find the procedure, and nothing else that counts: the
+ * input comes through the context. Being an `instanceof Request` spares the handler from building one, which costs
+ * more than all the rest of its work.
+ */
+class Exchange {
+  readonly method: string;
+  readonly url: string;
+  readonly headers = headers;
+  readonly signal = neverAborted;
+  readonly query = {};
+  readonly body = undefined;
+  readonly call: Call;
+  fault: Error | undefined;
+
+  constructor({ method, path }: Operation, call: Call) {
+    this.method = method;
+    this.url = path.replaceAll(/[{}]/g, '');
+    this.call = call;
+  }
+}
+Object.setPrototypeOf(Exchange.prototype, Request.prototype);
+
+/** The response as the handler writes it. */
+class Answer {
+  statusCode = 200;
+  body = '';
+  setHeader(): void {}
+  end(body: string): void {
+    this.body = body;
+  }
+}

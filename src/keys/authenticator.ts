@@ -1,0 +1,62 @@
+import { LRUCache } from 'lru-cache';
+import { ApiError } from '../errors.js';
+import { hashKey, isWellFormedKey, type KeyPrefix } from './format.js';
+import type { ApiKey, KeyStore } from './store.js';
+
+/** How long a look-up is believed, in milliseconds: half of what a revocation may take to be felt. */
+const LOOKUP_TTL_MS = 1_000;
+/** The most keys remembered at once, known and unknown ones together. */
+const LOOKUPS_MAX = 10_000;
+
+/** RFC 6750, section 2.1; the scheme's case does not matter (RFC 9110, section 11.1). */
+const BEARER = /^bearer +(\S.*)$/i;
+
+export interface Authenticator {
+  /**
+   * The key that an Authorization header names.
+   *
+   * @throws ApiError missing_api_key, invalid_api_key; and what the database throws when it cannot be asked
+   */
+  authenticate(authorization: string | undefined): Promise<ApiKey>;
+}
+
+export function createAuthenticator(options: {
+  store: KeyStore;
+  prefix: KeyPrefix;
+  now: () => number;
+}): Authenticator {
+  const { store, prefix, now } = options;
+  const lookups = new LRUCache<string, { apiKey: ApiKey | undefined }, Uint8Array>({
+    max: LOOKUPS_MAX,
+    ttl: LOOKUP_TTL_MS,
+    fetchMethod: async (_key, _stale, { context }) => ({ apiKey: await store.findByHash(context) }),
+  });
+  return {
+    async authenticate(authorization) {
+      const key = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
+      if (key === undefined)
+        throw unauthorized('missing_api_key', 'Send your API key as: Authorization: Bearer <API_KEY>');
+      if (!isWellFormedKey(key, prefix)) throw invalidKey();
+      const hash = hashKey(key);
+      const found = await lookups.fetch(hash.toString('base64'), { context: hash });
+      const apiKey = found?.apiKey;
+      if (apiKey === undefined || !isInForce(apiKey, now())) throw invalidKey();
+      return apiKey;
+    },
+  };
+}
+
+function isInForce({ revokedAt, expiresAt }: ApiKey, now: number): boolean {
+  return revokedAt === null && (expiresAt === null || expiresAt.getTime() > now);
+}
+
+function invalidKey(): ApiError {
+  return unauthorized(
+    'invalid_api_key',
+    'The API key is not valid here: it is malformed, unknown, revoked or expired.',
+  );
+}
+
+function unauthorized(code: 'missing_api_key' | 'invalid_api_key', message: string): ApiError {
+  return new ApiError(code, message, { headers: { 'www-authenticate': 'Bearer' } });
+}

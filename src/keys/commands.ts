@@ -1,0 +1,147 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { describeKeys } from './listing.js';
+import type { ApiKey, KeyStore, Plan, PlanChoice } from './store.js';
+
+const PLANS: readonly Plan[] = ['free', 'pro', 'business', 'enterprise'];
+const DURATION_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const HUNDRED_YEARS_MS = 36_525 * 86_400_000;
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+const LIMIT_MAX = 2 ** 31 - 1;
+
+/** The message says what to do. */
+export class UnknownKeyError extends Error {}
+
+interface PlanOptions {
+  readonly plan: Plan;
+  readonly perMinute?: number;
+  readonly perDay?: number;
+}
+
+interface Output {
+  readonly json?: true;
+}
+
+/** What the commands need of the process they run in. */
+export interface KeyCommandOptions {
+  /** Opens the keys, and closes them when the use has ended */
+  readonly withKeys: (use: (store: KeyStore) => Promise<void>) => Promise<void>;
+  readonly write: (text: string) => void;
+}
+
+/** The commands that issue and manage keys. Bad arguments are reported with what would be right, before all else. */
+export function addKeyCommands(program: Command, { withKeys, write }: KeyCommandOptions): void {
+  const keys = program.command('keys').description('issue and manage API keys');
+  const show = (apiKeys: ApiKey[], { json }: Output, whole: unknown = apiKeys) =>
+    write(json ? `${JSON.stringify(whole)}\n` : describeKeys(apiKeys, Date.now()));
+  const showIssued = ({ apiKey, key }: { apiKey: ApiKey; key: string }, output: Output) => {
+    show([apiKey], output, { ...apiKey, key });
+    if (!output.json) write(`\n${key}\n\nKeep it now: it is not shown again.\n`);
+  };
+  const showOne = (apiKey: ApiKey, output: Output) => show([apiKey], output, apiKey);
+
+  const create = keys
+    .command('create')
+    .description('issue a key, which is shown this once')
+    .requiredOption('--name <name>', 'whom or what the key is for', parseName)
+    .option(
+      '--expires <duration>',
+      'how long it is valid: a number and s, m, h or d, such as 30d',
+      parseDuration,
+    )
+    .option('--json', 'print one JSON object');
+  addPlanOptions(create).action(
+    async (options: PlanOptions & Output & { name: string; expires?: number }) => {
+      const { name, expires } = options;
+      const expiresAt = expires === undefined ? null : new Date(Date.now() + expires);
+      const wanted = { name, expiresAt, ...readPlan(create, options) };
+      await withKeys(async (store) => showIssued(await store.create(wanted), options));
+    },
+  );
+
+  keys
+    .command('list')
+    .description('show all keys')
+    .option('--json', 'print one JSON array')
+    .action((output: Output) => withKeys(async (store) => show(await store.list(), output)));
+
+  addIdCommand(keys, 'show', 'show one key').action((id: string, output: Output) =>
+    withKeys(async (store) => showOne(known(id, await store.find(id)), output)),
+  );
+  addIdCommand(
+    keys,
+    'rotate',
+    'replace a key: the old one ends at once, the new one is shown this once',
+  ).action((id: string, output: Output) =>
+    withKeys(async (store) => showIssued(known(id, await store.rotate(id)), output)),
+  );
+  addIdCommand(keys, 'revoke', 'end a key').action((id: string, output: Output) =>
+    withKeys(async (store) => showOne(known(id, await store.revoke(id, new Date())), output)),
+  );
+  const setPlan = addPlanOptions(addIdCommand(keys, 'set-plan', 'put a key on another plan'));
+  setPlan.action(async (id: string, options: PlanOptions & Output) => {
+    const choice = readPlan(setPlan, options);
+    await withKeys(async (store) => showOne(known(id, await store.setPlan(id, choice)), options));
+  });
+}
+
+function addIdCommand(keys: Command, name: string, description: string): Command {
+  return keys
+    .command(name)
+    .description(description)
+    .argument('<id>', 'the id of the key, as "keys list" shows it', parseId)
+    .option('--json', 'print one JSON object');
+}
+
+function addPlanOptions(command: Command): Command {
+  return command
+    .addOption(
+      new Option('--plan <plan>', 'the plan that sets its limits').choices(PLANS).makeOptionMandatory(),
+    )
+    .option('--per-minute <n>', 'requests per minute, for enterprise', parseLimit)
+    .option('--per-day <n>', 'requests per day, for enterprise', parseLimit);
+}
+
+/** Enterprise needs both limits; the other plans have their own. */
+function readPlan(command: Command, options: PlanOptions): PlanChoice {
+  const choice = { plan: options.plan, perMinute: options.perMinute ?? null, perDay: options.perDay ?? null };
+  const isEnterprise = choice.plan === 'enterprise';
+  if (isEnterprise !== (choice.perMinute !== null) || isEnterprise !== (choice.perDay !== null)) {
+    command.error('error: --plan enterprise needs --per-minute and --per-day; the other plans take neither');
+  }
+  return choice;
+}
+
+function known<T>(id: string, found: T | undefined): T {
+  if (found === undefined)
+    throw new UnknownKeyError(`There is no key with the id ${id}: "keys list" shows all.`);
+  return found;
+}
+
+function parseName(text: string): string {
+  const name = text.trim();
+  if (name === '' || [...name].length > 200)
+    throw new InvalidArgumentError('A name has 1 to 200 characters.');
+  return name;
+}
+
+function parseLimit(text: string): number {
+  const limit = Number(text);
+  if (/^\d+$/.test(text) && limit >= 1 && limit <= LIMIT_MAX) return limit;
+  throw new InvalidArgumentError(`A limit is a whole number from 1 to ${LIMIT_MAX}.`);
+}
+
+function parseDuration(text: string): number {
+  const [, count = '', unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? [];
+  const duration = Number(count) * (DURATION_MS[unit] ?? 0);
+  if (duration > 0 && duration <= HUNDRED_YEARS_MS) return duration;
+  throw new InvalidArgumentError(
+    'A duration is a number and s, m, h or d, such as 30d, up to a hundred years.',
+  );
+}
+
+function parseId(text: string): string {
+  if (UUID.test(text)) return text.toLowerCase();
+  throw new InvalidArgumentError(
+    'An id looks like 0b54e7c0-3f6e-4d3a-9a53-6d8f4ce1a111; "keys list" shows them.',
+  );
+}

@@ -1,0 +1,46 @@
+import { createHash, randomInt } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+/** What a key begins with: a key of one kind is invalid in a deployment of the other. */
+export type KeyPrefix = 'as_live_' | 'as_test_';
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** 30 characters of 62 carry 178 random bits. */
+const RANDOM_LENGTH = 30;
+/** 62^6 is the first power of 62 over 2^32. */
+const CHECKSUM_LENGTH = 6;
+const START_LENGTH = 12;
+const KEY = new RegExp(`^as_(?:live|test)_[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
+
+/** A new key: prefix, 178 random bits in base 62, and the base-62 CRC-32 of all that comes before it. */
+export function generateKey(prefix: KeyPrefix): string {
+  const random = Array.from({ length: RANDOM_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
+  return prefix + random + checksum(prefix + random);
+}
+
+/** Whether the text can be a key of this deployment: tells typing errors and garbage without a look-up. */
+export function isWellFormedKey(text: string, prefix: KeyPrefix): boolean {
+  if (!text.startsWith(prefix) || !KEY.test(text)) return false;
+  const end = text.length - CHECKSUM_LENGTH;
+  return text.slice(end) === checksum(text.slice(0, end));
+}
+
+/** SHA-256 of the whole key, 32 bytes: all that is ever stored of it. */
+export function hashKey(key: string): Buffer {
+  return createHash('sha256').update(key).digest();
+}
+
+/** The first characters of a key, by which its owner recognises it. */
+export function keyStart(key: string): string {
+  return key.slice(0, START_LENGTH);
+}
+
+function checksum(text: string): string {
+  let rest = crc32(text);
+  let digits = '';
+  for (let place = 0; place < CHECKSUM_LENGTH; place += 1) {
+    digits = ALPHABET.charAt(rest % ALPHABET.length) + digits;
+    rest = Math.floor(rest / ALPHABET.length);
+  }
+  return digits;
+}

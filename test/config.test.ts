@@ -1,0 +1,96 @@
+import { availableParallelism } from 'node:os';
+import { expect, test } from 'vitest';
+import { ConfigError, readConfig } from '../src/config.js';
+
+test('an empty environment gives the defaults of the contract', () => {
+  expect(readConfig({ PATH: '/bin', PORT: '' })).toEqual({
+    port: 3000,
+    host: '127.0.0.1',
+    appEnv: 'development',
+    keyPrefix: 'as_test_',
+    databaseUrl: undefined,
+    redisUrls: [],
+    dataDir: '.data',
+    workers: 1,
+    publicUrl: undefined,
+    stagingUrl: undefined,
+    trustProxy: [],
+    corsOrigins: [],
+    anonymousPerMinute: 300,
+    logLevel: 'info',
+  });
+});
+
+test('every variable is read', () => {
+  const config = readConfig({
+    PORT: '8080',
+    HOST: '::',
+    APP_ENV: 'production',
+    DATABASE_URL: 'postgresql://user:secret@db/store',
+    REDIS_URL: 'redis://a:6379, rediss://b:6380',
+    DATA_DIR: '/var/lib/store',
+    WORKERS: 'auto',
+    PUBLIC_URL: 'https://pets.example/',
+    STAGING_URL: 'https://staging.pets.example',
+    TRUST_PROXY: '10.0.0.0/8, ::1',
+    CORS_ORIGINS: 'https://shop.example,http://localhost:5173',
+    ANONYMOUS_PER_MINUTE: '60',
+    LOG_LEVEL: 'debug',
+  });
+  expect(config).toEqual({
+    port: 8080,
+    host: '::',
+    appEnv: 'production',
+    keyPrefix: 'as_live_',
+    databaseUrl: 'postgresql://user:secret@db/store',
+    redisUrls: ['redis://a:6379', 'rediss://b:6380'],
+    dataDir: '/var/lib/store',
+    workers: availableParallelism(),
+    publicUrl: 'https://pets.example',
+    stagingUrl: 'https://staging.pets.example',
+    trustProxy: ['10.0.0.0/8', '::1'],
+    corsOrigins: ['https://shop.example', 'http://localhost:5173'],
+    anonymousPerMinute: 60,
+    logLevel: 'debug',
+  });
+});
+
+test('only production has live keys', () => {
+  const DATABASE_URL = 'postgres://db/store';
+  expect(readConfig({ APP_ENV: 'staging', DATABASE_URL }).keyPrefix).toBe('as_test_');
+  expect(readConfig({ APP_ENV: 'production', DATABASE_URL }).keyPrefix).toBe('as_live_');
+});
+
+test.each([
+  ['PORT', ['-1', '65536', '3e3', 'http', ' 80']],
+  ['APP_ENV', ['prod', 'Production']],
+  ['DATABASE_URL', ['mysql://db', 'db:5432', 'not a url']],
+  ['REDIS_URL', ['http://a', 'redis://a,b']],
+  ['WORKERS', ['0', '-2', 'many', '1.5']],
+  ['PUBLIC_URL', ['pets.example', 'ftp://pets.example']],
+  ['STAGING_URL', ['//x']],
+  ['TRUST_PROXY', ['10.0.0.0/33', 'proxy', '10.0.0', '::1/129', '1.2.3.4/x']],
+  ['CORS_ORIGINS', ['*', 'shop.example', 'https://shop.example/', 'https://shop.example/path', 'null']],
+  ['ANONYMOUS_PER_MINUTE', ['0', '-1', 'x']],
+  ['LOG_LEVEL', ['loud', 'INFO']],
+])('a bad %s is named', (name, values) => {
+  for (const value of values) expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`- ${name} `));
+});
+
+test('one message lists every bad variable, and holds no value', () => {
+  const secret = 'mysql://user:hunter2@db';
+  const read = () => readConfig({ PORT: 'x', LOG_LEVEL: 'y', DATABASE_URL: secret, WORKERS: '2' });
+  expect(read).toThrow(ConfigError);
+  expect(read).toThrow(/PORT[\s\S]*DATABASE_URL[\s\S]*LOG_LEVEL[\s\S]*WORKERS/);
+  expect(read).not.toThrow(/hunter2/);
+});
+
+test('staging and production refuse the embedded database', () => {
+  for (const APP_ENV of ['staging', 'production'])
+    expect(() => readConfig({ APP_ENV })).toThrow(/DATABASE_URL must be set/);
+});
+
+test('several workers need Redis', () => {
+  expect(() => readConfig({ WORKERS: '2' })).toThrow(/WORKERS above 1 needs REDIS_URL/);
+  expect(readConfig({ WORKERS: '2', REDIS_URL: 'redis://a' }).workers).toBe(2);
+});
