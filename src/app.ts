@@ -57,6 +57,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
 
   app.addHook('onRequest', async (request, reply) => void reply.header('x-request-id', request.id));
   app.addHook('onResponse', async (request, reply) => logRequest(request, reply));
+  endConnectionsWhenClosing(app);
   answerErrorsWith(app, (error) => error.body);
 
   registerHealth(app, options);
@@ -99,6 +100,17 @@ function answerErrorsWith(app: FastifyInstance, toBody: (error: ApiError) => obj
   });
   app.setNotFoundHandler(() => {
     throw new ApiError('not_found', 'There is no such route.');
+  });
+}
+
+/** Tells clients not to send another request on a connection that is about to end (RFC 9112, section 9.6). */
+function endConnectionsWhenClosing(app: FastifyInstance): void {
+  let isClosing = false;
+  app.addHook('preClose', async () => {
+    isClosing = true;
+  });
+  app.addHook('onSend', async (_request, reply) => {
+    if (isClosing) reply.header('connection', 'close');
   });
 }
 

@@ -55,6 +55,8 @@ program
 try {
   loadEnvironmentFile();
   await program.parseAsync();
+  // Prisma's engine leaves timers behind that would hold the process for seconds.
+  process.exit();
 } catch (error) {
   exitWith(error);
 }

@@ -1,55 +1,57 @@
+import cluster from 'node:cluster';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.js';
 import { type Config, readConfig } from './config.js';
-import type { Database } from './database/client.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
-import { createKeyStore, type KeyStore } from './keys/store.js';
+import { createKeyStore } from './keys/store.js';
 import { createLogger } from './log.js';
 import { createPetStore } from './pets/store.js';
 import { exitWith, loadEnvironmentFile } from './process.js';
+import { runWorkers } from './workers.js';
 
 /** How long requests may take to finish after a signal, in milliseconds. */
 const DRAIN_TIMEOUT_MS = 10_000;
+/** How often connections that have become idle since are closed, in milliseconds. */
+const SWEEP_INTERVAL_MS = 50;
 
 loadEnvironmentFile();
 try {
+  const stop = waitForStop();
   const config = readConfig(process.env);
   const log = await createLogger(config);
-  await run(config, log);
+  const source = await openSource({ config, role: 'service', log });
+  try {
+    const greeting = source.isEmbedded ? await furnish(config, source) : '';
+    if (!source.isEmbedded) await checkMigrations(source.database.pool);
+    if (config.workers > 1 && cluster.isPrimary) await supervise(config, log, source, greeting, stop);
+    else await serve(config, log, source, greeting, stop);
+  } finally {
+    await source.close();
+  }
+  process.exit(0);
 } catch (error) {
   exitWith(error);
 }
 
-async function run(config: Config, log: Logger): Promise<void> {
-  const signal = waitForSignal();
-  const source = await openSource({ config, role: 'service', log });
-  try {
-    const app = await start(config, log, source);
-    log.info(`${await signal}: finishing what is running`);
-    await drain(app);
-  } finally {
-    await source.close();
-  }
-}
-
-async function start(
+/** Serves until told to stop, and until what was running then has ended. */
+async function serve(
   config: Config,
   log: Logger,
-  { database, isEmbedded }: DatabaseSource,
-): Promise<FastifyInstance> {
-  if (!isEmbedded) await checkMigrations(database.pool);
+  { database }: DatabaseSource,
+  greeting: string,
+  stop: Promise<string>,
+): Promise<void> {
   const keys = createKeyStore(database, config.keyPrefix);
-  const developmentKey = isEmbedded ? await furnish(config.dataDir, database, keys) : undefined;
   const app = await buildApp({
     log,
     pets: createPetStore(database),
     authenticator: createAuthenticator({ store: keys, prefix: config.keyPrefix, now: Date.now }),
     checkDatabase: () => checkMigrations(database.pool),
-    publicUrl: () => config.publicUrl ?? readLocalUrl(app, config.host),
+    publicUrl: () => config.publicUrl ?? toLocalUrl(config.host, readPort(app)),
     trustProxy: config.trustProxy,
   });
   await app.listen({
@@ -57,38 +59,63 @@ async function start(
     host: config.host,
     listenTextResolver: (address) => `listening on ${address}`,
   });
-  if (developmentKey !== undefined) greet(readLocalUrl(app, config.host), developmentKey);
-  return app;
+  process.stdout.write(greeting.replaceAll('{url}', toLocalUrl(config.host, readPort(app))));
+  log.info(`${await stop}: finishing what is running`);
+  await drain(app);
 }
 
-/** What the embedded default begins with: a sample catalogue once, and a key. */
-async function furnish(dataDir: string, { pool }: Database, keys: KeyStore): Promise<string> {
-  if (!(await hasDevelopmentKey(dataDir))) await seedCatalogue(pool);
-  return provideDevelopmentKey(dataDir, keys);
+/** Leaves serving to workers, which use the database that is open here. */
+function supervise(
+  config: Config,
+  log: Logger,
+  { url }: DatabaseSource,
+  greeting: string,
+  stop: Promise<string>,
+): Promise<void> {
+  return runWorkers({
+    count: config.workers,
+    environment: { DATABASE_URL: url },
+    stop,
+    onListening: ({ port }) =>
+      process.stdout.write(greeting.replaceAll('{url}', toLocalUrl(config.host, port))),
+    warn: (message) => log.warn(message),
+  });
 }
 
-function readLocalUrl(app: FastifyInstance, host: string): string {
-  const { port } = app.server.address() as AddressInfo;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
-}
-
-function greet(url: string, key: string): void {
-  process.stdout.write(
-    `\nThe Animal Store Service is ready at ${url}. Its development key, in a line to paste:\n\n` +
-      `  curl -H 'Authorization: Bearer ${key}' '${url}/v1/pets?limit=5'\n\n`,
+/** What the embedded default begins with, a sample catalogue once and a key, and the words that show them. */
+async function furnish(config: Config, { database }: DatabaseSource): Promise<string> {
+  if (!(await hasDevelopmentKey(config.dataDir))) await seedCatalogue(database.pool);
+  const key = await provideDevelopmentKey(config.dataDir, createKeyStore(database, config.keyPrefix));
+  return (
+    '\nThe Animal Store Service is ready at {url}. A line to paste, with its development key:\n\n' +
+    `  curl -H 'Authorization: Bearer ${key}' '{url}/v1/pets?limit=5'\n\n`
   );
 }
 
-/** A terminal's Ctrl-C reaches this process twice when npm passes it on, so that repetitions mean nothing. */
-function waitForSignal(): Promise<NodeJS.Signals> {
+function readPort(app: FastifyInstance): number {
+  return (app.server.address() as AddressInfo).port;
+}
+
+function toLocalUrl(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/**
+ * Resolves at the first signal, or when a worker's primary is gone. Later signals mean nothing: npm passes a terminal's
+ * Ctrl-C on to a process that has it already.
+ */
+function waitForStop(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, resolve);
+    process.on('disconnect', () => resolve('the primary process is gone'));
   });
 }
 
 /** Stops accepting, lets what is running finish, and cuts what has not after the time-out. */
 async function drain(app: FastifyInstance): Promise<void> {
   const cut = setTimeout(() => app.server.closeAllConnections(), DRAIN_TIMEOUT_MS);
+  const sweep = setInterval(() => app.server.closeIdleConnections(), SWEEP_INTERVAL_MS);
   await app.close();
   clearTimeout(cut);
+  clearInterval(sweep);
 }

@@ -1,10 +1,9 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { openEmbedded } from '../src/database/embedded.js';
 import { applyMigrations } from '../src/database/migrations.js';
+import { makeFolder } from './folder.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -18,7 +17,7 @@ export const TEMPLATE = 'animal_store_template';
 
 /** One PostgreSQL for all test files, the embedded one, in a folder that goes with the run. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
-  const dataDir = await mkdtemp(join(tmpdir(), 'animal-store-test-'));
+  const dataDir = await makeFolder();
   const postgres = await openEmbedded({ dataDir, role: 'guest', log: () => {} });
   const client = new pg.Client(postgres.url);
   await client.connect();

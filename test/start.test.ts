@@ -1,0 +1,228 @@
+import { once } from 'node:events';
+import { rm, stat, writeFile } from 'node:fs/promises';
+import { request as httpRequest } from 'node:http';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { makeFolder } from './folder.js';
+import { callerOf, createTestDatabase, post } from './harness.js';
+import { type Environment, type Program, run } from './process.js';
+
+let dataDir: string;
+const programs: Program[] = [];
+
+beforeEach(async () => {
+  dataDir = await makeFolder();
+});
+afterEach(async () => {
+  for (const { child } of programs) child.kill('SIGTERM');
+  await Promise.all(programs.splice(0).map(({ ended }) => ended));
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+function start(environment: Environment = {}): Program {
+  const program = run('main', [], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'info', ...environment });
+  programs.push(program);
+  return program;
+}
+
+/** The line that the service prints to be pasted. */
+const CURL = /curl -H 'Authorization: Bearer (as_test_\w+)' '(http:\/\/[\d.]+:\d+)(\/v1\/pets\?limit=5)'/;
+
+async function untilReady(service: Program) {
+  const [, key = '', url = '', path = ''] = await service.until(CURL);
+  return { key, url, path, call: callerOf({ url, key }) };
+}
+
+async function stop(service: Program, signal: NodeJS.Signals = 'SIGTERM') {
+  service.child.kill(signal);
+  return service.ended;
+}
+
+test('the first start on the embedded default serves a sample catalogue, and its curl line works as pasted', async () => {
+  const service = start();
+  const { call, path } = await untilReady(service);
+  const { status, body, headers } = await call(path);
+  expect([status, body.length]).toEqual([200, 5]);
+  expect(headers.get('link')).toMatch(
+    /^<http:\/\/127\.0\.0\.1:\d+\/v1\/pets\?limit=5&cursor=5>; rel="next"$/,
+  );
+  expect((await call('/health/ready', { key: null })).status).toBe(200);
+  expect((await stat(join(dataDir, 'development-key'))).mode & 0o777).toBe(0o600);
+  expect(await stop(service)).toBe(0);
+});
+
+test('a later start has the same key and the same pets, and does not bring the sample back', async () => {
+  const first = await untilReady(start());
+  const created = await first.call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
+  expect(await stop(programs[0] as Program)).toBe(0);
+  const second = await untilReady(start());
+  expect(second.key).toBe(first.key);
+  expect((await second.call(`/v1/pets/${created.body.id}`)).body).toEqual(created.body);
+  expect((await second.call('/v1/pets?limit=100')).body).toHaveLength(created.body.id);
+});
+
+test('a service that was killed with SIGKILL starts again with all it acknowledged', async () => {
+  const first = await untilReady(start());
+  const created = await first.call('/v1/pets', post({ name: 'Survivor', categoryId: 1 }));
+  expect(await stop(programs[0] as Program, 'SIGKILL')).toBe('SIGKILL');
+  const second = await untilReady(start());
+  expect((await second.call(`/v1/pets/${created.body.id}`)).body.name).toBe('Survivor');
+});
+
+test('a second service on the same DATA_DIR is refused with a clear message', async () => {
+  await untilReady(start());
+  const second = start();
+  expect(await second.ended).toBe(1);
+  expect(second.output()).toContain(dataDir);
+  expect(second.output()).not.toMatch(/ at .*\.js:/);
+});
+
+test('keys are made and listed beside a running service and without one, one JSON object on one line', async () => {
+  const keys = async (...args: string[]) => {
+    const program = run('cli', ['keys', ...args], { DATA_DIR: dataDir });
+    return { code: await program.ended, output: program.output() };
+  };
+  const before = await keys('create', '--name', 'before', '--plan', 'free', '--json');
+  expect(before.output.trim().split('\n')).toHaveLength(1);
+  const issued = JSON.parse(before.output);
+  expect(issued).toMatchObject({
+    id: expect.any(String),
+    plan: 'free',
+    key: expect.stringMatching(/^as_test_/),
+  });
+
+  const { url } = await untilReady(start());
+  expect((await callerOf({ url, key: issued.key })('/v1/pets')).status).toBe(200);
+  const beside = JSON.parse(
+    (
+      await keys(
+        'create',
+        '--name',
+        'big',
+        '--plan',
+        'enterprise',
+        '--per-minute',
+        '5',
+        '--per-day',
+        '9',
+        '--json',
+      )
+    ).output,
+  );
+  const call = callerOf({ url, key: beside.key });
+  expect((await call('/v1/pets')).status).toBe(200);
+  const listed = JSON.parse((await keys('list', '--json')).output);
+  expect(listed.map(({ name }: { name: string }) => name)).toEqual(['before', 'development', 'big']);
+  expect(JSON.stringify(listed)).not.toContain(beside.key);
+  expect((await keys('revoke', beside.id)).code).toBe(0);
+  await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 2_000 }).toBe(401);
+});
+
+test.each([
+  [['create', '--plan', 'free'], /--name/],
+  [['create', '--name', 'x', '--plan', 'gold'], /free, pro, business, enterprise/],
+  [['create', '--name', 'x', '--plan', 'enterprise'], /--per-minute and --per-day/],
+  [['create', '--name', 'x', '--plan', 'free', '--per-day', '5'], /--per-minute and --per-day/],
+  [['create', '--name', 'x', '--plan', 'free', '--expires', '30'], /30d/],
+  [['create', '--name', '  ', '--plan', 'free'], /1 to 200 characters/],
+  [['show', 'x'], /keys list/],
+  [['frobnicate'], /frobnicate/],
+])('keys %j is refused with a message that says what is wrong', async (args, message) => {
+  const program = run('cli', ['keys', ...args], { DATA_DIR: dataDir });
+  expect(await program.ended).toBe(1);
+  expect(program.output()).toMatch(message);
+  expect(program.output()).not.toMatch(/ at .*\.js:/);
+});
+
+test('bad variables stop the start with one message that names them all', async () => {
+  const service = start({ PORT: 'x', LOG_LEVEL: 'y', APP_ENV: 'z' });
+  expect(await service.ended).toBe(1);
+  expect(service.output()).toMatch(/PORT .*\n.*APP_ENV .*\n.*LOG_LEVEL/);
+});
+
+test('a DATABASE_URL that is behind is refused with the command that helps, which then helps', async () => {
+  const DATABASE_URL = await createTestDatabase('template0');
+  const refused = start({ DATABASE_URL });
+  expect(await refused.ended).toBe(1);
+  expect(refused.output()).toContain('npm run migrate');
+  expect(await run('cli', ['migrate'], { DATABASE_URL }).ended).toBe(0);
+  await start({ DATABASE_URL }).until(/listening on/);
+});
+
+test('with a DATABASE_URL, no key is made and none is printed', async () => {
+  const service = start({ DATABASE_URL: await createTestDatabase(), APP_ENV: 'production' });
+  await service.until(/listening on/);
+  expect(service.output()).not.toMatch(/as_(live|test)_/);
+});
+
+test('the log has one line per request, with the key id and without key or body', async () => {
+  const DATABASE_URL = await createTestDatabase();
+  const create = run('cli', ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'], { DATABASE_URL });
+  await create.ended;
+  const { id, key } = JSON.parse(create.output());
+  const service = start({ DATABASE_URL, APP_ENV: 'staging' });
+  const [, url = ''] = await service.until(/listening on (http:[^"]+)/);
+  const call = callerOf({ url, key });
+  await call('/v1/pets', {
+    ...post({ name: 'Secret Name', categoryId: 1 }),
+    headers: { 'content-type': 'application/json', 'x-request-id': 'abc-1' },
+  });
+  const [line] = await service.until(/^.*"reqId":"abc-1".*$/m);
+  expect(JSON.parse(line)).toMatchObject({ keyId: id, operation: 'createPet', status: 201, method: 'POST' });
+  expect(service.output()).not.toContain(key);
+  expect(service.output()).not.toContain('Secret Name');
+});
+
+/** Sends the head of a createPet, and resolves when the service has read it and waits for the body. */
+async function beginCreate(url: string, key: string) {
+  const body = JSON.stringify({ name: 'Late', categoryId: 1 });
+  const request = httpRequest(`${url}/v1/pets`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      'content-length': body.length,
+      expect: '100-continue',
+    },
+  });
+  const answered = once(request, 'response');
+  answered.catch(() => {});
+  request.flushHeaders();
+  await once(request, 'continue');
+  return async () => {
+    request.end(body);
+    const [response] = await answered;
+    return response.statusCode as number;
+  };
+}
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s finishes what is running, accepts no more, and exits with 0',
+  async (signal) => {
+    const service = start();
+    const { url, key, call } = await untilReady(service);
+    const finishes = await Promise.all(Array.from({ length: 10 }, () => beginCreate(url, key)));
+    await call('/v1/pets');
+    const exit = stop(service, signal);
+    await service.until(/finishing what is running/);
+    await expect.poll(() => call('/v1/pets').catch(() => 'refused'), { timeout: 5_000 }).toBe('refused');
+    expect(await Promise.all(finishes.map((finish) => finish()))).toEqual(Array(10).fill(201));
+    expect(await exit).toBe(0);
+  },
+);
+
+test('a request that does not end within 10 s of the signal is cut, and the exit is still 0', async () => {
+  const service = start();
+  const { url, key } = await untilReady(service);
+  const finish = await beginCreate(url, key);
+  expect(await stop(service)).toBe(0);
+  await expect(finish()).rejects.toThrow();
+});
+
+test('.env of the working directory is read, and the environment goes before it', async () => {
+  await writeFile(join(dataDir, '.env'), 'PORT=nonsense\nLOG_LEVEL=nonsense\n');
+  const program = run('main', [], { LOG_LEVEL: 'info' }, dataDir);
+  expect(await program.ended).toBe(1);
+  expect(program.output()).toContain('PORT must be');
+  expect(program.output()).not.toContain('LOG_LEVEL');
+});

@@ -1,0 +1,64 @@
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+
+/** A wire to a server that a test can cut, stall and mend. */
+export interface Wire {
+  readonly port: number;
+  /** Refuses new connections and breaks those there are. */
+  cut(): Promise<void>;
+  /** Accepts and keeps everything, and passes nothing on. */
+  stall(): void;
+  /** As in the beginning, on the same port. */
+  mend(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export async function startWire(target: { host: string; port: number }): Promise<Wire> {
+  const sockets = new Set<Socket>();
+  let isStalled = false;
+  const server = createServer((near) => {
+    const far = connect(target);
+    for (const [from, to] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      sockets.add(from);
+      from.on('data', (chunk) => isStalled || to.write(chunk));
+      from.on('error', () => to.destroy());
+      from.on('close', () => {
+        sockets.delete(from);
+        to.destroy();
+      });
+    }
+  });
+  await listen(server, 0);
+  const { port } = server.address() as AddressInfo;
+  const breakAll = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  const cut = async () => {
+    if (!server.listening) return;
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    breakAll();
+    await closed;
+  };
+  return {
+    port,
+    cut,
+    stall() {
+      isStalled = true;
+    },
+    async mend() {
+      isStalled = false;
+      breakAll();
+      if (!server.listening) await listen(server, port);
+    },
+    close: cut,
+  };
+}
+
+function listen(server: Server, port: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, '127.0.0.1', resolve);
+  });
+}
