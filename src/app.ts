@@ -8,14 +8,13 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { ApiError, toApiError } from './errors.js';
-import { guardFace } from './http/gate.js';
-import { registerHealth } from './http/health.js';
+import { type GateOptions, guardFace } from './http/gate.js';
+import { type HealthOptions, registerHealth } from './http/health.js';
 import { decodeBody, parseJson, toJsonBytes } from './http/json.js';
 import { answerParserError } from './http/parser-error.js';
 import { REST_PREFIX, registerRest } from './http/rest.js';
 import { RPC_PREFIX, registerRpc } from './http/rpc.js';
 import { toRoutableUrl } from './http/target.js';
-import type { Authenticator } from './keys/authenticator.js';
 import type { PetStore } from './pets/store.js';
 import { appRouter } from './router.js';
 import { toErrorShape } from './trpc.js';
@@ -25,11 +24,9 @@ const BODY_LIMIT_BYTES = 64 * 1024;
 const MAX_PARAM_LENGTH = 16 * 1024;
 const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 
-export interface AppOptions {
+export interface AppOptions extends GateOptions, HealthOptions {
   readonly log: FastifyBaseLogger;
   readonly pets: PetStore;
-  readonly authenticator: Authenticator;
-  readonly checkDatabase: () => Promise<void>;
   /** Without a trailing slash */
   readonly publicUrl: () => string;
   /** Addresses and CIDR blocks whose forwarded headers count */
@@ -63,7 +60,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   registerHealth(app, options);
   await app.register(
     async (rest) => {
-      guardFace(rest, options);
+      await guardFace(rest, options);
       readBodyAs(rest, (bytes) => parseJson(decodeBody(bytes)));
       registerRest(rest, { router: appRouter, context: options, publicUrl: options.publicUrl });
       answerErrorsWith(rest, (error) => error.body);
@@ -72,7 +69,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   );
   await app.register(
     async (rpc) => {
-      guardFace(rpc, options);
+      await guardFace(rpc, options);
       readBodyAs(rpc, decodeBody);
       registerRpc(rpc, { router: appRouter, context: options });
       answerErrorsWith(rpc, (error) => ({ error: toErrorShape(error) }));

@@ -6,16 +6,25 @@ import { applyMigrations } from './database/migrations.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
 import { addKeyCommands } from './keys/commands.js';
 import { createKeyStore } from './keys/store.js';
+import { openDesk } from './limits/desk.js';
 import { exitWith, loadEnvironmentFile } from './process.js';
+
+/** What goes well is not worth a word here. */
+const log = {
+  info() {},
+  warn: (_bindings: object, message: string) => void process.stderr.write(`${message}\n`),
+};
 
 const program = new Command('animal-store').description('what the operator of an Animal Store Service does');
 
 addKeyCommands(program, {
   write,
   withKeys: (use) =>
-    withSource(async ({ database }, { keyPrefix }) => {
+    withSource(async ({ database, url }, { keyPrefix, redisUrls }) => {
       await checkMigrations(database.pool);
-      await use(createKeyStore(database, keyPrefix));
+      const desk = openDesk({ redisUrls, databaseUrl: url, log });
+      await use(createKeyStore(database, keyPrefix), desk);
+      await desk.close();
     }),
 });
 
@@ -68,8 +77,7 @@ function write(text: string): void {
 /** DATABASE_URL, or the embedded database, beside a running service or without one. */
 async function withSource(use: (source: DatabaseSource, config: Config) => Promise<void>): Promise<void> {
   const config = readConfig(process.env);
-  const warn = (_bindings: object, message: string) => void process.stderr.write(`${message}\n`);
-  const source = await openSource({ config, role: 'guest', log: { info() {}, warn } });
+  const source = await openSource({ config, role: 'guest', log });
   try {
     await use(source, config);
   } finally {

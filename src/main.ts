@@ -8,6 +8,8 @@ import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from 
 import { createAuthenticator } from './keys/authenticator.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
 import { createKeyStore } from './keys/store.js';
+import { createLimiter } from './limits/limiter.js';
+import { answerQuestions } from './limits/remote.js';
 import { createLogger } from './log.js';
 import { createPetStore } from './pets/store.js';
 import { exitWith, loadEnvironmentFile } from './process.js';
@@ -41,18 +43,24 @@ try {
 async function serve(
   config: Config,
   log: Logger,
-  { database }: DatabaseSource,
+  { database, url }: DatabaseSource,
   greeting: string,
   stop: Promise<string>,
 ): Promise<void> {
   const keys = createKeyStore(database, config.keyPrefix);
+  const limiter = createLimiter({ redisUrls: config.redisUrls, log });
+  const warn = (error: unknown) =>
+    log.warn({ err: error }, 'the command line cannot ask after limits for now');
+  const questions =
+    limiter.state === 'memory' ? answerQuestions({ databaseUrl: url, limiter, warn }) : undefined;
   const app = await buildApp({
+    ...config,
     log,
+    limiter,
     pets: createPetStore(database),
     authenticator: createAuthenticator({ store: keys, prefix: config.keyPrefix, now: Date.now }),
     checkDatabase: () => checkMigrations(database.pool),
     publicUrl: () => config.publicUrl ?? toLocalUrl(config.host, readPort(app)),
-    trustProxy: config.trustProxy,
   });
   await app.listen({
     port: config.port,
@@ -62,6 +70,8 @@ async function serve(
   process.stdout.write(greeting.replaceAll('{url}', toLocalUrl(config.host, readPort(app))));
   log.info(`${await stop}: finishing what is running`);
   await drain(app);
+  await questions?.close();
+  await limiter.close();
 }
 
 /** Leaves serving to workers, which use the database that is open here. */

@@ -1,5 +1,5 @@
 import { initTRPC } from '@trpc/server';
-import type { TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc';
+import type { TRPC_ERROR_CODE_KEY, TRPC_ERROR_CODE_NUMBER } from '@trpc/server/rpc';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import type { OpenApiMeta } from 'trpc-to-openapi';
 import { type ApiError, type ErrorBody, errorTable, toApiError } from './errors.js';
@@ -39,7 +39,7 @@ export const procedure = t.procedure.use(({ ctx: { rest }, next }) =>
 /** tRPC's error shape, with the Error object of the REST face under `data.error`. */
 export interface ErrorShape {
   message: string;
-  code: number;
+  code: TRPC_ERROR_CODE_NUMBER;
   data: { code: TRPC_ERROR_CODE_KEY; httpStatus: number; path?: string; error: ErrorBody };
 }
 

@@ -8,6 +8,7 @@ import { type Database, openDatabase } from '../src/database/client.js';
 import { checkMigrations } from '../src/database/source.js';
 import { createAuthenticator } from '../src/keys/authenticator.js';
 import { createKeyStore, type KeyStore } from '../src/keys/store.js';
+import { createLimiter } from '../src/limits/limiter.js';
 import { createPetStore } from '../src/pets/store.js';
 import { TEMPLATE } from './global-setup.js';
 
@@ -43,8 +44,13 @@ export async function startService(
 ): Promise<Service> {
   const database = openDatabase(options.databaseUrl ?? (await createTestDatabase()), () => {});
   const keys = createKeyStore(database, 'as_test_');
+  const log = pino({ level: 'silent' });
+  const limiter = createLimiter({ redisUrls: [], log });
   const app = await buildApp({
-    log: pino({ level: 'silent' }),
+    log,
+    limiter,
+    anonymousPerMinute: 1_000_000,
+    corsOrigins: [],
     pets: createPetStore(database),
     authenticator: createAuthenticator({ store: keys, prefix: 'as_test_', now: options.now ?? Date.now }),
     checkDatabase: () => checkMigrations(database.pool),
@@ -62,19 +68,16 @@ export async function startService(
     database,
     async close() {
       await app.close();
+      await limiter.close();
       await database.close();
     },
   };
 }
 
+/** A key whose limits no test reaches by chance. */
 async function issueKey(keys: KeyStore): Promise<string> {
-  const { key } = await keys.create({
-    name: 'test',
-    plan: 'business',
-    perMinute: null,
-    perDay: null,
-    expiresAt: null,
-  });
+  const limits = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000 } as const;
+  const { key } = await keys.create({ name: 'test', expiresAt: null, ...limits });
   return key;
 }
 

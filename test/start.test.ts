@@ -6,7 +6,9 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { makeFolder } from './folder.js';
 import { callerOf, createTestDatabase, post } from './harness.js';
 import { type Environment, type Program, run } from './process.js';
+import { findRedis } from './redis.js';
 
+const redis = await findRedis();
 let dataDir: string;
 const programs: Program[] = [];
 
@@ -117,6 +119,51 @@ test('keys are made and listed beside a running service and without one, one JSO
   expect((await keys('revoke', beside.id)).code).toBe(0);
   await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 2_000 }).toBe(401);
 });
+
+test('keys show tells what is left and the ban, and keys unban lifts it, beside a service that counts in memory', async () => {
+  const keys = async (...args: string[]) => {
+    const program = run('cli', ['keys', ...args, '--json'], { DATA_DIR: dataDir });
+    await program.ended;
+    return JSON.parse(program.output());
+  };
+  const { url } = await untilReady(start());
+  const limits = ['--plan', 'enterprise', '--per-minute', '2', '--per-day', '50'];
+  const { id, key } = await keys('create', '--name', 'greedy', ...limits);
+  const call = callerOf({ url, key });
+  for (let n = 0; n < 4; n += 1) await call('/v1/pets');
+  expect((await call('/v1/pets')).body.code).toBe('api_key_banned');
+  const [banned] = (await keys('show', id)).standings;
+  expect(banned.windows.map(({ remaining }: { remaining: number }) => remaining)).toEqual([0, 48]);
+  expect(banned.ban.untilMs).toBeGreaterThan(Date.now() + 280_000);
+  const [lifted] = (await keys('unban', id)).standings;
+  expect([lifted.ban, lifted.nextBanSeconds]).toEqual([null, 300]);
+  expect((await call('/v1/pets')).body.code).toBe('rate_limit_exceeded');
+});
+
+test('keys show without a running service says that nothing is counted', async () => {
+  const environment = { DATABASE_URL: await createTestDatabase() };
+  const create = run('cli', ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'], environment);
+  await create.ended;
+  const show = run('cli', ['keys', 'show', JSON.parse(create.output()).id], environment);
+  expect(await show.ended).toBe(0);
+  expect(show.output()).toContain('No service is running');
+});
+
+test.runIf(redis)(
+  'several workers share the port, one that dies is replaced, and all end on SIGTERM',
+  async () => {
+    const DATABASE_URL = await createTestDatabase();
+    const service = start({ DATABASE_URL, APP_ENV: 'staging', WORKERS: '2', REDIS_URL: redis?.url ?? '' });
+    const [, pid, url = ''] = await service.until(/"pid":(\d+).*listening on (http:[^"]+)"/);
+    await service.until(/listening on[\s\S]*listening on/);
+    process.kill(Number(pid), 'SIGKILL');
+    await service.until(/worker \d+ ended \(SIGKILL\)[\s\S]*listening on/);
+    const call = callerOf({ url, key: '' });
+    for (let n = 0; n < 20; n += 1) expect((await call('/health/ready')).status).toBe(200);
+    expect(await stop(service)).toBe(0);
+    expect(service.output().match(/finishing what is running/g)).toHaveLength(2);
+  },
+);
 
 test.each([
   [['create', '--plan', 'free'], /--name/],

@@ -1,7 +1,13 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../errors.js';
 import type { Authenticator } from '../keys/authenticator.js';
 import type { ApiKey } from '../keys/store.js';
+import { addressId } from '../limits/address.js';
+import type { Decision } from '../limits/decision.js';
+import { limitHeaders } from '../limits/headers.js';
+import type { Limiter, Subject } from '../limits/limiter.js';
+import { limitsOf } from '../limits/plans.js';
+import { registerCors } from './cors.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -14,21 +20,49 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     apiKey: ApiKey | null;
+    /** Why the request will be refused, once it is known */
+    refusal: unknown;
   }
+}
+
+export interface GateOptions {
+  readonly authenticator: Authenticator;
+  readonly limiter: Limiter;
+  /** Requests per minute from one address without a valid key */
+  readonly anonymousPerMinute: number;
+  /** Origins that a browser may call from */
+  readonly corsOrigins: readonly string[];
 }
 
 /**
  * What stands before both faces, in the order of the contract: the route (404, 405), then the key, then the limit, then
  * what can be said of the input before it is read. Neither face is entered, and no body is read, before all agree.
+ *
+ * A refusal is found first and raised last, so that it too carries the headers of the limit and those of CORS.
  */
-export function guardFace(app: FastifyInstance, { authenticator }: { authenticator: Authenticator }): void {
+export async function guardFace(app: FastifyInstance, options: GateOptions): Promise<void> {
   app.decorateRequest('apiKey', null);
-  app.addHook('onRequest', async (request) => {
-    const routeFault = findRouteFault(request);
-    const keyFault = await authenticate(request, authenticator);
-    const fault = routeFault ?? keyFault ?? findMediaTypeFault(request);
-    if (fault !== undefined) throw fault;
+  app.decorateRequest('refusal', undefined);
+  app.addHook('onRequest', async (request, reply) => {
+    request.refusal = await findRefusal(request, reply, options);
   });
+  await registerCors(app, options.corsOrigins);
+  app.addHook('onRequest', async ({ refusal }) => {
+    if (refusal !== undefined) throw refusal;
+  });
+}
+
+async function findRefusal(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: GateOptions,
+): Promise<unknown> {
+  const routeFault = findRouteFault(request);
+  const keyFault = await authenticate(request, options.authenticator);
+  const cost = request.routeOptions.config.cost?.(request) ?? 1;
+  const decision = await options.limiter.take(toSubject(request, options), cost);
+  reply.headers(limitHeaders(decision));
+  return routeFault ?? findLimitFault(decision, keyFault) ?? keyFault ?? findMediaTypeFault(request);
 }
 
 function findRouteFault(request: FastifyRequest): ApiError | undefined {
@@ -44,6 +78,24 @@ async function authenticate(request: FastifyRequest, authenticator: Authenticato
   } catch (fault) {
     return fault;
   }
+}
+
+/** A valid key is counted for itself, everything else for the address that it comes from. */
+function toSubject({ apiKey, ip }: FastifyRequest, { anonymousPerMinute }: GateOptions): Subject {
+  if (apiKey !== null) return { kind: 'key', id: apiKey.id, limits: limitsOf(apiKey) };
+  return { kind: 'address', id: addressId(ip), limits: { perMinute: anonymousPerMinute, perDay: null } };
+}
+
+/** An address over its limit is told so in place of 401; a key that could not be looked up stays a 503. */
+function findLimitFault({ code, retryAfterSeconds }: Decision, keyFault: unknown): ApiError | undefined {
+  const isUndecided = keyFault !== undefined && !(keyFault instanceof ApiError);
+  if (code === null || isUndecided) return undefined;
+  const seconds = retryAfterSeconds ?? 1;
+  const reason =
+    code === 'api_key_banned' ? 'The API key is banned for a while' : 'The rate limit is used up';
+  return new ApiError(code, `${reason}. Try again in ${seconds} s.`, {
+    headers: { 'retry-after': String(seconds) },
+  });
 }
 
 /** Media types are compared without parameters and without regard to case (RFC 9110, section 8.3.1). */

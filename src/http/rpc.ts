@@ -1,5 +1,5 @@
 import { resolveResponse } from '@trpc/server/http';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError, toApiError } from '../errors.js';
 import type { AppRouter } from '../router.js';
 import type { Context } from '../trpc.js';
@@ -9,7 +9,7 @@ import { methodNotAllowed } from './rest.js';
 export const RPC_PREFIX = '/trpc';
 
 /** The most calls that one batch may hold. */
-export const MAX_BATCH_SIZE = 20;
+const MAX_BATCH_SIZE = 20;
 
 export interface RpcOptions {
   readonly router: AppRouter;
@@ -43,13 +43,19 @@ export function registerRpc(app: FastifyInstance, { router, context }: RpcOption
           reply.headers(apiError.headers);
         },
       });
-      reply
-        .code(response.status)
-        .headers(Object.fromEntries(response.headers))
-        .header('content-type', 'application/json');
+      copyHead(response, reply);
       return reply.send(isStream(response) ? response.body : Buffer.from(await response.arrayBuffer()));
     },
   });
+}
+
+/** tRPC names what its answer varies by; what CORS has named stays. Its early errors lack the media type. */
+function copyHead(response: Response, reply: FastifyReply): void {
+  const { vary, ...headers } = Object.fromEntries(response.headers);
+  const varies = [reply.getHeader('vary'), vary].filter((names) => names !== undefined);
+  reply
+    .code(response.status)
+    .headers({ ...headers, vary: varies.join(', '), 'content-type': 'application/json' });
 }
 
 /** application/jsonl answers each call of a batch as it ends. */

@@ -1,5 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { describeKeys } from './listing.js';
+import type { LimitDesk } from '../limits/desk.js';
+import type { Standing } from '../limits/limiter.js';
+import { limitsOf } from '../limits/plans.js';
+import { describeKeys, describeStandings } from './listing.js';
 import type { ApiKey, KeyStore, Plan, PlanChoice } from './store.js';
 
 const PLANS: readonly Plan[] = ['free', 'pro', 'business', 'enterprise'];
@@ -23,21 +26,24 @@ interface Output {
 
 /** What the commands need of the process they run in. */
 export interface KeyCommandOptions {
-  /** Opens the keys, and closes them when the use has ended */
-  readonly withKeys: (use: (store: KeyStore) => Promise<void>) => Promise<void>;
+  /** Opens the keys and their limits, and closes them when the use has ended */
+  readonly withKeys: (use: (store: KeyStore, desk: LimitDesk) => Promise<void>) => Promise<void>;
   readonly write: (text: string) => void;
 }
 
 /** The commands that issue and manage keys. Bad arguments are reported with what would be right, before all else. */
 export function addKeyCommands(program: Command, { withKeys, write }: KeyCommandOptions): void {
   const keys = program.command('keys').description('issue and manage API keys');
-  const show = (apiKeys: ApiKey[], { json }: Output, whole: unknown = apiKeys) =>
+  const show = (apiKeys: ApiKey[], { json }: Output, whole: unknown) =>
     write(json ? `${JSON.stringify(whole)}\n` : describeKeys(apiKeys, Date.now()));
   const showIssued = ({ apiKey, key }: { apiKey: ApiKey; key: string }, output: Output) => {
     show([apiKey], output, { ...apiKey, key });
     if (!output.json) write(`\n${key}\n\nKeep it now: it is not shown again.\n`);
   };
-  const showOne = (apiKey: ApiKey, output: Output) => show([apiKey], output, apiKey);
+  const showStandings = (apiKey: ApiKey, standings: Standing[], output: Output) => {
+    show([apiKey], output, { ...apiKey, standings });
+    if (!output.json) write(`\n${describeStandings(standings)}`);
+  };
 
   const create = keys
     .command('create')
@@ -58,30 +64,49 @@ export function addKeyCommands(program: Command, { withKeys, write }: KeyCommand
     },
   );
 
-  keys
-    .command('list')
-    .description('show all keys')
-    .option('--json', 'print one JSON array')
-    .action((output: Output) => withKeys(async (store) => show(await store.list(), output)));
-
-  addIdCommand(keys, 'show', 'show one key').action((id: string, output: Output) =>
-    withKeys(async (store) => showOne(known(id, await store.find(id)), output)),
+  const list = keys.command('list').description('show all keys').option('--json', 'print one JSON array');
+  list.action((output: Output) =>
+    withKeys(async (store) => {
+      const apiKeys = await store.list();
+      show(apiKeys, output, apiKeys);
+    }),
   );
+
+  addIdCommand(keys, 'show', 'show one key, what is left of its limits, and its ban').action((id, output) =>
+    withKeys(async (store, desk) => {
+      const apiKey = known(id, await store.find(id));
+      showStandings(apiKey, await desk.inspect(id, limitsOf(apiKey)), output);
+    }),
+  );
+
   addIdCommand(
     keys,
     'rotate',
     'replace a key: the old one ends at once, the new one is shown this once',
-  ).action((id: string, output: Output) =>
-    withKeys(async (store) => showIssued(known(id, await store.rotate(id)), output)),
+  ).action((id, output) => withKeys(async (store) => showIssued(known(id, await store.rotate(id)), output)));
+
+  addIdCommand(keys, 'revoke', 'end a key').action((id, output) =>
+    withKeys(async (store) => {
+      const apiKey = known(id, await store.revoke(id, new Date()));
+      show([apiKey], output, apiKey);
+    }),
   );
-  addIdCommand(keys, 'revoke', 'end a key').action((id: string, output: Output) =>
-    withKeys(async (store) => showOne(known(id, await store.revoke(id, new Date())), output)),
-  );
+
   const setPlan = addPlanOptions(addIdCommand(keys, 'set-plan', 'put a key on another plan'));
   setPlan.action(async (id: string, options: PlanOptions & Output) => {
     const choice = readPlan(setPlan, options);
-    await withKeys(async (store) => showOne(known(id, await store.setPlan(id, choice)), options));
+    await withKeys(async (store) => {
+      const apiKey = known(id, await store.setPlan(id, choice));
+      show([apiKey], options, apiKey);
+    });
   });
+
+  addIdCommand(keys, 'unban', 'lift the ban of a key, and forget those before it').action((id, output) =>
+    withKeys(async (store, desk) => {
+      const apiKey = known(id, await store.find(id));
+      showStandings(apiKey, await desk.unban(id, limitsOf(apiKey)), output);
+    }),
+  );
 }
 
 function addIdCommand(keys: Command, name: string, description: string): Command {

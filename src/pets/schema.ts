@@ -5,7 +5,7 @@ const NAME_MAX = 200;
 const BLANK = /^\p{White_Space}*$/u;
 const STATUSES = ['available', 'pending', 'sold'] as const;
 
-export const petStatus = z.enum(STATUSES, { error: describeFault(`must be one of ${STATUSES.join(', ')}`) });
+const petStatus = z.enum(STATUSES, { error: describeFault(`must be one of ${STATUSES.join(', ')}`) });
 
 /** 1 to 200 Unicode code points, kept as sent; one of white space only, with a NUL or a lone surrogate is refused. */
 const petName = z

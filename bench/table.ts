@@ -1,0 +1,20 @@
+/** Prints rows under headings, numbers to the right. */
+export function printTable(
+  headings: readonly string[],
+  rows: readonly (readonly (string | number)[])[],
+): void {
+  const cells = [headings, ...rows].map((row) => row.map((cell) => cell.toLocaleString('en')));
+  const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
+  for (const row of cells) {
+    const padded = row.map((cell, column) =>
+      column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
+    );
+    process.stdout.write(`${padded.join('  ')}\n`);
+  }
+  process.stdout.write('\n');
+}
+
+export function median(numbers: readonly number[]): number {
+  const sorted = numbers.toSorted((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+}

@@ -1,0 +1,16 @@
+import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
+
+/**
+ * The id under which a client address is counted: IPv4 whole, IPv6 by its /64 (what one customer is given, so that one
+ * machine cannot be 2^64 callers), an IPv4-mapped IPv6 address (RFC 4291, section 2.5.5.2) as the IPv4 one.
+ *
+ * Whatever is no address, such as the peer of a Unix socket, shares the one id `unknown`.
+ */
+export function addressId(address: string | undefined): string {
+  if (address === undefined || isIP(address) === 0) return 'unknown';
+  const parsed = ipaddr.process(address);
+  if (parsed instanceof ipaddr.IPv4) return parsed.toString();
+  const prefix = parsed.parts.slice(0, 4).map((group) => group.toString(16));
+  return `${prefix.join(':')}::/64`;
+}

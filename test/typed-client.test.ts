@@ -1,0 +1,69 @@
+import {
+  createTRPCClient,
+  httpBatchLink,
+  httpBatchStreamLink,
+  httpLink,
+  TRPCClientError,
+} from '@trpc/client';
+import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
+import type { AppRouter } from '../src/router.js';
+import { type Service, startService } from './harness.js';
+
+let service: Service;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+const links = { httpLink, httpBatchLink, httpBatchStreamLink };
+
+function createClient(link: keyof typeof links, key = service.key) {
+  const options = { url: `${service.url}/trpc`, headers: { authorization: `Bearer ${key}` } };
+  return createTRPCClient<AppRouter>({ links: [links[link](options)] });
+}
+
+test.each(Object.keys(links) as (keyof typeof links)[])(
+  'a typed client with %s creates, lists and gets',
+  async (link) => {
+    const client = createClient(link);
+    const created = await client.createPet.mutate({ name: 'Rex', categoryId: 1 });
+    expectTypeOf(created).toEqualTypeOf<{
+      id: number;
+      name: string;
+      categoryId: number;
+      status: 'available' | 'pending' | 'sold';
+    }>();
+    const [listed, found] = await Promise.all([
+      client.listPets.query({ limit: 100, cursor: created.id - 1 }),
+      client.getPet.query({ petId: created.id }),
+    ]);
+    expect(listed).toEqual([created]);
+    expect(found).toEqual(created);
+    expect(await client.listPets.query()).toContainEqual(created);
+  },
+);
+
+test.each(Object.keys(links) as (keyof typeof links)[])(
+  'a typed client with %s gets the Error object in data.error',
+  async (link) => {
+    const fault = await createClient(link)
+      .getPet.query({ petId: 999_999_999 })
+      .catch((error: unknown) => error);
+    expect(fault).toBeInstanceOf(TRPCClientError);
+    const { data, message } = fault as TRPCClientError<AppRouter>;
+    expect(data?.error).toEqual({ code: 'not_found', message, status: 404 });
+    const refused = await createClient(link, 'nonsense')
+      .listPets.query()
+      .catch((error: unknown) => error);
+    expect((refused as TRPCClientError<AppRouter>).data?.error.code).toBe('invalid_api_key');
+  },
+);
+
+test('a wrong input is a compile error', () => {
+  type Input = Parameters<ReturnType<typeof createClient>['createPet']['mutate']>[0];
+  expectTypeOf<{ name: string; categoryId: number }>().toMatchTypeOf<Input>();
+  expectTypeOf<{ name: string; categoryId: string }>().not.toMatchTypeOf<Input>();
+  expectTypeOf<{ name: string; categoryId: number; status: 'lost' }>().not.toMatchTypeOf<Input>();
+  expectTypeOf<{ name: string }>().not.toMatchTypeOf<Input>();
+});
