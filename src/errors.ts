@@ -65,7 +65,7 @@ const OUTAGE_RETRY_SECONDS = 1;
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof TRPCError) return fromTrpcError(error);
-  if (isDatabaseOutage(error)) {
+  if (!isRequestFault(error) && isDatabaseOutage(error)) {
     return new ApiError('service_unavailable', 'The service cannot reach its database. Try again shortly.', {
       headers: { 'retry-after': String(OUTAGE_RETRY_SECONDS) },
       cause: error,
@@ -106,12 +106,22 @@ function fromZodError(error: ZodError): ApiError {
   const sentences = error.issues.map(({ path, message }) =>
     [path.join('.'), message].filter(Boolean).join(' '),
   );
-  return new ApiError('invalid_request', `${sentences.join('; ')}.`, { cause: error });
+  return new ApiError('invalid_request', `${[...new Set(sentences)].join('; ')}.`, { cause: error });
+}
+
+/** Such as a socket that the client closed: not the database's, whatever its code. */
+function isRequestFault(error: unknown): boolean {
+  const status = readHttpStatus(error);
+  return status >= 400 && status < 500;
 }
 
 /** Fastify's errors carry the status that HTTP gives them. */
+function readHttpStatus(error: unknown): number {
+  return error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
+}
+
 function fromHttpStatus(error: unknown): ApiError {
-  const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
+  const status = readHttpStatus(error);
   if (status === 404) return new ApiError('not_found', 'There is no such route.', { cause: error });
   if (status === 413) return new ApiError('payload_too_large', 'The body is over 64 KiB.', { cause: error });
   if (status === 415) {

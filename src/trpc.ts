@@ -2,12 +2,31 @@ import { initTRPC } from '@trpc/server';
 import type { TRPC_ERROR_CODE_KEY, TRPC_ERROR_CODE_NUMBER } from '@trpc/server/rpc';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import type { OpenApiMeta } from 'trpc-to-openapi';
-import { type ApiError, type ErrorBody, errorTable, toApiError } from './errors.js';
+import { type Deprecation, isRemoved } from './deprecation.js';
+import { ApiError, type ErrorBody, errorTable, toApiError } from './errors.js';
+import type { ApiKey } from './keys/store.js';
+import type { OrderStore } from './orders/store.js';
 import type { PetStore } from './pets/store.js';
 
 /** What a procedure gets beside its input. */
-export interface Context {
+export interface Context extends Service, Call {}
+
+/** What lives as long as the service. */
+export interface Service {
   readonly pets: PetStore;
+  readonly orders: OrderStore;
+  /** Unix milliseconds */
+  readonly now: () => number;
+}
+
+/** What belongs to one HTTP request, which over tRPC may hold several calls. */
+export interface Call {
+  /** The key that the request was admitted with */
+  readonly apiKey: ApiKey;
+  /** The Idempotency-Key as it was sent, and the SHA-256 of the body that it came with */
+  readonly idempotency: { readonly header: string; readonly bodyHash: Uint8Array } | undefined;
+  /** Adds a header to the response, on both faces. */
+  setHeader(name: string, value: string): void;
   /** Present when the call came over REST: what only that face can say. */
   readonly rest?: RestCall;
 }
@@ -21,8 +40,15 @@ export interface RestCall {
   nextPage(cursor: number): void;
 }
 
+/** What is declared of an operation beside its input and output. */
+export interface OperationMeta extends OpenApiMeta {
+  /** How far clients may rely on it: `x-stability` in the OpenAPI document */
+  readonly stability: 'stable' | 'beta' | 'experimental';
+  readonly deprecation?: Deprecation;
+}
+
 const t = initTRPC
-  .meta<OpenApiMeta>()
+  .meta<OperationMeta>()
   .context<Context>()
   .create({
     isDev: false,
@@ -31,10 +57,19 @@ const t = initTRPC
 
 export const router = t.router;
 
-/** Where every operation starts. Over REST its input is what our bridge read, not what trpc-to-openapi puts together. */
-export const procedure = t.procedure.use(({ ctx: { rest }, next }) =>
-  rest === undefined ? next() : next({ getRawInput: async () => rest.input }),
-);
+/**
+ * Where every operation starts, and where a removed one ends. Over REST its input is what our bridge read, not what
+ * trpc-to-openapi puts together.
+ */
+export const procedure = t.procedure.use(({ ctx: { rest, now }, meta, next }) => {
+  if (meta?.deprecation !== undefined && isRemoved(meta.deprecation, now())) {
+    throw new ApiError(
+      'operation_removed',
+      `This operation was removed; its successor is ${meta.deprecation.successor}.`,
+    );
+  }
+  return rest === undefined ? next() : next({ getRawInput: async () => rest.input });
+});
 
 /** tRPC's error shape, with the Error object of the REST face under `data.error`. */
 export interface ErrorShape {

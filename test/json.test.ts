@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { keepFractions } from '../src/http/json.js';
-import { integer } from '../src/integer.js';
+import { integer } from '../src/input.js';
 
 /** A decimal literal and, worked out with big integers, whether it is a whole number. */
 const literal = fc

@@ -12,7 +12,7 @@ const SOCKET_CODES = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/;
 
 /** What pg says without a code. */
 const PG_MESSAGES =
-  /^(?:Connection terminated|Query read timeout|timeout exceeded when trying to connect|Client )/;
+  /^(?:Connection terminated|The server does not support SSL|Query read timeout|timeout exceeded when trying to connect|Client )/;
 
 /**
  * Whether an error of a query means that the database cannot serve now (503, try again), rather than that the query
@@ -30,11 +30,10 @@ export function isDatabaseOutage(error: unknown): boolean {
   );
 }
 
-/** Prisma keeps the driver's error under `meta.driverAdapterError.cause`. */
-function readSqlState(
-  error: Error & { meta?: { driverAdapterError?: { cause?: unknown } } },
-): string | undefined {
-  const cause = error.meta?.driverAdapterError?.cause;
+/** PostgreSQL's SQLSTATE of a query of Prisma's that failed; Prisma keeps it under `meta.driverAdapterError.cause`. */
+export function readSqlState(error: unknown): string | undefined {
+  const { meta } = error as { meta?: { driverAdapterError?: { cause?: unknown } } };
+  const cause = meta?.driverAdapterError?.cause;
   if (typeof cause !== 'object' || cause === null || !('originalCode' in cause)) return undefined;
   return typeof cause.originalCode === 'string' ? cause.originalCode : undefined;
 }

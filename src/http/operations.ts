@@ -1,6 +1,7 @@
 import type { AnyTRPCRouter } from '@trpc/server';
-import type { OpenApiMeta } from 'trpc-to-openapi';
 import { z } from 'zod';
+import type { Deprecation } from '../deprecation.js';
+import type { OperationMeta } from '../trpc.js';
 
 /** One operation as REST serves it, read once from its procedure. */
 export interface Operation {
@@ -8,17 +9,17 @@ export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** As in the OpenAPI document, relative to the version: /pets/{petId} */
   readonly path: string;
+  readonly deprecation: Deprecation | undefined;
   /** The members of its input */
   readonly fields: readonly { readonly name: string; readonly isNumber: boolean }[];
 }
 
 export function listOperations(router: AnyTRPCRouter): Operation[] {
   return Object.entries(router._def.procedures).flatMap(([name, procedure]) => {
-    const { meta, inputs } = (procedure as { _def: { meta?: OpenApiMeta; inputs: z.ZodType[] } })._def;
+    const { meta, inputs } = (procedure as { _def: { meta?: OperationMeta; inputs: z.ZodType[] } })._def;
     if (!meta?.openapi) return [];
-    return [
-      { name, method: meta.openapi.method, path: meta.openapi.path, fields: inputs.flatMap(listFields) },
-    ];
+    const { method, path } = meta.openapi;
+    return [{ name, method, path, deprecation: meta.deprecation, fields: inputs.flatMap(listFields) }];
   });
 }
 

@@ -3,17 +3,16 @@ import { createOpenApiNodeHttpHandler } from 'trpc-to-openapi';
 import { z } from 'zod';
 import { ApiError, toApiError } from '../errors.js';
 import type { AppRouter } from '../router.js';
-import type { Context, RestCall } from '../trpc.js';
+import type { Context, RestCall, Service } from '../trpc.js';
+import { describeCall } from './call.js';
 import { listOperations, type Operation } from './operations.js';
-
-/** Where the REST face lives; part of every address that it hands out. */
-export const REST_PREFIX = '/v1';
+import { REST_PREFIX } from './prefixes.js';
 
 const DECIMAL_INTEGER = /^-?\d+$/;
 
 export interface RestOptions {
   readonly router: AppRouter;
-  readonly context: Omit<Context, 'rest'>;
+  readonly service: Service;
   /** The address that clients know the service by, without a trailing slash. */
   readonly publicUrl: () => string;
 }
@@ -22,10 +21,10 @@ export interface RestOptions {
  * Serves every operation of the router as REST. Fastify finds the route and reads the body; trpc-to-openapi's handler
  * runs the operation and writes its output.
  */
-export function registerRest(app: FastifyInstance, { router, context, publicUrl }: RestOptions): void {
+export function registerRest(app: FastifyInstance, { router, service, publicUrl }: RestOptions): void {
   const handle = createOpenApiNodeHttpHandler({
     router,
-    createContext: ({ req }) => ({ ...context, rest: (req as unknown as Exchange).call }),
+    createContext: ({ req }) => (req as unknown as Exchange).context,
     onError: ({ error, req }) => {
       (req as unknown as Exchange).fault = error;
     },
@@ -36,14 +35,14 @@ export function registerRest(app: FastifyInstance, { router, context, publicUrl 
     app.route({
       method: operation.method,
       url: toFastifyPath(operation.path),
-      config: { operation: operation.name },
+      config: { operation: operation.name, deprecation: () => operation.deprecation },
       async handler(request, reply) {
-        const call = new Call(readInput(operation, request), request, publicUrl);
-        const exchange = new Exchange(operation, call);
+        const rest = new RestAnswer(readInput(operation, request), request, publicUrl);
+        const exchange = new Exchange(operation, { ...service, ...describeCall(request, reply), rest });
         const answer = new Answer();
         await handle(exchange, answer);
         if (exchange.fault !== undefined) throw toRestError(operation, exchange.fault);
-        return send(reply, call, answer);
+        return send(reply, rest, answer);
       },
     });
   }
@@ -101,12 +100,12 @@ function toRestError({ path }: Operation, fault: Error): ApiError {
   return toApiError(fault);
 }
 
-function send(reply: FastifyReply, call: Call, { body }: Answer): FastifyReply {
-  return reply.code(call.status).headers(call.headers).type('application/json').send(Buffer.from(body));
+function send(reply: FastifyReply, rest: RestAnswer, { body }: Answer): FastifyReply {
+  return reply.code(rest.status).headers(rest.headers).type('application/json').send(Buffer.from(body));
 }
 
 /** What one call says beside its output. */
-class Call implements RestCall {
+class RestAnswer implements RestCall {
   readonly input: unknown;
   readonly #request: FastifyRequest;
   readonly #publicUrl: () => string;
@@ -126,8 +125,7 @@ class Call implements RestCall {
 
   /** RFC 8288. The address is built on the public one, never on what the client says of the host. */
   nextPage(cursor: number): void {
-    const [path = '', query] = this.#request.url.split('?', 2);
-    const parameters = new URLSearchParams(query);
+    const { pathname: path, searchParams: parameters } = new URL(this.#request.url, 'http://localhost');
     parameters.set('cursor', String(cursor));
     this.headers.link = `<${this.#publicUrl()}${path}?${parameters}>; rel="next"`;
   }
@@ -149,13 +147,13 @@ class Exchange {
   readonly signal = neverAborted;
   readonly query = {};
   readonly body = undefined;
-  readonly call: Call;
+  readonly context: Context;
   fault: Error | undefined;
 
-  constructor({ method, path }: Operation, call: Call) {
+  constructor({ method, path }: Operation, context: Context) {
     this.method = method;
     this.url = path.replaceAll(/[{}]/g, '');
-    this.call = call;
+    this.context = context;
   }
 }
 Object.setPrototypeOf(Exchange.prototype, Request.prototype);

@@ -1,31 +1,34 @@
 import { resolveResponse } from '@trpc/server/http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Deprecation } from '../deprecation.js';
 import { ApiError, toApiError } from '../errors.js';
 import type { AppRouter } from '../router.js';
-import type { Context } from '../trpc.js';
+import type { OperationMeta, Service } from '../trpc.js';
+import { describeCall } from './call.js';
 import { keepFractions } from './json.js';
 import { methodNotAllowed } from './rest.js';
-
-export const RPC_PREFIX = '/trpc';
 
 /** The most calls that one batch may hold. */
 const MAX_BATCH_SIZE = 20;
 
 export interface RpcOptions {
   readonly router: AppRouter;
-  readonly context: Omit<Context, 'rest'>;
+  readonly service: Service;
 }
 
-type Procedures = Readonly<Record<string, { readonly _def: { readonly type: string } }>>;
+type Procedures = Readonly<
+  Record<string, { readonly _def: { readonly type: string; readonly meta?: unknown } }>
+>;
 
 /** Serves the router to tRPC clients: Fastify finds the route and reads the body, tRPC does the rest. */
-export function registerRpc(app: FastifyInstance, { router, context }: RpcOptions): void {
+export function registerRpc(app: FastifyInstance, { router, service }: RpcOptions): void {
   app.route({
     method: [...app.supportedMethods],
     url: '/:path',
     config: {
       operation: (request) => readNames(request).join(','),
       cost: (request) => countCalls(readNames(request)),
+      deprecation: (request) => findDeprecation(router._def.procedures, readNames(request)),
       routeFault: (request) => findRouteFault(router._def.procedures, request, readNames(request)),
     },
     async handler(request, reply) {
@@ -36,7 +39,7 @@ export function registerRpc(app: FastifyInstance, { router, context }: RpcOption
         // tRPC decodes the path once more
         path: encodeURIComponent(readPath(request)),
         error: null,
-        createContext: async () => context,
+        createContext: async () => ({ ...service, ...describeCall(request, reply) }),
         onError({ error, path }) {
           const apiError = toApiError(error);
           if (apiError.status >= 500) request.log.error({ err: apiError.cause, path }, apiError.message);
@@ -85,6 +88,12 @@ function checkBatchSize(names: readonly string[]): void {
 /** A batch costs its calls; one that is too large runs none and counts as one request. */
 function countCalls(names: readonly string[]): number {
   return names.length > MAX_BATCH_SIZE ? 1 : names.length;
+}
+
+function findDeprecation(procedures: Procedures, names: readonly string[]): Deprecation | undefined {
+  const known = names.filter((name) => Object.hasOwn(procedures, name));
+  const metas = known.map((name) => procedures[name]?._def.meta as OperationMeta | undefined);
+  return metas.find((meta) => meta?.deprecation !== undefined)?.deprecation;
 }
 
 /** 404 when no procedure of the call exists, 405 when each that does wants the other method. */

@@ -1,9 +1,22 @@
 import { ApiError } from '../errors.js';
 import { procedure } from '../trpc.js';
-import { newPet, pet, petReference, pets, petsPage } from './schema.js';
+import { getPetDeprecation } from './deprecation.js';
+import { readIdempotencyKey } from './idempotency.js';
+import { newPet, newPetHeaders, pet, petReference, pets, petsPage } from './schema.js';
 
 export const listPets = procedure
-  .meta({ openapi: { method: 'GET', path: '/pets', summary: 'List animals' } })
+  .meta({
+    openapi: {
+      method: 'GET',
+      path: '/pets',
+      tags: ['pets'],
+      summary: 'List animals',
+      description:
+        'A page of animals by ascending id. While more follow, `Link` carries the address of the next page.',
+      successDescription: 'The animals of the page',
+    },
+    stability: 'stable',
+  })
   .input(petsPage)
   .output(pets)
   .query(async ({ ctx, input }) => {
@@ -14,17 +27,43 @@ export const listPets = procedure
   });
 
 export const createPet = procedure
-  .meta({ openapi: { method: 'POST', path: '/pets', summary: 'Add an animal' } })
+  .meta({
+    openapi: {
+      method: 'POST',
+      path: '/pets',
+      tags: ['pets'],
+      summary: 'Add an animal',
+      description:
+        'Adds an animal. With an Idempotency-Key it is safe to send again when the answer was lost.',
+      requestHeaders: newPetHeaders,
+      successDescription: 'The animal as it was added',
+    },
+    stability: 'stable',
+  })
   .input(newPet)
   .output(pet)
-  .mutation(async ({ ctx, input }) => {
-    const created = await ctx.pets.create(input);
-    ctx.rest?.created(`/pets/${created.id}`);
-    return created;
+  .mutation(async ({ ctx, input, batchIndex = 0 }) => {
+    const idempotencyKey = readIdempotencyKey(ctx, batchIndex);
+    const { pet, isReplay } = await ctx.pets.create(input, idempotencyKey, ctx.now());
+    if (isReplay) ctx.setHeader('idempotency-replayed', 'true');
+    ctx.rest?.created(`/pets/${pet.id}`);
+    return pet;
   });
 
 export const getPet = procedure
-  .meta({ openapi: { method: 'GET', path: '/pets/{petId}', summary: 'Get one animal', deprecated: true } })
+  .meta({
+    openapi: {
+      method: 'GET',
+      path: '/pets/{petId}',
+      tags: ['pets'],
+      summary: 'Get one animal',
+      description: 'Fetches one animal by its identifier. `GET /pets` with its status filter replaces it.',
+      successDescription: 'The animal',
+      deprecated: true,
+    },
+    stability: 'stable',
+    deprecation: getPetDeprecation,
+  })
   .input(petReference)
   .output(pet)
   .query(async ({ ctx, input }) => {

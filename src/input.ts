@@ -2,6 +2,9 @@ import { z } from 'zod';
 
 const BOUND = Number.MAX_SAFE_INTEGER;
 
+/** The message of an input that is no object at all. */
+export const INPUT_FAULT = 'The input must be a JSON object';
+
 /**
  * A strict integer of JSON within bounds: no string, boolean, null or fraction counts as one.
  *
@@ -10,7 +13,10 @@ const BOUND = Number.MAX_SAFE_INTEGER;
  */
 export function integer(min: number, max: number) {
   const error = describeFault(`must be an integer from ${min} to ${max}`);
-  return z.number({ error }).pipe(z.int({ error }).min(min, { error }).max(max, { error }));
+  return z
+    .number({ error })
+    .pipe(z.int({ error }).min(min, { error }).max(max, { error }))
+    .meta({ override: { type: 'integer', minimum: min, maximum: max } });
 }
 
 /** An identifier: int64 on the wire, kept to the integers that JavaScript carries exactly. */

@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { INPUT_FAULT, int64, integer } from '../input.js';
+
+const STATUSES = ['placed', 'approved', 'delivered'] as const;
+const QUANTITY_MAX = 2 ** 31 - 1;
+
+const EXAMPLE = {
+  id: 4,
+  petId: 7,
+  quantity: 1,
+  status: 'placed',
+  createdAt: '2026-01-31T09:30:00.000Z',
+} as const;
+
+export const order = z
+  .object({
+    id: int64().meta({ description: 'Unique identifier: positive and increasing' }),
+    petId: int64().meta({ description: 'Identifier of the animal ordered' }),
+    quantity: integer(1, QUANTITY_MAX).meta({ description: 'How many are ordered' }),
+    status: z.enum(STATUSES).meta({ id: 'OrderStatus', description: 'How far an order has come' }),
+    createdAt: z.iso.datetime().meta({
+      description: 'When the order was placed (RFC 3339, UTC)',
+      override: ({ jsonSchema }) => void delete jsonSchema.pattern,
+    }),
+  })
+  .meta({ id: 'Order', description: 'An order of animals', examples: [EXAMPLE] });
+
+export const orders = z
+  .array(order)
+  .meta({ id: 'Orders', description: 'Orders in ascending order of id', examples: [[EXAMPLE]] });
+
+export const ordersPage = z
+  .object(
+    {
+      limit: integer(1, 100).default(20).meta({ description: 'Maximum number of orders to return' }),
+      cursor: int64()
+        .meta({
+          description: 'The id of the last order of the page before; `Link` carries it',
+          examples: [20],
+        })
+        .optional(),
+    },
+    { error: INPUT_FAULT },
+  )
+  .prefault({});
+
+export type Order = z.output<typeof order>;
+export type OrdersPage = z.output<typeof ordersPage>;
