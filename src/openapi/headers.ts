@@ -1,0 +1,132 @@
+import type { OpenAPIObject } from 'trpc-to-openapi';
+
+type Headers = NonNullable<NonNullable<OpenAPIObject['components']>['headers']>;
+type Header = Exclude<Headers[string], { $ref: string }>;
+
+const count = { type: 'integer', minimum: 0 } as const;
+
+/** Every header of a response that clients may rely on, by its name among the document's components. */
+export const headers = {
+  'X-RateLimit-Limit': {
+    description: 'The limit that applies to the caller, of the window that is tighter: requests',
+    required: true,
+    schema: count,
+    example: 60,
+  },
+  'X-RateLimit-Remaining': {
+    description: 'Requests left in the current window',
+    required: true,
+    schema: count,
+    example: 59,
+  },
+  'X-RateLimit-Reset': {
+    description: 'When the window ends: a Unix timestamp in seconds, rounded up',
+    required: true,
+    schema: count,
+    example: 1_769_850_060,
+  },
+  'RateLimit-Policy': {
+    description: 'The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers)',
+    required: true,
+    schema: { type: 'string', pattern: listOf('q=\\d+;w=\\d+') },
+    example: '"minute";q=60;w=60, "day";q=1000;w=86400',
+  },
+  RateLimit: {
+    description:
+      'What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)',
+    required: true,
+    schema: { type: 'string', pattern: listOf('r=\\d+;t=\\d+') },
+    example: '"minute";r=59;t=60, "day";r=999;t=86400',
+  },
+  'X-Request-Id': {
+    description: 'Names this request to whoever runs the service. One that the client sends is kept.',
+    required: true,
+    schema: { type: 'string', minLength: 1, maxLength: 128 },
+    example: '0b0f0b5e-8f0c-4d0e-9d5b-3a1f6e0c7b1d',
+  },
+  'Retry-After': {
+    description: 'Seconds to wait before the next try',
+    required: true,
+    schema: { type: 'integer', minimum: 1 },
+    example: 60,
+  },
+  'WWW-Authenticate': {
+    description: 'How to authenticate (RFC 6750)',
+    required: true,
+    schema: { type: 'string', pattern: '^Bearer\\b' },
+    example: 'Bearer',
+  },
+  Allow: {
+    description: 'The methods that this path answers',
+    required: true,
+    schema: { type: 'string', pattern: '^[A-Z]+(, [A-Z]+)*$' },
+    example: 'GET, POST, HEAD',
+  },
+  Location: {
+    description: 'Where the new resource lives',
+    required: true,
+    schema: { type: 'string', format: 'uri-reference' },
+    example: '/v1/pets/7',
+  },
+  'Idempotency-Replayed': {
+    description: 'Sent when the answer is the stored one of an earlier request with the same Idempotency-Key',
+    schema: { type: 'string', const: 'true' },
+    example: 'true',
+  },
+  NextPage: {
+    description: 'The address of the next page, with `rel="next"` (RFC 8288). Sent only when more follow.',
+    schema: { type: 'string', pattern: '^<[^>]+>; rel="next"$' },
+    example: '<https://store.example.org/v1/pets?limit=20&cursor=20>; rel="next"',
+  },
+  Successor: {
+    description:
+      'The address of what to call instead, with `rel="successor-version"` (RFC 5829). Sent until the removal.',
+    schema: { type: 'string', pattern: '^<[^>]+>; rel="successor-version"$' },
+    example: '<https://store.example.org/v1/pets>; rel="successor-version"',
+  },
+  Deprecation: {
+    description:
+      'Since when the operation is deprecated: a Unix timestamp (RFC 9745). Sent until the removal.',
+    schema: { type: 'string', pattern: '^@\\d+$' },
+    example: '@1764892800',
+  },
+  Sunset: {
+    description: 'When the operation is removed: an HTTP date (RFC 8594). Sent until the removal.',
+    schema: {
+      type: 'string',
+      pattern: '^[A-Z][a-z]{2}, \\d{2} [A-Z][a-z]{2} \\d{4} \\d{2}:\\d{2}:\\d{2} GMT$',
+    },
+    example: 'Thu, 05 Dec 2030 00:00:00 GMT',
+  },
+} as const satisfies Record<string, Header>;
+
+export type HeaderName = keyof typeof headers;
+
+/** Two kinds of Link, each described by itself. */
+const FIELD_NAMES: Partial<Record<HeaderName, string>> = { NextPage: 'Link', Successor: 'Link' };
+
+/** The headers of every response under the limits. */
+export const COMMON_HEADERS: readonly HeaderName[] = [
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'RateLimit-Policy',
+  'RateLimit',
+  'X-Request-Id',
+];
+
+/** The headers of every response of a deprecated operation. */
+export const DEPRECATION_HEADERS: readonly HeaderName[] = ['Deprecation', 'Sunset', 'Successor'];
+
+/** A response's headers as references to the components. */
+export function refer(names: readonly HeaderName[]): Record<string, { $ref: string }> {
+  return Object.fromEntries(
+    names.map((name) => [FIELD_NAMES[name] ?? name, { $ref: `#/components/headers/${name}` }]),
+  );
+}
+
+/** A structured field list (RFC 9651) of named windows, each with the same parameters. */
+function listOf(parameters: string): string {
+  const item = `"[a-z]+";${parameters}`;
+  return `^${item}(, ${item})*$`;
+}
