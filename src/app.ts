@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { METHODS } from 'node:http';
 import Fastify, {
   type FastifyBaseLogger,
@@ -8,27 +8,27 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { ApiError, toApiError } from './errors.js';
+import { type DocsOptions, registerDocs } from './http/docs.js';
 import { type GateOptions, guardFace } from './http/gate.js';
 import { type HealthOptions, registerHealth } from './http/health.js';
 import { decodeBody, parseJson, toJsonBytes } from './http/json.js';
-import { answerParserError } from './http/parser-error.js';
-import { REST_PREFIX, registerRest } from './http/rest.js';
-import { RPC_PREFIX, registerRpc } from './http/rpc.js';
+import { answerParserError, refuse } from './http/parser-error.js';
+import { REST_PREFIX, RPC_PREFIX } from './http/prefixes.js';
+import { registerRest } from './http/rest.js';
+import { registerRpc } from './http/rpc.js';
+import { registerSecurity } from './http/security.js';
 import { toRoutableUrl } from './http/target.js';
-import type { PetStore } from './pets/store.js';
 import { appRouter } from './router.js';
-import { toErrorShape } from './trpc.js';
+import { type Service, toErrorShape } from './trpc.js';
 
 const BODY_LIMIT_BYTES = 64 * 1024;
 /** Node.js bounds the whole request line and headers by 16 KiB; a path value needs no bound of its own. */
 const MAX_PARAM_LENGTH = 16 * 1024;
 const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 
-export interface AppOptions extends GateOptions, HealthOptions {
+export interface AppOptions extends GateOptions, HealthOptions, DocsOptions {
   readonly log: FastifyBaseLogger;
-  readonly pets: PetStore;
-  /** Without a trailing slash */
-  readonly publicUrl: () => string;
+  readonly service: Service;
   /** Addresses and CIDR blocks whose forwarded headers count */
   readonly trustProxy: readonly string[];
 }
@@ -46,23 +46,29 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     requestTimeout: 30_000,
+    // Without a Host, Node.js would answer by itself. What a client takes too long to send is looked for every 5 s.
+    http: { requireHostHeader: false, headersTimeout: 15_000, connectionsCheckingInterval: 5_000 },
     clientErrorHandler: answerParserError,
   });
   addUnusualMethods(app);
   // An Expect that is not understood may be ignored (RFC 9110, section 10.1.1); Node.js would answer it by itself.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
+  app.server.on('connect', (_request, socket) => refuse(socket, 'CONNECT is not answered here.'));
 
+  await registerSecurity(app, options);
   app.addHook('onRequest', async (request, reply) => void reply.header('x-request-id', request.id));
   app.addHook('onResponse', async (request, reply) => logRequest(request, reply));
   endConnectionsWhenClosing(app);
   answerErrorsWith(app, (error) => error.body);
+  ignoreBodies(app);
 
   registerHealth(app, options);
+  await registerDocs(app, options);
   await app.register(
     async (rest) => {
       await guardFace(rest, options);
       readBodyAs(rest, (bytes) => parseJson(decodeBody(bytes)));
-      registerRest(rest, { router: appRouter, context: options, publicUrl: options.publicUrl });
+      registerRest(rest, { ...options, router: appRouter });
       answerErrorsWith(rest, (error) => error.body);
     },
     { prefix: REST_PREFIX },
@@ -71,7 +77,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     async (rpc) => {
       await guardFace(rpc, options);
       readBodyAs(rpc, decodeBody);
-      registerRpc(rpc, { router: appRouter, context: options });
+      registerRpc(rpc, { ...options, router: appRouter });
       answerErrorsWith(rpc, (error) => ({ error: toErrorShape(error) }));
     },
     { prefix: RPC_PREFIX },
@@ -117,12 +123,20 @@ function addUnusualMethods(app: FastifyInstance): void {
   for (const method of unusual) app.addHttpMethod(method, { hasBody: true });
 }
 
+/** Outside the faces nothing takes a body. */
+function ignoreBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+}
+
 /** One reader for every media type: which ones are allowed was decided before any body was read. */
 function readBodyAs(app: FastifyInstance, read: (bytes: Uint8Array) => unknown): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, async (_request: FastifyRequest, bytes: Buffer) =>
-    read(bytes),
-  );
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
+    if (request.headers['idempotency-key'] !== undefined)
+      request.bodyHash = createHash('sha256').update(bytes).digest();
+    return read(bytes);
+  });
 }
 
 function logRequest(request: FastifyRequest, reply: FastifyReply): void {

@@ -9,7 +9,9 @@ import { checkMigrations } from '../src/database/source.js';
 import { createAuthenticator } from '../src/keys/authenticator.js';
 import { createKeyStore, type KeyStore } from '../src/keys/store.js';
 import { createLimiter } from '../src/limits/limiter.js';
-import { createPetStore } from '../src/pets/store.js';
+import { buildDocument } from '../src/openapi.js';
+import { createOrderStore } from '../src/orders/store.js';
+import { createPetStore, type PetStore } from '../src/pets/store.js';
 import { TEMPLATE } from './global-setup.js';
 
 /** A new database, a copy of the migrated template; returns its URL. */
@@ -31,12 +33,14 @@ export interface Service {
   /** A valid key */
   readonly key: string;
   readonly keys: KeyStore;
+  readonly pets: PetStore;
   readonly database: Database;
   close(): Promise<void>;
 }
 
 /** The address that the services of the tests believe to be known by. */
 export const PUBLIC_URL = 'https://pets.example/store';
+const STAGING_URL = 'https://staging.pets.example/store';
 
 /** A real service on a free port over a database of its own. What is given replaces what it would be built of. */
 export async function startService(
@@ -44,6 +48,7 @@ export async function startService(
 ): Promise<Service> {
   const database = openDatabase(options.databaseUrl ?? (await createTestDatabase()), () => {});
   const keys = createKeyStore(database, 'as_test_');
+  const pets = createPetStore(database);
   const log = pino({ level: 'silent' });
   const limiter = createLimiter({ redisUrls: [], log });
   const app = await buildApp({
@@ -51,10 +56,15 @@ export async function startService(
     limiter,
     anonymousPerMinute: 1_000_000,
     corsOrigins: [],
-    pets: createPetStore(database),
+    service: {
+      pets,
+      orders: createOrderStore(database),
+      now: options.now ?? Date.now,
+    },
     authenticator: createAuthenticator({ store: keys, prefix: 'as_test_', now: options.now ?? Date.now }),
     checkDatabase: () => checkMigrations(database.pool),
     publicUrl: () => PUBLIC_URL,
+    document: () => buildDocument({ publicUrl: PUBLIC_URL, stagingUrl: STAGING_URL }),
     trustProxy: [],
     ...options,
   });
@@ -65,6 +75,7 @@ export async function startService(
     port,
     key: await issueKey(keys),
     keys,
+    pets,
     database,
     async close() {
       await app.close();

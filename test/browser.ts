@@ -1,0 +1,90 @@
+import { accessSync, constants } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { type BrowserContext, chromium, type Page } from 'playwright-core';
+
+const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
+const ARGUMENTS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** How long anything in the browser may take, in milliseconds. */
+const TIMEOUT_MS = 15_000;
+
+/** The system's Chromium: CHROMIUM when set, else the first of the usual names on the PATH. */
+export function findChromium(): string | undefined {
+  const { CHROMIUM, PATH = '' } = process.env;
+  if (CHROMIUM) return CHROMIUM;
+  const candidates = PATH.split(delimiter).flatMap((folder) => NAMES.map((name) => join(folder, name)));
+  return candidates.find(isExecutable);
+}
+
+export interface Browser {
+  readonly context: BrowserContext;
+  close(): Promise<void>;
+}
+
+/** A headless browser that knows nothing and calls nobody by itself. */
+export async function launchBrowser(executablePath: string): Promise<Browser> {
+  const profile = await mkdtemp(join(tmpdir(), 'animal-store-browser-'));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath,
+    headless: true,
+    args: ARGUMENTS,
+    viewport: { width: 1440, height: 900 },
+  });
+  context.setDefaultTimeout(TIMEOUT_MS);
+  return {
+    context,
+    async close() {
+      await context.close();
+      await rm(profile, { recursive: true, force: true });
+    },
+  };
+}
+
+export interface WatchedPage {
+  readonly page: Page;
+  /** The origins of all requests so far */
+  readonly origins: ReadonlySet<string>;
+  /** Errors of the console, of scripts and of the network, and violations of the page's policy */
+  readonly faults: readonly string[];
+}
+
+/** A new page and what goes wrong in it. */
+export async function openPage(context: BrowserContext): Promise<WatchedPage> {
+  const page = await context.newPage();
+  const origins = new Set<string>();
+  const faults: string[] = [];
+  page.on('request', (request) => {
+    if (!/^(?:data|blob):/.test(request.url())) origins.add(new URL(request.url()).origin);
+  });
+  page.on('requestfailed', (request) => faults.push(`${request.url()}: ${request.failure()?.errorText}`));
+  page.on('pageerror', (error) => faults.push(`page error: ${error.message}`));
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) faults.push(`console: ${message.text()}`);
+  });
+  await page.exposeFunction('reportViolation', (violation: string) => faults.push(violation));
+  await page.addInitScript(() =>
+    document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
+      Reflect.get(window, 'reportViolation')(`policy violated: ${violatedDirective} by ${blockedURI}`),
+    ),
+  );
+  return { page, origins, faults };
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
