@@ -6,6 +6,7 @@ import { seedCatalogue } from '../src/database/source.js';
 import { createAuthenticator } from '../src/keys/authenticator.js';
 import { createKeyStore } from '../src/keys/store.js';
 import { createLimiter } from '../src/limits/limiter.js';
+import { createOrderStore } from '../src/orders/store.js';
 import { createPetStore } from '../src/pets/store.js';
 
 /** The service in a process of its own, which tells its parent where it listens and what CPU it has used. */
@@ -25,11 +26,12 @@ const issue = async (perDay: number) => {
 const log = pino({ level: 'silent' });
 const app = await buildApp({
   log,
-  pets: createPetStore(database),
+  service: { pets: createPetStore(database), orders: createOrderStore(database), now: Date.now },
   authenticator: createAuthenticator({ store: keys, prefix: 'as_test_', now: Date.now }),
   limiter: createLimiter({ redisUrls: [], log }),
   checkDatabase: async () => {},
   publicUrl: () => 'http://127.0.0.1',
+  document: () => ({}),
   anonymousPerMinute: 300,
   corsOrigins: [],
   trustProxy: [],

@@ -1,12 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Command } from 'commander';
-import { type Config, readConfig } from './config.js';
+import { type Config, readConfig, toLocalUrl } from './config.js';
 import { applyMigrations } from './database/migrations.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
 import { addKeyCommands } from './keys/commands.js';
 import { createKeyStore } from './keys/store.js';
 import { openDesk } from './limits/desk.js';
+import { buildDocument } from './openapi.js';
 import { exitWith, loadEnvironmentFile } from './process.js';
 
 /** What goes well is not worth a word here. */
@@ -52,6 +53,14 @@ program
       write(isSeeded ? 'The sample catalogue is in.\n' : 'There are pets already: nothing was changed.\n');
     }),
   );
+
+program
+  .command('openapi')
+  .description('print the OpenAPI document')
+  .action(() => {
+    const { host, port, publicUrl = toLocalUrl(host, port), stagingUrl } = readConfig(process.env);
+    write(`${JSON.stringify(buildDocument({ publicUrl, stagingUrl }), null, 2)}\n`);
+  });
 
 program
   .command('studio')

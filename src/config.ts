@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import type { KeyPrefix } from './keys/format.js';
+import { OperatorError } from './operator-error.js';
 
 /** All that the environment decides. The README's table and .env.example describe each variable. */
 export interface Config {
@@ -25,9 +26,6 @@ export interface Config {
   readonly logLevel: (typeof LOG_LEVELS)[number];
 }
 
-/** Lists every bad variable in its message. */
-export class ConfigError extends Error {}
-
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
 const schema = z.object({
@@ -44,8 +42,8 @@ const schema = z.object({
     .transform(() => availableParallelism())
     .or(wholeNumber(1, 256))
     .default(1),
-  PUBLIC_URL: url(['http:', 'https:']).transform(withoutTrailingSlash).optional(),
-  STAGING_URL: url(['http:', 'https:']).transform(withoutTrailingSlash).optional(),
+  PUBLIC_URL: baseUrl().optional(),
+  STAGING_URL: baseUrl().optional(),
   TRUST_PROXY: list(
     z.string().refine(isAddressOrBlock, 'must hold addresses or CIDR blocks, separated by commas'),
   ),
@@ -59,7 +57,7 @@ const schema = z.object({
 /**
  * Reads the configuration from environment variables; an empty one counts as not set.
  *
- * @throws ConfigError naming every bad variable, never a value (a URL may hold a password)
+ * @throws OperatorError naming every bad variable, never a value (a URL may hold a password)
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const set = Object.fromEntries(
@@ -71,7 +69,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ...findContradictions(set),
   ];
   if (!parsed.success || faults.length > 0) {
-    throw new ConfigError(['The configuration is not usable:', ...new Set(faults)].join('\n  - '));
+    throw new OperatorError(['The configuration is not usable:', ...new Set(faults)].join('\n  - '));
   }
   const { data } = parsed;
   return {
@@ -92,12 +90,18 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   };
 }
 
+/** The address of a service on this machine; an IPv6 host stands in brackets (RFC 3986, section 3.2.2). */
+export function toLocalUrl(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
 function findContradictions(set: Record<string, string | undefined>): string[] {
   const faults: string[] = [];
   if ((set.APP_ENV === 'staging' || set.APP_ENV === 'production') && set.DATABASE_URL === undefined) {
     faults.push(`DATABASE_URL must be set in ${set.APP_ENV}: the embedded PostgreSQL is for development`);
   }
-  if (set.WORKERS !== undefined && set.WORKERS !== '1' && set.REDIS_URL === undefined) {
+  const workers = set.WORKERS === 'auto' ? availableParallelism() : Number(set.WORKERS ?? 1);
+  if (workers > 1 && splitList(set.REDIS_URL ?? '').length === 0) {
     faults.push('WORKERS above 1 needs REDIS_URL: limits in memory would not hold over several processes');
   }
   return faults;
@@ -118,27 +122,33 @@ function url(protocols: readonly string[]) {
 }
 
 function list(item: z.ZodType<string, string>) {
-  return z
-    .string()
-    .default('')
-    .transform((text) =>
-      text
-        .split(',')
-        .map((part) => part.trim())
-        .filter((part) => part !== ''),
-    )
-    .pipe(z.array(item));
+  return z.string().default('').transform(splitList).pipe(z.array(item));
 }
 
-function withoutTrailingSlash(text: string): string {
-  return text.replace(/\/+$/, '');
+function splitList(text: string): string[] {
+  const parts = text.split(',').map((part) => part.trim());
+  return parts.filter((part) => part !== '');
+}
+
+/** An address that paths are added to: normalised, so that it can stand in a header, and without a trailing slash. */
+function baseUrl() {
+  const error = 'must be a URL without user, query, fragment, or the /v1 that is added to it';
+  return url(['http:', 'https:'])
+    .refine((text) => !URL.canParse(text) || isBase(new URL(text)), error)
+    .transform((text) => (URL.canParse(text) ? new URL(text).href.replace(/\/+$/, '') : text));
+}
+
+function isBase({ href, username, password, pathname }: URL): boolean {
+  return username === '' && password === '' && !/[?#]/.test(href) && !/\/v1\/*$/.test(pathname);
 }
 
 function isAddressOrBlock(text: string): boolean {
   const [address = '', prefix, ...rest] = text.split('/');
   const version = isIP(address);
   if (version === 0 || rest.length > 0) return false;
-  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128));
+  const isPrefix = (bits: string) =>
+    /^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
+  return prefix === undefined || isPrefix(prefix);
 }
 
 function isOrigin(text: string): boolean {

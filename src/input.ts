@@ -26,6 +26,13 @@ export function int64() {
   });
 }
 
+/** An identifier that the database assigns: positive. */
+export function assignedId() {
+  return integer(1, BOUND).meta({
+    override: { type: 'integer', format: 'int64', minimum: 1, maximum: BOUND },
+  });
+}
+
 /** The message of a field that is absent, or else wrong. */
 export function describeFault(fault: string) {
   return (issue: { readonly input?: unknown }) => (issue.input === undefined ? 'is required' : fault);

@@ -1,9 +1,10 @@
 import cluster from 'node:cluster';
+import { lookup } from 'node:dns/promises';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.js';
-import { type Config, readConfig } from './config.js';
+import { type Config, readConfig, toLocalUrl } from './config.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
@@ -11,18 +12,28 @@ import { createKeyStore } from './keys/store.js';
 import { createLimiter } from './limits/limiter.js';
 import { answerQuestions } from './limits/remote.js';
 import { createLogger } from './log.js';
+import { buildDocument } from './openapi.js';
+import { OperatorError } from './operator-error.js';
+import { createOrderStore } from './orders/store.js';
 import { createPetStore } from './pets/store.js';
 import { exitWith, loadEnvironmentFile } from './process.js';
 import { runWorkers } from './workers.js';
 
 /** How long requests may take to finish after a signal, in milliseconds. */
 const DRAIN_TIMEOUT_MS = 10_000;
+/** From the signal to the end of the process at the latest, in milliseconds. */
+const LAST_RESORT_MS = 11_500;
 /** How often connections that have become idle since are closed, in milliseconds. */
 const SWEEP_INTERVAL_MS = 50;
+/** How long a start waits for Redis, so that not even the first requests are counted in memory, in milliseconds. */
+const REDIS_WAIT_MS = 2_000;
+/** How often expired idempotency keys are removed, in milliseconds. */
+const FORGET_INTERVAL_MS = 60 * 60 * 1000;
 
-loadEnvironmentFile();
 try {
+  loadEnvironmentFile();
   const stop = waitForStop();
+  void stop.then(() => setTimeout(giveUp, LAST_RESORT_MS).unref());
   const config = readConfig(process.env);
   const log = await createLogger(config);
   const source = await openSource({ config, role: 'service', log });
@@ -43,35 +54,61 @@ try {
 async function serve(
   config: Config,
   log: Logger,
-  { database, url }: DatabaseSource,
+  source: DatabaseSource,
   greeting: string,
   stop: Promise<string>,
 ): Promise<void> {
-  const keys = createKeyStore(database, config.keyPrefix);
-  const limiter = createLimiter({ redisUrls: config.redisUrls, log });
-  const warn = (error: unknown) =>
-    log.warn({ err: error }, 'the command line cannot ask after limits for now');
-  const questions =
-    limiter.state === 'memory' ? answerQuestions({ databaseUrl: url, limiter, warn }) : undefined;
-  const app = await buildApp({
-    ...config,
-    log,
-    limiter,
-    pets: createPetStore(database),
-    authenticator: createAuthenticator({ store: keys, prefix: config.keyPrefix, now: Date.now }),
-    checkDatabase: () => checkMigrations(database.pool),
-    publicUrl: () => config.publicUrl ?? toLocalUrl(config.host, readPort(app)),
-  });
-  await app.listen({
-    port: config.port,
-    host: config.host,
-    listenTextResolver: (address) => `listening on ${address}`,
-  });
+  const { app, close } = await assemble(config, log, source);
+  await listen(app, config);
   process.stdout.write(greeting.replaceAll('{url}', toLocalUrl(config.host, readPort(app))));
   log.info(`${await stop}: finishing what is running`);
   await drain(app);
-  await questions?.close();
-  await limiter.close();
+  await close();
+}
+
+/** On one address: for a name with several, Fastify would open servers beside the one that is drained. */
+async function listen(app: FastifyInstance, { host, port }: Config): Promise<void> {
+  try {
+    const { address } = await lookup(host);
+    await app.listen({ port, host: address, listenTextResolver: (url) => `listening on ${url}` });
+  } catch (error) {
+    throw new OperatorError(
+      `The service cannot listen on ${host}, port ${port}: ${(error as Error).message}`,
+    );
+  }
+}
+
+/** Puts the service together over a database, and what goes on beside its requests. */
+async function assemble(config: Config, log: Logger, { database, url }: DatabaseSource) {
+  const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
+  const keys = createKeyStore(database, config.keyPrefix);
+  const pets = createPetStore(database);
+  const limiter = createLimiter({ redisUrls: config.redisUrls, log });
+  await limiter.ready(REDIS_WAIT_MS);
+  const publicUrl = (): string => config.publicUrl ?? toLocalUrl(config.host, readPort(app));
+  const app: FastifyInstance = await buildApp({
+    ...config,
+    log,
+    limiter,
+    service: { pets, orders: createOrderStore(database), now: Date.now },
+    authenticator: createAuthenticator({ store: keys, prefix: config.keyPrefix, now: Date.now }),
+    checkDatabase: () => checkMigrations(database.pool),
+    publicUrl,
+    document: () => buildDocument({ publicUrl: publicUrl(), stagingUrl: config.stagingUrl }),
+  });
+  const asked = warn('the command line cannot ask after limits for now');
+  const questions =
+    config.redisUrls.length === 0 ? answerQuestions({ databaseUrl: url, limiter, warn: asked }) : undefined;
+  const forget = () =>
+    pets.forgetExpired(Date.now()).catch(warn('expired idempotency keys were not removed'));
+  const forgetting = setInterval(forget, FORGET_INTERVAL_MS);
+  void forget();
+  const close = async () => {
+    clearInterval(forgetting);
+    questions?.close();
+    await limiter.close();
+  };
+  return { app, close };
 }
 
 /** Leaves serving to workers, which use the database that is open here. */
@@ -97,17 +134,14 @@ async function furnish(config: Config, { database }: DatabaseSource): Promise<st
   if (!(await hasDevelopmentKey(config.dataDir))) await seedCatalogue(database.pool);
   const key = await provideDevelopmentKey(config.dataDir, createKeyStore(database, config.keyPrefix));
   return (
-    '\nThe Animal Store Service is ready at {url}. A line to paste, with its development key:\n\n' +
+    '\nThe Animal Store Service is ready at {url}, its reference page at {url}/docs.\n' +
+    'A line to paste, with the development key:\n\n' +
     `  curl -H 'Authorization: Bearer ${key}' '{url}/v1/pets?limit=5'\n\n`
   );
 }
 
 function readPort(app: FastifyInstance): number {
   return (app.server.address() as AddressInfo).port;
-}
-
-function toLocalUrl(host: string, port: number): string {
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /**
@@ -119,6 +153,12 @@ function waitForStop(): Promise<string> {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, resolve);
     process.on('disconnect', () => resolve('the primary process is gone'));
   });
+}
+
+/** Something that has to be waited for does not end: the embedded PostgreSQL is adopted by the next start. */
+function giveUp(): never {
+  process.stderr.write('Not all could be closed in time.\n');
+  process.exit(0);
 }
 
 /** Stops accepting, lets what is running finish, and cuts what has not after the time-out. */

@@ -64,11 +64,18 @@ export function buildDocument({ publicUrl, stagingUrl }: DocumentOptions): objec
   const paths = mapValues(operations, (item) =>
     mapValues(item, (operation) => completeOperation(operation, schemas)),
   );
-  const staging = stagingUrl === undefined ? [] : [{ url: `${stagingUrl}/v1`, description: 'Staging' }];
+  const own = `${publicUrl}/v1`;
+  const servers =
+    stagingUrl === undefined
+      ? [{ url: own }]
+      : [
+          { url: own, description: 'Production' },
+          { url: `${stagingUrl}/v1`, description: 'Staging' },
+        ];
   return {
     openapi,
     info,
-    servers: [{ url: `${publicUrl}/v1`, description: 'Production' }, ...staging],
+    servers,
     tags: TAGS,
     paths,
     components: { ...components, schemas, responses: pickReferenced(errorResponses, paths), headers },

@@ -1,11 +1,6 @@
 import { existsSync } from 'node:fs';
-import { ConfigError } from './config.js';
-import { EmbeddedError } from './database/embedded.js';
 import { isDatabaseOutage } from './database/outage.js';
-import { DatabaseBehindError } from './database/source.js';
-import { UnknownKeyError } from './keys/commands.js';
-
-const EXPECTED = [ConfigError, EmbeddedError, DatabaseBehindError, UnknownKeyError];
+import { OperatorError } from './operator-error.js';
 
 /** Reads `.env` of the working directory when there is one; what the environment says already is kept. */
 export function loadEnvironmentFile(): void {
@@ -20,7 +15,7 @@ export function exitWith(error: unknown): never {
 
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
+  if (error instanceof OperatorError) return error.message;
   if (isDatabaseOutage(error)) return `The database cannot be reached: ${error.message.trim()}`;
-  const isExpected = EXPECTED.some((type) => error instanceof type) || 'syscall' in error;
-  return isExpected ? error.message : (error.stack ?? error.message);
+  return 'syscall' in error ? error.message : (error.stack ?? error.message);
 }

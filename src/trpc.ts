@@ -25,8 +25,8 @@ export interface Call {
   readonly apiKey: ApiKey;
   /** The Idempotency-Key as it was sent, and the SHA-256 of the body that it came with */
   readonly idempotency: { readonly header: string; readonly bodyHash: Uint8Array } | undefined;
-  /** Adds a header to the response, on both faces. */
-  setHeader(name: string, value: string): void;
+  /** Notes whether a create repeated an earlier one: the response says so when all of its creates did. */
+  noteCreate(isReplay: boolean): void;
   /** Present when the call came over REST: what only that face can say. */
   readonly rest?: RestCall;
 }

@@ -1,10 +1,13 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { OperatorError } from './operator-error.js';
 
 /** A worker that dies sooner than this, in milliseconds, is started again later each time. */
 const STEADY_AFTER_MS = 10_000;
 const RESTART_DELAY_MS = { first: 250, last: 15_000 } as const;
+/** A worker that has not ended so long after it was told to, in milliseconds, is stuck. */
+const KILL_AFTER_MS = 10_500;
 
 export interface WorkersOptions {
   readonly count: number;
@@ -17,9 +20,11 @@ export interface WorkersOptions {
 }
 
 /**
- * Runs several processes of this service that share its port. One that dies is started again, at once or, when it dies
- * young, after a delay that doubles. Ends when they have: drained one after the other, so that the port is served to
- * the last.
+ * Runs several processes of this service that share its port. One that dies is started again after a delay, which
+ * doubles while they die young. Ends when all have drained, which they do together: a service that is to end accepts
+ * no more.
+ *
+ * @throws OperatorError when a worker ends before any has come to listen: the others would fare no better
  */
 export async function runWorkers({
   count,
@@ -30,21 +35,31 @@ export async function runWorkers({
 }: WorkersOptions): Promise<void> {
   const stopping = new AbortController();
   const slots = Array.from({ length: count }, () => ({ worker: undefined as Worker | undefined }));
-  cluster.once('listening', (_worker, address) => onListening(address));
-  const running = slots.map((slot) => keepAlive(slot, { environment, stopping: stopping.signal, warn }));
-  await stop;
+  let hasListened = false;
+  cluster.once('listening', (_worker, address) => {
+    hasListened = true;
+    onListening(address);
+  });
+  const options = { environment, stopping: stopping.signal, warn, hasListened: () => hasListened };
+  const running = slots.map((slot) => keepAlive(slot, options));
+  await Promise.race([stop, Promise.all(running)]);
   stopping.abort();
-  for (const { worker } of slots) {
-    if (worker === undefined || worker.isDead()) continue;
-    worker.process.kill('SIGTERM');
-    await once(worker, 'exit');
-  }
+  for (const { worker } of slots) worker?.process.kill('SIGTERM');
+  const kill = setTimeout(() => {
+    for (const { worker } of slots) worker?.process.kill('SIGKILL');
+  }, KILL_AFTER_MS);
   await Promise.all(running);
+  clearTimeout(kill);
+}
+
+interface KeepAliveOptions extends Pick<WorkersOptions, 'environment' | 'warn'> {
+  readonly stopping: AbortSignal;
+  readonly hasListened: () => boolean;
 }
 
 async function keepAlive(
   slot: { worker: Worker | undefined },
-  { environment, stopping, warn }: Pick<WorkersOptions, 'environment' | 'warn'> & { stopping: AbortSignal },
+  { environment, stopping, warn, hasListened }: KeepAliveOptions,
 ): Promise<void> {
   let restartDelay: number = RESTART_DELAY_MS.first;
   while (!stopping.aborted) {
@@ -53,6 +68,8 @@ async function keepAlive(
     slot.worker = worker;
     const [code, signal] = await once(worker, 'exit');
     if (stopping.aborted) return;
+    if (!hasListened())
+      throw new OperatorError(`A worker ended with ${signal ?? code} before any could listen.`);
     const isSteady = Date.now() - startedAt >= STEADY_AFTER_MS;
     restartDelay = isSteady ? RESTART_DELAY_MS.first : Math.min(restartDelay * 2, RESTART_DELAY_MS.last);
     warn(`worker ${worker.process.pid} ended (${signal ?? code}); another starts in ${restartDelay} ms`);

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { expect, test } from 'vitest';
-import { ConfigError, readConfig } from '../src/config.js';
+import { readConfig } from '../src/config.js';
+import { OperatorError } from '../src/operator-error.js';
 
 test('an empty environment gives the defaults of the contract', () => {
   expect(readConfig({ PATH: '/bin', PORT: '' })).toEqual({
@@ -67,9 +68,19 @@ test.each([
   ['DATABASE_URL', ['mysql://db', 'db:5432', 'not a url']],
   ['REDIS_URL', ['http://a', 'redis://a,b']],
   ['WORKERS', ['0', '-2', 'many', '1.5']],
-  ['PUBLIC_URL', ['pets.example', 'ftp://pets.example']],
+  [
+    'PUBLIC_URL',
+    [
+      'pets.example',
+      'ftp://pets.example',
+      'https://pets.example/?a=b',
+      'https://pets.example/#x',
+      'https://u:p@pets.example',
+      'https://pets.example/v1/',
+    ],
+  ],
   ['STAGING_URL', ['//x']],
-  ['TRUST_PROXY', ['10.0.0.0/33', 'proxy', '10.0.0', '::1/129', '1.2.3.4/x']],
+  ['TRUST_PROXY', ['10.0.0.0/33', 'proxy', '10.0.0', '::1/129', '1.2.3.4/x', '0.0.0.0/0', '::/0']],
   ['CORS_ORIGINS', ['*', 'shop.example', 'https://shop.example/', 'https://shop.example/path', 'null']],
   ['ANONYMOUS_PER_MINUTE', ['0', '-1', 'x']],
   ['LOG_LEVEL', ['loud', 'INFO']],
@@ -80,7 +91,7 @@ test.each([
 test('one message lists every bad variable, and holds no value', () => {
   const secret = 'mysql://user:hunter2@db';
   const read = () => readConfig({ PORT: 'x', LOG_LEVEL: 'y', DATABASE_URL: secret, WORKERS: '2' });
-  expect(read).toThrow(ConfigError);
+  expect(read).toThrow(OperatorError);
   expect(read).toThrow(/PORT[\s\S]*DATABASE_URL[\s\S]*LOG_LEVEL[\s\S]*WORKERS/);
   expect(read).not.toThrow(/hunter2/);
 });
@@ -90,7 +101,15 @@ test('staging and production refuse the embedded database', () => {
     expect(() => readConfig({ APP_ENV })).toThrow(/DATABASE_URL must be set/);
 });
 
+test('an address that paths are added to can stand in a header', () => {
+  expect(readConfig({ PUBLIC_URL: 'https://магазин.example/зоо/' }).publicUrl).toBe(
+    'https://xn--80aairftm.example/%D0%B7%D0%BE%D0%BE',
+  );
+});
+
 test('several workers need Redis', () => {
+  expect(() => readConfig({ WORKERS: '2', REDIS_URL: ' , ' })).toThrow(/WORKERS above 1 needs REDIS_URL/);
+  expect(readConfig({ WORKERS: '01' }).workers).toBe(1);
   expect(() => readConfig({ WORKERS: '2' })).toThrow(/WORKERS above 1 needs REDIS_URL/);
   expect(readConfig({ WORKERS: '2', REDIS_URL: 'redis://a' }).workers).toBe(2);
 });

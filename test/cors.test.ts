@@ -45,6 +45,12 @@ test('a preflight from any other origin is a 405 without CORS headers', async ()
   }
 });
 
+test('a preflight of an unknown path is a 404', async () => {
+  for (const path of ['/v1/nope', '/trpc/nope', '/trpc/a/b']) {
+    expect([path, (await call(path, preflight(SHOP))).status]).toEqual([path, 404]);
+  }
+});
+
 test('OPTIONS that is no preflight is refused as any other method', async () => {
   expect((await call('/v1/pets', { method: 'OPTIONS', headers: { origin: SHOP } })).status).toBe(405);
   expect((await call('/v1/nope', { method: 'OPTIONS', headers: { origin: SHOP } })).status).toBe(404);

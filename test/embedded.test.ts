@@ -349,6 +349,7 @@ describe('another installation', () => {
     installation = await newFolder();
     folders.length = 0;
     await cp(join(project, 'dist/database'), join(installation, 'dist/database'), { recursive: true });
+    await cp(join(project, 'dist/operator-error.js'), join(installation, 'dist/operator-error.js'));
     await writeFile(join(installation, 'package.json'), '{"type":"module"}');
     const names = new Set(['pg', PACKAGE]);
     for (const name of names) {

@@ -264,6 +264,45 @@ test.each([
   });
 });
 
+test('HTTP/1.1 without a Host is a 400 in JSON, with the headers of the limit', async () => {
+  const head = `GET /v1/pets HTTP/1.1\r\nAuthorization: Bearer ${service.key}\r\nConnection: close\r\n\r\n`;
+  const received = await exchange(head);
+  expect(received).toMatch(/^HTTP\/1\.1 400 /);
+  expect(received).toContain('x-ratelimit-remaining: ');
+  expect(received).toContain('{"code":"invalid_request"');
+});
+
+test('two Hosts are a 400', async () => {
+  const received = await exchange(
+    lines('GET /v1/pets HTTP/1.1', 'Host: y', `Authorization: Bearer ${service.key}`),
+  );
+  expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*one Host header/);
+});
+
+test('CONNECT is answered with a 400 in JSON', async () => {
+  const received = await exchange(lines('CONNECT example.org:443 HTTP/1.1'));
+  expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*\{"code":"invalid_request"/);
+});
+
+test('no body takes long to refuse: the time per byte does not grow with the length', async () => {
+  const time = async (digits: number) => {
+    const body = post(`{"name":"x","categoryId":1.${'0'.repeat(digits)}1}`);
+    const started = performance.now();
+    await expectError('/v1/pets', body, invalid);
+    return performance.now() - started;
+  };
+  await time(1_000);
+  // Quadratic work would take seconds; what is linear, a few milliseconds.
+  expect(await time(64_000)).toBeLessThan(1_000);
+});
+
+test('outside the faces a route is unknown whatever its body is', async () => {
+  for (const body of ['{', 'x'.repeat(70_000)]) {
+    const { status, body: error } = await call('/nope', post(body));
+    expect([status, error.code]).toEqual([404, 'not_found']);
+  }
+});
+
 test('an expectation that is not understood is ignored', async () => {
   const received = await exchange(
     lines('GET /v1/pets HTTP/1.1', 'Expect: miracles', `Authorization: Bearer ${service.key}`),

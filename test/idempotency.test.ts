@@ -85,6 +85,7 @@ test('while the first still runs the second is a 409, and gets the answer when t
   const first = await service.database.pool.connect();
   const { rows } = await first.query('SELECT id FROM api_keys WHERE name = $1', ['test']);
   await first.query('BEGIN');
+  await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`${rows[0].id} 0 ${key}`]);
   await first.query(
     `INSERT INTO idempotent_creates (api_key_id, key, call, body_hash, response, created_at)
      VALUES ($1, $2, 0, sha256($3), '{"id":77,"name":"Slow","categoryId":1,"status":"available"}', $4)`,
@@ -98,6 +99,21 @@ test('while the first still runs the second is a 409, and gets the answer when t
   const { status, body: pet, headers } = await waiting;
   expect([status, pet.id, headers.get('idempotency-replayed')]).toEqual([201, 77, 'true']);
   expect(await countPets('Slow')).toBe(0);
+});
+
+test('however many wait for a first create, they keep no others from being served', async () => {
+  const key = randomUUID();
+  const first = await service.database.pool.connect();
+  const { rows } = await first.query('SELECT id FROM api_keys WHERE name = $1', ['test']);
+  await first.query('BEGIN');
+  await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`${rows[0].id} 0 ${key}`]);
+  const waiting = Array.from({ length: 40 }, () => create(key, body('Crowd')));
+  const others = await Promise.all(Array.from({ length: 20 }, () => call('/v1/pets')));
+  expect(others.map(({ status }) => status)).toEqual(Array(20).fill(200));
+  expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([409]));
+  await first.query('ROLLBACK');
+  first.release();
+  expect((await create(key, body('Crowd'))).status).toBe(201);
 });
 
 test('only a create that succeeded is kept', async () => {
@@ -176,6 +192,33 @@ test('the creates of a batch are each kept under the one key', async () => {
   expect(second.body).toEqual(first.body);
   expect(second.headers.get('idempotency-replayed')).toBe('true');
   expect(await countPets('Twin')).toBe(2);
+});
+
+test('a streamed batch says as well that it was repeated', async () => {
+  const init = post(JSON.stringify({ 0: { name: 'Stream', categoryId: 1 } }), {
+    'idempotency-key': randomUUID(),
+    'trpc-accept': 'application/jsonl',
+    authorization: `Bearer ${service.key}`,
+  });
+  const send = () => fetch(`${service.url}/trpc/createPet?batch=1`, init);
+  const first = await send();
+  const second = await send();
+  expect([first.headers.get('idempotency-replayed'), second.headers.get('idempotency-replayed')]).toEqual([
+    null,
+    'true',
+  ]);
+  expect(await second.text()).toContain('"Stream"');
+  expect(await countPets('Stream')).toBe(1);
+});
+
+test('a batch that creates anything does not claim to be repeated', async () => {
+  const key = randomUUID();
+  const batch = JSON.stringify({ 0: { name: 'Half', categoryId: 1 }, 1: { name: 'Half', categoryId: 1 } });
+  const send = () => call('/trpc/createPet,createPet?batch=1', post(batch, { 'idempotency-key': key }));
+  await send();
+  await service.database.pool.query('DELETE FROM idempotent_creates WHERE key = $1 AND call = 1', [key]);
+  expect((await send()).headers.get('idempotency-replayed')).toBeNull();
+  expect((await send()).headers.get('idempotency-replayed')).toBe('true');
 });
 
 test('other operations do not mind the header', async () => {

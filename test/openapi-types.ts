@@ -220,7 +220,7 @@ export interface components {
     };
   };
   responses: {
-    /** @description `invalid_request`: the body is not JSON, or a field is missing or invalid; `message` names each such field. */
+    /** @description `invalid_request`: the input is not JSON, or a field is missing or invalid; `message` names each such field. */
     BadRequest: {
       headers: {
         'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];

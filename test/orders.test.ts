@@ -1,6 +1,15 @@
+import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { seedCatalogue } from '../src/database/source.js';
-import { type Caller, callerOf, post, rpcPath, type Service, startService } from './harness.js';
+import {
+  type Caller,
+  callerOf,
+  createTestDatabase,
+  post,
+  rpcPath,
+  type Service,
+  startService,
+} from './harness.js';
 
 let service: Service;
 let call: Caller;
@@ -58,6 +67,30 @@ test('limit and cursor are as strict as those of listPets', async () => {
   for (const input of [{ limit: '5' }, { cursor: null }, null, []]) {
     expect((await call(rpcPath('listOrders', input))).status).toBe(400);
   }
+});
+
+test('times are right whatever zone the database thinks in', async () => {
+  const databaseUrl = await createTestDatabase();
+  const admin = new pg.Client(databaseUrl);
+  await admin.connect();
+  await admin.query(
+    `ALTER DATABASE ${new URL(databaseUrl).pathname.slice(1)} SET timezone = 'America/Los_Angeles'`,
+  );
+  await admin.query(`INSERT INTO pets (name, category_id) VALUES ('Rex', 1)`);
+  await admin.query(
+    `INSERT INTO orders (pet_id, quantity, created_at) VALUES (1, 1, '2026-07-01T12:00:00Z')`,
+  );
+  const elsewhere = await startService({ databaseUrl });
+  const { body } = await callerOf(elsewhere)('/v1/store/orders');
+  expect(body[0].createdAt).toBe('2026-07-01T12:00:00.000Z');
+  const expiresAt = new Date('2030-01-01T00:00:00Z');
+  const limits = { plan: 'free', perMinute: null, perDay: null } as const;
+  const { apiKey } = await elsewhere.keys.create({ name: 'zoned', expiresAt, ...limits });
+  expect((await elsewhere.keys.find(apiKey.id))?.expiresAt).toEqual(expiresAt);
+  const { rows } = await admin.query('SELECT expires_at FROM api_keys WHERE id = $1', [apiKey.id]);
+  expect(rows[0].expires_at).toEqual(expiresAt);
+  await admin.end();
+  await elsewhere.close();
 });
 
 test('no operation writes orders', async () => {

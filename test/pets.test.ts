@@ -154,6 +154,13 @@ test('following Link visits every pet once and ends at the last page', async () 
   expect(seen).toEqual(ids);
 });
 
+test('Link keeps every character of the other parameters', async () => {
+  await addPets(2);
+  const { headers } = await call('/v1/pets?limit=1&note=a?b%26c%23d&note=e');
+  const [, target = ''] = /^<([^>]+)>/.exec(headers.get('link') ?? '') ?? [];
+  expect(new URL(target).searchParams.getAll('note')).toEqual(['a?b&c#d', 'e']);
+});
+
 test('a page that holds exactly the rest has no Link', async () => {
   await addPets(4);
   expect((await call('/v1/pets?limit=4')).headers.has('link')).toBe(false);

@@ -1,12 +1,14 @@
 import { once } from 'node:events';
 import { rm, stat, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { makeFolder } from './folder.js';
 import { callerOf, createTestDatabase, post } from './harness.js';
 import { type Environment, type Program, run } from './process.js';
 import { findRedis } from './redis.js';
+import { startWire } from './wire.js';
 
 const redis = await findRedis();
 let dataDir: string;
@@ -117,6 +119,8 @@ test('keys are made and listed beside a running service and without one, one JSO
   expect(listed.map(({ name }: { name: string }) => name)).toEqual(['before', 'development', 'big']);
   expect(JSON.stringify(listed)).not.toContain(beside.key);
   expect((await keys('revoke', beside.id)).code).toBe(0);
+  const rotated = await keys('rotate', beside.id);
+  expect([rotated.code, rotated.output]).toEqual([1, expect.stringContaining('create a new one')]);
   await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 2_000 }).toBe(401);
 });
 
@@ -255,6 +259,44 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     await expect.poll(() => call('/v1/pets').catch(() => 'refused'), { timeout: 5_000 }).toBe('refused');
     expect(await Promise.all(finishes.map((finish) => finish()))).toEqual(Array(10).fill(201));
     expect(await exit).toBe(0);
+  },
+);
+
+test('a signal while the service still starts ends it with 0, and the next start works', async () => {
+  await untilReady(start());
+  expect(await stop(programs[0] as Program)).toBe(0);
+  for (const pattern of [/PostgreSQL listens/, /listening on/]) {
+    const service = start();
+    await service.until(pattern);
+    expect(await stop(service, 'SIGINT')).toBe(0);
+  }
+  await untilReady(start());
+});
+
+test('a PostgreSQL that stalls does not hold up the end', async () => {
+  const url = new URL(await createTestDatabase());
+  const wire = await startWire({ host: url.hostname, port: Number(url.port) });
+  url.port = String(wire.port);
+  const service = start({ DATABASE_URL: url.href });
+  await service.until(/listening on/);
+  wire.stall();
+  expect(await stop(service)).toBe(0);
+  await wire.close();
+});
+
+test.runIf(redis)(
+  'a port that is taken ends the start with a message, with one process or several',
+  async () => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const DATABASE_URL = await createTestDatabase();
+    for (const WORKERS of ['1', '2']) {
+      const service = start({ DATABASE_URL, PORT: String(port), WORKERS, REDIS_URL: redis?.url ?? '' });
+      expect(await service.ended).toBe(1);
+      expect(service.output()).toContain(`cannot listen on 127.0.0.1, port ${port}`);
+    }
+    taken.close();
   },
 );
 

@@ -6,6 +6,11 @@ import { PrismaClient } from './generated/client.js';
 const CONNECT_TIMEOUT_MS = 1_000;
 const QUERY_TIMEOUT_MS = 1_500;
 const MAX_CONNECTIONS = 10;
+/**
+ * Set on every connection before its first use. Prisma's adapter writes and reads times without their offset, which is
+ * right in UTC alone; and a process that is frozen within a transaction shall not keep its locks.
+ */
+const SESSION = `SET TIME ZONE 'UTC'; SET idle_in_transaction_session_timeout = '5s'`;
 
 export interface Database {
   readonly prisma: PrismaClient;
@@ -29,6 +34,7 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'animal-store',
+    onConnect: (client) => client.query(SESSION),
   });
   pool.on('error', onIdleError);
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' });

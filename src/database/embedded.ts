@@ -4,8 +4,6 @@ import { EmbeddedError } from './embedded/error.js';
 import type { Role } from './embedded/guard.js';
 import { Hold } from './embedded/hold.js';
 
-export { EmbeddedError };
-
 /** This process's hold on the PostgreSQL of a DATA_DIR. */
 export interface EmbeddedPostgres {
   /** `postgresql://…` of the database `animal_store`, with the password; stays the same until released */

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type pg from 'pg';
 import type { Config } from '../config.js';
+import { OperatorError } from '../operator-error.js';
 import { type Database, openDatabase } from './client.js';
 import { openEmbedded } from './embedded.js';
 import { applyMigrations, listPendingMigrations } from './migrations.js';
@@ -14,9 +15,6 @@ export interface DatabaseSource {
   readonly isEmbedded: boolean;
   close(): Promise<void>;
 }
-
-/** The message says what to do. */
-export class DatabaseBehindError extends Error {}
 
 export interface SourceOptions {
   readonly config: Pick<Config, 'databaseUrl' | 'dataDir'>;
@@ -59,12 +57,12 @@ export async function openSource({ config, role, log }: SourceOptions): Promise<
 /**
  * Rejects when the schema is behind what this service was built for.
  *
- * @throws DatabaseBehindError naming the missing migrations and the command that applies them
+ * @throws OperatorError naming the missing migrations and the command that applies them
  */
 export async function checkMigrations(pool: pg.Pool): Promise<void> {
   const pending = await listPendingMigrations(pool);
   if (pending.length === 0) return;
-  throw new DatabaseBehindError(
+  throw new OperatorError(
     `The database lacks ${pending.length} migration(s): ${pending.join(', ')}. Apply them with: npm run migrate`,
   );
 }

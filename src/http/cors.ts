@@ -40,7 +40,9 @@ export async function registerCors(app: FastifyInstance, origins: readonly strin
     delegator: async (request: FastifyRequest): Promise<FastifyCorsOptions> => {
       const { origin } = request.headers;
       if (origin === undefined || !origins.includes(origin)) return { origin: false };
-      const preflight = request.headers['access-control-request-method'] !== undefined;
+      const { refusal } = request;
+      const isUnknown = refusal instanceof ApiError && refusal.code === 'not_found';
+      const preflight = request.headers['access-control-request-method'] !== undefined && !isUnknown;
       return {
         origin,
         preflight,

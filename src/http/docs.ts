@@ -43,7 +43,8 @@ export async function registerDocs(app: FastifyInstance, { document }: DocsOptio
 
   const pageHeaders = await composeHeaders({
     contentSecurityPolicy: { useDefaults: false, directives: PAGE_POLICY },
-    crossOriginOpenerPolicy: { policy: 'same-origin' },
+    // Browsers complain of it in the console where the service is reached by plain http.
+    crossOriginOpenerPolicy: false,
     xFrameOptions: { action: 'deny' },
     strictTransportSecurity: false,
     originAgentCluster: false,

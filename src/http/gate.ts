@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { type Deprecation, deprecationHeaders } from '../deprecation.js';
 import { ApiError } from '../errors.js';
 import type { Authenticator } from '../keys/authenticator.js';
 import type { ApiKey } from '../keys/store.js';
@@ -7,7 +8,9 @@ import type { Decision } from '../limits/decision.js';
 import { limitHeaders } from '../limits/headers.js';
 import type { Limiter, Subject } from '../limits/limiter.js';
 import { limitsOf } from '../limits/plans.js';
+import type { Service } from '../trpc.js';
 import { registerCors } from './cors.js';
+import { REST_PREFIX } from './prefixes.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -15,6 +18,8 @@ declare module 'fastify' {
     operation?: string | ((request: FastifyRequest) => string);
     /** How many requests this one counts as; 1 when left out */
     cost?: (request: FastifyRequest) => number;
+    /** That of the operation, or of one of a batch */
+    deprecation?: (request: FastifyRequest) => Deprecation | undefined;
     /** What is wrong with the route itself: 404 or 405 */
     routeFault?: (request: FastifyRequest) => ApiError | undefined;
   }
@@ -22,6 +27,8 @@ declare module 'fastify' {
     apiKey: ApiKey | null;
     /** Why the request will be refused, once it is known */
     refusal: unknown;
+    /** SHA-256 of the body; only of one that came with an Idempotency-Key */
+    bodyHash: Uint8Array | null;
   }
 }
 
@@ -32,6 +39,9 @@ export interface GateOptions {
   readonly anonymousPerMinute: number;
   /** Origins that a browser may call from */
   readonly corsOrigins: readonly string[];
+  /** Without a trailing slash */
+  readonly publicUrl: () => string;
+  readonly service: Pick<Service, 'now'>;
 }
 
 /**
@@ -43,6 +53,7 @@ export interface GateOptions {
 export async function guardFace(app: FastifyInstance, options: GateOptions): Promise<void> {
   app.decorateRequest('apiKey', null);
   app.decorateRequest('refusal', undefined);
+  app.decorateRequest('bodyHash', null);
   app.addHook('onRequest', async (request, reply) => {
     request.refusal = await findRefusal(request, reply, options);
   });
@@ -58,14 +69,25 @@ async function findRefusal(
   options: GateOptions,
 ): Promise<unknown> {
   const routeFault = findRouteFault(request);
+  const { cost, deprecation } = request.routeOptions.config;
+  reply.headers(
+    deprecationHeaders(deprecation?.(request), options.publicUrl() + REST_PREFIX, options.service.now()),
+  );
   const keyFault = await authenticate(request, options.authenticator);
-  const cost = request.routeOptions.config.cost?.(request) ?? 1;
-  const decision = await options.limiter.take(toSubject(request, options), cost);
+  const decision = await options.limiter.take(
+    toSubject(request, options),
+    cost?.(request) ?? 1,
+    routeFault === undefined,
+  );
   reply.headers(limitHeaders(decision));
   return routeFault ?? findLimitFault(decision, keyFault) ?? keyFault ?? findMediaTypeFault(request);
 }
 
 function findRouteFault(request: FastifyRequest): ApiError | undefined {
+  const { httpVersion, headersDistinct } = request.raw;
+  if (httpVersion === '1.1' && headersDistinct.host?.length !== 1) {
+    return new ApiError('invalid_request', 'A request of HTTP/1.1 must have one Host header.');
+  }
   if (request.is404) return new ApiError('not_found', 'There is no such route.');
   return request.routeOptions.config.routeFault?.(request);
 }

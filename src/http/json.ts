@@ -53,7 +53,9 @@ export function toJsonBytes(value: unknown): Buffer {
 function losesFraction(token: string): boolean {
   const [, whole = '', fraction = '', exponent = '0'] = NUMBER.exec(token) ?? [];
   if (whole === '' || !Number.isInteger(Number(token))) return false;
-  const digits = (whole + fraction).replace(/0+$/, '');
-  const trailingZeros = whole.length + fraction.length - digits.length;
-  return digits !== '' && Number(exponent) - fraction.length + trailingZeros < 0;
+  const digits = whole + fraction;
+  let end = digits.length;
+  while (digits[end - 1] === '0') end -= 1;
+  const trailingZeros = digits.length - end;
+  return end > 0 && Number(exponent) - fraction.length + trailingZeros < 0;
 }

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { ApiError } from '../errors.js';
 
 /**
@@ -10,10 +11,16 @@ export function answerParserError(error: Error & { code?: string }, socket: Sock
     socket.destroy();
     return;
   }
-  const { body, status } = new ApiError('invalid_request', describe(error.code));
+  refuse(socket, describe(error.code));
+}
+
+/** Ends a connection with a 400 and its reason. */
+export function refuse(socket: Duplex, message: string): void {
+  const { body, status } = new ApiError('invalid_request', message);
   const payload = JSON.stringify(body);
   socket.end(
     `HTTP/1.1 ${status} Bad Request\r\nContent-Type: application/json\r\n` +
+      `X-Content-Type-Options: nosniff\r\nContent-Security-Policy: default-src 'none';frame-ancestors 'none'\r\n` +
       `Content-Length: ${Buffer.byteLength(payload)}\r\nConnection: close\r\n\r\n${payload}`,
   );
 }

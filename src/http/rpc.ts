@@ -46,15 +46,19 @@ export function registerRpc(app: FastifyInstance, { router, service }: RpcOption
           reply.headers(apiError.headers);
         },
       });
-      copyHead(response, reply);
-      return reply.send(isStream(response) ? response.body : Buffer.from(await response.arrayBuffer()));
+      // Whether its creates were repeated is known when they have ended: such an answer cannot be streamed.
+      const canStream = isStream(response) && request.headers['idempotency-key'] === undefined;
+      const body = canStream ? response.body : Buffer.from(await response.arrayBuffer());
+      copyHead(response, reply, canStream);
+      return reply.send(body);
     },
   });
 }
 
 /** tRPC names what its answer varies by; what CORS has named stays. Its early errors lack the media type. */
-function copyHead(response: Response, reply: FastifyReply): void {
-  const { vary, ...headers } = Object.fromEntries(response.headers);
+function copyHead(response: Response, reply: FastifyReply, isStreamed: boolean): void {
+  const { vary, 'transfer-encoding': transfer, ...rest } = Object.fromEntries(response.headers);
+  const headers = isStreamed && transfer !== undefined ? { ...rest, 'transfer-encoding': transfer } : rest;
   const varies = [reply.getHeader('vary'), vary].filter((names) => names !== undefined);
   reply
     .code(response.status)

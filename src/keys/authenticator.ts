@@ -29,7 +29,13 @@ export function createAuthenticator(options: {
   const lookups = new LRUCache<string, { apiKey: ApiKey | undefined }, Uint8Array>({
     max: LOOKUPS_MAX,
     ttl: LOOKUP_TTL_MS,
-    fetchMethod: async (_key, _stale, { context }) => ({ apiKey: await store.findByHash(context) }),
+    fetchMethod: async (_key, _stale, { context, options }) => {
+      const askedAt = performance.now();
+      const apiKey = await store.findByHash(context);
+      // Believed from when it was asked: a slow answer is an old one.
+      options.ttl = Math.max(1, LOOKUP_TTL_MS - (performance.now() - askedAt));
+      return { apiKey };
+    },
   });
   return {
     async authenticate(authorization) {

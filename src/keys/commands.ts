@@ -2,6 +2,7 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { LimitDesk } from '../limits/desk.js';
 import type { Standing } from '../limits/limiter.js';
 import { limitsOf } from '../limits/plans.js';
+import { OperatorError } from '../operator-error.js';
 import { describeKeys, describeStandings } from './listing.js';
 import type { ApiKey, KeyStore, Plan, PlanChoice } from './store.js';
 
@@ -10,9 +11,6 @@ const DURATION_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 
 const HUNDRED_YEARS_MS = 36_525 * 86_400_000;
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 const LIMIT_MAX = 2 ** 31 - 1;
-
-/** The message says what to do. */
-export class UnknownKeyError extends Error {}
 
 interface PlanOptions {
   readonly plan: Plan;
@@ -83,7 +81,14 @@ export function addKeyCommands(program: Command, { withKeys, write }: KeyCommand
     keys,
     'rotate',
     'replace a key: the old one ends at once, the new one is shown this once',
-  ).action((id, output) => withKeys(async (store) => showIssued(known(id, await store.rotate(id)), output)));
+  ).action((id, output) =>
+    withKeys(async (store) => {
+      if (known(id, await store.find(id)).revokedAt !== null) {
+        throw new OperatorError(`The key ${id} is revoked for good: create a new one.`);
+      }
+      showIssued(known(id, await store.rotate(id)), output);
+    }),
+  );
 
   addIdCommand(keys, 'revoke', 'end a key').action((id, output) =>
     withKeys(async (store) => {
@@ -138,13 +143,13 @@ function readPlan(command: Command, options: PlanOptions): PlanChoice {
 
 function known<T>(id: string, found: T | undefined): T {
   if (found === undefined)
-    throw new UnknownKeyError(`There is no key with the id ${id}: "keys list" shows all.`);
+    throw new OperatorError(`There is no key with the id ${id}: "keys list" shows all.`);
   return found;
 }
 
 function parseName(text: string): string {
   const name = text.trim();
-  if (name === '' || [...name].length > 200)
+  if (name === '' || [...name].length > 200 || /\p{Cc}/u.test(name))
     throw new InvalidArgumentError('A name has 1 to 200 characters.');
   return name;
 }

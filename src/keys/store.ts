@@ -31,7 +31,7 @@ export interface KeyStore {
   /** All keys, oldest first. */
   list(): Promise<ApiKey[]>;
   find(id: string): Promise<ApiKey | undefined>;
-  /** A new key in place of the old one, which is invalid from then on; undefined when there is none. */
+  /** A new key in place of the old one, which is invalid from then on; undefined when there is none in force. */
   rotate(id: string): Promise<{ apiKey: ApiKey; key: string } | undefined>;
   /** Ends a key; one that is revoked already keeps its first time. Undefined when there is none. */
   revoke(id: string, at: Date): Promise<ApiKey | undefined>;
@@ -59,7 +59,11 @@ export function createKeyStore({ prisma }: Database, prefix: KeyPrefix): KeyStor
     list: () => prisma.apiKey.findMany({ orderBy: { createdAt: 'asc' }, omit }),
     async rotate(id) {
       const key = generateKey(prefix);
-      const apiKey = await update(id, fingerprint(key));
+      const [apiKey] = await prisma.apiKey.updateManyAndReturn({
+        where: { id, revokedAt: null },
+        data: fingerprint(key),
+        omit,
+      });
       return apiKey && { key, apiKey };
     },
     async revoke(id, at) {

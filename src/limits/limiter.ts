@@ -6,7 +6,7 @@ import { MemoryLimiter } from './memory.js';
 import type { Limits } from './plans.js';
 import { probeWindows, RedisLimiter } from './redis.js';
 import { readFrom } from './verdict.js';
-import { type Reading, type Window, windowsOf } from './windows.js';
+import { type Reading, windowsOf } from './windows.js';
 
 /** Who is counted: an API key by its uuid, or a caller without one by `addressId` of its client address. */
 export interface Subject {
@@ -26,10 +26,11 @@ export interface Standing {
 
 export interface Limiter {
   /**
-   * Decides on `cost` requests (1, or the number of calls of a batch), whole. Never rejects; waits 160 ms at most,
+   * Decides on `cost` requests (1, or the number of calls of a batch), whole. A refusal counts towards a ban unless
+   * `isAnswered` is false: the caller is then told of something else. Never rejects; waits 160 ms at most,
    * and only for the first failure of Redis. A refusal that is already known is answered without a promise.
    */
-  take(subject: Subject, cost: number): Decision | Promise<Decision>;
+  take(subject: Subject, cost: number, isAnswered?: boolean): Decision | Promise<Decision>;
   /** Reads a key's windows and ban and takes nothing. Rejects when Redis is configured and away for 2 s. */
   inspect(keyId: string, limits: Limits): Promise<Standing>;
   /**
@@ -39,6 +40,8 @@ export interface Limiter {
   unban(keyId: string): Promise<void>;
   /** `degraded`: Redis is configured and away, the memory of this process decides. */
   readonly state: 'memory' | 'redis' | 'degraded';
+  /** Resolves when counting is as exact as it gets, or when Redis has not been heard of for so many milliseconds. */
+  ready(withinMs: number): Promise<void>;
   /** Ends the connection to Redis. A limiter that is closed decides from memory. */
   close(): Promise<void>;
 }
@@ -98,15 +101,18 @@ class TieredLimiter implements Limiter {
     return this.#link.up ? 'redis' : 'degraded';
   }
 
-  take(subject: Subject, cost: number): Decision | Promise<Decision> {
+  take(subject: Subject, cost: number, isAnswered = true): Decision | Promise<Decision> {
     const { memory, redis } = this.#tiers[subject.kind];
     const windows = windowsOf(subject.limits);
     const maxAgeMs = this.#link?.up ? trustedMs : Number.POSITIVE_INFINITY;
     const known = memory.knownRefusal(subject.id, windows, cost, maxAgeMs);
-    if (known) return this.#settle(subject, windows, known, cost);
-    return readFrom(redis ?? memory, subject.id, windows, cost).then((reading) =>
-      this.#settle(subject, windows, reading, cost),
-    );
+    const settle = (reading: Reading) => {
+      const decision = decisionOf(windows, reading, cost, this.#clock());
+      const counts = isAnswered && decision.code === 'rate_limit_exceeded' && subject.kind === 'key';
+      return counts ? this.#countRefusal(subject, decision, cost) : decision;
+    };
+    if (known) return settle(known);
+    return readFrom(redis ?? memory, subject.id, windows, cost).then(settle);
   }
 
   async inspect(keyId: string, limits: Limits): Promise<Standing> {
@@ -129,13 +135,15 @@ class TieredLimiter implements Limiter {
     else memory.pardon(keyId);
   }
 
+  async ready(withinMs: number): Promise<void> {
+    await this.#link?.ready(withinMs).catch(() => {});
+  }
+
   async close(): Promise<void> {
     this.#link?.close();
   }
 
-  #settle(subject: Subject, windows: Window[], reading: Reading, cost: number): Decision | Promise<Decision> {
-    const decision = decisionOf(windows, reading, cost, this.#clock());
-    if (decision.code !== 'rate_limit_exceeded' || subject.kind !== 'key') return decision;
+  #countRefusal(subject: Subject, decision: Decision, cost: number): Decision | Promise<Decision> {
     const { memory, redis } = this.#tiers.key;
     if (!memory.countRefusal(subject.id, cost, subject.limits.perMinute)) return decision;
     this.#log.info({ keyId: subject.id }, 'A key is banned for being refused too often');

@@ -1,3 +1,4 @@
+import { OperatorError } from '../operator-error.js';
 import type { Client } from './client.js';
 import { Deadlines } from './deadlines.js';
 
@@ -78,7 +79,8 @@ export class RedisLink {
   async ready(withinMs: number): Promise<void> {
     const lastMs = Date.now() + withinMs;
     while (!this.#up) {
-      if (this.#closed || Date.now() > lastMs) throw new Error(`Redis cannot be used: ${this.#reason}`);
+      if (this.#closed || Date.now() > lastMs)
+        throw new OperatorError(`Redis cannot be used: ${this.#reason}`);
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { z } from 'zod';
+import { OperatorError } from '../operator-error.js';
 import type { Limiter, Standing } from './limiter.js';
 
 /**
@@ -9,13 +10,22 @@ import type { Limiter, Standing } from './limiter.js';
  * database that both have: NOTIFY carries the question and the answer (https://www.postgresql.org/docs/18/sql-notify.html).
  */
 const CHANNEL = 'animal_store_limits';
-/** How long the command line waits for the services that run, in milliseconds. */
-const ANSWER_WAIT_MS = 500;
+/** The connection of a service that answers, by whose name the command line knows how many there are. */
+const CONNECTION = {
+  keepAlive: true,
+  connectionTimeoutMillis: 2_000,
+  application_name: 'animal-store limits',
+};
+/** How long the command line waits for the services that run, in milliseconds, and how often it looks. */
+const ANSWER_WAIT_MS = 3_000;
+const ANSWER_POLL_MS = 20;
+/** How long a service that has lost its connection may take to be back, in milliseconds. */
+const RECONNECT_WAIT_MS = 750;
 /** Between attempts to listen again, in milliseconds. */
-const RECONNECT_DELAY_MS = 1_000;
+const RECONNECT_DELAY_MS = 250;
 
 const limits = z.object({ perMinute: z.number(), perDay: z.number().nullable() });
-const question = z.object({ replyTo: z.string(), keyId: z.uuid(), unban: z.boolean(), limits });
+const question = z.object({ replyTo: z.string(), keyId: z.guid(), unban: z.boolean(), limits });
 type Question = z.output<typeof question>;
 
 export interface RemoteOptions {
@@ -25,24 +35,29 @@ export interface RemoteOptions {
 }
 
 /** Answers the command line's questions until closed; a broken connection is made again. */
-export function answerQuestions({ databaseUrl, limiter, warn }: RemoteOptions): { close(): Promise<void> } {
+export function answerQuestions({ databaseUrl, limiter, warn }: RemoteOptions): { close(): void } {
   const closing = new AbortController();
-  let client: pg.Client | undefined;
   const listen = async () => {
+    let isWarned = false;
     while (!closing.signal.aborted) {
-      client = new pg.Client({ connectionString: databaseUrl, keepAlive: true });
-      await hear(client, (asked) => answer(limiter, asked)).catch(warn);
+      const client = new pg.Client({ connectionString: databaseUrl, ...CONNECTION });
+      const end = () => void client.end().catch(() => {});
+      closing.signal.addEventListener('abort', end, { once: true });
+      try {
+        await hear(client, (asked) => answer(limiter, asked));
+        isWarned = false;
+      } catch (error) {
+        if (!isWarned && !closing.signal.aborted) warn(error);
+        isWarned = true;
+      }
+      closing.signal.removeEventListener('abort', end);
+      end();
       await delay(RECONNECT_DELAY_MS, undefined, { signal: closing.signal }).catch(() => {});
     }
   };
-  const listening = listen();
-  return {
-    async close() {
-      closing.abort();
-      await client?.end().catch(warn);
-      await listening;
-    },
-  };
+  void listen();
+  // Not waited for: a connection that is being made, or stalls, would hold the end of the service.
+  return { close: () => closing.abort() };
 }
 
 /** Listens until the connection ends. */
@@ -67,24 +82,52 @@ async function answer(limiter: Limiter, { keyId, unban, limits }: Question): Pro
   return limiter.inspect(keyId, limits);
 }
 
-/** Asks every service that runs on the database how it stands with a key; lifts the key's ban first when told to. */
+/**
+ * Asks every service that runs on the database how it stands with a key; lifts the key's ban first when told to.
+ *
+ * @throws OperatorError when a service that listens does not answer in time
+ */
 export async function askServices(
   databaseUrl: string,
   asked: Omit<Question, 'replyTo'>,
 ): Promise<Standing[]> {
-  const client = new pg.Client(databaseUrl);
+  const client = new pg.Client({
+    connectionString: databaseUrl,
+    connectionTimeoutMillis: 2_000,
+    query_timeout: 2_000,
+  });
+  client.on('error', () => {});
   await client.connect();
   try {
     const standings: Standing[] = [];
     const replyTo = `${CHANNEL}_${randomBytes(8).toString('hex')}`;
     client.on('notification', ({ payload = '' }) => standings.push(JSON.parse(payload)));
     await client.query(`LISTEN ${replyTo}`);
+    let listeners = await countListeners(client);
+    for (const until = Date.now() + RECONNECT_WAIT_MS; listeners === 0 && Date.now() < until; ) {
+      await delay(ANSWER_POLL_MS);
+      listeners = await countListeners(client);
+    }
     await client.query('SELECT pg_notify($1, $2)', [CHANNEL, JSON.stringify({ ...asked, replyTo })]);
-    await delay(ANSWER_WAIT_MS);
+    const until = Date.now() + ANSWER_WAIT_MS;
+    while (standings.length < listeners && Date.now() < until) await delay(ANSWER_POLL_MS);
+    if (standings.length < listeners) {
+      throw new OperatorError(
+        `${listeners - standings.length} running service(s) did not answer: try again.`,
+      );
+    }
     return standings;
   } finally {
     await client.end();
   }
+}
+
+async function countListeners(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ count: number }>(
+    'SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()',
+    [CONNECTION.application_name],
+  );
+  return rows[0]?.count ?? 0;
 }
 
 function parse(text: string): unknown {

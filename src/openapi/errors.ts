@@ -27,17 +27,17 @@ interface Description {
 /** A code that is new in errorTable does not compile until it is described here. */
 const descriptions: Record<ErrorCode, Description> = {
   invalid_request: {
-    meaning: 'the body is not JSON, or a field is missing or invalid; `message` names each such field',
-    message: 'limit must be an integer from 1 to 100.',
+    meaning: 'the input is not JSON, or a field is missing or invalid; `message` names each such field',
+    message: 'status must be one of available, pending, sold.',
     when: ({ hasInput }) => hasInput,
   },
   missing_api_key: {
     meaning: 'no bearer token was sent',
-    message: 'An API key is needed: send Authorization: Bearer <API_KEY>.',
+    message: 'Send your API key as: Authorization: Bearer <API_KEY>',
   },
   invalid_api_key: {
     meaning: 'the API key is malformed, unknown, revoked or expired',
-    message: 'The API key is not valid.',
+    message: 'The API key is not valid here: it is malformed, unknown, revoked or expired.',
   },
   not_found: {
     meaning: 'nothing is there under this address',
@@ -55,7 +55,7 @@ const descriptions: Record<ErrorCode, Description> = {
   },
   operation_removed: {
     meaning: 'the removal date of the operation has come',
-    message: 'This operation was removed.',
+    message: 'This operation was removed; its successor is /pets.',
     when: ({ isDeprecated }) => isDeprecated,
   },
   payload_too_large: {

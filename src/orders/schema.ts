@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { INPUT_FAULT, int64, integer } from '../input.js';
+import { assignedId, INPUT_FAULT, int64, integer } from '../input.js';
 
 const STATUSES = ['placed', 'approved', 'delivered'] as const;
 const QUANTITY_MAX = 2 ** 31 - 1;
@@ -14,8 +14,8 @@ const EXAMPLE = {
 
 export const order = z
   .object({
-    id: int64().meta({ description: 'Unique identifier: positive and increasing' }),
-    petId: int64().meta({ description: 'Identifier of the animal ordered' }),
+    id: assignedId().meta({ description: 'Unique identifier: positive and increasing' }),
+    petId: assignedId().meta({ description: 'Identifier of the animal ordered' }),
     quantity: integer(1, QUANTITY_MAX).meta({ description: 'How many are ordered' }),
     status: z.enum(STATUSES).meta({ id: 'OrderStatus', description: 'How far an order has come' }),
     createdAt: z.iso.datetime().meta({

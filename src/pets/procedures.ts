@@ -45,7 +45,7 @@ export const createPet = procedure
   .mutation(async ({ ctx, input, batchIndex = 0 }) => {
     const idempotencyKey = readIdempotencyKey(ctx, batchIndex);
     const { pet, isReplay } = await ctx.pets.create(input, idempotencyKey, ctx.now());
-    if (isReplay) ctx.setHeader('idempotency-replayed', 'true');
+    ctx.noteCreate(isReplay);
     ctx.rest?.created(`/pets/${pet.id}`);
     return pet;
   });

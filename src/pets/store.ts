@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Database } from '../database/client.js';
 import { readSqlState } from '../database/outage.js';
 import { ApiError } from '../errors.js';
@@ -69,15 +70,14 @@ function toPet({ id, name, categoryId, status }: PetRow): Pet {
   return { id: Number(id), name, categoryId: Number(categoryId), status };
 }
 
-/** How long a create waits for another with its key, in milliseconds: less than the pool lets a query take. */
-const IN_USE_WAIT_MS = 1_000;
-/** SQLSTATEs, PostgreSQL's appendix A */
+/** Before each look whether the first create with a key has ended, in milliseconds. None holds a connection meanwhile. */
+const WAITS_MS = [0, 20, 50, 100, 200, 400];
+/** SQLSTATE, PostgreSQL's appendix A */
 const UNIQUE_VIOLATION = '23505';
-const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
  * Creates, or repeats the answer of the create that had the key before. The database alone decides who is first: the
- * key's row and the pet are one statement, and a second one waits for the first to end.
+ * key's row and the pet are one statement, which runs for one at a time.
  */
 async function createOnce(
   prisma: PrismaClient,
@@ -86,9 +86,11 @@ async function createOnce(
   now: number,
 ): Promise<Creation> {
   const { apiKeyId, key, call, bodyHash } = idempotencyKey;
-  for (;;) {
-    const created = await insertOnce(prisma, newPet, idempotencyKey, now);
-    if (created !== undefined) return { pet: created, isReplay: false };
+  for (const wait of WAITS_MS) {
+    if (wait > 0) await delay(wait);
+    const inserted = await insertOnce(prisma, newPet, idempotencyKey, now);
+    if (inserted === 'in use') continue;
+    if (inserted !== 'taken') return { pet: inserted, isReplay: false };
     const where = { apiKeyId_key_call: { apiKeyId, key, call } };
     const stored = await prisma.idempotentCreate.findUnique({ where });
     if (stored === null) continue;
@@ -98,43 +100,44 @@ async function createOnce(
       });
       continue;
     }
-    if (!Buffer.from(stored.bodyHash).equals(bodyHash)) {
-      throw new ApiError(
-        'idempotency_key_reused',
-        'This Idempotency-Key was used with another body: choose a new one.',
-      );
-    }
-    return { pet: petSchema.parse(stored.response), isReplay: true };
+    if (Buffer.from(stored.bodyHash).equals(bodyHash))
+      return { pet: petSchema.parse(stored.response), isReplay: true };
+    throw new ApiError(
+      'idempotency_key_reused',
+      'This Idempotency-Key was used with another body: choose a new one.',
+    );
   }
+  throw new ApiError(
+    'idempotency_key_in_use',
+    'The first request with this Idempotency-Key still runs. Try again.',
+  );
 }
 
-/** Undefined when the key is taken. */
+/**
+ * `in use` while another create with the key runs, here or on another node: it holds the advisory lock until its
+ * statement ends. `taken` when one has succeeded.
+ */
 async function insertOnce(
   prisma: PrismaClient,
   { name, categoryId, status }: NewPet,
   { apiKeyId, key, call, bodyHash }: IdempotencyKey,
   now: number,
-): Promise<Pet | undefined> {
-  const insert = prisma.$queryRaw<{ response: unknown }[]>`
-    WITH created AS (
-      INSERT INTO pets (name, category_id, status)
-      VALUES (${name}, ${BigInt(categoryId)}, ${status}::pet_status)
-      RETURNING json_build_object('id', id, 'name', name, 'categoryId', category_id, 'status', status) AS response
-    )
-    INSERT INTO idempotent_creates (api_key_id, key, call, body_hash, response, created_at)
-    SELECT ${apiKeyId}::uuid, ${key}, ${call}, ${bodyHash}, response, ${new Date(now)} FROM created
-    RETURNING response`;
+): Promise<Pet | 'in use' | 'taken'> {
   try {
-    const wait = prisma.$executeRawUnsafe(`SET LOCAL lock_timeout = ${IN_USE_WAIT_MS}`);
-    const [, [row]] = await prisma.$transaction([wait, insert]);
-    return petSchema.parse(row?.response);
+    const [row] = await prisma.$queryRaw<{ response: unknown }[]>`
+      WITH turn AS MATERIALIZED (
+        SELECT pg_try_advisory_xact_lock(hashtextextended(${`${apiKeyId} ${call} ${key}`}, 0)) AS is_ours
+      ), created AS (
+        INSERT INTO pets (name, category_id, status)
+        SELECT ${name}, ${BigInt(categoryId)}, ${status}::pet_status FROM turn WHERE is_ours
+        RETURNING json_build_object('id', id, 'name', name, 'categoryId', category_id, 'status', status) AS response
+      )
+      INSERT INTO idempotent_creates (api_key_id, key, call, body_hash, response, created_at)
+      SELECT ${apiKeyId}::uuid, ${key}, ${call}, ${bodyHash}, response, ${new Date(now)} FROM created
+      RETURNING response`;
+    return row === undefined ? 'in use' : petSchema.parse(row.response);
   } catch (error) {
-    const sqlstate = readSqlState(error);
-    if (sqlstate === UNIQUE_VIOLATION) return undefined;
-    if (sqlstate !== LOCK_NOT_AVAILABLE) throw error;
-    throw new ApiError(
-      'idempotency_key_in_use',
-      'The first request with this Idempotency-Key still runs. Try again.',
-    );
+    if (readSqlState(error) === UNIQUE_VIOLATION) return 'taken';
+    throw error;
   }
 }

@@ -1,4 +1,6 @@
-/** A refusal of the embedded database. Its message is for the operator: what is wrong and what to do about it. */
-export class EmbeddedError extends Error {
+import { OperatorError } from '../../operator-error.js';
+
+/** A refusal of the embedded database. */
+export class EmbeddedError extends OperatorError {
   override readonly name = 'EmbeddedError';
 }
