@@ -85,7 +85,8 @@ async function assemble(config: Config, log: Logger, { database, url }: Database
   const pets = createPetStore(database);
   const limiter = createLimiter({ redisUrls: config.redisUrls, log });
   await limiter.ready(REDIS_WAIT_MS);
-  const publicUrl = (): string => config.publicUrl ?? toLocalUrl(config.host, readPort(app));
+  let ownUrl = '';
+  const publicUrl = () => config.publicUrl ?? ownUrl;
   const app: FastifyInstance = await buildApp({
     ...config,
     log,
@@ -95,6 +96,10 @@ async function assemble(config: Config, log: Logger, { database, url }: Database
     checkDatabase: () => checkMigrations(database.pool),
     publicUrl,
     document: () => buildDocument({ publicUrl: publicUrl(), stagingUrl: config.stagingUrl }),
+  });
+  // Kept, because the last requests are answered when nothing listens any more.
+  app.addHook('onListen', async () => {
+    ownUrl = toLocalUrl(config.host, readPort(app));
   });
   const asked = warn('the command line cannot ask after limits for now');
   const questions =

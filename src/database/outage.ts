@@ -30,10 +30,13 @@ export function isDatabaseOutage(error: unknown): boolean {
   );
 }
 
-/** PostgreSQL's SQLSTATE of a query of Prisma's that failed; Prisma keeps it under `meta.driverAdapterError.cause`. */
+/**
+ * PostgreSQL's SQLSTATE of a query of Prisma's that failed. Prisma keeps it under `meta.driverAdapterError.cause`; what
+ * breaks while a transaction ends comes as the adapter's own error, with it under `cause`.
+ */
 export function readSqlState(error: unknown): string | undefined {
-  const { meta } = error as { meta?: { driverAdapterError?: { cause?: unknown } } };
-  const cause = meta?.driverAdapterError?.cause;
+  const failed = error as { meta?: { driverAdapterError?: { cause?: unknown } }; cause?: unknown };
+  const cause = failed.meta?.driverAdapterError?.cause ?? failed.cause;
   if (typeof cause !== 'object' || cause === null || !('originalCode' in cause)) return undefined;
   return typeof cause.originalCode === 'string' ? cause.originalCode : undefined;
 }
