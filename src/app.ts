@@ -3,21 +3,29 @@ import { METHODS } from 'node:http';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
-  type FastifyReply,
   type FastifyRequest,
   LogController,
 } from 'fastify';
 import { ApiError, toApiError } from './errors.js';
 import { type DocsOptions, registerDocs } from './http/docs.js';
 import { type GateOptions, guardFace } from './http/gate.js';
-import { type HealthOptions, registerHealth } from './http/health.js';
+import { type HealthOptions, registerHealth, shareCheck } from './http/health.js';
 import { decodeBody, parseJson, toJsonBytes } from './http/json.js';
+import { createMetrics, type MetricsOptions, registerMetrics } from './http/metrics.js';
+import {
+  type ConnectionLimits,
+  connectionLimits,
+  limitRequestsPerSocket,
+  type OverloadOptions,
+  watchLoad,
+} from './http/overload.js';
 import { answerParserError, refuse } from './http/parser-error.js';
 import { REST_PREFIX, RPC_PREFIX } from './http/prefixes.js';
 import { registerRest } from './http/rest.js';
 import { registerRpc } from './http/rpc.js';
 import { registerSecurity } from './http/security.js';
 import { toRoutableUrl } from './http/target.js';
+import { readErrorCode, reportRequests } from './log.js';
 import { appRouter } from './router.js';
 import { type Service, toErrorShape } from './trpc.js';
 
@@ -26,62 +34,77 @@ const BODY_LIMIT_BYTES = 64 * 1024;
 const MAX_PARAM_LENGTH = 16 * 1024;
 const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 
-export interface AppOptions extends GateOptions, HealthOptions, DocsOptions {
+export interface AppOptions extends GateOptions, HealthOptions, DocsOptions, MetricsOptions, OverloadOptions {
   readonly log: FastifyBaseLogger;
   readonly service: Service;
   /** Addresses and CIDR blocks whose forwarded headers count */
   readonly trustProxy: readonly string[];
+  /** What is given replaces the default. */
+  readonly connections?: Partial<ConnectionLimits>;
 }
 
 /** The service without its process: reads as the list of what happens to a request. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
-  const app = Fastify({
-    loggerInstance: options.log,
+  const app = openServer(options);
+  const load = watchLoad(options);
+  app.addHook('onClose', async () => load.close());
+  const checkDatabase = shareCheck(options.checkDatabase);
+  const metrics = createMetrics({ ...options, load, checkDatabase });
+
+  reportRequests(app, Object.keys(appRouter._def.procedures), metrics);
+  await registerSecurity(app, options);
+  app.addHook('onRequest', async (request, reply) => void reply.header('x-request-id', request.id));
+  const isClosing = endConnectionsWhenClosing(app);
+  answerErrorsWith(app, (error) => error.body);
+  ignoreBodies(app);
+
+  registerHealth(app, { ...options, checkDatabase, isClosing });
+  registerMetrics(app, metrics);
+  await registerDocs(app, options);
+  const rest = async (face: FastifyInstance) => {
+    await guardFace(face, { ...options, load, metrics, face: 'rest' });
+    readBodyAs(face, (bytes) => parseJson(decodeBody(bytes)));
+    registerRest(face, { ...options, router: appRouter });
+    answerErrorsWith(face, (error) => error.body);
+  };
+  const rpc = async (face: FastifyInstance) => {
+    await guardFace(face, { ...options, load, metrics, face: 'rpc' });
+    face.addHook('onSend', async (request, reply, payload) => readErrorCode(request, reply, payload));
+    readBodyAs(face, decodeBody);
+    registerRpc(face, { ...options, router: appRouter });
+    answerErrorsWith(face, (error) => ({ error: toErrorShape(error) }));
+  };
+  await app.register(rest, { prefix: REST_PREFIX });
+  await app.register(rpc, { prefix: RPC_PREFIX });
+  return app;
+}
+
+/** What is decided of connections and of the bytes on them, before there is a request. */
+function openServer({ log, trustProxy, ...options }: AppOptions): FastifyInstance {
+  const connections = { ...connectionLimits, ...options.connections };
+  const { headersTimeout, connectionsCheckingInterval } = connections;
+  const app: FastifyInstance = Fastify({
+    loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     genReqId: ({ headers }) => readRequestId(headers['x-request-id']),
-    trustProxy: options.trustProxy.length > 0 ? [...options.trustProxy] : false,
+    trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
     rewriteUrl: toRoutableUrl,
     routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
     bodyLimit: BODY_LIMIT_BYTES,
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    requestTimeout: 30_000,
-    // Without a Host, Node.js would answer by itself. What a client takes too long to send is looked for every 5 s.
-    http: { requireHostHeader: false, headersTimeout: 15_000, connectionsCheckingInterval: 5_000 },
+    requestTimeout: connections.requestTimeout,
+    keepAliveTimeout: connections.keepAliveTimeout,
+    // Without a Host, Node.js would answer by itself.
+    http: { requireHostHeader: false, headersTimeout, connectionsCheckingInterval },
     clientErrorHandler: answerParserError,
   });
+  app.server.maxConnections = connections.maxConnections;
+  limitRequestsPerSocket(app, connections.maxRequestsPerSocket);
   addUnusualMethods(app);
   // An Expect that is not understood may be ignored (RFC 9110, section 10.1.1); Node.js would answer it by itself.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.server.on('connect', (_request, socket) => refuse(socket, 'CONNECT is not answered here.'));
-
-  await registerSecurity(app, options);
-  app.addHook('onRequest', async (request, reply) => void reply.header('x-request-id', request.id));
-  app.addHook('onResponse', async (request, reply) => logRequest(request, reply));
-  endConnectionsWhenClosing(app);
-  answerErrorsWith(app, (error) => error.body);
-  ignoreBodies(app);
-
-  registerHealth(app, options);
-  await registerDocs(app, options);
-  await app.register(
-    async (rest) => {
-      await guardFace(rest, options);
-      readBodyAs(rest, (bytes) => parseJson(decodeBody(bytes)));
-      registerRest(rest, { ...options, router: appRouter });
-      answerErrorsWith(rest, (error) => error.body);
-    },
-    { prefix: REST_PREFIX },
-  );
-  await app.register(
-    async (rpc) => {
-      await guardFace(rpc, options);
-      readBodyAs(rpc, decodeBody);
-      registerRpc(rpc, { ...options, router: appRouter });
-      answerErrorsWith(rpc, (error) => ({ error: toErrorShape(error) }));
-    },
-    { prefix: RPC_PREFIX },
-  );
   return app;
 }
 
@@ -94,7 +117,10 @@ function readRequestId(header: string | string[] | undefined): string {
 function answerErrorsWith(app: FastifyInstance, toBody: (error: ApiError) => object): void {
   app.setErrorHandler((error, request, reply) => {
     const apiError = toApiError(error);
-    if (apiError.status >= 500) request.log.error({ err: apiError.cause }, apiError.message);
+    request.errorCode = apiError.code;
+    // An overload is no failure with a cause, and has no time for a second line.
+    if (apiError.status >= 500 && apiError.cause !== undefined)
+      request.log.error({ err: apiError.cause }, apiError.message);
     return reply
       .code(apiError.status)
       .headers(apiError.headers)
@@ -106,8 +132,11 @@ function answerErrorsWith(app: FastifyInstance, toBody: (error: ApiError) => obj
   });
 }
 
-/** Tells clients not to send another request on a connection that is about to end (RFC 9112, section 9.6). */
-function endConnectionsWhenClosing(app: FastifyInstance): void {
+/**
+ * Tells clients not to send another request on a connection that is about to end (RFC 9112, section 9.6). Returns what
+ * tells whether that is so.
+ */
+function endConnectionsWhenClosing(app: FastifyInstance): () => boolean {
   let isClosing = false;
   app.addHook('preClose', async () => {
     isClosing = true;
@@ -115,6 +144,7 @@ function endConnectionsWhenClosing(app: FastifyInstance): void {
   app.addHook('onSend', async (_request, reply) => {
     if (isClosing) reply.header('connection', 'close');
   });
+  return () => isClosing;
 }
 
 /** Fastify routes common methods only; the others are known too, so that they are refused like any other: 404 or 405. */
@@ -137,18 +167,4 @@ function readBodyAs(app: FastifyInstance, read: (bytes: Uint8Array) => unknown):
       request.bodyHash = createHash('sha256').update(bytes).digest();
     return read(bytes);
   });
-}
-
-function logRequest(request: FastifyRequest, reply: FastifyReply): void {
-  const { operation } = request.routeOptions.config;
-  request.log.info(
-    {
-      keyId: request.apiKey?.id,
-      operation: typeof operation === 'function' ? operation(request) : operation,
-      method: request.method,
-      status: reply.statusCode,
-      durationMs: Math.round(reply.elapsedTime * 1000) / 1000,
-    },
-    'request',
-  );
 }

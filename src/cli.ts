@@ -4,11 +4,15 @@ import { Command } from 'commander';
 import { type Config, readConfig, toLocalUrl } from './config.js';
 import { applyMigrations } from './database/migrations.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
+import { listOperations } from './http/operations.js';
 import { addKeyCommands } from './keys/commands.js';
+import { publish } from './keys/events.js';
 import { createKeyStore } from './keys/store.js';
+import { createUsageStore } from './keys/usage-store.js';
 import { openDesk } from './limits/desk.js';
 import { buildDocument } from './openapi.js';
 import { exitWith, loadEnvironmentFile } from './process.js';
+import { appRouter } from './router.js';
 
 /** What goes well is not worth a word here. */
 const log = {
@@ -20,11 +24,20 @@ const program = new Command('animal-store').description('what the operator of an
 
 addKeyCommands(program, {
   write,
+  operations: listOperations(appRouter).map(({ name, deprecation }) => ({
+    name,
+    isDeprecated: deprecation !== undefined,
+  })),
   withKeys: (use) =>
     withSource(async ({ database, url }, { keyPrefix, redisUrls }) => {
       await checkMigrations(database.pool);
       const desk = openDesk({ redisUrls, databaseUrl: url, log });
-      await use(createKeyStore(database, keyPrefix), desk);
+      await use({
+        store: createKeyStore(database, keyPrefix),
+        usage: createUsageStore(database),
+        desk,
+        announce: (keyId) => publish({ redisUrls, pool: database.pool }, keyId),
+      });
       await desk.close();
     }),
 });

@@ -7,6 +7,8 @@ export interface Wire {
   cut(): Promise<void>;
   /** Accepts and keeps everything, and passes nothing on. */
   stall(): void;
+  /** Passes every answer of the server on so many milliseconds late. */
+  slow(milliseconds: number): void;
   /** As in the beginning, on the same port. */
   mend(): Promise<void>;
   close(): Promise<void>;
@@ -15,6 +17,7 @@ export interface Wire {
 export async function startWire(target: { host: string; port: number }): Promise<Wire> {
   const sockets = new Set<Socket>();
   let isStalled = false;
+  let lateMs = 0;
   const server = createServer((near) => {
     const far = connect(target);
     for (const [from, to] of [
@@ -22,7 +25,11 @@ export async function startWire(target: { host: string; port: number }): Promise
       [far, near],
     ] as const) {
       sockets.add(from);
-      from.on('data', (chunk) => isStalled || to.write(chunk));
+      from.on('data', (chunk) => {
+        if (isStalled) return;
+        if (lateMs > 0 && from === far) setTimeout(() => to.destroyed || to.write(chunk), lateMs);
+        else to.write(chunk);
+      });
       from.on('error', () => to.destroy());
       from.on('close', () => {
         sockets.delete(from);
@@ -47,8 +54,12 @@ export async function startWire(target: { host: string; port: number }): Promise
     stall() {
       isStalled = true;
     },
+    slow(milliseconds) {
+      lateMs = milliseconds;
+    },
     async mend() {
       isStalled = false;
+      lateMs = 0;
       breakAll();
       if (!server.listening) await listen(server, port);
     },

@@ -3,6 +3,7 @@ import { type Deprecation, deprecationHeaders } from '../deprecation.js';
 import { ApiError } from '../errors.js';
 import type { Authenticator } from '../keys/authenticator.js';
 import type { ApiKey } from '../keys/store.js';
+import type { UsageCounter } from '../keys/usage.js';
 import { addressId } from '../limits/address.js';
 import type { Decision } from '../limits/decision.js';
 import { limitHeaders } from '../limits/headers.js';
@@ -10,6 +11,8 @@ import type { Limiter, Subject } from '../limits/limiter.js';
 import { limitsOf } from '../limits/plans.js';
 import type { Service } from '../trpc.js';
 import { registerCors } from './cors.js';
+import type { Metrics } from './metrics.js';
+import type { LoadWatch } from './overload.js';
 import { REST_PREFIX } from './prefixes.js';
 
 declare module 'fastify' {
@@ -35,6 +38,8 @@ declare module 'fastify' {
 export interface GateOptions {
   readonly authenticator: Authenticator;
   readonly limiter: Limiter;
+  /** Told of every admitted request of a key */
+  readonly usage?: Pick<UsageCounter, 'count'>;
   /** Requests per minute from one address without a valid key */
   readonly anonymousPerMinute: number;
   /** Origins that a browser may call from */
@@ -44,13 +49,21 @@ export interface GateOptions {
   readonly service: Pick<Service, 'now'>;
 }
 
+interface Gate extends GateOptions {
+  readonly face: 'rest' | 'rpc';
+  readonly load: Pick<LoadWatch, 'findFault'>;
+  readonly metrics: Pick<Metrics, 'countDecision'>;
+}
+
 /**
  * What stands before both faces, in the order of the contract: the route (404, 405), then the key, then the limit, then
- * what can be said of the input before it is read. Neither face is entered, and no body is read, before all agree.
+ * whether there is room, and what can be said of the input before it is read. Neither face is entered, and no body is
+ * read, before all agree.
  *
  * A refusal is found first and raised last, so that it too carries the headers of the limit and those of CORS.
  */
-export async function guardFace(app: FastifyInstance, options: GateOptions): Promise<void> {
+export async function guardFace(app: FastifyInstance, options: Gate): Promise<void> {
+  app.decorateRequest('face', options.face);
   app.decorateRequest('apiKey', null);
   app.decorateRequest('refusal', undefined);
   app.decorateRequest('bodyHash', null);
@@ -63,11 +76,7 @@ export async function guardFace(app: FastifyInstance, options: GateOptions): Pro
   });
 }
 
-async function findRefusal(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  options: GateOptions,
-): Promise<unknown> {
+async function findRefusal(request: FastifyRequest, reply: FastifyReply, options: Gate): Promise<unknown> {
   const routeFault = findRouteFault(request);
   const { cost, deprecation } = request.routeOptions.config;
   reply.headers(
@@ -79,8 +88,16 @@ async function findRefusal(
     cost?.(request) ?? 1,
     routeFault === undefined,
   );
+  options.metrics.countDecision(decision.code);
   reply.headers(limitHeaders(decision));
-  return routeFault ?? findLimitFault(decision, keyFault) ?? keyFault ?? findMediaTypeFault(request);
+  if (decision.code === null && routeFault === undefined) countUsage(request, options.usage);
+  return (
+    routeFault ??
+    findLimitFault(decision, keyFault) ??
+    keyFault ??
+    options.load.findFault() ??
+    findMediaTypeFault(request)
+  );
 }
 
 function findRouteFault(request: FastifyRequest): ApiError | undefined {
@@ -106,6 +123,14 @@ async function authenticate(request: FastifyRequest, authenticator: Authenticato
 function toSubject({ apiKey, ip }: FastifyRequest, { anonymousPerMinute }: GateOptions): Subject {
   if (apiKey !== null) return { kind: 'key', id: apiKey.id, limits: limitsOf(apiKey) };
   return { kind: 'address', id: addressId(ip), limits: { perMinute: anonymousPerMinute, perDay: null } };
+}
+
+/** Each call of a batch counts for its operation. A batch that is too large, which costs 1, runs none. */
+function countUsage(request: FastifyRequest, usage: GateOptions['usage']): void {
+  const { operation, cost } = request.routeOptions.config;
+  if (request.apiKey === null || usage === undefined || operation === undefined) return;
+  const names = typeof operation === 'function' ? operation(request).split(',') : [operation];
+  if (names.length === (cost?.(request) ?? 1)) usage.count(request.apiKey.id, names);
 }
 
 /** An address over its limit is told so in place of 401; a key that could not be looked up stays a 503. */

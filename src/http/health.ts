@@ -1,6 +1,16 @@
 import type { FastifyInstance } from 'fastify';
 import type { Limiter } from '../limits/limiter.js';
 
+/** How long a good answer of the database stands, in milliseconds. */
+const TRUST_MS = 1_000;
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Asked for again and again by machines: of interest in the log only when it fails */
+    isProbe?: boolean;
+  }
+}
+
 export interface HealthOptions {
   /** Resolves when the database answers and its schema is the one that this service was built for. */
   readonly checkDatabase: () => Promise<void>;
@@ -9,12 +19,16 @@ export interface HealthOptions {
 
 /**
  * Probes for whoever runs the service: is the process alive, and can it serve. Neither needs a key. A service without
- * its Redis still serves, so that it stays ready, as `degraded`.
+ * its Redis still serves, so that it stays ready, as `degraded`; one that ends serves what it has, and is not.
  */
-export function registerHealth(app: FastifyInstance, { checkDatabase, limiter }: HealthOptions): void {
-  app.get('/health/live', async () => ({ status: 'ok' }));
+export function registerHealth(
+  app: FastifyInstance,
+  { checkDatabase, limiter, isClosing }: HealthOptions & { readonly isClosing: () => boolean },
+): void {
+  app.get('/health/live', { config: { isProbe: true } }, async () => ({ status: 'ok' }));
 
-  app.get('/health/ready', async (request, reply) => {
+  app.get('/health/ready', { config: { isProbe: true } }, async (request, reply) => {
+    if (isClosing()) return reply.code(503).send({ status: 'draining' });
     try {
       await checkDatabase();
       return {
@@ -27,4 +41,26 @@ export function registerHealth(app: FastifyInstance, { checkDatabase, limiter }:
       return reply.code(503).send({ status: 'unavailable', database: 'unavailable', limits: limiter.state });
     }
   });
+}
+
+/**
+ * The same check for any number of probes: one runs at a time, and its success stands for a second. A failure does not,
+ * so that the first probe after a recovery tells of it.
+ */
+export function shareCheck(check: () => Promise<void>): () => Promise<void> {
+  let goodUntil = Number.NEGATIVE_INFINITY;
+  let running: Promise<void> | undefined;
+  const run = async () => {
+    try {
+      await check();
+      goodUntil = performance.now() + TRUST_MS;
+    } finally {
+      running = undefined;
+    }
+  };
+  return async () => {
+    if (performance.now() < goodUntil) return;
+    running ??= run();
+    await running;
+  };
 }

@@ -18,22 +18,29 @@ export interface Authenticator {
    * @throws ApiError missing_api_key, invalid_api_key; and what the database throws when it cannot be asked
    */
   authenticate(authorization: string | undefined): Promise<ApiKey>;
+  /** Ends what is believed of a key, so that its next use asks the database. */
+  forget(keyId: string): void;
 }
 
 export function createAuthenticator(options: {
   store: KeyStore;
   prefix: KeyPrefix;
   now: () => number;
+  /** How long a look-up is believed, in milliseconds: what a change takes that nobody tells of */
+  ttlMs?: number;
 }): Authenticator {
-  const { store, prefix, now } = options;
+  const { store, prefix, now, ttlMs = LOOKUP_TTL_MS } = options;
+  let changes = 0;
   const lookups = new LRUCache<string, { apiKey: ApiKey | undefined }, Uint8Array>({
     max: LOOKUPS_MAX,
-    ttl: LOOKUP_TTL_MS,
+    ttl: ttlMs,
     fetchMethod: async (_key, _stale, { context, options }) => {
       const askedAt = performance.now();
+      const changesBefore = changes;
       const apiKey = await store.findByHash(context);
-      // Believed from when it was asked: a slow answer is an old one.
-      options.ttl = Math.max(1, LOOKUP_TTL_MS - (performance.now() - askedAt));
+      // Believed from when it was asked: a slow answer is an old one, and one that a change overtook may be wrong.
+      const age = changes === changesBefore ? performance.now() - askedAt : ttlMs;
+      options.ttl = Math.max(1, ttlMs - age);
       return { apiKey };
     },
   });
@@ -49,10 +56,15 @@ export function createAuthenticator(options: {
       if (apiKey === undefined || !isInForce(apiKey, now())) throw invalidKey();
       return apiKey;
     },
+    forget(keyId) {
+      changes += 1;
+      for (const [hash, { apiKey }] of [...lookups.entries()]) if (apiKey?.id === keyId) lookups.delete(hash);
+    },
   };
 }
 
-function isInForce({ revokedAt, expiresAt }: ApiKey, now: number): boolean {
+/** Whether a key is neither revoked nor expired at a moment, in Unix milliseconds. */
+export function isInForce({ revokedAt, expiresAt }: ApiKey, now: number): boolean {
   return revokedAt === null && (expiresAt === null || expiresAt.getTime() > now);
 }
 

@@ -1,48 +1,53 @@
-import { type Command, InvalidArgumentError, Option } from 'commander';
+import type { Command } from 'commander';
 import type { LimitDesk } from '../limits/desk.js';
 import type { Standing } from '../limits/limiter.js';
 import { limitsOf } from '../limits/plans.js';
 import { OperatorError } from '../operator-error.js';
+import {
+  addIdCommand,
+  addPlanOptions,
+  type Output,
+  type PlanOptions,
+  parseDuration,
+  parseName,
+  readPlan,
+} from './arguments.js';
 import { describeKeys, describeStandings } from './listing.js';
-import type { ApiKey, KeyStore, Plan, PlanChoice } from './store.js';
+import type { ApiKey, KeyStore } from './store.js';
+import { describeUsage, type OperationName, summarise } from './usage-listing.js';
+import type { UsageStore } from './usage-store.js';
 
-const PLANS: readonly Plan[] = ['free', 'pro', 'business', 'enterprise'];
-const DURATION_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const HUNDRED_YEARS_MS = 36_525 * 86_400_000;
-const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
-const LIMIT_MAX = 2 ** 31 - 1;
-
-interface PlanOptions {
-  readonly plan: Plan;
-  readonly perMinute?: number;
-  readonly perDay?: number;
-}
-
-interface Output {
-  readonly json?: true;
+/** What the commands work with, open for as long as one runs. */
+interface KeyTools {
+  readonly store: KeyStore;
+  readonly usage: UsageStore;
+  readonly desk: LimitDesk;
+  /** Tells every node that a key has changed */
+  readonly announce: (keyId: string) => Promise<void>;
 }
 
 /** What the commands need of the process they run in. */
 export interface KeyCommandOptions {
   /** Opens the keys and their limits, and closes them when the use has ended */
-  readonly withKeys: (use: (store: KeyStore, desk: LimitDesk) => Promise<void>) => Promise<void>;
+  readonly withKeys: (use: (tools: KeyTools) => Promise<void>) => Promise<void>;
+  readonly operations: readonly OperationName[];
   readonly write: (text: string) => void;
 }
 
 /** The commands that issue and manage keys. Bad arguments are reported with what would be right, before all else. */
-export function addKeyCommands(program: Command, { withKeys, write }: KeyCommandOptions): void {
+export function addKeyCommands(program: Command, options: KeyCommandOptions): void {
   const keys = program.command('keys').description('issue and manage API keys');
-  const show = (apiKeys: ApiKey[], { json }: Output, whole: unknown) =>
-    write(json ? `${JSON.stringify(whole)}\n` : describeKeys(apiKeys, Date.now()));
-  const showIssued = ({ apiKey, key }: { apiKey: ApiKey; key: string }, output: Output) => {
-    show([apiKey], output, { ...apiKey, key });
-    if (!output.json) write(`\n${key}\n\nKeep it now: it is not shown again.\n`);
-  };
-  const showStandings = (apiKey: ApiKey, standings: Standing[], output: Output) => {
-    show([apiKey], output, { ...apiKey, standings });
-    if (!output.json) write(`\n${describeStandings(standings)}`);
-  };
+  addCreate(keys, options);
+  addList(keys, options);
+  addShow(keys, options);
+  addUsage(keys, options);
+  addRotate(keys, options);
+  addRevoke(keys, options);
+  addSetPlan(keys, options);
+  addUnban(keys, options);
+}
 
+function addCreate(keys: Command, { withKeys, write }: KeyCommandOptions): void {
   const create = keys
     .command('create')
     .description('issue a key, which is shown this once')
@@ -58,120 +63,114 @@ export function addKeyCommands(program: Command, { withKeys, write }: KeyCommand
       const { name, expires } = options;
       const expiresAt = expires === undefined ? null : new Date(Date.now() + expires);
       const wanted = { name, expiresAt, ...readPlan(create, options) };
-      await withKeys(async (store) => showIssued(await store.create(wanted), options));
+      await withKeys(async ({ store }) => write(describeIssued(await store.create(wanted), options)));
     },
   );
+}
 
+function addList(keys: Command, { withKeys, write }: KeyCommandOptions): void {
   const list = keys.command('list').description('show all keys').option('--json', 'print one JSON array');
   list.action((output: Output) =>
-    withKeys(async (store) => {
+    withKeys(async ({ store }) => {
       const apiKeys = await store.list();
-      show(apiKeys, output, apiKeys);
+      write(describe(apiKeys, output, apiKeys));
     }),
   );
+}
 
-  addIdCommand(keys, 'show', 'show one key, what is left of its limits, and its ban').action((id, output) =>
-    withKeys(async (store, desk) => {
+function addShow(keys: Command, { withKeys, write }: KeyCommandOptions): void {
+  const show = addIdCommand(keys, 'show', 'show one key, what is left of its limits, and its ban');
+  show.action((id, output) =>
+    withKeys(async ({ store, desk }) => {
       const apiKey = known(id, await store.find(id));
-      showStandings(apiKey, await desk.inspect(id, limitsOf(apiKey)), output);
+      write(describeStanding(apiKey, await desk.inspect(id, limitsOf(apiKey)), output));
     }),
   );
+}
 
-  addIdCommand(
+function addUsage(keys: Command, { withKeys, operations, write }: KeyCommandOptions): void {
+  const usage = addIdCommand(
     keys,
-    'rotate',
-    'replace a key: the old one ends at once, the new one is shown this once',
-  ).action((id, output) =>
-    withKeys(async (store) => {
-      if (known(id, await store.find(id)).revokedAt !== null) {
-        throw new OperatorError(`The key ${id} is revoked for good: create a new one.`);
-      }
-      showIssued(known(id, await store.rotate(id)), output);
+    'usage',
+    'show the requests of a key in the last 30 days of UTC by operation, up to some seconds ago',
+  );
+  usage.action((id: string, { json }: Output) =>
+    withKeys(async ({ store, usage }) => {
+      const { name } = known(id, await store.find(id));
+      const summary = summarise(await usage.read(id, Date.now()), operations);
+      write(json ? `${JSON.stringify({ id, name, ...summary })}\n` : describeUsage(summary, operations));
     }),
   );
+}
 
-  addIdCommand(keys, 'revoke', 'end a key').action((id, output) =>
-    withKeys(async (store) => {
+function addRotate(keys: Command, { withKeys, write }: KeyCommandOptions): void {
+  addIdCommand(keys, 'rotate', 'replace a key: the new one is shown this once')
+    .option(
+      '--overlap <duration>',
+      'how long the old key still works, such as 24h; it ends at once when left out. One that an earlier rotation left ends',
+      parseDuration,
+    )
+    .action((id: string, { overlap, ...output }: Output & { overlap?: number }) =>
+      withKeys(async ({ store, announce }) => {
+        if (known(id, await store.find(id)).revokedAt !== null) {
+          throw new OperatorError(`The key ${id} is revoked for good: create a new one.`);
+        }
+        const oldUntil = overlap === undefined ? undefined : new Date(Date.now() + overlap);
+        const issued = known(id, await store.rotate(id, oldUntil));
+        write(describeIssued(issued, output));
+        await announce(id);
+      }),
+    );
+}
+
+function addRevoke(keys: Command, { withKeys, write }: KeyCommandOptions): void {
+  addIdCommand(keys, 'revoke', 'end a key, and the one that it replaced').action((id, output) =>
+    withKeys(async ({ store, announce }) => {
       const apiKey = known(id, await store.revoke(id, new Date()));
-      show([apiKey], output, apiKey);
+      await announce(id);
+      write(describe([apiKey], output, apiKey));
     }),
   );
+}
 
+function addSetPlan(keys: Command, { withKeys, write }: KeyCommandOptions): void {
   const setPlan = addPlanOptions(addIdCommand(keys, 'set-plan', 'put a key on another plan'));
   setPlan.action(async (id: string, options: PlanOptions & Output) => {
     const choice = readPlan(setPlan, options);
-    await withKeys(async (store) => {
+    await withKeys(async ({ store, announce }) => {
       const apiKey = known(id, await store.setPlan(id, choice));
-      show([apiKey], options, apiKey);
+      await announce(id);
+      write(describe([apiKey], options, apiKey));
     });
   });
+}
 
-  addIdCommand(keys, 'unban', 'lift the ban of a key, and forget those before it').action((id, output) =>
-    withKeys(async (store, desk) => {
+function addUnban(keys: Command, { withKeys, write }: KeyCommandOptions): void {
+  const unban = addIdCommand(keys, 'unban', 'lift the ban of a key, and forget those before it');
+  unban.action((id, output) =>
+    withKeys(async ({ store, desk }) => {
       const apiKey = known(id, await store.find(id));
-      showStandings(apiKey, await desk.unban(id, limitsOf(apiKey)), output);
+      write(describeStanding(apiKey, await desk.unban(id, limitsOf(apiKey)), output));
     }),
   );
 }
 
-function addIdCommand(keys: Command, name: string, description: string): Command {
-  return keys
-    .command(name)
-    .description(description)
-    .argument('<id>', 'the id of the key, as "keys list" shows it', parseId)
-    .option('--json', 'print one JSON object');
+function describe(apiKeys: readonly ApiKey[], { json }: Output, whole: unknown): string {
+  return json ? `${JSON.stringify(whole)}\n` : describeKeys(apiKeys, Date.now());
 }
 
-function addPlanOptions(command: Command): Command {
-  return command
-    .addOption(
-      new Option('--plan <plan>', 'the plan that sets its limits').choices(PLANS).makeOptionMandatory(),
-    )
-    .option('--per-minute <n>', 'requests per minute, for enterprise', parseLimit)
-    .option('--per-day <n>', 'requests per day, for enterprise', parseLimit);
+function describeIssued({ apiKey, key }: { apiKey: ApiKey; key: string }, output: Output): string {
+  const text = describe([apiKey], output, { ...apiKey, key });
+  return output.json ? text : `${text}\n${key}\n\nKeep it now: it is not shown again.\n`;
 }
 
-/** Enterprise needs both limits; the other plans have their own. */
-function readPlan(command: Command, options: PlanOptions): PlanChoice {
-  const choice = { plan: options.plan, perMinute: options.perMinute ?? null, perDay: options.perDay ?? null };
-  const isEnterprise = choice.plan === 'enterprise';
-  if (isEnterprise !== (choice.perMinute !== null) || isEnterprise !== (choice.perDay !== null)) {
-    command.error('error: --plan enterprise needs --per-minute and --per-day; the other plans take neither');
-  }
-  return choice;
+function describeStanding(apiKey: ApiKey, standings: Standing[], output: Output): string {
+  const text = describe([apiKey], output, { ...apiKey, standings });
+  return output.json ? text : `${text}\n${describeStandings(standings)}`;
 }
 
 function known<T>(id: string, found: T | undefined): T {
   if (found === undefined)
     throw new OperatorError(`There is no key with the id ${id}: "keys list" shows all.`);
   return found;
-}
-
-function parseName(text: string): string {
-  const name = text.trim();
-  if (name === '' || [...name].length > 200 || /\p{Cc}/u.test(name))
-    throw new InvalidArgumentError('A name has 1 to 200 characters.');
-  return name;
-}
-
-function parseLimit(text: string): number {
-  const limit = Number(text);
-  if (/^\d+$/.test(text) && limit >= 1 && limit <= LIMIT_MAX) return limit;
-  throw new InvalidArgumentError(`A limit is a whole number from 1 to ${LIMIT_MAX}.`);
-}
-
-function parseDuration(text: string): number {
-  const [, count = '', unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? [];
-  const duration = Number(count) * (DURATION_MS[unit] ?? 0);
-  if (duration > 0 && duration <= HUNDRED_YEARS_MS) return duration;
-  throw new InvalidArgumentError(
-    'A duration is a number and s, m, h or d, such as 30d, up to a hundred years.',
-  );
-}
-
-function parseId(text: string): string {
-  if (UUID.test(text)) return text.toLowerCase();
-  throw new InvalidArgumentError(
-    'An id looks like 0b54e7c0-3f6e-4d3a-9a53-6d8f4ce1a111; "keys list" shows them.',
-  );
 }

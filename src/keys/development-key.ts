@@ -1,5 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isInForce } from './authenticator.js';
 import { hashKey, isWellFormedKey } from './format.js';
 import type { KeyStore } from './store.js';
 
@@ -12,7 +13,7 @@ const FILE = 'development-key';
 export async function provideDevelopmentKey(dataDir: string, store: KeyStore): Promise<string> {
   const path = join(dataDir, FILE);
   const kept = await readKept(path);
-  if (kept !== undefined && (await isInForce(kept, store))) return kept;
+  if (kept !== undefined && (await works(kept, store))) return kept;
   const { key } = await store.create({
     name: 'development',
     plan: 'business',
@@ -39,8 +40,8 @@ async function readKept(path: string): Promise<string | undefined> {
   }
 }
 
-async function isInForce(key: string, store: KeyStore): Promise<boolean> {
+async function works(key: string, store: KeyStore): Promise<boolean> {
   if (!isWellFormedKey(key, 'as_test_')) return false;
   const found = await store.findByHash(hashKey(key));
-  return found !== undefined && found.revokedAt === null;
+  return found !== undefined && isInForce(found, Date.now());
 }

@@ -1,6 +1,7 @@
 import type { Standing } from '../limits/limiter.js';
 import { limitsOf } from '../limits/plans.js';
 import type { ApiKey } from './store.js';
+import { formatTable } from './table.js';
 
 const HEADINGS = [
   'ID',
@@ -16,10 +17,7 @@ const HEADINGS = [
 
 /** Keys as a table for people, a line each; `now` in Unix milliseconds tells which have expired. */
 export function describeKeys(apiKeys: readonly ApiKey[], now: number): string {
-  const rows = [HEADINGS, ...apiKeys.map((apiKey) => toRow(apiKey, now))];
-  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '));
-  return lines.map((line) => `${line.trimEnd()}\n`).join('');
+  return formatTable([HEADINGS, ...apiKeys.map((apiKey) => toRow(apiKey, now))]);
 }
 
 /** What the limits know of a key, for people: a paragraph for each place that counts. */
@@ -54,9 +52,11 @@ function toRow(apiKey: ApiKey, now: number): string[] {
   ];
 }
 
-function describeState({ revokedAt, expiresAt }: ApiKey, now: number): string {
+function describeState({ revokedAt, expiresAt, previousExpiresAt }: ApiKey, now: number): string {
   if (revokedAt !== null) return 'revoked';
-  return expiresAt !== null && expiresAt.getTime() <= now ? 'expired' : 'active';
+  if (expiresAt !== null && expiresAt.getTime() <= now) return 'expired';
+  const overlaps = previousExpiresAt !== null && previousExpiresAt.getTime() > now;
+  return overlaps ? `active, the old key too until ${previousExpiresAt.toISOString()}` : 'active';
 }
 
 function toDay(date: Date): string {

@@ -1,0 +1,31 @@
+/** The database did not do in time what one call asked of it; the call may still come about. */
+export class DatabaseTimeout extends Error {
+  override readonly name = 'DatabaseTimeout';
+}
+
+/**
+ * The same object, whose methods reject with DatabaseTimeout when they have not settled after so many milliseconds. A
+ * call may be several queries, each of them within its own bound: only this bounds their sum.
+ */
+export function answerWithin<T extends object>(milliseconds: number, calls: T): T {
+  return new Proxy(calls, {
+    get(target, name) {
+      const member: unknown = Reflect.get(target, name);
+      if (typeof member !== 'function') return member;
+      return (...values: unknown[]) => bound(Reflect.apply(member, target, values), milliseconds);
+    },
+  });
+}
+
+async function bound(answer: unknown, milliseconds: number): Promise<unknown> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    const fail = () => reject(new DatabaseTimeout(`The database did not answer within ${milliseconds} ms`));
+    timer = setTimeout(fail, milliseconds);
+  });
+  try {
+    return await Promise.race([answer, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

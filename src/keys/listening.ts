@@ -1,0 +1,59 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
+
+/** How long a connection may take to be made, and between attempts, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 2_000;
+const RECONNECT_DELAY_MS = 1_000;
+
+export interface ListenOptions {
+  readonly databaseUrl: string;
+  /** An SQL identifier */
+  readonly channel: string;
+  /** Names the connection for who looks into pg_stat_activity */
+  readonly applicationName: string;
+  readonly onMessage: (payload: string) => void;
+  /** Told of the first failure of an outage */
+  readonly warn: (error: unknown) => void;
+}
+
+/** Hears what is sent to a channel of PostgreSQL until closed; a connection that breaks is made again. */
+export function listenTo(options: ListenOptions): { close(): void } {
+  const closing = new AbortController();
+  void keepListening(options, closing.signal);
+  // Not waited for: a connection that is being made, or stalls, would hold the end of the service.
+  return { close: () => closing.abort() };
+}
+
+async function keepListening(options: ListenOptions, closing: AbortSignal): Promise<void> {
+  let isWarned = false;
+  while (!closing.aborted) {
+    const client = new pg.Client({
+      connectionString: options.databaseUrl,
+      application_name: options.applicationName,
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+    });
+    const end = () => void client.end().catch(() => {});
+    closing.addEventListener('abort', end, { once: true });
+    try {
+      await listen(client, options);
+      isWarned = false;
+    } catch (error) {
+      if (!isWarned && !closing.aborted) options.warn(error);
+      isWarned = true;
+    }
+    closing.removeEventListener('abort', end);
+    end();
+    await delay(RECONNECT_DELAY_MS, undefined, { signal: closing }).catch(() => {});
+  }
+}
+
+/** Listens until the connection ends. */
+async function listen(client: pg.Client, { channel, onMessage }: ListenOptions): Promise<void> {
+  const ended = new Promise<void>((resolve) => client.once('end', resolve));
+  client.on('error', () => {});
+  client.on('notification', ({ payload = '' }) => onMessage(payload));
+  await client.connect();
+  await client.query(`LISTEN ${channel}`);
+  await ended;
+}

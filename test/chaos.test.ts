@@ -1,0 +1,180 @@
+import { readFile, rm } from 'node:fs/promises';
+import { Agent, request } from 'node:http';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { makeFolder } from './folder.js';
+import { type Caller, callerOf, createTestDatabase, post } from './harness.js';
+import { type Environment, type Program, run } from './process.js';
+import { findRedis } from './redis.js';
+import { startWire } from './wire.js';
+
+const redis = await findRedis();
+let dataDir: string;
+const programs: Program[] = [];
+
+beforeEach(async () => {
+  dataDir = await makeFolder();
+});
+afterEach(async () => {
+  for (const { child } of programs) child.kill('SIGTERM');
+  await Promise.all(programs.splice(0).map(({ ended }) => ended));
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+async function start(environment: Environment = {}): Promise<{ service: Program; url: string }> {
+  const service = run('main', [], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'info', ...environment });
+  programs.push(service);
+  const [, url = ''] = await service.until(/listening on (http:\/\/[\d.]+:\d+)/);
+  return { service, url };
+}
+
+/** A key whose limits no test reaches, made beside a running service. */
+async function issueKey(environment: Environment = {}): Promise<string> {
+  const limits = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];
+  const args = ['keys', 'create', '--name', 'chaos', ...limits, '--json'];
+  const program = run('cli', args, { DATA_DIR: dataDir, ...environment });
+  expect(await program.ended).toBe(0);
+  return JSON.parse(program.output()).key;
+}
+
+async function readNames(call: Caller): Promise<Set<string>> {
+  const names = new Set<string>();
+  for (let path: string | undefined = '/v1/pets?limit=100'; path; ) {
+    const { body, headers } = await call(path);
+    for (const { name } of body) names.add(name);
+    path = /<[^>]*?(\/v1[^>]*)>/.exec(headers.get('link') ?? '')?.[1];
+  }
+  return names;
+}
+
+test('SIGKILL during a stream of creates, ten times in a row: every acknowledged pet is there, and the service starts again', {
+  timeout: 90_000,
+}, async () => {
+  const acknowledged: string[] = [];
+  let key = '';
+  for (let round = 0; round < 10; round += 1) {
+    const { service, url } = await start();
+    key ||= await issueKey();
+    const call = callerOf({ url, key });
+    let inThisRound = 0;
+    const create = async (stream: number) => {
+      for (let n = 0; service.child.signalCode === null; n += 1) {
+        const name = `${round}-${stream}-${n}`;
+        const { status } = await call('/v1/pets', post({ name, categoryId: 1 }));
+        expect(status).toBe(201);
+        acknowledged.push(name);
+        inThisRound += 1;
+        if (inThisRound === 40) service.child.kill('SIGKILL');
+      }
+    };
+    const streams = await Promise.allSettled(Array.from({ length: 8 }, (_, stream) => create(stream)));
+    for (const stream of streams)
+      if (stream.status === 'rejected') expect(stream.reason).toBeInstanceOf(TypeError);
+    expect(await service.ended).toBe('SIGKILL');
+  }
+  const { url } = await start();
+  const stored = await readNames(callerOf({ url, key }));
+  expect(acknowledged.filter((name) => !stored.has(name))).toEqual([]);
+  expect(acknowledged.length).toBeGreaterThanOrEqual(400);
+});
+
+type Outcome = 'answered' | 'not begun' | 'cut' | `refused with ${number}`;
+
+/** One create; `cut` when an answer had begun and did not end. */
+function create(url: string, key: string, name: string, agent: Agent | false): Promise<Outcome> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  return new Promise((resolve) => {
+    const sent = request(`${url}/v1/pets`, { method: 'POST', agent, headers });
+    sent.on('error', () => resolve('not begun'));
+    sent.on('response', (response) => {
+      response.resume();
+      response.on('close', () => {
+        const status = response.statusCode ?? 0;
+        if (!response.complete) resolve('cut');
+        else resolve(status === 201 ? 'answered' : `refused with ${status}`);
+      });
+    });
+    sent.end(JSON.stringify({ name, categoryId: 1 }));
+  });
+}
+
+test.each(redis === null ? ['1'] : ['1', '2'])(
+  'SIGTERM under load on %s process(es): no answer is cut, what was not answered was not done, exit 0 within 12 s',
+  { timeout: 40_000 },
+  async (WORKERS) => {
+    const DATABASE_URL = await createTestDatabase();
+    const environment = { DATABASE_URL, APP_ENV: 'staging', WORKERS, REDIS_URL: redis?.url ?? '' };
+    const { service, url } = await start(environment);
+    if (WORKERS === '2') await service.until(/listening on[\s\S]*listening on/);
+    const key = await issueKey(environment);
+    const outcomes = new Map<string, Outcome>();
+    let answers = 0;
+    const load = async (stream: number) => {
+      const agent = stream % 2 === 0 ? new Agent({ keepAlive: true, maxSockets: 1 }) : false;
+      for (let n = 0; ; n += 1) {
+        const name = `${stream}-${n}`;
+        const outcome = await create(url, key, name, agent);
+        outcomes.set(name, outcome);
+        if (outcome === 'answered') answers += 1;
+        if (answers === 200) service.child.kill('SIGTERM');
+        if (outcome !== 'answered' && service.output().includes('finishing what is running')) break;
+      }
+      if (agent) agent.destroy();
+    };
+    await Promise.all(Array.from({ length: 12 }, (_, stream) => load(stream)));
+    const refusedAt = Date.now();
+    expect(await service.ended).toBe(0);
+    expect(Date.now() - refusedAt).toBeLessThan(12_000);
+
+    const again = await start({ DATABASE_URL, APP_ENV: 'staging' });
+    const stored = await readNames(callerOf({ url: again.url, key }));
+    const named = (wanted: Outcome) => [...outcomes].filter(([, is]) => is === wanted).map(([name]) => name);
+    expect([...new Set(outcomes.values())].sort()).toEqual(['answered', 'not begun']);
+    expect(new Set(named('answered'))).toEqual(stored);
+    expect(stored.size).toBeGreaterThanOrEqual(200);
+  },
+);
+
+test('the embedded PostgreSQL killed with SIGKILL: 503 meanwhile, back by itself, nothing acknowledged is lost', async () => {
+  const { url } = await start();
+  const call = callerOf({ url, key: await issueKey() });
+  expect((await call('/v1/pets', post({ name: 'before', categoryId: 1 }))).status).toBe(201);
+  const lock = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8');
+  process.kill(Number(lock.split('\n')[0]), 'SIGKILL');
+  const statuses = new Set<number>();
+  const look = async () => {
+    const startedAt = Date.now();
+    const { status } = await call('/v1/pets?limit=100');
+    expect(Date.now() - startedAt).toBeLessThan(3_000);
+    statuses.add(status);
+    return statuses.has(503) && status;
+  };
+  await expect.poll(look, { timeout: 20_000, interval: 20 }).toBe(200);
+  expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
+  expect(await readNames(call)).toContain('before');
+});
+
+test("every query slow, the key's look-up and those of the operation: 503 within 3 s, and one pet however often it is retried", async () => {
+  const database = new URL(await createTestDatabase());
+  const wire = await startWire({ host: database.hostname, port: Number(database.port) });
+  database.port = String(wire.port);
+  const environment = { DATABASE_URL: database.href };
+  const { service, url } = await start(environment);
+  const call = callerOf({ url, key: await issueKey(environment) });
+  expect((await call('/v1/pets')).status).toBe(200);
+  wire.slow(1_600);
+  const body = post({ name: 'once', categoryId: 1 }, { 'idempotency-key': 'slow-1' });
+  for (const path of ['/v1/pets', '/v1/pets']) {
+    const startedAt = Date.now();
+    const { status, headers } = await call(path, body);
+    expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+    expect(Date.now() - startedAt).toBeLessThan(3_000);
+  }
+  await wire.mend();
+  await expect.poll(async () => (await call('/v1/pets', body)).status, { timeout: 8_000 }).toBe(201);
+  const { body: pets } = await call('/v1/pets');
+  expect(pets.filter(({ name }: { name: string }) => name === 'once')).toHaveLength(1);
+  service.child.kill('SIGTERM');
+  expect(await service.ended).toBe(0);
+  await wire.close();
+});
