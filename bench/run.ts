@@ -1,13 +1,24 @@
 import { benchLimits } from './limits.js';
+import { benchRequests } from './requests.js';
 import { benchStart } from './start.js';
 
-const benches: Readonly<Record<string, () => Promise<void>>> = { limits: benchLimits, start: benchStart };
+const benches: Readonly<Record<string, (options: ReadonlyMap<string, string>) => Promise<void>>> = {
+  requests: benchRequests,
+  limits: benchLimits,
+  start: benchStart,
+};
 
-const [name = ''] = process.argv.slice(2);
+const values = process.argv.slice(2);
+const options = new Map(
+  values
+    .filter((value) => value.startsWith('--'))
+    .map((value) => value.slice(2).split('=', 2) as [string, string]),
+);
+const name = values.find((value) => !value.startsWith('--')) ?? 'requests';
 const bench = benches[name];
 if (bench === undefined) {
   process.stdout.write(`Measurements: npm run bench -- ${Object.keys(benches).join(' | ')}\n`);
-  process.exit(name === '' ? 0 : 1);
+  process.exit(1);
 }
-await bench();
+await bench(options);
 process.exit(0);
