@@ -40,12 +40,13 @@ interface Limits {
 type ApiKey = Limits & { readonly id: string };
 
 class Fault extends Error {
-  constructor(
-    readonly status: number,
-    readonly code: string,
-    message: string,
-  ) {
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
     super(message);
+    this.status = status;
+    this.code = code;
   }
 }
 
@@ -200,7 +201,9 @@ async function create(text: string, headers: Record<string, string>) {
 
 function isName(name: string): boolean {
   const isLength = name.length > 0 && (name.length <= 200 || [...name].length <= 200);
-  return isLength && name.isWellFormed() && !name.includes('\0') && !/^\p{White_Space}*$/u.test(name);
+  return (
+    isLength && !/\p{Surrogate}/u.test(name) && !name.includes('\0') && !/^\p{White_Space}*$/u.test(name)
+  );
 }
 
 async function readBody(request: IncomingMessage): Promise<string> {

@@ -85,14 +85,14 @@ function toRequest({ method, path, body }: Case, n: number, key: string): string
 function isWhole(answer: Buffer): boolean {
   const headEnd = answer.indexOf(HEAD_END);
   if (headEnd < 0) return false;
-  const length = /\r\ncontent-length: *(\d+)/i.exec(answer.latin1Slice(0, headEnd))?.[1];
+  const length = /\r\ncontent-length: *(\d+)/i.exec(answer.toString('latin1', 0, headEnd))?.[1];
   if (length !== undefined) return answer.length >= headEnd + HEAD_END.length + Number(length);
   return answer.subarray(-CHUNKS_END.length).equals(CHUNKS_END);
 }
 
 function findFault({ name, status, expect }: Case, n: number, answer: Buffer): string | undefined {
   const isRight =
-    answer.latin1Slice(9, 12) === String(status) &&
+    answer.toString('latin1', 9, 12) === String(status) &&
     expect(n).every((text) => answer.includes(text, 12, 'latin1'));
   return isRight ? undefined : `${name}: not the right answer for ${n}: ${answer.subarray(0, 2_000)}`;
 }
