@@ -10,7 +10,7 @@ import { ApiError, toApiError } from './errors.js';
 import { type DocsOptions, registerDocs } from './http/docs.js';
 import { type GateOptions, guardFace } from './http/gate.js';
 import { type HealthOptions, registerHealth, shareCheck } from './http/health.js';
-import { decodeBody, parseJson, toJsonBytes } from './http/json.js';
+import { decodeBody, parseJson, sendJson } from './http/json.js';
 import { createMetrics, type MetricsOptions, registerMetrics } from './http/metrics.js';
 import {
   type ConnectionLimits,
@@ -25,7 +25,7 @@ import { registerRest } from './http/rest.js';
 import { registerRpc } from './http/rpc.js';
 import { registerSecurity } from './http/security.js';
 import { toRoutableUrl } from './http/target.js';
-import { readErrorCode, reportRequests } from './log.js';
+import { reportRequests } from './log.js';
 import { appRouter } from './router.js';
 import { type Service, toErrorShape } from './trpc.js';
 
@@ -53,7 +53,10 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
 
   reportRequests(app, Object.keys(appRouter._def.procedures), metrics);
   await registerSecurity(app, options);
-  app.addHook('onRequest', async (request, reply) => void reply.header('x-request-id', request.id));
+  app.addHook('onRequest', (request, reply, next) => {
+    reply.header('x-request-id', request.id);
+    next();
+  });
   const isClosing = endConnectionsWhenClosing(app);
   answerErrorsWith(app, (error) => error.body);
   ignoreBodies(app);
@@ -69,7 +72,6 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   };
   const rpc = async (face: FastifyInstance) => {
     await guardFace(face, { ...options, load, metrics, face: 'rpc' });
-    face.addHook('onSend', async (request, reply, payload) => readErrorCode(request, reply, payload));
     readBodyAs(face, decodeBody);
     registerRpc(face, { ...options, router: appRouter });
     answerErrorsWith(face, (error) => ({ error: toErrorShape(error) }));
@@ -86,6 +88,8 @@ function openServer({ log, trustProxy, ...options }: AppOptions): FastifyInstanc
   const app: FastifyInstance = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
+    // A logger for each request would cost more than its line: what is logged of a request names it.
+    childLoggerFactory: (logger) => logger,
     genReqId: ({ headers }) => readRequestId(headers['x-request-id']),
     trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
     rewriteUrl: toRoutableUrl,
@@ -120,12 +124,8 @@ function answerErrorsWith(app: FastifyInstance, toBody: (error: ApiError) => obj
     request.errorCode = apiError.code;
     // An overload is no failure with a cause, and has no time for a second line.
     if (apiError.status >= 500 && apiError.cause !== undefined)
-      request.log.error({ err: apiError.cause }, apiError.message);
-    return reply
-      .code(apiError.status)
-      .headers(apiError.headers)
-      .type('application/json')
-      .send(toJsonBytes(toBody(apiError)));
+      request.log.error({ reqId: request.id, err: apiError.cause }, apiError.message);
+    return sendJson(reply.code(apiError.status).headers(apiError.headers), JSON.stringify(toBody(apiError)));
   });
   app.setNotFoundHandler(() => {
     throw new ApiError('not_found', 'There is no such route.');
@@ -141,8 +141,9 @@ function endConnectionsWhenClosing(app: FastifyInstance): () => boolean {
   app.addHook('preClose', async () => {
     isClosing = true;
   });
-  app.addHook('onSend', async (_request, reply) => {
+  app.addHook('onSend', (_request, reply, payload, next) => {
     if (isClosing) reply.header('connection', 'close');
+    next(null, payload);
   });
   return () => isClosing;
 }

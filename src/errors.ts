@@ -29,7 +29,10 @@ export interface ErrorBody {
   status: number;
 }
 
-/** A failure that the client is told of: its message is written for the client and holds nothing of the inside. */
+/**
+ * A failure that the client is told of: its message is written for the client and holds nothing of the inside. It has no
+ * stack, which would take longer than the rest of a refusal; that of a fault of ours is its cause's.
+ */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   /** Response headers that belong to this error, for example Allow or Retry-After. */
@@ -40,7 +43,10 @@ export class ApiError extends Error {
     message: string,
     options: { headers?: Record<string, string>; cause?: unknown } = {},
   ) {
+    const { stackTraceLimit } = Error;
+    Error.stackTraceLimit = 0;
     super(message, { cause: options.cause });
+    Error.stackTraceLimit = stackTraceLimit;
     this.name = 'ApiError';
     this.code = code;
     this.headers = options.headers ?? {};

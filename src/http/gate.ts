@@ -8,7 +8,7 @@ import { addressId } from '../limits/address.js';
 import type { Decision } from '../limits/decision.js';
 import { limitHeaders } from '../limits/headers.js';
 import type { Limiter, Subject } from '../limits/limiter.js';
-import { limitsOf } from '../limits/plans.js';
+import { type Limits, limitsOf } from '../limits/plans.js';
 import type { Service } from '../trpc.js';
 import { registerCors } from './cors.js';
 import type { Metrics } from './metrics.js';
@@ -17,8 +17,8 @@ import { REST_PREFIX } from './prefixes.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Name of the operation, for the log */
-    operation?: string | ((request: FastifyRequest) => string);
+    /** Name of the operation, or of each call of a batch */
+    operation?: string | ((request: FastifyRequest) => readonly string[]);
     /** How many requests this one counts as; 1 when left out */
     cost?: (request: FastifyRequest) => number;
     /** That of the operation, or of one of a batch */
@@ -49,10 +49,14 @@ export interface GateOptions {
   readonly service: Pick<Service, 'now'>;
 }
 
-interface Gate extends GateOptions {
+interface FaceOptions extends GateOptions {
   readonly face: 'rest' | 'rpc';
   readonly load: Pick<LoadWatch, 'findFault'>;
   readonly metrics: Pick<Metrics, 'countDecision'>;
+}
+
+interface Gate extends FaceOptions {
+  readonly anonymous: Limits;
 }
 
 /**
@@ -62,32 +66,34 @@ interface Gate extends GateOptions {
  *
  * A refusal is found first and raised last, so that it too carries the headers of the limit and those of CORS.
  */
-export async function guardFace(app: FastifyInstance, options: Gate): Promise<void> {
+export async function guardFace(app: FastifyInstance, options: FaceOptions): Promise<void> {
+  const gate: Gate = { ...options, anonymous: { perMinute: options.anonymousPerMinute, perDay: null } };
   app.decorateRequest('face', options.face);
   app.decorateRequest('apiKey', null);
   app.decorateRequest('refusal', undefined);
   app.decorateRequest('bodyHash', null);
   app.addHook('onRequest', async (request, reply) => {
-    request.refusal = await findRefusal(request, reply, options);
+    request.refusal = await findRefusal(request, reply, gate);
   });
   await registerCors(app, options.corsOrigins);
-  app.addHook('onRequest', async ({ refusal }) => {
-    if (refusal !== undefined) throw refusal;
-  });
+  app.addHook('onRequest', ({ refusal }, _reply, next) => next(refusal as Error | undefined));
 }
 
 async function findRefusal(request: FastifyRequest, reply: FastifyReply, options: Gate): Promise<unknown> {
   const routeFault = findRouteFault(request);
   const { cost, deprecation } = request.routeOptions.config;
-  reply.headers(
-    deprecationHeaders(deprecation?.(request), options.publicUrl() + REST_PREFIX, options.service.now()),
-  );
-  const keyFault = await authenticate(request, options.authenticator);
-  const decision = await options.limiter.take(
+  const farewell = deprecation?.(request);
+  if (farewell !== undefined) {
+    reply.headers(deprecationHeaders(farewell, options.publicUrl() + REST_PREFIX, options.service.now()));
+  }
+  request.apiKey = options.authenticator.recall(request.headers.authorization) ?? null;
+  const keyFault = request.apiKey === null ? await authenticate(request, options.authenticator) : undefined;
+  const decided = options.limiter.take(
     toSubject(request, options),
     cost?.(request) ?? 1,
     routeFault === undefined,
   );
+  const decision = decided instanceof Promise ? await decided : decided;
   options.metrics.countDecision(decision.code);
   reply.headers(limitHeaders(decision));
   if (decision.code === null && routeFault === undefined) countUsage(request, options.usage);
@@ -101,12 +107,22 @@ async function findRefusal(request: FastifyRequest, reply: FastifyReply, options
 }
 
 function findRouteFault(request: FastifyRequest): ApiError | undefined {
-  const { httpVersion, headersDistinct } = request.raw;
-  if (httpVersion === '1.1' && headersDistinct.host?.length !== 1) {
+  const { httpVersion, rawHeaders } = request.raw;
+  if (httpVersion === '1.1' && countHosts(rawHeaders) !== 1) {
     return new ApiError('invalid_request', 'A request of HTTP/1.1 must have one Host header.');
   }
   if (request.is404) return new ApiError('not_found', 'There is no such route.');
   return request.routeOptions.config.routeFault?.(request);
+}
+
+/** `headers` keeps the first of several, and `headersDistinct` would sort all headers anew for this. */
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
 }
 
 /** Puts the valid key on the request, or returns why there is none. */
@@ -120,16 +136,26 @@ async function authenticate(request: FastifyRequest, authenticator: Authenticato
 }
 
 /** A valid key is counted for itself, everything else for the address that it comes from. */
-function toSubject({ apiKey, ip }: FastifyRequest, { anonymousPerMinute }: GateOptions): Subject {
-  if (apiKey !== null) return { kind: 'key', id: apiKey.id, limits: limitsOf(apiKey) };
-  return { kind: 'address', id: addressId(ip), limits: { perMinute: anonymousPerMinute, perDay: null } };
+function toSubject({ apiKey, ip }: FastifyRequest, { anonymous }: Gate): Subject {
+  return apiKey === null ? { kind: 'address', id: addressId(ip), limits: anonymous } : subjectOf(apiKey);
+}
+
+/** Made once per look-up of a key, as are the windows that hang on its limits. */
+const subjects = new WeakMap<ApiKey, Subject>();
+
+function subjectOf(apiKey: ApiKey): Subject {
+  const known = subjects.get(apiKey);
+  if (known !== undefined) return known;
+  const subject: Subject = { kind: 'key', id: apiKey.id, limits: limitsOf(apiKey) };
+  subjects.set(apiKey, subject);
+  return subject;
 }
 
 /** Each call of a batch counts for its operation. A batch that is too large, which costs 1, runs none. */
 function countUsage(request: FastifyRequest, usage: GateOptions['usage']): void {
   const { operation, cost } = request.routeOptions.config;
   if (request.apiKey === null || usage === undefined || operation === undefined) return;
-  const names = typeof operation === 'function' ? operation(request).split(',') : [operation];
+  const names = typeof operation === 'function' ? operation(request) : [operation];
   if (names.length === (cost?.(request) ?? 1)) usage.count(request.apiKey.id, names);
 }
 

@@ -37,7 +37,7 @@ export function registerHealth(
         limits: limiter.state,
       };
     } catch (error) {
-      request.log.warn({ err: error }, 'not ready: the database cannot be used');
+      request.log.warn({ reqId: request.id, err: error }, 'not ready: the database cannot be used');
       return reply.code(503).send({ status: 'unavailable', database: 'unavailable', limits: limiter.state });
     }
   });

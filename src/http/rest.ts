@@ -1,3 +1,4 @@
+import type { AnyTRPCProcedure } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createOpenApiNodeHttpHandler } from 'trpc-to-openapi';
 import { z } from 'zod';
@@ -5,6 +6,7 @@ import { ApiError, toApiError } from '../errors.js';
 import type { AppRouter } from '../router.js';
 import type { Context, RestCall, Service } from '../trpc.js';
 import { describeCall } from './call.js';
+import { sendJson } from './json.js';
 import { listOperations, type Operation } from './operations.js';
 import { REST_PREFIX } from './prefixes.js';
 
@@ -22,23 +24,17 @@ export interface RestOptions {
  * runs the operation and writes its output.
  */
 export function registerRest(app: FastifyInstance, { router, service, publicUrl }: RestOptions): void {
-  const handle = createOpenApiNodeHttpHandler({
-    router,
-    createContext: ({ req }) => (req as unknown as Exchange).context,
-    onError: ({ error, req }) => {
-      (req as unknown as Exchange).fault = error;
-    },
-  }) as unknown as (request: Exchange, response: Answer) => Promise<void>;
-
   const operations = listOperations(router);
   for (const operation of operations) {
+    const handle = createHandler(operation, router);
+    const url = operation.path.replaceAll(/[{}]/g, '');
     app.route({
       method: operation.method,
       url: toFastifyPath(operation.path),
       config: { operation: operation.name, deprecation: () => operation.deprecation },
       async handler(request, reply) {
         const rest = new RestAnswer(readInput(operation, request), request, publicUrl);
-        const exchange = new Exchange(operation, { ...service, ...describeCall(request, reply), rest });
+        const exchange = new Exchange(operation, url, { ...service, ...describeCall(request, reply), rest });
         const answer = new Answer();
         await handle(exchange, answer);
         if (exchange.fault !== undefined) throw toRestError(operation, exchange.fault);
@@ -47,6 +43,40 @@ export function registerRest(app: FastifyInstance, { router, service, publicUrl 
     });
   }
   registerOtherMethods(app, operations);
+}
+
+/**
+ * trpc-to-openapi's handler for one operation. Its input comes through the context, and is declared as void once the
+ * handler has looked at the router: else it would read query and body again and walk through the input schemas on every
+ * request, making new ones on its way; and tRPC's own caller is a chain of proxies made for each.
+ */
+function createHandler({ name }: Operation, router: AppRouter) {
+  const procedure = (router._def.procedures as Record<string, AnyTRPCProcedure>)[name] as AnyTRPCProcedure;
+  const { type, inputs } = procedure._def;
+  const standIn = { _def: { ...procedure._def, inputs: inputs as unknown[] } };
+  const createCaller = (ctx: Context) => ({
+    [name]: () =>
+      procedure({
+        ctx,
+        path: name,
+        type,
+        getRawInput: async () => ctx.rest?.input,
+        signal: neverAborted,
+        batchIndex: 0,
+      }),
+  });
+  const handle = createOpenApiNodeHttpHandler({
+    router: {
+      _def: { ...router._def, procedures: { [name]: standIn } },
+      createCaller,
+    } as unknown as AppRouter,
+    createContext: ({ req }) => (req as unknown as Exchange).context,
+    onError: ({ error, req }) => {
+      (req as unknown as Exchange).fault = error;
+    },
+  });
+  standIn._def.inputs = [z.void()];
+  return handle as unknown as (request: Exchange, response: Answer) => Promise<void>;
 }
 
 /** A path that is known answers every other method with 405 and what is allowed (RFC 9110, section 15.5.6). */
@@ -101,7 +131,7 @@ function toRestError({ path }: Operation, fault: Error): ApiError {
 }
 
 function send(reply: FastifyReply, rest: RestAnswer, { body }: Answer): FastifyReply {
-  return reply.code(rest.status).headers(rest.headers).type('application/json').send(Buffer.from(body));
+  return sendJson(reply.code(rest.status).headers(rest.headers), body);
 }
 
 /** What one call says beside its output. */
@@ -150,9 +180,9 @@ class Exchange {
   readonly context: Context;
   fault: Error | undefined;
 
-  constructor({ method, path }: Operation, context: Context) {
+  constructor({ method }: Operation, url: string, context: Context) {
     this.method = method;
-    this.url = path.replaceAll(/[{}]/g, '');
+    this.url = url;
     this.context = context;
   }
 }

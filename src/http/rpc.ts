@@ -1,12 +1,13 @@
-import { resolveResponse } from '@trpc/server/http';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Deprecation } from '../deprecation.js';
-import { ApiError, toApiError } from '../errors.js';
+import { ApiError } from '../errors.js';
 import type { AppRouter } from '../router.js';
 import type { OperationMeta, Service } from '../trpc.js';
 import { describeCall } from './call.js';
-import { keepFractions } from './json.js';
 import { methodNotAllowed } from './rest.js';
+import { readCall } from './rpc-call.js';
+import { answerPlainCalls, type Procedures, readPlainCalls } from './rpc-plain.js';
+import { answerByTrpc } from './rpc-resolve.js';
 
 /** The most calls that one batch may hold. */
 const MAX_BATCH_SIZE = 20;
@@ -16,68 +17,29 @@ export interface RpcOptions {
   readonly service: Service;
 }
 
-type Procedures = Readonly<
-  Record<string, { readonly _def: { readonly type: string; readonly meta?: unknown } }>
->;
-
 /** Serves the router to tRPC clients: Fastify finds the route and reads the body, tRPC does the rest. */
 export function registerRpc(app: FastifyInstance, { router, service }: RpcOptions): void {
+  const procedures: Procedures = router._def.procedures;
+  app.decorateRequest('rpcCall', null);
   app.route({
     method: [...app.supportedMethods],
     url: '/:path',
     config: {
-      operation: (request) => readNames(request).join(','),
-      cost: (request) => countCalls(readNames(request)),
-      deprecation: (request) => findDeprecation(router._def.procedures, readNames(request)),
-      routeFault: (request) => findRouteFault(router._def.procedures, request, readNames(request)),
+      operation: (request) => readCall(request).names,
+      cost: (request) => countCalls(readCall(request).names),
+      deprecation: (request) => findDeprecation(procedures, readCall(request).names),
+      routeFault: (request) => findRouteFault(procedures, request, readCall(request).names),
     },
     async handler(request, reply) {
-      checkBatchSize(readNames(request));
-      const response = await resolveResponse({
-        router,
-        req: toWebRequest(request),
-        // tRPC decodes the path once more
-        path: encodeURIComponent(readPath(request)),
-        error: null,
-        createContext: async () => ({ ...service, ...describeCall(request, reply) }),
-        onError({ error, path }) {
-          const apiError = toApiError(error);
-          if (apiError.status >= 500) request.log.error({ err: apiError.cause, path }, apiError.message);
-          reply.headers(apiError.headers);
-        },
-      });
-      // Whether its creates were repeated is known when they have ended: such an answer cannot be streamed.
-      const canStream = isStream(response) && request.headers['idempotency-key'] === undefined;
-      const body = canStream ? response.body : Buffer.from(await response.arrayBuffer());
-      copyHead(response, reply, canStream);
-      return reply.send(body);
+      const call = readCall(request);
+      checkBatchSize(call.names);
+      const context = { ...service, ...describeCall(request, reply) };
+      const plain = readPlainCalls(procedures, request, call);
+      return plain === undefined
+        ? answerByTrpc(router, context, request, reply)
+        : answerPlainCalls(plain, call.isBatch, context, request, reply);
     },
   });
-}
-
-/** tRPC names what its answer varies by; what CORS has named stays. Its early errors lack the media type. */
-function copyHead(response: Response, reply: FastifyReply, isStreamed: boolean): void {
-  const { vary, 'transfer-encoding': transfer, ...rest } = Object.fromEntries(response.headers);
-  const headers = isStreamed && transfer !== undefined ? { ...rest, 'transfer-encoding': transfer } : rest;
-  const varies = [reply.getHeader('vary'), vary].filter((names) => names !== undefined);
-  reply
-    .code(response.status)
-    .headers({ ...headers, vary: varies.join(', '), 'content-type': 'application/json' });
-}
-
-/** application/jsonl answers each call of a batch as it ends. */
-function isStream(response: Response): boolean {
-  return response.headers.get('transfer-encoding') === 'chunked';
-}
-
-function readPath(request: FastifyRequest): string {
-  return (request.params as { path: string }).path;
-}
-
-/** The procedures that a request calls, read as tRPC reads them, so that what is counted is what will run. */
-function readNames(request: FastifyRequest): string[] {
-  const path = readPath(request);
-  return readUrl(request).searchParams.get('batch') === '1' ? path.split(',') : [path];
 }
 
 function checkBatchSize(names: readonly string[]): void {
@@ -95,9 +57,12 @@ function countCalls(names: readonly string[]): number {
 }
 
 function findDeprecation(procedures: Procedures, names: readonly string[]): Deprecation | undefined {
-  const known = names.filter((name) => Object.hasOwn(procedures, name));
-  const metas = known.map((name) => procedures[name]?._def.meta as OperationMeta | undefined);
-  return metas.find((meta) => meta?.deprecation !== undefined)?.deprecation;
+  for (const name of names) {
+    const procedure = Object.hasOwn(procedures, name) ? procedures[name] : undefined;
+    const { deprecation } = (procedure?._def.meta ?? {}) as Partial<OperationMeta>;
+    if (deprecation !== undefined) return deprecation;
+  }
+  return undefined;
 }
 
 /** 404 when no procedure of the call exists, 405 when each that does wants the other method. */
@@ -107,46 +72,4 @@ function findRouteFault(procedures: Procedures, { method }: FastifyRequest, name
     .flatMap((name) => (procedures[name]?._def.type === 'mutation' ? ['POST'] : ['GET', 'HEAD']));
   if (methods.length === 0) return new ApiError('not_found', 'There is no such procedure.');
   return methods.includes(method) ? undefined : methodNotAllowed([...new Set(methods)]);
-}
-
-/**
- * What resolveResponse reads of a web Request. HEAD runs as GET (tRPC itself would answer an empty 204), and Node.js
- * leaves the body out.
- */
-function toWebRequest(request: FastifyRequest): Request {
-  const { method, body } = request;
-  const webRequest: Pick<Request, 'method' | 'url' | 'headers' | 'signal' | 'text'> = {
-    method: method === 'HEAD' ? 'GET' : method,
-    url: keepInputFractions(readUrl(request)).href,
-    headers: pickHeaders(request),
-    signal: new AbortController().signal,
-    text: async () => keepFractions(typeof body === 'string' ? body : ''),
-  };
-  return webRequest as Request;
-}
-
-/** Only what tRPC decides by: the media type of a body, which is checked already, and how to answer a batch. */
-function pickHeaders({ method, headers }: FastifyRequest): Headers {
-  const picked = new Headers();
-  if (method === 'POST') picked.set('content-type', 'application/json');
-  for (const name of ['accept', 'trpc-accept']) {
-    const value = headers[name];
-    if (typeof value === 'string') picked.set(name, value);
-  }
-  return picked;
-}
-
-/** The input of a query is JSON in the address. What is not JSON stays as it is, for tRPC to refuse. */
-function keepInputFractions(url: URL): URL {
-  const input = url.searchParams.get('input');
-  if (input === null) return url;
-  try {
-    const exact = keepFractions(input);
-    if (exact !== input) url.searchParams.set('input', exact);
-  } catch {}
-  return url;
-}
-
-function readUrl(request: FastifyRequest): URL {
-  return new URL(`http://localhost${request.url}`);
 }

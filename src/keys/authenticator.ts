@@ -18,6 +18,8 @@ export interface Authenticator {
    * @throws ApiError missing_api_key, invalid_api_key; and what the database throws when it cannot be asked
    */
   authenticate(authorization: string | undefined): Promise<ApiKey>;
+  /** The same, of a key that was looked up a moment ago; undefined when it has to be asked for, or is not valid. */
+  recall(authorization: string | undefined): ApiKey | undefined;
   /** Ends what is believed of a key, so that its next use asks the database. */
   forget(keyId: string): void;
 }
@@ -31,6 +33,7 @@ export function createAuthenticator(options: {
 }): Authenticator {
   const { store, prefix, now, ttlMs = LOOKUP_TTL_MS } = options;
   let changes = 0;
+  // By the header as it was sent, so that a key in use is neither hashed nor taken apart again.
   const lookups = new LRUCache<string, { apiKey: ApiKey | undefined }, Uint8Array>({
     max: LOOKUPS_MAX,
     ttl: ttlMs,
@@ -44,21 +47,27 @@ export function createAuthenticator(options: {
       return { apiKey };
     },
   });
+  const inForce = (apiKey: ApiKey | undefined) =>
+    apiKey !== undefined && isInForce(apiKey, now()) ? apiKey : undefined;
   return {
     async authenticate(authorization) {
       const key = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
-      if (key === undefined)
+      if (authorization === undefined || key === undefined)
         throw unauthorized('missing_api_key', 'Send your API key as: Authorization: Bearer <API_KEY>');
       if (!isWellFormedKey(key, prefix)) throw invalidKey();
-      const hash = hashKey(key);
-      const found = await lookups.fetch(hash.toString('base64'), { context: hash });
-      const apiKey = found?.apiKey;
-      if (apiKey === undefined || !isInForce(apiKey, now())) throw invalidKey();
+      const found = await (lookups.get(authorization) ??
+        lookups.fetch(authorization, { context: hashKey(key) }));
+      const apiKey = inForce(found?.apiKey);
+      if (apiKey === undefined) throw invalidKey();
       return apiKey;
+    },
+    recall(authorization) {
+      return authorization === undefined ? undefined : inForce(lookups.get(authorization)?.apiKey);
     },
     forget(keyId) {
       changes += 1;
-      for (const [hash, { apiKey }] of [...lookups.entries()]) if (apiKey?.id === keyId) lookups.delete(hash);
+      for (const [header, { apiKey }] of [...lookups.entries()])
+        if (apiKey?.id === keyId) lookups.delete(header);
     },
   };
 }

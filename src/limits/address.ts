@@ -8,7 +8,9 @@ import ipaddr from 'ipaddr.js';
  * Whatever is no address, such as the peer of a Unix socket, shares the one id `unknown`.
  */
 export function addressId(address: string | undefined): string {
-  if (address === undefined || isIP(address) === 0) return 'unknown';
+  const version = address === undefined ? 0 : isIP(address);
+  if (address === undefined || version === 0) return 'unknown';
+  if (version === 4) return address;
   const parsed = ipaddr.process(address);
   if (parsed instanceof ipaddr.IPv4) return parsed.toString();
   const prefix = parsed.parts.slice(0, 4).map((group) => group.toString(16));

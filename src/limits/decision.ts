@@ -31,8 +31,7 @@ export function decisionOf(windows: Window[], reading: Reading, cost: number, no
   const states = windows.map((window, index) => stateOf(window, reading.windows[index], nowMs));
   const banned = reading.banLeftMs > 0;
   const refusing = reading.admitted ? [] : states.filter((state) => state.remaining < cost);
-  const tighter = [...refusing].sort(laterFirst)[0] ?? [...states].sort(fewerFirst)[0];
-  if (!tighter) throw new RangeError('A decision needs at least one window');
+  const tighter = refusing.length > 0 ? firstBy(laterFirst, refusing) : firstBy(fewerFirst, states);
   if (reading.admitted) {
     return { admitted: true, code: null, windows: states, tighter, retryAfterSeconds: null };
   }
@@ -57,6 +56,11 @@ export function stateOf(
     resetAtMs: nowMs + leftMs,
     resetSeconds: Math.ceil(leftMs / 1000),
   };
+}
+
+/** What would stand first if they were sorted. */
+function firstBy(order: (a: WindowState, b: WindowState) => number, states: WindowState[]): WindowState {
+  return states.reduce((first, state) => (order(state, first) < 0 ? state : first));
 }
 
 function laterFirst(a: WindowState, b: WindowState): number {

@@ -7,11 +7,18 @@ export interface Window {
   limit: number;
 }
 
-/** The windows that given limits make, the shorter first. */
+const known = new WeakMap<Limits, Window[]>();
+
+/** The windows that given limits make, the shorter first: the same array for the same object. */
 export function windowsOf(limits: Limits): Window[] {
-  const minute: Window = { name: 'minute', lengthMs: 60_000, limit: limits.perMinute };
-  if (limits.perDay === null) return [minute];
-  return [minute, { name: 'day', lengthMs: 86_400_000, limit: limits.perDay }];
+  const windows = known.get(limits) ?? makeWindows(limits);
+  known.set(limits, windows);
+  return windows;
+}
+
+function makeWindows({ perMinute, perDay }: Limits): Window[] {
+  const minute: Window = { name: 'minute', lengthMs: 60_000, limit: perMinute };
+  return perDay === null ? [minute] : [minute, { name: 'day', lengthMs: 86_400_000, limit: perDay }];
 }
 
 /**
