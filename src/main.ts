@@ -105,7 +105,7 @@ async function assemble(config: Config, log: Logger, { database, url }: Database
     authenticator: answerWithin(LOOKUP_BOUND_MS, keyring.authenticator),
     usage: keyring.usage,
     checkDatabase: () => checkMigrations(database.pool),
-    pool: database.pool,
+    pool: database.use,
     ...(cluster.worker ? { worker: cluster.worker.id } : {}),
     publicUrl,
     document: () => buildDocument({ publicUrl: publicUrl(), stagingUrl: config.stagingUrl }),

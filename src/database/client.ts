@@ -1,6 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
 import { PrismaClient } from './generated/client.js';
+import { Reader } from './reader.js';
 
 /** How long a query may wait for a connection, and for its answer, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 1_000;
@@ -16,6 +17,9 @@ export interface Database {
   readonly prisma: PrismaClient;
   /** The pool that Prisma uses too. */
   readonly pool: pg.Pool;
+  readonly reader: Reader;
+  /** How the connections of both are used at this moment */
+  readonly use: PoolUse;
   close(): Promise<void>;
 }
 
@@ -27,13 +31,17 @@ export interface Database {
  * @param onIdleError told of a connection that broke while nothing used it; the pool has replaced it
  */
 export function openDatabase(url: string, onIdleError: (error: Error) => void): Database {
-  const pool = new pg.Pool({
+  const options = {
     connectionString: url,
-    max: MAX_CONNECTIONS,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'animal-store',
+  };
+  const reader = new Reader(options);
+  const pool = new pg.Pool({
+    ...options,
+    max: MAX_CONNECTIONS,
     onConnect: (client) => client.query(SESSION),
   });
   pool.on('error', onIdleError);
@@ -42,11 +50,32 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
   return {
     prisma,
     pool,
+    reader,
+    use: {
+      get totalCount() {
+        return pool.totalCount + reader.connections;
+      },
+      get idleCount() {
+        return pool.idleCount;
+      },
+      get waitingCount() {
+        return pool.waitingCount + reader.waiting;
+      },
+    },
     async close() {
       await prisma.$disconnect();
+      await reader.close();
       await pool.end();
     },
   };
+}
+
+/** How connections are used at this moment. */
+export interface PoolUse {
+  readonly totalCount: number;
+  readonly idleCount: number;
+  /** Queries that wait for a connection, or stand behind another on theirs */
+  readonly waitingCount: number;
 }
 
 /**

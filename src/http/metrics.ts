@@ -1,8 +1,9 @@
 import type { FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { PoolUse } from '../database/client.js';
 import type { Decision } from '../limits/decision.js';
 import type { Limiter } from '../limits/limiter.js';
-import type { LoadWatch, PoolUse } from './overload.js';
+import type { LoadWatch } from './overload.js';
 
 /** In seconds: from a lookup in a warm database to what a client waits for when the database is away. */
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];

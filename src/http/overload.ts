@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { PoolUse } from '../database/client.js';
 import { ApiError } from '../errors.js';
 
 /** What one client, or all of them, may hold of a process. Durations in milliseconds. */
@@ -69,14 +70,6 @@ const overloadLimits: OverloadLimits = {
 const SAMPLES_TO_BELIEVE = 2;
 /** Long enough for a queue to empty, and short enough not to leave the service idle after it. */
 const RETRY_SECONDS = 2;
-
-/** How a pool of connections is used at this moment; a `pg.Pool` tells. */
-export interface PoolUse {
-  readonly totalCount: number;
-  readonly idleCount: number;
-  /** Queries that wait for a connection */
-  readonly waitingCount: number;
-}
 
 export interface OverloadOptions {
   readonly log: FastifyBaseLogger;

@@ -28,49 +28,41 @@ interface Creation {
   readonly isReplay: boolean;
 }
 
-interface PetRow {
-  id: string;
-  name: string;
-  categoryId: string;
-  status: Pet['status'];
-}
-
-const COLUMNS = 'id, name, category_id AS "categoryId", status';
-
-/** A page comes as one value, which is read in a third of the time that its rows and columns would take one by one. */
+/**
+ * What a statement finds comes as one JSON value: read in a third of the time that its rows and columns would take one by
+ * one. The database holds only integers that a JavaScript number carries exactly, by constraint.
+ */
+const petAsJson = `json_build_object('id', id, 'name', name, 'categoryId', category_id, 'status', status)`;
 const page = (condition: string) => `
-  SELECT coalesce(json_agg(page), '[]') AS pets
-  FROM (SELECT ${COLUMNS} FROM pets WHERE ${condition} ORDER BY id LIMIT $2) AS page`;
+  SELECT coalesce(json_agg(pet), '[]') AS found
+  FROM (SELECT ${petAsJson} AS pet FROM pets WHERE ${condition} ORDER BY id LIMIT $2) AS page`;
 
 /** Named, so that PostgreSQL parses and plans them once per connection. */
 const statements = {
   list: { name: 'pets-list', text: page('id > $1') },
   listByStatus: { name: 'pets-list-by-status', text: page('id > $1 AND status = $3') },
-  get: { name: 'pets-get', text: `SELECT ${COLUMNS} FROM pets WHERE id = $1` },
+  get: { name: 'pets-get', text: `SELECT ${petAsJson} AS found FROM pets WHERE id = $1` },
   create: {
     name: 'pets-create',
-    text: `INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING ${COLUMNS}`,
+    text: `INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING ${petAsJson} AS found`,
   },
 };
 
-export function createPetStore({ prisma, pool }: Database): PetStore {
+export function createPetStore({ prisma, pool, reader }: Database): PetStore {
   return {
     async list({ limit, status, cursor = 0 }) {
-      const values = [cursor, limit + 1];
-      const { rows } = await (status === undefined
-        ? pool.query<{ pets: Pet[] }>({ ...statements.list, values })
-        : pool.query<{ pets: Pet[] }>({ ...statements.listByStatus, values: [...values, status] }));
-      const pets = rows[0]?.pets ?? [];
-      return { pets: pets.slice(0, limit), more: pets.length > limit };
+      const [row] = await (status === undefined
+        ? reader.query<{ found: Pet[] }>(statements.list, [cursor, limit + 1])
+        : reader.query<{ found: Pet[] }>(statements.listByStatus, [cursor, limit + 1, status]));
+      const found = row?.found ?? [];
+      return { pets: found.slice(0, limit), more: found.length > limit };
     },
     async create({ name, categoryId, status }, idempotencyKey, now) {
       if (idempotencyKey !== undefined)
         return createOnce(prisma, { name, categoryId, status }, idempotencyKey, now);
-      const { rows } = await pool.query<PetRow>({
-        ...statements.create,
-        values: [name, categoryId, status],
-      });
-      return { pet: toPet(rows[0] as PetRow), isReplay: false };
+      const values = [name, categoryId, status];
+      const { rows } = await pool.query<{ found: Pet }>({ ...statements.create, values });
+      return { pet: (rows[0] as { found: Pet }).found, isReplay: false };
     },
     async forgetExpired(now) {
       await prisma.idempotentCreate.deleteMany({
@@ -78,15 +70,10 @@ export function createPetStore({ prisma, pool }: Database): PetStore {
       });
     },
     async get(id) {
-      const { rows } = await pool.query<PetRow>({ ...statements.get, values: [id] });
-      return rows[0] && toPet(rows[0]);
+      const [row] = await reader.query<{ found: Pet }>(statements.get, [id]);
+      return row?.found;
     },
   };
-}
-
-/** The database holds only integers that a number carries exactly, by constraint. */
-function toPet({ id, name, categoryId, status }: PetRow): Pet {
-  return { id: Number(id), name, categoryId: Number(categoryId), status };
 }
 
 /** Before each look whether the first create with a key has ended, in milliseconds. None holds a connection meanwhile. */

@@ -1,0 +1,112 @@
+import { Socket } from 'node:net';
+import pg from 'pg';
+
+/** A statement with a name is parsed and planned once per connection. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Two keep PostgreSQL's processes as busy as one Node.js process can; each further one makes the batches smaller. */
+const LANES = 2;
+
+/**
+ * Reads that need no transaction, on connections of their own which are not waited for: a query is sent behind those
+ * that run (pipelining; PostgreSQL 18, section 54.2.4), and those of one turn of the event loop leave in one write. What
+ * the pool takes for handing connections out and for two system calls a query is a quarter of a small read.
+ */
+export class Reader {
+  readonly #lanes: readonly Lane[];
+
+  /** Connects with the first query; `options` are those of a pg.Client. */
+  constructor(options: pg.ClientConfig) {
+    this.#lanes = Array.from({ length: LANES }, () => new Lane(options));
+  }
+
+  /** The rows of a query that only reads. Fails as the database does; see isDatabaseOutage. */
+  query<Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
+    return this.#lanes.reduce(fewerPending).query<Row>(statement, values);
+  }
+
+  /** How many connections are open */
+  get connections(): number {
+    return this.#lanes.filter((lane) => lane.isOpen).length;
+  }
+
+  /** How many queries stand behind another */
+  get waiting(): number {
+    return this.#lanes.reduce((sum, { pending }) => sum + Math.max(0, pending - 1), 0);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#lanes.map((lane) => lane.close()));
+  }
+}
+
+function fewerPending(a: Lane, b: Lane): Lane {
+  return b.pending < a.pending ? b : a;
+}
+
+/** One connection, made anew by the first query after it broke. */
+class Lane {
+  readonly #options: pg.ClientConfig;
+  #socket: Socket | undefined;
+  #client: Promise<pg.Client> | undefined;
+  /** Queries whose answer is awaited */
+  pending = 0;
+  isOpen = false;
+
+  constructor(options: pg.ClientConfig) {
+    this.#options = options;
+  }
+
+  async query<Row extends pg.QueryResultRow>(
+    statement: Statement,
+    values: readonly unknown[],
+  ): Promise<Row[]> {
+    this.pending += 1;
+    try {
+      this.#client ??= this.#connect();
+      const client = await this.#client;
+      this.#writeTogether();
+      const { rows } = await client.query<Row>({ ...statement, values: values as unknown[] });
+      return rows;
+    } finally {
+      this.pending -= 1;
+    }
+  }
+
+  /** Holds back what is written until the event loop has seen to all that has come in. */
+  #writeTogether(): void {
+    const socket = this.#socket;
+    if (socket === undefined || socket.writableCorked > 0) return;
+    socket.cork();
+    setImmediate(() => socket.uncork());
+  }
+
+  async close(): Promise<void> {
+    const client = await this.#client?.catch(() => undefined);
+    await client?.end().catch(() => {});
+  }
+
+  async #connect(): Promise<pg.Client> {
+    const socket = new Socket();
+    const client = new pg.Client({ ...this.#options, pipeline: true, stream: () => socket });
+    const forget = () => {
+      this.isOpen = false;
+      this.#client = undefined;
+    };
+    client.once('end', forget);
+    // Every query that was under way is told too.
+    client.on('error', forget);
+    try {
+      await client.connect();
+      this.#socket = socket;
+      this.isOpen = true;
+      return client;
+    } catch (error) {
+      forget();
+      throw error;
+    }
+  }
+}
