@@ -63,7 +63,7 @@ export async function startService(
     },
     authenticator: createAuthenticator({ store: keys, prefix: 'as_test_', now: options.now ?? Date.now }),
     checkDatabase: () => checkMigrations(database.pool),
-    pool: database.pool,
+    pool: database.use,
     publicUrl: () => PUBLIC_URL,
     document: () => buildDocument({ publicUrl: PUBLIC_URL, stagingUrl: STAGING_URL }),
     trustProxy: [],

@@ -1,12 +1,16 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
 import { PrismaClient } from './generated/client.js';
-import { Reader } from './reader.js';
+import { Pipeline } from './pipeline.js';
 
 /** How long a query may wait for a connection, and for its answer, in milliseconds. */
 const CONNECT_TIMEOUT_MS = 1_000;
 const QUERY_TIMEOUT_MS = 1_500;
 const MAX_CONNECTIONS = 10;
+/** Two keep PostgreSQL as busy with reads as one Node.js process can; each further one makes the batches smaller. */
+const READ_CONNECTIONS = 2;
+/** What is written waits for the disk, and PostgreSQL writes together what several connections commit at once. */
+const WRITE_CONNECTIONS = 8;
 /**
  * Set on every connection before its first use. Prisma's adapter writes and reads times without their offset, which is
  * right in UTC alone; and a process that is frozen within a transaction shall not keep its locks.
@@ -17,8 +21,11 @@ export interface Database {
   readonly prisma: PrismaClient;
   /** The pool that Prisma uses too. */
   readonly pool: pg.Pool;
-  readonly reader: Reader;
-  /** How the connections of both are used at this moment */
+  /** For single statements that read */
+  readonly reads: Pipeline;
+  /** For single statements that write */
+  readonly writes: Pipeline;
+  /** How the connections of all three are used at this moment */
   readonly use: PoolUse;
   close(): Promise<void>;
 }
@@ -38,7 +45,8 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
     keepAlive: true,
     application_name: 'animal-store',
   };
-  const reader = new Reader(options);
+  const reads = new Pipeline(READ_CONNECTIONS, options);
+  const writes = new Pipeline(WRITE_CONNECTIONS, options);
   const pool = new pg.Pool({
     ...options,
     max: MAX_CONNECTIONS,
@@ -50,21 +58,22 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
   return {
     prisma,
     pool,
-    reader,
+    reads,
+    writes,
     use: {
       get totalCount() {
-        return pool.totalCount + reader.connections;
+        return pool.totalCount + reads.connections + writes.connections;
       },
       get idleCount() {
         return pool.idleCount;
       },
       get waitingCount() {
-        return pool.waitingCount + reader.waiting;
+        return pool.waitingCount + reads.waiting + writes.waiting;
       },
     },
     async close() {
       await prisma.$disconnect();
-      await reader.close();
+      await Promise.all([reads.close(), writes.close()]);
       await pool.end();
     },
   };

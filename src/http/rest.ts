@@ -155,7 +155,8 @@ class RestAnswer implements RestCall {
 
   /** RFC 8288. The address is built on the public one, never on what the client says of the host. */
   nextPage(cursor: number): void {
-    const { pathname: path, searchParams: parameters } = new URL(this.#request.url, 'http://localhost');
+    const [path = '', query] = this.#request.url.split('?', 2);
+    const parameters = new URLSearchParams(query);
     parameters.set('cursor', String(cursor));
     this.headers.link = `<${this.#publicUrl()}${path}?${parameters}>; rel="next"`;
   }

@@ -1,6 +1,6 @@
+import { Deadlines } from '../deadlines.js';
 import { OperatorError } from '../operator-error.js';
 import type { Client } from './client.js';
-import { Deadlines } from './deadlines.js';
 
 /** The part of pino's logger that is used here. */
 export interface Log {
@@ -24,7 +24,12 @@ export class RedisLink {
   readonly #client: Client;
   readonly #probe: (client: Client, key: string) => Promise<unknown>;
   readonly #log: Log;
-  readonly #deadlines = new Deadlines();
+  /** 120 to 160 ms */
+  readonly #deadlines = new Deadlines({
+    turnMs: 40,
+    turns: 4,
+    late: () => new Error('No answer within 160 ms'),
+  });
   #up = false;
   #closed = false;
   #recoveries = 0;

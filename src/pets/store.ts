@@ -48,12 +48,12 @@ const statements = {
   },
 };
 
-export function createPetStore({ prisma, pool, reader }: Database): PetStore {
+export function createPetStore({ prisma, reads, writes }: Database): PetStore {
   return {
     async list({ limit, status, cursor = 0 }) {
       const [row] = await (status === undefined
-        ? reader.query<{ found: Pet[] }>(statements.list, [cursor, limit + 1])
-        : reader.query<{ found: Pet[] }>(statements.listByStatus, [cursor, limit + 1, status]));
+        ? reads.query<{ found: Pet[] }>(statements.list, [cursor, limit + 1])
+        : reads.query<{ found: Pet[] }>(statements.listByStatus, [cursor, limit + 1, status]));
       const found = row?.found ?? [];
       return { pets: found.slice(0, limit), more: found.length > limit };
     },
@@ -61,8 +61,8 @@ export function createPetStore({ prisma, pool, reader }: Database): PetStore {
       if (idempotencyKey !== undefined)
         return createOnce(prisma, { name, categoryId, status }, idempotencyKey, now);
       const values = [name, categoryId, status];
-      const { rows } = await pool.query<{ found: Pet }>({ ...statements.create, values });
-      return { pet: (rows[0] as { found: Pet }).found, isReplay: false };
+      const [row] = await writes.query<{ found: Pet }>(statements.create, values);
+      return { pet: (row as { found: Pet }).found, isReplay: false };
     },
     async forgetExpired(now) {
       await prisma.idempotentCreate.deleteMany({
@@ -70,7 +70,7 @@ export function createPetStore({ prisma, pool, reader }: Database): PetStore {
       });
     },
     async get(id) {
-      const [row] = await reader.query<{ found: Pet }>(statements.get, [id]);
+      const [row] = await reads.query<{ found: Pet }>(statements.get, [id]);
       return row?.found;
     },
   };

@@ -7,23 +7,20 @@ export interface Statement {
   readonly text: string;
 }
 
-/** Two keep PostgreSQL's processes as busy as one Node.js process can; each further one makes the batches smaller. */
-const LANES = 2;
-
 /**
- * Reads that need no transaction, on connections of their own which are not waited for: a query is sent behind those
- * that run (pipelining; PostgreSQL 18, section 54.2.4), and those of one turn of the event loop leave in one write. What
- * the pool takes for handing connections out and for two system calls a query is a quarter of a small read.
+ * Statements that are each a transaction of their own, on connections which are not waited for: one is sent behind those
+ * that run (pipelining; PostgreSQL's manual, section 54.2.4), and those of one turn of the event loop leave in one write.
+ * What a pool takes to hand connections out, and two system calls a query, are a third of a small read.
  */
-export class Reader {
+export class Pipeline {
   readonly #lanes: readonly Lane[];
 
-  /** Connects with the first query; `options` are those of a pg.Client. */
-  constructor(options: pg.ClientConfig) {
-    this.#lanes = Array.from({ length: LANES }, () => new Lane(options));
+  /** At most so many connections, each made when all that are open are in use; `options` are those of a pg.Client. */
+  constructor(lanes: number, options: pg.ClientConfig) {
+    this.#lanes = Array.from({ length: lanes }, () => new Lane(options));
   }
 
-  /** The rows of a query that only reads. Fails as the database does; see isDatabaseOutage. */
+  /** The rows of one statement. Fails as the database does; see isDatabaseOutage. */
   query<Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     return this.#lanes.reduce(fewerPending).query<Row>(statement, values);
   }
