@@ -131,6 +131,7 @@ function planServers({ databaseUrl, redisUrl }: Stage): ServerPlan[] {
       command: [...profile, 'dist/main.js'],
       environment: { ...environment, APP_ENV: 'staging', LOG_LEVEL: process.env.BENCH_LOG ?? 'info' },
     },
+    { name: 'documented', command: ['--import', 'tsx', 'bench/documented.ts'], environment },
   ];
 }
 
