@@ -94,7 +94,7 @@ function report(
   );
 }
 
-async function measure(
+export async function measure(
   load: ChildProcess,
   server: BenchServer,
   name: CaseName,
@@ -117,7 +117,7 @@ async function spend(port: number, key: string): Promise<void> {
   await answer.arrayBuffer();
 }
 
-function planServers({ databaseUrl, redisUrl }: Stage): ServerPlan[] {
+export function planServers({ databaseUrl, redisUrl }: Stage): ServerPlan[] {
   const environment = {
     DATABASE_URL: databaseUrl,
     ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }),
@@ -135,7 +135,7 @@ function planServers({ databaseUrl, redisUrl }: Stage): ServerPlan[] {
   ];
 }
 
-interface Stage {
+export interface Stage {
   readonly databaseUrl: string;
   /** Undefined: limits in memory */
   readonly redisUrl: string | undefined;
@@ -144,7 +144,7 @@ interface Stage {
 }
 
 /** PostgreSQL with 100,000 pets and two keys, and Redis: own ones, so that they leave the servers' core alone. */
-async function setStage(isEmbedded: boolean): Promise<Stage> {
+export async function setStage(isEmbedded: boolean): Promise<Stage> {
   const dataDir = await makeFolder();
   const postgres = await openEmbedded({ dataDir, role: 'guest', log: () => {} });
   await applyMigrations(postgres.url);
