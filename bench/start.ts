@@ -40,37 +40,34 @@ export async function benchStart(options: ReadonlyMap<string, string>): Promise<
 type Note = (part: string, occasion: keyof Times, milliseconds: number) => void;
 
 async function timeParts(note: Note): Promise<void> {
-  const dataDir = await makeFolder();
-  const both = async (part: string, milliseconds: number) => {
-    note(part, 'first', milliseconds);
-    note(part, 'later', milliseconds);
-  };
-  await both('npm, for start and for build', 2 * (await timeRun('npm', ['run', '--silent'])));
-  await both('prisma generate', await timeRun('node_modules/.bin/prisma', ['generate']));
-  const cold = ['--project', '.', '--outDir', dataDir, '--tsBuildInfoFile', join(dataDir, 'info')];
-  note('tsc', 'first', await timeRun('node', [TSC, ...cold]));
-  note('tsc', 'later', await timeRun('node', [TSC, '--build']));
-  await rm(dataDir, { recursive: true });
-
-  const folder = await makeFolder();
-  const node = await timeRun('node', ['--eval', '0']);
-  // It reads its configuration when all modules are there, and stops at a bad one.
-  const modules = await timeRun('node', ['dist/main.js'], { PORT: 'none' });
-  await both('node', node);
-  await both("the service's modules", modules - node);
+  const buildFolder = await makeFolder();
+  const cold = ['--project', '.', '--outDir', buildFolder, '--tsBuildInfoFile', join(buildFolder, 'info')];
   for (const occasion of ['first', 'later'] as const) {
-    const { postgres, ready } = await timeService('node', ['dist/main.js'], folder);
+    note('npm, for start and for build', occasion, 2 * (await timeRun('npm', ['run', '--silent'])));
+    note('prisma generate', occasion, await timeRun('node_modules/.bin/prisma', ['generate']));
+    note('tsc', occasion, await timeRun('node', [TSC, ...(occasion === 'first' ? cold : ['--build'])]));
+  }
+  await rm(buildFolder, { recursive: true });
+
+  const dataDir = await makeFolder();
+  for (const occasion of ['first', 'later'] as const) {
+    const node = await timeRun('node', ['--eval', '0']);
+    // It reads its configuration when all modules are there, and stops at a bad one.
+    const modules = await timeRun('node', ['dist/main.js'], { PORT: 'none' });
+    const { postgres, ready } = await timeService('node', ['dist/main.js'], dataDir);
+    note('node', occasion, node);
+    note("the service's modules", occasion, modules - node);
     note('PostgreSQL', occasion, postgres - modules);
     note('schema, sample, key, app, listening', occasion, ready - postgres);
   }
-  await rm(folder, { recursive: true });
+  await rm(dataDir, { recursive: true });
 
-  const wholeFolder = await makeFolder();
+  const wholeDataDir = await makeFolder();
   for (const occasion of ['first', 'later'] as const) {
-    const { ready } = await timeService('npm', ['start'], wholeFolder);
+    const { ready } = await timeService('npm', ['start'], wholeDataDir);
     note('npm start as a whole, built before', occasion, ready);
   }
-  await rm(wholeFolder, { recursive: true });
+  await rm(wholeDataDir, { recursive: true });
 }
 
 async function timeRun(
