@@ -11,6 +11,7 @@ import { makeFolder } from '../test/folder.js';
 import { startRedis } from '../test/redis.js';
 import { type Case, type CaseName, cases, type Keys, PETS, STATUSES } from './cases.js';
 import type { LoadOrder, LoadReport } from './load.js';
+import { type Results, writeResults } from './results.js';
 import { type BenchServer, leaveServerCore, type ServerPlan, startServer } from './servers.js';
 import { median, printTable } from './table.js';
 
@@ -22,7 +23,7 @@ interface Measurement extends LoadReport {
   readonly cpuPerRequest: number;
 }
 
-/** Options: `--embedded`, `--rounds=N`, `--seconds=N`, `--only=case,case`, `--servers=floor,service`. */
+/** Options: `--embedded`, `--rounds=N`, `--seconds=N`, `--only=case,case`, `--servers=floor,service`, `--write`. */
 export async function benchRequests(options: ReadonlyMap<string, string>): Promise<void> {
   leaveServerCore();
   const rounds = Number(options.get('rounds') ?? 3);
@@ -48,7 +49,10 @@ export async function benchRequests(options: ReadonlyMap<string, string>): Promi
         }
       }
     }
-    report(names, servers, results);
+    const tables = report(names, servers, results);
+    if (options.has('write')) {
+      await writeResults({ ...tables, ...stage, rounds, seconds, connections: CONNECTIONS });
+    }
   } finally {
     load.disconnect();
     for (const server of servers) await server.close();
@@ -62,41 +66,48 @@ function report(
   names: readonly CaseName[],
   servers: readonly BenchServer[],
   results: ReadonlyMap<string, readonly Measurement[]>,
-): void {
+): Pick<Results, 'headings' | 'rows' | 'memory'> {
   const find = (server: string, name: CaseName, member: keyof Measurement) =>
     (process.env.BEST && member === 'cpuPerRequest' ? (v: number[]) => Math.min(...v) : median)(
       (results.get(`${server} ${name}`) ?? []).map((measured) => measured[member]),
     );
   const perSecond = (server: string, name: CaseName) =>
     find(server, name, 'requests') / find(server, name, 'seconds');
-  printTable(
-    ['case', 'server', 'requests/s', 'of the floor', 'CPU µs', 'of the floor', 'p50 ms', 'p99 ms'],
-    names.flatMap((name) =>
-      servers
-        .filter(({ name: server }) => results.has(`${server} ${name}`))
-        .map(({ name: server }) => {
-          const base = FLOOR_OF[name] ?? name;
-          const cpu = find(server, name, 'cpuPerRequest');
-          return [
-            (cases[name] as Case).name,
-            server,
-            Math.round(perSecond(server, name)),
-            `${Math.round((100 * perSecond(server, name)) / perSecond('floor', base))} %`,
-            cpu.toFixed(1),
-            `${Math.round((100 * find('floor', base, 'cpuPerRequest')) / cpu)} %`,
-            find(server, name, 'p50').toFixed(2),
-            find(server, name, 'p99').toFixed(2),
-          ];
-        }),
-    ),
+  const headings = [
+    'case',
+    'server',
+    'requests/s',
+    'of the floor',
+    'CPU µs',
+    'of the floor',
+    'p50 ms',
+    'p99 ms',
+  ];
+  const rows = names.flatMap((name) =>
+    servers
+      .filter(({ name: server }) => results.has(`${server} ${name}`))
+      .map(({ name: server }) => {
+        const base = FLOOR_OF[name] ?? name;
+        const cpu = find(server, name, 'cpuPerRequest');
+        return [
+          (cases[name] as Case).name,
+          server,
+          Math.round(perSecond(server, name)),
+          `${Math.round((100 * perSecond(server, name)) / perSecond('floor', base))} %`,
+          cpu.toFixed(1),
+          `${Math.round((100 * find('floor', base, 'cpuPerRequest')) / cpu)} %`,
+          find(server, name, 'p50').toFixed(2),
+          find(server, name, 'p99').toFixed(2),
+        ];
+      }),
   );
-  printTable(
-    ['server', 'peak memory MB'],
-    servers.map((server) => [server.name, Math.round(server.peakMemory())]),
-  );
+  const memory = servers.map((server) => [server.name, Math.round(server.peakMemory())]);
+  printTable(headings, rows);
+  printTable(['server', 'peak memory MB'], memory);
+  return { headings, rows, memory };
 }
 
-async function measure(
+export async function measure(
   load: ChildProcess,
   server: BenchServer,
   name: CaseName,
@@ -119,7 +130,7 @@ async function spend(port: number, key: string): Promise<void> {
   await answer.arrayBuffer();
 }
 
-function planServers({ databaseUrl, redisUrl }: Stage): ServerPlan[] {
+export function planServers({ databaseUrl, redisUrl }: Stage): ServerPlan[] {
   const environment = {
     DATABASE_URL: databaseUrl,
     ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }),
@@ -133,10 +144,11 @@ function planServers({ databaseUrl, redisUrl }: Stage): ServerPlan[] {
       command: [...profile, 'dist/main.js'],
       environment: { ...environment, APP_ENV: 'staging', LOG_LEVEL: process.env.BENCH_LOG ?? 'info' },
     },
+    { name: 'documented', command: ['--import', 'tsx', 'bench/documented.ts'], environment },
   ];
 }
 
-interface Stage {
+export interface Stage {
   readonly databaseUrl: string;
   /** Undefined: limits in memory */
   readonly redisUrl: string | undefined;
@@ -145,7 +157,7 @@ interface Stage {
 }
 
 /** PostgreSQL with 100,000 pets and two keys, and Redis: own ones, so that they leave the servers' core alone. */
-async function setStage(isEmbedded: boolean): Promise<Stage> {
+export async function setStage(isEmbedded: boolean): Promise<Stage> {
   const dataDir = await makeFolder();
   const postgres = await openEmbedded({ dataDir, role: 'guest', log: () => {} });
   await applyMigrations(postgres.url);

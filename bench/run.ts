@@ -1,3 +1,4 @@
+import { benchGrowth } from './growth.js';
 import { benchLimits } from './limits.js';
 import { benchRequests } from './requests.js';
 import { benchStart } from './start.js';
@@ -6,6 +7,7 @@ const benches: Readonly<Record<string, (options: ReadonlyMap<string, string>) =>
   requests: benchRequests,
   limits: benchLimits,
   start: benchStart,
+  growth: benchGrowth,
 };
 
 const values = process.argv.slice(2);

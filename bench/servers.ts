@@ -16,6 +16,8 @@ export interface ServerPlan {
   /** Arguments of node */
   readonly command: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
+  /** false: it may use every core. Default true */
+  readonly isPinned?: boolean;
 }
 
 /** A server that is measured, in a process of its own on its own core. */
@@ -36,9 +38,14 @@ export function leaveServerCore(): void {
   if (canPin) execFileSync('taskset', ['-acp', String(OTHER_CORE), String(process.pid)], { stdio: 'ignore' });
 }
 
-export async function startServer({ name, command, environment }: ServerPlan): Promise<BenchServer> {
+export async function startServer({
+  name,
+  command,
+  environment,
+  isPinned = canPin,
+}: ServerPlan): Promise<BenchServer> {
   const port = await findFreePort();
-  const pin = canPin ? ['taskset', '-c', String(SERVER_CORE)] : [];
+  const pin = isPinned ? ['taskset', '-c', String(SERVER_CORE)] : [];
   const [program = '', ...values] = [...pin, process.execPath, ...command];
   const child = spawn(program, values, {
     env: { PATH: process.env.PATH, NODE_ENV: 'production', PORT: String(port), ...environment },
