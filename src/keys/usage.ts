@@ -19,6 +19,8 @@ export interface UsageOptions {
   readonly flushIntervalMs?: number;
 }
 
+const DAY_MS = 24 * 60 * 60 * 1000;
+
 type Sum = KeyUsage & { requests: number };
 
 /**
@@ -36,6 +38,7 @@ export class UsageCounter {
   #unsettled: { transaction: string; rows: Sum[] } | undefined;
   #flushing: Promise<void> | undefined;
   #isWarned = false;
+  #day = { name: '', endsAt: 0 };
 
   constructor({ store, operations, now, warn, flushIntervalMs = FLUSH_INTERVAL_MS }: UsageOptions) {
     this.#store = store;
@@ -47,9 +50,9 @@ export class UsageCounter {
 
   /** Counts one request of a key for each of the operations. */
   count(apiKeyId: string, operations: readonly string[]): void {
-    const now = this.#now();
+    const day = this.#today();
     for (const operation of operations) {
-      if (this.#operations.has(operation)) this.#add({ apiKeyId, day: toDay(now), operation, requests: 1 });
+      if (this.#operations.has(operation)) this.#add({ apiKeyId, day, operation, requests: 1 });
     }
   }
 
@@ -105,6 +108,15 @@ export class UsageCounter {
 
   #restore(rows: readonly Sum[]): void {
     for (const row of rows) this.#add(row);
+  }
+
+  /** Worded once a day. */
+  #today(): string {
+    const now = this.#now();
+    if (now >= this.#day.endsAt || now < this.#day.endsAt - DAY_MS) {
+      this.#day = { name: toDay(now), endsAt: (Math.floor(now / DAY_MS) + 1) * DAY_MS };
+    }
+    return this.#day.name;
   }
 
   #add(row: Sum): void {

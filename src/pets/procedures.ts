@@ -1,5 +1,5 @@
 import { ApiError } from '../errors.js';
-import { procedure, untilRemoval } from '../trpc.js';
+import { procedure } from '../trpc.js';
 import { getPetDeprecation } from './deprecation.js';
 import { readIdempotencyKey } from './idempotency.js';
 import { newPet, newPetHeaders, pet, petReference, pets, petsPage } from './schema.js';
@@ -51,7 +51,6 @@ export const createPet = procedure
   });
 
 export const getPet = procedure
-  .use(untilRemoval)
   .meta({
     openapi: {
       method: 'GET',
