@@ -1,3 +1,4 @@
+import DataLoader from 'dataloader';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { bans } from './bans.js';
 import type { Client } from './client.js';
@@ -18,6 +19,11 @@ import type { Reading, Window } from './windows.js';
 export class RedisLimiter extends RateLimiterRedis {
   readonly #link: RedisLink;
   readonly #memory: MemoryLimiter;
+  /** What is asked within one turn of the event loop is asked together. */
+  readonly #takes = new DataLoader<Take, Reading>((takes) => this.#takeTogether(takes), {
+    cache: false,
+    batchScheduleFn: setImmediate,
+  });
 
   constructor(client: Client, link: RedisLink, memory: MemoryLimiter) {
     super({
@@ -36,13 +42,48 @@ export class RedisLimiter extends RateLimiterRedis {
   }
 
   /** The library's place for the store's work; `_getRateLimiterRes` is then given what this resolves with. */
-  async _upsert(
+  _upsert(
     storeKey: string,
     cost: number,
     _lengthMs: number,
     _force: boolean,
     { windows }: TakeOptions,
-  ) {
+  ): Promise<Reading> {
+    return this.#takes.load({ storeKey, cost, windows });
+  }
+
+  async #takeTogether(takes: readonly Take[]): Promise<(Reading | Error)[]> {
+    const readings = new Map<Take, Reading | Error>();
+    const groups = groupBySubject(takes);
+    await Promise.all(groups.map((group) => this.#takeGroup(group, readings)));
+    return takes.map((take) => readings.get(take) as Reading | Error);
+  }
+
+  /**
+   * One subject's requests of a turn are taken as one, in their order. When they do not all fit nothing has been taken,
+   * and each is asked for alone: those that fit are then admitted, and exactly those.
+   */
+  async #takeGroup(group: readonly Take[], readings: Map<Take, Reading | Error>): Promise<void> {
+    const [{ storeKey, windows }] = group as [Take];
+    try {
+      const cost = group.reduce((sum, take) => sum + take.cost, 0);
+      const reading = await this.#ask({ storeKey, cost, windows });
+      if (group.length > 1 && !reading.admitted) {
+        const alone = await Promise.all(group.map((take) => this.#ask(take)));
+        for (const [index, take] of group.entries()) readings.set(take, alone[index] as Reading);
+        return;
+      }
+      let later = cost;
+      for (const take of group) {
+        later -= take.cost;
+        readings.set(take, later === 0 ? reading : before(reading, later));
+      }
+    } catch (error) {
+      for (const take of group) readings.set(take, error as Error);
+    }
+  }
+
+  async #ask({ storeKey, cost, windows }: Take): Promise<Reading> {
     const { recoveries } = this.#link;
     const question = this.#memory.question();
     const heard = this.#memory.unheard(storeKey, windows, recoveries);
@@ -78,6 +119,31 @@ export class RedisLimiter extends RateLimiterRedis {
     );
     this.#memory.pardon(id, pardons);
   }
+}
+
+/** A request for one subject */
+interface Take {
+  readonly storeKey: string;
+  readonly cost: number;
+  readonly windows: Window[];
+}
+
+/** Those of one subject under the same limits; one that only reads stays alone. */
+function groupBySubject(takes: readonly Take[]): Take[][] {
+  const groups = new Map<string | Take, Take[]>();
+  for (const take of takes) {
+    const group = groups.get(take.storeKey);
+    if (group === undefined) groups.set(take.storeKey, [take]);
+    else if (take.cost > 0 && group[0]?.cost !== 0 && group[0]?.windows === take.windows) group.push(take);
+    else groups.set(take, [take]);
+  }
+  return [...groups.values()];
+}
+
+/** What stood in the windows before the last so many requests of those that were admitted together. */
+function before(reading: Reading, requests: number): Reading {
+  const windows = reading.windows.map(({ count, leftMs }) => ({ count: count - requests, leftMs }));
+  return { ...reading, windows };
 }
 
 /** What the link tries until Redis is back: the very script, writing, in the slot of the key that failed. */
