@@ -1,10 +1,14 @@
-import { createTRPCClient, httpBatchLink, type TRPCClient } from '@trpc/client';
+import { createTRPCClient, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
 import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
-import type { LimitWatch } from './client/limits.js';
+import { MAX_BATCH_SIZE, MAX_PAGE_SIZE } from './bounds.js';
+import { type LimitWatch, watchLimits } from './client/limits.js';
+import { type Clock, retryLink } from './client/retry.js';
+import { createTransport } from './client/transport.js';
 import type { AppRouter } from './router.js';
 
 export { ApiClientError, isApiError } from './client/errors.js';
 export type { LimitState, LimitWatch, WindowState } from './client/limits.js';
+export type { Clock } from './client/retry.js';
 export type { ErrorCode } from './errors.js';
 export type { AppRouter } from './router.js';
 
@@ -14,49 +18,98 @@ export type NewPet = Inputs['createPet'];
 export type Pet = Outputs['createPet'];
 export type PetStatus = Pet['status'];
 export type Order = Outputs['listOrders'][number];
-/** What listAllPets takes: everything that listPets does but the place to start from */
-export type PetFilter = Omit<NonNullable<Inputs['listPets']>, 'cursor'>;
+/** What listPets takes, but for the place to start from */
+export type PetFilter = Omit<Extract<Inputs['listPets'], object>, 'cursor'>;
 
 export interface ClientOptions {
   /** Where the service is, without `/v1` or `/trpc`; the empty string is the page's own origin. */
   readonly baseUrl: string;
-  /** The API key, or what to ask for it before each request */
+  /** The API key, or what to ask for it before each request; undefined sends none. */
   readonly apiKey: string | (() => string | undefined);
   readonly fetch?: typeof fetch;
-  /** Bounds of one call with all its repetitions: 4 attempts and 30 seconds, unless given */
+  /** The bounds of one call with all its repetitions: by default 4 attempts in 30 seconds. One attempt repeats nothing. */
   readonly retry?: { readonly attempts?: number; readonly totalSeconds?: number };
+  /** For tests; what is given replaces the real one. */
+  readonly clock?: Partial<Clock>;
 }
 
+/**
+ * The typed tRPC client of the service, with two members more. A create takes an Idempotency-Key of the caller's as
+ * `createPet.mutate(pet, { context: { idempotencyKey } })`, and otherwise makes one for itself.
+ */
 export type Client = TRPCClient<AppRouter> & {
-  /** Every page of animals in turn. */
+  /** Every page of animals in turn, and none that is empty: of the largest size unless a limit is given. */
   listAllPets(filter?: PetFilter, options?: { signal?: AbortSignal }): AsyncGenerator<Pet[], void, undefined>;
   /** The limit state that the last answer told, for gauges */
   readonly limits: LimitWatch;
 };
 
+/** RFC 9110 (section 4.1) asks everyone to take 8,000; half of that leaves room for what proxies add. */
+const MAX_URL_LENGTH = 4_000;
+
+/**
+ * A client that batches what is asked for at the same time, repeats what fails in passing, and rejects with an
+ * ApiClientError where the service answered with an error: see isApiError. Libraries that repeat by themselves, as
+ * TanStack Query does, are best told not to.
+ */
 export function createClient(options: ClientOptions): Client {
+  const { baseUrl, apiKey, retry = {} } = options;
+  const clock: Clock = { now: Date.now, random: Math.random, sleep, ...options.clock };
+  const { watch, note } = watchLimits(clock.now);
+  const http = {
+    url: `${baseUrl.replace(/\/+$/, '')}/trpc`,
+    fetch: createTransport(() => options.fetch ?? fetch, note),
+  };
+  const authorization = () => {
+    const key = typeof apiKey === 'function' ? apiKey() : apiKey;
+    return key === undefined ? {} : { authorization: `Bearer ${key}` };
+  };
   const trpc = createTRPCClient<AppRouter>({
     links: [
-      httpBatchLink({
-        url: `${options.baseUrl.replace(/\/+$/, '')}/trpc`,
-        maxItems: 20,
-        fetch: (url, init) => (options.fetch ?? fetch)(url as string, init as RequestInit),
-        headers: () => {
-          const key = typeof options.apiKey === 'function' ? options.apiKey() : options.apiKey;
-          return key === undefined ? {} : { authorization: `Bearer ${key}` };
-        },
+      retryLink({ attempts: 4, totalSeconds: 30, ...retry, clock }),
+      splitLink({
+        condition: ({ type }) => type === 'mutation',
+        true: httpLink({
+          ...http,
+          headers: ({ op }) => ({
+            ...authorization(),
+            'idempotency-key': String(op.context.idempotencyKey),
+          }),
+        }),
+        false: httpBatchLink({
+          ...http,
+          headers: authorization,
+          maxItems: MAX_BATCH_SIZE,
+          maxURLLength: MAX_URL_LENGTH,
+        }),
       }),
     ],
   });
-  return Object.assign(Object.create(trpc) as typeof trpc, {
-    async *listAllPets(filter: PetFilter = {}, { signal }: { signal?: AbortSignal } = {}) {
-      for (let cursor: number | undefined; ; ) {
-        const page = await trpc.listPets.query({ ...filter, cursor }, signal === undefined ? {} : { signal });
-        if (page.length > 0) yield page;
-        cursor = page.at(-1)?.id;
-        if (cursor === undefined) return;
-      }
-    },
-    limits: { current: undefined, subscribe: () => () => {} },
+  const listAllPets: Client['listAllPets'] = (filter, { signal } = {}) => listPages(trpc, filter, signal);
+  // tRPC's client is a proxy that knows no members: what it is to have of its own stands before it.
+  return Object.assign(Object.create(trpc) as typeof trpc, { listAllPets, limits: watch });
+}
+
+async function* listPages(
+  { listPets }: TRPCClient<AppRouter>,
+  { limit = MAX_PAGE_SIZE, ...filter }: PetFilter = {},
+  signal?: AbortSignal,
+): AsyncGenerator<Pet[], void, undefined> {
+  const options = signal === undefined ? {} : { signal };
+  let cursor: number | undefined;
+  do {
+    const page = await listPets.query({ ...filter, limit, cursor }, options);
+    if (page.length > 0) yield page;
+    cursor = page.length < limit ? undefined : page.at(-1)?.id;
+  } while (cursor !== undefined);
+}
+
+function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
   });
 }

@@ -1,4 +1,5 @@
 import { TRPCError } from '@trpc/server';
+import type { TRPC_ERROR_CODE_KEY, TRPC_ERROR_CODE_NUMBER } from '@trpc/server/rpc';
 import { ZodError } from 'zod';
 import { isDatabaseOutage } from './database/outage.js';
 
@@ -27,6 +28,13 @@ export interface ErrorBody {
   code: ErrorCode;
   message: string;
   status: number;
+}
+
+/** tRPC's error shape, with the Error object of the REST face under `data.error`. */
+export interface ErrorShape {
+  message: string;
+  code: TRPC_ERROR_CODE_NUMBER;
+  data: { code: TRPC_ERROR_CODE_KEY; httpStatus: number; path?: string; error: ErrorBody };
 }
 
 /** A failure that the client is told of: its message is written for the client and holds nothing of the inside. */

@@ -1,5 +1,6 @@
 import { resolveResponse } from '@trpc/server/http';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { MAX_BATCH_SIZE } from '../bounds.js';
 import type { Deprecation } from '../deprecation.js';
 import { ApiError, toApiError } from '../errors.js';
 import type { AppRouter } from '../router.js';
@@ -7,9 +8,6 @@ import type { OperationMeta, Service } from '../trpc.js';
 import { describeCall } from './call.js';
 import { keepFractions } from './json.js';
 import { methodNotAllowed } from './rest.js';
-
-/** The most calls that one batch may hold. */
-const MAX_BATCH_SIZE = 20;
 
 export interface RpcOptions {
   readonly router: AppRouter;
