@@ -113,14 +113,19 @@ function findRouteFault(procedures: Procedures, { method }: FastifyRequest, name
  */
 function toWebRequest(request: FastifyRequest): Request {
   const { method, body } = request;
-  const webRequest: Pick<Request, 'method' | 'url' | 'headers' | 'signal' | 'text'> = {
+  const webRequest: Pick<Request, 'method' | 'url' | 'headers' | 'signal' | 'json'> = {
     method: method === 'HEAD' ? 'GET' : method,
     url: keepInputFractions(readUrl(request)).href,
     headers: pickHeaders(request),
     signal: new AbortController().signal,
-    text: async () => keepFractions(typeof body === 'string' ? body : ''),
+    json: async () => parseInput(body),
   };
   return webRequest as Request;
+}
+
+/** tRPC's clients send no body when there is no input. What is not JSON throws a SyntaxError, which tRPC reports. */
+function parseInput(body: unknown): unknown {
+  return typeof body === 'string' && body !== '' ? JSON.parse(keepFractions(body)) : undefined;
 }
 
 /** Only what tRPC decides by: the media type of a body, which is checked already, and how to answer a batch. */
