@@ -11,7 +11,7 @@ export class ApiClientError extends TRPCClientError<AppRouter> {
   /** The HTTP status */
   readonly status: number;
   /** Whole seconds after which the call may be sent again: with a 429 and a 503 */
-  readonly retryAfterSeconds?: number;
+  readonly retryAfterSeconds: number | undefined;
 
   constructor(error: Failure, { code, status }: ErrorBody, retryAfterSeconds?: number) {
     super(error.message, {
@@ -23,7 +23,7 @@ export class ApiClientError extends TRPCClientError<AppRouter> {
     this.name = 'ApiClientError';
     this.code = code;
     this.status = status;
-    if (retryAfterSeconds !== undefined) this.retryAfterSeconds = retryAfterSeconds;
+    this.retryAfterSeconds = retryAfterSeconds;
   }
 }
 

@@ -71,7 +71,8 @@ async function repeat(
   { attempts, totalSeconds, clock }: RetryOptions,
 ) {
   const endsAt = clock.now() + totalSeconds * 1_000;
-  const call = { ...pin(op), signal };
+  // An attempt is ended by unsubscribing from it.
+  const call = { ...pin(op), signal: undefined };
   for (let attempt = 1; ; attempt++) {
     try {
       return await send(call, next, signal);
@@ -108,14 +109,16 @@ function createIdempotencyKey(): string {
 
 /** One attempt. It ends with the signal, also when other calls of its batch go on. */
 function send(op: Operation, next: Next, signal: AbortSignal): Promise<Answer> {
-  return new Promise((resolve, reject) => {
+  let stop = () => {};
+  return new Promise<Answer>((resolve, reject) => {
     signal.throwIfAborted();
     const attempt = next(op).subscribe({ next: resolve, error: reject });
-    signal.addEventListener('abort', () => {
+    stop = () => {
       reject(signal.reason);
       attempt.unsubscribe();
-    });
-  });
+    };
+    signal.addEventListener('abort', stop);
+  }).finally(() => signal.removeEventListener('abort', stop));
 }
 
 /** Milliseconds to wait before the next attempt; undefined when another one would fail in the same way. */
