@@ -37,7 +37,11 @@ export interface ErrorShape {
   data: { code: TRPC_ERROR_CODE_KEY; httpStatus: number; path?: string; error: ErrorBody };
 }
 
-/** A failure that the client is told of: its message is written for the client and holds nothing of the inside. */
+/**
+ * A failure that the client is told of: its message is written for the client and holds nothing of the inside.
+ *
+ * @internal
+ */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   /** Response headers that belong to this error, for example Allow or Retry-After. */
@@ -69,6 +73,8 @@ const OUTAGE_RETRY_SECONDS = 1;
 /**
  * The one place that decides what a client learns of a failure, from any layer. What is not known here is a fault of
  * ours: `internal_error`, with the original as `cause` for the log.
+ *
+ * @internal
  */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;

@@ -40,7 +40,7 @@ type Answer = Parameters<NonNullable<Parameters<ReturnType<Next>['subscribe']>[0
  * exponential back-off with full jitter. What would outlast the total time fails at once, with the answer there is.
  *
  * It repeats calls, not HTTP requests: of a batch, whose answer may hold a 503 beside results (207), nothing waits but
- * what failed, and calls that wait equally long share a batch again. That costs a create nothing, see `pin`.
+ * what failed, and calls that wait equally long share a batch again.
  *
  * tRPC's own retryLink does not see the failure when it chooses a delay, does not end a wait when the call is aborted,
  * and has no total time.
