@@ -28,7 +28,8 @@ const service = spawn(process.execPath, [MAIN], {
   stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
 });
 const ended = once(service, 'exit').then(([code]) => Number(code ?? 1));
-for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => service.kill('SIGTERM'));
+const stop = () => void service.kill('SIGTERM');
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stop);
 
 const greeting = await Promise.race([readGreeting(service), ended]);
 if (typeof greeting === 'number') {
@@ -36,6 +37,8 @@ if (typeof greeting === 'number') {
   process.exit(greeting || 1);
 }
 const page = await createServer({ ...storefrontConfig(greeting.url), configFile: false, logLevel: 'warn' });
+// Vite would end the process at a SIGTERM of its own accord; here the service ends first.
+process.removeAllListeners('SIGTERM').on('SIGTERM', stop);
 await page.listen();
 // The key stands in the fragment, which browsers keep to themselves: neither Vite nor a log ever sees it.
 process.stdout.write(

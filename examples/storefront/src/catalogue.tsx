@@ -45,15 +45,16 @@ function PetList({ status, saving, added, onShowAll }: PetListProps) {
   const matches = (pet: NewPet) => status === undefined || pet.status === status;
   const front = added.filter(matches);
   const frontIds = new Set(front.map(({ id }) => id));
-  const pets = query.data?.pages.flat().filter(({ id }) => !frontIds.has(id)) ?? [];
+  const loaded = query.data?.pages.flat() ?? [];
+  const pets = loaded.filter(({ id }) => !frontIds.has(id));
   const count = pets.length + front.length;
   const isSaving = saving !== undefined && matches(saving);
   const isComplete = query.isSuccess && !query.hasNextPage;
 
+  const progress = query.isSuccess ? `${isComplete ? 'All ' : ''}${loaded.length} animals are shown` : '';
   useEffect(() => {
-    if (query.isSuccess)
-      announce(isComplete ? `All ${count} animals are shown` : `${count} animals are shown`);
-  }, [announce, query.isSuccess, isComplete, count]);
+    if (progress !== '') announce(progress);
+  }, [announce, progress]);
 
   const more = () => void query.fetchNextPage();
   const retry = () => (query.isFetchNextPageError ? more() : void query.refetch());

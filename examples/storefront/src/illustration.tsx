@@ -3,25 +3,54 @@ import { categoryOf, type Kind } from './vocabulary.js';
 
 /**
  * A drawing for an animal without a photo: its kind by the category, its coat by the name, so that the same animal
- * always looks the same. Colours come from the style sheet.
+ * always looks the same.
  */
 export function Illustration({ name, categoryId }: { name: string; categoryId: number }) {
-  const { kind } = categoryOf(categoryId);
-  const seed = hash(name);
+  return <Picture kind={categoryOf(categoryId).kind} seed={hash(name)} />;
+}
+
+export interface PictureProps {
+  readonly kind: Kind;
+  /** Chooses coat and landscape */
+  readonly seed: number;
+  /** The landscape goes on to both sides, instead of the animal growing with it */
+  readonly isWide?: boolean;
+}
+
+/** An animal in a landscape. Colours come from the style sheet. */
+export function Picture({ kind, seed, isWide = false }: PictureProps) {
+  const { sun, hills } = LANDSCAPES[(seed >>> 4) % LANDSCAPES.length] ?? LANDSCAPES[0];
   return (
     <svg
       className="illustration"
       data-kind={kind}
       data-coat={seed % 3}
       viewBox="0 0 320 200"
-      preserveAspectRatio="xMidYMax slice"
+      preserveAspectRatio={isWide ? 'xMidYMax meet' : 'xMidYMax slice'}
+      overflow={isWide ? 'visible' : 'hidden'}
       aria-hidden="true"
     >
-      <Scenery turn={(seed >>> 4) % 3} />
+      <circle className="backdrop sun" {...sun} />
+      <path className="backdrop" d={hills} />
       {DRAWINGS[kind]}
     </svg>
   );
 }
+
+const LANDSCAPES = [
+  {
+    sun: { cx: 70, cy: 58, r: 30 },
+    hills: 'M-600 200 V150 H-60 C20 120 90 132 160 156 S300 150 380 128 H920 V200 Z',
+  },
+  {
+    sun: { cx: 250, cy: 62, r: 38 },
+    hills: 'M-600 200 V136 H-60 C30 128 80 168 170 160 S290 116 380 150 H920 V200 Z',
+  },
+  {
+    sun: { cx: 232, cy: 46, r: 24 },
+    hills: 'M-600 200 V150 H-60 C10 164 100 118 180 138 S310 168 380 144 H920 V200 Z',
+  },
+] as const;
 
 /** The same drawing small and alone, for a choice of categories. */
 export function KindIcon({ kind }: { kind: Kind }) {
@@ -45,24 +74,4 @@ function hash(text: string): number {
     value = Math.imul(value ^ text.charCodeAt(index), 0x01000193) >>> 0;
   }
   return value;
-}
-
-/** What stands behind the animal: a sun and hills, moved a little from card to card. */
-function Scenery({ turn }: { turn: number }) {
-  const sun = [
-    [70, 58, 30],
-    [250, 62, 38],
-    [232, 46, 24],
-  ][turn] ?? [70, 58, 30];
-  const hills = [
-    'M-60 200 V158 C20 120 90 132 160 156 S300 150 380 128 V200 Z',
-    'M-60 200 V136 C30 128 80 168 170 160 S290 116 380 150 V200 Z',
-    'M-60 200 V150 C10 164 100 118 180 138 S310 168 380 144 V200 Z',
-  ][turn];
-  return (
-    <>
-      <circle className="backdrop sun" cx={sun[0]} cy={sun[1]} r={sun[2]} />
-      <path className="backdrop" d={hills} />
-    </>
-  );
 }

@@ -1,7 +1,18 @@
 import { useEffect, useEffectEvent } from 'react';
 import { useAnnounce } from './announcer.js';
 import { formatClock, formatDuration, secondsUntil, useNow } from './clock.js';
-import { describeTrouble } from './trouble.js';
+import { Picture } from './illustration.js';
+import { describeTrouble, type Trouble } from './trouble.js';
+import type { Kind } from './vocabulary.js';
+
+/** Who keeps the reader company while there is nothing else to see */
+const COMPANY = {
+  key: 'paw',
+  refused: 'tortoise',
+  banned: 'cat',
+  away: 'bird',
+  fault: 'paw',
+} as const satisfies Record<Trouble['kind'], Kind>;
 
 export interface NoticeProps {
   readonly error: unknown;
@@ -32,6 +43,9 @@ export function Notice({ error, since, isRetrying, onRetry }: NoticeProps) {
 
   return (
     <section className="notice" data-kind={kind} aria-label={title}>
+      <div className="plate notice-plate" data-kind={COMPANY[kind]}>
+        <Picture kind={COMPANY[kind]} seed={1} isWide />
+      </div>
       <Clockface since={since} until={until} />
       <div className="notice-words">
         <p className="notice-title">{title}</p>

@@ -5,6 +5,9 @@ import { categoryOf, STATUS_LABELS } from './vocabulary.js';
 /** An animal of the catalogue, or one that is on its way there: not yet saved, it has no id. */
 export type Shown = Pet | (NewPet & { readonly id?: undefined });
 
+/** UTF-16 units above which a name is set smaller, and cut short to the eye where even that is too much */
+const LONG = 60;
+
 export function PetCard({ pet, isNew = false }: { pet: Shown; isNew?: boolean }) {
   const { id, name, categoryId, status } = pet;
   const isSaving = id === undefined;
@@ -19,7 +22,12 @@ export function PetCard({ pet, isNew = false }: { pet: Shown; isNew?: boolean })
         </div>
         <div className="card-words">
           <p className="card-category">{label}</p>
-          <h3 className="card-name" dir="auto">
+          <h3
+            className="card-name"
+            dir="auto"
+            data-long={name.length > LONG}
+            title={name.length > LONG ? name : undefined}
+          >
             <Name name={name} />
           </h3>
           <p className="card-foot">

@@ -33,18 +33,18 @@ export function Welcome({ isRefused, onEnter }: { isRefused: boolean; onEnter: (
 
   return (
     <main className="welcome">
-      <div className="parade" aria-hidden="true">
-        {[...CATEGORIES.values()].map(({ kind }) => (
-          <span key={kind} data-kind={kind}>
-            <KindIcon kind={kind} />
-          </span>
-        ))}
-      </div>
-      <Brand />
-      <p className="lead">Who is asking? The catalogue opens with an API key.</p>
-      <form className="key-form" noValidate onSubmit={submit}>
-        <label htmlFor={id}>API key</label>
-        <div className="key-row">
+      <div className="welcome-card">
+        <div className="parade" aria-hidden="true">
+          {[...CATEGORIES.values()].map(({ kind }) => (
+            <span key={kind} data-kind={kind}>
+              <KindIcon kind={kind} />
+            </span>
+          ))}
+        </div>
+        <Brand />
+        <p className="lead">Who is asking? The catalogue opens with an API key.</p>
+        <form className="key-form" noValidate onSubmit={submit}>
+          <label htmlFor={id}>API key</label>
           <input
             ref={field}
             id={id}
@@ -60,17 +60,17 @@ export function Welcome({ isRefused, onEnter }: { isRefused: boolean; onEnter: (
           <button type="submit" className="button">
             Open the store
           </button>
-        </div>
-        {fault !== undefined && (
-          <p className="fault" id={`${id}-fault`}>
-            {fault}
+          {fault !== undefined && (
+            <p className="fault" id={`${id}-fault`}>
+              {fault}
+            </p>
+          )}
+          <p className="hint" id={`${id}-hint`}>
+            It stays in this tab and is gone when you close it. On your own machine the service prints one
+            when it starts; <code>npm run storefront</code> prints an address that has it already.
           </p>
-        )}
-        <p className="hint" id={`${id}-hint`}>
-          It stays in this tab and is gone when you close it. On your own machine the service prints one when
-          it starts; <code>npm run storefront</code> prints an address that has it already.
-        </p>
-      </form>
+        </form>
+      </div>
     </main>
   );
 }
