@@ -112,9 +112,12 @@ describe.skipIf(executable === undefined)('the storefront', () => {
           colorScheme,
           [],
         ]);
-        const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        expect(overflow).toBeLessThanOrEqual(0);
       }
+    }
+    for (const width of [320, 640, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+      expect([name, width, overflow <= 0]).toEqual([name, width, true]);
     }
   }
 

@@ -10,9 +10,9 @@ export function useNow(): number {
   return now;
 }
 
-/** Whole seconds until then, rounded up, at least 0. */
-export function secondsUntil(thenMs: number, nowMs: number): number {
-  return Math.max(0, Math.ceil((thenMs - nowMs) / 1_000));
+/** Whole seconds until then, rounded up, at least 0 and at most what it was in all: `nowMs` may be a moment old. */
+export function secondsUntil(thenMs: number, nowMs: number, inAll: number): number {
+  return Math.min(inAll, Math.max(0, Math.ceil((thenMs - nowMs) / 1_000)));
 }
 
 /** 0:42, 5:00 or 2:05:09 */

@@ -45,9 +45,7 @@ function Meter({ state }: { state: LimitState }) {
           <strong>{format(left)}</strong> of {format(limit)} <span className="gauge-unit">requests left</span>
         </span>
         <span className="gauge-reset">
-          {isOver
-            ? 'a new window'
-            : `resets in ${formatClock(Math.min(windowSeconds, secondsUntil(resetAtMs, now)))}`}
+          {isOver ? 'a new window' : `resets in ${formatClock(secondsUntil(resetAtMs, now, windowSeconds))}`}
         </span>
       </p>
     </div>

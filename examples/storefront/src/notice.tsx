@@ -51,7 +51,9 @@ export function Notice({ error, since, isRetrying, onRetry }: NoticeProps) {
         <p className="notice-title">{title}</p>
         <p>{text}</p>
         <p className="notice-wait">
-          {isRetrying ? 'Trying again…' : until !== undefined && <Wait until={until} />}
+          {isRetrying
+            ? 'Trying again…'
+            : waitSeconds !== undefined && <Wait since={since} seconds={waitSeconds} />}
         </p>
       </div>
       {/* Who is told to wait is not offered a button: each further request counts towards a ban. */}
@@ -65,8 +67,8 @@ export function Notice({ error, since, isRetrying, onRetry }: NoticeProps) {
 }
 
 /** The time left, for the eye only: told once in words, it would be noise every second. */
-function Wait({ until }: { until: number }) {
-  const left = secondsUntil(until, useNow());
+function Wait({ since, seconds }: { since: number; seconds: number }) {
+  const left = secondsUntil(since + seconds * 1_000, useNow(), seconds);
   return (
     <>
       Goes on by itself in{' '}

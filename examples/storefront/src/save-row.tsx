@@ -21,7 +21,7 @@ export function useWait(failure: Failure | undefined): number {
   if (failure === undefined) return 0;
   const { kind, waitSeconds = 0 } = describeTrouble(failure.error);
   const mustWait = kind === 'refused' || kind === 'banned';
-  return mustWait ? secondsUntil(failure.atMs + waitSeconds * 1_000, now) : 0;
+  return mustWait ? secondsUntil(failure.atMs + waitSeconds * 1_000, now, waitSeconds) : 0;
 }
 
 /** The button that saves, and above it why the animal was not saved. When to try again is left to who filled it in. */
