@@ -11,7 +11,9 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { storefrontConfig } from '../examples/storefront/vite.config.js';
 import { createLimiter } from '../src/limits/limiter.js';
 import { type Browser, findChromium, launchBrowser, openPage, type WatchedPage } from './browser.js';
+import { makeFolder } from './folder.js';
 import { callerOf, createTestDatabase, type Service, startService } from './harness.js';
+import { runNode } from './process.js';
 
 const executable = findChromium();
 if (executable === undefined) {
@@ -236,7 +238,7 @@ describe.skipIf(executable === undefined)('the storefront', () => {
       expectNoFaults(visited);
     });
 
-    test('goes on by its button where nothing is observed', async () => {
+    test('goes on by its button where nothing is observed, an animal added meanwhile shown once', async () => {
       const { page } = await visit({
         pets: 45,
         prepare: (opened) =>
@@ -246,14 +248,19 @@ describe.skipIf(executable === undefined)('the storefront', () => {
             };
           }),
       });
-      for (const shown of [20, 40, 45]) {
+      await names(page).nth(19).waitFor();
+      await fill(page, { name: 'Last', category: 'Fish', status: 'Sold' });
+      await page.getByRole('button', { name: 'Save animal' }).click();
+      for (const shown of [21, 41, 46]) {
         await names(page)
           .nth(shown - 1)
           .waitFor();
         expect(await names(page).count()).toBe(shown);
-        if (shown < 45) await page.getByRole('button', { name: 'Load more' }).press('Enter');
+        if (shown < 46) await page.getByRole('button', { name: 'Load more' }).press('Enter');
       }
-      await expect.poll(() => page.getByRole('button', { name: 'Load more' }).count()).toBe(0);
+      await page.getByText('That is everyone: 46 animals.').waitFor();
+      expect(await page.getByRole('button', { name: 'Load more' }).count()).toBe(0);
+      expect(await numbers(page)).toEqual([46, ...Array.from({ length: 45 }, (_, index) => index + 1)]);
     });
 
     test('keeps names as they are, however long and in whatever script', async () => {
@@ -379,6 +386,30 @@ describe.skipIf(executable === undefined)('the storefront', () => {
       expect(await badges(page)).toEqual(['Available']);
       expectNoFaults(visited);
     });
+  });
+
+  test('its skip link leads past the form to the filter', async () => {
+    const { page } = await visit({ pets: 1 });
+    await names(page).first().waitFor();
+    for (const key of ['Tab', 'Enter', 'Tab']) await page.keyboard.press(key);
+    await expectFocus(page, 'All');
+  });
+
+  test('the address that its start prints shows the catalogue at once', async () => {
+    const dataDir = await makeFolder();
+    const program = runNode(['--import', 'tsx', 'examples/storefront/start.ts'], { DATA_DIR: dataDir });
+    onTestFinished(async () => {
+      program.child.kill('SIGTERM');
+      await program.ended;
+      await rm(dataDir, { recursive: true, force: true });
+    });
+    const [address] = await program.until(/http:\/\/127\.0\.0\.1:\d+\/#key=as_test_\w+/);
+    const { page, origins, faults } = await openPage(browser.context);
+    onTestFinished(() => page.close());
+    await page.goto(address);
+    await page.getByText('Bella').waitFor();
+    expect([page.url(), faults]).toEqual([address.replace(/#.*/, ''), []]);
+    expect([...origins].map((origin) => origin.replace(/^ws/, 'http'))).toEqual([new URL(address).origin]);
   });
 
   describe('when the service says no', () => {

@@ -24,7 +24,9 @@ export function Catalogue(props: CatalogueProps) {
   return (
     <section className="catalogue" aria-labelledby="catalogue-heading">
       <header className="catalogue-head">
-        <h2 id="catalogue-heading">Catalogue</h2>
+        <h2 id="catalogue-heading" tabIndex={-1}>
+          Catalogue
+        </h2>
         <StatusFilter status={status} onChange={setStatus} />
       </header>
       <PetList key={status ?? ''} status={status} onShowAll={() => setStatus(undefined)} {...props} />
