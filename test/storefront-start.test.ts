@@ -64,6 +64,20 @@ test('a signal to both, as Ctrl-C sends it, ends both in order', async () => {
   expect(await program.ended).toBe(0);
 });
 
+test('the service ends in order when what started it is killed', async () => {
+  const program = start();
+  await program.until(ADDRESS);
+  const [, service = ''] = /ready at (http:\/\/[^,]+),/.exec(program.output()) ?? [];
+  expect((await fetch(`${service}/health/live`)).status).toBe(200);
+  program.child.kill('SIGKILL');
+  const ask = () =>
+    fetch(`${service}/health/live`).then(
+      () => 'answers',
+      () => 'is gone',
+    );
+  await expect.poll(ask, { timeout: 10_000 }).toBe('is gone');
+});
+
 test('a service that cannot start is told of plainly', async () => {
   const file = join(folder, 'no-folder');
   await writeFile(file, '');

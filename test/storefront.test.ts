@@ -10,6 +10,8 @@ import { type InlineConfig, type PreviewServer, preview, build as viteBuild } fr
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { storefrontConfig } from '../examples/storefront/vite.config.js';
 import { createLimiter } from '../src/limits/limiter.js';
+import { createOrderStore } from '../src/orders/store.js';
+import type { PetStore } from '../src/pets/store.js';
 import { type Browser, findChromium, launchBrowser, openPage, type WatchedPage } from './browser.js';
 import { makeFolder } from './folder.js';
 import { callerOf, createTestDatabase, type Service, startService } from './harness.js';
@@ -324,6 +326,28 @@ describe.skipIf(executable === undefined)('the storefront', () => {
       expectNoFaults(visited);
     });
 
+    test('says so in the form when the filter hides it, and keeps what was typed meanwhile', async () => {
+      const held = createGate();
+      const { page } = await visit({
+        pets: 3,
+        prepare: (opened) => opened.route('**/trpc/createPet*', held.pass),
+      });
+      await names(page).nth(2).waitFor();
+      await choose(page, FILTER, 'Sold');
+      await page.getByText('That is everyone: 1 animal.').waitFor();
+      await fill(page, { name: 'Otto', category: 'Dogs', status: 'Available' });
+      await page.getByLabel('Name').press('Enter');
+      await page.getByRole('button', { name: 'Saving…' }).waitFor();
+      await page.getByLabel('Name').fill('Ada');
+      held.open();
+      await page.locator('.form-notice').getByText('Otto is in the catalogue.').waitFor();
+      expect(await page.getByLabel('Name').inputValue()).toBe('Ada');
+      expect(await badges(page)).toEqual(['Sold']);
+      await choose(page, FILTER, 'All');
+      await page.getByText('Just added').waitFor();
+      expect(await numbers(page)).toEqual([4, 1, 2, 3]);
+    });
+
     test('asks for what is missing beside its field before it sends anything', async () => {
       const { page, faults } = await visit({ pets: 1 });
       await names(page).first().waitFor();
@@ -511,6 +535,31 @@ describe.skipIf(executable === undefined)('the storefront', () => {
       await names(page).nth(2).waitFor();
       expectNoFaults({ page, ...watched }, REFUSALS);
     });
+  });
+
+  test('when the service has a fault, it shows its words and tries again on request', async () => {
+    const sound = await startService();
+    onTestFinished(() => sound.close());
+    let isBroken = true;
+    const list: PetStore['list'] = (page) =>
+      isBroken ? Promise.reject(new Error('broken')) : sound.pets.list(page);
+    const faulty = await startService({
+      service: { pets: { ...sound.pets, list }, orders: createOrderStore(sound.database), now: Date.now },
+    });
+    onTestFinished(() => faulty.close());
+    await stock(sound, 3);
+    const visited = await visit({ service: faulty });
+    const { page } = visited;
+    await page.getByRole('region', { name: 'That did not work' }).waitFor();
+    await page
+      .getByText(/^Something went wrong on our side/)
+      .first()
+      .waitFor();
+    await inspect(page, 'fault');
+    isBroken = false;
+    await page.getByRole('button', { name: 'Try now' }).click();
+    await names(page).nth(2).waitFor();
+    expectNoFaults(visited, REFUSALS);
   });
 
   test('when the service is away, it says so, tries again by itself, and goes on when it is back', async () => {

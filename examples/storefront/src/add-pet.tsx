@@ -27,6 +27,7 @@ export function AddPet({ isSaving, onSubmit }: AddPetProps) {
   const [draft, setDraft] = useState(BLANK);
   const [faults, setFaults] = useState<FieldFaults>({});
   const [failure, setFailure] = useState<Failure>();
+  const [savedName, setSavedName] = useState<string>();
   const [isOpen, setOpen] = useState(false);
   const form = useRef<HTMLFormElement>(null);
   const id = useId();
@@ -50,11 +51,14 @@ export function AddPet({ isSaving, onSubmit }: AddPetProps) {
     if (isSaving || waitSeconds > 0) return;
     const missing = findMissing(draft);
     setFailure(undefined);
+    setSavedName(undefined);
     show(missing);
     if (Object.keys(missing).length > 0) return;
     try {
       await onSubmit({ ...draft, categoryId: Number(draft.categoryId) });
-      setDraft({ ...BLANK, categoryId: draft.categoryId });
+      setSavedName(draft.name);
+      // What was typed meanwhile is the next animal.
+      setDraft((current) => (current === draft ? { ...BLANK, categoryId: draft.categoryId } : current));
       focusField(form.current, 'name');
     } catch (error) {
       const found = readFieldFaults(error);
@@ -83,7 +87,7 @@ export function AddPet({ isSaving, onSubmit }: AddPetProps) {
           onChange={(categoryId) => change({ categoryId })}
         />
         <StatusField status={draft.status} fault={faults.status} onChange={(status) => change({ status })} />
-        <SaveRow failure={failure} isSaving={isSaving} waitSeconds={waitSeconds} />
+        <SaveRow failure={failure} savedName={savedName} isSaving={isSaving} waitSeconds={waitSeconds} />
       </form>
     </section>
   );

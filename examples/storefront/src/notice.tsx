@@ -58,7 +58,12 @@ export function Notice({ error, since, isRetrying, onRetry }: NoticeProps) {
       </div>
       {/* Who is told to wait is not offered a button: each further request counts towards a ban. */}
       {(kind === 'away' || kind === 'fault') && (
-        <button type="button" className="button quiet" onClick={onRetry} disabled={isRetrying}>
+        <button
+          type="button"
+          className="button quiet"
+          onClick={() => isRetrying || onRetry()}
+          aria-disabled={isRetrying}
+        >
           Try now
         </button>
       )}
@@ -81,7 +86,7 @@ function Wait({ since, seconds }: { since: number; seconds: number }) {
 
 const ROUND = 2 * Math.PI * 20;
 
-/** A hand-drawn clock whose ring empties until the wait is over. */
+/** A clock whose ring empties until the wait is over. */
 function Clockface({ since, until }: { since: number; until: number | undefined }) {
   const now = useNow();
   const left = until === undefined ? 1 : Math.max(0, Math.min(1, (until - now) / (until - since)));

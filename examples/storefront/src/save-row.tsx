@@ -11,6 +11,8 @@ export interface Failure {
 
 export interface SaveRowProps {
   readonly failure: Failure | undefined;
+  /** Of the animal that was saved last: a filter or a narrow page may hide its card. */
+  readonly savedName: string | undefined;
   readonly isSaving: boolean;
   readonly waitSeconds: number;
 }
@@ -24,12 +26,17 @@ export function useWait(failure: Failure | undefined): number {
   return mustWait ? secondsUntil(failure.atMs + waitSeconds * 1_000, now, waitSeconds) : 0;
 }
 
-/** The button that saves, and above it why the animal was not saved. When to try again is left to who filled it in. */
-export function SaveRow({ failure, isSaving, waitSeconds }: SaveRowProps) {
+/** The button that saves, and above it what became of the animal. When to try again is left to who filled it in. */
+export function SaveRow({ failure, savedName, isSaving, waitSeconds }: SaveRowProps) {
   const label = waitSeconds > 0 ? `Save again in ${formatClock(waitSeconds)}` : 'Save animal';
   return (
     <>
       {failure !== undefined && <Reason error={failure.error} />}
+      {savedName !== undefined && (
+        <p className="form-notice" data-kind="saved">
+          <bdi>{savedName}</bdi> is in the catalogue.
+        </p>
+      )}
       <button type="submit" className="button" aria-disabled={isSaving || waitSeconds > 0}>
         {isSaving ? 'Saving…' : label}
       </button>

@@ -72,8 +72,9 @@ function openQueryClient(onRefused: () => void): QueryClient {
       onError: (error) => describeTrouble(error).kind === 'key' && onRefused(),
     }),
     defaultOptions: {
-      // The client repeats what is worth repeating. Offline is away like any other; requests are not free.
-      queries: { retry: false, networkMode: 'always', staleTime: 60_000, refetchOnWindowFocus: false },
+      // The client repeats what is worth repeating, and being offline is one more way not to reach the service.
+      // Pages are not read again while they are kept: each of them costs a request.
+      queries: { retry: false, networkMode: 'always', staleTime: Number.POSITIVE_INFINITY },
       mutations: { retry: false, networkMode: 'always' },
     },
   });
