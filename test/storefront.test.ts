@@ -1,129 +1,42 @@
-import { readFileSync } from 'node:fs';
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AxeResults } from 'axe-core';
-import { pino } from 'pino';
 import type { Page } from 'playwright-core';
-import { type InlineConfig, type PreviewServer, preview, build as viteBuild } from 'vite';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { storefrontConfig } from '../examples/storefront/vite.config.js';
-import { createLimiter } from '../src/limits/limiter.js';
-import { createOrderStore } from '../src/orders/store.js';
-import type { PetStore } from '../src/pets/store.js';
-import { type Browser, findChromium, launchBrowser, openPage, type WatchedPage } from './browser.js';
+import { openPage } from './browser.js';
 import { makeFolder } from './folder.js';
-import { callerOf, createTestDatabase, type Service, startService } from './harness.js';
+import { startService } from './harness.js';
 import { runNode } from './process.js';
+import {
+  announcement,
+  badges,
+  choose,
+  createGate,
+  expectFault,
+  expectFocus,
+  expectNoFaults,
+  FILTER,
+  fill,
+  findBrowser,
+  names,
+  numbers,
+  openStorefront,
+  POLL,
+  REFUSALS,
+  type Storefront,
+  type VisitOptions,
+} from './storefront.js';
 
-const executable = findChromium();
-if (executable === undefined) {
-  const message = 'No Chromium: set CHROMIUM or install one. The storefront is not tested.';
-  if (process.env.CI === 'true') throw new Error(message);
-  console.log(message);
-}
+const executable = findBrowser();
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const WIDTHS = [390, 1280] as const;
-/** States of the form, which narrow pages show on request */
-const WITH_FORM = ['saving', 'added', 'field-faults', 'refused-save'];
-const SCHEMES = ['light', 'dark'] as const;
-/** What Chromium itself writes of an answer that says no, or of none */
-const REFUSALS = /^console: Failed to load resource: /;
-
-describe.skipIf(executable === undefined)('the storefront', () => {
-  let browser: Browser;
-  let outDir: string;
-  let screenshots: string;
-
+describe.skipIf(executable === undefined)('the storefront', { timeout: 60_000 }, () => {
+  let storefront: Storefront;
   beforeAll(async () => {
-    outDir = await mkdtemp(join(tmpdir(), 'animal-store-storefront-'));
-    screenshots = await mkdtemp(join(tmpdir(), 'animal-store-storefront-pictures-'));
-    await viteBuild(configFor('http://127.0.0.1:9'));
-    browser = await launchBrowser(executable ?? '');
-    console.log(`Screenshots: ${screenshots}`);
+    storefront = await openStorefront(executable);
   });
-  afterAll(async () => {
-    await browser?.close();
-    await rm(outDir, { recursive: true, force: true });
-  });
+  afterAll(() => storefront?.close());
 
-  function configFor(serviceUrl: string): InlineConfig {
-    const config = storefrontConfig(serviceUrl);
-    return {
-      ...config,
-      configFile: false,
-      logLevel: 'silent',
-      build: { outDir, emptyOutDir: true },
-      preview: { ...config.preview, port: 0 },
-    };
-  }
-
-  /** The built page in front of a service; returns its address. */
-  async function serve(serviceUrl: string): Promise<string> {
-    const server: PreviewServer = await preview(configFor(serviceUrl));
-    onTestFinished(() => server.close());
-    return server.resolvedUrls?.local[0] ?? '';
-  }
-
-  interface Visit extends WatchedPage {
-    readonly service: Service;
-    readonly url: string;
-  }
-
-  interface VisitOptions {
-    readonly service?: Service;
-    /** null: none; left out: the service's */
-    readonly key?: string | null;
-    readonly pets?: number;
-    readonly browser?: Browser;
-    /** Done to the page before it opens */
-    readonly prepare?: (page: Page) => Promise<unknown>;
-  }
-
-  /** The storefront opened as by the address that `npm run storefront` prints. */
-  async function visit({ service: given, key, pets = 0, prepare, ...options }: VisitOptions = {}) {
-    const service = given ?? (await startService());
-    if (given === undefined) onTestFinished(() => service.close());
-    if (pets > 0) await stock(service, pets);
-    const url = await serve(service.url);
-    const watched = await openPage((options.browser ?? browser).context);
-    onTestFinished(() => watched.page.close());
-    await prepare?.(watched.page);
-    await watched.page.goto(key === null ? url : `${url}#key=${key ?? service.key}`);
-    return { ...watched, service, url } satisfies Visit;
-  }
-
-  function expectNoFaults({ origins, faults, url }: Visit, expected = /^$/): void {
-    expect(faults.filter((fault) => !expected.test(fault))).toEqual([]);
-    expect([...origins]).toEqual([new URL(url).origin]);
-  }
-
-  /** Pictures of a state at each width in both schemes, and what axe has to say of them. */
-  async function inspect(page: Page, name: string): Promise<void> {
-    const toggle = page.getByRole('button', { name: 'Add an animal' });
-    for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: width === 390 ? 844 : 900 });
-      if (WITH_FORM.includes(name) && (await toggle.isVisible())) await toggle.click();
-      for (const colorScheme of SCHEMES) {
-        await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
-        const path = join(screenshots, `${name}-${width}-${colorScheme}.png`);
-        await page.screenshot({ path, animations: 'disabled' });
-        expect([name, width, colorScheme, await findViolations(page)]).toEqual([
-          name,
-          width,
-          colorScheme,
-          [],
-        ]);
-      }
-    }
-    for (const width of [320, 640, 1440]) {
-      await page.setViewportSize({ width, height: 900 });
-      const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-      expect([name, width, overflow <= 0]).toEqual([name, width, true]);
-    }
-  }
+  const visit = (options?: VisitOptions) => storefront.visit(options);
+  const inspect = (page: Page, name: string) => storefront.inspect(page, name);
 
   describe('its key', () => {
     test('is asked for, kept in the session of the tab only, and forgotten on request', async () => {
@@ -169,7 +82,7 @@ describe.skipIf(executable === undefined)('the storefront', () => {
     });
 
     test('is nowhere in what is built', async () => {
-      const files = await readdir(outDir, { recursive: true, withFileTypes: true });
+      const files = await readdir(storefront.outDir, { recursive: true, withFileTypes: true });
       const paths = files
         .filter((file) => file.isFile())
         .map(({ parentPath, name }) => join(parentPath, name));
@@ -183,7 +96,9 @@ describe.skipIf(executable === undefined)('the storefront', () => {
       await names(page).first().waitFor();
       const sent = page.evaluate(() => fetch('http://127.0.0.1:9/').catch(() => 'not sent'));
       expect(await sent).toBe('not sent');
-      await expect.poll(() => faults).toContainEqual(expect.stringContaining('policy violated: connect-src'));
+      await expect
+        .poll(() => faults, POLL)
+        .toContainEqual(expect.stringContaining('policy violated: connect-src'));
     });
   });
 
@@ -360,7 +275,7 @@ describe.skipIf(executable === undefined)('the storefront', () => {
         'Choose a category.',
       );
       await page.keyboard.type('Rex');
-      await expect.poll(() => page.getByText('Give it a name.').count()).toBe(0);
+      await expect.poll(() => page.getByText('Give it a name.').count(), POLL).toBe(0);
       await expectFocus(page, 'Name');
       expect([sent, faults]).toEqual([[], []]);
     });
@@ -394,7 +309,7 @@ describe.skipIf(executable === undefined)('the storefront', () => {
       const { page } = visited;
       await names(page).nth(2).waitFor();
       await page.keyboard.press('Tab');
-      await expectFocusedText(page, 'Skip to the catalogue');
+      expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the catalogue');
       const press = async (...keys: string[]) => {
         for (const key of keys) await page.keyboard.press(key);
       };
@@ -428,237 +343,11 @@ describe.skipIf(executable === undefined)('the storefront', () => {
       await rm(dataDir, { recursive: true, force: true });
     });
     const [address] = await program.until(/http:\/\/127\.0\.0\.1:\d+\/#key=as_test_\w+/);
-    const { page, origins, faults } = await openPage(browser.context);
+    const { page, origins, faults } = await openPage(storefront.browser.context);
     onTestFinished(() => page.close());
     await page.goto(address);
     await page.getByText('Bella').waitFor();
     expect([page.url(), faults]).toEqual([address.replace(/#.*/, ''), []]);
     expect([...origins].map((origin) => origin.replace(/^ws/, 'http'))).toEqual([new URL(address).origin]);
   });
-
-  describe('when the service says no', () => {
-    /** A browser of its own, because its clock is set */
-    let timed: Browser;
-    beforeAll(async () => {
-      timed = await launchBrowser(executable ?? '');
-      await timed.context.clock.install();
-    });
-    afterAll(() => timed?.close());
-
-    /**
-     * A service whose clock goes on together with the page's when told to, and a key with three requests a minute, of
-     * which some are spent.
-     */
-    async function visitSpent(spent: number, pets: number) {
-      let skippedMs = 0;
-      const clock = () => Date.now() + skippedMs;
-      const limiter = createLimiter({ redisUrls: [], log: pino({ level: 'silent' }), clock });
-      const service = await startService({ limiter });
-      onTestFinished(() => service.close());
-      const limits = { plan: 'enterprise', perMinute: 3, perDay: 1_000 } as const;
-      const { key } = await service.keys.create({ name: 'limited', expiresAt: null, ...limits });
-      await stock(service, pets);
-      const call = callerOf({ url: service.url, key });
-      for (let count = 0; count < spent; count += 1) await call('/v1/pets');
-      const visited = await visit({ service, key, browser: timed });
-      const skip = async (seconds: number) => {
-        skippedMs += seconds * 1_000;
-        await visited.page.clock.fastForward(seconds * 1_000);
-      };
-      return { ...visited, skip };
-    }
-
-    test('it waits out a refusal, counting down, and goes on by itself', async () => {
-      const { skip, ...visited } = await visitSpent(3, 3);
-      const { page } = visited;
-      await page.getByRole('region', { name: 'A short pause' }).waitFor();
-      await page
-        .getByRole('timer')
-        .getByText(/^(1:00|0:5\d)$/)
-        .waitFor();
-      expect(await page.getByRole('meter').getAttribute('aria-valuetext')).toBe('0 of 3 left');
-      await announcement(page, /A short pause.* seconds/).waitFor({ state: 'attached' });
-      expect(await page.getByRole('button', { name: 'Try now' }).count()).toBe(0);
-      await inspect(page, 'refused');
-      await skip(30);
-      await page
-        .getByRole('timer')
-        .getByText(/^0:[12]\d$/)
-        .waitFor();
-      await skip(31);
-      await names(page).nth(2).waitFor();
-      expect(await page.getByRole('region', { name: 'A short pause' }).count()).toBe(0);
-      expectNoFaults(visited, REFUSALS);
-    });
-
-    test('it keeps what is shown when a further page is refused, and goes on with it', async () => {
-      const { skip, page, ...watched } = await visitSpent(2, 30);
-      await names(page).nth(19).waitFor();
-      await page.keyboard.press('End');
-      await page.getByRole('region', { name: 'A short pause' }).waitFor();
-      expect(await names(page).count()).toBe(20);
-      await page.getByRole('region', { name: 'A short pause' }).scrollIntoViewIfNeeded();
-      await inspect(page, 'refused-further');
-      await skip(61);
-      await page.getByText('That is everyone: 30 animals.').waitFor();
-      expect(await numbers(page)).toEqual(Array.from({ length: 30 }, (_, index) => index + 1));
-      expectNoFaults({ page, ...watched }, REFUSALS);
-    });
-
-    test('it takes a refused animal back out, keeps the form, and saves it after the wait', async () => {
-      const { skip, page, ...watched } = await visitSpent(2, 3);
-      await names(page).nth(2).waitFor();
-      await fill(page, { name: 'Miso', category: 'Cats', status: 'Available' });
-      await page.getByRole('button', { name: 'Save animal' }).click();
-      await page.locator('.form-notice').getByText('Not saved. A short pause.').waitFor();
-      expect(await numbers(page)).toEqual([1, 2, 3]);
-      expect(await page.getByLabel('Name').inputValue()).toBe('Miso');
-      const button = page.getByRole('button', { name: /^Save again in/ });
-      expect(await button.getAttribute('aria-disabled')).toBe('true');
-      await inspect(page, 'refused-save');
-      await skip(61);
-      await page.getByRole('button', { name: 'Save animal' }).click();
-      await page.getByText('Just added').waitFor();
-      expect(await numbers(page)).toEqual([4, 1, 2, 3]);
-      expectNoFaults({ page, ...watched }, REFUSALS);
-    });
-
-    test('it waits out a ban and goes on by itself', async () => {
-      const { skip, page, ...watched } = await visitSpent(6, 3);
-      await page.getByRole('region', { name: 'This key is resting' }).waitFor();
-      await page
-        .getByRole('timer')
-        .getByText(/^(5:00|4:5\d)$/)
-        .waitFor();
-      await inspect(page, 'banned');
-      await skip(301);
-      await names(page).nth(2).waitFor();
-      expectNoFaults({ page, ...watched }, REFUSALS);
-    });
-  });
-
-  test('when the service has a fault, it shows its words and tries again on request', async () => {
-    const sound = await startService();
-    onTestFinished(() => sound.close());
-    let isBroken = true;
-    const list: PetStore['list'] = (page) =>
-      isBroken ? Promise.reject(new Error('broken')) : sound.pets.list(page);
-    const faulty = await startService({
-      service: { pets: { ...sound.pets, list }, orders: createOrderStore(sound.database), now: Date.now },
-    });
-    onTestFinished(() => faulty.close());
-    await stock(sound, 3);
-    const visited = await visit({ service: faulty });
-    const { page } = visited;
-    await page.getByRole('region', { name: 'That did not work' }).waitFor();
-    await page
-      .getByText(/^Something went wrong on our side/)
-      .first()
-      .waitFor();
-    await inspect(page, 'fault');
-    isBroken = false;
-    await page.getByRole('button', { name: 'Try now' }).click();
-    await names(page).nth(2).waitFor();
-    expectNoFaults(visited, REFUSALS);
-  });
-
-  test('when the service is away, it says so, tries again by itself, and goes on when it is back', async () => {
-    const databaseUrl = await createTestDatabase();
-    const before = await startService({ databaseUrl });
-    const visited = await visit({ service: before, pets: 12 });
-    const { page } = visited;
-    await names(page).nth(11).waitFor();
-    await before.close();
-    await choose(page, FILTER, 'Sold');
-    await page.getByRole('region', { name: 'The store cannot be reached' }).waitFor();
-    await inspect(page, 'away');
-    const again = await startService({ databaseUrl, port: before.port });
-    onTestFinished(() => again.close());
-    await page.getByText('That is everyone: 4 animals.').waitFor();
-    expect(await page.getByRole('region', { name: 'The store cannot be reached' }).count()).toBe(0);
-    expectNoFaults(visited, REFUSALS);
-  });
 });
-
-/** Animals of all categories and statuses in turn. */
-async function stock({ database }: Service, count: number): Promise<void> {
-  await database.pool.query(
-    `INSERT INTO pets (name, category_id, status)
-     SELECT 'Animal ' || n || ', of the test', 1 + n % 6, (ARRAY['available', 'pending', 'sold'])[1 + n % 3]::pet_status
-     FROM generate_series(1, $1) AS n`,
-    [count],
-  );
-}
-
-/** Holds requests back until it is opened. */
-function createGate() {
-  let open = () => {};
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  const pass = async (route: { continue(): Promise<void> }) => {
-    await opened;
-    await route.continue();
-  };
-  return { pass, open: () => open() };
-}
-
-async function findViolations(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate<AxeResults>("axe.run({ resultTypes: ['violations'] })");
-  return violations.map(
-    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`,
-  );
-}
-
-function names(page: Page) {
-  return page.getByRole('heading', { level: 3 });
-}
-
-function badges(page: Page): Promise<string[]> {
-  return page.locator('.badge').allTextContents();
-}
-
-/** The ids of the animals as they are shown, in their order. */
-async function numbers(page: Page): Promise<number[]> {
-  const texts = await page.locator('.card-number').allTextContents();
-  return texts.map((text) => Number(text.replace('No. ', '')));
-}
-
-async function fill(page: Page, { name, category, status }: Record<'name' | 'category' | 'status', string>) {
-  await page.getByLabel('Name').fill(name);
-  const isNumber = Number.isFinite(Number(category));
-  await choose(page, 'Category', isNumber ? 'Another category' : category);
-  if (isNumber) await page.getByLabel('Number of the category').fill(category);
-  await choose(page, 'Status', status);
-}
-
-const FILTER = 'Show animals by status';
-
-async function choose(page: Page, group: string, choice: string): Promise<void> {
-  await page.getByRole('group', { name: group, exact: true }).getByLabel(choice, { exact: true }).check();
-}
-
-/** What is said to those who cannot see it */
-function announcement(page: Page, text: string | RegExp) {
-  return page.getByRole('status').getByText(text);
-}
-
-/** The field is marked as invalid, and what describes it says why. */
-async function expectFault(page: Page, label: string, fault: string | RegExp): Promise<void> {
-  const field = page.getByLabel(label, { exact: true });
-  await page.locator('[aria-invalid=true]').first().waitFor();
-  expect(await field.getAttribute('aria-invalid')).toBe('true');
-  const ids = (await field.getAttribute('aria-describedby'))?.split(' ') ?? [];
-  const texts = await Promise.all(ids.map((id) => page.locator(`[id="${id}"]`).textContent()));
-  expect(texts).toContainEqual(typeof fault === 'string' ? fault : expect.stringMatching(fault));
-}
-
-async function expectFocus(page: Page, label: string): Promise<void> {
-  const field = page.getByLabel(label, { exact: true });
-  await expect.poll(() => field.evaluate((element) => element === document.activeElement)).toBe(true);
-}
-
-async function expectFocusedText(page: Page, text: string): Promise<void> {
-  expect(await page.evaluate(() => document.activeElement?.textContent)).toBe(text);
-}
