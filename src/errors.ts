@@ -1,4 +1,5 @@
 import { TRPCError } from '@trpc/server';
+import type { TRPC_ERROR_CODE_KEY, TRPC_ERROR_CODE_NUMBER } from '@trpc/server/rpc';
 import { ZodError } from 'zod';
 import { isDatabaseOutage } from './database/outage.js';
 
@@ -29,9 +30,18 @@ export interface ErrorBody {
   status: number;
 }
 
+/** tRPC's error shape, with the Error object of the REST face under `data.error`. */
+export interface ErrorShape {
+  message: string;
+  code: TRPC_ERROR_CODE_NUMBER;
+  data: { code: TRPC_ERROR_CODE_KEY; httpStatus: number; path?: string; error: ErrorBody };
+}
+
 /**
  * A failure that the client is told of: its message is written for the client and holds nothing of the inside. It has no
  * stack, which would take longer than the rest of a refusal; that of a fault of ours is its cause's.
+ *
+ * @internal
  */
 export class ApiError extends Error {
   readonly code: ErrorCode;
@@ -67,6 +77,8 @@ const OUTAGE_RETRY_SECONDS = 1;
 /**
  * The one place that decides what a client learns of a failure, from any layer. What is not known here is a fault of
  * ours: `internal_error`, with the original as `cause` for the log.
+ *
+ * @internal
  */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;

@@ -1,9 +1,8 @@
 import { type AnyTRPCProcedure, initTRPC } from '@trpc/server';
-import type { TRPC_ERROR_CODE_KEY, TRPC_ERROR_CODE_NUMBER } from '@trpc/server/rpc';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import type { OpenApiMeta } from 'trpc-to-openapi';
 import { type Deprecation, isRemoved } from './deprecation.js';
-import { ApiError, type ErrorBody, errorTable, toApiError } from './errors.js';
+import { ApiError, type ErrorShape, errorTable, toApiError } from './errors.js';
 import type { ApiKey } from './keys/store.js';
 import type { OrderStore } from './orders/store.js';
 import type { PetStore } from './pets/store.js';
@@ -90,13 +89,6 @@ function endAtRemoval(operation: AnyTRPCProcedure): AnyTRPCProcedure {
     );
   };
   return Object.assign(call, operation);
-}
-
-/** tRPC's error shape, with the Error object of the REST face under `data.error`. */
-export interface ErrorShape {
-  message: string;
-  code: TRPC_ERROR_CODE_NUMBER;
-  data: { code: TRPC_ERROR_CODE_KEY; httpStatus: number; path?: string; error: ErrorBody };
 }
 
 export function toErrorShape(error: ApiError, path?: string): ErrorShape {

@@ -44,7 +44,7 @@ const STAGING_URL = 'https://staging.pets.example/store';
 
 /** A real service on a free port over a database of its own. What is given replaces what it would be built of. */
 export async function startService(
-  options: Partial<AppOptions> & { databaseUrl?: string; now?: () => number } = {},
+  options: Partial<AppOptions> & { databaseUrl?: string; port?: number; now?: () => number } = {},
 ): Promise<Service> {
   const database = openDatabase(options.databaseUrl ?? (await createTestDatabase()), () => {});
   const keys = createKeyStore(database, 'as_test_');
@@ -69,7 +69,7 @@ export async function startService(
     trustProxy: [],
     ...options,
   });
-  await app.listen({ port: 0, host: '127.0.0.1' });
+  await app.listen({ port: options.port ?? 0, host: '127.0.0.1' });
   const { port } = app.server.address() as AddressInfo;
   return {
     url: `http://127.0.0.1:${port}`,

@@ -31,7 +31,12 @@ export function run(
   environment: Environment,
   cwd = ROOT,
 ): Program {
-  const child = spawn(process.execPath, [`${ROOT}dist/${script}.js`, ...args], {
+  return runNode([`${ROOT}dist/${script}.js`, ...args], environment, cwd);
+}
+
+/** Runs node with arguments of any kind. */
+export function runNode(args: readonly string[], environment: Environment, cwd = ROOT): Program {
+  const child = spawn(process.execPath, args, {
     cwd,
     env: { ...INHERITED, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],

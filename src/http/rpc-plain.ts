@@ -1,7 +1,7 @@
 import { type AnyTRPCProcedure, getTRPCErrorFromUnknown } from '@trpc/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type ApiError, toApiError } from '../errors.js';
-import { type Context, type ErrorShape, toErrorShape } from '../trpc.js';
+import { type ApiError, type ErrorShape, toApiError } from '../errors.js';
+import { type Context, toErrorShape } from '../trpc.js';
 import { keepFractions, sendJson } from './json.js';
 import type { RpcCall } from './rpc-call.js';
 

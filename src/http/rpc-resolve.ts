@@ -48,7 +48,7 @@ function toWebRequest(request: FastifyRequest): Request {
     url: keepInputFractions(readUrl(request)).href,
     headers: pickHeaders(request),
     signal: new AbortController().signal,
-    json: async () => JSON.parse(keepFractions(typeof body === 'string' ? body : '')),
+    json: async () => (body ? JSON.parse(keepFractions(String(body))) : undefined),
   };
   return webRequest as Request;
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { MAX_BATCH_SIZE } from '../bounds.js';
 import type { Deprecation } from '../deprecation.js';
 import { ApiError } from '../errors.js';
 import type { AppRouter } from '../router.js';
@@ -8,9 +9,6 @@ import { methodNotAllowed } from './rest.js';
 import { readCall } from './rpc-call.js';
 import { answerPlainCalls, type Procedures, readPlainCalls } from './rpc-plain.js';
 import { answerByTrpc } from './rpc-resolve.js';
-
-/** The most calls that one batch may hold. */
-const MAX_BATCH_SIZE = 20;
 
 export interface RpcOptions {
   readonly router: AppRouter;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_PAGE_SIZE } from '../bounds.js';
 import { assignedId, INPUT_FAULT, int64, integer } from '../input.js';
 
 const STATUSES = ['placed', 'approved', 'delivered'] as const;
@@ -32,7 +33,9 @@ export const orders = z
 export const ordersPage = z
   .object(
     {
-      limit: integer(1, 100).default(20).meta({ description: 'Maximum number of orders to return' }),
+      limit: integer(1, MAX_PAGE_SIZE)
+        .default(20)
+        .meta({ description: 'Maximum number of orders to return' }),
       cursor: int64()
         .meta({
           description: 'The id of the last order of the page before; `Link` carries it',

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_PAGE_SIZE } from '../bounds.js';
 import { assignedId, describeFault, INPUT_FAULT, int64, integer } from '../input.js';
 
 const NAME_MAX = 200;
@@ -85,7 +86,9 @@ export const petReference = z.object(
 export const petsPage = z
   .object(
     {
-      limit: integer(1, 100).default(20).meta({ description: 'Maximum number of animals to return' }),
+      limit: integer(1, MAX_PAGE_SIZE)
+        .default(20)
+        .meta({ description: 'Maximum number of animals to return' }),
       status: petStatus.meta({ description: 'Filter by availability' }).optional(),
       cursor: int64()
         .meta({

@@ -1,0 +1,57 @@
+import type { LimitState, LimitWatch } from 'animal-store/client';
+import { useSyncExternalStore } from 'react';
+import { formatClock, secondsUntil, useNow } from './clock.js';
+
+const DAY_SECONDS = 86_400;
+const ROUND = 2 * Math.PI * 17;
+
+/** How many requests the key has left in the tighter of its windows, and when that starts anew. */
+export function Gauge({ limits }: { limits: LimitWatch }) {
+  const state = useSyncExternalStore(limits.subscribe, () => limits.current);
+  return state === undefined ? <p className="gauge" aria-hidden="true" /> : <Meter state={state} />;
+}
+
+function Meter({ state }: { state: LimitState }) {
+  const now = useNow();
+  const { limit, windowSeconds, resetAtMs } = state;
+  const isOver = resetAtMs <= now;
+  const left = isOver ? limit : state.remaining;
+  const span = windowSeconds < DAY_SECONDS ? 'this minute' : 'these 24 hours';
+  const share = limit === 0 ? 0 : left / limit;
+  return (
+    <div className="gauge" data-level={share === 0 ? 'empty' : share < 0.25 ? 'low' : 'good'}>
+      <meter
+        className="visually-hidden"
+        aria-label={`Requests left ${span}`}
+        min={0}
+        max={limit}
+        value={left}
+        aria-valuetext={`${format(left)} of ${format(limit)} left`}
+      />
+      <svg className="gauge-ring" viewBox="0 0 40 40" aria-hidden="true">
+        <circle className="track" cx="20" cy="20" r="17" />
+        <circle
+          className="arc"
+          cx="20"
+          cy="20"
+          r="17"
+          strokeDasharray={ROUND}
+          strokeDashoffset={ROUND * (1 - share)}
+          transform="rotate(-90 20 20)"
+        />
+      </svg>
+      <p className="gauge-words">
+        <span>
+          <strong>{format(left)}</strong> of {format(limit)} <span className="gauge-unit">requests left</span>
+        </span>
+        <span className="gauge-reset">
+          {isOver ? 'a new window' : `resets in ${formatClock(secondsUntil(resetAtMs, now, windowSeconds))}`}
+        </span>
+      </p>
+    </div>
+  );
+}
+
+function format(count: number): string {
+  return count.toLocaleString('en');
+}

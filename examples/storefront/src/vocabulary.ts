@@ -1,0 +1,31 @@
+import type { PetStatus } from 'animal-store/client';
+
+/** What shoppers read for each status: a status that the service gains or loses fails the type-check here. */
+export const STATUS_LABELS = {
+  available: 'Available',
+  pending: 'Pending',
+  sold: 'Sold',
+} as const satisfies Record<PetStatus, string>;
+
+export const STATUSES = Object.keys(STATUS_LABELS) as PetStatus[];
+
+export type Kind = 'dog' | 'cat' | 'bird' | 'fish' | 'rabbit' | 'tortoise' | 'paw';
+
+export interface Category {
+  readonly label: string;
+  readonly kind: Kind;
+}
+
+/** The categories of the sample catalogue. To the service a category is a number. */
+export const CATEGORIES: ReadonlyMap<number, Category> = new Map<number, Category>([
+  [1, { label: 'Dogs', kind: 'dog' }],
+  [2, { label: 'Cats', kind: 'cat' }],
+  [3, { label: 'Birds', kind: 'bird' }],
+  [4, { label: 'Fish', kind: 'fish' }],
+  [5, { label: 'Small mammals', kind: 'rabbit' }],
+  [6, { label: 'Reptiles', kind: 'tortoise' }],
+]);
+
+export function categoryOf(categoryId: number): Category {
+  return CATEGORIES.get(categoryId) ?? { label: `Category ${categoryId}`, kind: 'paw' };
+}

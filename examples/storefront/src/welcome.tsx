@@ -1,0 +1,76 @@
+import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
+import { flushSync } from 'react-dom';
+import { useAnnounce } from './announcer.js';
+import { Brand } from './brand.js';
+import { KindIcon } from './illustration.js';
+import { CATEGORIES } from './vocabulary.js';
+
+const REFUSED = 'The store does not know this key. Check that all of it was pasted, or ask for a new one.';
+const EMPTY = 'Paste a key first.';
+const MALFORMED = 'A key has letters, digits and underscores only: this is something else.';
+
+/** Asks for the API key, once for each tab. */
+export function Welcome({ isRefused, onEnter }: { isRefused: boolean; onEnter: (key: string) => void }) {
+  const [key, setKey] = useState('');
+  const [fault, setFault] = useState(isRefused ? REFUSED : undefined);
+  const field = useRef<HTMLInputElement>(null);
+  const announce = useAnnounce();
+  const id = useId();
+
+  useEffect(() => {
+    if (!isRefused) return;
+    announce(REFUSED);
+    field.current?.focus();
+  }, [announce, isRefused]);
+
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const entered = key.trim();
+    if (/^\w+$/.test(entered)) return onEnter(entered);
+    flushSync(() => setFault(entered === '' ? EMPTY : MALFORMED));
+    field.current?.focus();
+  };
+
+  return (
+    <main className="welcome">
+      <div className="welcome-card">
+        <div className="parade" aria-hidden="true">
+          {[...CATEGORIES.values()].map(({ kind }) => (
+            <span key={kind} data-kind={kind}>
+              <KindIcon kind={kind} />
+            </span>
+          ))}
+        </div>
+        <Brand />
+        <p className="lead">Who is asking? The catalogue opens with an API key.</p>
+        <form className="key-form" noValidate onSubmit={submit}>
+          <label htmlFor={id}>API key</label>
+          <input
+            ref={field}
+            id={id}
+            type="password"
+            autoComplete="off"
+            spellCheck="false"
+            placeholder="as_test_…"
+            value={key}
+            onChange={({ target }) => setKey(target.value)}
+            aria-invalid={fault !== undefined}
+            aria-describedby={fault === undefined ? `${id}-hint` : `${id}-fault ${id}-hint`}
+          />
+          <button type="submit" className="button">
+            Open the store
+          </button>
+          {fault !== undefined && (
+            <p className="fault" id={`${id}-fault`}>
+              {fault}
+            </p>
+          )}
+          <p className="hint" id={`${id}-hint`}>
+            It stays in this tab and is gone when you close it. On your own machine the service prints one
+            when it starts; <code>npm run storefront</code> prints an address that has it already.
+          </p>
+        </form>
+      </div>
+    </main>
+  );
+}

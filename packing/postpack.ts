@@ -1,0 +1,3 @@
+import { rename } from 'node:fs/promises';
+
+await rename('dist/service-package.json', 'package.json');
