@@ -93,7 +93,11 @@ function openServer({ log, trustProxy, ...options }: AppOptions): FastifyInstanc
     genReqId: ({ headers }) => readRequestId(headers['x-request-id']),
     trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
     rewriteUrl: toRoutableUrl,
-    routerOptions: { maxParamLength: MAX_PARAM_LENGTH },
+    // The query is read once, and as tRPC reads it.
+    routerOptions: {
+      maxParamLength: MAX_PARAM_LENGTH,
+      querystringParser: (text) => new URLSearchParams(text) as never,
+    },
     bodyLimit: BODY_LIMIT_BYTES,
     return503OnClosing: false,
     forceCloseConnections: 'idle',

@@ -109,12 +109,12 @@ function toFastifyPath(path: string): string {
 function readInput({ method, fields }: Operation, request: FastifyRequest): unknown {
   if (method === 'POST') return request.body;
   const input: Record<string, unknown> = {};
-  const query = request.query as Record<string, string | string[] | undefined>;
+  const query = request.query as URLSearchParams;
   const params = request.params as Record<string, string | undefined>;
   for (const { name, isNumber } of fields) {
-    const value = params[name] ?? query[name];
+    const [value, further] = params[name] === undefined ? query.getAll(name) : [params[name]];
     if (value === undefined) continue;
-    if (Array.isArray(value)) throw new ApiError('invalid_request', `${name} must be given at most once.`);
+    if (further !== undefined) throw new ApiError('invalid_request', `${name} must be given at most once.`);
     input[name] = isNumber && DECIMAL_INTEGER.test(value) ? Number(value) : value;
   }
   return input;
@@ -155,8 +155,8 @@ class RestAnswer implements RestCall {
 
   /** RFC 8288. The address is built on the public one, never on what the client says of the host. */
   nextPage(cursor: number): void {
-    const [path = '', query] = this.#request.url.split('?', 2);
-    const parameters = new URLSearchParams(query);
+    const [path = ''] = this.#request.url.split('?', 1);
+    const parameters = new URLSearchParams(this.#request.query as URLSearchParams);
     parameters.set('cursor', String(cursor));
     this.headers.link = `<${this.#publicUrl()}${path}?${parameters}>; rel="next"`;
   }

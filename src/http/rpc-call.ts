@@ -30,7 +30,7 @@ export function readCall(request: FastifyRequest): RpcCall {
 
 function parseCall(request: FastifyRequest): RpcCall {
   const path = readPath(request);
-  const query = new URLSearchParams(request.url.slice(request.url.indexOf('?') + 1 || request.url.length));
+  const query = request.query as URLSearchParams;
   const isBatch = query.get('batch') === '1';
   return {
     names: isBatch ? path.split(',') : [path],

@@ -65,9 +65,13 @@ function findDeprecation(procedures: Procedures, names: readonly string[]): Depr
 
 /** 404 when no procedure of the call exists, 405 when each that does wants the other method. */
 function findRouteFault(procedures: Procedures, { method }: FastifyRequest, names: readonly string[]) {
-  const methods = names
-    .filter((name) => Object.hasOwn(procedures, name))
-    .flatMap((name) => (procedures[name]?._def.type === 'mutation' ? ['POST'] : ['GET', 'HEAD']));
-  if (methods.length === 0) return new ApiError('not_found', 'There is no such procedure.');
-  return methods.includes(method) ? undefined : methodNotAllowed([...new Set(methods)]);
+  const allowed = new Set<string>();
+  for (const name of names) {
+    if (!Object.hasOwn(procedures, name)) continue;
+    const methods = procedures[name]?._def.type === 'mutation' ? ['POST'] : ['GET', 'HEAD'];
+    if (methods.includes(method)) return undefined;
+    for (const other of methods) allowed.add(other);
+  }
+  if (allowed.size === 0) return new ApiError('not_found', 'There is no such procedure.');
+  return methodNotAllowed([...allowed]);
 }

@@ -23,6 +23,7 @@ function readAbsoluteForm(url: string): string {
 }
 
 function canDecode(path: string): boolean {
+  if (!path.includes('%')) return true;
   try {
     decodeURIComponent(path);
     return true;
