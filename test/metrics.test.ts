@@ -152,6 +152,15 @@ test('any number of readiness probes asks the database once a second at most', a
   expect(await probe()).toBe(200);
 });
 
+test('readiness answers within 3 s whatever the database does', async () => {
+  const { call } = await serve({ checkDatabase: () => new Promise<never>(() => {}) });
+  const startedAt = performance.now();
+  const probes = [1, 2, 3].map(() => call('/health/ready', { key: null }));
+  for (const { status, body } of await Promise.all(probes))
+    expect([status, body.status]).toEqual([503, 'unavailable']);
+  expect(performance.now() - startedAt).toBeLessThan(3_000);
+});
+
 test('readiness says draining as soon as the service is to end, while requests are still served', async () => {
   const { service } = await serve();
   const began = async (rest: string) => {
