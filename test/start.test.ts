@@ -3,6 +3,7 @@ import { rm, stat, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { makeFolder } from './folder.js';
 import { callerOf, createTestDatabase, post } from './harness.js';
@@ -204,6 +205,24 @@ test('with a DATABASE_URL, no key is made and none is printed', async () => {
   const service = start({ DATABASE_URL: await createTestDatabase(), APP_ENV: 'production' });
   await service.until(/listening on/);
   expect(service.output()).not.toMatch(/as_(live|test)_/);
+});
+
+test('before it listens a process has run each kind of query, so that the first requests wait for no first time', async () => {
+  const DATABASE_URL = await createTestDatabase();
+  const service = start({ DATABASE_URL });
+  await service.until(/listening on/);
+  expect(await stop(service)).toBe(0);
+  const client = new pg.Client(DATABASE_URL);
+  await client.connect();
+  const readTables = async () => {
+    const { rows } = await client.query<{ relname: string }>(
+      'SELECT relname FROM pg_stat_user_tables WHERE coalesce(seq_scan, 0) + coalesce(idx_scan, 0) > 0',
+    );
+    return rows.map(({ relname }) => relname);
+  };
+  // PostgreSQL adds up what a connection did when that has ended.
+  await expect.poll(readTables).toEqual(expect.arrayContaining(['api_keys', 'orders', 'pets']));
+  await client.end();
 });
 
 test('the log has one line per request, with the key id and without key or body', async () => {
