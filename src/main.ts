@@ -19,10 +19,10 @@ import { createOrderStore, type OrderStore } from './orders/store.js';
 import { createPetStore, type PetStore } from './pets/store.js';
 import { exitWith, loadEnvironmentFile } from './process.js';
 import { appRouter } from './router.js';
-import { runWorkers } from './workers.js';
+import { DRAIN_SPREAD_MS, runWorkers } from './workers.js';
 
-/** How long requests may take to finish after a signal, in milliseconds. */
-const DRAIN_TIMEOUT_MS = 10_000;
+/** How long requests may take to finish after a signal, in milliseconds; a worker may have been told of it later. */
+const DRAIN_TIMEOUT_MS = 10_000 - (cluster.isWorker ? DRAIN_SPREAD_MS : 0);
 /** From the signal to the end of the process at the latest, in milliseconds. */
 const LAST_RESORT_MS = 11_500;
 /** How often connections that have become idle since are closed, in milliseconds. */

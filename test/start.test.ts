@@ -281,6 +281,29 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
+test.runIf(redis)(
+  'two workers drain one after the other on SIGTERM, and finish what is running',
+  async () => {
+    const DATABASE_URL = await createTestDatabase();
+    const environment = { DATABASE_URL, APP_ENV: 'staging', WORKERS: '2', REDIS_URL: redis?.url ?? '' };
+    const create = run('cli', ['keys', 'create', '--name', 'x', '--plan', 'pro', '--json'], environment);
+    await create.ended;
+    const { key } = JSON.parse(create.output());
+    const service = start(environment);
+    const [, url = ''] = await service.until(/listening on (http:[^"]+)"[\s\S]*listening on/);
+    const finishes = await Promise.all(Array.from({ length: 10 }, () => beginCreate(url, key)));
+    const exit = stop(service);
+    await service.until(/finishing what is running[\s\S]*finishing what is running/);
+    expect(await Promise.all(finishes.map((finish) => finish()))).toEqual(Array(10).fill(201));
+    expect(await exit).toBe(0);
+    const lines = service.output().match(/^.*finishing what is running.*$/gm) ?? [];
+    const [first, second] = lines.map((line) => JSON.parse(line));
+    expect(first.pid).not.toBe(second.pid);
+    // Both had requests to finish, so that the second waited for its turn.
+    expect(second.time - first.time).toBeGreaterThan(100);
+  },
+);
+
 test('a signal while the service still starts ends it with 0, and the next start works', async () => {
   await untilReady(start());
   expect(await stop(programs[0] as Program)).toBe(0);
