@@ -170,6 +170,36 @@ test.runIf(redis)(
   },
 );
 
+test.each(['show', 'unban'])(
+  'keys %s while Redis is away: one line that says what to do',
+  async (command) => {
+    const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: 'redis://127.0.0.1:1' };
+    const create = run('cli', ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'], environment);
+    expect(await create.ended).toBe(0);
+    const program = run('cli', ['keys', command, JSON.parse(create.output()).id], environment);
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toMatch(/^Redis cannot be used \(.+\).*REDIS_URL.*\n$/);
+  },
+);
+
+test('keys while the database only reads, or is away: one line that says why and what to do', async () => {
+  const url = new URL(await createTestDatabase());
+  const client = new pg.Client(url.href);
+  await client.connect();
+  await client.query(`ALTER DATABASE ${client.database} SET default_transaction_read_only = on`);
+  await client.end();
+  const create = async () => {
+    const program = run('cli', ['keys', 'create', '--name', 'x', '--plan', 'free'], {
+      DATABASE_URL: url.href,
+    });
+    expect(await program.ended).toBe(1);
+    return program.output();
+  };
+  expect(await create()).toMatch(/^The database cannot be used \(.*read-only.*\).*DATABASE_URL.*\n$/);
+  url.port = '1';
+  expect(await create()).toMatch(/^The database cannot be used \(.*ECONNREFUSED.*\).*DATABASE_URL.*\n$/);
+});
+
 test.each([
   [['create', '--plan', 'free'], /--name/],
   [['create', '--name', 'x', '--plan', 'gold'], /free, pro, business, enterprise/],

@@ -8,7 +8,7 @@ const RECONNECT_DELAY_MS = 250;
 
 export interface ListenOptions {
   readonly databaseUrl: string;
-  /** An SQL identifier */
+  /** An SQL identifier in lower case */
   readonly channel: string;
   /** Names the connection in pg_stat_activity, whatever the URL calls the others; without quotes */
   readonly applicationName: string;
@@ -60,9 +60,9 @@ async function listen(
 ): Promise<void> {
   const ended = new Promise<void>((resolve) => client.once('end', resolve));
   client.on('error', () => {});
-  client.on('notification', async ({ payload = '' }) => {
+  client.on('notification', async ({ channel: heard, payload = '' }) => {
     try {
-      await onMessage(payload, client);
+      if (heard === channel) await onMessage(payload, client);
     } catch (error) {
       warn(error);
     }

@@ -69,7 +69,10 @@ export async function askServices(
   try {
     const standings: Standing[] = [];
     const replyTo = `${CHANNEL}_${randomBytes(8).toString('hex')}`;
-    client.on('notification', ({ payload = '' }) => standings.push(JSON.parse(payload)));
+    // A connection that a pooler hands on may hear what another asked for.
+    client.on('notification', ({ channel, payload = '' }) => {
+      if (channel === replyTo) standings.push(JSON.parse(payload));
+    });
     await client.query(`LISTEN ${replyTo}`);
     let listeners = await countListeners(client);
     for (const until = Date.now() + RECONNECT_WAIT_MS; listeners === 0 && Date.now() < until; ) {
