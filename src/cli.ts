@@ -31,7 +31,7 @@ addKeyCommands(program, {
   withKeys: (use) =>
     withSource(async ({ database, url }, { keyPrefix, redisUrls }) => {
       await checkMigrations(database.pool);
-      const desk = openDesk({ redisUrls, databaseUrl: url, log });
+      const desk = openDesk({ redisUrls, databaseUrl: url });
       await use({
         store: createKeyStore(database, keyPrefix),
         usage: createUsageStore(database),

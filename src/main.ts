@@ -5,31 +5,28 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { buildApp } from './app.js';
 import { type Config, readConfig, toLocalUrl } from './config.js';
-import { answerWithin } from './database/deadline.js';
+import { answerWithin, LOOKUP_BOUND_MS, OPERATION_BOUND_MS } from './database/deadline.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
 import { openKeyring } from './keys/keyring.js';
-import { createKeyStore } from './keys/store.js';
+import { createKeyStore, type KeyStore } from './keys/store.js';
 import { createLimiter } from './limits/limiter.js';
 import { answerQuestions } from './limits/remote.js';
 import { createLogger } from './log.js';
 import { buildDocument } from './openapi.js';
 import { OperatorError } from './operator-error.js';
-import { createOrderStore } from './orders/store.js';
-import { createPetStore } from './pets/store.js';
+import { createOrderStore, type OrderStore } from './orders/store.js';
+import { createPetStore, type PetStore } from './pets/store.js';
 import { exitWith, loadEnvironmentFile } from './process.js';
 import { appRouter } from './router.js';
-import { runWorkers } from './workers.js';
+import { DRAIN_SPREAD_MS, runWorkers } from './workers.js';
 
-/** How long requests may take to finish after a signal, in milliseconds. */
-const DRAIN_TIMEOUT_MS = 10_000;
+/** How long requests may take to finish after a signal, in milliseconds; a worker may have been told of it later. */
+const DRAIN_TIMEOUT_MS = 10_000 - (cluster.isWorker ? DRAIN_SPREAD_MS : 0);
 /** From the signal to the end of the process at the latest, in milliseconds. */
 const LAST_RESORT_MS = 11_500;
 /** How often connections that have become idle since are closed, in milliseconds. */
 const SWEEP_INTERVAL_MS = 50;
-/** How long the key's look-up and then the operation may take, in milliseconds: with Redis' 160 they keep a 503 under 3 s. */
-const LOOKUP_BOUND_MS = 1_200;
-const OPERATION_BOUND_MS = 1_500;
 /** How long a start waits for Redis, so that not even the first requests are counted in memory, in milliseconds. */
 const REDIS_WAIT_MS = 2_000;
 /** How often expired idempotency keys and old usage are removed, in milliseconds. */
@@ -89,8 +86,9 @@ async function assemble(config: Config, log: Logger, { database, url }: Database
   const operations = Object.keys(appRouter._def.procedures);
   const keyring = openKeyring({ ...config, database, databaseUrl: url, operations, warn });
   const pets = createPetStore(database);
+  const orders = createOrderStore(database);
   const limiter = createLimiter({ redisUrls: config.redisUrls, log });
-  await limiter.ready(REDIS_WAIT_MS);
+  await Promise.all([limiter.ready(REDIS_WAIT_MS), warmUp({ keys: keyring.store, pets, orders })]);
   let ownUrl = '';
   const publicUrl = () => config.publicUrl ?? ownUrl;
   const app: FastifyInstance = await buildApp({
@@ -99,7 +97,7 @@ async function assemble(config: Config, log: Logger, { database, url }: Database
     limiter,
     service: {
       pets: answerWithin(OPERATION_BOUND_MS, pets),
-      orders: answerWithin(OPERATION_BOUND_MS, createOrderStore(database)),
+      orders: answerWithin(OPERATION_BOUND_MS, orders),
       now: Date.now,
     },
     authenticator: answerWithin(LOOKUP_BOUND_MS, keyring.authenticator),
@@ -130,6 +128,23 @@ async function assemble(config: Config, log: Logger, { database, url }: Database
     await limiter.close();
   };
   return { app, close };
+}
+
+/**
+ * Runs each kind of query once. What a process does for the first time, connecting and loading Prisma's engine, takes
+ * longer on a busy machine than the look-up of a key may: the first requests would be refused with 503.
+ */
+async function warmUp(stores: {
+  readonly keys: Pick<KeyStore, 'findByHash'>;
+  readonly pets: PetStore;
+  readonly orders: OrderStore;
+}): Promise<void> {
+  const { keys, pets, orders } = stores;
+  await Promise.allSettled([
+    keys.findByHash(new Uint8Array(32)),
+    pets.list({ limit: 1 }),
+    orders.list({ limit: 1 }),
+  ]);
 }
 
 /** Leaves serving to workers, which use the database that is open here. */

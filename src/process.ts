@@ -16,6 +16,10 @@ export function exitWith(error: unknown): never {
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof OperatorError) return error.message;
-  if (isDatabaseOutage(error)) return `The database cannot be reached: ${error.message.trim()}`;
+  if (isDatabaseOutage(error)) {
+    // Prisma puts the reason last, behind the call that failed.
+    const reason = error.message.trim().split('\n').at(-1);
+    return `The database cannot be used (${reason}): see that it runs, and that DATABASE_URL leads to it.`;
+  }
   return 'syscall' in error ? error.message : (error.stack ?? error.message);
 }

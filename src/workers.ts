@@ -6,7 +6,9 @@ import { OperatorError } from './operator-error.js';
 /** A worker that dies sooner than this, in milliseconds, is started again later each time. */
 const STEADY_AFTER_MS = 10_000;
 const RESTART_DELAY_MS = { first: 250, last: 15_000 } as const;
-/** A worker that has not ended so long after it was told to, in milliseconds, is stuck. */
+/** From the first worker that is told to end to the last, in milliseconds, however long each of them takes. */
+export const DRAIN_SPREAD_MS = 500;
+/** A worker that has not ended so long after the first was told to, in milliseconds, is stuck. */
 const KILL_AFTER_MS = 10_500;
 
 export interface WorkersOptions {
@@ -21,8 +23,7 @@ export interface WorkersOptions {
 
 /**
  * Runs several processes of this service that share its port. One that dies is started again after a delay, which
- * doubles while they die young. Ends when all have drained, which they do together: a service that is to end accepts
- * no more.
+ * doubles while they die young. Ends when all have drained, one after the other.
  *
  * @throws OperatorError when a worker ends before any has come to listen: the others would fare no better
  */
@@ -44,12 +45,24 @@ export async function runWorkers({
   const running = slots.map((slot) => keepAlive(slot, options));
   await Promise.race([stop, Promise.all(running)]);
   stopping.abort();
-  for (const { worker } of slots) worker?.process.kill('SIGTERM');
   const kill = setTimeout(() => {
     for (const { worker } of slots) worker?.process.kill('SIGKILL');
   }, KILL_AFTER_MS);
+  await drainInTurn(slots.flatMap(({ worker }) => worker ?? []));
   await Promise.all(running);
   clearTimeout(kill);
+}
+
+/**
+ * Each is told to end when the one before has ended: what that one no longer accepts, those behind it do. A worker with
+ * long requests holds up the others for its share of the spread only, so that all have stopped accepting soon.
+ */
+async function drainInTurn(workers: readonly Worker[]): Promise<void> {
+  for (const worker of workers) {
+    const ended = worker.isDead() ? undefined : once(worker, 'exit');
+    worker.process.kill('SIGTERM');
+    await Promise.race([ended, delay(DRAIN_SPREAD_MS / workers.length)]);
+  }
 }
 
 interface KeepAliveOptions extends Pick<WorkersOptions, 'environment' | 'warn'> {

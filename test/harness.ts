@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { inject } from 'vitest';
 import { type AppOptions, buildApp } from '../src/app.js';
 import { type Database, openDatabase } from '../src/database/client.js';
+import { answerWithin, LOOKUP_BOUND_MS, OPERATION_BOUND_MS } from '../src/database/deadline.js';
 import { checkMigrations } from '../src/database/source.js';
 import { createAuthenticator } from '../src/keys/authenticator.js';
 import { createKeyStore, type KeyStore } from '../src/keys/store.js';
@@ -57,11 +58,14 @@ export async function startService(
     anonymousPerMinute: 1_000_000,
     corsOrigins: [],
     service: {
-      pets,
-      orders: createOrderStore(database),
+      pets: answerWithin(OPERATION_BOUND_MS, pets),
+      orders: answerWithin(OPERATION_BOUND_MS, createOrderStore(database)),
       now: options.now ?? Date.now,
     },
-    authenticator: createAuthenticator({ store: keys, prefix: 'as_test_', now: options.now ?? Date.now }),
+    authenticator: answerWithin(
+      LOOKUP_BOUND_MS,
+      createAuthenticator({ store: keys, prefix: 'as_test_', now: options.now ?? Date.now }),
+    ),
     checkDatabase: () => checkMigrations(database.pool),
     pool: database.use,
     publicUrl: () => PUBLIC_URL,

@@ -121,6 +121,26 @@ test('garbage is refused without touching the database', async () => {
   );
 });
 
+test('an unknown key asks the database once and is remembered for a while, and so many of them are forgotten again', async () => {
+  let asked = 0;
+  const findByHash = async () => {
+    asked += 1;
+    return undefined;
+  };
+  const store = { findByHash } as unknown as KeyStore;
+  const options = { store, prefix: 'as_test_', now: Date.now, ttlMs: 60_000 } as const;
+  const { authenticate } = createAuthenticator(options);
+  const unknown = Array.from({ length: 10_001 }, () => `Bearer ${generateKey('as_test_')}`);
+  const refuse = (header = '') => expect(authenticate(header)).rejects.toMatchObject({ status: 401 });
+  await Promise.all([refuse(unknown[0]), refuse(unknown[0])]);
+  await refuse(unknown[0]);
+  expect(asked).toBe(1);
+  for (const header of unknown) await refuse(header);
+  expect(asked).toBe(10_001);
+  await refuse(unknown[0]);
+  expect(asked).toBe(10_002);
+});
+
 test('a generated key is well-formed, and no longer once any character changes', async () => {
   fc.assert(
     fc.property(

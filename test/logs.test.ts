@@ -112,6 +112,22 @@ test('probes and scrapes that succeed are not worth a line', async () => {
   expect(await onlyLine()).toMatchObject({ operation: 'listPets' });
 });
 
+test('what is no HTTP gives a line for debugging, and none in the log as it is by default', async () => {
+  const send = async ({ port }: Service) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('garbage\r\n\r\n'));
+    socket.resume();
+    await once(socket, 'close');
+  };
+  await send(service);
+  await call('/v1/pets');
+  expect(await onlyLine()).toMatchObject({ operation: 'listPets' });
+  const debugged = await startService({ log: pino({ level: 'debug' }, { write }) });
+  written = '';
+  await send(debugged);
+  expect(await onlyLine()).toMatchObject({ level: 20, code: 'HPE_INVALID_METHOD', address: '127.0.0.1' });
+  await debugged.close();
+});
+
 test('X-Request-Id is taken when it is well-formed, else made, and always answered', async () => {
   const answered = async (id?: string) => {
     const { headers } = await call('/v1/nope', id === undefined ? {} : { headers: { 'x-request-id': id } });

@@ -152,6 +152,27 @@ test('any number of readiness probes asks the database once a second at most', a
   expect(await probe()).toBe(200);
 });
 
+test('readiness is lost while the database lacks a migration', async () => {
+  const { service, call } = await serve();
+  const { pool } = service.database;
+  const probe = async () => (await call('/health/ready', { key: null })).status;
+  expect(await probe()).toBe(200);
+  await pool.query('CREATE TABLE kept AS SELECT * FROM _prisma_migrations');
+  await pool.query('DELETE FROM _prisma_migrations');
+  await expect.poll(probe, { timeout: 5_000 }).toBe(503);
+  await pool.query('INSERT INTO _prisma_migrations SELECT * FROM kept');
+  expect(await probe()).toBe(200);
+});
+
+test('readiness answers within 3 s whatever the database does', async () => {
+  const { call } = await serve({ checkDatabase: () => new Promise<never>(() => {}) });
+  const startedAt = performance.now();
+  const probes = [1, 2, 3].map(() => call('/health/ready', { key: null }));
+  for (const { status, body } of await Promise.all(probes))
+    expect([status, body.status]).toEqual([503, 'unavailable']);
+  expect(performance.now() - startedAt).toBeLessThan(3_000);
+});
+
 test('readiness says draining as soon as the service is to end, while requests are still served', async () => {
   const { service } = await serve();
   const began = async (rest: string) => {

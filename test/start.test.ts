@@ -3,6 +3,7 @@ import { rm, stat, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
+import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { makeFolder } from './folder.js';
 import { callerOf, createTestDatabase, post } from './harness.js';
@@ -169,6 +170,36 @@ test.runIf(redis)(
   },
 );
 
+test.each(['show', 'unban'])(
+  'keys %s while Redis is away: one line that says what to do',
+  async (command) => {
+    const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: 'redis://127.0.0.1:1' };
+    const create = run('cli', ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'], environment);
+    expect(await create.ended).toBe(0);
+    const program = run('cli', ['keys', command, JSON.parse(create.output()).id], environment);
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toMatch(/^Redis cannot be used \(.+\).*REDIS_URL.*\n$/);
+  },
+);
+
+test('keys while the database only reads, or is away: one line that says why and what to do', async () => {
+  const url = new URL(await createTestDatabase());
+  const client = new pg.Client(url.href);
+  await client.connect();
+  await client.query(`ALTER DATABASE ${client.database} SET default_transaction_read_only = on`);
+  await client.end();
+  const create = async () => {
+    const program = run('cli', ['keys', 'create', '--name', 'x', '--plan', 'free'], {
+      DATABASE_URL: url.href,
+    });
+    expect(await program.ended).toBe(1);
+    return program.output();
+  };
+  expect(await create()).toMatch(/^The database cannot be used \(.*read-only.*\).*DATABASE_URL.*\n$/);
+  url.port = '1';
+  expect(await create()).toMatch(/^The database cannot be used \(.*ECONNREFUSED.*\).*DATABASE_URL.*\n$/);
+});
+
 test.each([
   [['create', '--plan', 'free'], /--name/],
   [['create', '--name', 'x', '--plan', 'gold'], /free, pro, business, enterprise/],
@@ -204,6 +235,24 @@ test('with a DATABASE_URL, no key is made and none is printed', async () => {
   const service = start({ DATABASE_URL: await createTestDatabase(), APP_ENV: 'production' });
   await service.until(/listening on/);
   expect(service.output()).not.toMatch(/as_(live|test)_/);
+});
+
+test('before it listens a process has run each kind of query, so that the first requests wait for no first time', async () => {
+  const DATABASE_URL = await createTestDatabase();
+  const service = start({ DATABASE_URL });
+  await service.until(/listening on/);
+  expect(await stop(service)).toBe(0);
+  const client = new pg.Client(DATABASE_URL);
+  await client.connect();
+  const readTables = async () => {
+    const { rows } = await client.query<{ relname: string }>(
+      'SELECT relname FROM pg_stat_user_tables WHERE coalesce(seq_scan, 0) + coalesce(idx_scan, 0) > 0',
+    );
+    return rows.map(({ relname }) => relname);
+  };
+  // PostgreSQL adds up what a connection did when that has ended.
+  await expect.poll(readTables).toEqual(expect.arrayContaining(['api_keys', 'orders', 'pets']));
+  await client.end();
 });
 
 test('the log has one line per request, with the key id and without key or body', async () => {
@@ -259,6 +308,29 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     await expect.poll(() => call('/v1/pets').catch(() => 'refused'), { timeout: 5_000 }).toBe('refused');
     expect(await Promise.all(finishes.map((finish) => finish()))).toEqual(Array(10).fill(201));
     expect(await exit).toBe(0);
+  },
+);
+
+test.runIf(redis)(
+  'two workers drain one after the other on SIGTERM, and finish what is running',
+  async () => {
+    const DATABASE_URL = await createTestDatabase();
+    const environment = { DATABASE_URL, APP_ENV: 'staging', WORKERS: '2', REDIS_URL: redis?.url ?? '' };
+    const create = run('cli', ['keys', 'create', '--name', 'x', '--plan', 'pro', '--json'], environment);
+    await create.ended;
+    const { key } = JSON.parse(create.output());
+    const service = start(environment);
+    const [, url = ''] = await service.until(/listening on (http:[^"]+)"[\s\S]*listening on/);
+    const finishes = await Promise.all(Array.from({ length: 10 }, () => beginCreate(url, key)));
+    const exit = stop(service);
+    await service.until(/finishing what is running[\s\S]*finishing what is running/);
+    expect(await Promise.all(finishes.map((finish) => finish()))).toEqual(Array(10).fill(201));
+    expect(await exit).toBe(0);
+    const lines = service.output().match(/^.*finishing what is running.*$/gm) ?? [];
+    const [first, second] = lines.map((line) => JSON.parse(line));
+    expect(first.pid).not.toBe(second.pid);
+    // Both had requests to finish, so that the second waited for its turn.
+    expect(second.time - first.time).toBeGreaterThan(100);
   },
 );
 

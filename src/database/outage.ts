@@ -9,6 +9,14 @@ const PRISMA_CODES = new Set(['P1001', 'P1002', 'P1003', 'P1008', 'P1010', 'P101
  */
 const SQLSTATES = /^(?:08|28|3D|53|57|58)|^25006$/;
 
+/** What Prisma's adapter makes of a failed socket in place of a SQLSTATE; of a raw query there is no code beside it. */
+const ADAPTER_KINDS = new Set([
+  'DatabaseNotReachable',
+  'ConnectionClosed',
+  'SocketTimeout',
+  'TlsConnectionError',
+]);
+
 /** Node.js' names of failed sockets and look-ups. */
 const SOCKET_CODES = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/;
 
@@ -27,19 +35,29 @@ export function isDatabaseOutage(error: unknown): boolean {
   return (
     error instanceof DatabaseTimeout ||
     PRISMA_CODES.has(code) ||
+    ADAPTER_KINDS.has(readAdapterCause(error).kind ?? '') ||
     SQLSTATES.test(sqlstate) ||
     SOCKET_CODES.test(code) ||
     PG_MESSAGES.test(error.message)
   );
 }
 
-/**
- * PostgreSQL's SQLSTATE of a query of Prisma's that failed. Prisma keeps it under `meta.driverAdapterError.cause`; what
- * breaks while a transaction ends comes as the adapter's own error, with it under `cause`.
- */
+/** PostgreSQL's SQLSTATE of a query of Prisma's that failed. */
 export function readSqlState(error: unknown): string | undefined {
+  return readAdapterCause(error).originalCode;
+}
+
+/**
+ * What Prisma's adapter says of a failure. Prisma keeps it under `meta.driverAdapterError.cause`; what breaks while a
+ * transaction ends comes as the adapter's own error, with it under `cause`.
+ */
+function readAdapterCause(error: unknown): { kind?: string; originalCode?: string } {
   const failed = error as { meta?: { driverAdapterError?: { cause?: unknown } }; cause?: unknown };
   const cause = failed.meta?.driverAdapterError?.cause ?? failed.cause;
-  if (typeof cause !== 'object' || cause === null || !('originalCode' in cause)) return undefined;
-  return typeof cause.originalCode === 'string' ? cause.originalCode : undefined;
+  if (typeof cause !== 'object' || cause === null) return {};
+  const { kind, originalCode } = cause as { kind?: unknown; originalCode?: unknown };
+  return {
+    ...(typeof kind === 'string' && { kind }),
+    ...(typeof originalCode === 'string' && { originalCode }),
+  };
 }

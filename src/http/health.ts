@@ -1,8 +1,11 @@
 import type { FastifyInstance } from 'fastify';
+import { settleWithin } from '../database/deadline.js';
 import type { Limiter } from '../limits/limiter.js';
 
 /** How long a good answer of the database stands, in milliseconds. */
 const TRUST_MS = 1_000;
+/** How long the database may take to answer, in milliseconds: the check is several queries, each with its own bound. */
+const CHECK_BOUND_MS = 2_000;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -44,15 +47,15 @@ export function registerHealth(
 }
 
 /**
- * The same check for any number of probes: one runs at a time, and its success stands for a second. A failure does not,
- * so that the first probe after a recovery tells of it.
+ * The same check for any number of probes, whatever the database does: one runs at a time, for 2 s at most, and its
+ * success stands for a second. A failure does not, so that the first probe after a recovery tells of it.
  */
 export function shareCheck(check: () => Promise<void>): () => Promise<void> {
   let goodUntil = Number.NEGATIVE_INFINITY;
   let running: Promise<void> | undefined;
   const run = async () => {
     try {
-      await check();
+      await settleWithin(CHECK_BOUND_MS, check());
       goodUntil = performance.now() + TRUST_MS;
     } finally {
       running = undefined;

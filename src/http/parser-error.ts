@@ -1,12 +1,22 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { FastifyInstance } from 'fastify';
 import { ApiError } from '../errors.js';
 
 /**
  * Answers what Node.js' HTTP parser refuses: no request exists then, so the answer is written to the socket itself,
- * with the same body as every other error, and the connection ends.
+ * with the same body as every other error, and the connection ends. Logged for debugging only, because it needs no key
+ * and is bound by no limit: anybody could fill the log with it.
  */
-export function answerParserError(error: Error & { code?: string }, socket: Socket): void {
+export function answerParserError(
+  this: Pick<FastifyInstance, 'log'>,
+  error: Error & { code?: string },
+  socket: Socket,
+): void {
+  this.log.debug(
+    { code: error.code, address: socket.remoteAddress },
+    'a connection without well-formed HTTP',
+  );
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;

@@ -50,7 +50,7 @@ export function readPlan(command: Command, options: PlanOptions): PlanChoice {
 export function parseName(text: string): string {
   const name = text.trim();
   if (name === '' || [...name].length > 200 || /\p{Cc}/u.test(name))
-    throw new InvalidArgumentError('A name has 1 to 200 characters.');
+    throw new InvalidArgumentError('A name has 1 to 200 characters, none of them a control character.');
   return name;
 }
 

@@ -36,7 +36,10 @@ export interface KeyCommandOptions {
 
 /** The commands that issue and manage keys. Bad arguments are reported with what would be right, before all else. */
 export function addKeyCommands(program: Command, options: KeyCommandOptions): void {
-  const keys = program.command('keys').description('issue and manage API keys');
+  const keys = program
+    .command('keys')
+    .description('issue and manage API keys')
+    .showHelpAfterError('(--help shows what a command takes)');
   addCreate(keys, options);
   addList(keys, options);
   addShow(keys, options);
@@ -107,7 +110,7 @@ function addRotate(keys: Command, { withKeys, write }: KeyCommandOptions): void 
   addIdCommand(keys, 'rotate', 'replace a key: the new one is shown this once')
     .option(
       '--overlap <duration>',
-      'how long the old key still works, such as 24h; it ends at once when left out. One that an earlier rotation left ends',
+      'how long the old key still works, such as 24h; it ends at once when left out. One that an earlier rotation left in force ends',
       parseDuration,
     )
     .action((id: string, { overlap, ...output }: Output & { overlap?: number }) =>

@@ -2,7 +2,7 @@ import type { Database } from '../database/client.js';
 import { type Authenticator, createAuthenticator } from './authenticator.js';
 import { subscribe } from './events.js';
 import type { KeyPrefix } from './format.js';
-import { createKeyStore } from './store.js';
+import { createKeyStore, type KeyStore } from './store.js';
 import { UsageCounter } from './usage.js';
 import { createUsageStore } from './usage-store.js';
 
@@ -19,6 +19,7 @@ export interface KeyringOptions {
 
 /** What a node has to do with keys: whom it lets in, what it hears of changes, and what it counts. */
 export interface Keyring {
+  readonly store: Pick<KeyStore, 'findByHash'>;
   readonly authenticator: Authenticator;
   readonly usage: UsageCounter;
   /** Removes usage older than 30 days. */
@@ -45,6 +46,7 @@ export function openKeyring(options: KeyringOptions): Keyring {
     warn: warn('changes of keys are felt up to a second late for now'),
   });
   return {
+    store,
     authenticator,
     usage,
     forgetOld: () => usages.forgetOld(Date.now()).catch(warn('old usage was not removed')),

@@ -23,7 +23,7 @@ export function describeKeys(apiKeys: readonly ApiKey[], now: number): string {
 /** What the limits know of a key, for people: a paragraph for each place that counts. */
 export function describeStandings(standings: readonly Standing[]): string {
   if (standings.length === 0)
-    return 'No service is running, and without REDIS_URL nothing is counted outside of one.\n';
+    return 'No service is running on this database, and without REDIS_URL nothing is counted outside of one.\n';
   return standings.map(describeStanding).join('\n');
 }
 
@@ -47,18 +47,23 @@ function toRow(apiKey: ApiKey, now: number): string[] {
     String(perMinute),
     String(perDay),
     toDay(apiKey.createdAt),
-    apiKey.expiresAt === null ? 'never' : toDay(apiKey.expiresAt),
+    apiKey.expiresAt === null ? 'never' : toMinute(apiKey.expiresAt),
     describeState(apiKey, now),
   ];
 }
 
 function describeState({ revokedAt, expiresAt, previousExpiresAt }: ApiKey, now: number): string {
-  if (revokedAt !== null) return 'revoked';
+  if (revokedAt !== null) return `revoked since ${toMinute(revokedAt)}`;
   if (expiresAt !== null && expiresAt.getTime() <= now) return 'expired';
   const overlaps = previousExpiresAt !== null && previousExpiresAt.getTime() > now;
-  return overlaps ? `active, the old key too until ${previousExpiresAt.toISOString()}` : 'active';
+  return overlaps ? `active, the old key too until ${toMinute(previousExpiresAt)}` : 'active';
 }
 
 function toDay(date: Date): string {
   return date.toISOString().slice(0, 10);
+}
+
+/** Of UTC, the seconds left out */
+function toMinute(date: Date): string {
+  return `${date.toISOString().slice(0, 16)}Z`;
 }

@@ -11,7 +11,9 @@ export interface LimitDesk {
   close(): Promise<void>;
 }
 
-export function openDesk(options: LimiterOptions & { readonly databaseUrl: string }): LimitDesk {
+export function openDesk(
+  options: Pick<LimiterOptions, 'redisUrls'> & { readonly databaseUrl: string },
+): LimitDesk {
   if (options.redisUrls.length === 0) {
     const ask = (keyId: string, limits: Limits, unban: boolean) =>
       askServices(options.databaseUrl, { keyId, limits, unban });
@@ -21,7 +23,8 @@ export function openDesk(options: LimiterOptions & { readonly databaseUrl: strin
       close: async () => {},
     };
   }
-  const limiter = createLimiter(options);
+  // That Redis is away is told once, by the question that cannot be answered.
+  const limiter = createLimiter({ ...options, log: { info() {}, warn() {} } });
   const inspect = async (keyId: string, limits: Limits) => [await limiter.inspect(keyId, limits)];
   return {
     inspect,

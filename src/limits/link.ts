@@ -85,7 +85,9 @@ export class RedisLink {
     const lastMs = Date.now() + withinMs;
     while (!this.#up) {
       if (this.#closed || Date.now() > lastMs)
-        throw new OperatorError(`Redis cannot be used: ${this.#reason}`);
+        throw new OperatorError(
+          `Redis cannot be used (${this.#reason}), and limits are kept there: see that it runs and that REDIS_URL leads to it.`,
+        );
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
   }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { z } from 'zod';
+import { listenTo } from '../database/listening.js';
 import { OperatorError } from '../operator-error.js';
 import type { Limiter, Standing } from './limiter.js';
 
@@ -10,19 +11,13 @@ import type { Limiter, Standing } from './limiter.js';
  * database that both have: NOTIFY carries the question and the answer (https://www.postgresql.org/docs/18/sql-notify.html).
  */
 const CHANNEL = 'animal_store_limits';
-/** The connection of a service that answers, by whose name the command line knows how many there are. */
-const CONNECTION = {
-  keepAlive: true,
-  connectionTimeoutMillis: 2_000,
-  application_name: 'animal-store limits',
-};
+/** Of the connection of a service that answers, by which the command line knows how many there are. */
+const APPLICATION_NAME = 'animal-store limits';
 /** How long the command line waits for the services that run, in milliseconds, and how often it looks. */
 const ANSWER_WAIT_MS = 3_000;
 const ANSWER_POLL_MS = 20;
 /** How long a service that has lost its connection may take to be back, in milliseconds. */
 const RECONNECT_WAIT_MS = 750;
-/** Between attempts to listen again, in milliseconds. */
-const RECONNECT_DELAY_MS = 250;
 
 const limits = z.object({ perMinute: z.number(), perDay: z.number().nullable() });
 const question = z.object({ replyTo: z.string(), keyId: z.guid(), unban: z.boolean(), limits });
@@ -36,45 +31,18 @@ export interface RemoteOptions {
 
 /** Answers the command line's questions until closed; a broken connection is made again. */
 export function answerQuestions({ databaseUrl, limiter, warn }: RemoteOptions): { close(): void } {
-  const closing = new AbortController();
-  const listen = async () => {
-    let isWarned = false;
-    while (!closing.signal.aborted) {
-      const client = new pg.Client({ connectionString: databaseUrl, ...CONNECTION });
-      const end = () => void client.end().catch(() => {});
-      closing.signal.addEventListener('abort', end, { once: true });
-      try {
-        await hear(client, (asked) => answer(limiter, asked));
-        isWarned = false;
-      } catch (error) {
-        if (!isWarned && !closing.signal.aborted) warn(error);
-        isWarned = true;
-      }
-      closing.signal.removeEventListener('abort', end);
-      end();
-      await delay(RECONNECT_DELAY_MS, undefined, { signal: closing.signal }).catch(() => {});
-    }
-  };
-  void listen();
-  // Not waited for: a connection that is being made, or stalls, would hold the end of the service.
-  return { close: () => closing.abort() };
-}
-
-/** Listens until the connection ends. */
-async function hear(client: pg.Client, reply: (asked: Question) => Promise<Standing>): Promise<void> {
-  const ended = new Promise<void>((resolve) => client.once('end', resolve));
-  client.on('error', () => {});
-  client.on('notification', async ({ payload = '' }) => {
-    const asked = question.safeParse(parse(payload));
-    if (!asked.success) return;
-    const standing = await reply(asked.data);
-    await client
-      .query('SELECT pg_notify($1, $2)', [asked.data.replyTo, JSON.stringify(standing)])
-      .catch(() => {});
+  return listenTo({
+    databaseUrl,
+    channel: CHANNEL,
+    applicationName: APPLICATION_NAME,
+    async onMessage(payload, client) {
+      const asked = question.safeParse(parse(payload));
+      if (!asked.success) return;
+      const standing = await answer(limiter, asked.data);
+      await client.query('SELECT pg_notify($1, $2)', [asked.data.replyTo, JSON.stringify(standing)]);
+    },
+    warn,
   });
-  await client.connect();
-  await client.query(`LISTEN ${CHANNEL}`);
-  await ended;
 }
 
 async function answer(limiter: Limiter, { keyId, unban, limits }: Question): Promise<Standing> {
@@ -101,7 +69,10 @@ export async function askServices(
   try {
     const standings: Standing[] = [];
     const replyTo = `${CHANNEL}_${randomBytes(8).toString('hex')}`;
-    client.on('notification', ({ payload = '' }) => standings.push(JSON.parse(payload)));
+    // A connection that a pooler hands on may hear what another asked for.
+    client.on('notification', ({ channel, payload = '' }) => {
+      if (channel === replyTo) standings.push(JSON.parse(payload));
+    });
     await client.query(`LISTEN ${replyTo}`);
     let listeners = await countListeners(client);
     for (const until = Date.now() + RECONNECT_WAIT_MS; listeners === 0 && Date.now() < until; ) {
@@ -125,7 +96,7 @@ export async function askServices(
 async function countListeners(client: pg.Client): Promise<number> {
   const { rows } = await client.query<{ count: number }>(
     'SELECT count(*)::int AS count FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()',
-    [CONNECTION.application_name],
+    [APPLICATION_NAME],
   );
   return rows[0]?.count ?? 0;
 }
