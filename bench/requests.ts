@@ -141,7 +141,7 @@ export function planServers({ databaseUrl, redisUrl }: Stage): ServerPlan[] {
     { name: 'floor', command: ['--import', 'tsx', 'bench/floor.ts'], environment },
     {
       name: 'service',
-      command: [...profile, 'dist/main.js'],
+      command: [...profile, '--max-old-space-size=1536', 'dist/main.js'],
       environment: { ...environment, APP_ENV: 'staging', LOG_LEVEL: process.env.BENCH_LOG ?? 'info' },
     },
     { name: 'documented', command: ['--import', 'tsx', 'bench/documented.ts'], environment },

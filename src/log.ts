@@ -19,7 +19,7 @@ const CLIENT_LEFT = 499;
  * Lines leave together: a write for each would cost a request more than its limit does. What was not written when the
  * process ends is written then; a process that is killed loses half a second of it at most.
  */
-const BUFFERED = { sync: false, minLength: 8 * 1024, periodicFlush: 500 };
+const BUFFERED = { sync: true, minLength: 8 * 1024, periodicFlush: 500 };
 
 /** One JSON object per line on standard output; in development lines for people. */
 export async function createLogger({

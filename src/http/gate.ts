@@ -93,7 +93,8 @@ async function findRefusal(request: FastifyRequest, reply: FastifyReply, options
     cost?.(request) ?? 1,
     routeFault === undefined,
   );
-  const decision = decided instanceof Promise ? await decided : decided;
+  if (!(decided instanceof Promise)) await endOfTurn();
+  const decision = await decided;
   options.metrics.countDecision(decision.code);
   reply.headers(limitHeaders(decision));
   if (decision.code === null && routeFault === undefined) countUsage(request, options.usage);
@@ -180,4 +181,16 @@ function findMediaTypeFault({ method, headers }: FastifyRequest): ApiError | und
   const mediaType = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
   if (mediaType === 'application/json') return undefined;
   return new ApiError('unsupported_media_type', 'The body must be application/json.');
+}
+
+let turn: Promise<void> | undefined;
+
+function endOfTurn(): Promise<void> {
+  turn ??= new Promise((resolve) =>
+    setImmediate(() => {
+      turn = undefined;
+      resolve();
+    }),
+  );
+  return turn;
 }
