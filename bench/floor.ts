@@ -17,7 +17,12 @@ const BODY_LIMIT_BYTES = 64 * 1024;
 const ANONYMOUS = { perMinute: 1e9, perDay: 1e9 };
 const FIELDS = 'id, name, category_id AS "categoryId", status';
 
-const pool = new pg.Pool({ connectionString: process.env.DATABASE_URL, max: 10 });
+const pool = new pg.Pool({
+  connectionString: process.env.DATABASE_URL,
+  max: 10,
+  connectionTimeoutMillis: 1_000,
+  query_timeout: 1_500,
+});
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 const TAKE = `
@@ -58,10 +63,10 @@ const server = createServer((request, response) => {
   answer(request, headers).then(
     ({ status, body }) => send(response, status, headers, body),
     (error: unknown) => {
-      const { status, code, message } =
-        error instanceof Fault
-          ? error
-          : new Fault(500, 'internal_error', 'Something went wrong on our side.');
+      const fault =
+        error instanceof Fault ? error : new Fault(503, 'service_unavailable', 'Try again shortly.');
+      const { status, code, message } = fault;
+      if (status === 503) headers['Retry-After'] = '1';
       send(response, status, headers, { code, message, status });
     },
   );
@@ -158,7 +163,7 @@ async function list(path: string, query: URLSearchParams, headers: Record<string
         }
       : {
           name: 'list-by-status',
-          text: `SELECT ${FIELDS} FROM pets WHERE status = $3::pet_status AND id > $1 ORDER BY id LIMIT $2`,
+          text: `SELECT ${FIELDS} FROM pets WHERE (status, id) > ($3::pet_status, $1) AND status <= $3 ORDER BY status, id LIMIT $2`,
           values: [cursor, limit + 1, status],
         },
   );
@@ -236,10 +241,18 @@ function readInteger(query: URLSearchParams, name: string, min: number, max: num
   throw new Fault(400, 'invalid_request', `${name} must be an integer from ${min} to ${max}.`);
 }
 
+/** When Redis does not answer in time, the memory of this process decides. */
 function takeInRedis(url: string): Take {
-  const redis = new Redis(url, { enableAutoPipelining: true });
+  const redis = new Redis(url, {
+    enableAutoPipelining: true,
+    enableOfflineQueue: false,
+    commandTimeout: 150,
+  });
+  redis.on('error', () => {});
   redis.defineCommand('take', { lua: TAKE, numberOfKeys: 3 });
-  return (redis as unknown as { take: Take }).take.bind(redis);
+  const ask = (redis as unknown as { take: Take }).take.bind(redis);
+  const inMemory = takeInMemory();
+  return (...values) => ask(...values).catch(() => inMemory(...values));
 }
 
 function takeInMemory(): Take {
