@@ -23,7 +23,10 @@ interface Measurement extends LoadReport {
   readonly cpuPerRequest: number;
 }
 
-/** Options: `--embedded`, `--rounds=N`, `--seconds=N`, `--only=case,case`, `--servers=floor,service`, `--write`. */
+/**
+ * Options: `--embedded` (limits in memory), `--rounds=N`, `--seconds=N`, `--only=case,case`, `--servers=floor,service`,
+ * `--profile` (a .cpuprofile of the service in the working directory), `--write` (bench/RESULTS.md).
+ */
 export async function benchRequests(options: ReadonlyMap<string, string>): Promise<void> {
   leaveServerCore();
   const rounds = Number(options.get('rounds') ?? 3);
@@ -31,7 +34,9 @@ export async function benchRequests(options: ReadonlyMap<string, string>): Promi
   const names = (options.get('only')?.split(',') ?? Object.keys(cases)) as CaseName[];
   const stage = await setStage(options.has('embedded'));
   const wanted = options.get('servers')?.split(',');
-  const plans = planServers(stage).filter(({ name }) => wanted?.includes(name) ?? true);
+  const plans = planServers(stage, options.has('profile')).filter(
+    ({ name }) => wanted?.includes(name) ?? true,
+  );
   const servers: BenchServer[] = [];
   for (const plan of plans) servers.push(await startServer(plan));
   for (const { port } of servers) await spend(port, stage.keys.spent);
@@ -68,9 +73,7 @@ function report(
   results: ReadonlyMap<string, readonly Measurement[]>,
 ): Pick<Results, 'headings' | 'rows' | 'memory'> {
   const find = (server: string, name: CaseName, member: keyof Measurement) =>
-    (process.env.BEST && member === 'cpuPerRequest' ? (v: number[]) => Math.min(...v) : median)(
-      (results.get(`${server} ${name}`) ?? []).map((measured) => measured[member]),
-    );
+    median((results.get(`${server} ${name}`) ?? []).map((measured) => measured[member]));
   const perSecond = (server: string, name: CaseName) =>
     find(server, name, 'requests') / find(server, name, 'seconds');
   const headings = [
@@ -130,19 +133,19 @@ async function spend(port: number, key: string): Promise<void> {
   await answer.arrayBuffer();
 }
 
-export function planServers({ databaseUrl, redisUrl }: Stage): ServerPlan[] {
+export function planServers({ databaseUrl, redisUrl }: Stage, isProfiled = false): ServerPlan[] {
   const environment = {
     DATABASE_URL: databaseUrl,
     ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }),
     ANONYMOUS_PER_MINUTE: '1000000000',
   };
-  const profile = process.env.BENCH_PROFILE?.split(' ') ?? [];
   return [
     { name: 'floor', command: ['--import', 'tsx', 'bench/floor.ts'], environment },
     {
       name: 'service',
-      command: [...profile, '--max-old-space-size=1536', 'dist/main.js'],
-      environment: { ...environment, APP_ENV: 'staging', LOG_LEVEL: process.env.BENCH_LOG ?? 'info' },
+      // As `npm start` does
+      command: [...(isProfiled ? ['--cpu-prof'] : []), '--max-old-space-size=1536', 'dist/main.js'],
+      environment: { ...environment, APP_ENV: 'staging' },
     },
     { name: 'documented', command: ['--import', 'tsx', 'bench/documented.ts'], environment },
   ];

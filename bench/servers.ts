@@ -49,7 +49,7 @@ export async function startServer({
   const [program = '', ...values] = [...pin, process.execPath, ...command];
   const child = spawn(program, values, {
     env: { PATH: process.env.PATH, NODE_ENV: 'production', PORT: String(port), ...environment },
-    stdio: ['ignore', process.env.GCLOG ? 'inherit' : 'ignore', 'inherit'],
+    stdio: ['ignore', 'ignore', 'inherit'],
   });
   await waitUntilListening(port, child, name);
   return {

@@ -63,7 +63,9 @@ async function serve(
   const { app, close } = await assemble(config, log, source);
   await listen(app, config);
   process.stdout.write(greeting.replaceAll('{url}', toLocalUrl(config.host, readPort(app))));
+  log.flush();
   log.info(`${await stop}: finishing what is running`);
+  log.flush();
   await drain(app);
   await close();
 }

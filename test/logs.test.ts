@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { describeError } from '../src/log.js';
 import { type Caller, callerOf, post, rpcPath, type Service, startService } from './harness.js';
 
 interface Line {
@@ -138,4 +139,15 @@ test('X-Request-Id is taken when it is well-formed, else made, and always answer
   for (const id of [undefined, 'two words', 'x'.repeat(129), '"quoted"', '<b>']) {
     expect(await answered(id)).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
   }
+});
+
+test('an error of PostgreSQL is logged without the row that it is about', () => {
+  const log = pino({ serializers: { err: describeError } }, { write });
+  const fault = Object.assign(new Error('violates check constraint'), {
+    code: '23514',
+    detail: 'Failing row contains (1, Secret Name)',
+  });
+  log.error({ err: fault }, 'failed');
+  expect(lines()[0]).toMatchObject({ err: { message: 'violates check constraint', code: '23514' } });
+  expect(written).not.toContain('Secret Name');
 });

@@ -95,7 +95,11 @@ class Lane {
   async #connect(): Promise<pg.Client> {
     const socket = new Socket();
     const client = new pg.Client({ ...this.#options, pipeline: true, stream: () => socket });
+    let isForgotten = false;
+    // Once: by the time that the end of a broken one is noticed, another may be in its place.
     const forget = () => {
+      if (isForgotten) return;
+      isForgotten = true;
       this.isOpen = false;
       this.#client = undefined;
     };
