@@ -140,6 +140,15 @@ test('every attempt of a create has the same Idempotency-Key and the same bytes,
   expect(new Set(keys).size).toBe(1);
 });
 
+test('a create has a key of its own also when the one that is given is no key', async () => {
+  const { client, sent } = connect([]);
+  for (const idempotencyKey of [undefined, null]) {
+    await client.createPet.mutate({ name: 'Keyless', categoryId: 1 }, { context: { idempotencyKey } });
+  }
+  const keys = sent.map(({ headers }) => headers.get('idempotency-key'));
+  expect(keys).toEqual(Array(2).fill(expect.stringMatching(/^[0-9a-f]{32}$/)));
+});
+
 test('creates that are asked for together are sent each with a key of its own', async () => {
   const { client, sent } = connect([]);
   await Promise.all([1, 2, 3].map((categoryId) => client.createPet.mutate({ name: 'Triplet', categoryId })));
@@ -205,6 +214,13 @@ test('a call that gets no answer ends with the total time', async () => {
   const failure = await failureOf(client.listPets.query());
   expect(failure.cause).toMatchObject({ name: 'TimeoutError' });
   expect(isApiError(failure)).toBe(false);
+});
+
+test('bounds that are given as undefined are the default ones', async () => {
+  const retry = { attempts: undefined, totalSeconds: undefined } as object;
+  const { client, sent } = connect(Array(9).fill(reset), { retry });
+  expect((await failureOf(client.listPets.query())).cause).toMatchObject({ name: 'NetworkError' });
+  expect(sent).toHaveLength(4);
 });
 
 test('a client that is told to send once repeats nothing', async () => {
