@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type ClientOptions, createClient, isApiError } from '../src/client.js';
 import { type Service, startService } from './harness.js';
@@ -111,10 +112,14 @@ test.each([
   expect(waits).toEqual([]);
 });
 
-test('a key that no header can carry is not sent at all', async () => {
-  const { client, sent, waits } = connect([], { apiKey: 'as_test_’' });
+test.each([
+  ['a character beyond Latin-1', 'as_test_’secret'],
+  ['a line break within', 'as_test_\nsecret'],
+])('a key that no header can carry is neither sent nor told in the error: %s', async (_name, apiKey) => {
+  const { client, sent, waits } = connect([], { apiKey });
   const failure = await failureOf(client.listPets.query());
   expect(failure.cause).toBeInstanceOf(TypeError);
+  expect(inspect(failure)).not.toContain('secret');
   expect([sent, waits]).toEqual([[], []]);
 });
 
