@@ -53,7 +53,8 @@ const MAX_URL_LENGTH = 4_000;
  * TanStack Query does, are best told not to.
  */
 export function createClient(options: ClientOptions): Client {
-  const { baseUrl, apiKey, retry = {} } = options;
+  const { baseUrl, apiKey } = options;
+  const { attempts = 4, totalSeconds = 30 } = options.retry ?? {};
   const clock: Clock = { now: Date.now, random: Math.random, sleep, ...options.clock };
   const { watch, note } = watchLimits(clock.now);
   const http = {
@@ -66,7 +67,7 @@ export function createClient(options: ClientOptions): Client {
   };
   const trpc = createTRPCClient<AppRouter>({
     links: [
-      retryLink({ attempts: 4, totalSeconds: 30, ...retry, clock }),
+      retryLink({ attempts, totalSeconds, clock }),
       splitLink({
         condition: ({ type }) => type === 'mutation',
         true: httpLink({

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { type ClientOptions, createClient, isApiError } from '../src/client.js';
 import { type Service, startService } from './harness.js';
@@ -111,10 +112,14 @@ test.each([
   expect(waits).toEqual([]);
 });
 
-test('a key that no header can carry is not sent at all', async () => {
-  const { client, sent, waits } = connect([], { apiKey: 'as_test_’' });
+test.each([
+  ['a character beyond Latin-1', 'as_test_’secret'],
+  ['a line break within', 'as_test_\nsecret'],
+])('a key that no header can carry is neither sent nor told in the error: %s', async (_name, apiKey) => {
+  const { client, sent, waits } = connect([], { apiKey });
   const failure = await failureOf(client.listPets.query());
   expect(failure.cause).toBeInstanceOf(TypeError);
+  expect(inspect(failure)).not.toContain('secret');
   expect([sent, waits]).toEqual([[], []]);
 });
 
@@ -138,6 +143,15 @@ test('every attempt of a create has the same Idempotency-Key and the same bytes,
   const keys = sent.map(({ headers }) => headers.get('idempotency-key'));
   expect(keys).toEqual(Array(3).fill(expect.stringMatching(/^[0-9a-f]{32}$/)));
   expect(new Set(keys).size).toBe(1);
+});
+
+test('a create has a key of its own also when the one that is given is no key', async () => {
+  const { client, sent } = connect([]);
+  for (const idempotencyKey of [undefined, null]) {
+    await client.createPet.mutate({ name: 'Keyless', categoryId: 1 }, { context: { idempotencyKey } });
+  }
+  const keys = sent.map(({ headers }) => headers.get('idempotency-key'));
+  expect(keys).toEqual(Array(2).fill(expect.stringMatching(/^[0-9a-f]{32}$/)));
 });
 
 test('creates that are asked for together are sent each with a key of its own', async () => {
@@ -205,6 +219,13 @@ test('a call that gets no answer ends with the total time', async () => {
   const failure = await failureOf(client.listPets.query());
   expect(failure.cause).toMatchObject({ name: 'TimeoutError' });
   expect(isApiError(failure)).toBe(false);
+});
+
+test('bounds that are given as undefined are the default ones', async () => {
+  const retry = { attempts: undefined, totalSeconds: undefined } as object;
+  const { client, sent } = connect(Array(9).fill(reset), { retry });
+  expect((await failureOf(client.listPets.query())).cause).toMatchObject({ name: 'NetworkError' });
+  expect(sent).toHaveLength(4);
 });
 
 test('a client that is told to send once repeats nothing', async () => {

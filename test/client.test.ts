@@ -107,7 +107,9 @@ test("an error of the service's is known by its code, whatever the status", asyn
     if (!isApiError(failure)) throw failure;
     expect(failure).toMatchObject(expected);
     expect(failure.message).toBe(failure.data?.error.message);
-    expect(failure.meta?.response).toBeInstanceOf(Response);
+    const response = failure.meta?.response as Response | undefined;
+    expect(failure.requestId).toMatch(/^[0-9a-f-]{36}$/);
+    expect(response?.headers.get('x-request-id')).toBe(failure.requestId);
   }
 });
 

@@ -8,6 +8,7 @@ import { callerOf, createTestDatabase, startService } from './harness.js';
 import {
   announcement,
   choose,
+  expectFocusOn,
   expectNoFaults,
   FILTER,
   fill,
@@ -141,13 +142,14 @@ describe.skipIf(executable === undefined)('the storefront, when it is told no', 
     const { page } = visited;
     await page.getByRole('region', { name: 'That did not work' }).waitFor();
     await page
-      .getByText(/^Something went wrong on our side/)
+      .getByText(/^Something went wrong on our side.* It is [0-9a-f-]{36}\.$/)
       .first()
       .waitFor();
     await inspect(page, 'fault');
     isBroken = false;
     await page.getByRole('button', { name: 'Try now' }).click();
     await names(page).nth(2).waitFor();
+    await expectFocusOn(page.getByRole('heading', { name: 'Catalogue' }));
     expectNoFaults(visited, REFUSALS);
   });
 

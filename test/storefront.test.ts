@@ -13,6 +13,7 @@ import {
   createGate,
   expectFault,
   expectFocus,
+  expectFocusOn,
   expectNoFaults,
   FILTER,
   fill,
@@ -58,7 +59,7 @@ describe.skipIf(executable === undefined)('the storefront', { timeout: 60_000 },
       ]);
       expect(stores).toEqual([[service.key], [], '']);
       await page.getByRole('button', { name: 'Change key' }).click();
-      await field.waitFor();
+      await expectFocus(page, 'API key');
       expect(await page.evaluate(() => Object.values(sessionStorage))).toEqual([]);
       expectNoFaults({ page, service, ...watched });
     });
@@ -136,6 +137,7 @@ describe.skipIf(executable === undefined)('the storefront', { timeout: 60_000 },
       await inspect(page, 'empty-filter');
       await page.getByRole('button', { name: 'Show all animals' }).click();
       await page.getByText('Nobody lives here yet').waitFor();
+      await expectFocusOn(page.getByRole('heading', { name: 'Catalogue' }));
       expectNoFaults(visited);
     });
 
@@ -177,6 +179,7 @@ describe.skipIf(executable === undefined)('the storefront', { timeout: 60_000 },
       }
       await page.getByText('That is everyone: 46 animals.').waitFor();
       expect(await page.getByRole('button', { name: 'Load more' }).count()).toBe(0);
+      await expectFocusOn(page.locator('.card').filter({ hasText: 'No. 40' }));
       expect(await numbers(page)).toEqual([46, ...Array.from({ length: 45 }, (_, index) => index + 1)]);
     });
 

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { AxeResults } from 'axe-core';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { type InlineConfig, preview, build as viteBuild } from 'vite';
 import { expect, onTestFinished } from 'vitest';
 import { storefrontConfig } from '../examples/storefront/vite.config.js';
@@ -212,7 +212,10 @@ export async function expectFault(page: Page, label: string, fault: string | Reg
   expect(texts).toContainEqual(typeof fault === 'string' ? fault : expect.stringMatching(fault));
 }
 
-export async function expectFocus(page: Page, label: string): Promise<void> {
-  const field = page.getByLabel(label, { exact: true });
-  await expect.poll(() => field.evaluate((element) => element === document.activeElement), POLL).toBe(true);
+export function expectFocus(page: Page, label: string): Promise<void> {
+  return expectFocusOn(page.getByLabel(label, { exact: true }));
+}
+
+export async function expectFocusOn(locator: Locator): Promise<void> {
+  await expect.poll(() => locator.evaluate((element) => element === document.activeElement), POLL).toBe(true);
 }

@@ -12,6 +12,8 @@ export class ApiClientError extends TRPCClientError<AppRouter> {
   readonly status: number;
   /** Whole seconds after which the call may be sent again: with a 429 and a 503 */
   readonly retryAfterSeconds: number | undefined;
+  /** The X-Request-Id of the answer, which finds the call in the service's log */
+  readonly requestId: string | undefined;
 
   constructor(error: Failure, { code, status }: ErrorBody, retryAfterSeconds?: number) {
     super(error.message, {
@@ -24,6 +26,7 @@ export class ApiClientError extends TRPCClientError<AppRouter> {
     this.code = code;
     this.status = status;
     this.retryAfterSeconds = retryAfterSeconds;
+    this.requestId = readResponse(error)?.headers.get('x-request-id') ?? undefined;
   }
 }
 
@@ -43,8 +46,8 @@ export function toClientError(failure: unknown, now: number): Failure {
 }
 
 /** The HTTP status of the call: that of the response may be for a whole batch. */
-export function readStatus({ data, meta }: Failure): number | undefined {
-  return data?.error.status ?? (meta?.response as Response | undefined)?.status;
+export function readStatus(failure: Failure): number | undefined {
+  return failure.data?.error.status ?? readResponse(failure)?.status;
 }
 
 /**
@@ -53,8 +56,13 @@ export function readStatus({ data, meta }: Failure): number | undefined {
  */
 export function readRetryAfter(failure: Failure, now: number): number | undefined {
   if (![429, 503].includes(readStatus(failure) ?? 0)) return undefined;
-  const field = (failure.meta?.response as Response | undefined)?.headers.get('retry-after');
+  const field = readResponse(failure)?.headers.get('retry-after');
   if (field == null) return undefined;
   const seconds = /^\d+$/.test(field) ? Number(field) : Math.ceil((Date.parse(field) - now) / 1_000);
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
+}
+
+/** tRPC's links keep the response under this name. */
+function readResponse({ meta }: Failure): Response | undefined {
+  return meta?.response as Response | undefined;
 }

@@ -92,7 +92,7 @@ async function repeat(
  */
 function pin(op: Operation): Operation {
   if (op.type !== 'mutation') return op;
-  const { idempotencyKey = createIdempotencyKey() } = op.context;
+  const idempotencyKey = op.context.idempotencyKey ?? createIdempotencyKey();
   const json = JSON.stringify(op.input);
   return {
     ...op,

@@ -18,12 +18,20 @@ interface Init {
  */
 export function createTransport(send: () => typeof fetch, note: (headers: Headers) => void) {
   return async (url: unknown, init: RequestInit | Init = {}): Promise<Response> => {
-    // What cannot be sent as a header is the caller's mistake, and throws as such.
-    const headers = new Headers(init.headers);
+    const headers = toHeaders(init.headers);
     const { response, text } = await exchange(send(), String(url), { ...init, headers } as RequestInit);
     note(response.headers);
     return Object.assign(response, { json: async () => parse(text) });
   };
+}
+
+/** @throws TypeError for what no header can carry: in words that, unlike the platform's, do not repeat the API key. */
+function toHeaders(fields: Init['headers'] | RequestInit['headers']): Headers {
+  try {
+    return new Headers(fields);
+  } catch {
+    throw new TypeError('The API key or the Idempotency-Key has characters that no header can carry');
+  }
 }
 
 async function exchange(send: typeof fetch, url: string, init: RequestInit) {

@@ -2,6 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import type { NewPet, Pet, PetStatus } from 'animal-store/client';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useAnnounce } from './announcer.js';
+import { handOnFocus } from './hand-on-focus.js';
 import { KindIcon } from './illustration.js';
 import { Notice } from './notice.js';
 import { CardSkeleton, PetCard } from './pet-card.js';
@@ -53,7 +54,9 @@ function PetList({ status, saving, added, onShowAll }: PetListProps) {
   const isSaving = saving !== undefined && matches(saving);
   const isComplete = query.isSuccess && !query.hasNextPage;
 
-  const progress = query.isSuccess ? `${isComplete ? 'All ' : ''}${loaded.length} animals are shown` : '';
+  const progress = query.isSuccess
+    ? `${isComplete ? 'All shown' : 'Shown so far'}: ${countAnimals(loaded.length)}`
+    : '';
   useEffect(() => {
     if (progress !== '') announce(progress);
   }, [announce, progress]);
@@ -79,9 +82,7 @@ function PetList({ status, saving, added, onShowAll }: PetListProps) {
       {query.hasNextPage && error === null && (
         <Further pages={query.data?.pages.length ?? 0} isLoading={query.isFetchingNextPage} onReach={more} />
       )}
-      {isComplete && (
-        <p className="end">That is everyone: {count === 1 ? '1 animal' : `${count} animals`}.</p>
-      )}
+      {isComplete && <p className="end">That is everyone: {countAnimals(count)}.</p>}
     </>
   );
 }
@@ -133,11 +134,21 @@ function Further({ pages, isLoading, onReach }: FurtherProps) {
   }, [pages]);
   return (
     <div ref={end} className="further">
-      <button type="button" className="button quiet" onClick={reach} aria-disabled={isLoading}>
+      <button
+        ref={handOnFocus}
+        type="button"
+        className="button quiet"
+        onClick={reach}
+        aria-disabled={isLoading}
+      >
         {isLoading ? 'Loading more…' : 'Load more'}
       </button>
     </div>
   );
+}
+
+function countAnimals(count: number): string {
+  return count === 1 ? '1 animal' : `${count} animals`;
 }
 
 function Skeletons({ count }: { count: number }) {
@@ -157,7 +168,7 @@ function Empty({ status, onShowAll }: Pick<PetListProps, 'status' | 'onShowAll'>
       ) : (
         <>
           <p className="empty-title">No animal is {STATUS_LABELS[status].toLowerCase()}</p>
-          <button type="button" className="button quiet" onClick={onShowAll}>
+          <button ref={handOnFocus} type="button" className="button quiet" onClick={onShowAll}>
             Show all animals
           </button>
         </>

@@ -1,6 +1,7 @@
 import { useEffect, useEffectEvent } from 'react';
 import { useAnnounce } from './announcer.js';
 import { formatClock, formatDuration, secondsUntil, useNow } from './clock.js';
+import { handOnFocus } from './hand-on-focus.js';
 import { Picture } from './illustration.js';
 import { describeTrouble, type Trouble } from './trouble.js';
 import type { Kind } from './vocabulary.js';
@@ -59,6 +60,7 @@ export function Notice({ error, since, isRetrying, onRetry }: NoticeProps) {
       {/* Who is told to wait is not offered a button: each further request counts towards a ban. */}
       {(kind === 'away' || kind === 'fault') && (
         <button
+          ref={handOnFocus}
           type="button"
           className="button quiet"
           onClick={() => isRetrying || onRetry()}

@@ -13,7 +13,12 @@ export function PetCard({ pet, isNew = false }: { pet: Shown; isNew?: boolean })
   const isSaving = id === undefined;
   const { label, kind } = categoryOf(categoryId);
   return (
-    <li className="card" data-state={isSaving ? 'saving' : isNew ? 'new' : 'saved'} aria-busy={isSaving}>
+    <li
+      className="card"
+      tabIndex={-1}
+      data-state={isSaving ? 'saving' : isNew ? 'new' : 'saved'}
+      aria-busy={isSaving}
+    >
       <article>
         <div className="plate" data-kind={kind}>
           <Illustration name={name} categoryId={categoryId} />

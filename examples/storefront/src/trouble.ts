@@ -15,7 +15,7 @@ const AWAY_SECONDS = 5;
 /** What became of a call. What is no answer of the service means that it was not reached. */
 export function describeTrouble(error: unknown): Trouble {
   if (!isApiError(error)) return away(AWAY_SECONDS);
-  const { code, message, retryAfterSeconds = AWAY_SECONDS } = error;
+  const { code, message, requestId, retryAfterSeconds = AWAY_SECONDS } = error;
   switch (code) {
     case 'missing_api_key':
     case 'invalid_api_key':
@@ -36,6 +36,10 @@ export function describeTrouble(error: unknown): Trouble {
       };
     case 'service_unavailable':
       return away(retryAfterSeconds);
+    case 'internal_error': {
+      const text = requestId === undefined ? message : `${message} It is ${requestId}.`;
+      return { kind: 'fault', title: 'That did not work', text };
+    }
     default:
       return { kind: 'fault', title: 'That did not work', text: message };
   }

@@ -18,9 +18,9 @@ export function Welcome({ isRefused, onEnter }: { isRefused: boolean; onEnter: (
   const id = useId();
 
   useEffect(() => {
-    if (!isRefused) return;
-    announce(REFUSED);
+    // What had the focus before is gone with the shop.
     field.current?.focus();
+    if (isRefused) announce(REFUSED);
   }, [announce, isRefused]);
 
   const submit = (event: FormEvent) => {
