@@ -22,7 +22,7 @@ const SOCKET_CODES = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/;
 
 /** What pg says without a code. */
 const PG_MESSAGES =
-  /^(?:Connection terminated|The server does not support SSL|Query read timeout|timeout exceeded when trying to connect|Client )/;
+  /^(?:Connection terminated|The server does not support SSL|Query read timeout|timeout e(?:xpired|xceeded when trying to connect)|Client )/;
 
 /**
  * Whether an error of a query means that the database cannot serve now (503, try again), rather than that the query
