@@ -1,4 +1,5 @@
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
+import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { isDatabaseOutage } from '../src/database/outage.js';
 import { Pipeline } from '../src/database/pipeline.js';
@@ -62,6 +63,25 @@ test('a server that takes connections and says nothing is an outage, and is aske
   expect([isDatabaseOutage(failed), String(failed)]).toEqual([true, 'Error: timeout expired']);
   isSilent = false;
   expect(await pipeline.query(one, [1])).toEqual([{ value: 1 }]);
+});
+
+test('queries behind one whose preparing was cancelled fail as it does: the database could not serve', async () => {
+  const direct = new pg.Client(inject('postgresUrl'));
+  await direct.connect();
+  await direct.query('CREATE TABLE locked ()');
+  await direct.query('BEGIN; LOCK TABLE locked');
+  await pipeline.query({ name: 'name', text: "SET application_name = 'waits'" }, []);
+  const count = { name: 'count', text: 'SELECT count(*) FROM locked' };
+  const asked = Promise.allSettled([1, 2, 3].map(() => pipeline.query(count, [])));
+  const cancel = `
+    SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+    WHERE application_name = 'waits' AND wait_event_type = 'Lock'`;
+  await expect.poll(async () => (await direct.query(cancel)).rowCount).toBe(1);
+  const failures = (await asked).map((outcome) => outcome.status === 'rejected' && outcome.reason);
+  await direct.query('DROP TABLE locked; COMMIT');
+  await direct.end();
+  expect(failures.map(({ code }) => code)).toEqual(['57014', '26000', '26000']);
+  expect(failures.map(isDatabaseOutage)).toEqual([true, true, true]);
 });
 
 /** PostgreSQL's manual, section 55.7: ErrorResponse */
