@@ -93,10 +93,10 @@ function openServer({ log, trustProxy, ...options }: AppOptions): FastifyInstanc
     genReqId: ({ headers }) => readRequestId(headers['x-request-id']),
     trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
     rewriteUrl: toRoutableUrl,
-    // The query is read once, and as tRPC reads it.
+    // The query is read once, and as tRPC reads it. Of a text that begins with `?` URLSearchParams drops that.
     routerOptions: {
       maxParamLength: MAX_PARAM_LENGTH,
-      querystringParser: (text) => new URLSearchParams(text) as never,
+      querystringParser: (text) => new URLSearchParams(`?${text}`) as never,
     },
     bodyLimit: BODY_LIMIT_BYTES,
     return503OnClosing: false,

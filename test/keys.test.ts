@@ -141,6 +141,23 @@ test('an unknown key asks the database once and is remembered for a while, and s
   expect(asked).toBe(10_002);
 });
 
+test('a key asks the database once however its header is written', async () => {
+  let asked = 0;
+  const apiKey = { id: 'a', revokedAt: null, expiresAt: null };
+  const findByHash = async () => {
+    asked += 1;
+    return apiKey;
+  };
+  const store = { findByHash } as unknown as KeyStore;
+  const options = { store, prefix: 'as_test_', now: Date.now, ttlMs: 60_000 } as const;
+  const { authenticate, recall } = createAuthenticator(options);
+  const key = generateKey('as_test_');
+  for (const scheme of ['bearer ', `Bearer${' '.repeat(15_000)}`, 'BEARER  ', 'Bearer '])
+    expect(await authenticate(scheme + key)).toBe(apiKey);
+  expect(asked).toBe(1);
+  expect(recall(`Bearer ${key}`)).toBe(apiKey);
+});
+
 test('a generated key is well-formed, and no longer once any character changes', async () => {
   fc.assert(
     fc.property(

@@ -154,6 +154,12 @@ test('following Link visits every pet once and ends at the last page', async () 
   expect(seen).toEqual(ids);
 });
 
+test('a parameter whose name begins with a question mark is another one', async () => {
+  const ids = await addPets(2);
+  const { body } = await call('/v1/pets??limit=1');
+  expect(body.map(({ id }: { id: number }) => id)).toEqual(ids);
+});
+
 test('Link keeps every character of the other parameters', async () => {
   await addPets(2);
   const { headers } = await call('/v1/pets?limit=1&note=a?b%26c%23d&note=e');

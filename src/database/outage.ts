@@ -5,9 +5,10 @@ const PRISMA_CODES = new Set(['P1001', 'P1002', 'P1003', 'P1008', 'P1010', 'P101
 
 /**
  * SQLSTATE classes (PostgreSQL, appendix A): 08 connection exception, 28 authorization refused, 3D no such database,
- * 53 insufficient resources, 57 operator intervention, 58 system error; and 25006, a server that only reads.
+ * 53 insufficient resources, 57 operator intervention, 58 system error; 25006, a server that only reads; and 26000, a
+ * statement that is not prepared, because preparing it failed so for the query that this one was sent behind.
  */
-const SQLSTATES = /^(?:08|28|3D|53|57|58)|^25006$/;
+const SQLSTATES = /^(?:08|28|3D|53|57|58)|^(?:25006|26000)$/;
 
 /** What Prisma's adapter makes of a failed socket in place of a SQLSTATE; of a raw query there is no code beside it. */
 const ADAPTER_KINDS = new Set([
@@ -22,7 +23,7 @@ const SOCKET_CODES = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/;
 
 /** What pg says without a code. */
 const PG_MESSAGES =
-  /^(?:Connection terminated|The server does not support SSL|Query read timeout|timeout exceeded when trying to connect|Client )/;
+  /^(?:Connection terminated|The server does not support SSL|Query read timeout|timeout e(?:xpired|xceeded when trying to connect)|Client )/;
 
 /**
  * Whether an error of a query means that the database cannot serve now (503, try again), rather than that the query

@@ -92,28 +92,24 @@ class Lane {
     await client?.end().catch(() => {});
   }
 
-  async #connect(): Promise<pg.Client> {
+  #connect(): Promise<pg.Client> {
     const socket = new Socket();
     const client = new pg.Client({ ...this.#options, pipeline: true, stream: () => socket });
-    let isForgotten = false;
-    // Once: by the time that the end of a broken one is noticed, another may be in its place.
+    const opened = client.connect().then(() => {
+      this.#socket = socket;
+      this.isOpen = true;
+      return client;
+    });
+    // A connection may end long after it was given up, when another stands in its place already.
     const forget = () => {
-      if (isForgotten) return;
-      isForgotten = true;
+      if (this.#client !== opened) return;
       this.isOpen = false;
       this.#client = undefined;
     };
     client.once('end', forget);
     // Every query that was under way is told too.
     client.on('error', forget);
-    try {
-      await client.connect();
-      this.#socket = socket;
-      this.isOpen = true;
-      return client;
-    } catch (error) {
-      forget();
-      throw error;
-    }
+    opened.catch(forget);
+    return opened;
   }
 }
