@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test } from 'vitest';
 import { openDatabase } from '../src/database/client.js';
 import { createAuthenticator } from '../src/keys/authenticator.js';
 import { publish, subscribe } from '../src/keys/events.js';
@@ -8,6 +8,7 @@ import { type Environment, type Program, run } from './process.js';
 import { startRedis } from './redis.js';
 
 const redis = await startRedis();
+afterAll(() => redis?.close());
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
