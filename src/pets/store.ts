@@ -103,7 +103,7 @@ export function createPetStore({ prisma, reads, writes }: Database): PetStore {
         ]);
         return rows.map(({ columns }) => toPets(columns));
       },
-      { cache: false, maxBatchSize: PAGES_MAX },
+      { cache: false, maxBatchSize: PAGES_MAX, batchScheduleFn: setImmediate },
     );
   const all = loadPages(statements.list);
   const ofStatus = loadPages(statements.listByStatus);
@@ -113,7 +113,7 @@ export function createPetStore({ prisma, reads, writes }: Database): PetStore {
       const found = new Map(row && toPets(row.columns).map((pet) => [pet.id, pet]));
       return ids.map((id) => found.get(id));
     },
-    { cache: false, maxBatchSize: GETS_MAX },
+    { cache: false, maxBatchSize: GETS_MAX, batchScheduleFn: setImmediate },
   );
   return {
     async list(page) {
