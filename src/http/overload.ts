@@ -90,8 +90,10 @@ export interface LoadWatch {
 /**
  * Watches the event loop and the queue for the database, in place of @fastify/under-pressure: that refuses before the
  * key and the limit are known, whatever watches the service too, takes one long task for load, and would learn of the
- * queue at intervals only. Here the queue counts as it is when a request comes, and refusals carry the limit. Measured as how late a timer comes, an event loop counts as
- * overloaded when it is over its limit twice in succession, and as free again with the first sample under it.
+ * queue at intervals only. Here the queue counts as it is when a request comes, and refusals carry the limit.
+ *
+ * Measured as how late a timer comes, an event loop counts as overloaded when it is over its limit twice in succession,
+ * and as free again with the first sample under it.
  */
 export function watchLoad({ log, pool, overload }: OverloadOptions): LoadWatch {
   const { delayMs, waitingQueries, sampleMs } = { ...overloadLimits, ...overload };
