@@ -7,8 +7,8 @@ import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { openEmbedded } from '../src/database/embedded.js';
 import { applyMigrations } from '../src/database/migrations.js';
 import { createLimiter, type Limiter } from '../src/limits/limiter.js';
-import { makeFolder } from '../test/folder.js';
-import { findRedis } from '../test/redis.js';
+import { makeFolder } from '../test/support/folder.js';
+import { findRedis } from '../test/support/redis.js';
 import { median, printTable } from './table.js';
 
 const ROUNDS = 5;

@@ -1,18 +1,20 @@
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
-import { buildApp } from '../src/app.js';
+import { readConfig } from '../src/config.js';
 import { openDatabase } from '../src/database/client.js';
 import { seedCatalogue } from '../src/database/source.js';
-import { createAuthenticator } from '../src/keys/authenticator.js';
-import { createKeyStore } from '../src/keys/store.js';
-import { createLimiter } from '../src/limits/limiter.js';
-import { createOrderStore } from '../src/orders/store.js';
-import { createPetStore } from '../src/pets/store.js';
+import { createService } from '../src/service.js';
 
 /** The service in a process of its own, which tells its parent where it listens and what CPU it has used. */
-const database = openDatabase(process.env.DATABASE_URL ?? '', () => {});
+const databaseUrl = process.env.DATABASE_URL ?? '';
+const database = openDatabase(databaseUrl, () => {});
 await seedCatalogue(database.pool);
-const keys = createKeyStore(database, 'as_test_');
+const { app, keys } = await createService({
+  config: { ...readConfig({}), corsOrigins: [] },
+  database,
+  databaseUrl,
+  log: pino({ level: 'silent' }),
+});
 const issue = async (perDay: number) => {
   const { key } = await keys.create({
     name: 'bench',
@@ -23,19 +25,6 @@ const issue = async (perDay: number) => {
   });
   return key;
 };
-const log = pino({ level: 'silent' });
-const app = await buildApp({
-  log,
-  service: { pets: createPetStore(database), orders: createOrderStore(database), now: Date.now },
-  authenticator: createAuthenticator({ store: keys, prefix: 'as_test_', now: Date.now }),
-  limiter: createLimiter({ redisUrls: [], log }),
-  checkDatabase: async () => {},
-  publicUrl: () => 'http://127.0.0.1',
-  document: () => ({}),
-  anonymousPerMinute: 300,
-  corsOrigins: [],
-  trustProxy: [],
-});
 await app.listen({ port: 0, host: '127.0.0.1' });
 process.on('message', () => {
   const { user, system } = process.cpuUsage();

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from '../test/folder.js';
+import { makeFolder } from '../test/support/folder.js';
 import { median, printTable } from './table.js';
 
 const TSC = 'node_modules/typescript-native/bin/tsc';

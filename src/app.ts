@@ -7,8 +7,8 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { ApiError, toApiError } from './errors.js';
+import { type GateOptions, guardFace } from './http/admission.js';
 import { type DocsOptions, registerDocs } from './http/docs.js';
-import { type GateOptions, guardFace } from './http/gate.js';
 import { type HealthOptions, registerHealth, shareCheck } from './http/health.js';
 import { decodeBody, parseJson, sendJson } from './http/json.js';
 import { createMetrics, type MetricsOptions, registerMetrics } from './http/metrics.js';
@@ -20,12 +20,12 @@ import {
   watchLoad,
 } from './http/overload.js';
 import { answerParserError, refuse } from './http/parser-error.js';
-import { REST_PREFIX, RPC_PREFIX } from './http/prefixes.js';
+import { reportRequests } from './http/request-log.js';
+import { toRoutableUrl } from './http/request-target.js';
 import { registerRest } from './http/rest.js';
 import { registerRpc } from './http/rpc.js';
-import { registerSecurity } from './http/security.js';
-import { toRoutableUrl } from './http/target.js';
-import { reportRequests } from './log.js';
+import { registerSecurity } from './http/security-headers.js';
+import { REST_PREFIX, TRPC_PREFIX } from './protocol.js';
 import { appRouter } from './router.js';
 import { type Service, toErrorShape } from './trpc.js';
 
@@ -77,7 +77,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     answerErrorsWith(face, (error) => ({ error: toErrorShape(error) }));
   };
   await app.register(rest, { prefix: REST_PREFIX });
-  await app.register(rpc, { prefix: RPC_PREFIX });
+  await app.register(rpc, { prefix: TRPC_PREFIX });
   return app;
 }
 

@@ -1,9 +1,9 @@
 import { createTRPCClient, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
 import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
-import { MAX_BATCH_SIZE, MAX_PAGE_SIZE } from './bounds.js';
 import { type LimitWatch, watchLimits } from './client/limits.js';
 import { type Clock, retryLink } from './client/retry.js';
 import { createTransport } from './client/transport.js';
+import { MAX_BATCH_SIZE, MAX_PAGE_SIZE } from './protocol.js';
 import type { AppRouter } from './router.js';
 
 export { ApiClientError, isApiError } from './client/errors.js';

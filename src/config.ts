@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
@@ -53,6 +54,11 @@ const schema = z.object({
   ANONYMOUS_PER_MINUTE: wholeNumber(1, 1_000_000_000).default(300),
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
 });
+
+/** Adds the variables of `.env` in the working directory, if there is one, to those that are not set. */
+export function loadEnvironmentFile(): void {
+  if (existsSync('.env')) process.loadEnvFile('.env');
+}
 
 /**
  * Reads the configuration from environment variables; an empty one counts as not set.

@@ -1,2 +1,21 @@
-/** Something that the operator can mend: its message says what is wrong and what to do, and needs no stack. */
+import { isDatabaseOutage } from './database/outage.js';
+
+/** Something the operator can fix. The message says what is wrong and what to do; it is shown without a stack. */
 export class OperatorError extends Error {}
+
+/** Exits with status 1 after printing an operator's error as one message, or an internal error with its stack. */
+export function exitWithError(error: unknown): never {
+  process.stderr.write(`${describe(error)}\n`);
+  process.exit(1);
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof OperatorError) return error.message;
+  if (isDatabaseOutage(error)) {
+    // Prisma puts the reason last, after the call that failed.
+    const reason = error.message.trim().split('\n').at(-1);
+    return `The database cannot be used (${reason}): check that it is running and that DATABASE_URL points to it.`;
+  }
+  return 'syscall' in error ? error.message : (error.stack ?? error.message);
+}

@@ -2,11 +2,11 @@ import { readFile, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { makeFolder } from './folder.js';
-import { type Caller, callerOf, createTestDatabase, post } from './harness.js';
-import { type Environment, type Program, run } from './process.js';
-import { findRedis } from './redis.js';
-import { startWire } from './wire.js';
+import { makeFolder } from './support/folder.js';
+import { type Caller, callerOf, createTestDatabase, post } from './support/harness.js';
+import { type Environment, type Program, run } from './support/process.js';
+import { findRedis } from './support/redis.js';
+import { startWire } from './support/wire.js';
 
 const redis = await findRedis();
 let dataDir: string;
@@ -32,7 +32,7 @@ async function start(environment: Environment = {}): Promise<{ service: Program;
 async function issueKey(environment: Environment = {}): Promise<string> {
   const limits = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];
   const args = ['keys', 'create', '--name', 'chaos', ...limits, '--json'];
-  const program = run('cli', args, { DATA_DIR: dataDir, ...environment });
+  const program = run('cli/program', args, { DATA_DIR: dataDir, ...environment });
   expect(await program.ended).toBe(0);
   return JSON.parse(program.output()).key;
 }

@@ -1,9 +1,17 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { type Caller, callerOf, PUBLIC_URL, post, rpcPath, type Service, startService } from './harness.js';
+import {
+  type Caller,
+  callerOf,
+  PUBLIC_URL,
+  post,
+  rpcPath,
+  startService,
+  type TestService,
+} from './support/harness.js';
 
 const REMOVAL = Date.parse('2030-12-05T00:00:00Z');
 let now: number;
-let service: Service;
+let service: TestService;
 let call: Caller;
 let id: number;
 

@@ -5,11 +5,11 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { makeFolder } from './folder.js';
-import { callerOf, createTestDatabase, post } from './harness.js';
-import { type Environment, type Program, run } from './process.js';
-import { findRedis } from './redis.js';
-import { startWire } from './wire.js';
+import { makeFolder } from './support/folder.js';
+import { callerOf, createTestDatabase, post } from './support/harness.js';
+import { type Environment, type Program, run } from './support/process.js';
+import { findRedis } from './support/redis.js';
+import { startWire } from './support/wire.js';
 
 const redis = await findRedis();
 let dataDir: string;
@@ -84,7 +84,7 @@ test('a second service on the same DATA_DIR is refused with a clear message', as
 
 test('keys are made and listed beside a running service and without one, one JSON object on one line', async () => {
   const keys = async (...args: string[]) => {
-    const program = run('cli', ['keys', ...args], { DATA_DIR: dataDir });
+    const program = run('cli/program', ['keys', ...args], { DATA_DIR: dataDir });
     return { code: await program.ended, output: program.output() };
   };
   const before = await keys('create', '--name', 'before', '--plan', 'free', '--json');
@@ -127,7 +127,7 @@ test('keys are made and listed beside a running service and without one, one JSO
 
 test('keys show tells what is left and the ban, and keys unban lifts it, beside a service that counts in memory', async () => {
   const keys = async (...args: string[]) => {
-    const program = run('cli', ['keys', ...args, '--json'], { DATA_DIR: dataDir });
+    const program = run('cli/program', ['keys', ...args, '--json'], { DATA_DIR: dataDir });
     await program.ended;
     return JSON.parse(program.output());
   };
@@ -147,9 +147,13 @@ test('keys show tells what is left and the ban, and keys unban lifts it, beside 
 
 test('keys show without a running service says that nothing is counted', async () => {
   const environment = { DATABASE_URL: await createTestDatabase() };
-  const create = run('cli', ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'], environment);
+  const create = run(
+    'cli/program',
+    ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'],
+    environment,
+  );
   await create.ended;
-  const show = run('cli', ['keys', 'show', JSON.parse(create.output()).id], environment);
+  const show = run('cli/program', ['keys', 'show', JSON.parse(create.output()).id], environment);
   expect(await show.ended).toBe(0);
   expect(show.output()).toContain('No service is running');
 });
@@ -174,9 +178,13 @@ test.each(['show', 'unban'])(
   'keys %s while Redis is away: one line that says what to do',
   async (command) => {
     const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: 'redis://127.0.0.1:1' };
-    const create = run('cli', ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'], environment);
+    const create = run(
+      'cli/program',
+      ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'],
+      environment,
+    );
     expect(await create.ended).toBe(0);
-    const program = run('cli', ['keys', command, JSON.parse(create.output()).id], environment);
+    const program = run('cli/program', ['keys', command, JSON.parse(create.output()).id], environment);
     expect(await program.ended).toBe(1);
     expect(program.output()).toMatch(/^Redis cannot be used \(.+\).*REDIS_URL.*\n$/);
   },
@@ -189,7 +197,7 @@ test('keys while the database only reads, or is away: one line that says why and
   await client.query(`ALTER DATABASE ${client.database} SET default_transaction_read_only = on`);
   await client.end();
   const create = async () => {
-    const program = run('cli', ['keys', 'create', '--name', 'x', '--plan', 'free'], {
+    const program = run('cli/program', ['keys', 'create', '--name', 'x', '--plan', 'free'], {
       DATABASE_URL: url.href,
     });
     expect(await program.ended).toBe(1);
@@ -210,7 +218,7 @@ test.each([
   [['show', 'x'], /keys list/],
   [['frobnicate'], /frobnicate/],
 ])('keys %j is refused with a message that says what is wrong', async (args, message) => {
-  const program = run('cli', ['keys', ...args], { DATA_DIR: dataDir });
+  const program = run('cli/program', ['keys', ...args], { DATA_DIR: dataDir });
   expect(await program.ended).toBe(1);
   expect(program.output()).toMatch(message);
   expect(program.output()).not.toMatch(/ at .*\.js:/);
@@ -227,7 +235,7 @@ test('a DATABASE_URL that is behind is refused with the command that helps, whic
   const refused = start({ DATABASE_URL });
   expect(await refused.ended).toBe(1);
   expect(refused.output()).toContain('npm run migrate');
-  expect(await run('cli', ['migrate'], { DATABASE_URL }).ended).toBe(0);
+  expect(await run('cli/program', ['migrate'], { DATABASE_URL }).ended).toBe(0);
   await start({ DATABASE_URL }).until(/listening on/);
 });
 
@@ -257,7 +265,9 @@ test('before it listens a process has run each kind of query, so that the first 
 
 test('the log has one line per request, with the key id and without key or body', async () => {
   const DATABASE_URL = await createTestDatabase();
-  const create = run('cli', ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'], { DATABASE_URL });
+  const create = run('cli/program', ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'], {
+    DATABASE_URL,
+  });
   await create.ended;
   const { id, key } = JSON.parse(create.output());
   const service = start({ DATABASE_URL, APP_ENV: 'staging' });
@@ -316,7 +326,11 @@ test.runIf(redis)(
   async () => {
     const DATABASE_URL = await createTestDatabase();
     const environment = { DATABASE_URL, APP_ENV: 'staging', WORKERS: '2', REDIS_URL: redis?.url ?? '' };
-    const create = run('cli', ['keys', 'create', '--name', 'x', '--plan', 'pro', '--json'], environment);
+    const create = run(
+      'cli/program',
+      ['keys', 'create', '--name', 'x', '--plan', 'pro', '--json'],
+      environment,
+    );
     await create.ended;
     const { key } = JSON.parse(create.output());
     const service = start(environment);

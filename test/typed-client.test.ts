@@ -7,9 +7,9 @@ import {
 } from '@trpc/client';
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
 import type { AppRouter } from '../src/router.js';
-import { type Service, startService } from './harness.js';
+import { startService, type TestService } from './support/harness.js';
 
-let service: Service;
+let service: TestService;
 
 beforeAll(async () => {
   service = await startService();

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import { openEmbedded } from '../../src/database/embedded.js';
 import { applyMigrations } from '../../src/database/migrations.js';
-import { makeFolder } from '../../test/folder.js';
+import { makeFolder } from '../../test/support/folder.js';
 
 /** Databases of several sizes side by side on one PostgreSQL, so that what is measured on them can take turns. */
 export interface SizedDatabases {

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
 import { createLimiter, type Limiter } from '../../src/limits/limiter.js';
-import { startRedis } from '../../test/redis.js';
+import { startRedis } from '../../test/support/redis.js';
 import { printTable } from '../table.js';
 
 const SUBJECTS = 100_000;

@@ -1,11 +1,9 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
+import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS } from '../timeouts.js';
 import { PrismaClient } from './generated/client.js';
 import { Pipeline } from './pipeline.js';
 
-/** How long a query may wait for a connection, and for its answer, in milliseconds. */
-const CONNECT_TIMEOUT_MS = 1_000;
-const QUERY_TIMEOUT_MS = 1_500;
 const MAX_CONNECTIONS = 10;
 /** Two keep PostgreSQL as busy with reads as one Node.js process can; each further one makes the batches smaller. */
 const READ_CONNECTIONS = 2;

@@ -1,4 +1,4 @@
-import { DatabaseTimeout } from './deadline.js';
+import { TimeoutError } from '../timeouts.js';
 
 /** Prisma's codes for a database that cannot be reached, refuses the connection, or has none left. */
 const PRISMA_CODES = new Set(['P1001', 'P1002', 'P1003', 'P1008', 'P1010', 'P1017', 'P2024', 'P2037']);
@@ -34,7 +34,7 @@ export function isDatabaseOutage(error: unknown): boolean {
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const sqlstate = readSqlState(error) ?? code;
   return (
-    error instanceof DatabaseTimeout ||
+    error instanceof TimeoutError ||
     PRISMA_CODES.has(code) ||
     ADAPTER_KINDS.has(readAdapterCause(error).kind ?? '') ||
     SQLSTATES.test(sqlstate) ||

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../errors.js';
 import { type Asset, loadPage, type Page } from './docs/page.js';
-import { composeHeaders } from './security.js';
+import { composeHeaders } from './security-headers.js';
 
 export interface DocsOptions {
   /** The OpenAPI document */

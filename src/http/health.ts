@@ -1,11 +1,9 @@
 import type { FastifyInstance } from 'fastify';
-import { settleWithin } from '../database/deadline.js';
 import type { Limiter } from '../limits/limiter.js';
+import { READINESS_TIMEOUT_MS, TimeoutError, TimeoutTimer } from '../timeouts.js';
 
 /** How long a good answer of the database stands, in milliseconds. */
 const TRUST_MS = 1_000;
-/** How long the database may take to answer, in milliseconds: the check is several queries, each with its own bound. */
-const CHECK_BOUND_MS = 2_000;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -53,9 +51,14 @@ export function registerHealth(
 export function shareCheck(check: () => Promise<void>): () => Promise<void> {
   let goodUntil = Number.NEGATIVE_INFINITY;
   let running: Promise<void> | undefined;
+  const timer = new TimeoutTimer({
+    timeoutMs: READINESS_TIMEOUT_MS,
+    tickMs: READINESS_TIMEOUT_MS / 20,
+    createError: () => new TimeoutError(`The database did not answer within ${READINESS_TIMEOUT_MS} ms`),
+  });
   const run = async () => {
     try {
-      await settleWithin(CHECK_BOUND_MS, check());
+      await timer.race(check());
       goodUntil = performance.now() + TRUST_MS;
     } finally {
       running = undefined;

@@ -3,12 +3,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { createOpenApiNodeHttpHandler } from 'trpc-to-openapi';
 import { z } from 'zod';
 import { ApiError, toApiError } from '../errors.js';
+import { REST_PREFIX } from '../protocol.js';
 import type { AppRouter } from '../router.js';
 import type { Context, RestCall, Service } from '../trpc.js';
-import { describeCall } from './call.js';
 import { sendJson } from './json.js';
 import { listOperations, type Operation } from './operations.js';
-import { REST_PREFIX } from './prefixes.js';
+import { describeCall } from './request-context.js';
 
 const DECIMAL_INTEGER = /^-?\d+$/;
 

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { MAX_BATCH_SIZE } from '../bounds.js';
 import type { Deprecation } from '../deprecation.js';
 import { ApiError } from '../errors.js';
+import { MAX_BATCH_SIZE } from '../protocol.js';
 import type { AppRouter } from '../router.js';
 import type { OperationMeta, Service } from '../trpc.js';
-import { describeCall } from './call.js';
+import { describeCall } from './request-context.js';
 import { methodNotAllowed } from './rest.js';
 import { readCall } from './rpc-call.js';
 import { answerPlainCalls, type Procedures, readPlainCalls } from './rpc-plain.js';

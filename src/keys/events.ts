@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { listenTo } from '../database/listening.js';
-import { openClient } from '../limits/client.js';
+import { openClient } from '../limits/redis-client.js';
 
 /**
  * Where nodes hear that a key has changed: in Redis where there is one, else in PostgreSQL. Word of a change only makes

@@ -13,13 +13,14 @@ export interface KeyringOptions {
   readonly keyPrefix: KeyPrefix;
   /** The names of the operations whose use is counted */
   readonly operations: Iterable<string>;
+  readonly now: () => number;
   /** Makes what is told of a failure that passes by itself */
   readonly warn: (message: string) => (error: unknown) => void;
 }
 
 /** What a node has to do with keys: whom it lets in, what it hears of changes, and what it counts. */
 export interface Keyring {
-  readonly store: Pick<KeyStore, 'findByHash'>;
+  readonly store: KeyStore;
   readonly authenticator: Authenticator;
   readonly usage: UsageCounter;
   /** Removes usage older than 30 days. */
@@ -30,14 +31,14 @@ export interface Keyring {
 
 /** Begins to listen for changed keys and to count at once. */
 export function openKeyring(options: KeyringOptions): Keyring {
-  const { database, keyPrefix, operations, warn } = options;
+  const { database, keyPrefix, now, operations, warn } = options;
   const store = createKeyStore(database, keyPrefix);
   const usages = createUsageStore(database);
-  const authenticator = createAuthenticator({ store, prefix: keyPrefix, now: Date.now });
+  const authenticator = createAuthenticator({ store, prefix: keyPrefix, now });
   const usage = new UsageCounter({
     store: usages,
     operations,
-    now: Date.now,
+    now,
     warn: warn('usage is kept in memory for now'),
   });
   const subscription = subscribe({

@@ -1,10 +1,10 @@
 import { nextBanMs } from './bans.js';
-import { openClient } from './client.js';
+import { type Log, RedisLink } from './circuit-breaker.js';
 import { type Decision, decisionOf, stateOf, type WindowState } from './decision.js';
-import { type Log, RedisLink } from './link.js';
-import { MemoryLimiter } from './memory.js';
+import { MemoryLimiter } from './memory-store.js';
 import type { Limits } from './plans.js';
-import { probeWindows, RedisLimiter } from './redis.js';
+import { openClient } from './redis-client.js';
+import { probeWindows, RedisLimiter } from './redis-store.js';
 import { readFrom } from './verdict.js';
 import { type Reading, windowsOf } from './windows.js';
 

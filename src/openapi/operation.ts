@@ -2,8 +2,8 @@ import type { z } from 'zod';
 import type { Deprecation } from '../deprecation.js';
 import { appRouter } from '../router.js';
 import type { OperationMeta } from '../trpc.js';
-import { errorResponses, listErrorStatuses, nameResponse, type Traits } from './errors.js';
-import { COMMON_HEADERS, DEPRECATION_HEADERS, type HeaderName, refer } from './headers.js';
+import { errorResponses, listErrorStatuses, nameResponse, type Traits } from './error-responses.js';
+import { COMMON_HEADERS, DEPRECATION_HEADERS, type HeaderName, refer } from './response-headers.js';
 
 type Schema = Readonly<Record<string, unknown>> & { readonly examples?: readonly unknown[] };
 export type Schemas = Readonly<Record<string, Schema>>;

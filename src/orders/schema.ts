@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { MAX_PAGE_SIZE } from '../bounds.js';
 import { assignedId, INPUT_FAULT, int64, integer } from '../input.js';
+import { MAX_PAGE_SIZE } from '../protocol.js';
 
 const STATUSES = ['placed', 'approved', 'delivered'] as const;
 const QUANTITY_MAX = 2 ** 31 - 1;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { MAX_PAGE_SIZE } from '../bounds.js';
 import { assignedId, describeFault, INPUT_FAULT, int64, integer } from '../input.js';
+import { MAX_PAGE_SIZE } from '../protocol.js';
 
 const NAME_MAX = 200;
 /** Of a pair, both halves are one code point to a pattern with the u flag. */

@@ -1,0 +1,105 @@
+/**
+ * How long one request may wait for PostgreSQL and Redis. The sum of the steps (key lookup, limit, operation) stays
+ * under the 3 s within which the contract promises a 503.
+ */
+
+/** Opening a connection to PostgreSQL. */
+export const CONNECT_TIMEOUT_MS = 1_000;
+/** One statement. */
+export const QUERY_TIMEOUT_MS = 1_500;
+/** The key lookup, however many statements it takes. */
+export const KEY_LOOKUP_TIMEOUT_MS = 1_200;
+/** The operation, however many statements it takes. */
+export const OPERATION_TIMEOUT_MS = 1_500;
+/** A readiness check, which is several queries. */
+export const READINESS_TIMEOUT_MS = 2_000;
+/** One command to Redis; measured in ticks, so it fires after 120 to 160 ms. */
+export const REDIS_TIMEOUT_MS = 160;
+
+/** Thrown when something did not settle in time. It may still happen later. */
+export class TimeoutError extends Error {
+  override readonly name = 'TimeoutError';
+}
+
+interface Pending {
+  ticks: number;
+  reject: (reason: Error) => void;
+}
+
+/**
+ * Times out any number of promises with one shared timer.
+ *
+ * Time is counted in ticks of that timer. A pause of this process, such as a garbage collection, is then one tick however
+ * long it lasts, and is not mistaken for a stall of the other side; and there is no timer per promise.
+ */
+export class TimeoutTimer {
+  readonly #tickMs: number;
+  readonly #maxTicks: number;
+  readonly #createError: () => Error;
+  readonly #pending = new Set<Pending>();
+  #timer: NodeJS.Timeout | undefined;
+
+  /** Promises time out after between `timeoutMs - tickMs` and `timeoutMs` milliseconds. */
+  constructor(options: { timeoutMs: number; tickMs: number; createError: () => Error }) {
+    this.#tickMs = options.tickMs;
+    this.#maxTicks = Math.round(options.timeoutMs / options.tickMs);
+    this.#createError = options.createError;
+  }
+
+  /** Settles like the promise, or rejects when it takes too long. */
+  race<T>(promise: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const pending: Pending = { ticks: 0, reject };
+      this.#pending.add(pending);
+      this.#timer ??= setInterval(() => this.#tick(), this.#tickMs).unref();
+      promise.then(
+        (value) => {
+          this.#pending.delete(pending);
+          resolve(value);
+        },
+        (error) => {
+          this.#pending.delete(pending);
+          reject(error);
+        },
+      );
+    });
+  }
+
+  /** Rejects everything that is pending. */
+  rejectAll(reason: Error): void {
+    for (const pending of this.#pending) pending.reject(reason);
+    this.#pending.clear();
+  }
+
+  #tick(): void {
+    if (this.#pending.size === 0) {
+      clearInterval(this.#timer);
+      this.#timer = undefined;
+    }
+    for (const pending of this.#pending) {
+      pending.ticks += 1;
+      if (pending.ticks < this.#maxTicks) continue;
+      this.#pending.delete(pending);
+      pending.reject(this.#createError());
+    }
+  }
+}
+
+const TICK_MS = 50;
+
+/**
+ * An object with the same methods, whose promises reject with TimeoutError after `timeoutMs`. A method may run several
+ * queries, each within QUERY_TIMEOUT_MS; this bounds their sum.
+ */
+export function withTimeout<T extends object>(timeoutMs: number, target: T): T {
+  const createError = () => new TimeoutError(`The database did not answer within ${timeoutMs} ms`);
+  const timer = new TimeoutTimer({ timeoutMs, tickMs: TICK_MS, createError });
+  const methods = Object.entries(target).map(([name, method]) => [
+    name,
+    (...args: unknown[]) => {
+      const result: unknown = method(...args);
+      return result instanceof Promise ? timer.race(result) : result;
+    },
+  ]);
+  return Object.fromEntries(methods);
+}

@@ -1,0 +1,146 @@
+import { readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type EmbeddedPostgres, openEmbedded } from '../../src/database/embedded.js';
+import { applyMigrations } from '../../src/database/migrations.js';
+import { makeFolder } from '../support/folder.js';
+import { type Answer, type Caller, callerOf, post } from '../support/harness.js';
+import { type Program, run } from '../support/process.js';
+
+/** A PostgreSQL of the test's own, which the service knows by its address alone; who opened it starts it again. */
+let postgres: EmbeddedPostgres;
+let dataDir: string;
+let service: Program;
+let call: Caller;
+let direct: pg.Client;
+/** Ends the fault that a test has made */
+let mend = () => {};
+/** The paths that were answered with 503 */
+let refused: Set<string>;
+
+beforeEach(async () => {
+  refused = new Set();
+  dataDir = await makeFolder();
+  postgres = await openEmbedded({ dataDir, role: 'guest', log: () => {} });
+  await applyMigrations(postgres.url);
+  const environment = { DATABASE_URL: postgres.url, APP_ENV: 'staging', PORT: '0' };
+  const limits = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];
+  const create = run('cli/program', ['keys', 'create', '--name', 'x', ...limits, '--json'], environment);
+  expect(await create.ended).toBe(0);
+  service = run('main', [], environment);
+  const [, url = ''] = await service.until(/listening on (http:[^"]+)/);
+  call = callerOf({ url, key: JSON.parse(create.output()).key });
+  direct = await connect();
+});
+afterEach(async () => {
+  mend();
+  await direct.end().catch(() => {});
+  service.child.kill('SIGTERM');
+  expect(await service.ended).toBe(0);
+  await postgres.release();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+async function connect(): Promise<pg.Client> {
+  const client = new pg.Client(postgres.url);
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}
+
+async function readPostmaster(): Promise<number> {
+  const lock = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8');
+  return Number(lock.split('\n')[0]);
+}
+
+/** Stops the server and every process of it; returns what lets them go on. */
+async function stall(): Promise<() => void> {
+  const postmaster = await readPostmaster();
+  // First, so that it starts no further one.
+  process.kill(postmaster, 'SIGSTOP');
+  const { rows } = await direct.query<{ pid: number }>('SELECT pid FROM pg_stat_activity');
+  const pids = [postmaster, ...rows.map(({ pid }) => pid)];
+  for (const pid of pids) process.kill(pid, 'SIGSTOP');
+  return () => {
+    for (const pid of pids.splice(0)) process.kill(pid, 'SIGCONT');
+  };
+}
+
+/** An answer in time: what the operation says, or a 503 that says when to come back. */
+async function callInTime(path: string, init: RequestInit = {}): Promise<Answer> {
+  const startedAt = performance.now();
+  const answer = await call(path, init);
+  expect(performance.now() - startedAt).toBeLessThan(3_000);
+  if (answer.status === 503) refused.add(path);
+  if (answer.status === 503 && path !== READY) expect(answer.headers.get('retry-after')).toBe('1');
+  return answer;
+}
+
+const READY = '/health/ready';
+const paths = ['/v1/pets', '/trpc/createPet'];
+const idOf = (path: string, { body }: Answer): number =>
+  path === '/v1/pets' ? body.id : body.result.data.id;
+
+/** Creates pets one after the other until told to end, each sent with its key until it is acknowledged. */
+async function createUntil(isOver: () => boolean, stream: number, created: Map<string, number>) {
+  for (let n = 0; !isOver(); n += 1) {
+    const name = `pet-${stream}-${n}`;
+    const path = paths[stream % 2] ?? '';
+    const init = post({ name, categoryId: 1 }, { 'idempotency-key': name });
+    const answer = await retry(path, init);
+    created.set(name, idOf(path, answer));
+  }
+}
+
+async function retry(path: string, init: RequestInit): Promise<Answer> {
+  for (;;) {
+    const answer = await callInTime(path, init);
+    if (answer.status < 300) return answer;
+    expect([409, 503]).toContain(answer.status);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+async function signalPostmaster(signal: NodeJS.Signals): Promise<() => void> {
+  process.kill(await readPostmaster(), signal);
+  return () => {};
+}
+
+test.each([
+  { fault: 'stalled, all of its processes,', breakDown: stall, felt: [...paths, READY] },
+  { fault: 'stopped and started again', breakDown: () => signalPostmaster('SIGINT'), felt: [] },
+  { fault: 'killed and started again', breakDown: () => signalPostmaster('SIGKILL'), felt: [] },
+])(
+  'PostgreSQL $fault amid creates: 503 within 3 s on both faces, recovery by itself, and each pet once',
+  {
+    timeout: 60_000,
+  },
+  async ({ breakDown, felt }) => {
+    const created = new Map<string, number>();
+    let isOver = false;
+    const streams = Promise.all([0, 1, 2, 3].map((stream) => createUntil(() => isOver, stream, created)));
+    const grow = (by: number) => {
+      const enough = created.size + by;
+      return expect.poll(() => created.size, { timeout: 20_000 }).toBeGreaterThan(enough);
+    };
+    const follow = async () => {
+      await grow(40);
+      mend = await breakDown();
+      await expect.poll(() => refused.size, { timeout: 10_000 }).toBeGreaterThan(0);
+      if (felt.includes(READY)) expect((await callInTime(READY)).status).toBe(503);
+      await expect.poll(() => [...refused], { timeout: 10_000 }).toEqual(expect.arrayContaining(felt));
+      mend();
+      await grow(40);
+      await expect.poll(async () => (await callInTime(READY)).status, { timeout: 10_000 }).toBe(200);
+    };
+    await Promise.race([streams, follow()]);
+    isOver = true;
+    await streams;
+    const client = await connect();
+    const { rows } = await client.query<{ name: string; id: string }>('SELECT name, id FROM pets');
+    await client.end();
+    const stored = rows.map(({ name, id }) => `${name} ${id}`).sort();
+    expect(stored).toEqual([...created].map(([name, id]) => `${name} ${id}`).sort());
+  },
+);

@@ -1,0 +1,171 @@
+import pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  type Caller,
+  callerOf,
+  createTestDatabase,
+  post,
+  startService,
+  type TestService,
+} from '../support/harness.js';
+import { startWire, type Wire } from '../support/wire.js';
+
+let wire: Wire;
+/** Past the wire, to the same database */
+let direct: pg.Client;
+let service: TestService;
+let call: Caller;
+
+beforeEach(async () => {
+  const url = new URL(await createTestDatabase());
+  direct = new pg.Client(url.href);
+  await direct.connect();
+  wire = await startWire({ host: url.hostname, port: Number(url.port) });
+  url.port = String(wire.port);
+  service = await startService({ databaseUrl: url.href });
+  call = callerOf(service);
+  expect((await call('/v1/pets')).status).toBe(200);
+});
+afterEach(async () => {
+  await service.close();
+  await wire.close();
+  await direct.end();
+});
+
+async function expectUnavailable(path: string, init: RequestInit = {}): Promise<void> {
+  const started = Date.now();
+  const { status, headers, body } = await call(path, init);
+  expect(Date.now() - started).toBeLessThan(3_000);
+  expect([path, status, headers.get('retry-after')]).toEqual([path, 503, '1']);
+  const error = path.startsWith('/trpc') ? body.error.data.error : body;
+  expect(error).toEqual({ code: 'service_unavailable', message: expect.any(String), status: 503 });
+}
+
+test.each(['cut', 'stall'] as const)(
+  'PostgreSQL away (%s): 503 within 3 s on both faces, readiness says so, and it recovers by itself',
+  async (fault) => {
+    await wire[fault]();
+    await expectUnavailable('/v1/pets');
+    await Promise.all([
+      expectUnavailable('/v1/pets/1'),
+      expectUnavailable('/v1/pets', post({ name: 'Rex', categoryId: 1 })),
+      expectUnavailable('/trpc/listPets'),
+      expectUnavailable('/trpc/createPet', post({ name: 'Rex', categoryId: 1 })),
+    ]);
+    expect((await call('/health/ready', { key: null })).status).toBe(503);
+    expect((await call('/health/live', { key: null })).status).toBe(200);
+    await wire.mend();
+    await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 5_000 }).toBe(200);
+    expect((await call('/health/ready', { key: null })).status).toBe(200);
+  },
+);
+
+test('what needs no database is answered while it is away', async () => {
+  await wire.cut();
+  expect((await call('/v1/nope')).status).toBe(404);
+  expect((await call('/v1/pets', { method: 'DELETE' })).status).toBe(405);
+  expect((await call('/v1/pets', { key: null })).body.code).toBe('missing_api_key');
+  expect((await call('/v1/pets', { key: 'nonsense' })).body.code).toBe('invalid_api_key');
+});
+
+test('a fault of ours is a 500 that tells the client nothing but the request id, on both faces', async () => {
+  await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
+  for (const path of ['/v1/pets', '/trpc/listPets']) {
+    const { status, headers, body } = await call(path, { headers: { 'x-request-id': 'my-id-1' } });
+    const error = path.startsWith('/trpc') ? body.error.data.error : body;
+    expect([status, error.code, error.status]).toEqual([500, 'internal_error', 500]);
+    expect(headers.get('x-request-id')).toBe('my-id-1');
+    expect(JSON.stringify(body)).not.toMatch(/pets" does|relation|prisma|stack|lost/i);
+  }
+});
+
+/** The server processes behind the service's own connections. */
+async function listBackends(): Promise<number[]> {
+  const { rows } = await direct.query<{ pid: number }>(
+    'SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
+  );
+  return rows.map(({ pid }) => pid);
+}
+
+async function restartBackends(): Promise<void> {
+  for (const pid of await listBackends()) await direct.query('SELECT pg_terminate_backend($1, 2000)', [pid]);
+}
+
+const rex = { name: 'Rex', categoryId: 1 };
+
+test('PostgreSQL read-only: reads go on, creates are 503 on both faces, and it recovers by itself', async () => {
+  const name = direct.database;
+  await direct.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
+  await restartBackends();
+  await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
+  await expectUnavailable('/v1/pets', post(rex));
+  await expectUnavailable('/v1/pets', post(rex, { 'idempotency-key': 'read-only' }));
+  await expectUnavailable('/trpc/createPet', post(rex));
+  expect((await call('/trpc/listPets')).status).toBe(200);
+  await direct.query(`ALTER DATABASE ${name} RESET default_transaction_read_only`);
+  await restartBackends();
+  const create = async () => (await call('/v1/pets', post(rex, { 'idempotency-key': 'read-only' }))).status;
+  await expect.poll(create, { timeout: 5_000 }).toBe(201);
+});
+
+test('PostgreSQL has no connection left: 503 on both faces, and it recovers by itself', async () => {
+  const role = `${direct.database}_few`;
+  await direct.query(`CREATE ROLE ${role} LOGIN PASSWORD 'few' CONNECTION LIMIT 0 IN ROLE pg_read_all_data`);
+  const url = new URL(`postgresql://${role}:few@127.0.0.1:${wire.port}/${direct.database}?sslmode=disable`);
+  const poor = await startService({ databaseUrl: url.href }).catch((error: Error) => error);
+  expect(String(poor)).toMatch(/too many connections/i);
+  await direct.query(
+    `GRANT INSERT ON ALL TABLES IN SCHEMA public TO ${role}; ALTER ROLE ${role} CONNECTION LIMIT 10`,
+  );
+  await service.close();
+  service = await startService({ databaseUrl: url.href });
+  call = callerOf(service);
+  expect((await call('/v1/pets')).status).toBe(200);
+  await direct.query(`ALTER ROLE ${role} CONNECTION LIMIT 0`);
+  await restartBackends();
+  await expectUnavailable('/v1/pets');
+  await expectUnavailable('/trpc/listPets');
+  await direct.query(`ALTER ROLE ${role} CONNECTION LIMIT 10`);
+  await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 5_000 }).toBe(200);
+});
+
+test('its processes stopped with SIGSTOP or killed amid creates: what is retried with its key is created once', async () => {
+  let unavailable = 0;
+  const create = async (n: number): Promise<number> => {
+    const init = post({ ...rex, name: `pet ${n}` }, { 'idempotency-key': `pet ${n}`.replace(' ', '-') });
+    for (let attempt = 0; attempt < 50; attempt += 1) {
+      const { status, body } = await call('/v1/pets', init);
+      if (status === 201) return body.id;
+      expect([409, 503]).toContain(status);
+      if (status === 503) unavailable += 1;
+    }
+    throw new Error(`pet ${n} could not be created`);
+  };
+  const stream = async (first: number) => {
+    const ids: number[] = [];
+    for (let n = first; n < 240; n += 8) ids.push(await create(n));
+    return ids;
+  };
+  const streams = Promise.all(Array.from({ length: 8 }, (_, first) => stream(first)));
+  const created = async () => Number((await direct.query('SELECT count(*) FROM pets')).rows[0].count);
+  await expect.poll(created, { interval: 20, timeout: 10_000 }).toBeGreaterThan(40);
+  const stopped = await listBackends();
+  for (const pid of stopped) process.kill(pid, 'SIGSTOP');
+  await expect.poll(() => unavailable, { timeout: 3_000 }).toBeGreaterThan(0);
+  for (const pid of stopped) process.kill(pid, 'SIGCONT');
+  await expect.poll(created, { interval: 20, timeout: 10_000 }).toBeGreaterThan(120);
+  await restartBackends();
+  const ids = (await streams).flat();
+  const { rows } = await direct.query("SELECT id FROM pets WHERE name LIKE 'pet %'");
+  expect(rows.map(({ id }) => Number(id)).sort()).toEqual(ids.sort());
+});
+
+test('a connection that was given back inside a transaction is not used again: no create is acknowledged in it', async () => {
+  const { pool } = service.database;
+  const left = await pool.connect();
+  await left.query('BEGIN');
+  left.release();
+  const { body, status } = await call('/v1/pets', post(rex));
+  expect(status).toBe(201);
+  expect((await direct.query('SELECT name FROM pets WHERE id = $1', [body.id])).rows).toHaveLength(1);
+});

@@ -1,0 +1,120 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../../src/database/client.js';
+import { applyMigrations, listPendingMigrations, printSchema } from '../../src/database/migrations.js';
+import { checkMigrations, seedCatalogue } from '../../src/database/source.js';
+import { newPet } from '../../src/pets/schema.js';
+import { createTestDatabase } from '../support/harness.js';
+
+let migratedUrl: string;
+let database: Database;
+
+beforeAll(async () => {
+  migratedUrl = await createTestDatabase();
+  database = openDatabase(migratedUrl, () => {});
+});
+afterAll(() => database.close());
+
+/** Everything that schema.prisma speaks of, a line each. CHECK constraints and identity are beyond it. */
+const CATALOGUE = `
+  SELECT format('column %s.%s %s null:%s', table_name, column_name, udt_name, is_nullable)
+    || CASE WHEN column_name = 'id' THEN '' ELSE format(' default:%s precision:%s', column_default, datetime_precision) END AS line
+  FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> '_prisma_migrations'
+  UNION ALL
+  SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename <> '_prisma_migrations'
+  UNION ALL
+  SELECT format('constraint %s %s', conname, pg_get_constraintdef(oid)) FROM pg_constraint
+  WHERE connamespace = 'public'::regnamespace AND contype IN ('p', 'u', 'f') AND conrelid::regclass::text <> '_prisma_migrations'
+  UNION ALL
+  SELECT format('enum %s %s', typname, string_agg(enumlabel, ',' ORDER BY enumsortorder))
+  FROM pg_enum JOIN pg_type ON pg_type.oid = enumtypid GROUP BY typname
+  ORDER BY 1`;
+
+async function readCatalogue(url: string): Promise<string[]> {
+  const client = new pg.Client(url);
+  await client.connect();
+  const { rows } = await client.query<{ line: string }>(CATALOGUE);
+  await client.end();
+  return rows.map(({ line }) => line);
+}
+
+test('schema.prisma and the migrations agree', async () => {
+  const emptyUrl = await createTestDatabase('template0');
+  const client = new pg.Client(emptyUrl);
+  await client.connect();
+  await client.query(await printSchema(emptyUrl));
+  await client.end();
+  const migrated = await readCatalogue(migratedUrl);
+  expect(migrated.length).toBeGreaterThan(15);
+  expect(migrated).toEqual(await readCatalogue(emptyUrl));
+});
+
+test('migrations are applied once, and a database that is behind is told apart with the command that helps', async () => {
+  const url = await createTestDatabase('template0');
+  const behind = openDatabase(url, () => {});
+  await expect(checkMigrations(behind.pool)).rejects.toThrow(/npm run migrate/);
+  const pending = await listPendingMigrations(behind.pool);
+  expect(await applyMigrations(url)).toEqual(pending);
+  expect(await applyMigrations(url)).toEqual([]);
+  await expect(checkMigrations(behind.pool)).resolves.toBeUndefined();
+  await behind.close();
+});
+
+test('a migration that was changed after it was applied is refused', async () => {
+  const url = await createTestDatabase();
+  const tampered = openDatabase(url, () => {});
+  await tampered.pool.query(`UPDATE _prisma_migrations SET checksum = repeat('0', 64)`);
+  await expect(listPendingMigrations(tampered.pool)).rejects.toThrow(/was changed after it was applied/);
+  await tampered.close();
+});
+
+test('the sample catalogue consists of pets that the service itself would take, and is put in once', async () => {
+  const seeded = openDatabase(await createTestDatabase(), () => {});
+  expect(await seedCatalogue(seeded.pool)).toBe(true);
+  const { rows } = await seeded.pool.query('SELECT name, category_id::int AS "categoryId", status FROM pets');
+  expect(rows.length).toBeGreaterThan(20);
+  for (const row of rows) expect(newPet.parse(row)).toEqual(row);
+  expect(await seedCatalogue(seeded.pool)).toBe(false);
+  await seeded.close();
+});
+
+describe('Prisma Studio cannot store what the service cannot serve', () => {
+  const key = { name: 'key', start: 'as_test_abcd', plan: 'free' as const };
+
+  test.each([
+    ['an id of its own', { id: 5n, name: 'Rex', categoryId: 1n }],
+    ['an empty name', { name: '', categoryId: 1n }],
+    ['a blank name', { name: '\t\u00a0\u2003\u3000\u0085', categoryId: 1n }],
+    ['a name over 200 characters', { name: '🐈'.repeat(201), categoryId: 1n }],
+    ['a category over the bound', { name: 'Rex', categoryId: 2n ** 53n }],
+    ['a category under the bound', { name: 'Rex', categoryId: -(2n ** 53n) }],
+  ])('a pet with %s', async (_name, data) => {
+    await expect(database.prisma.pet.create({ data })).rejects.toThrow();
+  });
+
+  test('a pet with another status', async () => {
+    await expect(
+      database.pool.query(`INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'lost')`),
+    ).rejects.toThrow();
+  });
+
+  test.each([
+    ['a hash of another length', { ...key, hash: new Uint8Array(31) }],
+    ['own limits on a fixed plan', { ...key, hash: new Uint8Array(32), perMinute: 5 }],
+    ['an enterprise plan without limits', { ...key, hash: new Uint8Array(32), plan: 'enterprise' as const }],
+    [
+      'a limit of nothing',
+      { ...key, hash: new Uint8Array(32), plan: 'enterprise' as const, perMinute: 0, perDay: 5 },
+    ],
+    ['no name', { ...key, hash: new Uint8Array(32), name: '' }],
+  ])('a key with %s', async (_name, data) => {
+    await expect(database.prisma.apiKey.create({ data })).rejects.toThrow();
+  });
+
+  test('two keys with one hash', async () => {
+    await database.prisma.apiKey.create({ data: { ...key, hash: new Uint8Array(32).fill(7) } });
+    await expect(
+      database.prisma.apiKey.create({ data: { ...key, hash: new Uint8Array(32).fill(7) } }),
+    ).rejects.toThrow();
+  });
+});

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Caller, callerOf, post, startService, type TestService } from '../support/harness.js';
+
+const SHOP = 'https://shop.example';
+let service: TestService;
+let call: Caller;
+
+beforeAll(async () => {
+  service = await startService({ corsOrigins: [SHOP, 'http://localhost:5173'] });
+  call = callerOf(service);
+});
+afterAll(() => service.close());
+
+const preflight = (origin: string) => ({
+  method: 'OPTIONS',
+  key: null,
+  headers: {
+    origin,
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'authorization,content-type,idempotency-key',
+  },
+});
+
+test('a preflight from a configured origin needs no key, on both faces', async () => {
+  for (const path of ['/v1/pets', '/v1/pets/1', '/trpc/createPet', '/trpc/listPets,getPet?batch=1']) {
+    const { status, headers, body } = await call(path, preflight(SHOP));
+    expect([path, status, body]).toEqual([path, 204, undefined]);
+    expect(headers.get('access-control-allow-origin')).toBe(SHOP);
+    expect(headers.get('access-control-allow-methods')).toBe('GET, HEAD, POST');
+    expect(headers.get('access-control-allow-headers')).toBe('authorization,content-type,idempotency-key');
+    expect(headers.get('vary')).toContain('Origin');
+  }
+});
+
+test('a preflight from any other origin is a 405 without CORS headers', async () => {
+  for (const origin of [
+    'https://evil.example',
+    'https://shop.example.evil.example',
+    'http://shop.example',
+    'null',
+  ]) {
+    const { status, headers, body } = await call('/v1/pets', preflight(origin));
+    expect([origin, status, body.code]).toEqual([origin, 405, 'method_not_allowed']);
+    expect(headers.get('access-control-allow-origin')).toBeNull();
+  }
+});
+
+test('a preflight of an unknown path is a 404', async () => {
+  for (const path of ['/v1/nope', '/trpc/nope', '/trpc/a/b']) {
+    expect([path, (await call(path, preflight(SHOP))).status]).toEqual([path, 404]);
+  }
+});
+
+test('OPTIONS that is no preflight is refused as any other method', async () => {
+  expect((await call('/v1/pets', { method: 'OPTIONS', headers: { origin: SHOP } })).status).toBe(405);
+  expect((await call('/v1/nope', { method: 'OPTIONS', headers: { origin: SHOP } })).status).toBe(404);
+  expect((await call('/v1/nope', { method: 'OPTIONS', key: null })).status).toBe(404);
+});
+
+test('a script of a configured origin may read answers and failures, with the headers that it needs', async () => {
+  const headers = { origin: SHOP };
+  const answers = [
+    await call('/v1/pets', { headers }),
+    await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }, headers)),
+    await call('/v1/pets', { headers, key: null }),
+    await call('/v1/nope', { headers }),
+    await call('/v1/pets', post('{', headers)),
+    await call('/trpc/listPets', { headers }),
+    await call('/trpc/nope', { headers }),
+  ];
+  for (const answer of answers) {
+    expect(answer.headers.get('access-control-allow-origin')).toBe(SHOP);
+    const exposed = answer.headers.get('access-control-expose-headers') ?? '';
+    for (const name of [
+      'X-RateLimit-Remaining',
+      'RateLimit',
+      'Retry-After',
+      'Link',
+      'Location',
+      'Deprecation',
+      'Sunset',
+    ]) {
+      expect(exposed.split(', ')).toContain(name);
+    }
+    expect(answer.headers.get('vary')).toContain('Origin');
+  }
+});
+
+test('without configured origins there is no CORS', async () => {
+  const closed = await startService();
+  const { status, headers } = await callerOf(closed)('/v1/pets', preflight(SHOP));
+  expect([status, headers.get('access-control-allow-origin'), headers.get('vary')]).toEqual([
+    405,
+    null,
+    null,
+  ]);
+  await closed.close();
+});

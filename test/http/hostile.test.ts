@@ -1,0 +1,323 @@
+import { connect } from 'node:net';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { type Caller, callerOf, post, startService, type TestService } from '../support/harness.js';
+
+let service: TestService;
+let call: Caller;
+
+beforeAll(async () => {
+  service = await startService();
+  call = callerOf(service);
+});
+afterAll(() => service.close());
+
+/** Whatever was sent: the process still serves, on both faces. */
+afterEach(async () => {
+  expect((await call('/v1/pets')).status).toBe(200);
+  expect((await call('/trpc/listPets')).status).toBe(200);
+});
+
+interface Expected {
+  status: number;
+  code: string;
+}
+const invalid = { status: 400, code: 'invalid_request' };
+const tooLarge = { status: 413, code: 'payload_too_large' };
+const wrongType = { status: 415, code: 'unsupported_media_type' };
+const notFound = { status: 404, code: 'not_found' };
+const notAllowed = { status: 405, code: 'method_not_allowed' };
+
+/** Both faces' way of adding a pet. */
+const createPaths = ['/v1/pets', '/trpc/createPet'] as const;
+
+async function expectError(path: string, init: RequestInit, expected: Expected): Promise<Headers> {
+  const { status, headers, body } = await call(path, init);
+  const error = path.startsWith('/trpc') ? body.error.data.error : body;
+  expect(headers.get('content-type')).toBe('application/json');
+  expect({ status, code: error.code }).toEqual(expected);
+  expect(Object.keys(error).sort()).toEqual(['code', 'message', 'status']);
+  expect(error.status).toBe(status);
+  expect(JSON.stringify(body)).not.toMatch(
+    /prisma|postgres|zod|fastify|node_modules|\bat \w+ \(|SELECT|stack/i,
+  );
+  return headers;
+}
+
+const good = '{"name":"Rex","categoryId":1}';
+
+test.each<readonly [string, RequestInit, Expected]>([
+  ['an empty body', post(''), invalid],
+  ['a body that is not JSON', post('{'), invalid],
+  ['a body that is not UTF-8', { ...post(''), body: new Uint8Array([0x22, 0xff, 0xfe, 0x22]) }, invalid],
+  ['a body in UTF-16', { ...post(''), body: Buffer.from(good, 'utf16le') }, invalid],
+  ['a body of NULs', { ...post(''), body: new Uint8Array(100) }, invalid],
+  ['deep nesting', post('['.repeat(60_000)), invalid],
+  ['deep and closed nesting', post(`${'['.repeat(30_000)}${']'.repeat(30_000)}`), invalid],
+  ['a prototype for a name', post('{"name":{"__proto__":1},"categoryId":1}'), invalid],
+  ['a body of prototype names', post('{"__proto__":{"name":"x","categoryId":1}}'), invalid],
+  ['an exponent without end', post('{"name":"x","categoryId":1e99999999999}'), invalid],
+  ['a number of 60,000 digits', post(`{"name":"x","categoryId":${'9'.repeat(60_000)}}`), invalid],
+  ['a fraction of 60,000 digits', post(`{"name":"x","categoryId":1.${'0'.repeat(60_000)}1}`), invalid],
+  ['a body over 64 KiB', post(JSON.stringify({ name: 'x'.repeat(66_000), categoryId: 1 })), tooLarge],
+  ['no media type', { method: 'POST', body: new Uint8Array([123, 125]) }, wrongType],
+  ['neither body nor media type', { method: 'POST' }, wrongType],
+  ['text/plain', post(good, { 'content-type': 'text/plain' }), wrongType],
+  ['a form', { method: 'POST', body: new URLSearchParams({ name: 'Rex', categoryId: '1' }) }, wrongType],
+  ['a multipart form', { method: 'POST', body: new FormData() }, wrongType],
+  ['octets', post(good, { 'content-type': 'application/octet-stream' }), wrongType],
+  ['a media type that only begins so', post(good, { 'content-type': 'application/jsonx' }), wrongType],
+  ['two media types', post(good, { 'content-type': 'application/json, text/plain' }), wrongType],
+  ['gzip', post(good, { 'content-encoding': 'gzip' }), wrongType],
+  ['an encoding that changes nothing', post(good, { 'content-encoding': 'identity' }), wrongType],
+])('%s is refused alike on both faces', async (_name, init, expected) => {
+  for (const path of createPaths) await expectError(path, init, expected);
+});
+
+test('a body of exactly 64 KiB is read', async () => {
+  const padded = good.padEnd(64 * 1024, ' ');
+  expect((await call('/v1/pets', post(padded))).status).toBe(201);
+  expect((await call('/trpc/createPet', post(padded))).status).toBe(200);
+  for (const path of createPaths) await expectError(path, post(`${padded} `), tooLarge);
+});
+
+test('the media type may have parameters and any case', async () => {
+  for (const type of [
+    'application/json; charset=utf-8',
+    'Application/JSON',
+    'application/json;',
+    'application/json ;x="y;z"',
+  ]) {
+    expect((await call('/v1/pets', post(good, { 'content-type': type }))).status).toBe(201);
+    expect((await call('/trpc/createPet', post(good, { 'content-type': type }))).status).toBe(200);
+  }
+});
+
+test.each<readonly [string, string, Expected]>([
+  ['GET', '/v1', notFound],
+  ['GET', '/v1/', notFound],
+  ['GET', '/v1/pets/', notFound],
+  ['POST', '/v1/pets/', notFound],
+  ['GET', '/v1//pets', notFound],
+  ['GET', '/V1/pets', notFound],
+  ['GET', '/v1/Pets', notFound],
+  ['GET', '/v1/pets/1/2', notFound],
+  ['GET', '/v1/pets/1/', notFound],
+  ['GET', '/v1/../v1/nope', notFound],
+  ['GET', '/v1/%zz', notFound],
+  ['GET', '/v1/pets%2F1', notFound],
+  ['GET', '/v1/pets;x=1', notFound],
+  ['GET', `/v1/pets-${'9'.repeat(5)}`, notFound],
+  ['DELETE', '/v1/pets/1', notAllowed],
+  ['PUT', '/v1/pets', notAllowed],
+  ['PATCH', '/v1/pets', notAllowed],
+  ['OPTIONS', '/v1/pets', notAllowed],
+  ['PROPFIND', '/v1/pets', notAllowed],
+  ['REPORT', '/v1/pets/1', notAllowed],
+  ['GET', '/trpc', notFound],
+  ['GET', '/trpc/', notFound],
+  ['GET', '/trpc/nope', notFound],
+  ['GET', '/trpc/constructor', notFound],
+  ['GET', '/trpc/__proto__', notFound],
+  ['GET', '/trpc/toString,valueOf?batch=1', notFound],
+  ['GET', '/trpc/listPets/x', notFound],
+  ['GET', '/trpc/%zz', notFound],
+  ['GET', '/trpc/listPets%252Cx', notFound],
+  ['POST', '/trpc/listPets', notAllowed],
+  ['GET', '/trpc/createPet', notAllowed],
+  ['DELETE', '/trpc/createPet', notAllowed],
+])('%s %s needs no key to be refused, and says what is allowed', async (method, path, expected) => {
+  for (const authorization of [`Bearer ${service.key}`, 'Bearer nonsense']) {
+    const headers = await expectError(path, { method, headers: { authorization } }, expected);
+    expect(headers.has('allow')).toBe(expected === notAllowed);
+  }
+});
+
+test('the Allow of a path lists its methods', async () => {
+  const allowOf = async (path: string) =>
+    (await call(path, { method: 'DELETE' })).headers.get('allow')?.split(', ').sort();
+  expect(await allowOf('/v1/pets')).toEqual(['GET', 'HEAD', 'POST']);
+  expect(await allowOf('/v1/pets/1')).toEqual(['GET', 'HEAD']);
+  expect(await allowOf('/trpc/createPet')).toEqual(['POST']);
+  expect(await allowOf('/trpc/listPets')).toEqual(['GET', 'HEAD']);
+});
+
+test.each([
+  '/v1/pets?constructor=1&__proto__=1&toString=1&hasOwnProperty=1',
+  '/v1/pets?limit[]=1&limit.x=2&%00=1&=&&&',
+  '/v1/pets?x=%zz&y=%FF&z=%',
+  '/v1/pets?%6Cimit=3',
+  `/v1/pets?${'a=1&'.repeat(2_000)}`,
+  '/v1/%70ets',
+])('%s lists pets: what the operation does not know is ignored', async (path) => {
+  expect((await call(path)).status).toBe(200);
+});
+
+test.each([
+  '/v1/pets?limit=1&limit=1',
+  '/v1/pets?status=sold&%73tatus=sold',
+  '/v1/pets?cursor=%zz',
+  '/v1/pets?limit=%00',
+])('%s is a 400', async (path) => {
+  await expectError(path, {}, invalid);
+});
+
+test.each([
+  '/trpc/listPets?input=%zz',
+  '/trpc/listPets?input={',
+  '/trpc/listPets?input=%FF',
+  '/trpc/listPets?input=[]x',
+  '/trpc/listPets?connectionParams={',
+  '/trpc/listPets,createPet?batch=1',
+  '/trpc/getPet?input={"petId":"__proto__"}',
+  `/trpc/${'listPets,'.repeat(20)}listPets?batch=1`,
+  '/trpc/listPets?input=[[[[[[',
+])('%s is a 400', async (path) => {
+  await expectError(path, {}, invalid);
+});
+
+test('a batch holds 20 calls, each with an answer of its own', async () => {
+  const names = Array.from({ length: 20 }, (_, index) => (index === 7 ? 'constructor' : 'listPets')).join(
+    ',',
+  );
+  const { status, body } = await call(
+    `/trpc/${names}?batch=1&input=${encodeURIComponent('{"3":{"limit":0}}')}`,
+  );
+  expect(status).toBe(207);
+  expect(body).toHaveLength(20);
+  expect(body[3].error.data.error.code).toBe('invalid_request');
+  expect(body[7].error.data.error.code).toBe('not_found');
+  expect(body[0].result.data).toBeInstanceOf(Array);
+});
+
+test('a streamed batch (application/jsonl) answers each call', async () => {
+  const response = await fetch(`${service.url}/trpc/listPets,getPet?batch=1&input={"1":{"petId":"x"}}`, {
+    headers: { authorization: `Bearer ${service.key}`, 'trpc-accept': 'application/jsonl' },
+  });
+  expect(response.status).toBe(200);
+  const text = await response.text();
+  expect(text).toContain('invalid_request');
+  expect(text).not.toContain('stack');
+});
+
+/** Sends bytes as they are, and returns all that comes back until the other side closes or is silent. */
+function exchange(bytes: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(service.port, '127.0.0.1', () => socket.write(bytes, 'latin1'));
+    let received = '';
+    socket.setTimeout(2_000, () => socket.destroy());
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1');
+    });
+    socket.on('error', reject);
+    socket.on('close', () => resolve(received));
+  });
+}
+
+const lines = (...parts: string[]) => [...parts, 'Host: x', 'Connection: close', '', ''].join('\r\n');
+
+test.each<readonly [string, number]>([
+  ['OPTIONS *', 404],
+  ['GET *', 404],
+  ['GET http://[/', 404],
+  ['GET http://', 404],
+  ['GET https://user:pass@host:99999/v1/pets', 404],
+  ['GET x', 400],
+  ['GET ?limit=1', 400],
+  ['GET /v1/pets/%', 401],
+  ['GET /v1/pets#fragment', 401],
+  ['GET http://evil.example/v1/pets', 401],
+  ['GET HTTP://evil.example/v1/pets?limit=1', 401],
+  ['GET //evil.example/v1/pets', 404],
+  ['GET /\\evil.example', 404],
+  ['TRACE /v1/pets', 405],
+  ['QUERY /v1/pets', 405],
+])('the request target of "%s" gets an answer in JSON', async (requestLine, status) => {
+  const received = await exchange(lines(`${requestLine} HTTP/1.1`));
+  expect(received).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+  expect(received.toLowerCase()).toContain('content-type: application/json');
+  const body = JSON.parse(received.slice(received.indexOf('\r\n\r\n') + 4));
+  expect(Object.keys(body).sort()).toEqual(['code', 'message', 'status']);
+  expect(body.status).toBe(status);
+});
+
+test.each([
+  ['no HTTP at all', 'garbage\r\n\r\n'],
+  ['a method in lower case', lines('get /v1/pets HTTP/1.1')],
+  ['an unknown method', lines('FROB /v1/pets HTTP/1.1')],
+  ['a version that does not exist', lines('GET /v1/pets HTTP/9.9')],
+  ['a header without a name', lines('GET /v1/pets HTTP/1.1', ': x')],
+  ['a NUL in a header', lines('GET /v1/pets HTTP/1.1', 'x: \0')],
+  ['headers over 16 KiB', lines('GET /v1/pets HTTP/1.1', `x: ${'y'.repeat(20_000)}`)],
+  ['two lengths', lines('POST /v1/pets HTTP/1.1', 'Content-Length: 1', 'Content-Length: 2')],
+  ['a length and chunks', lines('POST /v1/pets HTTP/1.1', 'Content-Length: 1', 'Transfer-Encoding: chunked')],
+  ['a negative length', lines('POST /v1/pets HTTP/1.1', 'Content-Length: -1')],
+  ['a TLS hello', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
+  ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+])('what the HTTP parser refuses gets the same error body: %s', async (_name, bytes) => {
+  const received = await exchange(bytes);
+  expect(received).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  expect(received).toContain('Content-Type: application/json\r\n');
+  expect(JSON.parse(received.slice(received.indexOf('\r\n\r\n') + 4))).toEqual({
+    code: 'invalid_request',
+    message: expect.any(String),
+    status: 400,
+  });
+});
+
+test('HTTP/1.1 without a Host is a 400 in JSON, with the headers of the limit', async () => {
+  const head = `GET /v1/pets HTTP/1.1\r\nAuthorization: Bearer ${service.key}\r\nConnection: close\r\n\r\n`;
+  const received = await exchange(head);
+  expect(received).toMatch(/^HTTP\/1\.1 400 /);
+  expect(received).toContain('x-ratelimit-remaining: ');
+  expect(received).toContain('{"code":"invalid_request"');
+});
+
+test('two Hosts are a 400', async () => {
+  const received = await exchange(
+    lines('GET /v1/pets HTTP/1.1', 'Host: y', `Authorization: Bearer ${service.key}`),
+  );
+  expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*one Host header/);
+});
+
+test('CONNECT is answered with a 400 in JSON', async () => {
+  const received = await exchange(lines('CONNECT example.org:443 HTTP/1.1'));
+  expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*\{"code":"invalid_request"/);
+});
+
+test('no body takes long to refuse: the time per byte does not grow with the length', async () => {
+  const time = async (digits: number) => {
+    const body = post(`{"name":"x","categoryId":1.${'0'.repeat(digits)}1}`);
+    const started = performance.now();
+    await expectError('/v1/pets', body, invalid);
+    return performance.now() - started;
+  };
+  await time(1_000);
+  // Quadratic work would take seconds; what is linear, a few milliseconds.
+  expect(await time(64_000)).toBeLessThan(1_000);
+});
+
+test('outside the faces a route is unknown whatever its body is', async () => {
+  for (const body of ['{', 'x'.repeat(70_000)]) {
+    const { status, body: error } = await call('/nope', post(body));
+    expect([status, error.code]).toEqual([404, 'not_found']);
+  }
+});
+
+test('an expectation that is not understood is ignored', async () => {
+  const received = await exchange(
+    lines('GET /v1/pets HTTP/1.1', 'Expect: miracles', `Authorization: Bearer ${service.key}`),
+  );
+  expect(received).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+test('a client that leaves in the middle of its body hurts nobody', async () => {
+  await new Promise<void>((resolve) => {
+    const socket = connect(service.port, '127.0.0.1', () => {
+      const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n`;
+      socket.write(`${head}Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"name":`, () => {
+        socket.destroy();
+        resolve();
+      });
+    });
+  });
+});

@@ -1,0 +1,199 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { pino } from 'pino';
+import { afterEach, expect, test } from 'vitest';
+import type { AppOptions } from '../../src/app.js';
+import { createLimiter } from '../../src/limits/limiter.js';
+import { callerOf, post, rpcPath, startService, type TestService } from '../support/harness.js';
+
+const closers: (() => Promise<unknown>)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function serve(options: Partial<AppOptions> = {}) {
+  const service = await startService(options);
+  closers.push(() => service.close());
+  return { service, call: callerOf(service) };
+}
+
+async function scrape({ url }: Pick<TestService, 'url'>): Promise<string> {
+  const response = await fetch(`${url}/metrics`);
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+  return response.text();
+}
+
+/** The names and labels of what is counted of requests; others depend on the process, such as kinds of handles. */
+const seriesOf = (text: string) =>
+  text
+    .split('\n')
+    .filter((line) => /^(http|limiter)_/.test(line))
+    .map((line) => line.slice(0, line.lastIndexOf(' ')));
+
+/** How many requests are shown, by their labels. */
+const counts = (text: string) =>
+  Object.fromEntries(
+    [...text.matchAll(/^http_request_duration_seconds_count\{(.*)\} (\d+)$/gm)].map(([, labels, count]) => [
+      labels?.replaceAll(/\w+="([^"]*)",?/g, '$1 ').trim(),
+      Number(count),
+    ]),
+  );
+
+test('requests are counted by operation, face and status, and a batch once', async () => {
+  const { service, call } = await serve();
+  await call('/v1/pets');
+  await call('/v1/pets', { key: null });
+  await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
+  await call(rpcPath('listPets', { limit: 0 }));
+  await call('/trpc/listPets,getPet,nope?batch=1');
+  await call('/trpc/listPets?batch=1');
+  await call('/v1/nope');
+  await call('/docs', { method: 'HEAD' });
+  await expect
+    .poll(async () => counts(await scrape(service)))
+    .toMatchObject({
+      'listPets rest 200': 1,
+      'listPets rest 401': 1,
+      'createPet rest 201': 1,
+      'listPets rpc 400': 1,
+      'listPets rpc 200': 1,
+      'batch rpc 207': 1,
+      'unknown rest 404': 1,
+      'unknown other 200': expect.any(Number),
+    });
+});
+
+test('labels stay the same few whatever clients send', async () => {
+  const { service, call } = await serve();
+  const attack = async (mark: string) => {
+    for (const path of [
+      `/v1/${mark}`,
+      `/trpc/${mark}`,
+      `/trpc/${mark},x?batch=1`,
+      `/${mark}`,
+      `/docs/${mark}`,
+    ]) {
+      for (const method of ['GET', 'POST', 'DELETE', 'PROPFIND']) await call(path, { method });
+    }
+    await call(`/trpc/listPets,${mark}?batch=1`);
+    await call(`/v1/pets/${mark}`, { headers: { 'x-request-id': mark, 'user-agent': mark } });
+    await call('/v1/pets', { key: mark });
+  };
+  await attack('first');
+  await scrape(service);
+  const before = seriesOf(await scrape(service));
+  for (let n = 0; n < 20; n += 1) await attack(`mark${n}`);
+  const text = await scrape(service);
+  expect(seriesOf(text)).toHaveLength(before.length);
+  expect(text).not.toMatch(/first|mark\d/);
+});
+
+test('decisions of the limiter are counted by outcome and store', async () => {
+  const { service, call } = await serve();
+  const { key } = await service.keys.create({
+    ...{ name: 'x', plan: 'enterprise', perMinute: 2, perDay: 9, expiresAt: null },
+  } as const);
+  for (let n = 0; n < 7; n += 1) await call('/v1/pets', { key });
+  const text = await scrape(service);
+  expect(text).toContain('limiter_decisions_total{outcome="admitted",store="memory"} 2');
+  expect(text).toContain('limiter_decisions_total{outcome="rate_limit_exceeded",store="memory"} 2');
+  expect(text).toContain('limiter_decisions_total{outcome="api_key_banned",store="memory"} 3');
+  expect(text).toContain('limiter_decisions_total{outcome="admitted",store="redis"} 0');
+});
+
+test('the use of the pool, the delay of the event loop and the state of the process are shown', async () => {
+  const { service, call } = await serve();
+  await call('/v1/pets');
+  const text = await scrape(service);
+  expect(text).toMatch(/^database_pool_connections [1-9]/m);
+  expect(text).toMatch(/^database_pool_idle_connections [1-9]/m);
+  expect(text).toMatch(/^database_pool_waiting_queries 0$/m);
+  for (const name of ['nodejs_eventloop_lag_p99_seconds', 'process_resident_memory_bytes']) {
+    expect(text).toMatch(new RegExp(`^${name} \\d`, 'm'));
+  }
+  for (const flag of ['limits_degraded 0', 'database_ready 1', 'service_overloaded 0']) {
+    expect(text).toContain(`\n${flag}\n`);
+  }
+});
+
+test('what is degraded shows', async () => {
+  const log = pino({ level: 'silent' });
+  const limiter = createLimiter({ redisUrls: ['redis://127.0.0.1:1'], log });
+  closers.push(() => limiter.close());
+  const { service, call } = await serve({ limiter, checkDatabase: () => Promise.reject(new Error('away')) });
+  expect((await call('/v1/pets')).status).toBe(200);
+  const text = await scrape(service);
+  expect(text).toContain('\nlimits_degraded 1\n');
+  expect(text).toContain('\ndatabase_ready 0\n');
+  expect(text).toContain('limiter_decisions_total{outcome="admitted",store="degraded"} 1');
+});
+
+test('each of several workers names itself in what it shows', async () => {
+  const { service } = await serve({ worker: 3 });
+  expect(await scrape(service)).toContain('\ndatabase_ready{worker="3"} 1\n');
+});
+
+test('any number of readiness probes asks the database once a second at most', async () => {
+  let asked = 0;
+  let isAway = false;
+  const checkDatabase = async () => {
+    asked += 1;
+    if (isAway) throw new Error('away');
+  };
+  const { call } = await serve({ checkDatabase });
+  const probe = async () => (await call('/health/ready', { key: null })).status;
+  expect(new Set(await Promise.all(Array.from({ length: 100 }, probe)))).toEqual(new Set([200]));
+  expect(asked).toBe(1);
+  isAway = true;
+  await expect.poll(probe, { timeout: 3_000 }).toBe(503);
+  isAway = false;
+  expect(await probe()).toBe(200);
+});
+
+test('readiness is lost while the database lacks a migration', async () => {
+  const { service, call } = await serve();
+  const { pool } = service.database;
+  const probe = async () => (await call('/health/ready', { key: null })).status;
+  expect(await probe()).toBe(200);
+  await pool.query('CREATE TABLE kept AS SELECT * FROM _prisma_migrations');
+  await pool.query('DELETE FROM _prisma_migrations');
+  await expect.poll(probe, { timeout: 5_000 }).toBe(503);
+  await pool.query('INSERT INTO _prisma_migrations SELECT * FROM kept');
+  expect(await probe()).toBe(200);
+});
+
+test('readiness answers within 3 s whatever the database does', async () => {
+  const { call } = await serve({ checkDatabase: () => new Promise<never>(() => {}) });
+  const startedAt = performance.now();
+  const probes = [1, 2, 3].map(() => call('/health/ready', { key: null }));
+  for (const { status, body } of await Promise.all(probes))
+    expect([status, body.status]).toEqual([503, 'unavailable']);
+  expect(performance.now() - startedAt).toBeLessThan(3_000);
+});
+
+test('readiness says draining as soon as the service is to end, while requests are still served', async () => {
+  const { service } = await serve();
+  const began = async (rest: string) => {
+    const socket = connect(service.port, '127.0.0.1');
+    await once(socket, 'connect');
+    let received = '';
+    socket.setEncoding('utf8').on('data', (chunk) => {
+      received += chunk;
+    });
+    socket.write('GET ');
+    return async () => {
+      socket.write(`${rest} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n\r\n`);
+      await once(socket, 'close');
+      return received;
+    };
+  };
+  const finishProbe = await began('/health/ready');
+  const finishRequest = await began('/v1/pets');
+  await callerOf(service)('/v1/pets');
+  const closed = closers.pop()?.();
+  expect(await finishProbe()).toMatch(/^HTTP\/1\.1 503 [\s\S]*\{"status":"draining"\}$/);
+  expect(await finishRequest()).toMatch(/^HTTP\/1\.1 200 /);
+  await closed;
+});

@@ -1,0 +1,191 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  type Answer,
+  type Caller,
+  callerOf,
+  post,
+  rpcPath,
+  startService,
+  type TestService,
+} from '../support/harness.js';
+
+/** createPet bodies as JSON text, and whether they are good. */
+const bodies: readonly (readonly [body: string, status: 201 | 400])[] = [
+  ['{"name":"Rex","categoryId":1}', 201],
+  ['{"name":"Rex","categoryId":1,"status":"sold"}', 201],
+  ['{"name":"Rex","categoryId":1e2}', 201],
+  ['{"name":"Rex","categoryId":1.0}', 201],
+  ['{"name":"Rex","categoryId":-0}', 201],
+  ['{"name":"Rex","categoryId":9007199254740991}', 201],
+  ['{"name":"Rex","categoryId":-9007199254740991.0}', 201],
+  ['{"name":"Rex","categoryId":1,"extra":{"deep":[1.00000000000000000001]}}', 201],
+  [`{"name":"${'x'.repeat(200)}","categoryId":1}`, 201],
+  [`{"name":"${'🐈'.repeat(200)}","categoryId":1}`, 201],
+  ['{"name":"Rex","categoryId":9007199254740992}', 400],
+  ['{"name":"Rex","categoryId":-9007199254740993}', 400],
+  ['{"name":"Rex","categoryId":9223372036854775807}', 400],
+  ['{"name":"Rex","categoryId":1e400}', 400],
+  ['{"name":"Rex","categoryId":9007199254740990.6}', 400],
+  ['{"name":"Rex","categoryId":1.00000000000000000001}', 400],
+  ['{"name":"Rex","categoryId":1e-400}', 400],
+  ['{"name":"Rex","categoryId":1.5}', 400],
+  ['{"name":"Rex","categoryId":"3"}', 400],
+  ['{"name":"Rex","categoryId":""}', 400],
+  ['{"name":"Rex","categoryId":true}', 400],
+  ['{"name":"Rex","categoryId":null}', 400],
+  ['{"name":"Rex","categoryId":[]}', 400],
+  ['{"name":"Rex","categoryId":[1]}', 400],
+  ['{"name":"Rex","categoryId":{}}', 400],
+  ['{"name":"Rex"}', 400],
+  ['{"categoryId":1}', 400],
+  ['{}', 400],
+  ['{"name":"","categoryId":1}', 400],
+  ['{"name":" \\t\\u00a0\\u2003\\u3000\\u0085","categoryId":1}', 400],
+  ['{"name":"a\\u0000b","categoryId":1}', 400],
+  ['{"name":"\\ud800","categoryId":1}', 400],
+  ['{"name":"\\udc00\\ud800","categoryId":1}', 400],
+  ['{"name":5,"categoryId":1}', 400],
+  ['{"name":null,"categoryId":1}', 400],
+  [`{"name":"${'x'.repeat(201)}","categoryId":1}`, 400],
+  [`{"name":"${'🐈'.repeat(201)}","categoryId":1}`, 400],
+  ['{"name":"Rex","categoryId":1,"status":"Sold"}', 400],
+  ['{"name":"Rex","categoryId":1,"status":""}', 400],
+  ['{"name":"Rex","categoryId":1,"status":null}', 400],
+  ['{"name":"Rex","categoryId":1,"status":"constructor"}', 400],
+  ['[]', 400],
+  ['null', 400],
+  ['"text"', 400],
+  ['3', 400],
+  ['{"name":"Rex","categoryId":1', 400],
+  ['{"name":"Rex","categoryId":01}', 400],
+  ['not json', 400],
+];
+
+/** listPets as a query string and as the JSON that says the same. */
+const pages: readonly (readonly [query: string, input: unknown, status: 200 | 400])[] = [
+  ['', undefined, 200],
+  ['', {}, 200],
+  ['limit=1', { limit: 1 }, 200],
+  ['limit=100', { limit: 100 }, 200],
+  ['limit=007', { limit: 7 }, 200],
+  ['status=sold&cursor=-5', { status: 'sold', cursor: -5 }, 200],
+  ['unknown=1&constructor=2&__proto__=3', { unknown: 1, constructor: 2 }, 200],
+  ['limit=0', { limit: 0 }, 400],
+  ['limit=101', { limit: 101 }, 400],
+  ['limit=-1', { limit: -1 }, 400],
+  ['limit=1.5', { limit: 1.5 }, 400],
+  ['limit=', { limit: '' }, 400],
+  ['limit=null', { limit: null }, 400],
+  ['limit=true', { limit: true }, 400],
+  ['limit=0x10', { limit: '0x10' }, 400],
+  ['limit=1e1', { limit: '1e1' }, 400],
+  ['limit=%205', { limit: ' 5' }, 400],
+  ['limit=+5', { limit: '+5' }, 400],
+  ['limit=%D9%A5', { limit: '٥' }, 400],
+  ['status=', { status: '' }, 400],
+  ['status=SOLD', { status: 'SOLD' }, 400],
+  ['status=toString', { status: 'toString' }, 400],
+  ['cursor=9007199254740992', { cursor: 9007199254740992 }, 400],
+  ['cursor=', { cursor: '' }, 400],
+  ['cursor=x', { cursor: [] }, 400],
+];
+
+let service: TestService;
+let call: Caller;
+
+afterEach(() => service.close());
+
+/** What a face answered, in the words of REST. */
+function inRestTerms({ status, body }: Answer): unknown {
+  if (body.error !== undefined) {
+    expect(Object.keys(body.error.data).sort()).toEqual(['code', 'error', 'httpStatus', 'path']);
+    expect(body.error.message).toBe(body.error.data.error.message);
+    expect(status).toBe(body.error.data.httpStatus);
+    return body.error.data.error;
+  }
+  return withoutId(body.result === undefined ? body : body.result.data);
+}
+
+function withoutId(output: unknown): unknown {
+  if (typeof output !== 'object' || output === null || Array.isArray(output)) return output;
+  const { id: _id, ...rest } = output as Record<string, unknown>;
+  return rest;
+}
+
+/** JSON that is not JSON is told apart by where it stands: a body on one face, an input on the other. */
+function alike(answer: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(answer).replace('The body is not valid JSON', 'The input is not valid JSON'),
+  );
+}
+
+const faces = {
+  rest: {
+    create: (body: string) => call('/v1/pets', post(body)),
+    list: (query: string, _input: unknown) => call(`/v1/pets?${query}`),
+  },
+  rpc: {
+    create: (body: string) => call('/trpc/createPet', post(body)),
+    list: (_query: string, input: unknown) => call(rpcPath('listPets', input)),
+  },
+};
+
+describe.each([
+  ['REST first', [faces.rest, faces.rpc, faces.rest, faces.rpc]],
+  ['tRPC first', [faces.rpc, faces.rest, faces.rpc, faces.rest]],
+] as const)('%s', (_order, turns) => {
+  test('every body has the same answer on both faces, whatever was called before', async () => {
+    service = await startService();
+    call = callerOf(service);
+    for (const [body, status] of bodies) {
+      const answers: unknown[] = [];
+      for (const face of turns) {
+        const answer = await face.create(body);
+        expect([body, answer.status]).toEqual([body, status === 201 && face === faces.rpc ? 200 : status]);
+        answers.push(alike(inRestTerms(answer)));
+      }
+      for (const answer of answers) expect(answer).toEqual(answers[0]);
+    }
+  });
+
+  test('every page has the same answer on both faces, whatever was called before', async () => {
+    service = await startService();
+    call = callerOf(service);
+    await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
+    for (const [query, input, status] of pages) {
+      const answers: unknown[] = [];
+      for (const face of turns) {
+        const answer = await face.list(query, input);
+        expect([query, answer.status]).toEqual([query, status]);
+        answers.push(inRestTerms(answer));
+      }
+      for (const answer of answers) expect(answer).toEqual(answers[0]);
+    }
+  });
+});
+
+test('the message names each offending field', async () => {
+  service = await startService();
+  call = callerOf(service);
+  const { body } = await call('/v1/pets', post('{"name":"","status":7}'));
+  expect(body).toEqual({
+    code: 'invalid_request',
+    status: 400,
+    message:
+      'name must have 1 to 200 characters; categoryId is required; status must be one of available, pending, sold.',
+  });
+});
+
+test('a petId over tRPC is strict JSON: what is no integer within the bounds is a 400', async () => {
+  service = await startService();
+  call = callerOf(service);
+  for (const petId of ['1', null, 1.5, true, [], {}, 2 ** 53]) {
+    const { status, body } = await call(rpcPath('getPet', { petId }));
+    expect([petId, status, body.error.data.error.code]).toEqual([petId, 400, 'invalid_request']);
+  }
+  expect((await call(rpcPath('getPet', { petId: 12345 }))).body.error.data.error).toEqual({
+    code: 'not_found',
+    message: 'There is no pet with the id 12345.',
+    status: 404,
+  });
+});

@@ -1,0 +1,153 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { describeError } from '../../src/logger.js';
+import { type Caller, callerOf, post, rpcPath, startService, type TestService } from '../support/harness.js';
+
+interface Line {
+  readonly level: number;
+  readonly [name: string]: unknown;
+}
+
+const INFO = 30;
+const WARN = 40;
+
+let service: TestService;
+let call: Caller;
+let written: string;
+
+function write(line: string): void {
+  written += line;
+}
+
+beforeEach(async () => {
+  written = '';
+  const log = pino({ level: 'info' }, { write });
+  service = await startService({ log });
+  call = callerOf(service);
+});
+afterEach(() => service.close());
+
+const lines = (): Line[] =>
+  written
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+    .filter(({ msg }) => !String(msg).startsWith('Server listening'));
+
+/** Waits for one line, and a moment for any further one. */
+async function onlyLine(): Promise<Line | undefined> {
+  await expect.poll(lines).not.toEqual([]);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  expect(lines()).toHaveLength(1);
+  return lines()[0];
+}
+
+const bad = post('{"name": "Secret Name", ');
+
+test.each<readonly [string, string, RequestInit, Record<string, unknown>]>([
+  ['a success over REST', '/v1/pets', {}, { face: 'rest', operation: 'listPets', status: 200 }],
+  ['a success over tRPC', '/trpc/listPets', {}, { face: 'rpc', operation: 'listPets', status: 200 }],
+  ['a batch', '/trpc/listPets,getPet,x?batch=1', {}, { face: 'rpc', operation: 'listPets,getPet' }],
+  ['a bad input over REST', '/v1/pets?limit=0', {}, { face: 'rest', status: 400, code: 'invalid_request' }],
+  ['a bad input over tRPC', rpcPath('listPets', { limit: 0 }), {}, { face: 'rpc', code: 'invalid_request' }],
+  ['a bad body over REST', '/v1/pets', bad, { operation: 'createPet', status: 400, code: 'invalid_request' }],
+  ['a bad body over tRPC', '/trpc/createPet', bad, { operation: 'createPet', code: 'invalid_request' }],
+  ['a route that is not there', '/v1/secret-path', {}, { face: 'rest', status: 404, code: 'not_found' }],
+  ['a procedure that is not there', '/trpc/secret-path', {}, { face: 'rpc', status: 404, code: 'not_found' }],
+  ['a path outside the faces', '/secret-path', {}, { face: 'other', status: 404, code: 'not_found' }],
+])(
+  '%s gives one line, which says what it was and holds nothing secret',
+  async (_name, path, init, expected) => {
+    await call(path, init);
+    const line = await onlyLine();
+    expect(line).toMatchObject({ level: INFO, msg: 'request', durationMs: expect.any(Number), ...expected });
+    if (expected.face !== 'other') expect(line?.keyId).toMatch(/^[\w-]{36}$/);
+    expect(written).not.toContain(service.key);
+    expect(written).not.toMatch(/secret/i);
+  },
+);
+
+test('a client that leaves in the middle of its body gives one line, and no failure', async () => {
+  const socket = connect(service.port, '127.0.0.1');
+  await once(socket, 'connect');
+  const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n`;
+  socket.write(`${head}Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"name":`);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  socket.destroy();
+  const expected = { level: INFO, face: 'rest', operation: 'createPet', status: 499, code: 'client_left' };
+  expect(await onlyLine()).toMatchObject(expected);
+});
+
+test('a client that leaves before its answer gives one line, and no failure', async () => {
+  const blocker = await service.database.pool.connect();
+  await blocker.query('BEGIN');
+  await blocker.query('LOCK TABLE pets');
+  const leaving = AbortSignal.timeout(200);
+  await expect(call('/v1/pets', { signal: leaving })).rejects.toThrow();
+  expect(await onlyLine()).toMatchObject({ level: INFO, status: 499, code: 'client_left' });
+  await blocker.query('ROLLBACK');
+  blocker.release();
+});
+
+test('a failure of ours gives its cause once, and the line of the request as a warning', async () => {
+  await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
+  for (const [path, face] of [
+    ['/v1/pets', 'rest'],
+    ['/trpc/listPets', 'rpc'],
+  ] as const) {
+    written = '';
+    await call(path);
+    await expect.poll(lines).toHaveLength(2);
+    const [cause, request] = lines();
+    expect(cause).toMatchObject({ level: 50, reqId: request?.reqId, err: { message: expect.any(String) } });
+    expect(request).toMatchObject({ level: WARN, face, status: 500, code: 'internal_error' });
+  }
+});
+
+test('probes and scrapes that succeed are not worth a line', async () => {
+  for (const path of ['/health/live', '/health/ready']) await call(path);
+  await (await fetch(`${service.url}/metrics`)).text();
+  await call('/v1/pets');
+  expect(await onlyLine()).toMatchObject({ operation: 'listPets' });
+});
+
+test('what is no HTTP gives a line for debugging, and none in the log as it is by default', async () => {
+  const send = async ({ port }: TestService) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('garbage\r\n\r\n'));
+    socket.resume();
+    await once(socket, 'close');
+  };
+  await send(service);
+  await call('/v1/pets');
+  expect(await onlyLine()).toMatchObject({ operation: 'listPets' });
+  const debugged = await startService({ log: pino({ level: 'debug' }, { write }) });
+  written = '';
+  await send(debugged);
+  expect(await onlyLine()).toMatchObject({ level: 20, code: 'HPE_INVALID_METHOD', address: '127.0.0.1' });
+  await debugged.close();
+});
+
+test('X-Request-Id is taken when it is well-formed, else made, and always answered', async () => {
+  const answered = async (id?: string) => {
+    const { headers } = await call('/v1/nope', id === undefined ? {} : { headers: { 'x-request-id': id } });
+    return headers.get('x-request-id');
+  };
+  expect(await answered('abc-1')).toBe('abc-1');
+  await expect.poll(() => written).toContain('"reqId":"abc-1"');
+  for (const id of [undefined, 'two words', 'x'.repeat(129), '"quoted"', '<b>']) {
+    expect(await answered(id)).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+  }
+});
+
+test('an error of PostgreSQL is logged without the row that it is about', () => {
+  const log = pino({ serializers: { err: describeError } }, { write });
+  const fault = Object.assign(new Error('violates check constraint'), {
+    code: '23514',
+    detail: 'Failing row contains (1, Secret Name)',
+  });
+  log.error({ err: fault }, 'failed');
+  expect(lines()[0]).toMatchObject({ err: { message: 'violates check constraint', code: '23514' } });
+  expect(written).not.toContain('Secret Name');
+});

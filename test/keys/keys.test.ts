@@ -1,0 +1,182 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createAuthenticator } from '../../src/keys/authenticator.js';
+import { generateKey, hashKey, isWellFormedKey } from '../../src/keys/format.js';
+import type { KeyStore } from '../../src/keys/store.js';
+import { type Caller, callerOf, post, rpcPath, startService, type TestService } from '../support/harness.js';
+
+let service: TestService;
+let call: Caller;
+let now = Date.now();
+
+beforeAll(async () => {
+  service = await startService({ now: () => now });
+  call = callerOf(service);
+});
+afterAll(() => service.close());
+
+const plain = { name: 'a key', plan: 'free', perMinute: null, perDay: null, expiresAt: null } as const;
+
+test.each([
+  ['no header', null, 'missing_api_key'],
+  ['another scheme', 'Basic dXNlcjpwYXNz', 'missing_api_key'],
+  ['a key without a scheme', generateKey('as_test_'), 'missing_api_key'],
+  ['a scheme alone', 'Bearer', 'missing_api_key'],
+  ['a scheme and blanks', 'Bearer    ', 'missing_api_key'],
+  ['garbage', 'Bearer nonsense', 'invalid_api_key'],
+  ['two words', 'Bearer as_test_a as_test_b', 'invalid_api_key'],
+  ['a name of the prototype', 'Bearer __proto__', 'invalid_api_key'],
+  ['a well-formed key that was never issued', `Bearer ${generateKey('as_test_')}`, 'invalid_api_key'],
+  ['a key of production', `Bearer ${generateKey('as_live_')}`, 'invalid_api_key'],
+])('%s is a 401 on both faces, before any input is looked at', async (_name, authorization, code) => {
+  const headers: Record<string, string> = authorization === null ? {} : { authorization };
+  for (const path of ['/v1/pets?limit=x', '/v1/pets/x']) {
+    const { status, body, headers: answered } = await call(path, { key: null, headers });
+    expect([status, body.code]).toEqual([401, code]);
+    expect(answered.get('www-authenticate')).toBe('Bearer');
+  }
+  const rest = await call('/v1/pets', {
+    ...post('{'),
+    key: null,
+    headers: { ...headers, 'content-type': 'text/plain' },
+  });
+  expect([rest.status, rest.body.code]).toEqual([401, code]);
+  const rpc = await call(rpcPath('getPet', { petId: 'x' }), { key: null, headers });
+  expect([rpc.status, rpc.body.error.data.error.code]).toEqual([401, code]);
+  expect(rpc.headers.get('www-authenticate')).toBe('Bearer');
+  const batch = await call('/trpc/getPet,listPets?batch=1', { key: null, headers });
+  expect([batch.status, batch.body.error.data.error.code]).toEqual([401, code]);
+});
+
+test('the scheme is case-insensitive', async () => {
+  for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+    const { status } = await call('/v1/pets', { headers: { authorization: `${scheme} ${service.key}` } });
+    expect(status).toBe(200);
+  }
+});
+
+test('an expired key is invalid from that instant', async () => {
+  const expiresAt = new Date(now + 60_000);
+  const { key } = await service.keys.create({ ...plain, expiresAt });
+  now = expiresAt.getTime() - 1;
+  expect((await call('/v1/pets', { key })).status).toBe(200);
+  now = expiresAt.getTime();
+  expect((await call('/v1/pets', { key })).body.code).toBe('invalid_api_key');
+});
+
+/** The contract allows two seconds. */
+async function expectFelt(key: string, code: string | undefined): Promise<void> {
+  await expect
+    .poll(async () => (await call('/v1/pets', { key })).body.code, { timeout: 2_000, interval: 100 })
+    .toBe(code);
+}
+
+test('a revocation is felt within 2 seconds', async () => {
+  const { key, apiKey } = await service.keys.create(plain);
+  expect((await call('/v1/pets', { key })).status).toBe(200);
+  await service.keys.revoke(apiKey.id, new Date());
+  await expectFelt(key, 'invalid_api_key');
+});
+
+test('after a rotation the new key works at once and the old one ends within 2 seconds', async () => {
+  const { key, apiKey } = await service.keys.create(plain);
+  expect((await call('/v1/pets', { key })).status).toBe(200);
+  const rotated = await service.keys.rotate(apiKey.id);
+  expect((await call('/v1/pets', { key: rotated?.key ?? '' })).status).toBe(200);
+  await expectFelt(key, 'invalid_api_key');
+});
+
+test('a key that becomes known is felt within 2 seconds, however often it was refused before', async () => {
+  const { key, apiKey } = await service.keys.create(plain);
+  await service.database.prisma.apiKey.update({
+    where: { id: apiKey.id },
+    data: { hash: new Uint8Array(32) },
+  });
+  expect((await call('/v1/pets', { key })).status).toBe(401);
+  await service.database.prisma.apiKey.update({
+    where: { id: apiKey.id },
+    data: { hash: new Uint8Array(hashKey(key)) },
+  });
+  await expectFelt(key, undefined);
+});
+
+test('the database holds the hash of a key and never the key', async () => {
+  const { key, apiKey } = await service.keys.create(plain);
+  const { rows } = await service.database.pool.query('SELECT * FROM api_keys WHERE id = $1', [apiKey.id]);
+  expect(rows[0].hash).toEqual(hashKey(key));
+  expect(JSON.stringify(rows).includes(key.slice('as_test_'.length + 6))).toBe(false);
+  expect(Object.keys(apiKey)).not.toContain('hash');
+});
+
+test('garbage is refused without touching the database', async () => {
+  const store = {
+    findByHash: () => Promise.reject(new Error('the database was asked')),
+  } as unknown as KeyStore;
+  const { authenticate } = createAuthenticator({ store, prefix: 'as_test_', now: Date.now });
+  const garbage = fc.oneof(fc.string(), fc.stringMatching(/^as_(live|test)_[0-9A-Za-z]{36}$/));
+  await fc.assert(
+    fc.asyncProperty(garbage, async (text) => {
+      await expect(authenticate(`Bearer ${text}`)).rejects.toMatchObject({ status: 401 });
+    }),
+  );
+});
+
+test('an unknown key asks the database once and is remembered for a while, and so many of them are forgotten again', async () => {
+  let asked = 0;
+  const findByHash = async () => {
+    asked += 1;
+    return undefined;
+  };
+  const store = { findByHash } as unknown as KeyStore;
+  const options = { store, prefix: 'as_test_', now: Date.now, ttlMs: 60_000 } as const;
+  const { authenticate } = createAuthenticator(options);
+  const unknown = Array.from({ length: 10_001 }, () => `Bearer ${generateKey('as_test_')}`);
+  const refuse = (header = '') => expect(authenticate(header)).rejects.toMatchObject({ status: 401 });
+  await Promise.all([refuse(unknown[0]), refuse(unknown[0])]);
+  await refuse(unknown[0]);
+  expect(asked).toBe(1);
+  for (const header of unknown) await refuse(header);
+  expect(asked).toBe(10_001);
+  await refuse(unknown[0]);
+  expect(asked).toBe(10_002);
+});
+
+test('a key asks the database once however its header is written', async () => {
+  let asked = 0;
+  const apiKey = { id: 'a', revokedAt: null, expiresAt: null };
+  const findByHash = async () => {
+    asked += 1;
+    return apiKey;
+  };
+  const store = { findByHash } as unknown as KeyStore;
+  const options = { store, prefix: 'as_test_', now: Date.now, ttlMs: 60_000 } as const;
+  const { authenticate, recall } = createAuthenticator(options);
+  const key = generateKey('as_test_');
+  for (const scheme of ['bearer ', `Bearer${' '.repeat(15_000)}`, 'BEARER  ', 'Bearer '])
+    expect(await authenticate(scheme + key)).toBe(apiKey);
+  expect(asked).toBe(1);
+  expect(recall(`Bearer ${key}`)).toBe(apiKey);
+});
+
+test('a generated key is well-formed, and no longer once any character changes', async () => {
+  fc.assert(
+    fc.property(
+      fc.constantFrom('as_live_' as const, 'as_test_' as const),
+      fc.nat(),
+      fc.string({ minLength: 1, maxLength: 1 }),
+      (prefix, at, character) => {
+        const key = generateKey(prefix);
+        expect(isWellFormedKey(key, prefix)).toBe(true);
+        expect(isWellFormedKey(key, prefix === 'as_live_' ? 'as_test_' : 'as_live_')).toBe(false);
+        const place = at % key.length;
+        const changed = key.slice(0, place) + character + key.slice(place + 1);
+        expect(isWellFormedKey(changed, prefix)).toBe(changed === key);
+      },
+    ),
+  );
+});
+
+test('keys are not repeated', () => {
+  const keys = Array.from({ length: 2_000 }, () => generateKey('as_test_'));
+  expect(new Set(keys).size).toBe(keys.length);
+});

@@ -1,0 +1,233 @@
+import { afterEach, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../../src/database/client.js';
+import { createKeyStore } from '../../src/keys/store.js';
+import { UsageCounter } from '../../src/keys/usage.js';
+import { createUsageStore, UnsettledError, type UsageStore } from '../../src/keys/usage-store.js';
+import { callerOf, createTestDatabase, post, rpcPath, startService } from '../support/harness.js';
+import { type Environment, run } from '../support/process.js';
+import { startWire } from '../support/wire.js';
+
+const DAY_MS = 86_400_000;
+const operations = ['listPets', 'createPet', 'getPet', 'listOrders'];
+const plain = { name: 'a key', plan: 'free', perMinute: null, perDay: null, expiresAt: null } as const;
+/** Nothing is added before a test says so. */
+const never = { flushIntervalMs: 3_600_000, warn: () => {} };
+
+const closing: (() => Promise<unknown>)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+function open(url: string): Database {
+  const database = openDatabase(url, () => {});
+  closing.push(() => database.close());
+  return database;
+}
+
+async function prepare() {
+  const database = open(await createTestDatabase());
+  const store = createUsageStore(database);
+  const { apiKey } = await createKeyStore(database, 'as_test_').create(plain);
+  return { database, store, id: apiKey.id };
+}
+
+async function keys(environment: Environment, ...args: string[]): Promise<string> {
+  const program = run('cli/program', ['keys', ...args], environment);
+  await program.ended;
+  return program.output();
+}
+
+test('admitted requests count over both faces, per operation and day of UTC, each call of a batch for its own', async () => {
+  const databaseUrl = await createTestDatabase();
+  const store = createUsageStore(open(databaseUrl));
+  let now = Date.parse('2026-11-19T23:59:59.999Z');
+  const usage = new UsageCounter({ store, operations, now: () => now, ...never });
+  const service = await startService({ databaseUrl, usage });
+  closing.push(service.close);
+  const [apiKey] = await service.keys.list();
+  const call = callerOf(service);
+  await call('/v1/pets');
+  await call('/v1/pets', { method: 'HEAD' });
+  await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
+  await call('/v1/pets', post('{'));
+  await call('/v1/pets/1');
+  now += 1;
+  await call(rpcPath('getPet', { petId: 1 }));
+  await call('/trpc/getPet,getPet,listOrders,invented?batch=1&input={}');
+  // None of these was admitted with a key, or is of an operation
+  await call('/v1/pets', { key: null });
+  await call('/v1/pets', { method: 'DELETE' });
+  await call('/v1/nowhere');
+  await call(`/trpc/${Array(21).fill('getPet').join(',')}?batch=1`);
+  await usage.close();
+  expect(await store.read(apiKey?.id ?? '', now)).toEqual([
+    { day: '2026-11-19', operation: 'createPet', requests: 2 },
+    { day: '2026-11-19', operation: 'getPet', requests: 1 },
+    { day: '2026-11-19', operation: 'listPets', requests: 2 },
+    { day: '2026-11-20', operation: 'getPet', requests: 3 },
+    { day: '2026-11-20', operation: 'listOrders', requests: 1 },
+  ]);
+});
+
+test('a refused request does not count', async () => {
+  const databaseUrl = await createTestDatabase();
+  const store = createUsageStore(open(databaseUrl));
+  const usage = new UsageCounter({ store, operations, now: Date.now, ...never });
+  const service = await startService({ databaseUrl, usage });
+  closing.push(service.close);
+  const limits = { plan: 'enterprise', perMinute: 3, perDay: 100 } as const;
+  const { key, apiKey } = await service.keys.create({ ...plain, ...limits });
+  const call = callerOf({ url: service.url, key });
+  for (let n = 0; n < 5; n += 1) await call('/v1/pets');
+  await usage.close();
+  expect(await store.read(apiKey.id, Date.now())).toMatchObject([{ operation: 'listPets', requests: 3 }]);
+});
+
+test('what several nodes count is added up, and a key that is gone costs the others nothing', async () => {
+  const { database, store, id } = await prepare();
+  const nodes = [1, 2, 3].map(() => new UsageCounter({ store, operations, now: Date.now, ...never }));
+  for (const node of nodes) {
+    for (let n = 0; n < 50; n += 1) node.count(id, ['listPets', 'getPet']);
+    node.count('00000000-0000-4000-8000-000000000000', ['listPets']);
+  }
+  await Promise.all(nodes.map((node) => node.close()));
+  expect((await store.read(id, Date.now())).map(({ requests }) => requests)).toEqual([150, 150]);
+  await database.prisma.apiKey.delete({ where: { id } });
+  expect(await store.read(id, Date.now())).toEqual([]);
+});
+
+test('an outage of the database loses no count, and repeats none', async () => {
+  const url = new URL(await createTestDatabase());
+  const direct = open(url.href);
+  const { apiKey } = await createKeyStore(direct, 'as_test_').create(plain);
+  const wire = await startWire({ host: url.hostname, port: Number(url.port) });
+  closing.push(() => wire.close());
+  url.port = String(wire.port);
+  const store = createUsageStore(open(url.href));
+  const warnings: unknown[] = [];
+  const usage = new UsageCounter({
+    store,
+    operations,
+    now: Date.now,
+    ...never,
+    warn: (error) => warnings.push(error),
+  });
+  const countAndFlush = async () => {
+    for (let n = 0; n < 10; n += 1) usage.count(apiKey.id, ['listPets']);
+    await usage.flush();
+  };
+  await countAndFlush();
+  wire.stall();
+  await countAndFlush();
+  await countAndFlush();
+  expect(warnings).toHaveLength(1);
+  await wire.mend();
+  const stored = async () => {
+    await usage.flush();
+    const [row] = await createUsageStore(direct).read(apiKey.id, Date.now());
+    return row?.requests;
+  };
+  await expect.poll(stored, { timeout: 10_000 }).toBe(30);
+  await usage.close();
+  expect(await stored()).toBe(30);
+});
+
+test.each([
+  ['stored', true],
+  ['lost', false],
+] as const)(
+  'when the answer to a flush is lost, the database is asked, and what was %s counts once',
+  async (_outcome, isStored) => {
+    const { database, store, id } = await prepare();
+    const transactions: string[] = [];
+    let isLost = true;
+    /** Sends the first flush whole, or half, and says like a broken connection that the end was not seen. */
+    const add: UsageStore['add'] = async (rows) => {
+      if (!isLost) return store.add(rows);
+      isLost = false;
+      const client = await database.pool.connect();
+      await client.query('BEGIN');
+      const named = await client.query<{ id: string }>('SELECT pg_current_xact_id()::text AS id');
+      for (const { apiKeyId, day, operation, requests } of rows)
+        await client.query('INSERT INTO api_key_usage VALUES ($1, $2, $3, $4)', [
+          apiKeyId,
+          day,
+          operation,
+          requests,
+        ]);
+      transactions.push(named.rows[0]?.id ?? '');
+      expect(await store.findOutcome(transactions[0] ?? '')).toBe('running');
+      await client.query(isStored ? 'COMMIT' : 'ROLLBACK');
+      client.release();
+      throw new UnsettledError(transactions[0] ?? '', new Error('Connection terminated'));
+    };
+    const usage = new UsageCounter({ store: { ...store, add }, operations, now: Date.now, ...never });
+    usage.count(id, ['getPet']);
+    await usage.flush();
+    usage.count(id, ['getPet', 'listPets']);
+    await usage.close();
+    expect((await store.read(id, Date.now())).map(({ requests }) => requests)).toEqual([2, 1]);
+  },
+);
+
+test('a transaction that the database does not know, restored since, stored nothing', async () => {
+  const { store } = await prepare();
+  expect(await store.findOutcome('9000000000000')).toBe('lost');
+});
+
+test('usage is kept and shown for 30 days', async () => {
+  const { store, id } = await prepare();
+  const now = Date.parse('2026-11-20T12:00:00Z');
+  for (const age of [0, 29, 30]) {
+    const usage = new UsageCounter({ store, operations, now: () => now - age * DAY_MS, ...never });
+    usage.count(id, ['getPet']);
+    await usage.close();
+  }
+  const days = (await store.read(id, now)).map(({ day }) => day);
+  expect(days).toEqual(['2026-10-22', '2026-11-20']);
+  expect(await store.read(id, now - DAY_MS)).toHaveLength(3);
+  await store.forgetOld(now);
+  expect(await store.read(id, now - DAY_MS)).toHaveLength(2);
+});
+
+test('a service stores at its end what it counted, and keys usage tells deprecated operations apart', async () => {
+  const environment = { DATABASE_URL: await createTestDatabase() };
+  const { id, key } = JSON.parse(
+    await keys(environment, 'create', '--name', 'shop', '--plan', 'free', '--json'),
+  );
+  expect(await keys(environment, 'usage', id)).toContain('No requests');
+  const service = run('main', [], { ...environment, PORT: '0' });
+  const [, url = ''] = await service.until(/listening on (http:[\d.:/]+)/);
+  const call = callerOf({ url, key });
+  const isReady = async () => (await call('/health/ready', { key: null })).status;
+  await expect.poll(isReady, { timeout: 5_000 }).toBe(200);
+  const statuses: number[] = [];
+  for (const path of ['/v1/pets', '/v1/pets/1', '/v1/pets/2', rpcPath('listPets', {})])
+    statuses.push((await call(path)).status);
+  expect(statuses).toEqual([200, 404, 404, 200]);
+  service.child.kill('SIGTERM');
+  expect(await service.ended).toBe(0);
+  const day = new Date().toISOString().slice(0, 10);
+  expect(JSON.parse(await keys(environment, 'usage', id, '--json'))).toEqual({
+    id,
+    name: 'shop',
+    requests: 2,
+    deprecatedRequests: 2,
+    usage: [
+      { day, operation: 'getPet', requests: 2, deprecated: true },
+      { day, operation: 'listPets', requests: 2, deprecated: false },
+    ],
+  });
+  const table = await keys(environment, 'usage', id);
+  expect(table).toMatch(/^DAY \(UTC\) +listPets +createPet +getPet \(deprecated\) +listOrders$/m);
+  expect(table).toMatch(new RegExp(`^${day} +2 +0 +2 +0$`, 'm'));
+  expect(table).toContain(`2 of 4 requests called a deprecated operation, the last on ${day}.`);
+});
+
+test('keys usage of an unknown key says what to do', async () => {
+  const program = run('cli/program', ['keys', 'usage', '00000000-0000-4000-8000-000000000000'], {
+    DATABASE_URL: await createTestDatabase(),
+  });
+  expect(await program.ended).toBe(1);
+  expect(program.output()).toContain('"keys list" shows all');
+});

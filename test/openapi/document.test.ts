@@ -1,0 +1,144 @@
+import { spawnSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { describe, expect, test } from 'vitest';
+import { errorTable } from '../../src/errors.js';
+import { newPet } from '../../src/pets/schema.js';
+import { startService } from '../support/harness.js';
+import { document, findFaults, findResponse, listOperations, SERVERS } from '../support/openapi-checker.js';
+
+const UPDATE = 'if this change of the contract is meant: npm run openapi:review, and review the diff';
+
+test('the contract changes only together with its reviewed copy', async () => {
+  const reviewed = await readFile('docs/openapi.json', 'utf8');
+  expect(document, UPDATE).toEqual(JSON.parse(reviewed));
+});
+
+test('npm run openapi prints the document, with the addresses of the environment, and nothing else', () => {
+  const { stdout, status } = spawnSync('npm', ['run', '-s', 'openapi', '--ignore-scripts'], {
+    encoding: 'utf8',
+    env: { ...process.env, PUBLIC_URL: `${SERVERS.publicUrl}/`, STAGING_URL: SERVERS.stagingUrl },
+  });
+  expect(status).toBe(0);
+  expect(JSON.parse(stdout)).toEqual(document);
+});
+
+test('the service serves the document to everyone', async () => {
+  const service = await startService();
+  const served = await fetch(`${service.url}/openapi.json`);
+  const { paths, components, servers } = (await served.json()) as typeof document;
+  await service.close();
+  expect({ paths, components }).toEqual({ paths: document.paths, components: document.components });
+  expect(servers.map(({ url }) => url)).toEqual([
+    'https://pets.example/store/v1',
+    'https://staging.pets.example/store/v1',
+  ]);
+});
+
+test('it holds exactly the operations, each with its statuses and stability', () => {
+  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => [
+      `${method} ${path}`,
+      operation.operationId,
+      operation['x-stability'],
+      Object.keys(operation.responses).join(' '),
+    ]),
+  );
+  expect(operations).toEqual([
+    ['get /pets', 'listPets', 'stable', '200 400 401 405 429 500 503'],
+    ['post /pets', 'createPet', 'stable', '201 400 401 405 409 413 415 422 429 500 503'],
+    ['get /pets/{petId}', 'getPet', 'stable', '200 401 404 405 410 429 500 503'],
+    ['get /store/orders', 'listOrders', 'experimental', '200 400 401 405 429 500 503'],
+  ]);
+});
+
+test('the schemas are those of the specification, and an Error has exactly its three members', () => {
+  const { schemas } = document.components;
+  expect(Object.keys(schemas).sort()).toEqual(
+    ['Error', 'NewPet', 'Order', 'OrderStatus', 'Orders', 'Pet', 'PetStatus', 'Pets'].sort(),
+  );
+  expect(schemas.Error).toMatchObject({
+    properties: {
+      code: { enum: Object.keys(errorTable) },
+      message: { type: 'string' },
+      status: { type: 'integer' },
+    },
+    required: ['code', 'message', 'status'],
+    additionalProperties: false,
+  });
+});
+
+test('int64 says its bounds wherever it stands', () => {
+  const int64s = JSON.stringify(document).match(/\{[^{}]*"format":"int64"[^{}]*\}/g) ?? [];
+  expect(int64s.length).toBe(8);
+  const bounds = int64s.map((schema) => JSON.parse(schema));
+  for (const schema of bounds) expect(schema).toMatchObject({ type: 'integer', maximum: 2 ** 53 - 1 });
+  const minima = bounds.map(({ minimum }) => minimum);
+  expect(minima.filter((minimum) => minimum === 1)).toHaveLength(3);
+  expect(minima.filter((minimum) => minimum === -(2 ** 53 - 1))).toHaveLength(5);
+});
+
+test('only getPet is deprecated, and its description names the date of removal', () => {
+  const deprecated = listOperations().filter((operation) => operation.deprecated);
+  expect(deprecated.map(({ operationId }) => operationId)).toEqual(['getPet']);
+  expect(deprecated[0]?.description).toContain('2030-12-05T00:00:00Z');
+});
+
+test('every operation needs the bearer token, and every parameter is described', () => {
+  for (const { security, parameters = [] } of listOperations()) {
+    expect(security).toEqual([{ bearerAuth: [] }]);
+    for (const { description } of parameters) expect(description).toMatch(/\w/);
+  }
+});
+
+test('every body has an example, and every example is valid', () => {
+  for (const operation of listOperations()) {
+    const statuses = Object.keys(operation.responses).map(Number);
+    const bodies = [operation.requestBody, ...statuses.map((status) => findResponse(operation, status))];
+    for (const { schema, example, examples = {} } of bodies.flatMap((body) =>
+      Object.values(body?.content ?? {}),
+    )) {
+      const values = example === undefined ? Object.values(examples).map(({ value }) => value) : [example];
+      expect(values).not.toEqual([]);
+      for (const value of values) expect(findFaults(schema, value)).toBe('');
+    }
+  }
+});
+
+describe('the document and the service agree on what a NewPet is', () => {
+  const { NewPet = {} } = document.components.schemas;
+  const names = [
+    'Rex',
+    ' Rex ',
+    '\u00a0a',
+    '\ufeff',
+    '🐈'.repeat(200),
+    '🐈'.repeat(201),
+    'x'.repeat(201),
+    'a\nb',
+    'a\0',
+    '\0',
+  ];
+  const blanks = [
+    '',
+    ' ',
+    '\t\n\v\f\r',
+    '\u0085',
+    '\u00a0',
+    '\u1680',
+    '\u2000\u200a',
+    '\u2028\u2029\u202f\u205f\u3000',
+  ];
+  const numbers = [0, -1, 1.5, 2 ** 53 - 1, 2 ** 53, -(2 ** 53), '3', true, null, [], ''];
+  test.each([
+    ...[...names, ...blanks, 3, null].map((name) => ({ name, categoryId: 1 })),
+    ...numbers.map((categoryId) => ({ name: 'Rex', categoryId })),
+    ...['sold', 'lost', '', null].map((status) => ({ name: 'Rex', categoryId: 1, status })),
+    { name: 'Rex' },
+    { categoryId: 1 },
+    { name: 'Rex', categoryId: 1, color: 'red' },
+    [],
+    null,
+  ])('%j', (value) => {
+    expect(findFaults(NewPet, value) === '').toBe(newPet.safeParse(value).success);
+  });
+});

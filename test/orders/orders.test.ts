@@ -1,0 +1,113 @@
+import pg from 'pg';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { seedCatalogue } from '../../src/database/source.js';
+import {
+  type Caller,
+  callerOf,
+  createTestDatabase,
+  post,
+  rpcPath,
+  startService,
+  type TestService,
+} from '../support/harness.js';
+
+let service: TestService;
+let call: Caller;
+
+beforeAll(async () => {
+  service = await startService();
+  call = callerOf(service);
+  await seedCatalogue(service.database.pool);
+});
+afterAll(() => service.close());
+
+test('listOrders is a bare array by ascending id, the same on both faces', async () => {
+  const { status, body, headers } = await call('/v1/store/orders');
+  expect([status, headers.get('link')]).toEqual([200, null]);
+  expect(body.length).toBeGreaterThanOrEqual(8);
+  for (const order of body) {
+    expect(order).toEqual({
+      id: expect.any(Number),
+      petId: expect.any(Number),
+      quantity: expect.any(Number),
+      status: expect.stringMatching(/^(placed|approved|delivered)$/),
+      createdAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    });
+  }
+  const ids = body.map(({ id }: { id: number }) => id);
+  expect(ids).toEqual(ids.toSorted((a: number, b: number) => a - b));
+  expect((await call('/trpc/listOrders')).body.result.data).toEqual(body);
+});
+
+test('following Link visits every order once', async () => {
+  const all = (await call('/v1/store/orders?limit=100')).body;
+  const seen: unknown[] = [];
+  for (let path: string | undefined = '/v1/store/orders?limit=3'; path !== undefined; ) {
+    const { body, headers } = await call(path);
+    seen.push(...body);
+    path = /^<https:\/\/pets\.example\/store(\/v1\/store\/orders\?limit=3&cursor=\d+)>; rel="next"$/.exec(
+      headers.get('link') ?? '',
+    )?.[1];
+  }
+  expect(seen).toEqual(all);
+});
+
+test('limit and cursor are as strict as those of listPets', async () => {
+  for (const query of [
+    'limit=0',
+    'limit=101',
+    'limit=x',
+    'limit=',
+    'cursor=',
+    'cursor=1.5',
+    'limit=1&limit=2',
+  ]) {
+    expect([query, (await call(`/v1/store/orders?${query}`)).status]).toEqual([query, 400]);
+  }
+  for (const input of [{ limit: '5' }, { cursor: null }, null, []]) {
+    expect((await call(rpcPath('listOrders', input))).status).toBe(400);
+  }
+});
+
+test('times are right whatever zone the database thinks in', async () => {
+  const databaseUrl = await createTestDatabase();
+  const admin = new pg.Client(databaseUrl);
+  await admin.connect();
+  await admin.query(
+    `ALTER DATABASE ${new URL(databaseUrl).pathname.slice(1)} SET timezone = 'America/Los_Angeles'`,
+  );
+  await admin.query(`INSERT INTO pets (name, category_id) VALUES ('Rex', 1)`);
+  await admin.query(
+    `INSERT INTO orders (pet_id, quantity, created_at) VALUES (1, 1, '2026-07-01T12:00:00Z')`,
+  );
+  const elsewhere = await startService({ databaseUrl });
+  const { body } = await callerOf(elsewhere)('/v1/store/orders');
+  expect(body[0].createdAt).toBe('2026-07-01T12:00:00.000Z');
+  const expiresAt = new Date('2030-01-01T00:00:00Z');
+  const limits = { plan: 'free', perMinute: null, perDay: null } as const;
+  const { apiKey } = await elsewhere.keys.create({ name: 'zoned', expiresAt, ...limits });
+  expect((await elsewhere.keys.find(apiKey.id))?.expiresAt).toEqual(expiresAt);
+  const { rows } = await admin.query('SELECT expires_at FROM api_keys WHERE id = $1', [apiKey.id]);
+  expect(rows[0].expires_at).toEqual(expiresAt);
+  await admin.end();
+  await elsewhere.close();
+});
+
+test('no operation writes orders', async () => {
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+    const { status, headers } = await call('/v1/store/orders', { ...post({}), method });
+    expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  }
+  expect((await call('/trpc/listOrders', post({}))).status).toBe(405);
+});
+
+test('the database keeps orders that the service cannot serve out', async () => {
+  const { pool } = service.database;
+  const insert = (values: string) =>
+    pool.query(`INSERT INTO orders (pet_id, quantity, created_at) VALUES (${values})`);
+  const { rows } = await pool.query('SELECT min(id) AS id FROM pets');
+  await expect(insert(`0, 1, now()`)).rejects.toThrow(/foreign key/);
+  await expect(insert(`${rows[0].id}, 0, now()`)).rejects.toThrow(/quantity/);
+  await expect(insert(`${rows[0].id}, 1, 'infinity'`)).rejects.toThrow(/created_at/);
+  await expect(pool.query('DELETE FROM pets')).rejects.toThrow(/foreign key/);
+});

@@ -1,0 +1,233 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  type Answer,
+  type Caller,
+  callerOf,
+  post,
+  startService,
+  type TestService,
+} from '../support/harness.js';
+
+let now = Date.parse('2027-01-01T00:00:00Z');
+let service: TestService;
+let call: Caller;
+
+beforeAll(async () => {
+  service = await startService({ now: () => now });
+  call = callerOf(service);
+});
+afterAll(() => service.close());
+
+const body = (name: string) => JSON.stringify({ name, categoryId: 1 });
+
+function create(key: string, text: string, init: { key?: string } = {}): Promise<Answer> {
+  return call('/v1/pets', { ...post(text, { 'idempotency-key': key }), ...init });
+}
+
+async function countPets(name: string): Promise<number> {
+  const { rows } = await service.database.pool.query('SELECT count(*)::int AS n FROM pets WHERE name = $1', [
+    name,
+  ]);
+  return rows[0].n;
+}
+
+test('the same key with the same body answers the stored response and creates nothing', async () => {
+  const key = randomUUID();
+  const first = await create(key, body('Once'));
+  const second = await create(key, body('Once'));
+  expect([first.status, second.status]).toEqual([201, 201]);
+  expect(second.body).toEqual(first.body);
+  expect(second.headers.get('location')).toBe(first.headers.get('location'));
+  expect(first.headers.get('idempotency-replayed')).toBeNull();
+  expect(second.headers.get('idempotency-replayed')).toBe('true');
+  expect(await countPets('Once')).toBe(1);
+});
+
+test('the stored response stays, whatever becomes of the pet', async () => {
+  const key = randomUUID();
+  const first = await create(key, body('Renamed later'));
+  await service.database.pool.query('UPDATE pets SET name = $1 WHERE id = $2', ['Other', first.body.id]);
+  expect((await create(key, body('Renamed later'))).body).toEqual(first.body);
+  await service.database.pool.query('DELETE FROM pets WHERE id = $1', [first.body.id]);
+  expect((await create(key, body('Renamed later'))).body).toEqual(first.body);
+});
+
+test('the same key with another body is a 422, and the same means the same bytes', async () => {
+  const key = randomUUID();
+  await create(key, body('Bytes'));
+  for (const text of [body('Other'), `${body('Bytes')} `, '{"categoryId":1,"name":"Bytes"}']) {
+    const { status, body: error } = await create(key, text);
+    expect([status, error.code]).toEqual([422, 'idempotency_key_reused']);
+  }
+  expect((await create(key, body('Bytes'))).headers.get('idempotency-replayed')).toBe('true');
+});
+
+test('a key belongs to an API key: another one may use it for its own', async () => {
+  const shared = randomUUID();
+  const other = await service.keys.create({
+    name: 'other',
+    plan: 'free',
+    perMinute: null,
+    perDay: null,
+    expiresAt: null,
+  });
+  const mine = await create(shared, body('Mine'));
+  const theirs = await create(shared, body('Theirs'), { key: other.key });
+  expect([theirs.status, theirs.headers.get('idempotency-replayed')]).toEqual([201, null]);
+  expect(theirs.body.id).not.toBe(mine.body.id);
+});
+
+test('20 parallel posts with one key make one pet, and all get it', async () => {
+  const key = randomUUID();
+  const answers = await Promise.all(Array.from({ length: 20 }, () => create(key, body('Parallel'))));
+  expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(201));
+  expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1);
+  expect(answers.filter(({ headers }) => headers.get('idempotency-replayed') === null)).toHaveLength(1);
+  expect(await countPets('Parallel')).toBe(1);
+});
+
+test('while the first still runs the second is a 409, and gets the answer when the first has ended', async () => {
+  const key = randomUUID();
+  const first = await service.database.pool.connect();
+  const { rows } = await first.query('SELECT id FROM api_keys WHERE name = $1', ['test']);
+  await first.query('BEGIN');
+  await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`${rows[0].id} 0 ${key}`]);
+  await first.query(
+    `INSERT INTO idempotent_creates (api_key_id, key, call, body_hash, response, created_at)
+     VALUES ($1, $2, 0, sha256($3), '{"id":77,"name":"Slow","categoryId":1,"status":"available"}', $4)`,
+    [rows[0].id, key, Buffer.from(body('Slow')), new Date(now)],
+  );
+  const meanwhile = await create(key, body('Slow'));
+  expect([meanwhile.status, meanwhile.body.code]).toEqual([409, 'idempotency_key_in_use']);
+  const waiting = create(key, body('Slow'));
+  await first.query('COMMIT');
+  first.release();
+  const { status, body: pet, headers } = await waiting;
+  expect([status, pet.id, headers.get('idempotency-replayed')]).toEqual([201, 77, 'true']);
+  expect(await countPets('Slow')).toBe(0);
+});
+
+test('however many wait for a first create, they keep no others from being served', async () => {
+  const key = randomUUID();
+  const first = await service.database.pool.connect();
+  const { rows } = await first.query('SELECT id FROM api_keys WHERE name = $1', ['test']);
+  await first.query('BEGIN');
+  await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`${rows[0].id} 0 ${key}`]);
+  const waiting = Array.from({ length: 40 }, () => create(key, body('Crowd')));
+  const others = await Promise.all(Array.from({ length: 20 }, () => call('/v1/pets')));
+  expect(others.map(({ status }) => status)).toEqual(Array(20).fill(200));
+  expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([409]));
+  await first.query('ROLLBACK');
+  first.release();
+  expect((await create(key, body('Crowd'))).status).toBe(201);
+});
+
+test('only a create that succeeded is kept', async () => {
+  const key = randomUUID();
+  expect((await create(key, '{"name":""}')).status).toBe(400);
+  expect((await create(key, '{')).status).toBe(400);
+  const { status, headers } = await create(key, body('At last'));
+  expect([status, headers.get('idempotency-replayed')]).toEqual([201, null]);
+});
+
+test('a pet and its key are stored together or not at all', async () => {
+  const { pool } = service.database;
+  await pool.query('ALTER TABLE idempotent_creates ADD CONSTRAINT broken CHECK (false) NOT VALID');
+  const key = randomUUID();
+  expect((await create(key, body('Neither'))).status).toBe(500);
+  expect(await countPets('Neither')).toBe(0);
+  await pool.query('ALTER TABLE idempotent_creates DROP CONSTRAINT broken');
+  expect((await create(key, body('Neither'))).status).toBe(201);
+  expect(await countPets('Neither')).toBe(1);
+});
+
+test('a malformed key is a 400 on both faces', async () => {
+  for (const key of ['', ' ', 'two words', 'x'.repeat(256), 'tab\tbed', 'ümlaut']) {
+    const headers = { 'content-type': 'application/json', 'idempotency-key': key };
+    for (const path of ['/v1/pets', '/trpc/createPet']) {
+      const { status, body: answer } = await call(path, { ...post(body('Malformed')), headers });
+      expect([key, status]).toEqual([key, 400]);
+      expect((path === '/v1/pets' ? answer : answer.error.data.error).message).toMatch(/Idempotency-Key/);
+    }
+  }
+  expect(await countPets('Malformed')).toBe(0);
+  expect((await create('!'.repeat(255), body('Longest'))).status).toBe(201);
+});
+
+test('a key is kept for 24 hours, and is free from that instant', async () => {
+  const key = randomUUID();
+  const first = await create(key, body('Daily'));
+  now += 24 * 60 * 60 * 1000 - 1;
+  expect((await create(key, body('Daily'))).body).toEqual(first.body);
+  now += 1;
+  const next = await create(key, body('Another day'));
+  expect([next.status, next.headers.get('idempotency-replayed')]).toEqual([201, null]);
+});
+
+test('expired keys are removed, and no others', async () => {
+  const { pool } = service.database;
+  await pool.query('DELETE FROM idempotent_creates');
+  await create(randomUUID(), body('Old'));
+  now += 12 * 60 * 60 * 1000;
+  const fresh = randomUUID();
+  await create(fresh, body('Fresh'));
+  now += 12 * 60 * 60 * 1000;
+  await service.pets.forgetExpired(now);
+  const { rows } = await pool.query('SELECT key FROM idempotent_creates');
+  expect(rows).toEqual([{ key: fresh }]);
+});
+
+test('over tRPC the same header works, and the same bytes are the same on both faces', async () => {
+  const key = randomUUID();
+  const rest = await create(key, body('Both faces'));
+  const rpc = await call('/trpc/createPet', post(body('Both faces'), { 'idempotency-key': key }));
+  expect([rpc.status, rpc.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
+  expect(rpc.body.result.data).toEqual(rest.body);
+  const reused = await call('/trpc/createPet', post(body('Else'), { 'idempotency-key': key }));
+  expect([reused.status, reused.body.error.data.error.code]).toEqual([422, 'idempotency_key_reused']);
+});
+
+test('the creates of a batch are each kept under the one key', async () => {
+  const key = randomUUID();
+  const batch = JSON.stringify({ 0: { name: 'Twin', categoryId: 1 }, 1: { name: 'Twin', categoryId: 1 } });
+  const send = () => call('/trpc/createPet,createPet?batch=1', post(batch, { 'idempotency-key': key }));
+  const first = await send();
+  const ids = first.body.map(({ result }: { result: { data: { id: number } } }) => result.data.id);
+  expect(new Set(ids).size).toBe(2);
+  const second = await send();
+  expect(second.body).toEqual(first.body);
+  expect(second.headers.get('idempotency-replayed')).toBe('true');
+  expect(await countPets('Twin')).toBe(2);
+});
+
+test('a streamed batch says as well that it was repeated', async () => {
+  const init = post(JSON.stringify({ 0: { name: 'Stream', categoryId: 1 } }), {
+    'idempotency-key': randomUUID(),
+    'trpc-accept': 'application/jsonl',
+    authorization: `Bearer ${service.key}`,
+  });
+  const send = () => fetch(`${service.url}/trpc/createPet?batch=1`, init);
+  const first = await send();
+  const second = await send();
+  expect([first.headers.get('idempotency-replayed'), second.headers.get('idempotency-replayed')]).toEqual([
+    null,
+    'true',
+  ]);
+  expect(await second.text()).toContain('"Stream"');
+  expect(await countPets('Stream')).toBe(1);
+});
+
+test('a batch that creates anything does not claim to be repeated', async () => {
+  const key = randomUUID();
+  const batch = JSON.stringify({ 0: { name: 'Half', categoryId: 1 }, 1: { name: 'Half', categoryId: 1 } });
+  const send = () => call('/trpc/createPet,createPet?batch=1', post(batch, { 'idempotency-key': key }));
+  await send();
+  await service.database.pool.query('DELETE FROM idempotent_creates WHERE key = $1 AND call = 1', [key]);
+  expect((await send()).headers.get('idempotency-replayed')).toBeNull();
+  expect((await send()).headers.get('idempotency-replayed')).toBe('true');
+});
+
+test('other operations do not mind the header', async () => {
+  expect((await call('/v1/pets', { headers: { 'idempotency-key': 'not one' } })).status).toBe(200);
+});

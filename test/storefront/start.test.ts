@@ -1,0 +1,89 @@
+import { chmod, rm, writeFile } from 'node:fs/promises';
+import { createServer, type Server } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { makeFolder } from '../support/folder.js';
+import { type Environment, type Program, runNode } from '../support/process.js';
+
+const ADDRESS = /(http:\/\/127\.0\.0\.1:\d+\/)#key=(as_test_\w+)/;
+
+let folder: string;
+
+beforeAll(async () => {
+  folder = await makeFolder();
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** What `npm run storefront` runs after the build. */
+function start(environment: Environment = {}): Program {
+  const program = runNode(['--import', 'tsx', 'examples/storefront/start.ts'], {
+    DATA_DIR: join(folder, '.data'),
+    ...environment,
+  });
+  onTestFinished(async () => {
+    program.child.kill('SIGTERM');
+    await program.ended;
+  });
+  return program;
+}
+
+/** Keeps the ports taken that service and page have by default; another program may have them already. */
+async function takePorts(): Promise<void> {
+  for (const port of [3000, 5173]) {
+    const server: Server = createServer();
+    await new Promise<void>((resolve) => {
+      server.once('error', () => resolve()).listen(port, '127.0.0.1', resolve);
+    });
+    onTestFinished(() => void server.close());
+  }
+}
+
+test('service and page start together on free ports, whatever the environment names, and end together', async () => {
+  await takePorts();
+  const program = start({
+    DATABASE_URL: 'postgresql://127.0.0.1:9/nowhere',
+    APP_ENV: 'production',
+    WORKERS: '4',
+  });
+  const [, page = '', key = ''] = await program.until(ADDRESS);
+  const html = await (await fetch(page)).text();
+  expect(html).toContain('<title>Animal Store</title>');
+  expect(html).not.toContain(key);
+  const answer = await fetch(`${page}trpc/listPets`, { headers: { authorization: `Bearer ${key}` } });
+  expect([answer.status, answer.headers.has('ratelimit')]).toEqual([200, true]);
+  program.child.kill('SIGTERM');
+  expect(await program.ended).toBe(0);
+  await expect(fetch(page)).rejects.toThrow();
+});
+
+test('a signal to both, as Ctrl-C sends it, ends both in order', async () => {
+  const program = start();
+  await program.until(ADDRESS);
+  program.child.kill('SIGINT');
+  program.child.kill('SIGINT');
+  expect(await program.ended).toBe(0);
+});
+
+test('the service ends in order when what started it is killed', async () => {
+  const program = start();
+  await program.until(ADDRESS);
+  const [, service = ''] = /ready at (http:\/\/[^,]+),/.exec(program.output()) ?? [];
+  expect((await fetch(`${service}/health/live`)).status).toBe(200);
+  program.child.kill('SIGKILL');
+  const ask = () =>
+    fetch(`${service}/health/live`).then(
+      () => 'answers',
+      () => 'is gone',
+    );
+  await expect.poll(ask, { timeout: 10_000 }).toBe('is gone');
+});
+
+test('a service that cannot start is told of plainly', async () => {
+  const file = join(folder, 'no-folder');
+  await writeFile(file, '');
+  await chmod(file, 0o644);
+  const program = start({ DATA_DIR: join(file, '.data') });
+  expect(await program.ended).toBe(1);
+  expect(program.output()).toMatch(/DATA_DIR .* cannot be used/);
+  expect(program.output()).toMatch(/The service did not start, so there is no storefront to show\.\n$/);
+});

@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
+import pg from 'pg';
+import { pino } from 'pino';
+import { inject } from 'vitest';
+import type { AppOptions } from '../../src/app.js';
+import { readConfig } from '../../src/config.js';
+import { type Database, openDatabase } from '../../src/database/client.js';
+import type { KeyStore } from '../../src/keys/store.js';
+import type { PetStore } from '../../src/pets/store.js';
+import { createService } from '../../src/service.js';
+import { TEMPLATE } from './global-setup.js';
+
+/** A new database, a copy of the migrated template; returns its URL. */
+export async function createTestDatabase(template = TEMPLATE): Promise<string> {
+  const url = new URL(inject('postgresUrl'));
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  const client = new pg.Client(url.href);
+  await client.connect();
+  await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+  await client.end();
+  url.pathname = `/${name}`;
+  return url.href;
+}
+
+export interface TestService {
+  /** http://127.0.0.1:PORT */
+  readonly url: string;
+  readonly port: number;
+  /** A valid key */
+  readonly key: string;
+  readonly keys: KeyStore;
+  readonly pets: PetStore;
+  readonly database: Database;
+  close(): Promise<void>;
+}
+
+/** The public address of the services under test. */
+export const PUBLIC_URL = 'https://pets.example/store';
+const STAGING_URL = 'https://staging.pets.example/store';
+
+export interface TestServiceOptions extends Partial<AppOptions> {
+  readonly databaseUrl?: string;
+  readonly port?: number;
+  readonly now?: () => number;
+}
+
+/** A real service on a free port over a database of its own. The options replace parts of it. */
+export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
+  const { databaseUrl = await createTestDatabase(), port: wantedPort = 0, now, ...parts } = options;
+  const database = openDatabase(databaseUrl, () => {});
+  const { app, keys, pets, close } = await createService({
+    config: {
+      ...readConfig({}),
+      anonymousPerMinute: 1_000_000,
+      corsOrigins: [],
+      publicUrl: PUBLIC_URL,
+      stagingUrl: STAGING_URL,
+    },
+    database,
+    databaseUrl,
+    log: parts.log ?? pino({ level: 'silent' }),
+    ...(now === undefined ? {} : { now }),
+    parts,
+  });
+  await app.listen({ port: wantedPort, host: '127.0.0.1' });
+  const { port } = app.server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    key: await issueKey(keys),
+    keys,
+    pets,
+    database,
+    async close() {
+      await app.close();
+      await close();
+      await database.close();
+    },
+  };
+}
+
+/** A key whose limits no test reaches by chance. */
+async function issueKey(keys: KeyStore): Promise<string> {
+  const limits = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000 } as const;
+  const { key } = await keys.create({ name: 'test', expiresAt: null, ...limits });
+  return key;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Headers;
+  /** The parsed JSON body, or undefined when there is none */
+  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+  readonly body: any;
+}
+
+export type Caller = (path: string, init?: RequestInit & { key?: string | null }) => Promise<Answer>;
+
+/** Calls the service with its key; `key: null` sends none. */
+export function callerOf({ url, key: ownKey }: Pick<TestService, 'url' | 'key'>): Caller {
+  return async (path, { key = ownKey, headers, ...init } = {}) => {
+    const sent = new Headers(headers);
+    if (key !== null && !sent.has('authorization')) sent.set('authorization', `Bearer ${key}`);
+    const response = await fetch(url + path, { ...init, headers: sent });
+    const text = await response.text();
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: text === '' ? undefined : JSON.parse(text),
+    };
+  };
+}
+
+/** What `fetch` needs to post JSON; a string is sent as it is. */
+export function post(body: unknown, headers: Record<string, string> = {}): RequestInit {
+  return {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: typeof body === 'string' ? body : JSON.stringify(body),
+  };
+}
+
+/** The path of a tRPC query. */
+export function rpcPath(procedure: string, input?: unknown): string {
+  const json = typeof input === 'string' ? input : JSON.stringify(input);
+  return `/trpc/${procedure}${json === undefined ? '' : `?input=${encodeURIComponent(json)}`}`;
+}

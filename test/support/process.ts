@@ -1,0 +1,69 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** A process of the built service or its command line, and what it has written so far. */
+export interface Program {
+  readonly child: ChildProcess;
+  /** Standard output and error together */
+  readonly output: () => string;
+  /** Resolves with the first match in the output; rejects when the process ends before, or after 30 s. */
+  until(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Resolves with the exit code, or the signal that ended it. */
+  readonly ended: Promise<number | NodeJS.Signals | null>;
+}
+
+/** What a program of the tests inherits of the environment: nothing that could point it at a database or at Redis. */
+const INHERITED = Object.fromEntries(
+  ['PATH', 'HOME', 'LANG', 'TMPDIR'].flatMap((name) =>
+    process.env[name] ? [[name, process.env[name]]] : [],
+  ),
+);
+
+export type Environment = Record<string, string>;
+
+/** Runs dist/main.js or dist/cli/program.js; the build is the test command's first step. */
+export function run(
+  script: 'main' | 'cli/program',
+  args: readonly string[],
+  environment: Environment,
+  cwd = ROOT,
+): Program {
+  return runNode([`${ROOT}dist/${script}.js`, ...args], environment, cwd);
+}
+
+/** Runs node with arguments of any kind. */
+export function runNode(args: readonly string[], environment: Environment, cwd = ROOT): Program {
+  const child = spawn(process.execPath, args, {
+    cwd,
+    env: { ...INHERITED, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  const listeners = new Set<() => void>();
+  for (const stream of [child.stdout, child.stderr]) {
+    stream?.setEncoding('utf8').on('data', (chunk) => {
+      output += chunk;
+      for (const listener of listeners) listener();
+    });
+  }
+  const ended = once(child, 'close').then(([code, signal]) => code ?? signal);
+  const until = (pattern: RegExp) =>
+    new Promise<RegExpExecArray>((resolve, reject) => {
+      const fail = (why: string) => reject(new Error(`${why} before ${pattern} in:\n${output}`));
+      const timeout = setTimeout(() => fail('30 s passed'), 30_000);
+      const look = () => {
+        const match = pattern.exec(output);
+        if (match === null) return;
+        clearTimeout(timeout);
+        listeners.delete(look);
+        resolve(match);
+      };
+      listeners.add(look);
+      look();
+      void ended.then((how) => fail(`the process ended (${how})`));
+    });
+  return { child, output: () => output, until, ended };
+}
