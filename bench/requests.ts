@@ -1,9 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
+import { openEmbedded } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { openDatabase } from '../src/database/client.js';
-import { openEmbedded } from '../src/database/embedded.js';
 import { applyMigrations } from '../src/database/migrations.js';
 import { generateKey } from '../src/keys/format.js';
 import { createKeyStore } from '../src/keys/store.js';

@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
+import { openEmbedded } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { type Database, openDatabase } from '../../src/database/client.js';
-import { openEmbedded } from '../../src/database/embedded.js';
 import { applyMigrations } from '../../src/database/migrations.js';
 import { makeFolder } from '../../test/support/folder.js';
 

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
+import { EmbeddedError, openEmbedded } from '@animal-store/embedded-postgres';
 import type pg from 'pg';
 import type { Config } from '../config.js';
 import { OperatorError } from '../operator-error.js';
 import { type Database, openDatabase } from './client.js';
-import { openEmbedded } from './embedded.js';
 import { applyMigrations, listPendingMigrations } from './migrations.js';
 
 const SEED = new URL('../../prisma/seed.sql', import.meta.url);
@@ -26,7 +26,7 @@ export interface SourceOptions {
 /**
  * Opens the database: DATABASE_URL as it is, or else the embedded PostgreSQL, brought up to the last migration.
  *
- * @throws EmbeddedError when the embedded PostgreSQL cannot be had
+ * @throws OperatorError when the embedded PostgreSQL cannot be had
  */
 export async function openSource({ config, role, log }: SourceOptions): Promise<DatabaseSource> {
   const warnOfIdleError = (error: Error) => log.warn({ err: error }, 'a database connection broke');
@@ -39,6 +39,8 @@ export async function openSource({ config, role, log }: SourceOptions): Promise<
     role,
     log: (message) => log.info(message),
     onFault: (error) => log.warn({ err: error }, 'the embedded PostgreSQL failed'),
+  }).catch((error: unknown) => {
+    throw error instanceof EmbeddedError ? new OperatorError(error.message, { cause: error }) : error;
   });
   const database = openDatabase(embedded.url, warnOfIdleError);
   const close = async () => {

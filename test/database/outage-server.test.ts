@@ -1,8 +1,8 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { type EmbeddedPostgres, openEmbedded } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type EmbeddedPostgres, openEmbedded } from '../../src/database/embedded.js';
 import { applyMigrations } from '../../src/database/migrations.js';
 import { makeFolder } from '../support/folder.js';
 import { type Answer, type Caller, callerOf, post } from '../support/harness.js';

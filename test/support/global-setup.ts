@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
+import { openEmbedded } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { openEmbedded } from '../../src/database/embedded.js';
 import { applyMigrations } from '../../src/database/migrations.js';
 import { makeFolder } from './folder.js';
 

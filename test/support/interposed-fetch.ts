@@ -1,4 +1,4 @@
-import type { ClientOptions, ErrorCode } from '../../src/client.js';
+import type { ClientOptions, ErrorCode } from '@animal-store/client';
 import { ApiError } from '../../src/errors.js';
 import { toErrorShape } from '../../src/trpc.js';
 

@@ -1,4 +1,4 @@
-import type { NewPet, PetStatus } from 'animal-store/client';
+import type { NewPet, PetStatus } from '@animal-store/client';
 import { type FormEvent, useId, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { CategoryField } from './category-field.js';

@@ -1,5 +1,5 @@
+import type { NewPet, Pet, PetStatus } from '@animal-store/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import type { NewPet, Pet, PetStatus } from 'animal-store/client';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useAnnounce } from './announcer.js';
 import { handOnFocus } from './hand-on-focus.js';

@@ -1,4 +1,4 @@
-import { isApiError, type NewPet } from 'animal-store/client';
+import { isApiError, type NewPet } from '@animal-store/client';
 
 export type Field = keyof NewPet;
 export type FieldFaults = Partial<Record<Field, string>>;

@@ -1,4 +1,4 @@
-import type { LimitState, LimitWatch } from 'animal-store/client';
+import type { LimitState, LimitWatch } from '@animal-store/client';
 import { useSyncExternalStore } from 'react';
 import { formatClock, secondsUntil, useNow } from './clock.js';
 

@@ -1,4 +1,4 @@
-import type { NewPet, Pet } from 'animal-store/client';
+import type { NewPet, Pet } from '@animal-store/client';
 import { Illustration } from './illustration.js';
 import { categoryOf, STATUS_LABELS } from './vocabulary.js';
 

@@ -1,5 +1,5 @@
+import { type Client, createClient, type Pet } from '@animal-store/client';
 import { QueryCache, QueryClient, QueryClientProvider, useMutation } from '@tanstack/react-query';
-import { type Client, createClient, type Pet } from 'animal-store/client';
 import { useState } from 'react';
 import { AddPet } from './add-pet.js';
 import { useAnnounce } from './announcer.js';

@@ -1,4 +1,4 @@
-import type { PetStatus } from 'animal-store/client';
+import type { PetStatus } from '@animal-store/client';
 import { STATUS_LABELS, STATUSES } from './vocabulary.js';
 
 export interface StatusFilterProps {

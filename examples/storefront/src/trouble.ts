@@ -1,4 +1,4 @@
-import { isApiError } from 'animal-store/client';
+import { isApiError } from '@animal-store/client';
 
 /** Why a call failed, for those who do not read status codes. */
 export interface Trouble {

@@ -1,4 +1,4 @@
-import type { PetStatus } from 'animal-store/client';
+import type { PetStatus } from '@animal-store/client';
 
 /** What shoppers read for each status: a status that the service gains or loses fails the type-check here. */
 export const STATUS_LABELS = {

@@ -1,7 +1,6 @@
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { type ClientOptions, createClient, isApiError } from '../../src/client.js';
-import { startService, type TestService } from '../support/harness.js';
+import { startService, type TestService } from '../../../test/support/harness.js';
 import {
   breakOff,
   type Fault,
@@ -12,7 +11,8 @@ import {
   misroute,
   refuse,
   reset,
-} from '../support/interposed-fetch.js';
+} from '../../../test/support/interposed-fetch.js';
+import { type ClientOptions, createClient, isApiError } from '../src/client.js';
 
 let service: TestService;
 let petId: number;

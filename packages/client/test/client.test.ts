@@ -1,6 +1,8 @@
 import { QueryClient } from '@tanstack/react-query';
 import { createTRPCOptionsProxy } from '@trpc/tanstack-react-query';
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
+import { startService, type TestService } from '../../../test/support/harness.js';
+import { fakeClock, interpose, misroute, reset } from '../../../test/support/interposed-fetch.js';
 import {
   type AppRouter,
   type ClientOptions,
@@ -8,9 +10,7 @@ import {
   isApiError,
   type NewPet,
   type Pet,
-} from '../../src/client.js';
-import { startService, type TestService } from '../support/harness.js';
-import { fakeClock, interpose, misroute, reset } from '../support/interposed-fetch.js';
+} from '../src/client.js';
 
 let service: TestService;
 let pets: Pet[];

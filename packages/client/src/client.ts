@@ -1,16 +1,16 @@
 import { createTRPCClient, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
 import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
-import { type LimitWatch, watchLimits } from './client/limits.js';
-import { type Clock, retryLink } from './client/retry.js';
-import { createTransport } from './client/transport.js';
-import { MAX_BATCH_SIZE, MAX_PAGE_SIZE } from './protocol.js';
-import type { AppRouter } from './router.js';
+import { MAX_BATCH_SIZE, MAX_PAGE_SIZE } from '../../../src/protocol.js';
+import type { AppRouter } from '../../../src/router.js';
+import { type LimitWatch, watchLimits } from './limit-watch.js';
+import { type Clock, retryLink } from './retry.js';
+import { createTransport } from './transport.js';
 
-export { ApiClientError, isApiError } from './client/errors.js';
-export type { LimitState, LimitWatch, WindowState } from './client/limits.js';
-export type { Clock } from './client/retry.js';
-export type { ErrorCode } from './errors.js';
-export type { AppRouter } from './router.js';
+export type { ErrorCode } from '../../../src/errors.js';
+export type { AppRouter } from '../../../src/router.js';
+export { ApiClientError, isApiError } from './api-error.js';
+export type { LimitState, LimitWatch, WindowState } from './limit-watch.js';
+export type { Clock } from './retry.js';
 
 export type Inputs = inferRouterInputs<AppRouter>;
 export type Outputs = inferRouterOutputs<AppRouter>;

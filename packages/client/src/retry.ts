@@ -1,7 +1,7 @@
 import type { Operation, OperationLink, TRPCLink } from '@trpc/client';
 import { observable } from '@trpc/server/observable';
-import type { AppRouter } from '../router.js';
-import { type Failure, readRetryAfter, readStatus, toClientError } from './errors.js';
+import type { AppRouter } from '../../../src/router.js';
+import { type Failure, readRetryAfter, readStatus, toClientError } from './api-error.js';
 import { NetworkError } from './transport.js';
 
 /** Time and chance, for tests to replace. */

@@ -22,14 +22,14 @@ import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type EmbeddedPostgres, openEmbedded } from '../../src/database/embedded.js';
+import { type EmbeddedPostgres, openEmbedded } from '../src/embedded-postgres.js';
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 30_000 });
 
 const asRoot = process.getuid?.() === 0;
 const NOBODY = 65_534;
 const PACKAGE = `@embedded-postgres/${process.platform}-${process.arch}`;
-const project = dirname(import.meta.dirname);
+const project = dirname(import.meta.dirname); // the package
 const folders: string[] = [];
 const holds: EmbeddedPostgres[] = [];
 const children: ChildProcess[] = [];

@@ -1,8 +1,10 @@
-import { type Cluster, openCluster, ROLE } from './embedded/cluster.js';
-import { enter } from './embedded/enter.js';
-import { EmbeddedError } from './embedded/error.js';
-import type { Role } from './embedded/guard.js';
-import { Hold } from './embedded/hold.js';
+import { type Cluster, openCluster, ROLE } from './cluster.js';
+import { enter } from './enter.js';
+import { EmbeddedError } from './error.js';
+import type { Role } from './guard.js';
+import { Hold } from './hold.js';
+
+export { EmbeddedError };
 
 /** This process's hold on the PostgreSQL of a DATA_DIR. */
 export interface EmbeddedPostgres {

@@ -1,6 +1,6 @@
 import { TRPCClientError } from '@trpc/client';
-import type { ErrorBody, ErrorCode } from '../errors.js';
-import type { AppRouter } from '../router.js';
+import type { ErrorBody, ErrorCode } from '../../../src/errors.js';
+import type { AppRouter } from '../../../src/router.js';
 
 /** What tRPC's links fail with */
 export type Failure = TRPCClientError<AppRouter>;
