@@ -12,7 +12,6 @@ await seedCatalogue(database.pool);
 const { app, keys } = await createService({
   config: { ...readConfig({}), corsOrigins: [] },
   database,
-  databaseUrl,
   log: pino({ level: 'silent' }),
 });
 const issue = async (perDay: number) => {

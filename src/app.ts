@@ -7,18 +7,13 @@ import Fastify, {
   LogController,
 } from 'fastify';
 import { ApiError, toApiError } from './errors.js';
-import { type GateOptions, guardFace } from './http/admission.js';
+import { type AdmissionOptions, registerAdmission } from './http/admission.js';
+import { CONNECTION_LIMITS, type ConnectionLimits, limitRequestsPerSocket } from './http/connections.js';
 import { type DocsOptions, registerDocs } from './http/docs.js';
-import { type HealthOptions, registerHealth, shareCheck } from './http/health.js';
+import { createReadinessCheck, type HealthOptions, registerHealth } from './http/health.js';
 import { decodeBody, parseJson, sendJson } from './http/json.js';
 import { createMetrics, type MetricsOptions, registerMetrics } from './http/metrics.js';
-import {
-  type ConnectionLimits,
-  connectionLimits,
-  limitRequestsPerSocket,
-  type OverloadOptions,
-  watchLoad,
-} from './http/overload.js';
+import { createOverloadMonitor, type OverloadOptions } from './http/overload.js';
 import { answerParserError, refuse } from './http/parser-error.js';
 import { reportRequests } from './http/request-log.js';
 import { toRoutableUrl } from './http/request-target.js';
@@ -34,7 +29,12 @@ const BODY_LIMIT_BYTES = 64 * 1024;
 const MAX_PARAM_LENGTH = 16 * 1024;
 const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 
-export interface AppOptions extends GateOptions, HealthOptions, DocsOptions, MetricsOptions, OverloadOptions {
+export interface AppOptions
+  extends AdmissionOptions,
+    HealthOptions,
+    DocsOptions,
+    MetricsOptions,
+    OverloadOptions {
   readonly log: FastifyBaseLogger;
   readonly service: Service;
   /** Addresses and CIDR blocks whose forwarded headers count */
@@ -46,10 +46,10 @@ export interface AppOptions extends GateOptions, HealthOptions, DocsOptions, Met
 /** The service without its process: reads as the list of what happens to a request. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const app = openServer(options);
-  const load = watchLoad(options);
-  app.addHook('onClose', async () => load.close());
-  const checkDatabase = shareCheck(options.checkDatabase);
-  const metrics = createMetrics({ ...options, load, checkDatabase });
+  const overload = createOverloadMonitor(options);
+  app.addHook('onClose', async () => overload.close());
+  const checkReadiness = createReadinessCheck(options.checkReadiness);
+  const metrics = createMetrics({ ...options, overload, checkReadiness });
 
   reportRequests(app, Object.keys(appRouter._def.procedures), metrics);
   await registerSecurity(app, options);
@@ -61,17 +61,17 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   answerErrorsWith(app, (error) => error.body);
   ignoreBodies(app);
 
-  registerHealth(app, { ...options, checkDatabase, isClosing });
+  registerHealth(app, { ...options, checkReadiness, isClosing });
   registerMetrics(app, metrics);
   await registerDocs(app, options);
   const rest = async (face: FastifyInstance) => {
-    await guardFace(face, { ...options, load, metrics, face: 'rest' });
+    await registerAdmission(face, { ...options, overload, metrics, protocol: 'rest' });
     readBodyAs(face, (bytes) => parseJson(decodeBody(bytes)));
     registerRest(face, { ...options, router: appRouter });
     answerErrorsWith(face, (error) => error.body);
   };
   const rpc = async (face: FastifyInstance) => {
-    await guardFace(face, { ...options, load, metrics, face: 'rpc' });
+    await registerAdmission(face, { ...options, overload, metrics, protocol: 'trpc' });
     readBodyAs(face, decodeBody);
     registerRpc(face, { ...options, router: appRouter });
     answerErrorsWith(face, (error) => ({ error: toErrorShape(error) }));
@@ -83,7 +83,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
 
 /** What is decided of connections and of the bytes on them, before there is a request. */
 function openServer({ log, trustProxy, ...options }: AppOptions): FastifyInstance {
-  const connections = { ...connectionLimits, ...options.connections };
+  const connections = { ...CONNECTION_LIMITS, ...options.connections };
   const { headersTimeout, connectionsCheckingInterval } = connections;
   const app: FastifyInstance = Fastify({
     loggerInstance: log,

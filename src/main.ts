@@ -43,11 +43,11 @@ try {
 async function serve(
   config: Config,
   log: Logger,
-  { database, url }: DatabaseSource,
+  { database }: DatabaseSource,
   banner: string,
   shutdown: Promise<string>,
 ): Promise<void> {
-  const { app, close } = await createService({ config, database, databaseUrl: url, log });
+  const { app, close } = await createService({ config, database, log });
   await listen(app, config);
   const { port } = app.server.address() as AddressInfo;
   process.stdout.write(banner.replaceAll('{url}', toLocalUrl(config.host, port)));

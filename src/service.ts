@@ -5,10 +5,12 @@ import { type AppOptions, buildApp } from './app.js';
 import { type Config, toLocalUrl } from './config.js';
 import type { Database } from './database/client.js';
 import { checkMigrations } from './database/source.js';
-import { openKeyring } from './keys/keyring.js';
-import type { KeyStore } from './keys/store.js';
+import { createAuthenticator } from './keys/authenticator.js';
+import { Bans } from './keys/bans.js';
+import { createKeyStore, type KeyStore } from './keys/store.js';
+import { UsageCounter } from './keys/usage.js';
+import { createUsageStore } from './keys/usage-store.js';
 import { createLimiter, type Limiter } from './limits/limiter.js';
-import { answerQuestions } from './limits/remote.js';
 import { buildDocument } from './openapi/document.js';
 import { createOrderStore, type OrderStore } from './orders/store.js';
 import { createPetStore, type PetStore } from './pets/store.js';
@@ -35,7 +37,6 @@ type ServiceConfig = Pick<
 export interface ServiceOptions {
   readonly config: ServiceConfig;
   readonly database: Database;
-  readonly databaseUrl: string;
   readonly log: FastifyBaseLogger;
   /** The clock, in Unix milliseconds. Default `Date.now` */
   readonly now?: () => number;
@@ -55,29 +56,40 @@ export interface Service {
 
 /** Puts the service together: the one place that does, for the process, the tests and the bench. */
 export async function createService(options: ServiceOptions): Promise<Service> {
-  const { config, database, databaseUrl, log, now = Date.now, parts = {} } = options;
+  const { config, database, log, now = Date.now, parts = {} } = options;
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
-  const operations = Object.keys(appRouter._def.procedures);
-  const keyring = openKeyring({ ...config, database, databaseUrl, operations, now, warn });
+  const keys = createKeyStore(database, config.keyPrefix);
+  const bans = new Bans({ store: keys, now, log });
+  const usages = createUsageStore(database);
+  const usage = new UsageCounter({
+    store: usages,
+    operations: Object.keys(appRouter._def.procedures),
+    now,
+    warn: warn('usage could not be stored; it is kept in memory'),
+  });
   const pets = createPetStore(database);
   const orders = createOrderStore(database);
-  const limiter = parts.limiter ?? createLimiter({ redisUrls: config.redisUrls, log });
-  await Promise.all([limiter.ready(REDIS_WAIT_MS), warmUp({ keys: keyring.store, pets, orders })]);
+  const limiter = parts.limiter ?? createLimiter({ redisUrls: config.redisUrls, log, clock: now });
+  const authenticator = createAuthenticator({ store: keys, prefix: config.keyPrefix, now });
+  // Without Redis the service starts all the same, and counts in memory.
+  await Promise.all([limiter.ready(REDIS_WAIT_MS).catch(() => {}), warmUp({ keys, pets, orders })]);
   let localUrl = '';
   const publicUrl = parts.publicUrl ?? (() => config.publicUrl ?? localUrl);
   const app: FastifyInstance = await buildApp({
     ...config,
     log,
     limiter,
+    bans,
     service: {
       pets: withTimeout(OPERATION_TIMEOUT_MS, pets),
       orders: withTimeout(OPERATION_TIMEOUT_MS, orders),
       now,
     },
-    authenticator: withTimeout(KEY_LOOKUP_TIMEOUT_MS, keyring.authenticator),
-    usage: keyring.usage,
-    checkDatabase: () => checkMigrations(database.pool),
-    pool: database.use,
+    now,
+    authenticator: withTimeout(KEY_LOOKUP_TIMEOUT_MS, authenticator),
+    usage,
+    checkReadiness: () => checkMigrations(database.pool),
+    pool: database.poolStatistics,
     ...(cluster.worker ? { worker: cluster.worker.id } : {}),
     document: () => buildDocument({ publicUrl: publicUrl(), stagingUrl: config.stagingUrl }),
     ...parts,
@@ -87,22 +99,19 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   app.addHook('onListen', async () => {
     localUrl = toLocalUrl(config.host, (app.server.address() as AddressInfo).port);
   });
-  const asked = warn('the command line cannot ask after limits for now');
-  const questions =
-    config.redisUrls.length === 0 ? answerQuestions({ databaseUrl, limiter, warn: asked }) : undefined;
   const deleteExpired = async () => {
-    await pets.forgetExpired(Date.now()).catch(warn('expired idempotency keys were not removed'));
-    await keyring.forgetOld();
+    await pets.forgetExpired(now()).catch(warn('expired idempotency keys could not be deleted'));
+    await usages.deleteExpired(now()).catch(warn('old usage could not be deleted'));
   };
-  const cleanup = setInterval(deleteExpired, CLEANUP_INTERVAL_MS);
+  const cleanup = setInterval(deleteExpired, CLEANUP_INTERVAL_MS).unref();
   void deleteExpired();
   const close = async () => {
     clearInterval(cleanup);
-    questions?.close();
-    await keyring.close();
+    bans.close();
+    await usage.close();
     await limiter.close();
   };
-  return { app, keys: keyring.store, pets, limiter, close };
+  return { app, keys, pets, limiter, close };
 }
 
 /**

@@ -1,11 +1,14 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { Plan, PlanChoice } from '../keys/store.js';
+import type { PlanChoice } from '../keys/store.js';
+import { PLANS, type Plan } from '../limits/plans.js';
 
-const PLANS: readonly Plan[] = ['free', 'pro', 'business', 'enterprise'];
+const PLAN_NAMES = Object.keys(PLANS);
+/** The plans whose keys have limits of their own */
+const CUSTOM_PLANS = PLAN_NAMES.filter((plan) => PLANS[plan as Plan] === undefined);
 const DURATION_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-const HUNDRED_YEARS_MS = 36_525 * 86_400_000;
+const MAX_DURATION_MS = 36_525 * 86_400_000;
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
-const LIMIT_MAX = 2 ** 31 - 1;
+const MAX_LIMIT = 2 ** 31 - 1;
 
 export interface PlanOptions {
   readonly plan: Plan;
@@ -17,7 +20,7 @@ export interface Output {
   readonly json?: true;
 }
 
-/** A command on one key, which its argument names. */
+/** A command on one key, whose id is its argument. */
 export function addIdCommand(keys: Command, name: string, description: string): Command {
   return keys
     .command(name)
@@ -26,27 +29,29 @@ export function addIdCommand(keys: Command, name: string, description: string): 
     .option('--json', 'print one JSON object');
 }
 
-/** The options that name a plan, to be read with readPlan. */
+/** The options that choose a plan; readPlan checks them. */
 export function addPlanOptions(command: Command): Command {
   return command
     .addOption(
-      new Option('--plan <plan>', 'the plan that sets its limits').choices(PLANS).makeOptionMandatory(),
+      new Option('--plan <plan>', 'the plan that sets its limits').choices(PLAN_NAMES).makeOptionMandatory(),
     )
-    .option('--per-minute <n>', 'requests per minute, for enterprise', parseLimit)
-    .option('--per-day <n>', 'requests per day, for enterprise', parseLimit);
+    .option('--per-minute <n>', `requests per minute, for ${CUSTOM_PLANS}`, parseLimit)
+    .option('--per-day <n>', `requests per day, for ${CUSTOM_PLANS}`, parseLimit);
 }
 
-/** Enterprise needs both limits; the other plans have their own. */
+/** A plan without limits of its own needs both; the others take neither. */
 export function readPlan(command: Command, options: PlanOptions): PlanChoice {
   const choice = { plan: options.plan, perMinute: options.perMinute ?? null, perDay: options.perDay ?? null };
-  const isEnterprise = choice.plan === 'enterprise';
-  if (isEnterprise !== (choice.perMinute !== null) || isEnterprise !== (choice.perDay !== null)) {
-    command.error('error: --plan enterprise needs --per-minute and --per-day; the other plans take neither');
+  const isCustom = PLANS[choice.plan] === undefined;
+  if (isCustom !== (choice.perMinute !== null) || isCustom !== (choice.perDay !== null)) {
+    command.error(
+      `error: --plan ${CUSTOM_PLANS} needs --per-minute and --per-day; the other plans take neither`,
+    );
   }
   return choice;
 }
 
-/** Throws InvalidArgumentError, like all parsers here, saying what would be right. */
+/** Like all parsers here, throws InvalidArgumentError with a message that says what is valid. */
 export function parseName(text: string): string {
   const name = text.trim();
   if (name === '' || [...name].length > 200 || /\p{Cc}/u.test(name))
@@ -54,11 +59,11 @@ export function parseName(text: string): string {
   return name;
 }
 
-/** Milliseconds, of a number and a unit. */
+/** Milliseconds, from a number and a unit. */
 export function parseDuration(text: string): number {
   const [, count = '', unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? [];
   const duration = Number(count) * (DURATION_MS[unit] ?? 0);
-  if (duration > 0 && duration <= HUNDRED_YEARS_MS) return duration;
+  if (duration > 0 && duration <= MAX_DURATION_MS) return duration;
   throw new InvalidArgumentError(
     'A duration is a number and s, m, h or d, such as 30d, up to a hundred years.',
   );
@@ -66,8 +71,8 @@ export function parseDuration(text: string): number {
 
 function parseLimit(text: string): number {
   const limit = Number(text);
-  if (/^\d+$/.test(text) && limit >= 1 && limit <= LIMIT_MAX) return limit;
-  throw new InvalidArgumentError(`A limit is a whole number from 1 to ${LIMIT_MAX}.`);
+  if (/^\d+$/.test(text) && limit >= 1 && limit <= MAX_LIMIT) return limit;
+  throw new InvalidArgumentError(`A limit is a whole number from 1 to ${MAX_LIMIT}.`);
 }
 
 function parseId(text: string): string {

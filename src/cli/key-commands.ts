@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
+import { nextBanSeconds } from '../keys/bans.js';
 import type { ApiKey, KeyStore } from '../keys/store.js';
 import type { UsageStore } from '../keys/usage-store.js';
-import type { LimitDesk } from '../limits/desk.js';
-import type { Standing } from '../limits/limiter.js';
-import { limitsOf } from '../limits/plans.js';
+import type { LimitStatus } from '../limits/rate-limit-result.js';
 import { OperatorError } from '../operator-error.js';
 import {
   addIdCommand,
@@ -14,27 +13,24 @@ import {
   parseName,
   readPlan,
 } from './arguments.js';
-import { describeKeys, describeStandings } from './key-tables.js';
-import { describeUsage, type OperationName, summarise } from './usage-tables.js';
+import { formatKeys, formatLimits, formatUsage, type OperationName, summariseUsage } from './tables.js';
 
-/** What the commands work with, open for as long as one runs. */
-interface KeyTools {
+/** What the commands work with, open while one runs. */
+export interface KeyTools {
   readonly store: KeyStore;
   readonly usage: UsageStore;
-  readonly desk: LimitDesk;
-  /** Tells every node that a key has changed */
-  readonly announce: (keyId: string) => Promise<void>;
+  /** The windows of a key in Redis; undefined without REDIS_URL, when running services count in their own memory */
+  readonly readWindows: (apiKey: ApiKey) => Promise<readonly LimitStatus[] | undefined>;
 }
 
-/** What the commands need of the process they run in. */
 export interface KeyCommandOptions {
-  /** Opens the keys and their limits, and closes them when the use has ended */
-  readonly withKeys: (use: (tools: KeyTools) => Promise<void>) => Promise<void>;
+  /** Opens the tools, and closes them afterwards */
+  readonly withKeys: (run: (tools: KeyTools) => Promise<void>) => Promise<void>;
   readonly operations: readonly OperationName[];
   readonly write: (text: string) => void;
 }
 
-/** The commands that issue and manage keys. Bad arguments are reported with what would be right, before all else. */
+/** The commands that issue and manage keys. Invalid arguments are reported before anything is opened. */
 export function addKeyCommands(program: Command, options: KeyCommandOptions): void {
   const keys = program
     .command('keys')
@@ -53,7 +49,7 @@ export function addKeyCommands(program: Command, options: KeyCommandOptions): vo
 function addCreate(keys: Command, { withKeys, write }: KeyCommandOptions): void {
   const create = keys
     .command('create')
-    .description('issue a key, which is shown this once')
+    .description('issue a key, which is shown only this once')
     .requiredOption('--name <name>', 'whom or what the key is for', parseName)
     .option(
       '--expires <duration>',
@@ -65,8 +61,8 @@ function addCreate(keys: Command, { withKeys, write }: KeyCommandOptions): void 
     async (options: PlanOptions & Output & { name: string; expires?: number }) => {
       const { name, expires } = options;
       const expiresAt = expires === undefined ? null : new Date(Date.now() + expires);
-      const wanted = { name, expiresAt, ...readPlan(create, options) };
-      await withKeys(async ({ store }) => write(describeIssued(await store.create(wanted), options)));
+      const input = { name, expiresAt, ...readPlan(create, options) };
+      await withKeys(async ({ store }) => write(formatIssued(await store.create(input), options)));
     },
   );
 }
@@ -76,17 +72,16 @@ function addList(keys: Command, { withKeys, write }: KeyCommandOptions): void {
   list.action((output: Output) =>
     withKeys(async ({ store }) => {
       const apiKeys = await store.list();
-      write(describe(apiKeys, output, apiKeys));
+      write(format(apiKeys, output, apiKeys));
     }),
   );
 }
 
 function addShow(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  const show = addIdCommand(keys, 'show', 'show one key, what is left of its limits, and its ban');
-  show.action((id, output) =>
-    withKeys(async ({ store, desk }) => {
-      const apiKey = known(id, await store.find(id));
-      write(describeStanding(apiKey, await desk.inspect(id, limitsOf(apiKey)), output));
+  addIdCommand(keys, 'show', 'show one key, what is left of its limits, and its ban').action((id, output) =>
+    withKeys(async ({ store, readWindows }) => {
+      const apiKey = expectFound(id, await store.find(id));
+      write(formatState(apiKey, await readWindows(apiKey), output));
     }),
   );
 }
@@ -95,43 +90,40 @@ function addUsage(keys: Command, { withKeys, operations, write }: KeyCommandOpti
   const usage = addIdCommand(
     keys,
     'usage',
-    'show the requests of a key in the last 30 days of UTC by operation, up to some seconds ago',
+    'show the requests of a key in the last 30 days (UTC) by operation, up to some seconds ago',
   );
   usage.action((id: string, { json }: Output) =>
     withKeys(async ({ store, usage }) => {
-      const { name } = known(id, await store.find(id));
-      const summary = summarise(await usage.read(id, Date.now()), operations);
-      write(json ? `${JSON.stringify({ id, name, ...summary })}\n` : describeUsage(summary, operations));
+      const { name } = expectFound(id, await store.find(id));
+      const summary = summariseUsage(await usage.read(id, Date.now()), operations);
+      write(json ? `${JSON.stringify({ id, name, ...summary })}\n` : formatUsage(summary, operations));
     }),
   );
 }
 
 function addRotate(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  addIdCommand(keys, 'rotate', 'replace a key: the new one is shown this once')
+  addIdCommand(keys, 'rotate', 'replace a key: the new one is shown only this once')
     .option(
       '--overlap <duration>',
-      'how long the old key still works, such as 24h; it ends at once when left out. One that an earlier rotation left in force ends',
+      'how long the old key still works, such as 24h; without it, it ends at once. A key that an earlier rotation left valid ends',
       parseDuration,
     )
     .action((id: string, { overlap, ...output }: Output & { overlap?: number }) =>
-      withKeys(async ({ store, announce }) => {
-        if (known(id, await store.find(id)).revokedAt !== null) {
+      withKeys(async ({ store }) => {
+        if (expectFound(id, await store.find(id)).revokedAt !== null) {
           throw new OperatorError(`The key ${id} is revoked for good: create a new one.`);
         }
-        const oldUntil = overlap === undefined ? undefined : new Date(Date.now() + overlap);
-        const issued = known(id, await store.rotate(id, oldUntil));
-        write(describeIssued(issued, output));
-        await announce(id);
+        const overlapEndsAt = overlap === undefined ? undefined : new Date(Date.now() + overlap);
+        write(formatIssued(expectFound(id, await store.rotate(id, overlapEndsAt)), output));
       }),
     );
 }
 
 function addRevoke(keys: Command, { withKeys, write }: KeyCommandOptions): void {
   addIdCommand(keys, 'revoke', 'end a key, and the one that it replaced').action((id, output) =>
-    withKeys(async ({ store, announce }) => {
-      const apiKey = known(id, await store.revoke(id, new Date()));
-      await announce(id);
-      write(describe([apiKey], output, apiKey));
+    withKeys(async ({ store }) => {
+      const apiKey = expectFound(id, await store.revoke(id, new Date()));
+      write(format([apiKey], output, apiKey));
     }),
   );
 }
@@ -140,39 +132,40 @@ function addSetPlan(keys: Command, { withKeys, write }: KeyCommandOptions): void
   const setPlan = addPlanOptions(addIdCommand(keys, 'set-plan', 'put a key on another plan'));
   setPlan.action(async (id: string, options: PlanOptions & Output) => {
     const choice = readPlan(setPlan, options);
-    await withKeys(async ({ store, announce }) => {
-      const apiKey = known(id, await store.setPlan(id, choice));
-      await announce(id);
-      write(describe([apiKey], options, apiKey));
+    await withKeys(async ({ store }) => {
+      const apiKey = expectFound(id, await store.setPlan(id, choice));
+      write(format([apiKey], options, apiKey));
     });
   });
 }
 
 function addUnban(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  const unban = addIdCommand(keys, 'unban', 'lift the ban of a key, and forget those before it');
-  unban.action((id, output) =>
-    withKeys(async ({ store, desk }) => {
-      const apiKey = known(id, await store.find(id));
-      write(describeStanding(apiKey, await desk.unban(id, limitsOf(apiKey)), output));
-    }),
+  addIdCommand(keys, 'unban', 'lift the ban of a key, so that its next one is not doubled').action(
+    (id, output) =>
+      withKeys(async ({ store }) => {
+        const apiKey = expectFound(id, await store.unban(id));
+        write(format([apiKey], output, apiKey));
+      }),
   );
 }
 
-function describe(apiKeys: readonly ApiKey[], { json }: Output, whole: unknown): string {
-  return json ? `${JSON.stringify(whole)}\n` : describeKeys(apiKeys, Date.now());
+function format(apiKeys: readonly ApiKey[], { json }: Output, value: unknown): string {
+  return json ? `${JSON.stringify(value)}\n` : formatKeys(apiKeys, Date.now());
 }
 
-function describeIssued({ apiKey, key }: { apiKey: ApiKey; key: string }, output: Output): string {
-  const text = describe([apiKey], output, { ...apiKey, key });
+function formatIssued({ apiKey, key }: { apiKey: ApiKey; key: string }, output: Output): string {
+  const text = format([apiKey], output, { ...apiKey, key });
   return output.json ? text : `${text}\n${key}\n\nKeep it now: it is not shown again.\n`;
 }
 
-function describeStanding(apiKey: ApiKey, standings: Standing[], output: Output): string {
-  const text = describe([apiKey], output, { ...apiKey, standings });
-  return output.json ? text : `${text}\n${describeStandings(standings)}`;
+function formatState(apiKey: ApiKey, windows: readonly LimitStatus[] | undefined, output: Output): string {
+  const now = Date.now();
+  const state = { ...apiKey, windows: windows ?? null, nextBanSeconds: nextBanSeconds(apiKey, now) };
+  const text = format([apiKey], output, state);
+  return output.json ? text : `${text}\n${formatLimits(apiKey, windows, now)}`;
 }
 
-function known<T>(id: string, found: T | undefined): T {
+function expectFound<T>(id: string, found: T | undefined): T {
   if (found === undefined)
     throw new OperatorError(`There is no key with the id ${id}: "keys list" shows all.`);
   return found;

@@ -5,22 +5,25 @@ import { type Config, loadEnvironmentFile, readConfig, toLocalUrl } from '../con
 import { applyMigrations } from '../database/migrations.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from '../database/source.js';
 import { listOperations } from '../http/operations.js';
-import { publish } from '../keys/events.js';
-import { createKeyStore } from '../keys/store.js';
+import { type ApiKey, createKeyStore } from '../keys/store.js';
 import { createUsageStore } from '../keys/usage-store.js';
-import { openDesk } from '../limits/desk.js';
+import { createLimiter } from '../limits/limiter.js';
+import { limitsOf } from '../limits/plans.js';
 import { buildDocument } from '../openapi/document.js';
 import { exitWithError } from '../operator-error.js';
 import { appRouter } from '../router.js';
 import { addKeyCommands } from './key-commands.js';
 
-/** What goes well is not worth a word here. */
+/** Only warnings are worth printing here. */
 const log = {
   info() {},
   warn: (_bindings: object, message: string) => void process.stderr.write(`${message}\n`),
 };
 
-const program = new Command('animal-store').description('what the operator of an Animal Store Service does');
+/** How long a command waits for Redis. */
+const REDIS_WAIT_MS = 2_000;
+
+const program = new Command('animal-store').description('operate an Animal Store Service');
 
 addKeyCommands(program, {
   write,
@@ -28,17 +31,14 @@ addKeyCommands(program, {
     name,
     isDeprecated: deprecation !== undefined,
   })),
-  withKeys: (use) =>
-    withSource(async ({ database, url }, { keyPrefix, redisUrls }) => {
+  withKeys: (run) =>
+    withSource(async ({ database }, { keyPrefix, redisUrls }) => {
       await checkMigrations(database.pool);
-      const desk = openDesk({ redisUrls, databaseUrl: url });
-      await use({
+      await run({
         store: createKeyStore(database, keyPrefix),
         usage: createUsageStore(database),
-        desk,
-        announce: (keyId) => publish({ redisUrls, pool: database.pool }, keyId),
+        readWindows: (apiKey) => readWindows(apiKey, redisUrls),
       });
-      await desk.close();
     }),
 });
 
@@ -86,7 +86,7 @@ program
 try {
   loadEnvironmentFile();
   await program.parseAsync();
-  // Prisma's engine leaves timers behind that would hold the process for seconds.
+  // Prisma's engine leaves timers behind that would keep the process alive for seconds.
   process.exit();
 } catch (error) {
   exitWithError(error);
@@ -97,17 +97,31 @@ function write(text: string): void {
 }
 
 /** DATABASE_URL, or the embedded database, beside a running service or without one. */
-async function withSource(use: (source: DatabaseSource, config: Config) => Promise<void>): Promise<void> {
+async function withSource(run: (source: DatabaseSource, config: Config) => Promise<void>): Promise<void> {
   const config = readConfig(process.env);
   const source = await openSource({ config, role: 'guest', log });
   try {
-    await use(source, config);
+    await run(source, config);
   } finally {
     await source.close();
   }
 }
 
-/** Ctrl-C reaches Studio by itself, and a SIGTERM is passed on; the database is let go when Studio has ended. */
+/** Resolves with the windows of a key in Redis; undefined where there is none. @throws OperatorError without a connection */
+async function readWindows(apiKey: ApiKey, redisUrls: readonly string[]) {
+  if (redisUrls.length === 0) return undefined;
+  // A failing Redis is reported once, by ready().
+  const limiter = createLimiter({ redisUrls, log: { info() {}, warn() {} } });
+  try {
+    await limiter.ready(REDIS_WAIT_MS);
+    const { windows } = await limiter.read({ kind: 'key', id: apiKey.id, limits: limitsOf(apiKey) }, 0);
+    return windows;
+  } finally {
+    await limiter.close();
+  }
+}
+
+/** Ctrl-C reaches Studio by itself, a SIGTERM is passed on; the database is released when Studio has ended. */
 async function runStudio(url: string, options: readonly string[]): Promise<void> {
   const env = { ...process.env, DATABASE_URL: url };
   const studio = spawn('prisma', ['studio', ...options], { stdio: 'inherit', env });

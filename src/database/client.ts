@@ -4,36 +4,43 @@ import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS } from '../timeouts.js';
 import { PrismaClient } from './generated/client.js';
 import { Pipeline } from './pipeline.js';
 
-const MAX_CONNECTIONS = 10;
+const MAX_POOL_CONNECTIONS = 10;
 /** Two keep PostgreSQL as busy with reads as one Node.js process can; each further one makes the batches smaller. */
 const READ_CONNECTIONS = 2;
-/** What is written waits for the disk, and PostgreSQL writes together what several connections commit at once. */
+/** Writes wait for the disk, and PostgreSQL flushes together what several connections commit at once. */
 const WRITE_CONNECTIONS = 8;
 /**
- * Set on every connection before its first use. Prisma's adapter writes and reads times without their offset, which is
- * right in UTC alone; and a process that is frozen within a transaction shall not keep its locks.
+ * Set on every pooled connection before its first use. Prisma's adapter writes and reads times without their offset, which
+ * is right in UTC only; and a process that freezes within a transaction must not keep its locks.
  */
-const SESSION = `SET TIME ZONE 'UTC'; SET idle_in_transaction_session_timeout = '5s'`;
+const SESSION_SETTINGS = `SET TIME ZONE 'UTC'; SET idle_in_transaction_session_timeout = '5s'`;
 
 export interface Database {
   readonly prisma: PrismaClient;
-  /** The pool that Prisma uses too. */
+  /** The pool that Prisma uses too */
   readonly pool: pg.Pool;
   /** For single statements that read */
   readonly reads: Pipeline;
   /** For single statements that write */
   readonly writes: Pipeline;
-  /** How the connections of all three are used at this moment */
-  readonly use: PoolUse;
+  readonly poolStatistics: PoolStatistics;
   close(): Promise<void>;
 }
 
+/** How the connections of the pool and of both pipelines are used at this moment. */
+export interface PoolStatistics {
+  readonly totalCount: number;
+  readonly idleCount: number;
+  /** Queries that wait for a connection, or for the query before them on theirs */
+  readonly waitingCount: number;
+}
+
 /**
- * Opens the database lazily: nothing is sent before the first query, and a database that is away shows as an error of
+ * Opens the database lazily: nothing is sent before the first query, and an unavailable database shows as an error of
  * that query within CONNECT_TIMEOUT_MS + QUERY_TIMEOUT_MS.
  *
  * @param url postgresql:// connection string
- * @param onIdleError told of a connection that broke while nothing used it; the pool has replaced it
+ * @param onIdleError called for a connection that broke while nothing used it; the pool replaces it
  */
 export function openDatabase(url: string, onIdleError: (error: Error) => void): Database {
   const options = {
@@ -47,18 +54,18 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
   const writes = new Pipeline(WRITE_CONNECTIONS, options);
   const pool = new pg.Pool({
     ...options,
-    max: MAX_CONNECTIONS,
-    onConnect: (client) => client.query(SESSION),
+    max: MAX_POOL_CONNECTIONS,
+    onConnect: (client) => client.query(SESSION_SETTINGS),
   });
   pool.on('error', onIdleError);
-  pool.on('release', endUnfinished);
+  pool.on('release', endOpenTransaction);
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' });
   return {
     prisma,
     pool,
     reads,
     writes,
-    use: {
+    poolStatistics: {
       get totalCount() {
         return pool.totalCount + reads.connections + writes.connections;
       },
@@ -77,19 +84,11 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
   };
 }
 
-/** How connections are used at this moment. */
-export interface PoolUse {
-  readonly totalCount: number;
-  readonly idleCount: number;
-  /** Queries that wait for a connection, or stand behind another on theirs */
-  readonly waitingCount: number;
-}
-
 /**
- * Prisma gives a connection back as sound even when its COMMIT or ROLLBACK had no answer in time. The next query on it
- * would run inside the open transaction, and be lost with it after it had been acknowledged.
+ * Prisma returns a connection to the pool as healthy even when its COMMIT or ROLLBACK was not answered in time. The next
+ * query on it would run inside the open transaction, and be lost with it after it had been acknowledged.
  */
-function endUnfinished(error: Error | undefined, client: pg.PoolClient & pg.Client): void {
+function endOpenTransaction(error: Error | undefined, client: pg.PoolClient & pg.Client): void {
   const status = client.getTransactionStatus();
   if (!error && (status === 'T' || status === 'E')) void client.end().catch(() => {});
 }

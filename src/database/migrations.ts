@@ -9,7 +9,7 @@ import type { MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm';
 import * as engineBindings from '@prisma/schema-engine-wasm/schema_engine_bg';
 import pg from 'pg';
 
-// The compiler knows WebAssembly only together with the browser's whole library.
+// TypeScript declares WebAssembly only as part of the whole DOM library.
 declare const WebAssembly: {
   compile(bytes: Uint8Array): Promise<object>;
   instantiate(
@@ -24,7 +24,7 @@ const ALL_SCHEMAS = { externalTables: [], externalEnums: [] };
 
 /**
  * The names of the migrations in prisma/migrations that the database lacks, in order. Reads Prisma's own table
- * `_prisma_migrations` and nothing else, so that a start that finds nothing to do never loads the engine.
+ * `_prisma_migrations` and nothing else, so that a start with nothing to apply never loads the engine.
  *
  * @throws Error when an applied migration was edited afterwards, naming it
  */
@@ -47,7 +47,7 @@ export async function listPendingMigrations(pool: pg.Pool): Promise<string[]> {
 
 /**
  * Applies the pending migrations with Prisma's schema engine, in this process: the same engine and the same table
- * `_prisma_migrations` as `prisma migrate deploy`, without the binary that the command line would download.
+ * `_prisma_migrations` as `prisma migrate deploy`, without the binary that its command line would download.
  *
  * @returns the names of the migrations applied now
  * @throws Error when a migration fails; it is then marked as failed, as Prisma does
@@ -60,7 +60,7 @@ export async function applyMigrations(url: string): Promise<string[]> {
   });
 }
 
-/** The SQL with which Prisma's engine would lay schema.prisma into an empty database; reads no database. */
+/** The SQL with which Prisma's engine would create schema.prisma in an empty database. Does not touch the database. */
 export async function printSchema(url: string): Promise<string> {
   const path = join(PRISMA_FOLDER, 'schema.prisma');
   const files = [{ path, content: await readFile(path, 'utf8') }];
@@ -112,7 +112,7 @@ async function readMigrations(): Promise<MigrationList> {
 
 async function withEngine<T>(url: string, use: (engine: SchemaEngine) => Promise<T>): Promise<T> {
   const { SchemaEngine } = await loadEngineOnce();
-  // The engine lets go of its connections only when it is collected: the pool is ours to end.
+  // The engine releases its connections only when it is garbage-collected, so the pool is ours, to be ended here.
   const pool = new pg.Pool({ connectionString: url });
   try {
     const adapter = bindMigrationAwareSqlAdapterFactory(new PrismaPg(pool));
@@ -125,13 +125,13 @@ async function withEngine<T>(url: string, use: (engine: SchemaEngine) => Promise
 
 let loadedEngine: Promise<typeof engineBindings> | undefined;
 
-/** Loads the engine at most once: its bindings keep views of the memory of the instance they were first given. */
+/** Loads the engine at most once: its bindings keep views into the memory of the first instance that they are given. */
 function loadEngineOnce(): Promise<typeof engineBindings> {
   loadedEngine ??= loadEngine();
   return loadedEngine;
 }
 
-/** The package's entry imports its .wasm as a module, which Node.js 20 cannot: so the two are put together here. */
+/** The package's entry imports its .wasm as a module, which Node.js 20 cannot do: so it is instantiated here. */
 async function loadEngine(): Promise<typeof engineBindings> {
   const folder = dirname(createRequire(import.meta.url).resolve('@prisma/schema-engine-wasm'));
   const module = await WebAssembly.compile(await readFile(join(folder, 'schema_engine_bg.wasm')));

@@ -1,16 +1,16 @@
 import { TimeoutError } from '../timeouts.js';
 
-/** Prisma's codes for a database that cannot be reached, refuses the connection, or has none left. */
+/** Prisma's codes for a database that cannot be reached, rejects the connection, or has none left. */
 const PRISMA_CODES = new Set(['P1001', 'P1002', 'P1003', 'P1008', 'P1010', 'P1017', 'P2024', 'P2037']);
 
 /**
- * SQLSTATE classes (PostgreSQL, appendix A): 08 connection exception, 28 authorization refused, 3D no such database,
- * 53 insufficient resources, 57 operator intervention, 58 system error; 25006, a server that only reads; and 26000, a
- * statement that is not prepared, because preparing it failed so for the query that this one was sent behind.
+ * SQLSTATE classes (PostgreSQL, appendix A): 08 connection exception, 28 invalid authorization, 3D no such database,
+ * 53 insufficient resources, 57 operator intervention, 58 system error. 25006 is a read-only server; 26000 a statement
+ * that is not prepared, because preparing it failed in one of these ways for the query sent before this one.
  */
 const SQLSTATES = /^(?:08|28|3D|53|57|58)|^(?:25006|26000)$/;
 
-/** What Prisma's adapter makes of a failed socket in place of a SQLSTATE; of a raw query there is no code beside it. */
+/** Prisma's adapter reports a failed socket as one of these, without a SQLSTATE and, for raw queries, without a code. */
 const ADAPTER_KINDS = new Set([
   'DatabaseNotReachable',
   'ConnectionClosed',
@@ -18,16 +18,15 @@ const ADAPTER_KINDS = new Set([
   'TlsConnectionError',
 ]);
 
-/** Node.js' names of failed sockets and look-ups. */
+/** Node.js' codes of failed sockets and DNS lookups. */
 const SOCKET_CODES = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/;
 
-/** What pg says without a code. */
+/** Errors of pg that have no code. */
 const PG_MESSAGES =
   /^(?:Connection terminated|The server does not support SSL|Query read timeout|timeout e(?:xpired|xceeded when trying to connect)|Client )/;
 
 /**
- * Whether an error of a query means that the database cannot serve now (503, try again), rather than that the query
- * was at fault (500).
+ * Whether an error means that the database cannot serve now (503, try again) rather than that the query is wrong (500).
  */
 export function isDatabaseOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -43,14 +42,14 @@ export function isDatabaseOutage(error: unknown): boolean {
   );
 }
 
-/** PostgreSQL's SQLSTATE of a query of Prisma's that failed. */
+/** The SQLSTATE of a failed query of Prisma. */
 export function readSqlState(error: unknown): string | undefined {
   return readAdapterCause(error).originalCode;
 }
 
 /**
- * What Prisma's adapter says of a failure. Prisma keeps it under `meta.driverAdapterError.cause`; what breaks while a
- * transaction ends comes as the adapter's own error, with it under `cause`.
+ * How Prisma's adapter describes a failure. Prisma keeps the description under `meta.driverAdapterError.cause`; a failure
+ * of COMMIT or ROLLBACK is the adapter's own error, with the description under `cause`.
  */
 function readAdapterCause(error: unknown): { kind?: string; originalCode?: string } {
   const failed = error as { meta?: { driverAdapterError?: { cause?: unknown } }; cause?: unknown };

@@ -8,55 +8,55 @@ export interface Statement {
 }
 
 /**
- * Statements that are each a transaction of their own, on connections which are not waited for: one is sent behind those
- * that run (pipelining; PostgreSQL's manual, section 54.2.4), and those of one turn of the event loop leave in one write.
- * What a pool takes to hand connections out, and two system calls a query, are a third of a small read.
+ * Runs statements that are each a transaction of their own on pipelined connections: a statement is sent without waiting
+ * for those before it (PostgreSQL's manual, section 54.2.4), and those of one event-loop tick leave in one write. Handing
+ * out connections from a pool, and two system calls per query, would be a third of the cost of a small read.
  */
 export class Pipeline {
-  readonly #lanes: readonly Lane[];
+  readonly #connections: readonly PipelinedConnection[];
 
-  /** At most so many connections, each made when all that are open are in use; `options` are those of a pg.Client. */
-  constructor(lanes: number, options: pg.ClientConfig) {
-    this.#lanes = Array.from({ length: lanes }, () => new Lane(options));
+  /** Opens at most `size` connections, each when those before it are busy; `options` are those of a pg.Client. */
+  constructor(size: number, options: pg.ClientConfig) {
+    this.#connections = Array.from({ length: size }, () => new PipelinedConnection(options));
   }
 
   /** The rows of one statement. Fails as the database does; see isDatabaseOutage. */
   query<Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-    return this.#lanes.reduce(fewerPending).query<Row>(statement, values);
+    return this.#connections.reduce(lessBusy).query<Row>(statement, values);
   }
 
   /** How many connections are open */
   get connections(): number {
-    return this.#lanes.filter((lane) => lane.isOpen).length;
+    return this.#connections.filter(({ isOpen }) => isOpen).length;
   }
 
-  /** How many queries stand behind another */
+  /** How many queries wait behind another */
   get waiting(): number {
-    return this.#lanes.reduce((sum, { pending }) => sum + Math.max(0, pending - 1), 0);
+    return this.#connections.reduce((sum, { pending }) => sum + Math.max(0, pending - 1), 0);
   }
 
   async close(): Promise<void> {
-    await Promise.all(this.#lanes.map((lane) => lane.close()));
+    await Promise.all(this.#connections.map((connection) => connection.close()));
   }
 }
 
-function fewerPending(a: Lane, b: Lane): Lane {
+function lessBusy(a: PipelinedConnection, b: PipelinedConnection): PipelinedConnection {
   return b.pending < a.pending ? b : a;
 }
 
-/** By a callback: as a promise, pg catches each answer once more to give its stack another beginning. */
-function ask<Row extends pg.QueryResultRow>(client: pg.Client, query: pg.QueryConfig): Promise<Row[]> {
+/** Takes a callback because pg's promises catch every error once more, to give its stack another beginning. */
+function send<Row extends pg.QueryResultRow>(client: pg.Client, query: pg.QueryConfig): Promise<Row[]> {
   return new Promise((resolve, reject) => {
     client.query<Row>(query, (error, result) => (error ? reject(error) : resolve(result.rows)));
   });
 }
 
-/** One connection, made anew by the first query after it broke. */
-class Lane {
+/** One connection. After it breaks, the next query opens a new one. */
+class PipelinedConnection {
   readonly #options: pg.ClientConfig;
   #socket: Socket | undefined;
   #client: Promise<pg.Client> | undefined;
-  /** Queries whose answer is awaited */
+  /** Queries without an answer so far */
   pending = 0;
   isOpen = false;
 
@@ -72,15 +72,15 @@ class Lane {
     try {
       this.#client ??= this.#connect();
       const client = await this.#client;
-      this.#writeTogether();
-      return await ask<Row>(client, { ...statement, values: values as unknown[] });
+      this.#corkUntilEndOfTick();
+      return await send<Row>(client, { ...statement, values: values as unknown[] });
     } finally {
       this.pending -= 1;
     }
   }
 
-  /** Holds back what is written until the event loop has seen to all that has come in. */
-  #writeTogether(): void {
+  /** Collects what is written in this event-loop tick into one system call. */
+  #corkUntilEndOfTick(): void {
     const socket = this.#socket;
     if (socket === undefined || socket.writableCorked > 0) return;
     socket.cork();
@@ -100,16 +100,16 @@ class Lane {
       this.isOpen = true;
       return client;
     });
-    // A connection may end long after it was given up, when another stands in its place already.
-    const forget = () => {
+    // A connection may end long after it was given up, when another has already replaced it.
+    const discard = () => {
       if (this.#client !== opened) return;
       this.isOpen = false;
       this.#client = undefined;
     };
-    client.once('end', forget);
-    // Every query that was under way is told too.
-    client.on('error', forget);
-    opened.catch(forget);
+    client.once('end', discard);
+    // Every pending query gets the error too.
+    client.on('error', discard);
+    opened.catch(discard);
     return opened;
   }
 }

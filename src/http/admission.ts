@@ -5,196 +5,132 @@ import type { Authenticator } from '../keys/authenticator.js';
 import type { ApiKey } from '../keys/store.js';
 import type { UsageCounter } from '../keys/usage.js';
 import { addressId } from '../limits/address.js';
-import type { Decision } from '../limits/decision.js';
 import { limitHeaders } from '../limits/headers.js';
-import type { Limiter, Subject } from '../limits/limiter.js';
-import { type Limits, limitsOf } from '../limits/plans.js';
-import { REST_PREFIX } from '../protocol.js';
-import type { Service } from '../trpc.js';
+import type { Limits } from '../limits/plans.js';
+import { type Protocol, REST_PREFIX } from '../protocol.js';
 import { registerCors } from './cors.js';
+import { checkLimits, type LimitCheckOptions } from './limit-check.js';
 import type { Metrics } from './metrics.js';
-import type { LoadWatch } from './overload.js';
+import type { OverloadMonitor } from './overload.js';
+import { findHostError, findMediaTypeError } from './request-checks.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Name of the operation, or of each call of a batch */
+    /** The name of the operation, or of each call of a batch */
     operation?: string | ((request: FastifyRequest) => readonly string[]);
-    /** How many requests this one counts as; 1 when left out */
+    /** How many requests this one counts as. Default 1 */
     cost?: (request: FastifyRequest) => number;
     /** That of the operation, or of one of a batch */
     deprecation?: (request: FastifyRequest) => Deprecation | undefined;
-    /** What is wrong with the route itself: 404 or 405 */
-    routeFault?: (request: FastifyRequest) => ApiError | undefined;
+    /** Why the route itself cannot answer: 404 or 405 */
+    routeError?: (request: FastifyRequest) => ApiError | undefined;
   }
   interface FastifyRequest {
-    apiKey: ApiKey | null;
-    /** Why the request will be refused, once it is known */
-    refusal: unknown;
-    /** SHA-256 of the body; only of one that came with an Idempotency-Key */
-    bodyHash: Uint8Array | null;
+    /** The key that the request was admitted with */
+    apiKey: ApiKey | undefined;
+    /** Why the request is not admitted; known before the CORS headers are added, thrown after */
+    admissionError: unknown;
+    /** SHA-256 of the body, if it came with an Idempotency-Key */
+    bodyHash: Uint8Array | undefined;
   }
 }
 
-export interface GateOptions {
+export interface AdmissionOptions extends LimitCheckOptions {
   readonly authenticator: Authenticator;
-  readonly limiter: Limiter;
-  /** Told of every admitted request of a key */
-  readonly usage?: Pick<UsageCounter, 'count'>;
+  /** Counts every admitted request of a key */
+  readonly usage: Pick<UsageCounter, 'count'>;
   /** Requests per minute from one address without a valid key */
   readonly anonymousPerMinute: number;
   /** Origins that a browser may call from */
   readonly corsOrigins: readonly string[];
   /** Without a trailing slash */
   readonly publicUrl: () => string;
-  readonly service: Pick<Service, 'now'>;
 }
 
-interface FaceOptions extends GateOptions {
-  readonly face: 'rest' | 'rpc';
-  readonly load: Pick<LoadWatch, 'findFault'>;
+interface ProtocolOptions extends AdmissionOptions {
+  readonly protocol: Protocol;
+  readonly overload: Pick<OverloadMonitor, 'check'>;
   readonly metrics: Pick<Metrics, 'countDecision'>;
 }
 
-interface Gate extends FaceOptions {
-  readonly anonymous: Limits;
-}
-
 /**
- * What stands before both faces, in the order of the contract: the route (404, 405), then the key, then the limit, then
- * whether there is room, and what can be said of the input before it is read. Neither face is entered, and no body is
- * read, before all agree.
+ * Admits requests to a protocol, in the order that the contract gives: the route (404, 405), the key, its ban and limits,
+ * the load of the process, and what can be said about the input before it is read. No handler runs and no body is read
+ * before all of them agree.
  *
- * A refusal is found first and raised last, so that it too carries the headers of the limit and those of CORS.
+ * The error is found first and thrown last, so that its response carries the limit and CORS headers too.
  */
-export async function guardFace(app: FastifyInstance, options: FaceOptions): Promise<void> {
-  const gate: Gate = { ...options, anonymous: { perMinute: options.anonymousPerMinute, perDay: null } };
-  app.decorateRequest('face', options.face);
-  app.decorateRequest('apiKey', null);
-  app.decorateRequest('refusal', undefined);
-  app.decorateRequest('bodyHash', null);
+export async function registerAdmission(app: FastifyInstance, options: ProtocolOptions): Promise<void> {
+  const anonymous: Limits = { perMinute: options.anonymousPerMinute };
+  app.decorateRequest('apiProtocol', options.protocol);
+  app.decorateRequest('apiKey', undefined);
+  app.decorateRequest('admissionError', undefined);
+  app.decorateRequest('bodyHash', undefined);
   app.addHook('onRequest', async (request, reply) => {
-    request.refusal = await findRefusal(request, reply, gate);
+    request.admissionError = await admit(request, reply, options, anonymous);
   });
   await registerCors(app, options.corsOrigins);
-  app.addHook('onRequest', ({ refusal }, _reply, next) => next(refusal as Error | undefined));
+  app.addHook('onRequest', (request, _reply, next) => next(request.admissionError as Error | undefined));
 }
 
-async function findRefusal(request: FastifyRequest, reply: FastifyReply, options: Gate): Promise<unknown> {
-  const routeFault = findRouteFault(request);
-  const { cost, deprecation } = request.routeOptions.config;
-  const farewell = deprecation?.(request);
-  if (farewell !== undefined) {
-    reply.headers(deprecationHeaders(farewell, options.publicUrl() + REST_PREFIX, options.service.now()));
+/** Resolves with the reason why the request is not admitted, if any. Sets the headers that every response carries. */
+async function admit(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: ProtocolOptions,
+  anonymous: Limits,
+): Promise<unknown> {
+  const routeError = findRouteError(request);
+  const { config } = request.routeOptions;
+  const deprecation = config.deprecation?.(request);
+  if (deprecation !== undefined) {
+    reply.headers(deprecationHeaders(deprecation, options.publicUrl() + REST_PREFIX, options.now()));
   }
-  request.apiKey = options.authenticator.recall(request.headers.authorization) ?? null;
-  const keyFault = request.apiKey === null ? await authenticate(request, options.authenticator) : undefined;
-  const decided = options.limiter.take(
-    toSubject(request, options),
-    cost?.(request) ?? 1,
-    routeFault === undefined,
-  );
-  if (!(decided instanceof Promise)) await endOfTurn();
-  const decision = await decided;
-  options.metrics.countDecision(decision.code);
-  reply.headers(limitHeaders(decision));
-  if (decision.code === null && routeFault === undefined) countUsage(request, options.usage);
+  const keyError = await authenticate(request, options.authenticator);
+  const limited = {
+    apiKey: request.apiKey,
+    address: () => ({ kind: 'address', id: addressId(request.ip), limits: anonymous }) as const,
+    cost: config.cost?.(request) ?? 1,
+    countsTowardsBan: routeError === undefined,
+  };
+  const { result, error: limitError } = await checkLimits(limited, options);
+  reply.headers(limitHeaders(result));
+  options.metrics.countDecision(limitError?.code);
+  if (limitError === undefined && routeError === undefined) countUsage(request, options.usage);
+  // A caller over its limit gets the 429 in place of a 401; a key that could not be looked up stays a 503.
+  const isUndecided = keyError !== undefined && !(keyError instanceof ApiError);
   return (
-    routeFault ??
-    findLimitFault(decision, keyFault) ??
-    keyFault ??
-    options.load.findFault() ??
-    findMediaTypeFault(request)
+    routeError ??
+    (isUndecided ? keyError : (limitError ?? keyError)) ??
+    options.overload.check() ??
+    findMediaTypeError(request)
   );
 }
 
-function findRouteFault(request: FastifyRequest): ApiError | undefined {
-  const { httpVersion, rawHeaders } = request.raw;
-  if (httpVersion === '1.1' && countHosts(rawHeaders) !== 1) {
-    return new ApiError('invalid_request', 'A request of HTTP/1.1 must have one Host header.');
-  }
+function findRouteError(request: FastifyRequest): ApiError | undefined {
+  const hostError = findHostError(request);
+  if (hostError !== undefined) return hostError;
   if (request.is404) return new ApiError('not_found', 'There is no such route.');
-  return request.routeOptions.config.routeFault?.(request);
+  return request.routeOptions.config.routeError?.(request);
 }
 
-/** `headers` keeps the first of several, and `headersDistinct` would sort all headers anew for this. */
-function countHosts(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index];
-    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
-  }
-  return count;
-}
-
-/** Puts the valid key on the request, or returns why there is none. */
+/** Sets the request's key, or resolves with the reason why it has none. */
 async function authenticate(request: FastifyRequest, authenticator: Authenticator): Promise<unknown> {
+  const { authorization } = request.headers;
+  request.apiKey = authenticator.peek(authorization);
+  if (request.apiKey !== undefined) return undefined;
   try {
-    request.apiKey = await authenticator.authenticate(request.headers.authorization);
+    request.apiKey = await authenticator.authenticate(authorization);
     return undefined;
-  } catch (fault) {
-    return fault;
+  } catch (error) {
+    return error;
   }
 }
 
-let turn: Promise<void> | undefined;
-
-/**
- * When all that came in with this turn of the event loop has been looked at. Refusals that are known need no waiting, and
- * sent one by one each would wake the client's side or the network's; a refusal took twice as long so.
- */
-function endOfTurn(): Promise<void> {
-  turn ??= new Promise((resolve) => {
-    setImmediate(() => {
-      turn = undefined;
-      resolve();
-    });
-  });
-  return turn;
-}
-
-/** A valid key is counted for itself, everything else for the address that it comes from. */
-function toSubject({ apiKey, ip }: FastifyRequest, { anonymous }: Gate): Subject {
-  return apiKey === null ? { kind: 'address', id: addressId(ip), limits: anonymous } : subjectOf(apiKey);
-}
-
-/** Made once per look-up of a key, as are the windows that hang on its limits. */
-const subjects = new WeakMap<ApiKey, Subject>();
-
-function subjectOf(apiKey: ApiKey): Subject {
-  const known = subjects.get(apiKey);
-  if (known !== undefined) return known;
-  const subject: Subject = { kind: 'key', id: apiKey.id, limits: limitsOf(apiKey) };
-  subjects.set(apiKey, subject);
-  return subject;
-}
-
-/** Each call of a batch counts for its operation. A batch that is too large, which costs 1, runs none. */
-function countUsage(request: FastifyRequest, usage: GateOptions['usage']): void {
+/** Each call of a batch counts for its operation. A batch that is too large costs 1 and runs none of its calls. */
+function countUsage(request: FastifyRequest, usage: AdmissionOptions['usage']): void {
   const { operation, cost } = request.routeOptions.config;
-  if (request.apiKey === null || usage === undefined || operation === undefined) return;
+  if (request.apiKey === undefined || operation === undefined) return;
   const names = typeof operation === 'function' ? operation(request) : [operation];
   if (names.length === (cost?.(request) ?? 1)) usage.count(request.apiKey.id, names);
-}
-
-/** An address over its limit is told so in place of 401; a key that could not be looked up stays a 503. */
-function findLimitFault({ code, retryAfterSeconds }: Decision, keyFault: unknown): ApiError | undefined {
-  const isUndecided = keyFault !== undefined && !(keyFault instanceof ApiError);
-  if (code === null || isUndecided) return undefined;
-  const seconds = retryAfterSeconds ?? 1;
-  const reason =
-    code === 'api_key_banned' ? 'The API key is banned for a while' : 'The rate limit is used up';
-  return new ApiError(code, `${reason}. Try again in ${seconds} s.`, {
-    headers: { 'retry-after': String(seconds) },
-  });
-}
-
-/** Media types are compared without parameters and without regard to case (RFC 9110, section 8.3.1). */
-function findMediaTypeFault({ method, headers }: FastifyRequest): ApiError | undefined {
-  if (method !== 'POST') return undefined;
-  if (headers['content-encoding'] !== undefined) {
-    return new ApiError('unsupported_media_type', 'The body must be sent without a Content-Encoding.');
-  }
-  const mediaType = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
-  if (mediaType === 'application/json') return undefined;
-  return new ApiError('unsupported_media_type', 'The body must be application/json.');
 }

@@ -33,15 +33,15 @@ export async function registerCors(app: FastifyInstance, origins: readonly strin
     if (isPluginRoute)
       route.config = {
         ...route.config,
-        routeFault: () => new ApiError('not_found', 'There is no such route.'),
+        routeError: () => new ApiError('not_found', 'There is no such route.'),
       };
   });
   await app.register(cors, {
     delegator: async (request: FastifyRequest): Promise<FastifyCorsOptions> => {
       const { origin } = request.headers;
       if (origin === undefined || !origins.includes(origin)) return { origin: false };
-      const { refusal } = request;
-      const isUnknown = refusal instanceof ApiError && refusal.code === 'not_found';
+      const { admissionError } = request;
+      const isUnknown = admissionError instanceof ApiError && admissionError.code === 'not_found';
       const preflight = request.headers['access-control-request-method'] !== undefined && !isUnknown;
       return {
         origin,

@@ -2,36 +2,36 @@ import type { FastifyInstance } from 'fastify';
 import type { Limiter } from '../limits/limiter.js';
 import { READINESS_TIMEOUT_MS, TimeoutError, TimeoutTimer } from '../timeouts.js';
 
-/** How long a good answer of the database stands, in milliseconds. */
-const TRUST_MS = 1_000;
+/** How long a successful check stays valid. */
+const READINESS_TTL_MS = 1_000;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Asked for again and again by machines: of interest in the log only when it fails */
+    /** Called again and again by machines: logged at debug level while it succeeds */
     isProbe?: boolean;
   }
 }
 
 export interface HealthOptions {
-  /** Resolves when the database answers and its schema is the one that this service was built for. */
-  readonly checkDatabase: () => Promise<void>;
+  /** Resolves when the database answers and has the schema that this service was built for. */
+  readonly checkReadiness: () => Promise<void>;
   readonly limiter: Limiter;
 }
 
 /**
- * Probes for whoever runs the service: is the process alive, and can it serve. Neither needs a key. A service without
- * its Redis still serves, so that it stays ready, as `degraded`; one that ends serves what it has, and is not.
+ * Probes for operators: is the process alive, and can it serve. Neither needs a key. A service without its Redis still
+ * serves, so it stays ready, as `degraded`; one that is shutting down finishes what it has, and is not ready.
  */
 export function registerHealth(
   app: FastifyInstance,
-  { checkDatabase, limiter, isClosing }: HealthOptions & { readonly isClosing: () => boolean },
+  { checkReadiness, limiter, isClosing }: HealthOptions & { readonly isClosing: () => boolean },
 ): void {
   app.get('/health/live', { config: { isProbe: true } }, async () => ({ status: 'ok' }));
 
   app.get('/health/ready', { config: { isProbe: true } }, async (request, reply) => {
     if (isClosing()) return reply.code(503).send({ status: 'draining' });
     try {
-      await checkDatabase();
+      await checkReadiness();
       return {
         status: limiter.state === 'degraded' ? 'degraded' : 'ok',
         database: 'ok',
@@ -45,11 +45,16 @@ export function registerHealth(
 }
 
 /**
- * The same check for any number of probes, whatever the database does: one runs at a time, for 2 s at most, and its
- * success stands for a second. A failure does not, so that the first probe after a recovery tells of it.
+ * Shares one check among any number of probes, whatever the database does: one runs at a time, for READINESS_TIMEOUT_MS at
+ * most, and its success is valid for a second. A failure is not, so that the first probe after a recovery sees it.
+ *
+ * @param now a monotonic clock, in milliseconds
  */
-export function shareCheck(check: () => Promise<void>): () => Promise<void> {
-  let goodUntil = Number.NEGATIVE_INFINITY;
+export function createReadinessCheck(
+  check: () => Promise<void>,
+  now: () => number = () => performance.now(),
+): () => Promise<void> {
+  let validUntil = Number.NEGATIVE_INFINITY;
   let running: Promise<void> | undefined;
   const timer = new TimeoutTimer({
     timeoutMs: READINESS_TIMEOUT_MS,
@@ -59,13 +64,13 @@ export function shareCheck(check: () => Promise<void>): () => Promise<void> {
   const run = async () => {
     try {
       await timer.race(check());
-      goodUntil = performance.now() + TRUST_MS;
+      validUntil = now() + READINESS_TTL_MS;
     } finally {
       running = undefined;
     }
   };
   return async () => {
-    if (performance.now() < goodUntil) return;
+    if (now() < validUntil) return;
     running ??= run();
     await running;
   };

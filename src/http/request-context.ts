@@ -7,11 +7,11 @@ const REPLAYED = 'idempotency-replayed';
 export function describeCall(request: FastifyRequest, reply: FastifyReply): Call {
   const { apiKey, bodyHash, headers } = request;
   const header = headers['idempotency-key'];
-  if (apiKey === null) throw new TypeError('A face was entered without a key');
+  if (apiKey === undefined) throw new TypeError('A face was entered without a key');
   let isAllReplayed = true;
   return {
     apiKey,
-    idempotency: typeof header === 'string' && bodyHash !== null ? { header, bodyHash } : undefined,
+    idempotency: typeof header === 'string' && bodyHash !== undefined ? { header, bodyHash } : undefined,
     noteCreate(isReplay) {
       isAllReplayed &&= isReplay;
       if (isAllReplayed) reply.header(REPLAYED, 'true');

@@ -1,21 +1,22 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Protocol } from '../protocol.js';
 import type { Metrics, RequestReport } from './metrics.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** That of the answer's Error object, for the log */
-    errorCode: string | null;
-    /** The face that was called; none outside of them */
-    face?: 'rest' | 'rpc';
+    /** The code of the response's Error object, for the log */
+    errorCode: string | undefined;
+    /** The protocol that was called; undefined outside of both */
+    apiProtocol?: Protocol;
   }
 }
 
-/** What nginx writes for a client that left before its answer: no status was sent then. */
-const CLIENT_LEFT = 499;
+/** nginx's status for a client that left before its response: no status was sent then. */
+const CLIENT_CLOSED_REQUEST = 499;
 
 /**
- * Tells the log and the metrics of each request once, when its answer is sent or its client has left. Operations are
- * named as the router does; names that it does not know are left out, for they are the client's.
+ * Reports each request to the log and the metrics once, when its response is sent or its client has left. Operations have
+ * their names in the router; other names are a client's invention, and left out.
  */
 export function reportRequests(
   app: FastifyInstance,
@@ -23,16 +24,16 @@ export function reportRequests(
   { countRequest }: Pick<Metrics, 'countRequest'>,
 ): void {
   const known = new Set(operations);
-  app.decorateRequest('errorCode', null);
+  app.decorateRequest('errorCode', undefined);
   app.addHook('onRequest', (request, reply, next) => {
-    // Fastify's onResponse hook does not run when the client leaves; a response closes in every case, and once.
+    // Fastify's onResponse hook does not run when the client leaves; a response always closes, and once.
     reply.raw.once('close', () => {
       const called = readCalled(request);
       const names = called.filter((name, index) => known.has(name) && called.indexOf(name) === index);
       const report: RequestReport = {
         operation: called.length > 1 && names.length > 0 ? 'batch' : (names[0] ?? 'unknown'),
-        face: request.face ?? 'other',
-        status: reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_LEFT,
+        protocol: request.apiProtocol ?? 'other',
+        status: reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_CLOSED_REQUEST,
         seconds: reply.elapsedTime / 1000,
       };
       countRequest(report);
@@ -48,10 +49,10 @@ function readCalled(request: FastifyRequest): readonly string[] {
   return typeof operation === 'string' ? [operation] : operation(request);
 }
 
-/** A failure of ours is a warning; why it failed has a line of its own. */
+/** An internal error is a warning here; its cause has a line of its own. */
 function logRequest(
   request: FastifyRequest,
-  { face, status, seconds }: RequestReport,
+  { protocol, status, seconds }: RequestReport,
   names: readonly string[],
 ): void {
   const { isProbe = false } = request.routeOptions.config;
@@ -60,11 +61,11 @@ function logRequest(
     {
       reqId: request.id,
       keyId: request.apiKey?.id,
-      face,
+      protocol,
       operation: names.length > 0 ? names.join(',') : undefined,
       method: request.method,
       status,
-      code: status === CLIENT_LEFT ? 'client_left' : (request.errorCode ?? undefined),
+      code: status === CLIENT_CLOSED_REQUEST ? 'client_left' : request.errorCode,
       durationMs: Math.round(seconds * 1_000_000) / 1000,
     },
     'request',

@@ -89,7 +89,7 @@ function registerOtherMethods(app: FastifyInstance, operations: readonly Operati
     app.route({
       method: app.supportedMethods.filter((method) => !allowed.includes(method)),
       url: toFastifyPath(path),
-      config: { routeFault: () => methodNotAllowed(allowed) },
+      config: { routeError: () => methodNotAllowed(allowed) },
       handler: () => Promise.reject(methodNotAllowed(allowed)),
     });
   }

@@ -26,7 +26,7 @@ export function registerRpc(app: FastifyInstance, { router, service }: RpcOption
       operation: (request) => readCall(request).names,
       cost: (request) => countCalls(readCall(request).names),
       deprecation: (request) => findDeprecation(procedures, readCall(request).names),
-      routeFault: (request) => findRouteFault(procedures, request, readCall(request).names),
+      routeError: (request) => findRouteFault(procedures, request, readCall(request).names),
     },
     async handler(request, reply) {
       const call = readCall(request);

@@ -1,55 +1,53 @@
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '../errors.js';
 import { hashKey, isWellFormedKey, type KeyPrefix } from './format.js';
-import type { ApiKey, KeyStore } from './store.js';
+import { type ApiKey, isActive, type KeyStore } from './store.js';
 
-/** How long a look-up is believed, in milliseconds: half of what a revocation may take to be felt. */
-const LOOKUP_TTL_MS = 1_000;
-/** The most keys remembered at once, known and unknown ones together. */
-const LOOKUPS_MAX = 10_000;
+/**
+ * How long a lookup is trusted. A change of a key, whoever makes it, takes effect on every node within this time and the
+ * length of a request; the contract allows two seconds.
+ */
+export const KEY_TTL_MS = 1_000;
+/** The most lookups cached at once, of known and unknown keys together. */
+const MAX_LOOKUPS = 10_000;
 
-/** RFC 6750, section 2.1; the scheme's case does not matter (RFC 9110, section 11.1). */
+/** RFC 6750, section 2.1; the case of the scheme does not matter (RFC 9110, section 11.1). */
 const BEARER = /^bearer +(\S.*)$/i;
 
 export interface Authenticator {
   /**
    * The key that an Authorization header names.
    *
-   * @throws ApiError missing_api_key, invalid_api_key; and what the database throws when it cannot be asked
+   * @throws ApiError missing_api_key, invalid_api_key; and what the database throws when it is unavailable
    */
   authenticate(authorization: string | undefined): Promise<ApiKey>;
-  /** The same, of a key that was looked up a moment ago; undefined when it has to be asked for, or is not valid. */
-  recall(authorization: string | undefined): ApiKey | undefined;
-  /** Ends what is believed of a key, so that its next use asks the database. */
-  forget(keyId: string): void;
+  /** The same from the cache alone; undefined when the key has to be looked up or is not valid. */
+  peek(authorization: string | undefined): ApiKey | undefined;
 }
 
-export function createAuthenticator(options: {
-  store: KeyStore;
-  prefix: KeyPrefix;
-  now: () => number;
-  /** How long a look-up is believed, in milliseconds: what a change takes that nobody tells of */
-  ttlMs?: number;
-}): Authenticator {
-  const { store, prefix, now, ttlMs = LOOKUP_TTL_MS } = options;
-  let changes = 0;
-  // By the header as nearly all send it, so that a key in use is neither hashed nor taken apart again. Not by any header
-  // that means the same: with spaces of one's choice each could be 16 KB, and each would be looked up anew.
+export interface AuthenticatorOptions {
+  readonly store: Pick<KeyStore, 'findByHash'>;
+  readonly prefix: KeyPrefix;
+  /** Unix milliseconds */
+  readonly now: () => number;
+}
+
+export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions): Authenticator {
+  // The cache is keyed by the header in its usual form, so that a key in use is neither parsed nor hashed again. It is not
+  // keyed by any header that means the same: with extra spaces each could be 16 KB long, and a lookup of its own.
   const lookups = new LRUCache<string, { apiKey: ApiKey | undefined }, Uint8Array>({
-    max: LOOKUPS_MAX,
-    ttl: ttlMs,
-    fetchMethod: async (_key, _stale, { context, options }) => {
-      const askedAt = performance.now();
-      const changesBefore = changes;
+    max: MAX_LOOKUPS,
+    ttl: KEY_TTL_MS,
+    fetchMethod: async (_header, _stale, { context, options }) => {
+      const startedAt = performance.now();
       const apiKey = await store.findByHash(context);
-      // Believed from when it was asked: a slow answer is an old one, and one that a change overtook may be wrong.
-      const age = changes === changesBefore ? performance.now() - askedAt : ttlMs;
-      options.ttl = Math.max(1, ttlMs - age);
+      // Trusted from the moment of the query: a slow answer is an old one.
+      options.ttl = Math.max(1, KEY_TTL_MS - (performance.now() - startedAt));
       return { apiKey };
     },
   });
-  const inForce = (apiKey: ApiKey | undefined) =>
-    apiKey !== undefined && isInForce(apiKey, now()) ? apiKey : undefined;
+  const ifActive = (apiKey: ApiKey | undefined) =>
+    apiKey !== undefined && isActive(apiKey, now()) ? apiKey : undefined;
   return {
     async authenticate(authorization) {
       const key = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
@@ -58,24 +56,14 @@ export function createAuthenticator(options: {
       if (!isWellFormedKey(key, prefix)) throw invalidKey();
       const header = `Bearer ${key}`;
       const found = await (lookups.get(header) ?? lookups.fetch(header, { context: hashKey(key) }));
-      const apiKey = inForce(found?.apiKey);
+      const apiKey = ifActive(found?.apiKey);
       if (apiKey === undefined) throw invalidKey();
       return apiKey;
     },
-    recall(authorization) {
-      return authorization === undefined ? undefined : inForce(lookups.get(authorization)?.apiKey);
-    },
-    forget(keyId) {
-      changes += 1;
-      for (const [header, { apiKey }] of [...lookups.entries()])
-        if (apiKey?.id === keyId) lookups.delete(header);
+    peek(authorization) {
+      return authorization === undefined ? undefined : ifActive(lookups.get(authorization)?.apiKey);
     },
   };
-}
-
-/** Whether a key is neither revoked nor expired at a moment, in Unix milliseconds. */
-export function isInForce({ revokedAt, expiresAt }: ApiKey, now: number): boolean {
-  return revokedAt === null && (expiresAt === null || expiresAt.getTime() > now);
 }
 
 function invalidKey(): ApiError {

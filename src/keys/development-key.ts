@@ -1,8 +1,7 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { isInForce } from './authenticator.js';
 import { hashKey, isWellFormedKey } from './format.js';
-import type { KeyStore } from './store.js';
+import { isActive, type KeyStore } from './store.js';
 
 const FILE = 'development-key';
 
@@ -12,7 +11,7 @@ const FILE = 'development-key';
  */
 export async function provideDevelopmentKey(dataDir: string, store: KeyStore): Promise<string> {
   const path = join(dataDir, FILE);
-  const kept = await readKept(path);
+  const kept = await readKey(path);
   if (kept !== undefined && (await works(kept, store))) return kept;
   const { key } = await store.create({
     name: 'development',
@@ -26,12 +25,12 @@ export async function provideDevelopmentKey(dataDir: string, store: KeyStore): P
   return key;
 }
 
-/** Whether DATA_DIR has seen a first start to its end. */
+/** Whether a first start on DATA_DIR has completed. */
 export async function hasDevelopmentKey(dataDir: string): Promise<boolean> {
-  return (await readKept(join(dataDir, FILE))) !== undefined;
+  return (await readKey(join(dataDir, FILE))) !== undefined;
 }
 
-async function readKept(path: string): Promise<string | undefined> {
+async function readKey(path: string): Promise<string | undefined> {
   try {
     return (await readFile(path, 'utf8')).trim();
   } catch (error) {
@@ -43,5 +42,5 @@ async function readKept(path: string): Promise<string | undefined> {
 async function works(key: string, store: KeyStore): Promise<boolean> {
   if (!isWellFormedKey(key, 'as_test_')) return false;
   const found = await store.findByHash(hashKey(key));
-  return found !== undefined && isInForce(found, Date.now());
+  return found !== undefined && isActive(found, Date.now());
 }

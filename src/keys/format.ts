@@ -1,24 +1,24 @@
 import { createHash, randomInt } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
-/** What a key begins with: a key of one kind is invalid in a deployment of the other. */
+/** How keys start: a key of one kind is invalid in a deployment of the other. */
 export type KeyPrefix = 'as_live_' | 'as_test_';
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** 30 characters of 62 carry 178 random bits. */
 const RANDOM_LENGTH = 30;
-/** 62^6 is the first power of 62 over 2^32. */
+/** 62^6 is the first power of 62 above 2^32. */
 const CHECKSUM_LENGTH = 6;
-const START_LENGTH = 12;
+const HINT_LENGTH = 12;
 const KEY = new RegExp(`^as_(?:live|test)_[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
 
-/** A new key: prefix, 178 random bits in base 62, and the base-62 CRC-32 of all that comes before it. */
+/** A new key: the prefix, 178 random bits in base 62, and the base-62 CRC-32 of everything before it. */
 export function generateKey(prefix: KeyPrefix): string {
   const random = Array.from({ length: RANDOM_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');
   return prefix + random + checksum(prefix + random);
 }
 
-/** Whether the text can be a key of this deployment: tells typing errors and garbage without a look-up. */
+/** Whether the text can be a key of this deployment: rejects typing errors and garbage without a lookup. */
 export function isWellFormedKey(text: string, prefix: KeyPrefix): boolean {
   if (!text.startsWith(prefix) || !KEY.test(text)) return false;
   const end = text.length - CHECKSUM_LENGTH;
@@ -31,8 +31,8 @@ export function hashKey(key: string): Buffer {
 }
 
 /** The first characters of a key, by which its owner recognises it. */
-export function keyStart(key: string): string {
-  return key.slice(0, START_LENGTH);
+export function toHint(key: string): string {
+  return key.slice(0, HINT_LENGTH);
 }
 
 function checksum(text: string): string {

@@ -1,17 +1,15 @@
 import type { Database } from '../database/client.js';
-import type { Plan } from '../database/generated/enums.js';
-import { generateKey, hashKey, type KeyPrefix, keyStart } from './format.js';
-
-export type { Plan };
+import type { Plan } from '../limits/plans.js';
+import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
 
 /** A key as it is stored: everything but the key itself. */
 export interface ApiKey {
   readonly id: string;
   readonly name: string;
   /** The key's first characters */
-  readonly start: string;
+  readonly hint: string;
   readonly plan: Plan;
-  /** Own limits, for enterprise alone */
+  /** Its own limits, for enterprise only */
   readonly perMinute: number | null;
   readonly perDay: number | null;
   readonly createdAt: Date;
@@ -19,32 +17,40 @@ export interface ApiKey {
   /** Until when the key works that a rotation replaced by this one */
   readonly previousExpiresAt: Date | null;
   readonly revokedAt: Date | null;
+  /** The end of the last ban */
+  readonly bannedUntil: Date | null;
+  /** The length of the last ban */
+  readonly banSeconds: number | null;
 }
 
 /** A plan with what it needs: enterprise brings its own two limits, the others none. */
 export type PlanChoice = Pick<ApiKey, 'plan' | 'perMinute' | 'perDay'>;
 
+/** The only place with queries on keys. Every method fails as the database does; see isDatabaseOutage. */
 export interface KeyStore {
-  /** The key with this hash; found by the one that a rotation replaced, it expires with the overlap. */
+  /** The key with this hash. If it is the one that a rotation replaced, it expires with the overlap. */
   findByHash(hash: Uint8Array): Promise<ApiKey | undefined>;
-  /** Issues a key. `key` is the only copy of it there will ever be. */
+  /** Issues a key. `key` is the only copy of it that there will ever be. */
   create(
-    wanted: PlanChoice & { name: string; expiresAt: Date | null },
+    input: PlanChoice & { name: string; expiresAt: Date | null },
   ): Promise<{ apiKey: ApiKey; key: string }>;
   /** All keys, oldest first. */
   list(): Promise<ApiKey[]>;
   find(id: string): Promise<ApiKey | undefined>;
   /**
-   * A new key in place of the old one, which works until `oldUntil`, or no longer when that is left out. A key that an
-   * earlier rotation left in force ends. Undefined when there is none that is not revoked.
+   * Replaces the key by a new one. The old one works until `overlapEndsAt`, or no longer when that is left out; a key that
+   * an earlier rotation left valid ends. Resolves with undefined when there is no such key, or it is revoked.
    */
-  rotate(id: string, oldUntil?: Date): Promise<{ apiKey: ApiKey; key: string } | undefined>;
-  /** Ends a key; one that is revoked already keeps its first time. Undefined when there is none. */
+  rotate(id: string, overlapEndsAt?: Date): Promise<{ apiKey: ApiKey; key: string } | undefined>;
+  /** Ends a key. One that is revoked already keeps its first time. Resolves with undefined when there is none. */
   revoke(id: string, at: Date): Promise<ApiKey | undefined>;
   setPlan(id: string, choice: PlanChoice): Promise<ApiKey | undefined>;
+  /** Bans a key from `startsAt` on, unless a ban is running then: two nodes that ban at the same moment start one ban. */
+  ban(id: string, startsAt: Date, seconds: number): Promise<void>;
+  /** Lifts the ban of a key and forgets its length, so that the next one is not doubled. */
+  unban(id: string): Promise<ApiKey | undefined>;
 }
 
-/** The only place with queries on keys. Every method fails as the database does; see isDatabaseOutage. */
 export function createKeyStore({ prisma }: Database, prefix: KeyPrefix): KeyStore {
   const omit = { hash: true, previousHash: true } as const;
   const find = async (id: string) => (await prisma.apiKey.findUnique({ where: { id }, omit })) ?? undefined;
@@ -60,22 +66,22 @@ export function createKeyStore({ prisma }: Database, prefix: KeyPrefix): KeyStor
       const found = await prisma.apiKey.findFirst({ where, omit: { previousHash: true } });
       if (found === null) return undefined;
       const { hash: current, ...apiKey } = found;
-      return Buffer.compare(current, hash) === 0 ? apiKey : endWithOverlap(apiKey);
+      return Buffer.compare(current, hash) === 0 ? apiKey : expireWithOverlap(apiKey);
     },
     async create({ name, expiresAt, plan, perMinute, perDay }) {
       const key = generateKey(prefix);
-      const data = { name, expiresAt, plan, perMinute, perDay, ...fingerprint(key) };
+      const data = { name, expiresAt, plan, perMinute, perDay, ...toColumns(key) };
       return { key, apiKey: await prisma.apiKey.create({ data, omit }) };
     },
     list: () => prisma.apiKey.findMany({ orderBy: { createdAt: 'asc' }, omit }),
-    async rotate(id, oldUntil) {
+    async rotate(id, overlapEndsAt) {
       const key = generateKey(prefix);
-      const { hash, start } = fingerprint(key);
-      const until = oldUntil ?? null;
+      const { hash, hint } = toColumns(key);
+      const until = overlapEndsAt ?? null;
       const rotated = await prisma.$executeRaw`
         UPDATE api_keys
         SET previous_hash = CASE WHEN ${until}::timestamptz IS NOT NULL THEN hash END,
-          previous_expires_at = ${until}::timestamptz, hash = ${hash}, start = ${start}
+          previous_expires_at = ${until}::timestamptz, hash = ${hash}, start = ${hint}
         WHERE id = ${id}::uuid AND revoked_at IS NULL`;
       const apiKey = rotated === 0 ? undefined : await find(id);
       return apiKey && { key, apiKey };
@@ -85,15 +91,29 @@ export function createKeyStore({ prisma }: Database, prefix: KeyPrefix): KeyStor
       return find(id);
     },
     setPlan: (id, { plan, perMinute, perDay }) => update(id, { plan, perMinute, perDay }),
+    async ban(id, startsAt, seconds) {
+      const isNotBanned = { OR: [{ bannedUntil: null }, { bannedUntil: { lte: startsAt } }] };
+      const bannedUntil = new Date(startsAt.getTime() + seconds * 1000);
+      await prisma.apiKey.updateMany({
+        where: { id, ...isNotBanned },
+        data: { bannedUntil, banSeconds: seconds },
+      });
+    },
+    unban: (id) => update(id, { bannedUntil: null, banSeconds: null }),
   };
 }
 
-function endWithOverlap(apiKey: ApiKey): ApiKey {
+/** Whether a key is neither revoked nor expired at a moment, in Unix milliseconds. */
+export function isActive({ revokedAt, expiresAt }: ApiKey, now: number): boolean {
+  return revokedAt === null && (expiresAt === null || expiresAt.getTime() > now);
+}
+
+function expireWithOverlap(apiKey: ApiKey): ApiKey {
   const { expiresAt, previousExpiresAt } = apiKey;
   if (previousExpiresAt === null || (expiresAt !== null && expiresAt < previousExpiresAt)) return apiKey;
   return { ...apiKey, expiresAt: previousExpiresAt };
 }
 
-function fingerprint(key: string) {
-  return { hash: new Uint8Array(hashKey(key)), start: keyStart(key) };
+function toColumns(key: string) {
+  return { hash: new Uint8Array(hashKey(key)), hint: toHint(key) };
 }

@@ -1,32 +1,32 @@
-import { type KeyUsage, toDay, UnsettledError, type UsageStore } from './usage-store.js';
+import { type KeyUsage, toDay, type UsageStore } from './usage-store.js';
 
-/** How often what was counted is added to the database, in milliseconds. */
 const FLUSH_INTERVAL_MS = 3_000;
-/** The most sums of key, day and operation remembered at once, some 25 MB; beyond it new ones are not counted. */
-const SUMS_MAX = 100_000;
-/** The most sums added at once: the statement has to end within the pool's time-out. */
+/** The most sums of key, day and operation held at once, some 25 MB. Beyond it, new ones are not counted. */
+const MAX_SUMS = 100_000;
+/** The most sums added by one statement, so that it stays well within its timeout. */
 const BATCH_SIZE = 2_000;
+const DAY_MS = 86_400_000;
 
 export interface UsageOptions {
-  readonly store: Pick<UsageStore, 'add' | 'findOutcome'>;
-  /** What is counted; other names are a client's invention */
+  readonly store: Pick<UsageStore, 'add'>;
+  /** The names that are counted: others are a client's invention. */
   readonly operations: Iterable<string>;
   /** Unix milliseconds */
   readonly now: () => number;
-  /** Told of the first failure of an outage */
+  /** Called for the first failure of an outage */
   readonly warn: (error: unknown) => void;
   /** Default 3 s */
   readonly flushIntervalMs?: number;
 }
 
-const DAY_MS = 24 * 60 * 60 * 1000;
-
 type Sum = KeyUsage & { requests: number };
 
 /**
- * Counts in memory what each key calls, and adds it to the database every few seconds, each request once: when the end
- * of a transaction was not seen, the database is asked for it before anything else is added. What is lost is what a
- * process that is killed has counted since.
+ * Counts in memory what each key calls, and adds the sums to the database every few seconds.
+ *
+ * Sums that could not be added are put back. A process that is killed loses what it has counted since the last flush; when
+ * the answer to a COMMIT is lost, up to 3 s of counts are added twice. Usage is for orientation; limits are counted
+ * elsewhere, and exactly.
  */
 export class UsageCounter {
   readonly #store: UsageOptions['store'];
@@ -35,9 +35,8 @@ export class UsageCounter {
   readonly #warn: UsageOptions['warn'];
   readonly #timer: NodeJS.Timeout;
   readonly #sums = new Map<string, Sum>();
-  #unsettled: { transaction: string; rows: Sum[] } | undefined;
   #flushing: Promise<void> | undefined;
-  #isWarned = false;
+  #hasWarned = false;
   #day = { name: '', endsAt: 0 };
 
   constructor({ store, operations, now, warn, flushIntervalMs = FLUSH_INTERVAL_MS }: UsageOptions) {
@@ -56,7 +55,7 @@ export class UsageCounter {
     }
   }
 
-  /** Adds what was counted so far to the database; what cannot be added is kept for the next time. Never rejects. */
+  /** Adds the sums to the database. Never rejects: what cannot be added is kept for the next time. */
   flush(): Promise<void> {
     this.#flushing ??= this.#flush().finally(() => {
       this.#flushing = undefined;
@@ -64,53 +63,38 @@ export class UsageCounter {
     return this.#flushing;
   }
 
-  /** Adds the last of it and counts no further. Call it while the database is open and no request runs. */
+  /** Flushes for the last time. Call it when no request is running and the database is still open. */
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#flushing;
     await this.flush();
-    // Once more, because there is no later time; a database that is away costs the end some seconds at most.
-    if (this.#sums.size > 0 || this.#unsettled !== undefined) await this.flush();
+    // There is no later time: an unavailable database gets a second chance, which costs some seconds at most.
+    if (this.#sums.size > 0) await this.flush();
   }
 
   async #flush(): Promise<void> {
     try {
-      await this.#settle();
-      for (let left = this.#sums.size; left > 0; left -= BATCH_SIZE) await this.#send();
-      this.#isWarned = false;
+      for (let left = this.#sums.size; left > 0; left -= BATCH_SIZE) await this.#flushBatch();
+      this.#hasWarned = false;
     } catch (error) {
-      if (!this.#isWarned) this.#warn(error);
-      this.#isWarned = true;
+      if (!this.#hasWarned) this.#warn(error);
+      this.#hasWarned = true;
     }
   }
 
-  async #settle(): Promise<void> {
-    if (this.#unsettled === undefined) return;
-    const { transaction, rows } = this.#unsettled;
-    const outcome = await this.#store.findOutcome(transaction);
-    if (outcome === 'running') throw new Error('What adds usage to the database has not ended');
-    this.#unsettled = undefined;
-    if (outcome === 'lost') this.#restore(rows);
-  }
-
-  async #send(): Promise<void> {
+  async #flushBatch(): Promise<void> {
     const batch = [...this.#sums].slice(0, BATCH_SIZE);
     for (const [name] of batch) this.#sums.delete(name);
     const rows = batch.map(([, sum]) => sum);
     try {
       await this.#store.add(rows);
     } catch (error) {
-      if (error instanceof UnsettledError) this.#unsettled = { transaction: error.transaction, rows };
-      else this.#restore(rows);
+      for (const row of rows) this.#add(row);
       throw error;
     }
   }
 
-  #restore(rows: readonly Sum[]): void {
-    for (const row of rows) this.#add(row);
-  }
-
-  /** Worded once a day. */
+  /** Formatted once a day. */
   #today(): string {
     const now = this.#now();
     if (now >= this.#day.endsAt || now < this.#day.endsAt - DAY_MS) {
@@ -123,6 +107,6 @@ export class UsageCounter {
     const name = `${row.apiKeyId} ${row.day} ${row.operation}`;
     const sum = this.#sums.get(name);
     if (sum !== undefined) sum.requests += row.requests;
-    else if (this.#sums.size < SUMS_MAX) this.#sums.set(name, row);
+    else if (this.#sums.size < MAX_SUMS) this.#sums.set(name, row);
   }
 }

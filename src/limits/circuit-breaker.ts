@@ -1,6 +1,6 @@
 import { OperatorError } from '../operator-error.js';
 import { REDIS_TIMEOUT_MS, TimeoutTimer } from '../timeouts.js';
-import type { Client } from './redis-client.js';
+import type { RedisClient } from './redis-client.js';
 
 /** The part of pino's logger that is used here. */
 export interface Log {
@@ -8,143 +8,149 @@ export interface Log {
   warn(details: object, message: string): void;
 }
 
-const probeMs = 500;
+const PROBE_INTERVAL_MS = 500;
+/** After this many failed probes on an open connection, the connection itself is replaced. */
+const MAX_PROBES_PER_CONNECTION = 4;
+const READY_POLL_INTERVAL_MS = 20;
 
-/** After so many probes in vain on a standing connection, the connection itself is suspected. */
-const probesPerConnection = 4;
+/** Created once: a stack for every rejected command would cost more than the decision in memory. */
+const OPEN_ERROR = new Error('Redis is unavailable');
 
-/** Made once: a stack per refused command would cost more than the decision in memory. */
-const away = new Error('Redis is away');
+export interface CircuitBreakerOptions {
+  readonly client: RedisClient;
+  /**
+   * Tried until it succeeds, with a key in the slot of the key that failed. It should do what the commands do, so that a
+   * server that answers but does not accept writes counts as failed.
+   */
+  readonly probe: (client: RedisClient, key: string) => Promise<unknown>;
+  /** The key of the first probe */
+  readonly probeKey: string;
+  readonly log: Log;
+}
 
 /**
- * A circuit breaker around Redis. The first command that fails, or is not answered in time, opens it: from then on
- * every command is rejected at once, so that no request waits, until a probe in the background has succeeded.
+ * A circuit breaker around Redis (https://martinfowler.com/bliki/CircuitBreaker.html). The first command that fails or
+ * times out opens it: from then on commands are rejected at once, so that no request waits, until a probe in the
+ * background succeeds and closes it again.
  */
-export class RedisLink {
-  readonly #client: Client;
-  readonly #probe: (client: Client, key: string) => Promise<unknown>;
+export class CircuitBreaker {
+  readonly #client: RedisClient;
+  readonly #probe: CircuitBreakerOptions['probe'];
   readonly #log: Log;
   readonly #timeouts = new TimeoutTimer({
     timeoutMs: REDIS_TIMEOUT_MS,
     tickMs: REDIS_TIMEOUT_MS / 4,
     createError: () => new Error(`No answer within ${REDIS_TIMEOUT_MS} ms`),
   });
-  #up = false;
-  #closed = false;
-  #recoveries = 0;
-  #probes = 0;
-  #suspectKey: string;
+  #state: 'open' | 'closed' | 'disposed' = 'open';
+  #epoch = 0;
+  #failedProbes = 0;
+  #probeKey: string;
   #reason = '';
   #timer: NodeJS.Timeout | undefined;
 
-  /**
-   * `probe` is tried until it succeeds, with a key in the slot of the key that failed; it should do what the
-   * commands do, so that a server that answers but does not take writes counts as away.
-   */
-  constructor(
-    client: Client,
-    firstKey: string,
-    probe: (client: Client, key: string) => Promise<unknown>,
-    log: Log,
-  ) {
+  constructor({ client, probe, probeKey, log }: CircuitBreakerOptions) {
     this.#client = client;
-    this.#suspectKey = firstKey;
     this.#probe = probe;
+    this.#probeKey = probeKey;
     this.#log = log;
     client.on('error', (error: Error) => {
       this.#reason = error.message;
     });
-    client.on('ready', () => this.#probeNow());
-    client.on('close', () => this.#lose(new Error('The connection was closed'), this.#suspectKey));
-    this.#probeSoon();
+    client.on('ready', () => this.#tryProbe());
+    client.on('close', () => this.#open(new Error('The connection was closed'), this.#probeKey));
+    this.#scheduleProbe();
   }
 
-  get up(): boolean {
-    return this.#up;
+  /** Whether commands go through. */
+  get isClosed(): boolean {
+    return this.#state === 'closed';
   }
 
-  /** How often Redis came back, its first appearance included. What was learnt before may be lost there. */
-  get recoveries(): number {
-    return this.#recoveries;
+  /** How often the breaker has closed: what was written in an earlier epoch may have been lost since. */
+  get epoch(): number {
+    return this.#epoch;
   }
 
-  /** Runs a command on a key. Rejects within 160 ms when it cannot be done, at once while Redis is known to be away. */
-  async run<T>(key: string, command: (client: Client) => Promise<T>): Promise<T> {
-    if (!this.#up) throw away;
+  /** Runs a command on a key. Rejects within REDIS_TIMEOUT_MS when Redis fails, at once while the breaker is open. */
+  async run<T>(key: string, command: (client: RedisClient) => Promise<T>): Promise<T> {
+    if (this.#state !== 'closed') throw OPEN_ERROR;
     try {
       return await this.#timeouts.race(command(this.#client));
     } catch (error) {
-      this.#lose(error, key);
+      this.#open(error, key);
       throw error;
     }
   }
 
-  /** Resolves when Redis can be used; rejects with an Error for the operator when it cannot within `withinMs`. */
+  /** Resolves when the breaker is closed. @throws OperatorError when it is still open after `withinMs` */
   async ready(withinMs: number): Promise<void> {
-    const lastMs = Date.now() + withinMs;
-    while (!this.#up) {
-      if (this.#closed || Date.now() > lastMs)
+    const deadline = Date.now() + withinMs;
+    while (this.#state !== 'closed') {
+      if (this.#state === 'disposed' || Date.now() > deadline) {
         throw new OperatorError(
-          `Redis cannot be used (${this.#reason}), and limits are kept there: see that it runs and that REDIS_URL leads to it.`,
+          `Redis cannot be used (${this.#reason}), and limits are counted there: check that it is running and that REDIS_URL points to it.`,
         );
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      await new Promise((resolve) => setTimeout(resolve, READY_POLL_INTERVAL_MS));
     }
   }
 
-  close(): void {
-    this.#closed = true;
-    this.#up = false;
+  /** Ends the connection for good. */
+  dispose(): void {
+    this.#state = 'disposed';
     clearTimeout(this.#timer);
-    this.#timeouts.rejectAll(away);
+    this.#timeouts.rejectAll(OPEN_ERROR);
     this.#client.disconnect();
   }
 
-  #lose(error: unknown, key: string): void {
-    if (!this.#up) return;
-    this.#up = false;
-    this.#suspectKey = key;
-    this.#probes = 0;
+  #open(error: unknown, key: string): void {
+    if (this.#state !== 'closed') return;
+    this.#state = 'open';
+    this.#probeKey = key;
+    this.#failedProbes = 0;
     this.#warn(error);
-    this.#timeouts.rejectAll(away);
-    this.#probeSoon();
+    this.#timeouts.rejectAll(OPEN_ERROR);
+    this.#scheduleProbe();
   }
 
-  #probeSoon(): void {
-    if (this.#closed) return;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#probeNow(), probeMs).unref();
-  }
-
-  async #probeNow(): Promise<void> {
-    if (this.#up || this.#closed) return;
-    try {
-      await this.#timeouts.race(this.#probe(this.#client, this.#suspectKey));
-      this.#recover();
-    } catch (error) {
-      this.#stayAway(error);
-    }
-  }
-
-  #recover(): void {
-    if (this.#up || this.#closed) return;
-    this.#up = true;
-    this.#recoveries += 1;
+  #close(): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'closed';
+    this.#epoch += 1;
     this.#reason = '';
     clearTimeout(this.#timer);
     this.#log.info({}, 'Limits are counted in Redis');
   }
 
-  #stayAway(error: unknown): void {
-    if (this.#up || this.#closed) return;
-    this.#probes += 1;
-    // A service that starts without Redis has lost nothing that would have been told of.
-    if (this.#recoveries === 0 && this.#probes === 1) this.#warn(error);
-    const connected = this.#client.status === 'ready' || this.#client.status === 'connect';
-    if (connected && this.#probes % probesPerConnection === 0) this.#client.disconnect(true);
-    this.#probeSoon();
+  #scheduleProbe(): void {
+    if (this.#state !== 'open') return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#tryProbe(), PROBE_INTERVAL_MS).unref();
   }
 
-  /** The reason only: an error of ioredis carries the command with its arguments, a password among them. */
+  /** The half-open state: one command goes through, and decides. */
+  async #tryProbe(): Promise<void> {
+    if (this.#state !== 'open') return;
+    try {
+      await this.#timeouts.race(this.#probe(this.#client, this.#probeKey));
+      this.#close();
+    } catch (error) {
+      this.#keepOpen(error);
+    }
+  }
+
+  #keepOpen(error: unknown): void {
+    if (this.#state !== 'open') return;
+    this.#failedProbes += 1;
+    // When the service starts without Redis, no command has failed yet that would have been logged.
+    if (this.#epoch === 0 && this.#failedProbes === 1) this.#warn(error);
+    const isConnected = this.#client.status === 'ready' || this.#client.status === 'connect';
+    if (isConnected && this.#failedProbes % MAX_PROBES_PER_CONNECTION === 0) this.#client.disconnect(true);
+    this.#scheduleProbe();
+  }
+
+  /** Logs the message only: an error of ioredis carries the command with its arguments, such as a password. */
   #warn(error: unknown): void {
     this.#reason ||= error instanceof Error ? error.message : String(error);
     this.#log.warn({ reason: this.#reason }, 'Redis cannot be used: limits are counted in memory');

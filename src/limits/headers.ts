@@ -1,14 +1,13 @@
-import type { Decision } from './decision.js';
+import type { RateLimitResult } from './rate-limit-result.js';
 
 /**
- * The headers that tell a caller where it stands, for every answer under a limit.
+ * The headers that tell callers their limits, for every response.
  *
  * `X-RateLimit-*` are integers of the tighter window, `-Reset` in Unix seconds rounded up. `RateLimit-Policy` and
  * `RateLimit` follow draft-ietf-httpapi-ratelimit-headers (structured field lists, RFC 9651): quota `q`, window
- * `w` in seconds, remaining `r`, seconds until reset `t`. `Retry-After` belongs to the refusal, not to the state.
+ * `w` in seconds, remaining `r`, seconds until reset `t`. `Retry-After` belongs to the error of a denied request.
  */
-export function limitHeaders(decision: Decision): Record<string, string> {
-  const { windows, tighter } = decision;
+export function limitHeaders({ windows, tighter }: RateLimitResult): Record<string, string> {
   return {
     'X-RateLimit-Limit': String(tighter.limit),
     'X-RateLimit-Remaining': String(tighter.remaining),

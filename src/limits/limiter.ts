@@ -1,152 +1,157 @@
-import { nextBanMs } from './bans.js';
-import { type Log, RedisLink } from './circuit-breaker.js';
-import { type Decision, decisionOf, stateOf, type WindowState } from './decision.js';
-import { MemoryLimiter } from './memory-store.js';
+import { CircuitBreaker, type Log } from './circuit-breaker.js';
+import type { ConsumeOptions, LimitStore, Window } from './limit-store.js';
+import { MemoryStore } from './memory-store.js';
 import type { Limits } from './plans.js';
-import { openClient } from './redis-client.js';
-import { probeWindows, RedisLimiter } from './redis-store.js';
-import { readFrom } from './verdict.js';
-import { type Reading, windowsOf } from './windows.js';
+import { hasRoom, RateLimitResult } from './rate-limit-result.js';
+import { createRedisClient } from './redis-client.js';
+import { probe, RedisStore, toKey } from './redis-store.js';
 
-/** Who is counted: an API key by its uuid, or a caller without one by `addressId` of its client address. */
+/** Whoever is limited: an API key by its uuid, or a caller without one by `addressId` of its client address. */
 export interface Subject {
-  kind: 'key' | 'address';
-  id: string;
-  limits: Limits;
-}
-
-/** What an operator is shown of a key. */
-export interface Standing {
-  windows: WindowState[];
-  /** The end of the ban that runs, in Unix milliseconds. */
-  ban: { untilMs: number } | null;
-  /** How long a ban that began now would last. */
-  nextBanSeconds: number;
+  readonly kind: 'key' | 'address';
+  readonly id: string;
+  readonly limits: Limits;
 }
 
 export interface Limiter {
   /**
-   * Decides on `cost` requests (1, or the number of calls of a batch), whole. A refusal counts towards a ban unless
-   * `isAnswered` is false: the caller is then told of something else. Never rejects; waits 160 ms at most,
-   * and only for the first failure of Redis. A refusal that is already known is answered without a promise.
+   * Decides on `cost` requests (1, or the number of calls of a batch) as a whole. Never rejects; takes at most
+   * REDIS_TIMEOUT_MS, and that only for the first failure of Redis. A result that needs no store comes without a promise.
    */
-  take(subject: Subject, cost: number, isAnswered?: boolean): Decision | Promise<Decision>;
-  /** Reads a key's windows and ban and takes nothing. Rejects when Redis is configured and away for 2 s. */
-  inspect(keyId: string, limits: Limits): Promise<Standing>;
-  /**
-   * Lifts a key's ban and forgets its doubling and the refusals counted; felt on every node within a second.
-   * Rejects when Redis is configured and away for 2 s.
-   */
-  unban(keyId: string): Promise<void>;
-  /** `degraded`: Redis is configured and away, the memory of this process decides. */
+  consume(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
+  /** What `consume` would decide now. Counts nothing; never rejects. */
+  read(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
+  /** `degraded`: Redis is configured but cannot be used, so the memory of this process decides. */
   readonly state: 'memory' | 'redis' | 'degraded';
-  /** Resolves when counting is as exact as it gets, or when Redis has not been heard of for so many milliseconds. */
+  /** Resolves when counting is as exact as it gets. @throws OperatorError when Redis is still missing after `withinMs` */
   ready(withinMs: number): Promise<void>;
-  /** Ends the connection to Redis. A limiter that is closed decides from memory. */
+  /** Ends the connection to Redis. A closed limiter decides from memory. */
   close(): Promise<void>;
 }
 
 export interface LimiterOptions {
   /** None: memory. One: Redis or Valkey. Several: the nodes of a cluster. */
-  redisUrls: readonly string[];
-  log: Log;
-  /** Starts every key in Redis. Default `limits`. */
-  prefix?: string;
+  readonly redisUrls: readonly string[];
+  readonly log: Log;
+  /** Starts every key in Redis. Default `limits` */
+  readonly prefix?: string;
   /** Unix milliseconds. Default `Date.now`. Redis counts by its own clock. */
-  clock?: () => number;
+  readonly clock?: () => number;
 }
 
 /**
- * How many subjects of each kind one process remembers; about 75 MB when both are full. Beyond it the one not seen
- * for longest is forgotten: it starts anew where memory decides, and loses nothing where Redis does.
+ * How many subjects of each kind one process remembers, which takes about 75 MB when both are full. Beyond it the one not
+ * seen for longest is forgotten: it starts anew where memory decides, and loses nothing where Redis does.
  */
-export const mostRemembered = { key: 100_000, address: 50_000 } as const;
+export const MAX_SUBJECTS = { key: 100_000, address: 50_000 } as const;
 
-/** How long a refusal by Redis is repeated without asking it again: after this an operator's change is felt. */
-const trustedMs = 1_000;
-
-const operatorWaitMs = 2_000;
-
-/** A limiter over memory alone, or over Redis with memory beside it. Returns at once; Redis is connected behind. */
+/** A limiter over memory alone, or over Redis with memory as its fallback. Returns at once; Redis connects later. */
 export function createLimiter(options: LimiterOptions): Limiter {
-  return new TieredLimiter(options);
+  return new FallbackLimiter(options);
 }
 
-interface Tier {
-  memory: MemoryLimiter;
-  redis: RedisLimiter | null;
+interface Stores {
+  readonly memory: MemoryStore;
+  readonly redis: RedisStore | undefined;
 }
 
-class TieredLimiter implements Limiter {
+/**
+ * Redis decides; while it cannot, memory does. Memory holds the counters of the last answer of Redis, so that it continues
+ * from there, and so that what is certain to be denied needs no question. When Redis is back, the next request of each
+ * subject brings the counters of memory along.
+ */
+class FallbackLimiter implements Limiter {
   readonly #clock: () => number;
-  readonly #log: Log;
-  readonly #link: RedisLink | null;
-  readonly #tiers: Record<Subject['kind'], Tier>;
+  readonly #breaker: CircuitBreaker | undefined;
+  readonly #stores: Readonly<Record<Subject['kind'], Stores>>;
 
   constructor({ redisUrls, log, prefix = 'limits', clock = Date.now }: LimiterOptions) {
-    this.#clock = clock;
-    this.#log = log;
-    const client = redisUrls.length > 0 ? openClient(redisUrls) : null;
-    const link = client && new RedisLink(client, prefix, probeWindows, log);
-    const tier = (kind: Subject['kind']): Tier => {
-      const memory = new MemoryLimiter(`${prefix}:${kind}`, mostRemembered[kind], clock);
-      return { memory, redis: client && link && new RedisLimiter(client, link, memory) };
+    const client = redisUrls.length > 0 ? createRedisClient(redisUrls) : undefined;
+    const breaker = client && new CircuitBreaker({ client, probe, probeKey: toKey(prefix, ''), log });
+    const createStores = (kind: Subject['kind']): Stores => {
+      const memory = new MemoryStore({ maxSubjects: MAX_SUBJECTS[kind], clock });
+      if (client === undefined || breaker === undefined) return { memory, redis: undefined };
+      const onCounters = memory.replace.bind(memory);
+      const keyPrefix = `${prefix}:${kind}`;
+      const redis = new RedisStore({
+        client,
+        breaker,
+        keyPrefix,
+        insuranceLimiter: memory,
+        onCounters,
+        clock,
+      });
+      return { memory, redis };
     };
-    this.#link = link;
-    this.#tiers = { key: tier('key'), address: tier('address') };
+    this.#clock = clock;
+    this.#breaker = breaker;
+    this.#stores = { key: createStores('key'), address: createStores('address') };
   }
 
   get state(): Limiter['state'] {
-    if (!this.#link) return 'memory';
-    return this.#link.up ? 'redis' : 'degraded';
+    if (this.#breaker === undefined) return 'memory';
+    return this.#breaker.isClosed ? 'redis' : 'degraded';
   }
 
-  take(subject: Subject, cost: number, isAnswered = true): Decision | Promise<Decision> {
-    const { memory, redis } = this.#tiers[subject.kind];
-    const windows = windowsOf(subject.limits);
-    const maxAgeMs = this.#link?.up ? trustedMs : Number.POSITIVE_INFINITY;
-    const known = memory.knownRefusal(subject.id, windows, cost, maxAgeMs);
-    const settle = (reading: Reading) => {
-      const decision = decisionOf(windows, reading, cost, this.#clock());
-      const counts = isAnswered && decision.code === 'rate_limit_exceeded' && subject.kind === 'key';
-      return counts ? this.#countRefusal(subject, decision, cost) : decision;
-    };
-    if (known) return settle(known);
-    return readFrom(redis ?? memory, subject.id, windows, cost).then(settle);
+  consume({ kind, id, limits }: Subject, cost: number): RateLimitResult | Promise<RateLimitResult> {
+    const { memory, redis } = this.#stores[kind];
+    const windows = toWindows(limits);
+    if (redis === undefined) return memory.consumeNow(id, cost, { windows });
+    const last = memory.peek(id, windows);
+    // Counters only grow until their window ends: what they deny now, Redis would deny too.
+    if (last !== undefined && !hasRoom(windows, last.counters, cost)) {
+      return new RateLimitResult(windows, last.counters, { isAllowed: false, cost, nowMs: this.#clock() });
+    }
+    const isCurrent = last?.epoch === this.#breaker?.epoch;
+    return settle(redis, id, cost, { windows, known: isCurrent ? undefined : last?.counters });
   }
 
-  async inspect(keyId: string, limits: Limits): Promise<Standing> {
-    const { memory, redis } = this.#tiers.key;
-    await this.#link?.ready(operatorWaitMs);
-    const windows = windowsOf(limits);
-    const reading = await readFrom(redis ?? memory, keyId, windows, 0);
-    const nowMs = this.#clock();
-    return {
-      windows: windows.map((window, index) => stateOf(window, reading.windows[index], nowMs)),
-      ban: reading.banLeftMs > 0 ? { untilMs: nowMs + reading.banLeftMs } : null,
-      nextBanSeconds: nextBanMs({ leftMs: reading.banLeftMs, lengthMs: reading.banLengthMs }) / 1000,
-    };
-  }
-
-  async unban(keyId: string): Promise<void> {
-    const { memory, redis } = this.#tiers.key;
-    await this.#link?.ready(operatorWaitMs);
-    if (redis) await redis.pardon(keyId);
-    else memory.pardon(keyId);
+  read({ kind, id, limits }: Subject, cost: number): RateLimitResult | Promise<RateLimitResult> {
+    const { memory, redis } = this.#stores[kind];
+    const windows = toWindows(limits);
+    const last = memory.peek(id, windows);
+    if (redis === undefined || last?.epoch === this.#breaker?.epoch) {
+      const counters = last?.counters ?? [];
+      const isAllowed = hasRoom(windows, counters, cost);
+      return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: this.#clock() });
+    }
+    const options = { windows, known: last?.counters };
+    return redis.read(id, cost, options).catch(() => memory.read(id, cost, options));
   }
 
   async ready(withinMs: number): Promise<void> {
-    await this.#link?.ready(withinMs).catch(() => {});
+    await this.#breaker?.ready(withinMs);
   }
 
   async close(): Promise<void> {
-    this.#link?.close();
+    this.#breaker?.dispose();
   }
+}
 
-  #countRefusal(subject: Subject, decision: Decision, cost: number): Decision | Promise<Decision> {
-    const { memory, redis } = this.#tiers.key;
-    if (!memory.countRefusal(subject.id, cost, subject.limits.perMinute)) return decision;
-    this.#log.info({ keyId: subject.id }, 'A key is banned for being refused too often');
-    return redis ? redis.ban(subject.id).then(() => decision) : decision;
+/** Resolves with the result, whether the request is allowed or denied. */
+async function settle(
+  store: LimitStore,
+  id: string,
+  cost: number,
+  options: ConsumeOptions,
+): Promise<RateLimitResult> {
+  try {
+    return await store.consume(id, cost, options);
+  } catch (result) {
+    if (result instanceof RateLimitResult) return result;
+    throw result;
   }
+}
+
+const knownWindows = new WeakMap<Limits, readonly Window[]>();
+
+/** The windows of some limits, the shorter first: the same array for the same object, by which requests are grouped. */
+function toWindows(limits: Limits): readonly Window[] {
+  const known = knownWindows.get(limits);
+  if (known !== undefined) return known;
+  const { perMinute, perDay } = limits;
+  const windows: Window[] = [{ name: 'minute', lengthMs: 60_000, limit: perMinute }];
+  if (perDay !== undefined) windows.push({ name: 'day', lengthMs: 86_400_000, limit: perDay });
+  knownWindows.set(limits, windows);
+  return windows;
 }

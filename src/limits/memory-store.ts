@@ -1,202 +1,142 @@
 import { LRUCache } from 'lru-cache';
-import { RateLimiterMemory } from 'rate-limiter-flexible';
-import { nextBanMs } from './bans.js';
-import { type TakeOptions, taggedKey, Verdict } from './verdict.js';
-import type { Reading, Window } from './windows.js';
+import { RateLimiterCompatibleAbstract } from 'rate-limiter-flexible';
+import type { ConsumeOptions, LimitStore, Window, WindowCounter } from './limit-store.js';
+import { hasRoom, RateLimitResult } from './rate-limit-result.js';
 
-const refusalWindowMs = 60_000;
-
-interface Taken {
+interface Counter {
   count: number;
   endsAtMs: number;
 }
 
-/** All that a node knows of one subject. */
-interface Account {
-  minute: Taken;
-  day: Taken;
-  ban: { endsAtMs: number; lengthMs: number };
-  pardons: number;
-  /** Requests that this node refused in the minute that began with the first of them. */
-  refused: Taken;
-  /** When Redis was last heard on this subject. */
-  heardAtMs: number;
-  /** Which of Redis's outages was the last then. */
-  outage: number;
-  /** The order of this node's own ban among the questions it put to Redis. */
-  bannedAt: number;
+/** The counters of one subject. */
+interface SubjectState {
+  minute: Counter;
+  day: Counter;
+  /** See `replace` */
+  epoch: number;
+}
+
+export interface MemoryStoreOptions {
+  /** The most subjects remembered. Beyond it the one not seen for longest is forgotten, with its counts. */
+  readonly maxSubjects: number;
+  /** Unix milliseconds */
+  readonly clock: () => number;
 }
 
 /**
- * rate-limiter-flexible's limiter in memory, with a store of our own: the library's knows one window to a limiter,
- * counts what it refuses, has no bound, a timer to every key and no clock to inject.
+ * Counts in the memory of this process. It serves as the insurance of rate-limiter-flexible's Redis limiter, so it derives
+ * from the class that the library exports for limiters of one's own. The library's memory limiter has one window per
+ * instance, counts what it denies, is unbounded, sets a timer for every key, and has no clock that a test could move.
  *
- * It holds the windows in the memory of this process: without Redis the whole truth; beside Redis what that said
- * last, from which this node refuses without asking and with which it goes on alone.
- *
- * Bounded by `most` subjects; beyond it the one not seen for longest is forgotten, its counts included. No timers:
- * what has ended is overwritten or falls out.
+ * There are no timers: windows that have ended are overwritten, or evicted with their subject.
  */
-export class MemoryLimiter extends RateLimiterMemory {
-  readonly #accounts: LRUCache<string, Account>;
+export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitStore {
+  // The library sets these two on every insurance limiter.
+  override blockDuration = 0;
+  override execEvenly = false;
+  readonly #subjects: LRUCache<string, SubjectState>;
   readonly #clock: () => number;
-  #questions = 0;
 
-  constructor(keyPrefix: string, most: number, clock: () => number) {
-    super({ keyPrefix, points: 0, duration: 0 });
-    this.#accounts = new LRUCache({ max: most });
+  constructor({ maxSubjects, clock }: MemoryStoreOptions) {
+    super();
+    this.#subjects = new LRUCache({ max: maxSubjects });
     this.#clock = clock;
   }
 
-  override getKey(id: string): string {
-    return taggedKey(this.keyPrefix, id);
+  override async consume(id: string, cost: number, options: ConsumeOptions): Promise<RateLimitResult> {
+    const result = this.consumeNow(id, cost, options);
+    if (!result.isAllowed) throw result;
+    return result;
   }
 
-  /** Counts in every window, or in none. Resolves and rejects with a `Verdict`. A cost of 0 only reads. */
-  override async consume(id: string, cost: number, { windows }: TakeOptions): Promise<Verdict> {
-    const account = this.#account(this.getKey(id));
+  async read(id: string, cost: number, { windows }: ConsumeOptions): Promise<RateLimitResult> {
     const nowMs = this.#clock();
-    const reading = readingOf(account, windows, cost, nowMs);
-    if (!reading.admitted) throw new Verdict(reading, cost);
-    if (cost === 0) return new Verdict(reading, cost);
-    const taken = windows.map(({ name, lengthMs }) => charge(account[name], lengthMs, cost, nowMs));
-    return new Verdict({ ...reading, windows: taken }, cost);
+    const counters = this.peek(id, windows)?.counters ?? [];
+    return new RateLimitResult(windows, counters, {
+      isAllowed: hasRoom(windows, counters, cost),
+      cost,
+      nowMs,
+    });
   }
 
-  /** The refusal that is certain from what was heard from Redis at most `maxAgeMs` ago, or null: then ask. */
-  knownRefusal(id: string, windows: Window[], cost: number, maxAgeMs: number): Reading | null {
-    const account = this.#accounts.get(this.getKey(id));
+  /** The same as `consume`, without a promise: returns the result whether the request is allowed or denied. */
+  consumeNow(id: string, cost: number, { windows, known }: ConsumeOptions): RateLimitResult {
+    const state = this.#getOrCreate(id);
     const nowMs = this.#clock();
-    if (!account || Math.abs(nowMs - account.heardAtMs) > maxAgeMs) return null;
-    const reading = readingOf(account, windows, cost, nowMs);
-    return reading.admitted ? null : reading;
+    if (known !== undefined) keepHigher(state, windows, known, nowMs);
+    const counters = readCounters(state, windows, nowMs);
+    const isAllowed = hasRoom(windows, counters, cost);
+    if (!isAllowed) return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs });
+    const counted = windows.map(({ name, lengthMs }) => increment(state[name], lengthMs, cost, nowMs));
+    return new RateLimitResult(windows, counted, { isAllowed, cost, nowMs });
+  }
+
+  /** The counters of a subject, and the epoch in which they were last replaced; undefined for an unknown subject. */
+  peek(
+    id: string,
+    windows: readonly Window[],
+  ): { readonly counters: readonly WindowCounter[]; readonly epoch: number } | undefined {
+    const state = this.#subjects.get(id);
+    return state && { counters: readCounters(state, windows, this.#clock()), epoch: state.epoch };
   }
 
   /**
-   * Counts a refused request of that cost. True when it is the one that bans: as many refused as `perMinute`
-   * within a minute, which starts with the first of them. The ban then holds here at once.
+   * Sets the counters of a subject to those of a store that counts for several processes.
+   *
+   * @param epoch a number that the caller changes when that store may have lost counters; `peek` returns it
    */
-  countRefusal(id: string, cost: number, perMinute: number): boolean {
-    const account = this.#account(this.getKey(id));
+  replace(id: string, windows: readonly Window[], counters: readonly WindowCounter[], epoch: number): void {
+    const state = this.#getOrCreate(id);
     const nowMs = this.#clock();
-    if (account.ban.endsAtMs > nowMs) return false;
-    charge(account.refused, refusalWindowMs, cost, nowMs);
-    if (account.refused.count < perMinute) return false;
-    const { endsAtMs, lengthMs } = account.ban;
-    this.#ban(account, nextBanMs({ leftMs: endsAtMs - nowMs, lengthMs }));
-    return true;
-  }
-
-  /** Takes over a ban as Redis keeps it. */
-  hearBan(storeKey: string, leftMs: number, lengthMs: number): void {
-    const account = this.#account(storeKey);
-    this.#ban(account, leftMs);
-    account.ban.lengthMs = lengthMs;
-  }
-
-  /** Lifts the ban and forgets its length and the refusals counted. `pardons` is how often Redis says that was done. */
-  pardon(id: string, pardons = 0): void {
-    const account = this.#accounts.get(this.getKey(id));
-    if (!account) return;
-    account.pardons = pardons;
-    account.ban = { endsAtMs: 0, lengthMs: 0 };
-    account.refused = notTaken();
-  }
-
-  /** A place in the order of questions to Redis, to be given back with the answer. */
-  question(): number {
-    this.#questions += 1;
-    return this.#questions;
-  }
-
-  /** Notes what Redis answered to a question, `outage` being the number of the last outage. */
-  hear(storeKey: string, windows: Window[], reading: Reading, question: number, outage: number): void {
-    const account = this.#account(storeKey);
-    const nowMs = this.#clock();
-    for (const [index, window] of windows.entries()) {
-      const taken = reading.windows[index];
-      if (taken) account[window.name] = { count: taken.count, endsAtMs: nowMs + taken.leftMs };
+    for (const [index, { name }] of windows.entries()) {
+      const counter = counters[index];
+      if (counter) state[name] = { count: counter.count, endsAtMs: nowMs + counter.msLeft };
     }
-    // An answer that was on its way when this node banned the key knows nothing of the ban.
-    if (question > account.bannedAt) {
-      account.ban = { endsAtMs: nowMs + reading.banLeftMs, lengthMs: reading.banLengthMs };
-    }
-    if (reading.banLeftMs > 0 || reading.pardons !== account.pardons) account.refused = notTaken();
-    account.pardons = reading.pardons;
-    account.heardAtMs = nowMs;
-    account.outage = outage;
+    state.epoch = epoch;
   }
 
-  /**
-   * What this node knows and Redis may have lost since they last spoke, because there was an outage in between;
-   * null when there was none.
-   */
-  unheard(storeKey: string, windows: Window[], outage: number): Reading | null {
-    const account = this.#accounts.get(storeKey);
-    if (!account || account.outage === outage) return null;
-    return readingOf(account, windows, 0, this.#clock());
-  }
-
-  #account(storeKey: string): Account {
-    const known = this.#accounts.get(storeKey);
+  #getOrCreate(id: string): SubjectState {
+    const known = this.#subjects.get(id);
     if (known) return known;
-    const account = newAccount();
-    this.#accounts.set(storeKey, account);
-    return account;
-  }
-
-  #ban(account: Account, lengthMs: number): void {
-    account.ban = { endsAtMs: this.#clock() + lengthMs, lengthMs };
-    account.refused = notTaken();
-    account.bannedAt = this.#questions;
+    const state = { minute: { count: 0, endsAtMs: 0 }, day: { count: 0, endsAtMs: 0 }, epoch: 0 };
+    this.#subjects.set(id, state);
+    return state;
   }
 }
 
-function newAccount(): Account {
-  return {
-    minute: notTaken(),
-    day: notTaken(),
-    ban: { endsAtMs: 0, lengthMs: 0 },
-    pardons: 0,
-    refused: notTaken(),
-    heardAtMs: Number.NEGATIVE_INFINITY,
-    outage: 0,
-    bannedAt: 0,
-  };
-}
-
-function notTaken(): Taken {
-  return { count: 0, endsAtMs: 0 };
-}
-
-function readingOf(account: Account, windows: Window[], cost: number, nowMs: number): Reading {
-  const taken = windows.map(({ name, lengthMs }) => {
-    const leftMs = leftOf(account[name], lengthMs, nowMs);
-    return { count: leftMs > 0 ? account[name].count : 0, leftMs };
+function readCounters(state: SubjectState, windows: readonly Window[], nowMs: number): WindowCounter[] {
+  return windows.map(({ name, lengthMs }) => {
+    const msLeft = readMsLeft(state[name], lengthMs, nowMs);
+    return { count: msLeft > 0 ? state[name].count : 0, msLeft };
   });
-  const banLeftMs = account.ban.endsAtMs - nowMs;
-  const fits = windows.every((window, index) => (taken[index]?.count ?? 0) + cost <= window.limit);
-  return {
-    admitted: fits && banLeftMs <= 0,
-    banLeftMs,
-    banLengthMs: account.ban.lengthMs,
-    pardons: account.pardons,
-    windows: taken,
-  };
 }
 
-/** Adds to a window, starting it anew when it has ended. */
-function charge(taken: Taken, lengthMs: number, cost: number, nowMs: number): Reading['windows'][number] {
-  if (leftOf(taken, lengthMs, nowMs) === 0) {
-    taken.count = 0;
-    taken.endsAtMs = nowMs + lengthMs;
+function keepHigher(
+  state: SubjectState,
+  windows: readonly Window[],
+  known: readonly WindowCounter[],
+  nowMs: number,
+): void {
+  for (const [index, { count, msLeft }] of readCounters(state, windows, nowMs).entries()) {
+    const other = known[index];
+    const window = windows[index];
+    if (window === undefined || other === undefined || other.count <= count) continue;
+    state[window.name] = { count: other.count, endsAtMs: nowMs + (msLeft || other.msLeft) };
   }
-  taken.count += cost;
-  return { count: taken.count, leftMs: taken.endsAtMs - nowMs };
 }
 
-/** A window with more time left than it is long has ended too: a clock that is set back must not prolong it. */
-function leftOf(taken: Taken, lengthMs: number, nowMs: number): number {
-  const leftMs = taken.endsAtMs - nowMs;
-  return leftMs > 0 && leftMs <= lengthMs ? leftMs : 0;
+/** Adds to a window, and starts it if none is running. */
+function increment(counter: Counter, lengthMs: number, cost: number, nowMs: number): WindowCounter {
+  if (readMsLeft(counter, lengthMs, nowMs) === 0) {
+    counter.count = 0;
+    counter.endsAtMs = nowMs + lengthMs;
+  }
+  counter.count += cost;
+  return { count: counter.count, msLeft: counter.endsAtMs - nowMs };
+}
+
+/** A window with more time left than its length has ended too: a clock that was set back must not prolong it. */
+function readMsLeft(counter: Counter, lengthMs: number, nowMs: number): number {
+  const msLeft = counter.endsAtMs - nowMs;
+  return msLeft > 0 && msLeft <= lengthMs ? msLeft : 0;
 }

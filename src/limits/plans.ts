@@ -1,26 +1,38 @@
-/** What a key is sold as; the database holds the same names. */
-export type Plan = 'free' | 'pro' | 'business' | 'enterprise';
-
-/** Requests in 60 seconds and in 86,400 seconds. `perDay` is null where no day is counted: callers without a key. */
+/** Requests in 60 seconds and in 86,400 seconds. Without `perDay` no day is counted, as for callers without a key. */
 export interface Limits {
-  perMinute: number;
-  perDay: number | null;
+  readonly perMinute: number;
+  readonly perDay?: number | undefined;
 }
 
-/** The limits of each plan that has fixed ones; an enterprise key carries its own. */
-const plans = {
+/**
+ * The limits of each plan; undefined where every key has its own. A new plan is one line here and a migration that adds
+ * it to the enum `plan`: the command line, the OpenAPI document and the README's table follow.
+ */
+export const PLANS = {
   free: { perMinute: 60, perDay: 1_000 },
   pro: { perMinute: 300, perDay: 10_000 },
   business: { perMinute: 1_000, perDay: 100_000 },
-} as const satisfies Record<Exclude<Plan, 'enterprise'>, Limits>;
+  enterprise: undefined,
+} as const satisfies Readonly<Record<string, Limits | undefined>>;
+
+export type Plan = keyof typeof PLANS;
 
 /**
- * The limits that hold for a key.
+ * The limits of a key.
  *
- * A limit that an enterprise key lacks, which the database rules out, is the free plan's: a mistake there must
- * not open the service.
+ * A key without the limits that its plan requires, which a database constraint rules out, gets those of the free plan: a
+ * mistake there must not open the service.
  */
 export function limitsOf(key: { plan: Plan; perMinute: number | null; perDay: number | null }): Limits {
-  if (key.plan !== 'enterprise') return plans[key.plan];
-  return { perMinute: key.perMinute ?? plans.free.perMinute, perDay: key.perDay ?? plans.free.perDay };
+  const { perMinute, perDay } = PLANS.free;
+  return PLANS[key.plan] ?? { perMinute: key.perMinute ?? perMinute, perDay: key.perDay ?? perDay };
+}
+
+/** The plans as a Markdown table, for the OpenAPI document and the README. */
+export function toPlanTable(): string {
+  const rows = Object.entries(PLANS).map(([plan, limits]: [string, Limits | undefined]) =>
+    [plan, limits?.perMinute, limits?.perDay].map((cell) => cell?.toLocaleString('en') ?? 'set per key'),
+  );
+  const headings = ['plan', 'requests per minute', 'requests per day'];
+  return [headings, headings.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }

@@ -1,59 +1,57 @@
 import { type ClientContext, Cluster, Redis, type RedisOptions, type Result } from 'ioredis';
-import { banScript, pardonScript, takeScript } from './redis-scripts.js';
+import { CONSUME_SCRIPT } from './redis-scripts.js';
 
 declare module 'ioredis' {
   interface RedisCommander<Context extends ClientContext> {
-    limitsTake(key: string, ...values: (string | number)[]): Result<number[], Context>;
-    limitsBan(key: string, ...values: (string | number)[]): Result<number[], Context>;
-    limitsPardon(key: string, ...values: (string | number)[]): Result<number, Context>;
+    /** CONSUME_SCRIPT */
+    consumeLimits(key: string, ...args: (string | number)[]): Result<number[], Context>;
   }
 }
 
 /** A single server or a cluster; the same commands on both. */
-export type Client = Redis | Cluster;
+export type RedisClient = Redis | Cluster;
 
-const reconnectMs = 500;
+const RECONNECT_DELAY_MS = 500;
+const SLOTS_REFRESH_INTERVAL_MS = 2_000;
 
 /*
- * All that ioredis does to save a command is off. A limit is decided now, or else by the memory of this process; a
- * command that is sent late or twice would count a request that was decided without it.
+ * Everything that ioredis does to save a command is turned off. A limit is decided now, by Redis or else by the memory of
+ * this process: a command that is sent late or twice would count a request a second time.
  */
-const common = {
+const COMMON_OPTIONS = {
   enableAutoPipelining: true,
   enableOfflineQueue: false,
-  scripts: {
-    limitsTake: { lua: takeScript, numberOfKeys: 1 },
-    limitsBan: { lua: banScript, numberOfKeys: 1 },
-    limitsPardon: { lua: pardonScript, numberOfKeys: 1 },
-  },
+  scripts: { consumeLimits: { lua: CONSUME_SCRIPT, numberOfKeys: 1 } },
 };
 
-const connection = {
+const CONNECTION_OPTIONS = {
   autoResendUnfulfilledCommands: false,
-  // With 1, ioredis drops what a lost connection left unanswered without settling it, and its automatic pipeline
-  // then waits for it for ever; with 0 all of that is rejected when the connection closes.
+  // With 1, ioredis never settles the commands that a lost connection left unanswered, and its automatic pipeline waits
+  // for them forever. With 0 they are all rejected when the connection closes.
   maxRetriesPerRequest: 0,
-  // A host that has vanished refuses nothing: only connecting anew finds it when it is back.
+  // A host that has vanished refuses nothing: only a new connection notices that it is back.
   connectTimeout: 1_000,
   disconnectTimeout: 100,
 } satisfies RedisOptions;
 
 /**
  * Opens Redis or Valkey: one URL is a single server, several are the first nodes of a cluster, whose user, password
- * and TLS are those of the first. Returns at once and connects for as long as it takes.
+ * and TLS are those of the first. Returns at once and keeps trying to connect.
  */
-export function openClient(urls: readonly string[]): Client {
+export function createRedisClient(urls: readonly string[]): RedisClient {
   const [first = ''] = urls;
-  if (urls.length === 1)
-    return new Redis(first, { ...common, ...connection, retryStrategy: () => reconnectMs });
+  if (urls.length === 1) {
+    const retryStrategy = () => RECONNECT_DELAY_MS;
+    return new Redis(first, { ...COMMON_OPTIONS, ...CONNECTION_OPTIONS, retryStrategy });
+  }
   const { username, password, protocol } = new URL(first);
   return new Cluster([...urls], {
-    ...common,
-    clusterRetryStrategy: () => reconnectMs,
-    clusterNodeRetryStrategy: () => reconnectMs,
-    slotsRefreshInterval: 2_000,
+    ...COMMON_OPTIONS,
+    clusterRetryStrategy: () => RECONNECT_DELAY_MS,
+    clusterNodeRetryStrategy: () => RECONNECT_DELAY_MS,
+    slotsRefreshInterval: SLOTS_REFRESH_INTERVAL_MS,
     redisOptions: {
-      ...connection,
+      ...CONNECTION_OPTIONS,
       ...(username && { username: decodeURIComponent(username) }),
       ...(password && { password: decodeURIComponent(password) }),
       ...(protocol === 'rediss:' && { tls: {} }),

@@ -1,171 +1,167 @@
 import DataLoader from 'dataloader';
-import { RateLimiterRedis } from 'rate-limiter-flexible';
-import { bans } from './bans.js';
-import type { RedisLink } from './circuit-breaker.js';
-import type { MemoryLimiter } from './memory-store.js';
-import type { Client } from './redis-client.js';
-import { type TakeOptions, taggedKey, Verdict } from './verdict.js';
-import type { Reading, Window } from './windows.js';
+import { type RateLimiterCompatibleAbstract, RateLimiterRedis } from 'rate-limiter-flexible';
+import type { CircuitBreaker } from './circuit-breaker.js';
+import type { ConsumeOptions, LimitStore, Window, WindowCounter } from './limit-store.js';
+import { hasRoom, RateLimitResult } from './rate-limit-result.js';
+import type { RedisClient } from './redis-client.js';
+
+export interface RedisStoreOptions {
+  readonly client: RedisClient;
+  readonly breaker: CircuitBreaker;
+  readonly keyPrefix: string;
+  /** Decides in place of Redis when that fails. */
+  readonly insuranceLimiter: RateLimiterCompatibleAbstract;
+  /** Called with the counters of every answer of Redis. */
+  readonly onCounters: (
+    id: string,
+    windows: readonly Window[],
+    counters: readonly WindowCounter[],
+    epoch: number,
+  ) => void;
+  /** Unix milliseconds */
+  readonly clock: () => number;
+}
+
+/** A request of one tick. */
+interface Consumption extends ConsumeOptions {
+  readonly id: string;
+  readonly cost: number;
+}
+
+interface Answer {
+  readonly isAllowed: boolean;
+  readonly counters: readonly WindowCounter[];
+}
 
 /**
- * rate-limiter-flexible's limiter in Redis, with one script of our own for all windows and the ban: the library's
- * union of limiters takes a round trip to each window, and takes from the others when one refuses. What the
- * library does is the flow of `consume`: it tells a refusal from a failure and turns to the insurance on a failure.
+ * rate-limiter-flexible's Redis limiter with a `_consume` of our own, which decides on all windows in one script. The
+ * library's `consume` around it tells a denial from a failure and turns to the insurance limiter when Redis fails.
  *
- * The memory beside it is told every answer, and as the insurance goes on from what it was told. When Redis is back,
- * the next request of a subject gives back what this node counted or knew, so that neither a stall nor a restart
- * without persistence is in the caller's favour.
+ * The library's own way to several windows, a union of limiters, takes a round trip per window and counts in one window
+ * what another denies.
  */
-export class RedisLimiter extends RateLimiterRedis {
-  readonly #link: RedisLink;
-  readonly #memory: MemoryLimiter;
-  /** What is asked within one turn of the event loop is asked together. */
-  readonly #takes = new DataLoader<Take, Reading>((takes) => this.#takeTogether(takes), {
+export class RedisStore extends RateLimiterRedis implements LimitStore {
+  readonly #breaker: CircuitBreaker;
+  readonly #onCounters: RedisStoreOptions['onCounters'];
+  readonly #clock: () => number;
+  /** Merges the requests that arrive within one tick of the event loop. */
+  readonly #consumptions = new DataLoader<Consumption, Answer>((batch) => this.#consumeBatch(batch), {
     cache: false,
     batchScheduleFn: setImmediate,
   });
 
-  constructor(client: Client, link: RedisLink, memory: MemoryLimiter) {
-    super({
-      storeClient: client,
-      keyPrefix: memory.keyPrefix,
-      points: 0,
-      duration: 0,
-      insuranceLimiter: memory,
-    });
-    this.#link = link;
-    this.#memory = memory;
+  constructor({ client, breaker, keyPrefix, insuranceLimiter, onCounters, clock }: RedisStoreOptions) {
+    // The library requires points and a duration; here the limits come with each call.
+    super({ storeClient: client, keyPrefix, points: 0, duration: 0, insuranceLimiter });
+    this.#breaker = breaker;
+    this.#onCounters = onCounters;
+    this.#clock = clock;
   }
 
-  override getKey(id: string): string {
-    return taggedKey(this.keyPrefix, id);
+  declare consume: LimitStore['consume'];
+
+  /** The library's extension point: resolves when allowed, rejects with the result when denied. */
+  async _consume(id: string, cost: number, options: ConsumeOptions): Promise<RateLimitResult> {
+    const result = this.#toResult(await this.#consumptions.load({ ...options, id, cost }), cost, options);
+    if (!result.isAllowed) throw result;
+    return result;
   }
 
-  /** The library's place for the store's work; `_getRateLimiterRes` is then given what this resolves with. */
-  _upsert(
-    storeKey: string,
-    cost: number,
-    _lengthMs: number,
-    _force: boolean,
-    { windows }: TakeOptions,
-  ): Promise<Reading> {
-    return this.#takes.load({ storeKey, cost, windows });
+  async read(id: string, cost: number, options: ConsumeOptions): Promise<RateLimitResult> {
+    const { counters } = await this.#send({ ...options, id, cost: 0 });
+    return this.#toResult({ isAllowed: hasRoom(options.windows, counters, cost), counters }, cost, options);
   }
 
-  async #takeTogether(takes: readonly Take[]): Promise<(Reading | Error)[]> {
-    const readings = new Map<Take, Reading | Error>();
-    const groups = groupBySubject(takes);
-    await Promise.all(groups.map((group) => this.#takeGroup(group, readings)));
-    return takes.map((take) => readings.get(take) as Reading | Error);
+  #toResult({ isAllowed, counters }: Answer, cost: number, { windows }: ConsumeOptions): RateLimitResult {
+    return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: this.#clock() });
+  }
+
+  async #consumeBatch(batch: readonly Consumption[]): Promise<(Answer | Error)[]> {
+    const answers = new Map<Consumption, Answer | Error>();
+    await Promise.all(groupBySubject(batch).map((group) => this.#consumeGroup(group, answers)));
+    return batch.map((consumption) => answers.get(consumption) as Answer | Error);
   }
 
   /**
-   * One subject's requests of a turn are taken as one, in their order. When they do not all fit nothing has been taken,
-   * and each is asked for alone: those that fit are then admitted, and exactly those.
+   * Counts the requests of one subject together, in their order. When they do not all fit, nothing has been counted and
+   * each is sent by itself: exactly those that fit are then allowed.
    */
-  async #takeGroup(group: readonly Take[], readings: Map<Take, Reading | Error>): Promise<void> {
-    const [{ storeKey, windows }] = group as [Take];
+  async #consumeGroup(
+    group: readonly Consumption[],
+    answers: Map<Consumption, Answer | Error>,
+  ): Promise<void> {
+    const [first] = group as [Consumption];
     try {
-      const cost = group.reduce((sum, take) => sum + take.cost, 0);
-      const reading = await this.#ask({ storeKey, cost, windows });
-      if (group.length > 1 && !reading.admitted) {
-        const alone = await Promise.all(group.map((take) => this.#ask(take)));
-        for (const [index, take] of group.entries()) readings.set(take, alone[index] as Reading);
+      const cost = group.reduce((sum, consumption) => sum + consumption.cost, 0);
+      const answer = await this.#send({ ...first, cost });
+      if (group.length > 1 && !answer.isAllowed) {
+        const single = await Promise.all(group.map((consumption) => this.#send(consumption)));
+        for (const [index, consumption] of group.entries()) answers.set(consumption, single[index] as Answer);
         return;
       }
-      let later = cost;
-      for (const take of group) {
-        later -= take.cost;
-        readings.set(take, later === 0 ? reading : before(reading, later));
+      let costAfter = cost;
+      for (const consumption of group) {
+        costAfter -= consumption.cost;
+        answers.set(consumption, costAfter === 0 ? answer : subtract(answer, costAfter));
       }
     } catch (error) {
-      for (const take of group) readings.set(take, error as Error);
+      for (const consumption of group) answers.set(consumption, error as Error);
     }
   }
 
-  async #ask({ storeKey, cost, windows }: Take): Promise<Reading> {
-    const { recoveries } = this.#link;
-    const question = this.#memory.question();
-    const heard = this.#memory.unheard(storeKey, windows, recoveries);
-    const values = takeValues(windows, cost, heard);
-    const answer = await this.#link.run(storeKey, (client) => client.limitsTake(storeKey, ...values));
-    const reading = readingOf(answer);
-    this.#memory.hear(storeKey, windows, reading, question, recoveries);
-    return reading;
-  }
-
-  _getRateLimiterRes(_storeKey: string, cost: number, reading: Reading): Verdict {
-    return new Verdict(reading, cost);
-  }
-
-  /** Makes a ban that this node's memory has begun hold on every node. Does not reject. */
-  async ban(id: string): Promise<void> {
-    const storeKey = this.getKey(id);
-    const values = [bans.firstMs, bans.longestMs, bans.rememberedMs];
-    try {
-      const answer = await this.#link.run(storeKey, (client) => client.limitsBan(storeKey, ...values));
-      const [leftMs = 0, lengthMs = 0] = answer;
-      this.#memory.hearBan(storeKey, leftMs, lengthMs);
-    } catch {
-      // The link has opened the circuit and said so; the ban holds here, and Redis is told of it when it is back.
-    }
-  }
-
-  /** Lifts a ban on every node. Rejects when Redis cannot be reached. */
-  async pardon(id: string): Promise<void> {
-    const storeKey = this.getKey(id);
-    const pardons = await this.#link.run(storeKey, (client) =>
-      client.limitsPardon(storeKey, bans.rememberedMs),
-    );
-    this.#memory.pardon(id, pardons);
+  async #send({ id, cost, windows, known }: Consumption): Promise<Answer> {
+    const { epoch } = this.#breaker;
+    const key = toKey(this.keyPrefix, id);
+    const args = toArguments(windows, cost, known);
+    const answer = toAnswer(await this.#breaker.run(key, (client) => client.consumeLimits(key, ...args)));
+    this.#onCounters(id, windows, answer.counters, epoch);
+    return answer;
   }
 }
 
-/** A request for one subject */
-interface Take {
-  readonly storeKey: string;
-  readonly cost: number;
-  readonly windows: Window[];
+/** The probe of the circuit breaker: the same script, writing, in the slot of the key that failed. */
+export function probe(client: RedisClient, key: string): Promise<unknown> {
+  const window: Window = { name: 'minute', lengthMs: 1_000, limit: Number.MAX_SAFE_INTEGER };
+  return client.consumeLimits(`${key}:probe`, ...toArguments([window], 1, undefined));
 }
 
-/** Those of one subject under the same limits; one that only reads stays alone. */
-function groupBySubject(takes: readonly Take[]): Take[][] {
-  const groups = new Map<string | Take, Take[]>();
-  for (const take of takes) {
-    const group = groups.get(take.storeKey);
-    if (group === undefined) groups.set(take.storeKey, [take]);
-    else if (take.cost > 0 && group[0]?.cost !== 0 && group[0]?.windows === take.windows) group.push(take);
-    else groups.set(take, [take]);
+/** The id is a hash tag: whatever a cluster keeps for a subject is in one slot. */
+export function toKey(keyPrefix: string, id: string): string {
+  return `${keyPrefix}:{${id}}`;
+}
+
+/** Requests of one subject under the same limits. */
+function groupBySubject(batch: readonly Consumption[]): Consumption[][] {
+  const groups = new Map<string | Consumption, Consumption[]>();
+  for (const consumption of batch) {
+    const group = groups.get(consumption.id);
+    if (group === undefined) groups.set(consumption.id, [consumption]);
+    else if (group[0]?.windows === consumption.windows) group.push(consumption);
+    else groups.set(consumption, [consumption]);
   }
   return [...groups.values()];
 }
 
-/** What stood in the windows before the last so many requests of those that were admitted together. */
-function before(reading: Reading, requests: number): Reading {
-  const windows = reading.windows.map(({ count, leftMs }) => ({ count: count - requests, leftMs }));
-  return { ...reading, windows };
+/** The counters before the last `cost` requests of a group that was allowed. */
+function subtract({ isAllowed, counters }: Answer, cost: number): Answer {
+  return { isAllowed, counters: counters.map(({ count, msLeft }) => ({ count: count - cost, msLeft })) };
 }
 
-/** What the link tries until Redis is back: the very script, writing, in the slot of the key that failed. */
-export function probeWindows(client: Client, key: string): Promise<unknown> {
-  const window: Window = { name: 'minute', lengthMs: 1_000, limit: Number.MAX_SAFE_INTEGER };
-  return client.limitsTake(`${key}:probe`, ...takeValues([window], 1, null));
+function toArguments(
+  windows: readonly Window[],
+  cost: number,
+  known: readonly WindowCounter[] | undefined,
+): (string | number)[] {
+  const args: (string | number)[] = [cost, windows.length];
+  for (const { name, limit, lengthMs } of windows) args.push(name, limit, lengthMs);
+  for (const { count, msLeft } of known ?? []) args.push(count, msLeft);
+  return args;
 }
 
-function takeValues(windows: Window[], cost: number, heard: Reading | null): (string | number)[] {
-  const values: (string | number)[] = [cost, bans.rememberedMs, windows.length];
-  for (const { name, limit, lengthMs } of windows) values.push(name, limit, lengthMs);
-  if (!heard) return values;
-  values.push(heard.banLeftMs, heard.banLengthMs, heard.pardons);
-  for (const { count, leftMs } of heard.windows) values.push(count, leftMs);
-  return values;
-}
-
-function readingOf(answer: number[]): Reading {
-  const [admitted, banLeftMs = 0, banLengthMs = 0, pardons = 0, ...taken] = answer;
-  const windows: Reading['windows'] = [];
-  for (let index = 0; index < taken.length; index += 2) {
-    windows.push({ count: taken[index] ?? 0, leftMs: taken[index + 1] ?? 0 });
+function toAnswer([allowed, ...values]: number[]): Answer {
+  const counters: WindowCounter[] = [];
+  for (let index = 0; index < values.length; index += 2) {
+    counters.push({ count: values[index] ?? 0, msLeft: values[index + 1] ?? 0 });
   }
-  return { admitted: admitted === 1, banLeftMs, banLengthMs, pardons, windows };
+  return { isAllowed: allowed === 1, counters };
 }

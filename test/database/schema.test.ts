@@ -79,7 +79,7 @@ test('the sample catalogue consists of pets that the service itself would take, 
 });
 
 describe('Prisma Studio cannot store what the service cannot serve', () => {
-  const key = { name: 'key', start: 'as_test_abcd', plan: 'free' as const };
+  const key = { name: 'key', hint: 'as_test_abcd', plan: 'free' as const };
 
   test.each([
     ['an id of its own', { id: 5n, name: 'Rex', categoryId: 1n }],

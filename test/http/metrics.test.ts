@@ -41,7 +41,7 @@ const counts = (text: string) =>
     ]),
   );
 
-test('requests are counted by operation, face and status, and a batch once', async () => {
+test('requests are counted by operation, protocol and status, and a batch once', async () => {
   const { service, call } = await serve();
   await call('/v1/pets');
   await call('/v1/pets', { key: null });
@@ -122,7 +122,7 @@ test('what is degraded shows', async () => {
   const log = pino({ level: 'silent' });
   const limiter = createLimiter({ redisUrls: ['redis://127.0.0.1:1'], log });
   closers.push(() => limiter.close());
-  const { service, call } = await serve({ limiter, checkDatabase: () => Promise.reject(new Error('away')) });
+  const { service, call } = await serve({ limiter, checkReadiness: () => Promise.reject(new Error('away')) });
   expect((await call('/v1/pets')).status).toBe(200);
   const text = await scrape(service);
   expect(text).toContain('\nlimits_degraded 1\n');
@@ -138,11 +138,11 @@ test('each of several workers names itself in what it shows', async () => {
 test('any number of readiness probes asks the database once a second at most', async () => {
   let asked = 0;
   let isAway = false;
-  const checkDatabase = async () => {
+  const checkReadiness = async () => {
     asked += 1;
     if (isAway) throw new Error('away');
   };
-  const { call } = await serve({ checkDatabase });
+  const { call } = await serve({ checkReadiness });
   const probe = async () => (await call('/health/ready', { key: null })).status;
   expect(new Set(await Promise.all(Array.from({ length: 100 }, probe)))).toEqual(new Set([200]));
   expect(asked).toBe(1);
@@ -165,7 +165,7 @@ test('readiness is lost while the database lacks a migration', async () => {
 });
 
 test('readiness answers within 3 s whatever the database does', async () => {
-  const { call } = await serve({ checkDatabase: () => new Promise<never>(() => {}) });
+  const { call } = await serve({ checkReadiness: () => new Promise<never>(() => {}) });
   const startedAt = performance.now();
   const probes = [1, 2, 3].map(() => call('/health/ready', { key: null }));
   for (const { status, body } of await Promise.all(probes))

@@ -42,7 +42,7 @@ function block(durationMs: number): void {
 }
 
 test('an event loop that is late for long refuses requests, and serves again when it is free', async () => {
-  const { service, call } = await serve({ overload: { delayMs: 20, sampleMs: 5 } });
+  const { service, call } = await serve({ overload: { delayMs: 20, sampleIntervalMs: 5 } });
   const busy = setInterval(() => block(60), 1);
   try {
     await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 10_000 }).toBe(503);
@@ -54,7 +54,7 @@ test('an event loop that is late for long refuses requests, and serves again whe
 });
 
 test('one long task is no overload', async () => {
-  const { call } = await serve({ overload: { delayMs: 500, sampleMs: 10 } });
+  const { call } = await serve({ overload: { delayMs: 500, sampleIntervalMs: 10 } });
   const pending = Promise.all(Array.from({ length: 20 }, () => call('/v1/pets')));
   block(800);
   expect(new Set((await pending).map(({ status }) => status))).toEqual(new Set([200]));

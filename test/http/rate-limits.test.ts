@@ -25,7 +25,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-/** A service whose limits can be moved in time, over memory or over Redis with keys of its own. */
+/** A service over memory, whose clock the test can move, or over Redis with a key prefix of its own. */
 async function serve(
   options: Partial<AppOptions> & { redisUrl?: string | undefined; clock?: () => number } = {},
 ) {
@@ -38,7 +38,7 @@ async function serve(
     ...(clock ? { clock } : {}),
   });
   if (redisUrl !== undefined) await expect.poll(() => limiter.state).toBe('redis');
-  const service = await startService({ limiter, ...rest });
+  const service = await startService({ limiter, ...(clock ? { now: clock } : {}), ...rest });
   closers.push(() => service.close());
   return { service, limiter, call: callerOf(service) };
 }
@@ -51,7 +51,7 @@ async function issueFree({ keys }: TestService) {
   return keys.create({ name: 'free', plan: 'free', perMinute: null, perDay: null, expiresAt: null });
 }
 
-/** The statuses of so many GETs, over so many sockets at once. */
+/** Sends GETs over a number of sockets at once; resolves with their statuses. */
 async function flood(url: string, key: string, requests: number, sockets: number): Promise<number[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: sockets });
   const one = () =>
@@ -83,7 +83,7 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     expect([count(statuses, 200), count(statuses, 429)]).toEqual([60, 440]);
   });
 
-  test('both faces are counted together, and a batch costs its calls', async () => {
+  test('both protocols are counted together, and a batch costs its calls', async () => {
     const { service, call } = await serve({ redisUrl });
     const { key } = await issue(service, 10);
     const remaining = async (path: string) =>
@@ -95,7 +95,7 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     expect(await remaining(`/trpc/${Array(21).fill('listPets').join(',')}?batch=1`)).toBe(2);
   });
 
-  test('a batch is admitted whole or refused whole, and a refused one takes nothing', async () => {
+  test('a batch is admitted whole or denied whole, and a denied one costs nothing', async () => {
     const { service, call } = await serve({ redisUrl });
     const { key } = await issue(service, 5);
     expect((await call('/trpc/listPets,listPets,listPets?batch=1', { key })).status).toBe(200);
@@ -106,7 +106,7 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     expect((await call('/v1/pets', { key })).status).toBe(429);
   });
 
-  test('a request that the minute refuses takes nothing from the day', async () => {
+  test('a request that the minute denies costs nothing in the day', async () => {
     const { service, call } = await serve({ redisUrl });
     const { key } = await issue(service, 3, 100);
     for (let n = 0; n < 5; n += 1) await call('/v1/pets', { key });
@@ -115,7 +115,7 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     expect(headers.get('ratelimit-policy')).toBe('"minute";q=3;w=60, "day";q=100;w=86400');
   });
 
-  test('a refusal says on both faces when to try again', async () => {
+  test('a denial says over both protocols when to try again', async () => {
     const { service, call } = await serve({ redisUrl });
     const { key } = await issue(service, 3);
     for (let n = 0; n < 3; n += 1) await call('/v1/pets', { key });
@@ -136,8 +136,8 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     }
   });
 
-  test('refusals as many as the minute admits ban the key, on both faces', async () => {
-    const { service, limiter, call } = await serve({ redisUrl });
+  test('as many denials as the minute allows requests ban the key, over both protocols, until unban', async () => {
+    const { service, call } = await serve({ redisUrl });
     const { key, apiKey } = await issue(service, 3);
     const codes: unknown[] = [];
     for (let n = 0; n < 8; n += 1) codes.push((await call('/v1/pets', { key })).body.code);
@@ -146,13 +146,13 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     const banned = await call('/trpc/listPets', { key });
     expect([banned.status, banned.body.error.data.error.code]).toEqual([429, 'api_key_banned']);
     expect(Number(banned.headers.get('retry-after'))).toBeGreaterThan(290);
-    await limiter.unban(apiKey.id);
+    await service.keys.unban(apiKey.id);
     await expect
       .poll(async () => (await call('/v1/pets', { key })).body.code, { timeout: 2_000 })
       .toBe('rate_limit_exceeded');
   });
 
-  test('another plan is felt within 2 seconds, and what was counted stays', async () => {
+  test('another plan takes effect within 2 seconds, and what was counted stays', async () => {
     const { service, call } = await serve({ redisUrl });
     const { key, apiKey } = await issue(service, 20);
     for (let n = 0; n < 21; n += 1) await call('/v1/pets', { key });
@@ -197,7 +197,7 @@ function expectLimitHeaders({ headers }: Pick<Answer, 'headers'>): void {
   for (const name of LIMIT_HEADERS.slice(0, 3)) expect(headers.get(name)).toMatch(/^\d+$/);
 }
 
-test('every answer of both faces carries the state, whatever its status', async () => {
+test('every response of both protocols carries the limit headers, whatever its status', async () => {
   const { service, call } = await serve({ corsOrigins: ['https://shop.example'] });
   const text = { 'content-type': 'text/plain' };
   const preflight = { origin: 'https://shop.example', 'access-control-request-method': 'POST' };
@@ -275,7 +275,7 @@ test('requests without a valid key are counted for their address, whatever they 
   expect((await call('/v1/pets')).status).toBe(200);
 });
 
-test('what was answered 404 is no refusal that bans', async () => {
+test('a request answered with 404 does not count towards a ban', async () => {
   const { service, call } = await serve();
   const { key } = await issue(service, 3);
   for (let n = 0; n < 3; n += 1) await call('/v1/pets', { key });
@@ -292,7 +292,7 @@ test('a valid key is counted on 404 and 405 as well', async () => {
   expect((await call('/v1/pets', { key })).status).toBe(429);
 });
 
-test('forwarded addresses count from configured proxies alone', async () => {
+test('forwarded addresses count from configured proxies only', async () => {
   const from = (call: Caller, address: string) =>
     call('/v1/pets', { key: null, headers: { 'x-forwarded-for': address } });
   const direct = await serve({ anonymousPerMinute: 2 });
@@ -339,7 +339,7 @@ test.runIf(sharedRedis)('two services on one Redis and one PostgreSQL admit a li
 });
 
 test.runIf(sharedRedis)(
-  'without its Redis a service goes on, says that it is degraded, and recovers by itself',
+  'without its Redis a service continues, reports that it is degraded, and recovers by itself',
   async () => {
     const redis = (await startRedis()) as RedisServer;
     closers.push(() => redis.close());

@@ -47,23 +47,43 @@ async function onlyLine(): Promise<Line | undefined> {
 const bad = post('{"name": "Secret Name", ');
 
 test.each<readonly [string, string, RequestInit, Record<string, unknown>]>([
-  ['a success over REST', '/v1/pets', {}, { face: 'rest', operation: 'listPets', status: 200 }],
-  ['a success over tRPC', '/trpc/listPets', {}, { face: 'rpc', operation: 'listPets', status: 200 }],
-  ['a batch', '/trpc/listPets,getPet,x?batch=1', {}, { face: 'rpc', operation: 'listPets,getPet' }],
-  ['a bad input over REST', '/v1/pets?limit=0', {}, { face: 'rest', status: 400, code: 'invalid_request' }],
-  ['a bad input over tRPC', rpcPath('listPets', { limit: 0 }), {}, { face: 'rpc', code: 'invalid_request' }],
+  ['a success over REST', '/v1/pets', {}, { protocol: 'rest', operation: 'listPets', status: 200 }],
+  ['a success over tRPC', '/trpc/listPets', {}, { protocol: 'trpc', operation: 'listPets', status: 200 }],
+  ['a batch', '/trpc/listPets,getPet,x?batch=1', {}, { protocol: 'trpc', operation: 'listPets,getPet' }],
+  [
+    'a bad input over REST',
+    '/v1/pets?limit=0',
+    {},
+    { protocol: 'rest', status: 400, code: 'invalid_request' },
+  ],
+  [
+    'a bad input over tRPC',
+    rpcPath('listPets', { limit: 0 }),
+    {},
+    { protocol: 'trpc', code: 'invalid_request' },
+  ],
   ['a bad body over REST', '/v1/pets', bad, { operation: 'createPet', status: 400, code: 'invalid_request' }],
   ['a bad body over tRPC', '/trpc/createPet', bad, { operation: 'createPet', code: 'invalid_request' }],
-  ['a route that is not there', '/v1/secret-path', {}, { face: 'rest', status: 404, code: 'not_found' }],
-  ['a procedure that is not there', '/trpc/secret-path', {}, { face: 'rpc', status: 404, code: 'not_found' }],
-  ['a path outside the faces', '/secret-path', {}, { face: 'other', status: 404, code: 'not_found' }],
+  ['a route that is not there', '/v1/secret-path', {}, { protocol: 'rest', status: 404, code: 'not_found' }],
+  [
+    'a procedure that is not there',
+    '/trpc/secret-path',
+    {},
+    { protocol: 'trpc', status: 404, code: 'not_found' },
+  ],
+  [
+    'a path outside of both protocols',
+    '/secret-path',
+    {},
+    { protocol: 'other', status: 404, code: 'not_found' },
+  ],
 ])(
   '%s gives one line, which says what it was and holds nothing secret',
   async (_name, path, init, expected) => {
     await call(path, init);
     const line = await onlyLine();
     expect(line).toMatchObject({ level: INFO, msg: 'request', durationMs: expect.any(Number), ...expected });
-    if (expected.face !== 'other') expect(line?.keyId).toMatch(/^[\w-]{36}$/);
+    if (expected.protocol !== 'other') expect(line?.keyId).toMatch(/^[\w-]{36}$/);
     expect(written).not.toContain(service.key);
     expect(written).not.toMatch(/secret/i);
   },
@@ -76,7 +96,13 @@ test('a client that leaves in the middle of its body gives one line, and no fail
   socket.write(`${head}Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"name":`);
   await new Promise((resolve) => setTimeout(resolve, 100));
   socket.destroy();
-  const expected = { level: INFO, face: 'rest', operation: 'createPet', status: 499, code: 'client_left' };
+  const expected = {
+    level: INFO,
+    protocol: 'rest',
+    operation: 'createPet',
+    status: 499,
+    code: 'client_left',
+  };
   expect(await onlyLine()).toMatchObject(expected);
 });
 
@@ -93,16 +119,16 @@ test('a client that leaves before its answer gives one line, and no failure', as
 
 test('a failure of ours gives its cause once, and the line of the request as a warning', async () => {
   await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
-  for (const [path, face] of [
+  for (const [path, protocol] of [
     ['/v1/pets', 'rest'],
-    ['/trpc/listPets', 'rpc'],
+    ['/trpc/listPets', 'trpc'],
   ] as const) {
     written = '';
     await call(path);
     await expect.poll(lines).toHaveLength(2);
     const [cause, request] = lines();
     expect(cause).toMatchObject({ level: 50, reqId: request?.reqId, err: { message: expect.any(String) } });
-    expect(request).toMatchObject({ level: WARN, face, status: 500, code: 'internal_error' });
+    expect(request).toMatchObject({ level: WARN, protocol, status: 500, code: 'internal_error' });
   }
 });
 

@@ -150,12 +150,12 @@ test('a key asks the database once however its header is written', async () => {
   };
   const store = { findByHash } as unknown as KeyStore;
   const options = { store, prefix: 'as_test_', now: Date.now, ttlMs: 60_000 } as const;
-  const { authenticate, recall } = createAuthenticator(options);
+  const { authenticate, peek } = createAuthenticator(options);
   const key = generateKey('as_test_');
   for (const scheme of ['bearer ', `Bearer${' '.repeat(15_000)}`, 'BEARER  ', 'Bearer '])
     expect(await authenticate(scheme + key)).toBe(apiKey);
   expect(asked).toBe(1);
-  expect(recall(`Bearer ${key}`)).toBe(apiKey);
+  expect(peek(`Bearer ${key}`)).toBe(apiKey);
 });
 
 test('a generated key is well-formed, and no longer once any character changes', async () => {

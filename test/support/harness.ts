@@ -58,7 +58,6 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
       stagingUrl: STAGING_URL,
     },
     database,
-    databaseUrl,
     log: parts.log ?? pino({ level: 'silent' }),
     ...(now === undefined ? {} : { now }),
     parts,

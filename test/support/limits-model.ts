@@ -5,50 +5,29 @@ interface Span {
   endsAt: number;
 }
 
-/** One key under the contract's section Limits, said as plainly as possible; whole seconds, one node. */
-export class KeyModel {
+/** One key under the limits of the contract, written as plainly as possible: whole seconds, one node. */
+export class LimitsModel {
   nowSeconds = 0;
-  #minute: Span = { count: 0, endsAt: 0 };
-  #day: Span = { count: 0, endsAt: 0 };
-  #refused: Span = { count: 0, endsAt: 0 };
-  #banEndsAt = 0;
-  #banLength = 0;
+  readonly #minute: Span = { count: 0, endsAt: 0 };
+  readonly #day: Span = { count: 0, endsAt: 0 };
 
-  take(limits: Limits, cost: number) {
-    this.#endWhatEnded();
+  consume(limits: Limits, cost: number, isBanned = false) {
+    this.#endPassed();
     const spans = [
       { span: this.#minute, limit: limits.perMinute, length: 60 },
       { span: this.#day, limit: limits.perDay ?? Number.POSITIVE_INFINITY, length: 86_400 },
     ];
-    const refusing = spans.filter(({ span, limit }) => span.count + cost > limit);
-    const banned = this.#banEndsAt > this.nowSeconds;
-    const admitted = refusing.length === 0 && !banned;
-    if (admitted) for (const { span, length } of spans) this.#add(span, cost, length);
-    const waits = refusing.map(
+    const denying = spans.filter(({ span, limit }) => span.count + cost > limit);
+    const isAllowed = denying.length === 0;
+    if (isAllowed && !isBanned) for (const { span, length } of spans) this.#add(span, cost, length);
+    const waits = denying.map(
       ({ span, length }) => (span.endsAt || this.nowSeconds + length) - this.nowSeconds,
     );
-    const banLeft = Math.max(0, this.#banEndsAt - this.nowSeconds);
-    if (!admitted && !banned) this.#refuse(limits.perMinute, cost);
     return {
-      code: admitted ? null : banned ? 'api_key_banned' : 'rate_limit_exceeded',
+      isAllowed,
       remaining: spans.map(({ span, limit }) => Math.max(0, limit - span.count)),
-      retryAfterSeconds: admitted ? null : Math.max(banLeft, ...waits),
+      retryAfterSeconds: isAllowed ? undefined : Math.max(...waits),
     };
-  }
-
-  unban(): void {
-    this.#banEndsAt = 0;
-    this.#banLength = 0;
-    this.#refused = { count: 0, endsAt: 0 };
-  }
-
-  #refuse(perMinute: number, cost: number): void {
-    this.#add(this.#refused, cost, 60);
-    if (this.#refused.count < perMinute) return;
-    const again = this.#banLength > 0 && this.nowSeconds - this.#banEndsAt < 86_400;
-    this.#banLength = again ? Math.min(this.#banLength * 2, 86_400) : 300;
-    this.#banEndsAt = this.nowSeconds + this.#banLength;
-    this.#refused = { count: 0, endsAt: 0 };
   }
 
   #add(span: Span, cost: number, length: number): void {
@@ -56,9 +35,44 @@ export class KeyModel {
     span.count += cost;
   }
 
-  #endWhatEnded(): void {
-    for (const span of [this.#minute, this.#day, this.#refused]) {
+  #endPassed(): void {
+    for (const span of [this.#minute, this.#day]) {
       if (span.endsAt <= this.nowSeconds) Object.assign(span, { count: 0, endsAt: 0 });
     }
+  }
+}
+
+/** The same with the contract's bans. */
+export class BansModel extends LimitsModel {
+  readonly #denied: Span = { count: 0, endsAt: 0 };
+  #banEndsAt = 0;
+  #banLength = 0;
+
+  request(limits: Limits, cost: number) {
+    const banLeft = this.#banEndsAt - this.nowSeconds;
+    const isBanned = banLeft > 0;
+    const { isAllowed, remaining, retryAfterSeconds } = this.consume(limits, cost, isBanned);
+    if (!isBanned && !isAllowed) this.#deny(limits.perMinute, cost);
+    if (isBanned)
+      return { code: 'api_key_banned', remaining, seconds: Math.max(banLeft, retryAfterSeconds ?? 0) };
+    return { code: isAllowed ? undefined : 'rate_limit_exceeded', remaining, seconds: retryAfterSeconds };
+  }
+
+  unban(): void {
+    this.#banEndsAt = 0;
+    this.#banLength = 0;
+  }
+
+  #deny(perMinute: number, cost: number): void {
+    if (this.#denied.endsAt <= this.nowSeconds) {
+      this.#denied.count = 0;
+      this.#denied.endsAt = this.nowSeconds + 60;
+    }
+    this.#denied.count += cost;
+    if (this.#denied.count < perMinute) return;
+    const isRepeated = this.#banLength > 0 && this.nowSeconds - this.#banEndsAt < 86_400;
+    this.#banLength = isRepeated ? Math.min(this.#banLength * 2, 86_400) : 300;
+    this.#banEndsAt = this.nowSeconds + this.#banLength;
+    this.#denied.count = 0;
   }
 }

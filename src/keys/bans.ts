@@ -1,0 +1,124 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import { limitsOf } from '../limits/plans.js';
+import { KEY_TTL_MS } from './authenticator.js';
+import type { ApiKey, KeyStore } from './store.js';
+
+const FIRST_BAN_SECONDS = 300;
+const MAX_BAN_SECONDS = 86_400;
+/** A ban that starts within this time after the end of the previous one lasts twice as long. */
+const DOUBLING_WINDOW_MS = 86_400_000;
+/** Denied requests are counted in a window that starts with the first of them. */
+const DENIED_WINDOW_MS = 60_000;
+/** How long to wait before a ban that could not be stored is tried again. */
+const RETRY_DELAY_MS = 1_000;
+/** The most keys whose denied requests are counted at once, some 10 MB. */
+const MAX_KEYS = 50_000;
+
+/** What this node knows of a key, beside the key's row. */
+interface KeyState {
+  denied: number;
+  deniedEndsAtMs: number;
+  bannedUntilMs: number;
+  /** Until when (by performance.now) this node's own ban is enforced, whatever the row says */
+  overridesRowUntil: number;
+}
+
+export interface BansOptions {
+  readonly store: Pick<KeyStore, 'ban'>;
+  /** Unix milliseconds */
+  readonly now: () => number;
+  readonly log: {
+    info(details: object, message: string): void;
+    warn(details: object, message: string): void;
+  };
+}
+
+/**
+ * Bans keys that keep sending while they are over their limit.
+ *
+ * A ban is two columns of the key's row, which every node reads anew each second. The node that starts a ban enforces it
+ * from memory at once, until the row has it and every older copy of the row has expired.
+ */
+export class Bans {
+  readonly #store: BansOptions['store'];
+  readonly #now: () => number;
+  readonly #log: BansOptions['log'];
+  readonly #states = new LRUCache<string, KeyState>({ max: MAX_KEYS });
+  readonly #closing = new AbortController();
+
+  constructor({ store, now, log }: BansOptions) {
+    this.#store = store;
+    this.#now = now;
+    this.#log = log;
+  }
+
+  /** The end of a key's ban in Unix milliseconds; undefined while it is not banned. */
+  bannedUntil({ id, bannedUntil }: ApiKey): number | undefined {
+    const state = this.#states.get(id);
+    if (bannedUntil === null && state === undefined) return undefined;
+    const now = this.#now();
+    const isOwn = state !== undefined && performance.now() < state.overridesRowUntil;
+    const untilMs = Math.max(isOwn ? state.bannedUntilMs : 0, bannedUntil?.getTime() ?? 0);
+    if (untilMs <= now) return undefined;
+    if (state !== undefined) state.denied = 0;
+    return untilMs;
+  }
+
+  /** Counts a denied request of that cost, and bans the key when its limit per minute was denied within a minute. */
+  countDenied(apiKey: ApiKey, cost: number): void {
+    const now = this.#now();
+    const state = this.#states.get(apiKey.id) ?? createState();
+    this.#states.set(apiKey.id, state);
+    const msLeft = state.deniedEndsAtMs - now;
+    if (msLeft <= 0 || msLeft > DENIED_WINDOW_MS) {
+      state.denied = 0;
+      state.deniedEndsAtMs = now + DENIED_WINDOW_MS;
+    }
+    state.denied += cost;
+    // Requests that were under way when the ban began are denied too, and start no second one.
+    if (state.denied < limitsOf(apiKey).perMinute || this.bannedUntil(apiKey) !== undefined) return;
+    const seconds = nextBanSeconds(apiKey, now);
+    state.denied = 0;
+    state.bannedUntilMs = now + seconds * 1000;
+    state.overridesRowUntil = Number.POSITIVE_INFINITY;
+    this.#log.info({ keyId: apiKey.id, seconds }, 'a key is banned: too many of its requests were denied');
+    void this.#save(apiKey.id, state, new Date(now), seconds);
+  }
+
+  /** Stops trying to store bans; call it before the database is closed. */
+  close(): void {
+    this.#closing.abort();
+  }
+
+  /** Tries until the ban is stored or over: while the database is unavailable, it holds on this node alone. */
+  async #save(id: string, state: KeyState, startsAt: Date, seconds: number): Promise<void> {
+    const { signal } = this.#closing;
+    for (let attempt = 1; this.#now() < state.bannedUntilMs && !signal.aborted; attempt += 1) {
+      try {
+        await this.#store.ban(id, startsAt, seconds);
+        state.overridesRowUntil = performance.now() + KEY_TTL_MS;
+        return;
+      } catch (error) {
+        if (attempt === 1) {
+          this.#log.warn({ err: error, keyId: id }, 'a ban is not stored yet: it holds on this node only');
+        }
+      }
+      await delay(RETRY_DELAY_MS, undefined, { signal, ref: false }).catch(() => {});
+    }
+  }
+}
+
+/** How long a ban of the key would last that starts at `now`, in Unix milliseconds. */
+export function nextBanSeconds(
+  { bannedUntil, banSeconds }: Pick<ApiKey, 'bannedUntil' | 'banSeconds'>,
+  now: number,
+): number {
+  const isRepeated = bannedUntil !== null && now - bannedUntil.getTime() < DOUBLING_WINDOW_MS;
+  if (!isRepeated || banSeconds === null) return FIRST_BAN_SECONDS;
+  return Math.min(banSeconds * 2, MAX_BAN_SECONDS);
+}
+
+function createState(): KeyState {
+  return { denied: 0, deniedEndsAtMs: 0, bannedUntilMs: 0, overridesRowUntil: 0 };
+}

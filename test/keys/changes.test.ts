@@ -1,0 +1,122 @@
+import { afterAll, afterEach, expect, test } from 'vitest';
+import { callerOf, createTestDatabase } from '../support/harness.js';
+import { type Environment, type Program, run } from '../support/process.js';
+import { startRedis } from '../support/redis.js';
+
+const redis = await startRedis();
+afterAll(() => redis?.close());
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+});
+
+async function keys(environment: Environment, ...args: string[]) {
+  const program = run('cli/program', ['keys', ...args, '--json'], environment);
+  expect(await program.ended, program.output()).toBe(0);
+  return JSON.parse(program.output());
+}
+
+async function startNode(environment: Environment): Promise<string> {
+  const program: Program = run('main', [], { ...environment, APP_ENV: 'staging', PORT: '0' });
+  closing.push(() => {
+    program.child.kill('SIGTERM');
+    return program.ended;
+  });
+  const [, url = ''] = await program.until(/listening on (http:[\d.:/]+)/);
+  return url;
+}
+
+/** Issues a key and starts two nodes that use it all the time, so that their cached lookups never expire unused. */
+async function startTwoNodes(environment: Environment, ...plan: string[]) {
+  const { id, key } = await keys(environment, 'create', '--name', 'x', '--plan', ...plan);
+  const urls = await Promise.all([startNode(environment), startNode(environment)]);
+  const calls = urls.map((url) => callerOf({ url, key }));
+  const codes = () =>
+    Promise.all(
+      calls.map(async (call) => {
+        const { status, body } = await call('/v1/pets');
+        return status === 200 ? 200 : body.code;
+      }),
+    );
+  /** Resolves with the milliseconds until both nodes answer with this code. */
+  const untilBoth = async (code: unknown) => {
+    const startedAt = performance.now();
+    await expect.poll(codes, { timeout: 5_000, interval: 50 }).toEqual([code, code]);
+    return performance.now() - startedAt;
+  };
+  return { id, key, urls, calls, untilBoth };
+}
+
+test.runIf(redis)('a revocation takes effect within 2 s on two nodes with Redis', async () => {
+  const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: redis?.url ?? '' };
+  const { id, untilBoth } = await startTwoNodes(environment, 'business');
+  await untilBoth(200);
+  await keys(environment, 'revoke', id);
+  expect(await untilBoth('invalid_api_key')).toBeLessThan(2_000);
+});
+
+test.runIf(redis).each([
+  ['down', (server: NonNullable<typeof redis>) => server.kill()],
+  ['stalled', (server: NonNullable<typeof redis>) => server.stall()],
+] as const)(
+  'while Redis is %s a revocation succeeds, and takes effect within 2 s on two nodes',
+  async (_state, fail) => {
+    const own = await startRedis();
+    closing.push(() => own?.close());
+    const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: own?.url ?? '' };
+    const { id, untilBoth } = await startTwoNodes(environment, 'business');
+    await untilBoth(200);
+    if (own) await fail(own);
+    await keys(environment, 'revoke', id);
+    expect(await untilBoth('invalid_api_key')).toBeLessThan(2_000);
+  },
+);
+
+test('rotation, another plan and revocation take effect within 2 s on two nodes without Redis', async () => {
+  const environment = { DATABASE_URL: await createTestDatabase() };
+  const { id, key, urls, untilBoth } = await startTwoNodes(environment, 'business');
+  await untilBoth(200);
+  await keys(environment, 'set-plan', id, '--plan', 'pro');
+  for (const url of urls) {
+    const policy = async () => (await callerOf({ url, key })('/v1/pets')).headers.get('ratelimit-policy');
+    await expect.poll(policy, { timeout: 2_000 }).toContain('q=300');
+  }
+  const rotated = await keys(environment, 'rotate', id, '--overlap', '2s');
+  for (const url of urls) expect((await callerOf({ url, key: rotated.key })('/v1/pets')).status).toBe(200);
+  expect(await untilBoth('invalid_api_key')).toBeLessThan(4_000);
+  await keys(environment, 'revoke', id);
+  for (const url of urls) {
+    const status = async () => (await callerOf({ url, key: rotated.key })('/v1/pets')).status;
+    await expect.poll(status, { timeout: 2_000 }).toBe(401);
+  }
+});
+
+test('a ban begun by one node holds on every node within 2 s, and ends there within 2 s of unban', async () => {
+  const environment = { DATABASE_URL: await createTestDatabase() };
+  const limits = ['enterprise', '--per-minute', '3', '--per-day', '1000'];
+  const { id, calls, untilBoth } = await startTwoNodes(environment, ...limits);
+  for (let n = 0; n < 7; n += 1) await calls[0]?.('/v1/pets');
+  expect(await untilBoth('api_key_banned')).toBeLessThan(2_000);
+  const shown = await keys(environment, 'show', id);
+  expect(shown).toMatchObject({ banSeconds: 300, nextBanSeconds: 600, windows: null });
+  expect(await keys(environment, 'unban', id)).toMatchObject({ bannedUntil: null, banSeconds: null });
+  const isBanned = async () =>
+    (await Promise.all(calls.map((call) => call('/v1/pets')))).some(
+      ({ body }) => body.code === 'api_key_banned',
+    );
+  await expect.poll(isBanned, { timeout: 2_000, interval: 500 }).toBe(false);
+});
+
+test.runIf(redis)('a ban outlasts a restart of Redis and of the node that began it', async () => {
+  const own = await startRedis();
+  closing.push(() => own?.close());
+  const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: own?.url ?? '' };
+  const limits = ['enterprise', '--per-minute', '3', '--per-day', '1000'];
+  const { key, calls, untilBoth } = await startTwoNodes(environment, ...limits);
+  for (let n = 0; n < 7; n += 1) await calls[0]?.('/v1/pets');
+  await untilBoth('api_key_banned');
+  await own?.kill();
+  await own?.run();
+  const url = await startNode(environment);
+  expect((await callerOf({ url, key })('/v1/pets')).body.code).toBe('api_key_banned');
+});
