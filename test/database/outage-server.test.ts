@@ -8,15 +8,15 @@ import { makeFolder } from '../support/folder.js';
 import { type Answer, type Caller, callerOf, post } from '../support/harness.js';
 import { type Program, run } from '../support/process.js';
 
-/** A PostgreSQL of the test's own, which the service knows by its address alone; who opened it starts it again. */
+/** A PostgreSQL for this test only. The service knows its URL; the test restarts it. */
 let postgres: EmbeddedPostgres;
 let dataDir: string;
 let service: Program;
 let call: Caller;
 let direct: pg.Client;
-/** Ends the fault that a test has made */
+/** Ends the fault that a test has caused */
 let mend = () => {};
-/** The paths that were answered with 503 */
+/** The paths that got a 503 */
 let refused: Set<string>;
 
 beforeEach(async () => {
@@ -54,10 +54,10 @@ async function readPostmaster(): Promise<number> {
   return Number(lock.split('\n')[0]);
 }
 
-/** Stops the server and every process of it; returns what lets them go on. */
+/** Stops the server and all of its processes; returns a function that resumes them. */
 async function stall(): Promise<() => void> {
   const postmaster = await readPostmaster();
-  // First, so that it starts no further one.
+  // The postmaster first, so that it starts no further process.
   process.kill(postmaster, 'SIGSTOP');
   const { rows } = await direct.query<{ pid: number }>('SELECT pid FROM pg_stat_activity');
   const pids = [postmaster, ...rows.map(({ pid }) => pid)];
@@ -67,7 +67,7 @@ async function stall(): Promise<() => void> {
   };
 }
 
-/** An answer in time: what the operation says, or a 503 that says when to come back. */
+/** Expects a response in time: the operation's, or a 503 with Retry-After. */
 async function callInTime(path: string, init: RequestInit = {}): Promise<Answer> {
   const startedAt = performance.now();
   const answer = await call(path, init);
@@ -82,7 +82,7 @@ const paths = ['/v1/pets', '/trpc/createPet'];
 const idOf = (path: string, { body }: Answer): number =>
   path === '/v1/pets' ? body.id : body.result.data.id;
 
-/** Creates pets one after the other until told to end, each sent with its key until it is acknowledged. */
+/** Creates pets one after the other until told to stop, each repeated with its Idempotency-Key until acknowledged. */
 async function createUntil(isOver: () => boolean, stream: number, created: Map<string, number>) {
   for (let n = 0; !isOver(); n += 1) {
     const name = `pet-${stream}-${n}`;

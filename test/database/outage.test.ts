@@ -11,7 +11,7 @@ import {
 import { startWire, type Wire } from '../support/wire.js';
 
 let wire: Wire;
-/** Past the wire, to the same database */
+/** A connection to the same database that does not go through the proxy */
 let direct: pg.Client;
 let service: TestService;
 let call: Caller;
@@ -42,7 +42,7 @@ async function expectUnavailable(path: string, init: RequestInit = {}): Promise<
 }
 
 test.each(['cut', 'stall'] as const)(
-  'PostgreSQL away (%s): 503 within 3 s on both faces, readiness says so, and it recovers by itself',
+  'PostgreSQL away (%s): 503 within 3 s on both protocols, readiness says so, and it recovers by itself',
   async (fault) => {
     await wire[fault]();
     await expectUnavailable('/v1/pets');
@@ -60,7 +60,7 @@ test.each(['cut', 'stall'] as const)(
   },
 );
 
-test('what needs no database is answered while it is away', async () => {
+test('what needs no database is answered while it is unavailable', async () => {
   await wire.cut();
   expect((await call('/v1/nope')).status).toBe(404);
   expect((await call('/v1/pets', { method: 'DELETE' })).status).toBe(405);
@@ -68,7 +68,7 @@ test('what needs no database is answered while it is away', async () => {
   expect((await call('/v1/pets', { key: 'nonsense' })).body.code).toBe('invalid_api_key');
 });
 
-test('a fault of ours is a 500 that tells the client nothing but the request id, on both faces', async () => {
+test('an internal error is a 500 that shows the client nothing but the request id, over both protocols', async () => {
   await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
   for (const path of ['/v1/pets', '/trpc/listPets']) {
     const { status, headers, body } = await call(path, { headers: { 'x-request-id': 'my-id-1' } });
@@ -79,7 +79,7 @@ test('a fault of ours is a 500 that tells the client nothing but the request id,
   }
 });
 
-/** The server processes behind the service's own connections. */
+/** The server processes of the service's connections. */
 async function listBackends(): Promise<number[]> {
   const { rows } = await direct.query<{ pid: number }>(
     'SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()',
@@ -93,7 +93,7 @@ async function restartBackends(): Promise<void> {
 
 const rex = { name: 'Rex', categoryId: 1 };
 
-test('PostgreSQL read-only: reads go on, creates are 503 on both faces, and it recovers by itself', async () => {
+test('PostgreSQL read-only: reads are served, creates get a 503 over both protocols, and it recovers by itself', async () => {
   const name = direct.database;
   await direct.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
   await restartBackends();
@@ -108,7 +108,7 @@ test('PostgreSQL read-only: reads go on, creates are 503 on both faces, and it r
   await expect.poll(create, { timeout: 5_000 }).toBe(201);
 });
 
-test('PostgreSQL has no connection left: 503 on both faces, and it recovers by itself', async () => {
+test('PostgreSQL without a free connection: 503 over both protocols, and it recovers by itself', async () => {
   const role = `${direct.database}_few`;
   await direct.query(`CREATE ROLE ${role} LOGIN PASSWORD 'few' CONNECTION LIMIT 0 IN ROLE pg_read_all_data`);
   const url = new URL(`postgresql://${role}:few@127.0.0.1:${wire.port}/${direct.database}?sslmode=disable`);
@@ -129,7 +129,7 @@ test('PostgreSQL has no connection left: 503 on both faces, and it recovers by i
   await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 5_000 }).toBe(200);
 });
 
-test('its processes stopped with SIGSTOP or killed amid creates: what is retried with its key is created once', async () => {
+test('backends stopped with SIGSTOP or killed during creates: a create retried with its key happens once', async () => {
   let unavailable = 0;
   const create = async (n: number): Promise<number> => {
     const init = post({ ...rex, name: `pet ${n}` }, { 'idempotency-key': `pet ${n}`.replace(' ', '-') });
@@ -160,7 +160,7 @@ test('its processes stopped with SIGSTOP or killed amid creates: what is retried
   expect(rows.map(({ id }) => Number(id)).sort()).toEqual(ids.sort());
 });
 
-test('a connection that was given back inside a transaction is not used again: no create is acknowledged in it', async () => {
+test('a connection returned to the pool inside a transaction is not reused: no create is acknowledged in it', async () => {
   const { pool } = service.database;
   const left = await pool.connect();
   await left.query('BEGIN');

@@ -4,12 +4,12 @@ import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { isDatabaseOutage } from '../../src/database/outage.js';
 import { Pipeline } from '../../src/database/pipeline.js';
 
-/** What PostgreSQL sends before it ends a connection: FATAL, 57P01 */
+/** What PostgreSQL sends before it closes a connection: FATAL, 57P01 */
 const FAREWELL = errorResponse({ S: 'FATAL', V: 'FATAL', C: '57P01', M: 'terminating connection' });
 
 const one = { name: 'one', text: 'SELECT $1::int AS value' };
 
-/** The server's side of each connection that was made, in their order */
+/** The server's side of each connection, in the order in which they were opened */
 let made: Socket[];
 let isSilent: boolean;
 let pipeline: Pipeline;
@@ -44,7 +44,7 @@ beforeEach(async () => {
 });
 afterEach(() => close());
 
-test('a connection that ends late does not take the one that replaced it along', async () => {
+test('a connection that ends late does not affect the one that replaced it', async () => {
   expect(await pipeline.query(one, [1])).toEqual([{ value: 1 }]);
   made[0]?.write(FAREWELL);
   await expect.poll(() => pipeline.connections).toBe(0);
@@ -57,7 +57,7 @@ test('a connection that ends late does not take the one that replaced it along',
   expect([pipeline.connections, made.length]).toEqual([1, 2]);
 });
 
-test('a server that takes connections and says nothing is an outage, and is asked anew', async () => {
+test('a server that accepts connections and stays silent is an outage, and is tried again', async () => {
   isSilent = true;
   const failed = await pipeline.query(one, [1]).catch((error: unknown) => error);
   expect([isDatabaseOutage(failed), String(failed)]).toEqual([true, 'Error: timeout expired']);
@@ -65,7 +65,7 @@ test('a server that takes connections and says nothing is an outage, and is aske
   expect(await pipeline.query(one, [1])).toEqual([{ value: 1 }]);
 });
 
-test('queries behind one whose preparing was cancelled fail as it does: the database could not serve', async () => {
+test('queries sent behind one whose Parse was cancelled fail like it, as an outage', async () => {
   const direct = new pg.Client(inject('postgresUrl'));
   await direct.connect();
   await direct.query('CREATE TABLE locked ()');

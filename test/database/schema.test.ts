@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** Everything that schema.prisma speaks of, a line each. CHECK constraints and identity are beyond it. */
+/** Everything that schema.prisma can express, one line each. It cannot express CHECK constraints and identity. */
 const CATALOGUE = `
   SELECT format('column %s.%s %s null:%s', table_name, column_name, udt_name, is_nullable)
     || CASE WHEN column_name = 'id' THEN '' ELSE format(' default:%s precision:%s', column_default, datetime_precision) END AS line
@@ -49,7 +49,7 @@ test('schema.prisma and the migrations agree', async () => {
   expect(migrated).toEqual(await readCatalogue(emptyUrl));
 });
 
-test('migrations are applied once, and a database that is behind is told apart with the command that helps', async () => {
+test('migrations are applied once, and a database that is behind is rejected with the command that helps', async () => {
   const url = await createTestDatabase('template0');
   const behind = openDatabase(url, () => {});
   await expect(checkMigrations(behind.pool)).rejects.toThrow(/npm run migrate/);
@@ -60,7 +60,7 @@ test('migrations are applied once, and a database that is behind is told apart w
   await behind.close();
 });
 
-test('a migration that was changed after it was applied is refused', async () => {
+test('a migration that was edited after it was applied is rejected', async () => {
   const url = await createTestDatabase();
   const tampered = openDatabase(url, () => {});
   await tampered.pool.query(`UPDATE _prisma_migrations SET checksum = repeat('0', 64)`);
@@ -68,7 +68,7 @@ test('a migration that was changed after it was applied is refused', async () =>
   await tampered.close();
 });
 
-test('the sample catalogue consists of pets that the service itself would take, and is put in once', async () => {
+test('the sample catalogue consists of pets that the service would accept, and is inserted once', async () => {
   const seeded = openDatabase(await createTestDatabase(), () => {});
   expect(await seedCatalogue(seeded.pool)).toBe(true);
   const { rows } = await seeded.pool.query('SELECT name, category_id::int AS "categoryId", status FROM pets');
@@ -103,7 +103,7 @@ describe('Prisma Studio cannot store what the service cannot serve', () => {
     ['own limits on a fixed plan', { ...key, hash: new Uint8Array(32), perMinute: 5 }],
     ['an enterprise plan without limits', { ...key, hash: new Uint8Array(32), plan: 'enterprise' as const }],
     [
-      'a limit of nothing',
+      'a limit of 0',
       { ...key, hash: new Uint8Array(32), plan: 'enterprise' as const, perMinute: 0, perDay: 5 },
     ],
     ['no name', { ...key, hash: new Uint8Array(32), name: '' }],

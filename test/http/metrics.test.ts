@@ -25,14 +25,14 @@ async function scrape({ url }: Pick<TestService, 'url'>): Promise<string> {
   return response.text();
 }
 
-/** The names and labels of what is counted of requests; others depend on the process, such as kinds of handles. */
+/** The names and labels of the request metrics; those of others depend on the process, such as kinds of handles. */
 const seriesOf = (text: string) =>
   text
     .split('\n')
     .filter((line) => /^(http|limiter)_/.test(line))
     .map((line) => line.slice(0, line.lastIndexOf(' ')));
 
-/** How many requests are shown, by their labels. */
+/** The counts of requests by their labels. */
 const counts = (text: string) =>
   Object.fromEntries(
     [...text.matchAll(/^http_request_duration_seconds_count\{(.*)\} (\d+)$/gm)].map(([, labels, count]) => [
@@ -65,7 +65,7 @@ test('requests are counted by operation, protocol and status, and a batch once',
     });
 });
 
-test('labels stay the same few whatever clients send', async () => {
+test('the set of labels does not grow, whatever clients send', async () => {
   const { service, call } = await serve();
   const attack = async (mark: string) => {
     for (const path of [
@@ -103,7 +103,7 @@ test('decisions of the limiter are counted by outcome and store', async () => {
   expect(text).toContain('limiter_decisions_total{outcome="admitted",store="redis"} 0');
 });
 
-test('the use of the pool, the delay of the event loop and the state of the process are shown', async () => {
+test('pool statistics, event-loop delay and process state are exported', async () => {
   const { service, call } = await serve();
   await call('/v1/pets');
   const text = await scrape(service);
@@ -118,7 +118,7 @@ test('the use of the pool, the delay of the event loop and the state of the proc
   }
 });
 
-test('what is degraded shows', async () => {
+test('a degraded state is exported', async () => {
   const log = pino({ level: 'silent' });
   const limiter = createLimiter({ redisUrls: ['redis://127.0.0.1:1'], log });
   closers.push(() => limiter.close());
@@ -130,12 +130,12 @@ test('what is degraded shows', async () => {
   expect(text).toContain('limiter_decisions_total{outcome="admitted",store="degraded"} 1');
 });
 
-test('each of several workers names itself in what it shows', async () => {
+test('each of several workers has its own label', async () => {
   const { service } = await serve({ worker: 3 });
   expect(await scrape(service)).toContain('\ndatabase_ready{worker="3"} 1\n');
 });
 
-test('any number of readiness probes asks the database once a second at most', async () => {
+test('any number of readiness probes queries the database once a second at most', async () => {
   let asked = 0;
   let isAway = false;
   const checkReadiness = async () => {
@@ -152,7 +152,7 @@ test('any number of readiness probes asks the database once a second at most', a
   expect(await probe()).toBe(200);
 });
 
-test('readiness is lost while the database lacks a migration', async () => {
+test('a service is not ready while the database lacks a migration', async () => {
   const { service, call } = await serve();
   const { pool } = service.database;
   const probe = async () => (await call('/health/ready', { key: null })).status;
@@ -164,7 +164,7 @@ test('readiness is lost while the database lacks a migration', async () => {
   expect(await probe()).toBe(200);
 });
 
-test('readiness answers within 3 s whatever the database does', async () => {
+test('the readiness probe answers within 3 s, whatever the database does', async () => {
   const { call } = await serve({ checkReadiness: () => new Promise<never>(() => {}) });
   const startedAt = performance.now();
   const probes = [1, 2, 3].map(() => call('/health/ready', { key: null }));
@@ -173,7 +173,7 @@ test('readiness answers within 3 s whatever the database does', async () => {
   expect(performance.now() - startedAt).toBeLessThan(3_000);
 });
 
-test('readiness says draining as soon as the service is to end, while requests are still served', async () => {
+test('readiness says draining as soon as the service shuts down, while requests are still served', async () => {
   const { service } = await serve();
   const began = async (rest: string) => {
     const socket = connect(service.port, '127.0.0.1');

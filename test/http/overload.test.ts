@@ -18,7 +18,7 @@ async function serve(options: Partial<AppOptions> = {}) {
   return { service, call: callerOf(service) };
 }
 
-/** Every face refuses in its own shape; what watches the service goes on. */
+/** Each protocol answers 503 in its own shape; health and metrics still answer. */
 async function expectOverloaded({ url }: TestService, call: ReturnType<typeof callerOf>): Promise<void> {
   for (const path of ['/v1/pets', '/trpc/listPets']) {
     const { status, headers, body } = await call(path);
@@ -41,7 +41,7 @@ function block(durationMs: number): void {
   while (performance.now() < until);
 }
 
-test('an event loop that is late for long refuses requests, and serves again when it is free', async () => {
+test('while the event loop is overloaded requests get a 503, and are served again afterwards', async () => {
   const { service, call } = await serve({ overload: { delayMs: 20, sampleIntervalMs: 5 } });
   const busy = setInterval(() => block(60), 1);
   try {
@@ -53,14 +53,14 @@ test('an event loop that is late for long refuses requests, and serves again whe
   await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
 });
 
-test('one long task is no overload', async () => {
+test('one long task is not an overload', async () => {
   const { call } = await serve({ overload: { delayMs: 500, sampleIntervalMs: 10 } });
   const pending = Promise.all(Array.from({ length: 20 }, () => call('/v1/pets')));
   block(800);
   expect(new Set((await pending).map(({ status }) => status))).toEqual(new Set([200]));
 });
 
-test('a queue for the database that is too long refuses requests, and serves again when it is short', async () => {
+test('while the queue for the database is too long requests get a 503, and are served again afterwards', async () => {
   const pool = { totalCount: 10, idleCount: 0, waitingCount: 1_000 };
   const { service, call } = await serve({ pool });
   expect((await call('/v1/pets')).status).toBe(200);
@@ -80,7 +80,7 @@ async function open(port: number): Promise<Socket> {
   return socket;
 }
 
-/** What comes back until the service ends the connection, and how long that took. */
+/** Resolves with everything received until the service closes the connection, and how long that took. */
 async function received(socket: Socket): Promise<{ text: string; durationMs: number }> {
   const started = performance.now();
   let text = '';
@@ -107,7 +107,7 @@ test.each([
   expect(durationMs).toBeLessThan(2_000);
 });
 
-test('a connection that is idle after its answer ends after the time-out', async () => {
+test('an idle connection is closed after the keep-alive timeout', async () => {
   const { service } = await serve({ connections: { keepAliveTimeout: 200 } });
   const socket = await open(service.port);
   socket.write(get('/health/live'));
@@ -116,7 +116,7 @@ test('a connection that is idle after its answer ends after the time-out', async
   expect(durationMs).toBeLessThan(4_000);
 });
 
-test('a connection ends with the answer to its last request, and what was sent after it gets none', async () => {
+test('a connection is closed after its last request, and requests pipelined behind it get no response', async () => {
   const { service } = await serve({ connections: { maxRequestsPerSocket: 2 } });
   const socket = await open(service.port);
   socket.write(get('/health/live').repeat(4));
@@ -125,7 +125,7 @@ test('a connection ends with the answer to its last request, and what was sent a
   expect(text.match(/^connection: .*$/gim)?.at(-1)).toMatch(/close/);
 });
 
-test('connections beyond the cap are closed at once, and the others go on', async () => {
+test('connections beyond the maximum are closed at once, and the others are served', async () => {
   const { service } = await serve({ connections: { maxConnections: 2 } });
   const first = await open(service.port);
   await open(service.port);
@@ -134,7 +134,7 @@ test('connections beyond the cap are closed at once, and the others go on', asyn
   expect(String(await once(first, 'data'))).toMatch(/^HTTP\/1\.1 200 /);
 });
 
-/** The built service in a process of its own, with a key that no limit stops. */
+/** The built service in a process of its own, with a key whose limits are never reached. */
 async function startProcess() {
   const environment: Environment = { DATABASE_URL: await createTestDatabase(), APP_ENV: 'staging' };
   const limits = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];
@@ -150,7 +150,7 @@ async function startProcess() {
   return { url, port: Number(new URL(url).port), key };
 }
 
-test('200 half-open sockets and 2,000 idle ones do not keep others from being served', async () => {
+test('200 half-open and 2,000 idle connections do not keep others from being served', async () => {
   const { url, port, key } = await startProcess();
   const call = callerOf({ url, key });
   const halfOpen = await Promise.all(Array.from({ length: 200 }, () => open(port)));
@@ -183,7 +183,7 @@ const bodies: (string | Buffer)[] = [
   ...[Buffer.from([0x22, 0xff, 0xfe, 0x22]), Buffer.alloc(100)],
 ];
 
-/** One of every kind, with a mark that no other has. */
+/** One request of every kind, each containing a mark that is unique to it. */
 const hostileOf = (mark: string): Hostile[] => [
   ...bodies.flatMap((body) =>
     ['/v1/pets', '/trpc/createPet'].map((path) => ({ method: 'POST', path, headers: json, body })),
@@ -215,7 +215,7 @@ function send(url: string, agent: Agent, key: string, { method, path, headers, b
   });
 }
 
-/** So many requests, in the order of their kinds, 40 at once. */
+/** Sends a number of requests, taking turns among the kinds, 40 at once. */
 async function attack(url: string, key: string, requests: number): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 40 });
   const kinds = hostileOf('').length;
@@ -232,10 +232,10 @@ async function attack(url: string, key: string, requests: number): Promise<void>
   agent.destroy();
 }
 
-/** What is counted of requests that were answered; some clients may leave before, or none. */
+/** The counted requests that got a response; a varying number of clients leaves before. */
 const counted = /^(http|limiter)_(?!.*status="499").*$/gm;
 
-test('20,000 hostile requests leave memory within 150 MB of where it was, and no new labels', async () => {
+test('20,000 hostile requests neither grow memory by 150 MB nor add labels', async () => {
   const { url, key } = await startProcess();
   const look = async () => {
     const text = await (await fetch(`${url}/metrics`)).text();

@@ -28,7 +28,7 @@ test.each([
   ['a name of the prototype', 'Bearer __proto__', 'invalid_api_key'],
   ['a well-formed key that was never issued', `Bearer ${generateKey('as_test_')}`, 'invalid_api_key'],
   ['a key of production', `Bearer ${generateKey('as_live_')}`, 'invalid_api_key'],
-])('%s is a 401 on both faces, before any input is looked at', async (_name, authorization, code) => {
+])('%s is a 401 on both protocols, before any input is checked', async (_name, authorization, code) => {
   const headers: Record<string, string> = authorization === null ? {} : { authorization };
   for (const path of ['/v1/pets?limit=x', '/v1/pets/x']) {
     const { status, body, headers: answered } = await call(path, { key: null, headers });
@@ -71,7 +71,7 @@ async function expectFelt(key: string, code: string | undefined): Promise<void> 
     .toBe(code);
 }
 
-test('a revocation is felt within 2 seconds', async () => {
+test('a revocation takes effect within 2 seconds', async () => {
   const { key, apiKey } = await service.keys.create(plain);
   expect((await call('/v1/pets', { key })).status).toBe(200);
   await service.keys.revoke(apiKey.id, new Date());
@@ -86,7 +86,7 @@ test('after a rotation the new key works at once and the old one ends within 2 s
   await expectFelt(key, 'invalid_api_key');
 });
 
-test('a key that becomes known is felt within 2 seconds, however often it was refused before', async () => {
+test('a key that comes into existence works within 2 seconds, however often it was rejected before', async () => {
   const { key, apiKey } = await service.keys.create(plain);
   await service.database.prisma.apiKey.update({
     where: { id: apiKey.id },
@@ -108,7 +108,7 @@ test('the database holds the hash of a key and never the key', async () => {
   expect(Object.keys(apiKey)).not.toContain('hash');
 });
 
-test('garbage is refused without touching the database', async () => {
+test('garbage is rejected without a query', async () => {
   const store = {
     findByHash: () => Promise.reject(new Error('the database was asked')),
   } as unknown as KeyStore;
@@ -121,7 +121,7 @@ test('garbage is refused without touching the database', async () => {
   );
 });
 
-test('an unknown key asks the database once and is remembered for a while, and so many of them are forgotten again', async () => {
+test('an unknown key is looked up once a second at most, and the cache of unknown keys is bounded', async () => {
   let asked = 0;
   const findByHash = async () => {
     asked += 1;
@@ -141,7 +141,7 @@ test('an unknown key asks the database once and is remembered for a while, and s
   expect(asked).toBe(10_002);
 });
 
-test('a key asks the database once however its header is written', async () => {
+test('a key is looked up once however its header is written', async () => {
   let asked = 0;
   const apiKey = { id: 'a', revokedAt: null, expiresAt: null };
   const findByHash = async () => {
@@ -158,7 +158,7 @@ test('a key asks the database once however its header is written', async () => {
   expect(peek(`Bearer ${key}`)).toBe(apiKey);
 });
 
-test('a generated key is well-formed, and no longer once any character changes', async () => {
+test('a generated key is well-formed, and is not once any character changes', async () => {
   fc.assert(
     fc.property(
       fc.constantFrom('as_live_' as const, 'as_test_' as const),
@@ -176,7 +176,7 @@ test('a generated key is well-formed, and no longer once any character changes',
   );
 });
 
-test('keys are not repeated', () => {
+test('generated keys are unique', () => {
   const keys = Array.from({ length: 2_000 }, () => generateKey('as_test_'));
   expect(new Set(keys).size).toBe(keys.length);
 });

@@ -13,7 +13,7 @@ afterAll(() => service.close());
 const plain = { name: 'a key', plan: 'free', perMinute: null, perDay: null, expiresAt: null } as const;
 const HOUR_MS = 3_600_000;
 
-/** Whether a key is let in; nothing is believed from before, so that only the clock decides. */
+/** Whether a key works. Nothing is cached, so that only the clock decides. */
 async function works(key: string | undefined): Promise<boolean> {
   const { authenticate } = createAuthenticator({ store: service.keys, prefix: 'as_test_', now: () => now });
   return authenticate(`Bearer ${key}`).then(
@@ -22,7 +22,7 @@ async function works(key: string | undefined): Promise<boolean> {
   );
 }
 
-test('the old key works for the overlap, as the same key, and ends at its very instant', async () => {
+test('the old key works during the overlap, as the same key, and ends exactly with it', async () => {
   const { key: old, apiKey } = await service.keys.create(plain);
   const rotated = await service.keys.rotate(apiKey.id, new Date(now + HOUR_MS));
   expect(rotated?.apiKey.previousExpiresAt?.getTime()).toBe(now + HOUR_MS);
@@ -42,7 +42,7 @@ test('without an overlap the old key ends at once', async () => {
   expect([await works(old), await works(rotated?.key)]).toEqual([false, true]);
 });
 
-test('a second rotation within an overlap ends the oldest key at once, with an overlap of its own or without', async () => {
+test('a second rotation during an overlap ends the oldest key at once, with or without an overlap of its own', async () => {
   const { key: first, apiKey } = await service.keys.create(plain);
   const second = await service.keys.rotate(apiKey.id, new Date(now + HOUR_MS));
   const third = await service.keys.rotate(apiKey.id, new Date(now + HOUR_MS));
@@ -66,7 +66,7 @@ test('an overlap does not prolong a key that expires before it ends', async () =
   expect(await works(old)).toBe(false);
 });
 
-test('a revocation and another plan act on the old key as on the new one', async () => {
+test('revocation and another plan apply to the old key as to the new one', async () => {
   const { key: old, apiKey } = await service.keys.create(plain);
   const rotated = await service.keys.rotate(apiKey.id, new Date(now + HOUR_MS));
   await service.keys.setPlan(apiKey.id, { plan: 'pro', perMinute: null, perDay: null });
