@@ -1,8 +1,8 @@
 import { type Cluster, openCluster, ROLE } from './cluster.js';
-import { enter } from './enter.js';
+import { enter } from './acquire.js';
 import { EmbeddedError } from './error.js';
-import type { Role } from './guard.js';
-import { Hold } from './hold.js';
+import type { Role } from './lock-connection.js';
+import { Hold } from './lease.js';
 
 export { EmbeddedError };
 

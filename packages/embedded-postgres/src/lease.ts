@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from './cluster.js';
-import { type Entry, enter } from './enter.js';
+import { type Entry, enter } from './acquire.js';
 import { EmbeddedError } from './error.js';
-import { type Found, type Guard, giveUpLocks, lookBehind, type Role } from './guard.js';
+import { type Found, type Guard, giveUpLocks, lookBehind, type Role } from './lock-connection.js';
 import { readLockFile, stopServer } from './server.js';
 
 // Between attempts to bring PostgreSQL back, each of which has tried for seconds itself.

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from './cluster.js';
 import { EmbeddedError } from './error.js';
-import { type Guard, lookBehind, type Role, takeLocks } from './guard.js';
+import { type Guard, lookBehind, type Role, takeLocks } from './lock-connection.js';
 import { lastWords, readLockFile, removeLockFile, SERVER_SECONDS, startServer } from './server.js';
 
 // How long each obstacle may last, in milliseconds. A server needs a moment to notice that the service that held it was
