@@ -1,107 +1,113 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from './cluster.js';
-import { EmbeddedError } from './error.js';
-import { type Guard, lookBehind, type Role, takeLocks } from './lock-connection.js';
-import { lastWords, readLockFile, removeLockFile, SERVER_SECONDS, startServer } from './server.js';
+import { EmbeddedPostgresError, toMessage } from './error.js';
+import { LockConnection, type Mode } from './lock-connection.js';
+import { readLockFile, removeLockFile, SERVER_TIMEOUT_S, startServer } from './server.js';
 
-// How long each obstacle may last, in milliseconds. A server needs a moment to notice that the service that held it was
-// killed; orphans of a killed server hold its shared memory until they notice.
-const PATIENCE = { taken: 2000, failed: 10_000, busy: SERVER_SECONDS * 1000 };
+/**
+ * How long each reason may last before `acquire` gives up. The server takes a moment to notice that the process that
+ * used it was killed, and the orphans of a killed server keep its shared memory until they notice.
+ */
+const PATIENCE_MS = { inUse: 2000, failed: 10_000, busy: SERVER_TIMEOUT_S * 1000 };
 
-// A server listens as soon as it has written its lock file; a process that does not after this long is another one.
-const DEAF_MS = 500;
+/** A server listens right after writing its lock file, so a process that still does not is no server. */
+const STALE_LOCK_FILE_MS = 500;
 
-interface Obstacle {
-  readonly kind: keyof typeof PATIENCE;
-  readonly message: string;
+const FIRST_PAUSE_MS = 10;
+const LONGEST_PAUSE_MS = 500;
+
+/** Why an attempt did not succeed. */
+interface Blocked {
+  readonly reason: keyof typeof PATIENCE_MS;
+  readonly error: EmbeddedPostgresError;
 }
 
-/** A guard that holds the server, and the port on which that listens. */
-export interface Entry {
-  readonly guard: Guard;
-  readonly port: number;
-}
-
-interface Wish {
+export interface AcquireOptions {
   readonly cluster: Cluster;
-  readonly role: Role;
-  /** the only port that will do; without it any */
+  readonly mode: Mode;
+  /** the only acceptable port; undefined: any */
   readonly port?: number;
   readonly signal?: AbortSignal;
 }
 
+/** For how many milliseconds something has been the case. */
+type DurationOf = (what: string) => number;
+
 /**
- * Joins those who hold the cluster's server, starting it when none runs. Other processes may start and stop it at the
- * same time; PostgreSQL's own lock file and shared memory see to it that at most one server has the files.
+ * Connects to the cluster's server and takes the locks, starting the server when none runs. Other processes may start
+ * and stop it at the same time: PostgreSQL's lock file and shared memory ensure that at most one server has the files.
  *
- * @throws EmbeddedError when another service holds it or PostgreSQL does not start; an AbortError on the signal.
+ * @throws EmbeddedPostgresError when the data directory is in use or PostgreSQL does not start; AbortError on the signal
  */
-export async function enter(wish: Wish): Promise<Entry> {
+export async function acquire(options: AcquireOptions): Promise<LockConnection> {
+  const { signal } = options;
   const firstSeen = new Map<string, number>();
-  const lasting = (what: string): number => {
+  const durationOf = (what: string): number => {
     const since = firstSeen.get(what) ?? Date.now();
     firstSeen.set(what, since);
     return Date.now() - since;
   };
-  for (let pause = 10; ; pause = Math.min(pause * 2, 500)) {
-    wish.signal?.throwIfAborted();
-    const result = await tryOnce(wish, lasting);
-    if ('guard' in result) return result;
-    if (lasting(result.kind) > PATIENCE[result.kind]) throw new EmbeddedError(result.message);
-    await sleep(pause, undefined, wish.signal && { signal: wish.signal });
+  for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS)) {
+    signal?.throwIfAborted();
+    const result = await tryAcquire(options, durationOf);
+    if (result instanceof LockConnection) return result;
+    if (durationOf(result.reason) > PATIENCE_MS[result.reason]) throw result.error;
+    await sleep(pauseMs, undefined, { signal });
   }
 }
 
-async function tryOnce(wish: Wish, lasting: (what: string) => number): Promise<Entry | Obstacle> {
-  const { cluster, port } = wish;
-  const lock = await readLockFile(cluster);
-  const found = lock ? await lookBehind(lock.port, cluster) : 'absent';
+async function tryAcquire(
+  options: AcquireOptions,
+  durationOf: DurationOf,
+): Promise<LockConnection | Blocked> {
+  const { cluster, port } = options;
+  const lockFile = await readLockFile(cluster);
+  const found = await LockConnection.open(cluster, lockFile?.port);
+  if (found instanceof LockConnection) return tryLock(found, options);
   if (found === 'busy') return busy(cluster);
-  if (lock && typeof found === 'object' && 'client' in found) return join(found, lock.port, wish);
   try {
     await startServer(cluster, port);
     return busy(cluster);
   } catch (error) {
-    // Only the process number in the lock file keeps PostgreSQL from starting, and it can be anybody's by now. A server
-    // that does live still holds its shared memory, so that no second one starts on its files.
-    if (lock && found === 'absent' && lasting(lock.run) > DEAF_MS) await removeLockFile(cluster, lock);
+    // Nobody listens, so all that can keep PostgreSQL from starting is the process number in the lock file, which may
+    // belong to any process by now. A server that is alive after all still holds its shared memory, which keeps a
+    // second one from its files.
+    if (lockFile && found === 'absent' && durationOf(lockFile.instance) > STALE_LOCK_FILE_MS) {
+      await removeLockFile(cluster, lockFile);
+    }
     return failed(cluster, found instanceof Error ? found : error);
   }
 }
 
-async function join(
-  guard: Guard,
-  port: number,
-  { cluster, role, port: wanted = port }: Wish,
-): Promise<Entry | Obstacle> {
+async function tryLock(
+  connection: LockConnection,
+  { cluster, mode, port = connection.port }: AcquireOptions,
+): Promise<LockConnection | Blocked> {
   try {
-    const answer = port === wanted ? await takeLocks(guard, role) : 'elsewhere';
-    if (answer === 'held') return { guard, port };
-    await guard.client.end();
-    if (answer === 'refused') return taken(cluster);
-    return answer === 'stopping'
-      ? busy(cluster)
-      : failed(cluster, new Error(`it listens on port ${port} instead of ${wanted}`));
+    const result = connection.port === port ? await connection.lock(mode) : 'other-port';
+    if (result === 'locked') return connection;
+    await connection.close();
+    if (result === 'in-use') return inUse(cluster);
+    if (result === 'stopping') return busy(cluster);
+    return failed(cluster, new Error(`it listens on port ${connection.port} instead of ${port}`));
   } catch {
-    // The connection broke or stalled; left open it could hold the locks against the next attempt.
-    guard.client.end().catch(() => {});
+    // The connection broke or stalled. Left open it could keep its locks from the next attempt.
+    void connection.close();
     return busy(cluster);
   }
 }
 
-function taken({ dataDir }: Cluster): Obstacle {
-  const message = `Another service is running on DATA_DIR ${dataDir}: stop it, or give this one a DATA_DIR of its own.`;
-  return { kind: 'taken', message };
+function inUse({ dataDir }: Cluster): Blocked {
+  const message = `Another process has opened ${dataDir} in exclusive mode: stop it or choose another data directory.`;
+  return { reason: 'inUse', error: new EmbeddedPostgresError('IN_USE', message) };
 }
 
-function busy({ folder }: Cluster): Obstacle {
-  const message = `PostgreSQL in ${folder} has neither come up nor gone for ${SERVER_SECONDS} s: see server.log there.`;
-  return { kind: 'busy', message };
+function busy({ directory }: Cluster): Blocked {
+  const message = `PostgreSQL in ${directory} has been starting or stopping for ${SERVER_TIMEOUT_S} s: see server.log there.`;
+  return { reason: 'busy', error: new EmbeddedPostgresError('SERVER_FAILED', message) };
 }
 
-async function failed(cluster: Cluster, error: unknown): Promise<Obstacle> {
-  const reason = error instanceof Error ? error.message : error;
-  const log = await lastWords(cluster);
-  const message = `PostgreSQL in ${cluster.folder} cannot be used (${reason}): see server.log there, which ends: ${log}`;
-  return { kind: 'failed', message };
+function failed({ directory }: Cluster, cause: unknown): Blocked {
+  const message = `PostgreSQL in ${directory} cannot be used (${toMessage(cause)}): see server.log there.`;
+  return { reason: 'failed', error: new EmbeddedPostgresError('SERVER_FAILED', message, { cause }) };
 }

@@ -1,93 +1,96 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { acquire } from './acquire.js';
 import type { Cluster } from './cluster.js';
-import { type Entry, enter } from './acquire.js';
-import { EmbeddedError } from './error.js';
-import { type Found, type Guard, giveUpLocks, lookBehind, type Role } from './lock-connection.js';
+import { EmbeddedPostgresError, toMessage } from './error.js';
+import { type ConnectResult, LockConnection, type Mode } from './lock-connection.js';
 import { readLockFile, stopServer } from './server.js';
 
-// Between attempts to bring PostgreSQL back, each of which has tried for seconds itself.
+/** The pause between attempts to restart PostgreSQL, each of which takes seconds itself. */
 const RECOVERY_PAUSE_MS = 2000;
-// How long a release waits for a server that was on its way up or down when this process lost it.
-const FAREWELL_MS = 5000;
 
-interface HoldOptions {
+/** How long a release waits for a server that was starting or stopping when this process lost its connection. */
+const RELEASE_TIMEOUT_MS = 5000;
+const RELEASE_PAUSE_MS = 20;
+
+interface LeaseOptions {
   readonly cluster: Cluster;
-  readonly role: Role;
+  readonly mode: Mode;
   readonly log: (message: string) => void;
   readonly onFault: (error: Error) => void;
 }
 
-/** Keeps the server running on the port of the first entry until it is released. */
-export class Hold {
-  readonly #options: HoldOptions;
+/** Keeps the server running on the same port until it is released. */
+export class Lease {
+  readonly #options: LeaseOptions;
   readonly #port: number;
   readonly #released = new AbortController();
-  #guard: Guard | undefined;
+  #connection: LockConnection | undefined;
   #recovery: Promise<void> = Promise.resolve();
-  #leaving: Promise<void> | undefined;
+  #release: Promise<void> | undefined;
 
-  constructor({ guard, port }: Entry, options: HoldOptions) {
+  constructor(connection: LockConnection, options: LeaseOptions) {
     this.#options = options;
-    this.#port = port;
-    this.#watch(guard);
+    this.#port = connection.port;
+    this.#watch(connection);
   }
 
-  /** Gives up the hold and stops the server when nobody else holds it. Never rejects. */
+  /** Gives up the lease and stops the server when no other process has one. Never rejects. */
   release(): Promise<void> {
-    this.#leaving ??= this.#leave();
-    return this.#leaving;
+    this.#release ??= this.#giveUp();
+    return this.#release;
   }
 
-  #watch(guard: Guard): void {
-    this.#guard = guard;
-    guard.gone.then(() => {
+  #watch(connection: LockConnection): void {
+    this.#connection = connection;
+    void connection.closed.then(() => {
       if (this.#released.signal.aborted) return;
-      this.#guard = undefined;
+      this.#connection = undefined;
       this.#recovery = this.#recover();
     });
   }
 
   async #recover(): Promise<void> {
-    const { cluster, role, log, onFault } = this.#options;
+    const { cluster, mode, log, onFault } = this.#options;
     const { signal } = this.#released;
-    onFault(new EmbeddedError(`The connection to PostgreSQL in ${cluster.folder} broke: bringing it back.`));
+    const lost = `The connection to PostgreSQL in ${cluster.directory} broke: bringing it back.`;
+    onFault(new EmbeddedPostgresError('SERVER_FAILED', lost));
     while (!signal.aborted) {
       try {
-        const { guard } = await enter({ cluster, role, port: this.#port, signal });
-        this.#watch(guard);
+        this.#watch(await acquire({ cluster, mode, port: this.#port, signal }));
         return log('PostgreSQL is back.');
       } catch (error) {
         if (signal.aborted) return;
-        onFault(error instanceof Error ? error : new EmbeddedError(String(error)));
+        onFault(error instanceof Error ? error : new Error(String(error)));
         await sleep(RECOVERY_PAUSE_MS, undefined, { signal }).catch(() => {});
       }
     }
   }
 
-  async #leave(): Promise<void> {
+  async #giveUp(): Promise<void> {
     this.#released.abort();
     await this.#recovery;
-    const until = Date.now() + FAREWELL_MS;
-    for (let found: Found = this.#guard ?? 'busy'; Date.now() < until; found = await this.#look()) {
-      if (found === 'absent' || found instanceof Error) return;
-      if (found === 'busy') await sleep(20);
-      else if (await this.#letGo(found)) return;
+    const deadline = Date.now() + RELEASE_TIMEOUT_MS;
+    let found = this.#connection ?? (await this.#connect());
+    while (found !== 'absent' && !(found instanceof Error) && Date.now() < deadline) {
+      if (found !== 'busy' && (await this.#stopIfLast(found))) return;
+      await sleep(RELEASE_PAUSE_MS);
+      found = await this.#connect();
     }
   }
 
-  async #look(): Promise<Found> {
+  async #connect(): Promise<ConnectResult> {
     const { cluster } = this.#options;
-    const lock = await readLockFile(cluster);
-    return lock ? lookBehind(lock.port, cluster) : 'absent';
+    return LockConnection.open(cluster, (await readLockFile(cluster))?.port);
   }
 
-  /** False when the connection broke before it was known whether others hold the server. */
-  async #letGo(guard: Guard): Promise<boolean> {
+  /** Returns false when the connection broke before it was known whether others need the server. */
+  async #stopIfLast(connection: LockConnection): Promise<boolean> {
     const { cluster, log } = this.#options;
-    const last = await giveUpLocks(guard).catch(() => undefined);
-    if (last)
-      await stopServer(cluster).catch((error: Error) => log(`PostgreSQL was not stopped: ${error.message}`));
-    await guard.client.end().catch(() => {});
-    return last !== undefined;
+    const isLast = await connection.unlock().catch(() => undefined);
+    if (isLast) {
+      await stopServer(cluster).catch((error) => log(`PostgreSQL was not stopped: ${toMessage(error)}`));
+    }
+    await connection.close();
+    return isLast !== undefined;
   }
 }
