@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import {
@@ -28,6 +28,16 @@ test('a first start that is killed halfway leaves nothing that a later one takes
   child.kill('SIGKILL');
   expect(await readdir(dataDir)).not.toContain('postgres');
   expect(await open(dataDir)).toMatchObject({ created: true });
+});
+
+test('what a killed start left behind is removed later, but not while it may be in use', async () => {
+  const dataDir = await newDataDir();
+  for (const name of ['abandoned', 'recent'])
+    await mkdir(join(dataDir, `postgres.new-${name}`), { recursive: true });
+  const twoHoursAgo = Date.now() / 1000 - 7200;
+  await utimes(join(dataDir, 'postgres.new-abandoned'), twoHoursAgo, twoHoursAgo);
+  await open(dataDir);
+  expect((await readdir(dataDir)).sort()).toEqual(['postgres', 'postgres.new-recent']);
 });
 
 test('a server whose process was killed is adopted while it runs', async () => {
