@@ -37,7 +37,7 @@ type DurationOf = (what: string) => number;
  * Connects to the cluster's server and takes the locks, starting the server when none runs. Other processes may start
  * and stop it at the same time: PostgreSQL's lock file and shared memory ensure that at most one server has the files.
  *
- * @throws EmbeddedPostgresError when the data directory is in use or PostgreSQL does not start; AbortError on the signal
+ * @throws EmbeddedPostgresError when the data directory is in use or PostgreSQL does not start; AbortError when aborted
  */
 export async function acquire(options: AcquireOptions): Promise<LockConnection> {
   const { signal } = options;

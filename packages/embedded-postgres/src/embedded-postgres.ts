@@ -11,7 +11,7 @@ export interface EmbeddedPostgresOptions {
   readonly dataDir: string;
   /** The name of the database and of the role that owns it: what the database was created with. */
   readonly database: string;
-  /** `exclusive`: at most one process per data directory. `shared`, the default: any number, beside it or without it. */
+  /** `exclusive`: at most one process per data directory. `shared` (default): any number, beside it or without it. */
   readonly mode?: Mode;
   /** For root only: where files go that PostgreSQL's account cannot reach in their usual place. */
   readonly systemDir?: string;
