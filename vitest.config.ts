@@ -1,9 +1,13 @@
 import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
 
+// The packages of this repository are tested from their sources.
+const resolve = { conditions: ['source', ...defaultServerConditions] };
+
 export default defineConfig({
-  // The packages of this repository are tested from their sources.
-  ssr: { resolve: { conditions: ['source', ...defaultServerConditions] } },
+  ssr: { resolve },
+  // Where vitest runs the global setup.
+  environments: { __vitest__: { resolve } },
   test: {
     include: ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts'],
     globalSetup: 'test/support/global-setup.ts',

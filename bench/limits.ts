@@ -2,7 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
-import { openEmbedded } from '@animal-store/embedded-postgres';
+import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import { Redis } from 'ioredis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { applyMigrations } from '../src/database/migrations.js';
@@ -117,7 +117,7 @@ async function time(decide: Decide) {
 /** What a refused request costs the service, next to an admitted one. */
 async function benchAnswers(): Promise<void> {
   const dataDir = await makeFolder();
-  const postgres = await openEmbedded({ dataDir, role: 'guest', log: () => {} });
+  const postgres = await createEmbeddedPostgres({ dataDir, database: 'animal_store' });
   await applyMigrations(postgres.url);
   const service = fork(new URL('./service.ts', import.meta.url), {
     env: { ...process.env, DATABASE_URL: postgres.url },

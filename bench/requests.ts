@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
-import { openEmbedded } from '@animal-store/embedded-postgres';
+import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { openDatabase } from '../src/database/client.js';
 import { applyMigrations } from '../src/database/migrations.js';
@@ -162,7 +162,7 @@ export interface Stage {
 /** PostgreSQL with 100,000 pets and two keys, and Redis: own ones, so that they leave the servers' core alone. */
 export async function setStage(isEmbedded: boolean): Promise<Stage> {
   const dataDir = await makeFolder();
-  const postgres = await openEmbedded({ dataDir, role: 'guest', log: () => {} });
+  const postgres = await createEmbeddedPostgres({ dataDir, database: 'animal_store' });
   await applyMigrations(postgres.url);
   await fill(postgres.url);
   const database = openDatabase(postgres.url, () => {});

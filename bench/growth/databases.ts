@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { openEmbedded } from '@animal-store/embedded-postgres';
+import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import { applyMigrations } from '../../src/database/migrations.js';
@@ -17,7 +17,7 @@ export async function openSizes(
   fill: (client: pg.Client, size: number) => Promise<void>,
 ): Promise<SizedDatabases> {
   const dataDir = await makeFolder();
-  const postgres = await openEmbedded({ dataDir, role: 'guest', log: () => {} });
+  const postgres = await createEmbeddedPostgres({ dataDir, database: 'animal_store' });
   const databases: { size: number; database: Database }[] = [];
   const close = async () => {
     for (const { database } of databases) await database.close();

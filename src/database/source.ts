@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { EmbeddedError, openEmbedded } from '@animal-store/embedded-postgres';
+import { resolve } from 'node:path';
+import { createEmbeddedPostgres, EmbeddedPostgresError } from '@animal-store/embedded-postgres';
 import type pg from 'pg';
 import type { Config } from '../config.js';
 import { OperatorError } from '../operator-error.js';
@@ -7,6 +8,11 @@ import { type Database, openDatabase } from './client.js';
 import { applyMigrations, listPendingMigrations } from './migrations.js';
 
 const SEED = new URL('../../prisma/seed.sql', import.meta.url);
+
+const ALTERNATIVE = 'Or set DATABASE_URL to a PostgreSQL of your own.';
+
+/** Existing data directories contain these names, so they cannot change. */
+const EMBEDDED = { database: 'animal_store', systemDir: '/var/lib/animal-store' };
 
 /** The database that the configuration names, or the embedded one. */
 export interface DatabaseSource {
@@ -18,7 +24,7 @@ export interface DatabaseSource {
 
 export interface SourceOptions {
   readonly config: Pick<Config, 'databaseUrl' | 'dataDir'>;
-  /** A service is alone on an embedded database; guests (command line, Prisma Studio) are any number. */
+  /** Only one service may use an embedded database, beside any number of guests (command line, Prisma Studio). */
   readonly role: 'service' | 'guest';
   readonly log: { info(message: string): void; warn(bindings: object, message: string): void };
 }
@@ -26,7 +32,7 @@ export interface SourceOptions {
 /**
  * Opens the database: DATABASE_URL as it is, or else the embedded PostgreSQL, brought up to the last migration.
  *
- * @throws OperatorError when the embedded PostgreSQL cannot be had
+ * @throws OperatorError when the embedded PostgreSQL cannot be used
  */
 export async function openSource({ config, role, log }: SourceOptions): Promise<DatabaseSource> {
   const warnOfIdleError = (error: Error) => log.warn({ err: error }, 'a database connection broke');
@@ -34,13 +40,14 @@ export async function openSource({ config, role, log }: SourceOptions): Promise<
     const database = openDatabase(config.databaseUrl, warnOfIdleError);
     return { url: config.databaseUrl, database, isEmbedded: false, close: () => database.close() };
   }
-  const embedded = await openEmbedded({
+  const embedded = await createEmbeddedPostgres({
+    ...EMBEDDED,
     dataDir: config.dataDir,
-    role,
+    mode: role === 'service' ? 'exclusive' : 'shared',
     log: (message) => log.info(message),
     onFault: (error) => log.warn({ err: error }, 'the embedded PostgreSQL failed'),
   }).catch((error: unknown) => {
-    throw error instanceof EmbeddedError ? new OperatorError(error.message, { cause: error }) : error;
+    throw error instanceof EmbeddedPostgresError ? toOperatorError(error, config.dataDir) : error;
   });
   const database = openDatabase(embedded.url, warnOfIdleError);
   const close = async () => {
@@ -54,6 +61,16 @@ export async function openSource({ config, role, log }: SourceOptions): Promise<
     throw error;
   }
   return { url: embedded.url, database, isEmbedded: true, close };
+}
+
+function toOperatorError(error: EmbeddedPostgresError, dataDir: string): OperatorError {
+  const messages = {
+    IN_USE: `Another service is running on DATA_DIR ${resolve(dataDir)}: stop it, or set DATA_DIR to another folder.`,
+    DATA_DIR_UNUSABLE: `DATA_DIR ${dataDir} cannot be used: ${error.message} ${ALTERNATIVE}`,
+    CANNOT_RUN: `The embedded PostgreSQL cannot be used: ${error.message} ${ALTERNATIVE}`,
+    SERVER_FAILED: `${error.message} ${ALTERNATIVE}`,
+  };
+  return new OperatorError(messages[error.code], { cause: error });
 }
 
 /**

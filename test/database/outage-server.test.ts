@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type EmbeddedPostgres, openEmbedded } from '@animal-store/embedded-postgres';
+import { createEmbeddedPostgres, type EmbeddedPostgres } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { applyMigrations } from '../../src/database/migrations.js';
@@ -22,7 +22,7 @@ let refused: Set<string>;
 beforeEach(async () => {
   refused = new Set();
   dataDir = await makeFolder();
-  postgres = await openEmbedded({ dataDir, role: 'guest', log: () => {} });
+  postgres = await createEmbeddedPostgres({ dataDir, database: 'animal_store' });
   await applyMigrations(postgres.url);
   const environment = { DATABASE_URL: postgres.url, APP_ENV: 'staging', PORT: '0' };
   const limits = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { openEmbedded } from '@animal-store/embedded-postgres';
+import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { applyMigrations } from '../../src/database/migrations.js';
@@ -18,7 +18,7 @@ export const TEMPLATE = 'animal_store_template';
 /** One PostgreSQL for all test files, the embedded one, in a folder that goes with the run. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const dataDir = await makeFolder();
-  const postgres = await openEmbedded({ dataDir, role: 'guest', log: () => {} });
+  const postgres = await createEmbeddedPostgres({ dataDir, database: 'animal_store' });
   const client = new pg.Client(postgres.url);
   await client.connect();
   await client.query(`CREATE DATABASE ${TEMPLATE}`);

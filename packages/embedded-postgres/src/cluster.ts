@@ -1,125 +1,142 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import { chown, readFile, readlink, realpath, rename, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chown, readFile, readlink, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { getuid } from 'node:process';
-import { type Account, accountFor, canEnter, run } from './account.js';
+import { type Account, canEnter, run, selectAccount } from './account.js';
 import { type Binaries, findBinaries } from './binaries.js';
-import { EmbeddedError } from './error.js';
-import { makeFolder, makeTemporary, SHARED_FOLDER } from './folder.js';
+import { createAtomically, createDirectory, isMissing } from './directory.js';
+import { EmbeddedPostgresError, toMessage } from './error.js';
 
-/** The role that owns everything in the cluster, and the name of the service's database. */
-export const ROLE = 'animal_store';
-
-/** PostgreSQL's files of one DATA_DIR, and what runs them. */
-export interface Cluster {
-  /** absolute; for messages */
+export interface ClusterOptions {
   readonly dataDir: string;
-  /** real path; holds `data/`, `password` and `server.log` */
-  readonly folder: string;
+  readonly database: string;
+  readonly systemDir: string;
+}
+
+/** PostgreSQL's files in one data directory, and what runs them. */
+export interface Cluster {
+  /** absolute */
+  readonly dataDir: string;
+  /** the real path of what holds `data/`, `password` and `server.log` */
+  readonly directory: string;
+  /** the name of the database and of the role that owns everything in the cluster */
+  readonly database: string;
   readonly password: string;
   readonly account: Account | undefined;
   readonly binaries: Binaries;
-  /** true when this call made it */
+  /** whether this call created it */
   readonly created: boolean;
 }
 
+interface NewCluster {
+  readonly database: string;
+  readonly account: Account | undefined;
+  readonly binaries: Binaries;
+}
+
+const SETTINGS = [
+  'max_connections=100',
+  'shared_buffers=32MB',
+  'log_checkpoints=off',
+  'log_min_messages=log',
+];
+const LOCALE = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
+
 /**
- * Finds the cluster in `DATA_DIR/postgres`, or makes it when there is none. It appears there whole, in one step: a
- * crash in the middle leaves nothing behind that a later start takes for a cluster, and of two processes that make
- * one at the same time the second uses the first one's.
+ * Opens the cluster in `<dataDir>/postgres`, or creates it. When several processes create it at the same time, one
+ * succeeds and the others open what it created.
  *
- * @throws EmbeddedError when the folder is not this user's or holds something else.
+ * @throws EmbeddedPostgresError when the data directory or PostgreSQL's programs cannot be used
  */
-export async function openCluster(dataDir: string): Promise<Cluster> {
-  const place = resolve(dataDir, 'postgres');
-  // PostgreSQL's account has to pass through a folder of root's, which it may not list.
-  await makeFolder(dirname(place), getuid?.() === 0 ? 0o711 : 0o700);
-  const folder = await find(place);
-  const account = await accountFor(folder === undefined ? undefined : await stat(folder));
-  const binaries = await findBinaries(account);
-  if (folder === undefined) {
-    const created = await create(place, account, binaries);
-    return { ...(await openCluster(dataDir)), created };
-  }
-  const password = (await readFile(join(folder, 'password'), 'utf8')).trim();
-  return { dataDir: dirname(place), folder, password, account, binaries, created: false };
-}
-
-async function find(place: string): Promise<string | undefined> {
-  if (await isMissing(place)) {
-    const target = await readlink(place).catch(() => undefined);
-    // A link that has come since `place` was missing points to a whole cluster.
-    if (target === undefined || !(await isMissing(target))) return target;
-    throw new EmbeddedError(
-      `${place} points to ${target}, which is gone: bring that folder back or, to start with an empty database, remove the link.`,
-    );
-  }
-  const folder = await realpath(place);
-  if (await isMissing(join(folder, 'password'))) {
-    throw new EmbeddedError(
-      `${folder} is not a database of this service: move it away or choose another DATA_DIR.`,
-    );
-  }
-  return folder;
-}
-
-/** False as well when the caller may not know: whose the folder is says more then. */
-async function isMissing(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => false,
-    (error) => hasCode(error, 'ENOENT'),
-  );
-}
-
-async function create(place: string, account: Account | undefined, binaries: Binaries): Promise<boolean> {
-  const reachable = account === undefined || (await canEnter(account, dirname(place)));
-  const folder = reachable ? place : join(SHARED_FOLDER, randomUUID());
-  if (!reachable) await makeFolder(SHARED_FOLDER, 0o755);
-  const unfinished = await makeTemporary(dirname(folder), 'postgres');
+export async function openCluster(options: ClusterOptions): Promise<Cluster> {
+  const dataDir = resolve(options.dataDir);
   try {
-    await initialise(unfinished, account, binaries);
-    await rename(unfinished, folder);
-    if (!reachable) await symlink(folder, place);
+    return await openOrCreate({ ...options, dataDir });
+  } catch (cause) {
+    if (cause instanceof EmbeddedPostgresError) throw cause;
+    throw new EmbeddedPostgresError(
+      'DATA_DIR_UNUSABLE',
+      `${dataDir} cannot hold a database (${toMessage(cause)}): choose another data directory.`,
+      { cause },
+    );
+  }
+}
+
+async function openOrCreate(options: ClusterOptions): Promise<Cluster> {
+  const { dataDir, database, systemDir } = options;
+  const path = join(dataDir, 'postgres');
+  // PostgreSQL's account needs to pass through a directory that root creates, but not to list it.
+  await createDirectory(dataDir, getuid?.() === 0 ? 0o711 : 0o700);
+  const directory = await find(path);
+  const account = await selectAccount(directory);
+  const binaries = await findBinaries(account, systemDir);
+  if (directory === undefined) {
+    const created = await create(path, systemDir, { database, account, binaries });
+    return { ...(await openOrCreate(options)), created };
+  }
+  const password = (await readFile(join(directory, 'password'), 'utf8')).trim();
+  return { dataDir, directory, database, password, account, binaries, created: false };
+}
+
+async function find(path: string): Promise<string | undefined> {
+  // Read before the check, so that a link created in between does not look as if its target had gone.
+  const target = await readlink(path).catch(() => undefined);
+  if (await isMissing(path)) {
+    if (target === undefined) return undefined;
+    throw new EmbeddedPostgresError(
+      'DATA_DIR_UNUSABLE',
+      `${path} points to ${target}, which is gone: restore that directory or, to start with an empty database, remove the link.`,
+    );
+  }
+  const directory = await realpath(path);
+  if (await isMissing(join(directory, 'password'))) {
+    throw new EmbeddedPostgresError(
+      'DATA_DIR_UNUSABLE',
+      `${directory} was not created as an embedded database: move it elsewhere or choose another data directory.`,
+    );
+  }
+  return directory;
+}
+
+/**
+ * Creates the cluster at `path` or, where PostgreSQL's account cannot reach that, in `systemDir` with a link to it.
+ *
+ * @returns false when another process created one first
+ */
+async function create(path: string, systemDir: string, cluster: NewCluster): Promise<boolean> {
+  const fill = (temporary: string) => initialize(temporary, cluster);
+  if (!cluster.account || (await canEnter(cluster.account, dirname(path))))
+    return createAtomically(path, fill);
+  const directory = join(systemDir, randomUUID());
+  await createDirectory(systemDir, 0o755);
+  await createAtomically(directory, fill);
+  try {
+    await symlink(directory, path);
     return true;
   } catch (error) {
-    await rm(unfinished, { recursive: true, force: true });
-    // Elsewhere it is this call's own, and nothing points to it.
-    if (!reachable) await rm(folder, { recursive: true, force: true });
-    const lostTheRace = ['EEXIST', 'ENOTEMPTY', 'ENOTDIR'].some((code) => hasCode(error, code));
-    if (lostTheRace) return false;
-    throw error;
+    await rm(directory, { recursive: true, force: true });
+    if (await isMissing(path)) throw error;
+    return false;
   }
 }
 
-async function initialise(
-  cwd: string,
-  account: Account | undefined,
-  { initdb, postgres }: Binaries,
-): Promise<void> {
+async function initialize(cwd: string, { database, account, binaries }: NewCluster): Promise<void> {
   const passwordFile = join(cwd, 'password');
   await writeFile(passwordFile, `${randomBytes(24).toString('hex')}\n`, { mode: 0o600, flag: 'wx' });
   if (account) {
     await chown(passwordFile, account.uid, account.gid);
     await chown(cwd, account.uid, account.gid);
   }
-  const settings = [
-    'max_connections=100',
-    'shared_buffers=32MB',
-    'log_checkpoints=off',
-    'log_min_messages=log',
-  ];
-  const access = ['--username', ROLE, '--pwfile=password', '--auth=scram-sha-256'];
-  const text = ['--encoding=UTF8', '--locale=C', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'];
-  const options = [...access, ...text, ...settings.flatMap((setting) => ['--set', setting])];
-  await run(initdb, ['-D', 'data', '--no-instructions', ...options], { account, cwd });
-  const input = `CREATE DATABASE ${ROLE}\n`;
-  await run(postgres, ['--single', '-c', 'exit_on_error=on', '-D', 'data', 'postgres'], {
+  const access = ['--username', database, '--pwfile=password', '--auth=scram-sha-256'];
+  const settings = SETTINGS.flatMap((setting) => ['--set', setting]);
+  await run(binaries.initdb, ['-D', 'data', '--no-instructions', ...access, ...LOCALE, ...settings], {
+    account,
+    cwd,
+  });
+  const input = `CREATE DATABASE "${database}"\n`;
+  await run(binaries.postgres, ['--single', '-c', 'exit_on_error=on', '-D', 'data', 'postgres'], {
     account,
     cwd,
     input,
   });
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code;
 }

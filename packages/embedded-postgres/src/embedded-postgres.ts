@@ -1,60 +1,59 @@
-import { type Cluster, openCluster, ROLE } from './cluster.js';
-import { enter } from './enter.js';
-import { EmbeddedError } from './error.js';
-import type { Role } from './guard.js';
-import { Hold } from './hold.js';
+import { acquire } from './acquire.js';
+import { openCluster } from './cluster.js';
+import { EmbeddedPostgresError, type EmbeddedPostgresErrorCode } from './error.js';
+import { Lease } from './lease.js';
+import type { Mode } from './lock-connection.js';
 
-export { EmbeddedError };
+export { EmbeddedPostgresError, type EmbeddedPostgresErrorCode, type Mode };
 
-/** This process's hold on the PostgreSQL of a DATA_DIR. */
-export interface EmbeddedPostgres {
-  /** `postgresql://…` of the database `animal_store`, with the password; stays the same until released */
-  readonly url: string;
-  /** true when this call made the database, which is then empty */
-  readonly created: boolean;
-  /** Gives up the hold; PostgreSQL stops when no other process holds it. Never rejects: what fails is logged. */
-  release(): Promise<void>;
-}
-
-export interface EmbeddedOptions {
-  /** made when missing; may be relative */
+export interface EmbeddedPostgresOptions {
+  /** Where the database lives, in a subdirectory `postgres`. Created when missing; may be relative. */
   readonly dataDir: string;
-  /** `service`: at most one per DATA_DIR; `guest`: any number, beside a service or without */
-  readonly role: Role;
-  readonly log: (message: string) => void;
-  /** told when PostgreSQL is lost and when an attempt to bring it back has failed; without it both are logged */
+  /** The name of the database and of the role that owns it: what the database was created with. */
+  readonly database: string;
+  /** `exclusive`: at most one process per data directory. `shared` (default): any number, beside it or without it. */
+  readonly mode?: Mode;
+  /** For root only: where files go that PostgreSQL's account cannot reach in their usual place. */
+  readonly systemDir?: string;
+  readonly log?: (message: string) => void;
+  /** Called when PostgreSQL is lost and when an attempt to restart it has failed; by default both go to `log`. */
   readonly onFault?: (error: Error) => void;
 }
 
-/**
- * Opens PostgreSQL on the files in DATA_DIR: makes them the first time, starts the server or adopts the one that still
- * runs, and whenever it dies starts it again on the same port, until released. A process that ends without a release
- * leaves the server running for the next one.
- *
- * @throws EmbeddedError when DATA_DIR or PostgreSQL cannot be used, or another service runs on them.
- */
-export async function openEmbedded(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
-  const { dataDir, role, log, onFault = (error: Error) => log(error.message) } = options;
-  const cluster = await clusterIn(dataDir);
-  const entry = await enter({ cluster, role });
-  log(`PostgreSQL listens on 127.0.0.1:${entry.port}, its files are in ${cluster.folder}`);
-  const hold = new Hold(entry, { cluster, role, log, onFault });
-  return {
-    url: `postgresql://${ROLE}:${cluster.password}@127.0.0.1:${entry.port}/${ROLE}?sslmode=disable`,
-    created: cluster.created,
-    release: () => hold.release(),
-  };
+/** A running PostgreSQL, and this process's lease on it. */
+export interface EmbeddedPostgres {
+  /** `postgresql://…` of the database, with the password; the same until released, and usually after that. */
+  readonly url: string;
+  /** Whether this call created the database, which is empty then. */
+  readonly created: boolean;
+  /** Gives up the lease; PostgreSQL stops when no other process has one. Never rejects: failures are logged. */
+  release(): Promise<void>;
 }
 
-async function clusterIn(dataDir: string): Promise<Cluster> {
-  try {
-    return await openCluster(dataDir);
-  } catch (cause) {
-    if (cause instanceof EmbeddedError) throw cause;
-    const reason = cause instanceof Error ? cause.message : cause;
-    throw new EmbeddedError(
-      `DATA_DIR ${dataDir} cannot be used (${reason}): choose a folder of your own as DATA_DIR, or set DATABASE_URL.`,
-      { cause },
-    );
-  }
+const DEFAULT_SYSTEM_DIR = '/var/lib/embedded-postgres';
+
+/** Names that need no quoting in a URL and that no new cluster has taken. */
+const DATABASE_NAME = /^(?!pg_|postgres$|template[01]$)[a-z_][a-z0-9_]{0,62}$/;
+
+/**
+ * Starts PostgreSQL on the files in `dataDir`, which it creates the first time, or adopts the server that already runs
+ * on them. Whenever the server dies it is restarted on the same port, until the release. A process that exits without
+ * a release leaves the server running for the next one.
+ *
+ * @throws EmbeddedPostgresError when the data directory or PostgreSQL cannot be used, or another process is exclusive
+ */
+export async function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
+  const { dataDir, database, mode = 'shared', systemDir = DEFAULT_SYSTEM_DIR, log = () => {} } = options;
+  const { onFault = (error: Error) => log(error.message) } = options;
+  if (!DATABASE_NAME.test(database)) throw new TypeError(`Not a usable database name: ${database}`);
+  const cluster = await openCluster({ dataDir, database, systemDir });
+  const connection = await acquire({ cluster, mode });
+  const address = `127.0.0.1:${connection.port}`;
+  log(`PostgreSQL listens on ${address}, its files are in ${cluster.directory}`);
+  const lease = new Lease(connection, { cluster, mode, log, onFault });
+  return {
+    url: `postgresql://${database}:${cluster.password}@${address}/${database}?sslmode=disable`,
+    created: cluster.created,
+    release: () => lease.release(),
+  };
 }

@@ -1,4 +1,30 @@
-/** The embedded database cannot be had; the message says why and what to do. */
-export class EmbeddedError extends Error {
-  override readonly name = 'EmbeddedError';
+export type EmbeddedPostgresErrorCode =
+  /** Another process has opened the data directory in exclusive mode. */
+  | 'IN_USE'
+  /** The data directory cannot be created, read or written, belongs to another user, or holds something else. */
+  | 'DATA_DIR_UNUSABLE'
+  /** PostgreSQL's programs are not installed or do not run on this machine. */
+  | 'CANNOT_RUN'
+  /** The server does not start, does not stop, or does not accept this process's connections. */
+  | 'SERVER_FAILED';
+
+/** PostgreSQL is not available. The message says why and, where that is known, what to do about it. */
+export class EmbeddedPostgresError extends Error {
+  override readonly name = 'EmbeddedPostgresError';
+  readonly code: EmbeddedPostgresErrorCode;
+
+  constructor(code: EmbeddedPostgresErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}
+
+export function toMessage(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+/** The line of a program's output that says what went wrong. */
+export function findErrorLine(output: string): string {
+  const lines = output.trim().split('\n');
+  return lines.find((line) => /error|fatal|panic/i.test(line)) ?? lines[0] ?? '';
 }

@@ -1,0 +1,44 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openSource } from '../../src/database/source.js';
+import { OperatorError } from '../../src/operator-error.js';
+import { makeFolder } from '../support/folder.js';
+
+const log = { info: () => {}, warn: () => {} };
+let folder: string;
+
+beforeEach(async () => {
+  folder = await makeFolder();
+});
+afterEach(() => rm(folder, { recursive: true, force: true }));
+
+const open = (dataDir: string, role: 'service' | 'guest') =>
+  openSource({ config: { databaseUrl: undefined, dataDir }, role, log });
+
+test('a DATA_DIR that cannot be used is refused with the reason and what to set instead, on one line', async () => {
+  const file = join(folder, 'file');
+  await writeFile(file, '');
+  const attempt = open(join(file, '.data'), 'service');
+  await expect(attempt).rejects.toBeInstanceOf(OperatorError);
+  await expect(attempt).rejects.toThrow(
+    /^DATA_DIR .*file\/\.data cannot be used: .*ENOTDIR.* DATABASE_URL .*$/,
+  );
+});
+
+test('the embedded database and its role keep the names that existing data directories have', async () => {
+  const { url, close } = await open(folder, 'service');
+  await close();
+  expect(new URL(url)).toMatchObject({ username: 'animal_store', pathname: '/animal_store' });
+});
+
+test('a second service is told about DATA_DIR, and a guest may join the first', async () => {
+  const first = await open(folder, 'service');
+  const guest = await open(folder, 'guest');
+  await expect(open(folder, 'service')).rejects.toThrow(
+    `Another service is running on DATA_DIR ${folder}: stop it, or set DATA_DIR to another folder.`,
+  );
+  expect(guest.url).toBe(first.url);
+  await guest.close();
+  await first.close();
+});
