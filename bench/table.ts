@@ -1,4 +1,4 @@
-/** Prints rows under headings, numbers to the right. */
+/** Prints rows under headings: the first column to the left, the others to the right. */
 export function printTable(
   headings: readonly string[],
   rows: readonly (readonly (string | number)[])[],
@@ -14,7 +14,9 @@ export function printTable(
   process.stdout.write('\n');
 }
 
+/** NaN for no numbers. */
 export function median(numbers: readonly number[]): number {
   const sorted = numbers.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+  const middle = (sorted.length - 1) / 2;
+  return ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2;
 }
