@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 import { isWellFormedKey } from '../src/keys/format.js';
+import { ApiError, isName, parseJson, readBody, readInteger } from './baseline-input.js';
 import { consumeInMemory, consumeInRedis } from './baseline-limits.js';
 
 /*
@@ -13,7 +14,6 @@ import { consumeInMemory, consumeInRedis } from './baseline-limits.js';
 
 const PORT = Number(process.env.PORT);
 const KEY_TTL_MS = 1_000;
-const BODY_LIMIT_BYTES = 64 * 1024;
 const MAX = Number.MAX_SAFE_INTEGER;
 const STATUSES = ['available', 'pending', 'sold'];
 const COLUMNS = 'id, name, category_id AS "categoryId", status';
@@ -24,17 +24,6 @@ interface Limits {
 }
 type ApiKey = Limits & { readonly id: string };
 type Headers = Record<string, string>;
-
-class ApiError extends Error {
-  readonly status: number;
-  readonly code: string;
-
-  constructor(status: number, code: string, message: string) {
-    super(message);
-    this.status = status;
-    this.code = code;
-  }
-}
 
 const ANONYMOUS: Limits = { perMinute: 1e9, perDay: 1e9 };
 const consume = process.env.REDIS_URL ? consumeInRedis(process.env.REDIS_URL) : consumeInMemory();
@@ -190,39 +179,4 @@ async function create(text: string, headers: Headers) {
   });
   headers.Location = `/v1/pets/${rows[0]?.id}`;
   return { status: 201, body: rows[0] };
-}
-
-function isName(name: string): boolean {
-  if (name.length === 0 || (name.length > 200 && [...name].length > 200)) return false;
-  return !/\p{Surrogate}/u.test(name) && !name.includes('\0') && !/^\p{White_Space}*$/u.test(name);
-}
-
-async function readBody(request: IncomingMessage): Promise<string> {
-  if (!/^application\/json *(;|$)/i.test(request.headers['content-type'] ?? '')) {
-    throw new ApiError(415, 'unsupported_media_type', 'The body must be application/json.');
-  }
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > BODY_LIMIT_BYTES) throw new ApiError(413, 'payload_too_large', 'The body is over 64 KiB.');
-  }
-  return Buffer.concat(chunks).toString();
-}
-
-function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    throw new ApiError(400, 'invalid_request', 'The body is not valid JSON.');
-  }
-}
-
-function readInteger(query: URLSearchParams, name: string, min: number, max: number): number | undefined {
-  const text = query.get(name);
-  if (text === null) return undefined;
-  const value = Number(text);
-  if (/^-?\d+$/.test(text) && value >= min && value <= max) return value;
-  throw new ApiError(400, 'invalid_request', `${name} must be an integer from ${min} to ${max}.`);
 }

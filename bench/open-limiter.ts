@@ -2,7 +2,7 @@ import { createLimiter } from '../src/limits/limiter.js';
 
 const READY_TIMEOUT_MS = 2_000;
 
-export interface BenchLimits {
+interface BenchLimits {
   readonly perMinute: number;
   readonly perDay: number;
 }

@@ -1,7 +1,7 @@
 import { type Case, type CaseId, cases, restCounterparts } from './cases.js';
 import type { Samples } from './rounds.js';
 import type { BenchServer } from './servers.js';
-import { median, printTable } from './table.js';
+import { median, printTable, quantile } from './table.js';
 
 export type Row = readonly (string | number)[];
 
@@ -63,17 +63,17 @@ function toPercent(ratio: number): string {
 }
 
 /**
- * Prints service / before for every case: the median of the ratios of all rounds, and the lowest and the highest of
- * them, which show how much of the difference may be chance.
+ * Prints service / before for every case: the median of the ratios of all rounds, and between which values the middle
+ * half of them is. A median within a wide middle half may be chance.
  */
 export function printComparison(samples: Samples, caseIds: readonly CaseId[]): void {
   const compare = (caseId: CaseId, figure: 'requestsPerSecond' | 'cpu') => {
     const ratios = samples.ratios('service', 'before', caseId, figure);
-    const range = `${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}`;
-    return [median(ratios).toFixed(3), range];
+    const middleHalf = [0.25, 0.75].map((share) => quantile(ratios, share).toFixed(2));
+    return [median(ratios).toFixed(3), middleHalf.join(' to ')];
   };
   printTable(
-    ['service / before', 'requests/s', 'range', 'CPU per request', 'range'],
+    ['service / before', 'requests/s', 'middle half', 'CPU per request', 'middle half'],
     caseIds
       .filter((caseId) => samples.has('service', caseId) && samples.has('before', caseId))
       .map((caseId) => [

@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Backend, createBackend } from './backend.js';
 import { type CaseId, cases } from './cases.js';
@@ -30,18 +31,7 @@ const OPTIONS = {
 
 /** Sends each case to the service, and to others beside it. */
 export async function benchRequests(args: string[]): Promise<void> {
-  const { values } = parseArgs({ args, options: OPTIONS });
-  const { compare, embedded, profile, write } = values;
-  if (write && compare !== undefined) throw new Error('bench/RESULTS.md does not hold comparisons');
-  const names = (
-    values.servers ?? (compare === undefined ? 'baseline,service,idiomatic' : 'before,service')
-  ).split(',') as ServerName[];
-  const caseIds = values.only.split(',') as CaseId[];
-  const run = {
-    rounds: Number(values.rounds),
-    seconds: Number(values.seconds),
-    connections: Number(values.connections),
-  };
+  const { names, caseIds, run, compare, embedded, profile, write } = readOptions(args);
   leaveServerCore();
   const postgres = await startPostgres();
   const backends: Backend[] = [];
@@ -53,10 +43,8 @@ export async function benchRequests(args: string[]): Promise<void> {
   };
   try {
     const current = await addBackend('current', THIS_CHECKOUT);
-    const before = compare === undefined ? undefined : await addBackend('before', compare);
-    for (const name of names) {
-      servers.push(await startServer(name, current, before, profile));
-    }
+    const before = compare === undefined ? undefined : await addBackend('before', resolve(compare));
+    for (const name of names) servers.push(await startServer(name, current, before, profile));
     for (const server of servers) await exhaust(server);
     const samples = await measureRounds(servers, caseIds, run);
     const summary = printSummary(samples, caseIds, servers);
@@ -67,6 +55,19 @@ export async function benchRequests(args: string[]): Promise<void> {
     for (const backend of backends) await backend.close();
     await postgres.close();
   }
+}
+
+function readOptions(args: string[]) {
+  const { values } = parseArgs({ args, options: OPTIONS });
+  const { rounds, seconds, connections, only, servers, compare, write } = values;
+  if (write && compare !== undefined) throw new Error('bench/RESULTS.md does not hold comparisons');
+  const defaultServers = compare === undefined ? 'baseline,service,idiomatic' : 'before,service';
+  return {
+    ...values,
+    names: (servers ?? defaultServers).split(',') as ServerName[],
+    caseIds: only.split(',') as CaseId[],
+    run: { rounds: Number(rounds), seconds: Number(seconds), connections: Number(connections) },
+  };
 }
 
 function startServer(

@@ -14,9 +14,15 @@ export function printTable(
   process.stdout.write('\n');
 }
 
-/** NaN for no numbers. */
 export function median(numbers: readonly number[]): number {
+  return quantile(numbers, 0.5);
+}
+
+/** Interpolates between neighbours. NaN for no numbers. */
+export function quantile(numbers: readonly number[], share: number): number {
   const sorted = numbers.toSorted((a, b) => a - b);
-  const middle = (sorted.length - 1) / 2;
-  return ((sorted[Math.floor(middle)] ?? Number.NaN) + (sorted[Math.ceil(middle)] ?? Number.NaN)) / 2;
+  const index = (sorted.length - 1) * share;
+  const below = sorted[Math.floor(index)] ?? Number.NaN;
+  const above = sorted[Math.ceil(index)] ?? Number.NaN;
+  return below + (above - below) * (index % 1);
 }

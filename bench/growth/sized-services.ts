@@ -7,7 +7,7 @@ import { THIS_CHECKOUT } from '../checkout.js';
 import { startPostgres, withClient } from '../postgres.js';
 
 /** The service on a database of a certain size. */
-export interface SizedService extends Pick<Service, 'keys' | 'pets'> {
+interface SizedService extends Pick<Service, 'keys' | 'pets'> {
   readonly size: number;
   readonly databaseUrl: string;
 }
