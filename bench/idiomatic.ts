@@ -26,7 +26,8 @@ import { type ApiKey, type Pet, PrismaClient } from '../src/database/generated/c
  * team has after its first week. The real service consists of the same four parts. Each part below says where to find
  * it in src/ and what it does differently there, and `npm run bench` measures the two side by side.
  *
- * Left out on purpose: orders, idempotency keys, scopes, bans, logs, metrics, a graceful shutdown, the OpenAPI document.
+ * Left out on purpose: orders, idempotency keys, scopes, bans, logs, metrics, a graceful shutdown, and the OpenAPI
+ * document.
  */
 
 const PORT = Number(process.env.PORT);
@@ -47,7 +48,7 @@ const prisma = new PrismaClient({
  * src/router.ts.
  *
  * The real service defines its procedures in the same way, but calls them without tRPC's middleware runner, for speed.
- * And it never shows its input schemas to trpc-to-openapi (src/http/openapi-adapter.ts), because that library makes the
+ * And it keeps its input schemas from trpc-to-openapi (src/http/openapi-adapter.ts), because that library makes the
  * schemas that it serves coerce: after the first REST call, tRPC would accept "3" for 3 as well.
  */
 const integer = z.number().int().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER);
@@ -175,8 +176,8 @@ function limiterFor(points: number, duration: number): RateLimiterAbstract {
 
 /**
  * Counts the calls in both windows, describes the tighter one in headers, and returns whether both had room. A window
- * counts the calls even when the other one is full. The real service decides on both in one Lua script, which counts all
- * or nothing, and sends it once for all requests of a key in the same event-loop tick.
+ * counts the calls even when the other one is full. The real service decides on both in one Lua script, which counts
+ * all or nothing, and sends it once for all requests of a key in the same event-loop tick.
  */
 async function consume(id: string, calls: number, limits: Limits, reply: FastifyReply): Promise<boolean> {
   const perMinute = limiterFor(limits[0], 60);

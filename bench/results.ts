@@ -50,22 +50,23 @@ function describeRun({ rounds, seconds, connections, redisUrl }: Results): strin
       `${redisUrl === undefined ? '' : ' and Redis'} shared another.`
     : 'No process had a core of its own, because this machine has no `taskset`.';
   return (
-    `Each case ran on all servers one after the other for ${seconds} s each, in ${rounds} round(s) after one to warm up; ` +
-    `${connections} connections, each of which waits for its answer; ${PET_COUNT.toLocaleString('en')} pets. ${cores} ` +
-    'Every answer was checked before it was counted. The figures are medians of the rounds, and the percentages are ' +
-    "medians of each round's ratio."
+    `Each case ran on all servers one after the other for ${seconds} s each, in ${rounds} round(s) after one to warm ` +
+    `up; ${connections} connections, each of which waits for its answer; ${PET_COUNT.toLocaleString('en')} pets. ` +
+    `${cores} Every answer was checked before it was counted. The figures are medians of the rounds, and the ` +
+    "percentages are medians of each round's ratio."
   );
 }
 
 const READING =
-  '`baseline` is bench/baseline.ts: the REST side by hand, with the same checks, limits and headers, and neither a log ' +
-  'nor metrics. `service` is this service as it is deployed, with its log at info. `idiomatic` is bench/idiomatic.ts: ' +
-  'the same packages put together as their documentation shows, also without a log and metrics. The first "of the ' +
-  'baseline" compares requests per second, the second the CPU time of the server per request, which says how much one ' +
-  'core can do whatever else the server had to wait for; 100 % is the baseline, more is better. The baseline has no ' +
-  "tRPC: tRPC cases are compared with the baseline's REST answer to the same question, a batch of ten gets with a " +
-  'single get. "Over the limit" is a key that has used up its day. Peak memory is resident memory since the start of ' +
-  'the process; for `baseline` and `idiomatic` it includes tsx, which runs their TypeScript.';
+  '`baseline` is bench/baseline.ts: the REST side by hand, with the same checks, limits and headers, and ' +
+  'neither a log nor metrics. `service` is this service as it is deployed, with its log at info. `idiomatic` is ' +
+  'bench/idiomatic.ts: the same packages put together as their documentation shows, also without a log and ' +
+  'metrics. The first "of the baseline" compares requests per second, the second the CPU time of the server per ' +
+  'request, which says how much one core can do whatever else the server had to wait for; 100 % is the ' +
+  "baseline, more is better. The baseline has no tRPC: tRPC cases are compared with the baseline's REST answer " +
+  'to the same question, a batch of ten gets with a single get. "Over the limit" is a key that has used up its ' +
+  'day. Peak memory is resident memory since the start of the process; for `baseline` and `idiomatic` it ' +
+  'includes tsx, which runs their TypeScript.';
 
 function toMarkdown(headings: readonly string[], rows: readonly Row[]): string {
   const toLine = (cells: Row) => `| ${cells.map((cell) => cell.toLocaleString('en')).join(' | ')} |`;

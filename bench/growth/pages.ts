@@ -10,9 +10,9 @@ const ROUNDS = 20;
 const LIMIT = 20;
 
 /**
- * Which index finds a page soon depends on how status and age are related. Here every third pet is pending, whatever its
- * age; of the others the older nine tenths are sold and the newest are available, as in a store that has been open for
- * a while.
+ * Which index finds a page fast depends on how status and age are related. Here every third pet is pending, whatever
+ * its age; of the others the older nine tenths are sold and the newest are available, as in a store that has been open
+ * for a while.
  */
 const filters = {
   'no filter': undefined,

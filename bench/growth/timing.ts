@@ -5,8 +5,8 @@ const CALLS_PER_ROUND = 20;
 const WARM_UP_ROUNDS = 2;
 
 /**
- * The median time of each call in microseconds; Infinity for one that failed, which is not tried again. Every round times
- * all calls, so that a change in the machine's speed affects them alike.
+ * The median time of each call in microseconds; Infinity for one that failed, which is not tried again. Every round
+ * times all calls, so that a change in the machine's speed affects them alike.
  */
 export async function timeAlternately(
   calls: ReadonlyMap<string, () => Promise<unknown>>,
