@@ -1,17 +1,16 @@
-/** How many pets the catalogue holds before the first create; their ids are 1 to this, their statuses take turns. */
-export const PETS = 100_000;
+/** Pets in the catalogue before the first create: their ids are 1 to this, their statuses alternate. */
+export const PET_COUNT = 100_000;
 export const STATUSES = ['available', 'pending', 'sold'] as const;
 
 export interface Keys {
-  /** One that is never used up */
-  readonly plenty: string;
-  /** One whose day is used up */
-  readonly spent: string;
-  /** Well-formed, and nobody's */
+  readonly unlimited: string;
+  /** Allows one request a day */
+  readonly exhausted: string;
+  /** Well-formed, but belongs to nobody */
   readonly unknown: string;
 }
 
-/** One kind of request and what makes its answer right. `n` is a random id, of which at least 400 follow. */
+/** One kind of request, and how to recognise the right answer. `n` is a random id with at least 400 ids after it. */
 export interface Case {
   readonly name: string;
   readonly method: 'GET' | 'POST';
@@ -19,19 +18,20 @@ export interface Case {
   readonly body?: (n: number) => string;
   readonly key: keyof Keys;
   readonly status: number;
-  /** Text that the body of a right answer holds, and that of a wrong one is most unlikely to */
-  expect(n: number): readonly string[];
+  /** Text that is in the body of the right answer, and most unlikely in that of a wrong one */
+  expected(n: number): readonly string[];
 }
 
-const first = (n: number, count: number) => [`"id":${n + 1},`, `"id":${n + count},`];
-const input = (value: object) => `input=${encodeURIComponent(JSON.stringify(value))}`;
+const firstAndLast = (n: number, count: number) => [`"id":${n + 1},`, `"id":${n + count},`];
+const rpcInput = (value: object) => `input=${encodeURIComponent(JSON.stringify(value))}`;
 const TEN = Array.from({ length: 10 }, (_, index) => index);
+const BATCH_PATH = `/trpc/${TEN.map(() => 'getPet').join()}`;
 
 export const cases = {
   list20: get(
     'list of 20',
     (n) => `/v1/pets?cursor=${n}`,
-    (n) => first(n, 20),
+    (n) => firstAndLast(n, 20),
   ),
   status20: get(
     'list of 20 by status',
@@ -41,7 +41,7 @@ export const cases = {
   list100: get(
     'list of 100',
     (n) => `/v1/pets?limit=100&cursor=${n}`,
-    (n) => first(n, 100),
+    (n) => firstAndLast(n, 100),
   ),
   get: get(
     'get',
@@ -53,9 +53,9 @@ export const cases = {
     method: 'POST',
     path: () => '/v1/pets',
     body: (n) => JSON.stringify({ name: `Pet number ${n}`, categoryId: n, status: 'pending' }),
-    key: 'plenty',
+    key: 'unlimited',
     status: 201,
-    expect: (n) => [`"name":"Pet number ${n}","categoryId":${n},"status":"pending"`],
+    expected: (n) => [`"name":"Pet number ${n}","categoryId":${n},"status":"pending"`],
   },
   badKey: {
     ...get(
@@ -66,35 +66,41 @@ export const cases = {
     key: 'unknown',
     status: 401,
   },
-  refused: {
+  overLimit: {
     ...get(
-      'refused key',
+      'over the limit',
       (n) => `/v1/pets?cursor=${n}`,
       () => ['"code":"rate_limit_exceeded"'],
     ),
-    key: 'spent',
+    key: 'exhausted',
     status: 429,
   },
   rpcList20: get(
     'tRPC list of 20',
-    (n) => `/trpc/listPets?${input({ cursor: n })}`,
-    (n) => first(n, 20),
+    (n) => `/trpc/listPets?${rpcInput({ cursor: n })}`,
+    (n) => firstAndLast(n, 20),
   ),
   rpcGet: get(
     'tRPC get',
-    (n) => `/trpc/getPet?${input({ petId: n })}`,
+    (n) => `/trpc/getPet?${rpcInput({ petId: n })}`,
     (n) => [`"id":${n},`],
   ),
   rpcBatch: get(
     'tRPC batch of ten gets',
-    (n) =>
-      `/trpc/${TEN.map(() => 'getPet').join()}?batch=1&${input(Object.fromEntries(TEN.map((i) => [i, { petId: n + i }])))}`,
+    (n) => `${BATCH_PATH}?batch=1&${rpcInput(Object.fromEntries(TEN.map((i) => [i, { petId: n + i }])))}`,
     (n) => TEN.map((i) => `"id":${n + i},`),
   ),
 } satisfies Record<string, Case>;
 
-export type CaseName = keyof typeof cases;
+export type CaseId = keyof typeof cases;
 
-function get(name: string, path: Case['path'], expect: Case['expect']): Case {
-  return { name, method: 'GET', path, key: 'plenty', status: 200, expect };
+/** The REST case with the same question, for servers without tRPC; a batch is compared with a single get. */
+export const restCounterparts: Partial<Record<CaseId, CaseId>> = {
+  rpcList20: 'list20',
+  rpcGet: 'get',
+  rpcBatch: 'get',
+};
+
+function get(name: string, path: Case['path'], expected: Case['expected']): Case {
+  return { name, method: 'GET', path, key: 'unlimited', status: 200, expected };
 }

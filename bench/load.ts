@@ -1,14 +1,14 @@
 import { connect } from 'node:net';
-import { type Case, type CaseName, cases, type Keys, PETS } from './cases.js';
+import { type Case, type CaseId, cases, type Keys, PET_COUNT } from './cases.js';
 
 /*
- * A process that sends one case to a server, over and over, on connections that each wait for their answer before they
- * send again. Its own: a general load generator in Node.js takes as much CPU as the servers measured here, and those
- * that take little check no answers.
+ * A process that sends requests of one case on several connections, each of which waits for the answer before it sends
+ * again, and checks every answer. Written by hand because a general load generator on Node.js needs as much CPU as the
+ * servers measured here, and those that need little do not check answers.
  */
 
 export interface LoadOrder {
-  readonly name: CaseName;
+  readonly caseId: CaseId;
   readonly port: number;
   readonly keys: Keys;
   readonly connections: number;
@@ -18,57 +18,68 @@ export interface LoadOrder {
 export interface LoadReport {
   readonly requests: number;
   readonly seconds: number;
-  /** Of one answer, in milliseconds */
+  /** Latencies in milliseconds */
   readonly p50: number;
   readonly p99: number;
 }
 
+export interface LoadFailure {
+  readonly error: string;
+}
+
 const HEAD_END = Buffer.from('\r\n\r\n');
-const CHUNKS_END = Buffer.from('\r\n0\r\n\r\n');
+const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n');
 
 process.on('message', async (order: LoadOrder) => {
-  process.send?.(await run(order).catch((error: Error) => ({ fault: error.message })));
+  process.send?.(await run(order).catch((error: Error): LoadFailure => ({ error: error.message })));
 });
 process.on('disconnect', () => process.exit());
 
-async function run({ name, port, keys, connections, seconds }: LoadOrder): Promise<LoadReport> {
-  const wanted: Case = cases[name];
+async function run({ caseId, port, keys, connections, seconds }: LoadOrder): Promise<LoadReport> {
+  const requestCase: Case = cases[caseId];
+  const key = keys[requestCase.key];
   const latencies: number[] = [];
   const startedAt = performance.now();
   const endsAt = startedAt + seconds * 1000;
   await Promise.all(
-    Array.from({ length: connections }, () => drive(wanted, port, keys[wanted.key], endsAt, latencies)),
+    Array.from({ length: connections }, () => runConnection(requestCase, port, key, endsAt, latencies)),
   );
   const sorted = Float64Array.from(latencies).sort();
-  const at = (share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
+  const percentile = (share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
   return {
     requests: sorted.length,
     seconds: (performance.now() - startedAt) / 1000,
-    p50: at(0.5),
-    p99: at(0.99),
+    p50: percentile(0.5),
+    p99: percentile(0.99),
   };
 }
 
-/** Sends on one connection until the time is over; rejects at the first answer that is not right. */
-function drive(wanted: Case, port: number, key: string, endsAt: number, latencies: number[]): Promise<void> {
+/** Sends until the time is up, and adds every latency. Rejects at the first wrong answer. */
+function runConnection(
+  requestCase: Case,
+  port: number,
+  key: string,
+  endsAt: number,
+  latencies: number[],
+): Promise<void> {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
   let n = 0;
   let sentAt = 0;
   let received: Buffer | undefined;
   const send = () => {
-    n = 1 + Math.floor(Math.random() * (PETS - 400));
+    n = 1 + Math.floor(Math.random() * (PET_COUNT - 400));
     sentAt = performance.now();
-    socket.write(toRequest(wanted, n, key));
+    socket.write(toRequest(requestCase, n, key));
   };
   socket.on('connect', send);
   socket.on('data', (chunk: Buffer) => {
     received = received === undefined ? chunk : Buffer.concat([received, chunk]);
-    if (!isWhole(received)) return;
+    if (!isComplete(received)) return;
     const answeredAt = performance.now();
     latencies.push(answeredAt - sentAt);
-    const fault = findFault(wanted, n, received);
+    const error = checkAnswer(requestCase, n, received);
     received = undefined;
-    if (fault !== undefined) socket.destroy(new Error(fault));
+    if (error !== undefined) socket.destroy(error);
     else if (answeredAt < endsAt) send();
     else socket.end();
   });
@@ -82,17 +93,17 @@ function toRequest({ method, path, body }: Case, n: number, key: string): string
   return `${head}Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
 }
 
-function isWhole(answer: Buffer): boolean {
+function isComplete(answer: Buffer): boolean {
   const headEnd = answer.indexOf(HEAD_END);
   if (headEnd < 0) return false;
   const length = /\r\ncontent-length: *(\d+)/i.exec(answer.toString('latin1', 0, headEnd))?.[1];
   if (length !== undefined) return answer.length >= headEnd + HEAD_END.length + Number(length);
-  return answer.subarray(-CHUNKS_END.length).equals(CHUNKS_END);
+  return answer.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK);
 }
 
-function findFault({ name, status, expect }: Case, n: number, answer: Buffer): string | undefined {
+function checkAnswer({ name, status, expected }: Case, n: number, answer: Buffer): Error | undefined {
   const isRight =
     answer.toString('latin1', 9, 12) === String(status) &&
-    expect(n).every((text) => answer.includes(text, 12, 'latin1'));
-  return isRight ? undefined : `${name}: not the right answer for ${n}: ${answer.subarray(0, 2_000)}`;
+    expected(n).every((text) => answer.includes(text, 12, 'latin1'));
+  return isRight ? undefined : new Error(`${name}: wrong answer for ${n}: ${answer.subarray(0, 2_000)}`);
 }

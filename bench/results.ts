@@ -1,32 +1,23 @@
 import { writeFile } from 'node:fs/promises';
 import { cpus, release, totalmem, type } from 'node:os';
 import { Redis } from 'ioredis';
-import pg from 'pg';
-import { PETS } from './cases.js';
-import { canPin } from './servers.js';
+import { PET_COUNT } from './cases.js';
+import { withClient } from './postgres.js';
+import type { Row, Summary } from './report.js';
+import type { RoundOptions } from './rounds.js';
+import { canPin } from './server-process.js';
 
-type Row = readonly (string | number)[];
-
-export interface Results {
-  readonly headings: readonly string[];
-  /** One per case and server, its cells in the order of the headings */
-  readonly rows: readonly Row[];
-  /** The name of each server and the most memory that it had, in MB */
-  readonly memory: readonly Row[];
-  readonly rounds: number;
-  /** How long a case is measured in each round */
-  readonly seconds: number;
-  readonly connections: number;
+export interface Results extends Summary, RoundOptions {
   readonly databaseUrl: string;
   /** Undefined: limits in memory */
   readonly redisUrl: string | undefined;
 }
 
-/** Writes the last measurement down, with the machine that it was made on, to bench/RESULTS.md. */
+/** Writes a measurement to bench/RESULTS.md, with a description of the machine. */
 export async function writeResults(results: Results): Promise<void> {
   const sections = [
-    '# Requests beside a hand-written floor',
-    'Written by `npm run bench -- requests --write`; made anew rather than edited.',
+    '# Requests beside a hand-written baseline',
+    'Written by `npm run bench -- requests --write`: run it again instead of editing this file.',
     '## The machine',
     await describeMachine(results),
     '## How it was run',
@@ -55,25 +46,27 @@ async function describeMachine({ databaseUrl, redisUrl }: Results): Promise<stri
 
 function describeRun({ rounds, seconds, connections, redisUrl }: Results): string {
   const cores = canPin
-    ? 'Each server had a core of its own; the load, PostgreSQL' +
+    ? 'The servers shared one core, of which only one at a time was busy; the load, PostgreSQL' +
       `${redisUrl === undefined ? '' : ' and Redis'} shared another.`
     : 'No process had a core of its own, because this machine has no `taskset`.';
   return (
-    `All cases and servers took turns in ${rounds} round(s), after one to warm up, ${seconds} s for each; ` +
-    `${connections} connections, each of which waits for its answer; ${PETS.toLocaleString('en')} pets. ${cores} ` +
-    'Every answer was checked before it was counted. The figures are medians of the rounds.'
+    `Each case ran on all servers one after the other for ${seconds} s each, in ${rounds} round(s) after one to warm ` +
+    `up; ${connections} connections, each of which waits for its answer; ${PET_COUNT.toLocaleString('en')} pets. ` +
+    `${cores} Every answer was checked before it was counted. The figures are medians of the rounds, and the ` +
+    "percentages are medians of each round's ratio."
   );
 }
 
 const READING =
-  '`floor` is bench/floor.ts: the REST face by hand, with the same checks, limits and headers, and neither a log nor ' +
-  'metrics. `service` is this service as it is deployed, its log at info. `documented` is bench/documented.ts: the same ' +
-  'packages as their documentation puts them together, also without a log and metrics. The first "of the floor" ' +
-  "compares requests per second, the second the server's CPU time per request, which says what a core is good for " +
-  'whatever else held it up; 100 % is the floor, more is better. The floor has no tRPC: a case of that is compared with ' +
-  "the floor's REST answer to the same question, a batch of ten gets as one request with one get. A refused key is " +
-  'one whose day is used up. Peak memory is resident memory since the start of the process; `floor` and `documented` ' +
-  'run from TypeScript through tsx, which is in theirs.';
+  '`baseline` is bench/baseline.ts: the REST side by hand, with the same checks, limits and headers, and ' +
+  'neither a log nor metrics. `service` is this service as it is deployed, with its log at info. `idiomatic` is ' +
+  'bench/idiomatic.ts: the same packages put together as their documentation shows, also without a log and ' +
+  'metrics. The first "of the baseline" compares requests per second, the second the CPU time of the server per ' +
+  'request, which says how much one core can do whatever else the server had to wait for; 100 % is the ' +
+  "baseline, more is better. The baseline has no tRPC: tRPC cases are compared with the baseline's REST answer " +
+  'to the same question, a batch of ten gets with a single get. "Over the limit" is a key that has used up its ' +
+  'day. Peak memory is resident memory since the start of the process; for `baseline` and `idiomatic` it ' +
+  'includes tsx, which runs their TypeScript.';
 
 function toMarkdown(headings: readonly string[], rows: readonly Row[]): string {
   const toLine = (cells: Row) => `| ${cells.map((cell) => cell.toLocaleString('en')).join(' | ')} |`;
@@ -86,10 +79,9 @@ function toMarkdown(headings: readonly string[], rows: readonly Row[]): string {
 }
 
 async function readPostgresVersion(url: string): Promise<string> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  const { rows } = await client.query<{ server_version: string }>('SHOW server_version');
-  await client.end();
+  const { rows } = await withClient(url, (client) =>
+    client.query<{ server_version: string }>('SHOW server_version'),
+  );
   return rows[0]?.server_version ?? 'unknown';
 }
 

@@ -1,26 +1,22 @@
-import { benchGrowth } from './growth.js';
+import { benchGrowth } from './growth/parts.js';
 import { benchLimits } from './limits.js';
 import { benchRequests } from './requests.js';
 import { benchStart } from './start.js';
 
-const benches: Readonly<Record<string, (options: ReadonlyMap<string, string>) => Promise<void>>> = {
+/** `npm run bench -- [NAME] [OPTIONS]`; bench/README.md explains what each measures and how to compare two versions. */
+const benches: Readonly<Record<string, (args: string[]) => Promise<void>>> = {
   requests: benchRequests,
   limits: benchLimits,
   start: benchStart,
   growth: benchGrowth,
 };
 
-const values = process.argv.slice(2);
-const options = new Map(
-  values
-    .filter((value) => value.startsWith('--'))
-    .map((value) => value.slice(2).split('=', 2) as [string, string]),
-);
-const name = values.find((value) => !value.startsWith('--')) ?? 'requests';
-const bench = benches[name];
+const args = process.argv.slice(2);
+const name = args[0] === undefined || args[0].startsWith('-') ? 'requests' : args.shift();
+const bench = benches[name ?? ''];
 if (bench === undefined) {
-  process.stdout.write(`Measurements: npm run bench -- ${Object.keys(benches).join(' | ')}\n`);
+  process.stderr.write(`Usage: npm run bench -- [${Object.keys(benches).join(' | ')}] [OPTIONS]\n`);
   process.exit(1);
 }
-await bench(options);
+await bench(args);
 process.exit(0);

@@ -2,105 +2,119 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import { makeFolder } from '../test/support/folder.js';
 import { median, printTable } from './table.js';
 
+const OPTIONS = { rounds: { type: 'string', default: '3' } } as const;
+
 const TSC = 'node_modules/typescript-native/bin/tsc';
-/** The service's own lines, in the order that it prints them. */
+/** Lines that the service prints, in this order. */
 const MARKS = { postgres: 'PostgreSQL listens', ready: 'A line to paste' } as const;
 
-interface Times {
-  /** Milliseconds: the first time on a new DATA_DIR, and later */
-  readonly first: number[];
-  readonly later: number[];
-}
+/** The first start on a new DATA_DIR, and a later one. */
+const OCCASIONS = ['first', 'later'] as const;
+type Occasion = (typeof OCCASIONS)[number];
+type Times = Record<Occasion, number[]>;
 
 /**
- * From `npm start` to the line that says the service is ready, on the embedded default, the first time and later; and
- * what it consists of: each part run by itself, and the service's log read with a watch. Options: `--rounds=N`.
+ * The time from `npm start`, on the embedded default, to the line that says the service is ready, and the steps it
+ * consists of: some run by themselves, the others timed between lines of the service's output.
  */
-export async function benchStart(options: ReadonlyMap<string, string>): Promise<void> {
-  const parts = new Map<string, Times>();
-  for (let round = 0; round < Number(options.get('rounds') ?? 3); round += 1) {
-    await timeParts((part, occasion, milliseconds) => {
-      const times = parts.get(part) ?? { first: [], later: [] };
-      parts.set(part, times);
-      times[occasion].push(milliseconds);
-    });
+export async function benchStart(args: string[]): Promise<void> {
+  const { values } = parseArgs({ args, options: OPTIONS });
+  const steps = new Map<string, Times>();
+  const add: AddTime = (step, occasion, milliseconds) => {
+    const times = steps.get(step) ?? { first: [], later: [] };
+    times[occasion].push(milliseconds);
+    steps.set(step, times);
+  };
+  for (let round = 0; round < Number(values.rounds); round += 1) {
+    await timeBuild(add);
+    await timeSteps(add);
+    await timeNpmStart(add);
   }
-  const cells = (occasion: keyof Times) => [...parts].map(([, times]) => Math.round(median(times[occasion])));
-  const first = cells('first');
-  const later = cells('later');
   printTable(
-    ['ms until ready', 'first', 'later'],
-    [...parts.keys()].map((part, index) => [part, first[index] ?? '', later[index] ?? '']),
+    ['ms until ready', ...OCCASIONS],
+    [...steps].map(([step, times]) => [
+      step,
+      ...OCCASIONS.map((occasion) => Math.round(median(times[occasion]))),
+    ]),
   );
 }
 
-type Note = (part: string, occasion: keyof Times, milliseconds: number) => void;
+type AddTime = (step: string, occasion: Occasion, milliseconds: number) => void;
 
-async function timeParts(note: Note): Promise<void> {
+async function timeBuild(add: AddTime): Promise<void> {
   const buildFolder = await makeFolder();
-  const cold = ['--project', '.', '--outDir', buildFolder, '--tsBuildInfoFile', join(buildFolder, 'info')];
-  for (const occasion of ['first', 'later'] as const) {
-    note('npm, for start and for build', occasion, 2 * (await timeRun('npm', ['run', '--silent'])));
-    note('prisma generate', occasion, await timeRun('node_modules/.bin/prisma', ['generate']));
-    note('tsc', occasion, await timeRun('node', [TSC, ...(occasion === 'first' ? cold : ['--build'])]));
+  const tscArgs = {
+    first: ['--project', '.', '--outDir', buildFolder, '--tsBuildInfoFile', join(buildFolder, 'info')],
+    later: ['--build'],
+  };
+  for (const occasion of OCCASIONS) {
+    add('npm, for start and for build', occasion, 2 * (await timeRun('npm', ['run', '--silent'])));
+    add('prisma generate', occasion, await timeRun('node_modules/.bin/prisma', ['generate']));
+    add('tsc', occasion, await timeRun('node', [TSC, ...tscArgs[occasion]]));
   }
   await rm(buildFolder, { recursive: true });
+}
 
+async function timeSteps(add: AddTime): Promise<void> {
   const dataDir = await makeFolder();
-  for (const occasion of ['first', 'later'] as const) {
+  for (const occasion of OCCASIONS) {
     const node = await timeRun('node', ['--eval', '0']);
-    // It reads its configuration when all modules are there, and stops at a bad one.
+    // The service reads its configuration after all modules are loaded, and exits because this one is bad.
     const modules = await timeRun('node', ['dist/main.js'], { PORT: 'none' });
     const { postgres, ready } = await timeService('node', ['dist/main.js'], dataDir);
-    note('node', occasion, node);
-    note("the service's modules", occasion, modules - node);
-    note('PostgreSQL', occasion, postgres - modules);
-    note('schema, sample, key, app, listening', occasion, ready - postgres);
+    add('node', occasion, node);
+    add("the service's modules", occasion, modules - node);
+    add('PostgreSQL', occasion, postgres - modules);
+    add('schema, sample, key, app, listening', occasion, ready - postgres);
   }
   await rm(dataDir, { recursive: true });
+}
 
-  const wholeDataDir = await makeFolder();
-  for (const occasion of ['first', 'later'] as const) {
-    const { ready } = await timeService('npm', ['start'], wholeDataDir);
-    note('npm start as a whole, built before', occasion, ready);
+async function timeNpmStart(add: AddTime): Promise<void> {
+  const dataDir = await makeFolder();
+  for (const occasion of OCCASIONS) {
+    const { ready } = await timeService('npm', ['start'], dataDir);
+    add('npm start as a whole, already built', occasion, ready);
   }
-  await rm(wholeDataDir, { recursive: true });
+  await rm(dataDir, { recursive: true });
 }
 
 async function timeRun(
   program: string,
-  values: string[],
-  environment: Record<string, string> = {},
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
 ): Promise<number> {
   const startedAt = performance.now();
-  const child = spawn(program, values, { env: { ...process.env, ...environment }, stdio: 'ignore' });
+  const child = spawn(program, args, { env: { ...process.env, ...environment }, stdio: 'ignore' });
   await once(child, 'exit');
   return performance.now() - startedAt;
 }
 
-/** Milliseconds from the start of the program to each of the service's lines. Ends it. */
+/** Returns the milliseconds from the start of the program to each of the marks, and stops it. */
 async function timeService(
   program: string,
-  values: string[],
+  args: readonly string[],
   dataDir: string,
 ): Promise<Record<keyof typeof MARKS, number>> {
   const startedAt = performance.now();
-  const environment = { ...process.env, DATA_DIR: dataDir, PORT: '0', DATABASE_URL: '', REDIS_URL: '' };
-  const service = spawn(program, values, { env: environment, stdio: ['ignore', 'pipe', 'ignore'] });
-  const times = { postgres: Number.NaN, ready: Number.NaN };
+  const env = { ...process.env, DATA_DIR: dataDir, PORT: '0', DATABASE_URL: '', REDIS_URL: '' };
+  const service = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'ignore'] });
+  const times: Partial<Record<keyof typeof MARKS, number>> = {};
   let output = '';
   for await (const chunk of service.stdout) {
     output += chunk;
     const now = performance.now() - startedAt;
-    if (Number.isNaN(times.postgres) && output.includes(MARKS.postgres)) times.postgres = now;
-    if (!output.includes(MARKS.ready)) continue;
-    times.ready = now;
-    break;
+    if (output.includes(MARKS.postgres)) times.postgres ??= now;
+    if (output.includes(MARKS.ready)) times.ready ??= now;
+    if (times.ready !== undefined) break;
   }
   service.kill('SIGTERM');
   if (service.exitCode === null) await once(service, 'exit');
-  return times;
+  const { postgres, ready } = times;
+  if (postgres !== undefined && ready !== undefined) return { postgres, ready };
+  throw new Error(`The service did not print "${MARKS.postgres}" and "${MARKS.ready}", only:\n${output}`);
 }

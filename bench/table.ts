@@ -1,4 +1,4 @@
-/** Prints rows under headings, numbers to the right. */
+/** Prints rows under headings: the first column to the left, the others to the right. */
 export function printTable(
   headings: readonly string[],
   rows: readonly (readonly (string | number)[])[],
@@ -15,6 +15,14 @@ export function printTable(
 }
 
 export function median(numbers: readonly number[]): number {
+  return quantile(numbers, 0.5);
+}
+
+/** Interpolates between neighbours. NaN for no numbers. */
+export function quantile(numbers: readonly number[], share: number): number {
   const sorted = numbers.toSorted((a, b) => a - b);
-  return sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
+  const index = (sorted.length - 1) * share;
+  const below = sorted[Math.floor(index)] ?? Number.NaN;
+  const above = sorted[Math.ceil(index)] ?? Number.NaN;
+  return below + (above - below) * (index % 1);
 }

@@ -1,16 +1,18 @@
 import type pg from 'pg';
-import { createPetStore } from '../../src/pets/store.js';
+import { withClient } from '../postgres.js';
 import { printTable } from '../table.js';
-import { openSizes } from './databases.js';
-import { timeInTurns } from './turns.js';
+import type { GrowthOptions } from './options.js';
+import { openSizes } from './sized-services.js';
+import { timeAlternately } from './timing.js';
 
 const SIZES = [100_000, 1_000_000, 10_000_000];
+const ROUNDS = 20;
 const LIMIT = 20;
 
 /**
- * What a status has to do with age decides which index finds a page soon: every third pet is pending, wherever it
- * stands; of the others the older nine tenths are sold and the newest available, as in a store that has been open for
- * a while.
+ * Which index finds a page fast depends on how status and age are related. Here every third pet is pending, whatever
+ * its age; of the others the older nine tenths are sold and the newest are available, as in a store that has been open
+ * for a while.
  */
 const filters = {
   'no filter': undefined,
@@ -19,54 +21,60 @@ const filters = {
   'available: the newest': 'available',
 } as const;
 
-/** Time per page of 20 at the first and at the deepest cursor. Options: `--sizes=N,N`, `--rounds=N`. */
-export async function growPages(options: ReadonlyMap<string, string>): Promise<void> {
-  const sizes = options.get('sizes')?.split(',').map(Number) ?? SIZES;
-  const { databases, close } = await openSizes(sizes, fillPets);
+/** The time to read a page of 20 at the first and at the deepest cursor. */
+export async function growPages({ sizes = SIZES, rounds = ROUNDS }: GrowthOptions): Promise<void> {
+  const { services, close } = await openSizes(sizes, addPets);
   try {
     const calls = new Map<string, () => Promise<unknown>>();
     for (const [filter, status] of Object.entries(filters)) {
-      for (const { size, database } of databases) {
-        const store = createPetStore(database);
-        const last = await findLastCursor(database.pool, status);
-        calls.set(`${filter} first ${size}`, () => store.list({ limit: LIMIT, status }));
-        calls.set(`${filter} deepest ${size}`, () => store.list({ limit: LIMIT, status, cursor: last }));
+      for (const { size, databaseUrl, pets } of services) {
+        const deepest = await findDeepestCursor(databaseUrl, status);
+        calls.set(`${filter} first ${size}`, () => pets.list({ limit: LIMIT, status }));
+        calls.set(`${filter} deepest ${size}`, () => pets.list({ limit: LIMIT, status, cursor: deepest }));
       }
     }
-    const times = await timeInTurns(calls, Number(options.get('rounds') ?? 20));
+    const times = await timeAlternately(calls, rounds);
     report(sizes, (filter, depth, size) => times.get(`${filter} ${depth} ${size}`) ?? Number.NaN);
   } finally {
     await close();
   }
 }
 
-type Find = (filter: string, depth: 'first' | 'deepest', size: number | undefined) => number;
+type TimeOf = (filter: string, depth: 'first' | 'deepest', size: number | undefined) => number;
 
-function report(sizes: readonly number[], find: Find): void {
+function report(sizes: readonly number[], timeOf: TimeOf): void {
   const ratio = (a: number, b: number) => (a / b).toFixed(2);
-  const least = sizes[0];
+  const smallest = sizes[0];
   printTable(
-    ['page of 20, µs', 'pets', 'first', 'deepest', 'deepest / first', 'first / least', 'deepest / least'],
+    [
+      'page of 20, µs',
+      'pets',
+      'first',
+      'deepest',
+      'deepest / first',
+      'first / smallest',
+      'deepest / smallest',
+    ],
     Object.keys(filters).flatMap((filter) =>
       sizes.map((size) => {
-        const first = find(filter, 'first', size);
-        const deepest = find(filter, 'deepest', size);
+        const first = timeOf(filter, 'first', size);
+        const deepest = timeOf(filter, 'deepest', size);
         return [
           filter,
           size,
           Math.round(first),
           Math.round(deepest),
           ratio(deepest, first),
-          ratio(first, find(filter, 'first', least)),
-          ratio(deepest, find(filter, 'deepest', least)),
+          ratio(first, timeOf(filter, 'first', smallest)),
+          ratio(deepest, timeOf(filter, 'deepest', smallest)),
         ];
       }),
     ),
   );
 }
 
-/** The index on statuses is made after the load, which is quicker than keeping it up to date row by row. */
-async function fillPets(client: pg.Client, size: number): Promise<void> {
+/** Creates the index on statuses after the rows, which is faster than updating it with each row. */
+async function addPets(client: pg.Client, size: number): Promise<void> {
   const { rows } = await client.query<{ indexdef: string }>(
     `SELECT indexdef FROM pg_indexes WHERE indexname = 'pets_status_id_idx'`,
   );
@@ -82,11 +90,13 @@ async function fillPets(client: pg.Client, size: number): Promise<void> {
   await client.query('VACUUM ANALYZE pets');
 }
 
-/** The cursor that one whole page follows, and no more. */
-async function findLastCursor(pool: pg.Pool, status: string | undefined): Promise<number> {
-  const { rows } = await pool.query<{ id: string }>(
-    'SELECT id FROM pets WHERE status = $1 OR $1 IS NULL ORDER BY id DESC OFFSET $2 LIMIT 1',
-    [status ?? null, LIMIT],
+/** The cursor that exactly one full page follows. */
+async function findDeepestCursor(databaseUrl: string, status: string | undefined): Promise<number> {
+  const { rows } = await withClient(databaseUrl, (client) =>
+    client.query<{ id: string }>(
+      'SELECT id FROM pets WHERE status = $1 OR $1 IS NULL ORDER BY id DESC OFFSET $2 LIMIT 1',
+      [status ?? null, LIMIT],
+    ),
   );
   return Number(rows[0]?.id);
 }

@@ -1,73 +1,54 @@
-import { type ChildProcess, fork } from 'node:child_process';
 import { availableParallelism } from 'node:os';
-import type { CaseName } from '../cases.js';
-import { measure, planServers, type Stage, setStage } from '../requests.js';
-import { type BenchServer, startServer } from '../servers.js';
+import { createBackend } from '../backend.js';
+import { type CaseId, cases } from '../cases.js';
+import { THIS_CHECKOUT } from '../checkout.js';
+import { startPostgres } from '../postgres.js';
+import { measureRounds, type Samples } from '../rounds.js';
+import { type BenchServer, startService } from '../servers.js';
 import { median, printTable } from '../table.js';
+import type { GrowthOptions } from './options.js';
 
-const WORKERS = [1, 2];
-const NAMES: CaseName[] = ['list20', 'get', 'create'];
+const ONE = 'WORKERS=1';
+const TWO = 'WORKERS=2';
+const CASE_IDS: CaseId[] = ['list20', 'get', 'create'];
+const CONNECTIONS = 32;
 /** Two for the workers, one for the load, one for PostgreSQL and Redis */
-const ENOUGH_CORES = 4;
+const CORES_NEEDED = 4;
 
-/** Requests per second with one and with two processes on all cores. Options: `--rounds=N`, `--seconds=N`. */
-export async function growWorkers(options: ReadonlyMap<string, string>): Promise<void> {
-  const stage = await setStage(false);
-  const load = fork(new URL('../load.ts', import.meta.url));
+/** Requests per second with one and with two processes, on all cores. */
+export async function growWorkers({ rounds = 3, seconds = 3 }: GrowthOptions): Promise<void> {
+  const postgres = await startPostgres();
+  const backend = await createBackend({ postgres, name: 'bench', checkout: THIS_CHECKOUT, withRedis: true });
   const servers: BenchServer[] = [];
   try {
-    if (stage.redisUrl === undefined) {
+    if (backend.redisUrl === undefined) {
       process.stdout.write('Several workers need Redis, and there is none here: not measured\n');
       return;
     }
-    for (const count of WORKERS) servers.push(await startServer(planWorkers(stage, count)));
-    await compare(load, servers, stage, options);
+    servers.push(await startService(ONE, backend, { workers: 1 }));
+    servers.push(await startService(TWO, backend, { workers: 2 }));
+    report(await measureRounds(servers, CASE_IDS, { rounds, seconds, connections: CONNECTIONS }));
   } finally {
-    load.disconnect();
     for (const server of servers) await server.close();
-    await stage.close();
+    await backend.close();
+    await postgres.close();
   }
 }
 
-function planWorkers(stage: Stage, count: number) {
-  const plan = planServers(stage).find(({ name }) => name === 'service');
-  if (plan === undefined) throw new Error('No service is planned');
-  const environment = { ...plan.environment, WORKERS: String(count) };
-  return { ...plan, name: `WORKERS=${count}`, environment, isPinned: false };
-}
-
-async function compare(
-  load: ChildProcess,
-  servers: readonly BenchServer[],
-  { keys }: Stage,
-  options: ReadonlyMap<string, string>,
-): Promise<void> {
-  const rounds = Number(options.get('rounds') ?? 3);
-  const seconds = Number(options.get('seconds') ?? 3);
-  const rates = new Map<string, number[]>();
-  for (let round = 0; round <= rounds; round += 1) {
-    for (const name of NAMES) {
-      for (const server of servers) {
-        const measured = await measure(load, server, name, keys, round === 0 ? 1.5 : seconds);
-        const key = `${name} ${server.name}`;
-        // The first round warms up.
-        if (round > 0) rates.set(key, [...(rates.get(key) ?? []), measured.requests / measured.seconds]);
-      }
-    }
-  }
-  const find = (name: CaseName, server: BenchServer) => median(rates.get(`${name} ${server.name}`) ?? []);
+function report(samples: Samples): void {
   printTable(
-    ['requests/s', ...servers.map(({ name }) => name), 'ratio'],
-    NAMES.map((name) => {
-      const [one = Number.NaN, two = Number.NaN] = servers.map((server) => find(name, server));
-      return [name, Math.round(one), Math.round(two), (two / one).toFixed(2)];
-    }),
+    ['requests/s', ONE, TWO, 'ratio'],
+    CASE_IDS.map((caseId) => [
+      cases[caseId].name,
+      Math.round(samples.median(ONE, caseId, 'requestsPerSecond')),
+      Math.round(samples.median(TWO, caseId, 'requestsPerSecond')),
+      median(samples.ratios(TWO, ONE, caseId, 'requestsPerSecond')).toFixed(2),
+    ]),
   );
   const cores = availableParallelism();
-  if (cores < ENOUGH_CORES) {
-    process.stdout.write(
-      `This machine has ${cores} cores, which the load, PostgreSQL and Redis need too: a second worker shows what it ` +
-        `gains from ${ENOUGH_CORES} cores on.\n\n`,
-    );
-  }
+  if (cores >= CORES_NEEDED) return;
+  process.stdout.write(
+    `This machine has ${cores} cores, which the load, PostgreSQL and Redis need too: the gain of a second worker ` +
+      `only shows on ${CORES_NEEDED} cores or more.\n\n`,
+  );
 }

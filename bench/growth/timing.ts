@@ -1,25 +1,26 @@
 import { median } from '../table.js';
 
-const CALLS = 20;
+const CALLS_PER_ROUND = 20;
+/** PostgreSQL chooses between a generic and a custom plan after the first executions of a named statement. */
+const WARM_UP_ROUNDS = 2;
 
 /**
- * The median time of each call in microseconds; Infinity for one that has failed, which is not tried again. They take
- * turns in rounds, so that a drift of the machine hits all alike; the first rounds warm up, in which PostgreSQL also
- * decides how it plans a named statement from then on.
+ * The median time of each call in microseconds; Infinity for one that failed, which is not tried again. Every round
+ * times all calls, so that a change in the machine's speed affects them alike.
  */
-export async function timeInTurns(
+export async function timeAlternately(
   calls: ReadonlyMap<string, () => Promise<unknown>>,
   rounds: number,
 ): Promise<Map<string, number>> {
   const times = new Map<string, number[]>([...calls.keys()].map((name) => [name, []]));
-  for (let round = -2; round < rounds; round += 1) {
+  for (let round = 1 - WARM_UP_ROUNDS; round <= rounds; round += 1) {
     for (const [name, call] of calls) {
       if (times.get(name)?.includes(Number.POSITIVE_INFINITY)) continue;
       try {
         const measured = await timeCalls(call);
-        if (round >= 0) times.get(name)?.push(...measured);
+        if (round > 0) times.get(name)?.push(...measured);
       } catch (error) {
-        process.stdout.write(`${name}: ${(error as Error).message}\n`);
+        process.stderr.write(`${name}: ${(error as Error).message}\n`);
         times.set(name, [Number.POSITIVE_INFINITY]);
       }
     }
@@ -29,7 +30,7 @@ export async function timeInTurns(
 
 async function timeCalls(call: () => Promise<unknown>): Promise<number[]> {
   const times: number[] = [];
-  for (let n = 0; n < CALLS; n += 1) {
+  for (let n = 0; n < CALLS_PER_ROUND; n += 1) {
     const startedAt = performance.now();
     await call();
     times.push((performance.now() - startedAt) * 1000);

@@ -1,0 +1,182 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { LRUCache } from 'lru-cache';
+import pg from 'pg';
+import { isWellFormedKey } from '../src/keys/format.js';
+import { ApiError, isName, parseJson, readBody, readInteger } from './baseline-input.js';
+import { consumeInMemory, consumeInRedis } from './baseline-limits.js';
+
+/*
+ * The least that the measured requests can cost: their REST side written by hand, with the checks, limits, headers and
+ * errors of the real service, and nothing in between but node:http, named statements of pg, and one Redis call per
+ * request. No framework, log, metrics, or shutdown. `npm run bench` reports the other servers relative to this one.
+ */
+
+const PORT = Number(process.env.PORT);
+const KEY_TTL_MS = 1_000;
+const MAX = Number.MAX_SAFE_INTEGER;
+const STATUSES = ['available', 'pending', 'sold'];
+const COLUMNS = 'id, name, category_id AS "categoryId", status';
+
+interface Limits {
+  readonly perMinute: number;
+  readonly perDay: number;
+}
+type ApiKey = Limits & { readonly id: string };
+type Headers = Record<string, string>;
+
+const ANONYMOUS: Limits = { perMinute: 1e9, perDay: 1e9 };
+const consume = process.env.REDIS_URL ? consumeInRedis(process.env.REDIS_URL) : consumeInMemory();
+const apiKeys = new LRUCache<string, { found: ApiKey | undefined }>({ max: 10_000, ttl: KEY_TTL_MS });
+const pool = new pg.Pool({
+  connectionString: process.env.DATABASE_URL,
+  max: 10,
+  connectionTimeoutMillis: 1_000,
+  query_timeout: 1_500,
+});
+pg.types.setTypeParser(pg.types.builtins.INT8, Number);
+
+createServer((request, response) => {
+  const headers: Headers = { 'X-Request-Id': randomUUID() };
+  handle(request, headers).then(
+    ({ status, body }) => send(response, status, headers, body),
+    (error: unknown) => {
+      const isKnown = error instanceof ApiError;
+      const { status, code, message } = isKnown
+        ? error
+        : new ApiError(503, 'service_unavailable', 'Try again.');
+      if (status === 503) headers['Retry-After'] = '1';
+      send(response, status, headers, { code, message, status });
+    },
+  );
+}).listen(PORT, '127.0.0.1');
+process.on('SIGTERM', () => process.exit());
+
+function send(response: ServerResponse, status: number, headers: Headers, value: unknown): void {
+  const body = JSON.stringify(value);
+  headers['Content-Type'] = 'application/json';
+  headers['Content-Length'] = String(Buffer.byteLength(body));
+  response.writeHead(status, headers).end(body);
+}
+
+/** Route, key and limit, operation. */
+async function handle(
+  request: IncomingMessage,
+  headers: Headers,
+): Promise<{ status: number; body: unknown }> {
+  const { method, url = '' } = request;
+  const queryStart = url.indexOf('?');
+  const path = queryStart < 0 ? url : url.slice(0, queryStart);
+  const isCollection = path === '/v1/pets';
+  if (!isCollection && !path.startsWith('/v1/pets/')) {
+    throw new ApiError(404, 'not_found', 'There is no such route.');
+  }
+  if (method !== 'GET' && !(isCollection && method === 'POST')) {
+    headers.Allow = isCollection ? 'GET, POST, HEAD' : 'GET, HEAD';
+    throw new ApiError(405, 'method_not_allowed', `This path answers ${headers.Allow} only.`);
+  }
+  await admit(request, headers);
+  if (method === 'POST') return create(await readBody(request), headers);
+  if (!isCollection) return get(decodeURIComponent(path.slice('/v1/pets/'.length)), headers);
+  return list(new URLSearchParams(queryStart < 0 ? '' : url.slice(queryStart)), headers);
+}
+
+async function admit(request: IncomingMessage, headers: Headers): Promise<void> {
+  const token = /^bearer +(\S.*)$/i.exec(request.headers.authorization ?? '')?.[1];
+  const apiKey = token === undefined ? undefined : await authenticate(token);
+  await countRequest(apiKey?.id ?? request.socket.remoteAddress, apiKey ?? ANONYMOUS, headers);
+  if (apiKey !== undefined) return;
+  headers['WWW-Authenticate'] = 'Bearer';
+  const code = token === undefined ? 'missing_api_key' : 'invalid_api_key';
+  throw new ApiError(401, code, 'The API key is not valid.');
+}
+
+async function authenticate(token: string): Promise<ApiKey | undefined> {
+  const known = apiKeys.get(token);
+  if (known !== undefined) return known.found;
+  if (!isWellFormedKey(token, 'as_test_')) return undefined;
+  const { rows } = await pool.query<ApiKey>({
+    name: 'key',
+    text: `SELECT id, per_minute AS "perMinute", per_day AS "perDay" FROM api_keys WHERE hash = $1
+      AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > now())`,
+    values: [createHash('sha256').update(token).digest()],
+  });
+  apiKeys.set(token, { found: rows[0] });
+  return rows[0];
+}
+
+/** Counts the request and sets the headers of its limits. Throws when it is over one of them, or banned. */
+async function countRequest(id: string | undefined, limits: Limits, headers: Headers): Promise<void> {
+  const { perMinute, perDay } = limits;
+  const prefix = `baseline:{${id}}`;
+  const result = await consume(`${prefix}:minute`, `${prefix}:day`, `${prefix}:ban`, perMinute, perDay);
+  const [admitted = 0, minuteCount = 0, minuteMs = 0, dayCount = 0, dayMs = 0, banMs = 0] = result;
+  const minuteLeft = Math.max(0, perMinute - minuteCount);
+  const dayLeft = Math.max(0, perDay - dayCount);
+  const isMinute = minuteLeft <= dayLeft;
+  const minuteSeconds = Math.ceil(minuteMs / 1000);
+  const daySeconds = Math.ceil(dayMs / 1000);
+  headers['X-RateLimit-Limit'] = String(isMinute ? perMinute : perDay);
+  headers['X-RateLimit-Remaining'] = String(isMinute ? minuteLeft : dayLeft);
+  headers['X-RateLimit-Reset'] = String(Math.ceil((Date.now() + (isMinute ? minuteMs : dayMs)) / 1000));
+  headers['RateLimit-Policy'] = `"minute";q=${perMinute};w=60, "day";q=${perDay};w=86400`;
+  headers.RateLimit = `"minute";r=${minuteLeft};t=${minuteSeconds}, "day";r=${dayLeft};t=${daySeconds}`;
+  if (admitted === 1) return;
+  const seconds = Math.max(1, Math.ceil(banMs / 1000), isMinute ? minuteSeconds : daySeconds);
+  headers['Retry-After'] = String(seconds);
+  const code = banMs > 0 ? 'api_key_banned' : 'rate_limit_exceeded';
+  throw new ApiError(429, code, `Try again in ${seconds} s.`);
+}
+
+const LIST = `SELECT ${COLUMNS} FROM pets WHERE id > $1 ORDER BY id LIMIT $2`;
+const LIST_BY_STATUS = `SELECT ${COLUMNS} FROM pets
+  WHERE (status, id) > ($3::pet_status, $1) AND status <= $3 ORDER BY status, id LIMIT $2`;
+
+async function list(query: URLSearchParams, headers: Headers) {
+  const limit = readInteger(query, 'limit', 1, 100) ?? 20;
+  const cursor = readInteger(query, 'cursor', -MAX, MAX) ?? -MAX;
+  const status = query.get('status');
+  if (status !== null && !STATUSES.includes(status)) {
+    throw new ApiError(400, 'invalid_request', `status must be one of ${STATUSES.join(', ')}.`);
+  }
+  const { rows } = await pool.query<{ id: number }>(
+    status === null
+      ? { name: 'list', text: LIST, values: [cursor, limit + 1] }
+      : { name: 'list-by-status', text: LIST_BY_STATUS, values: [cursor, limit + 1, status] },
+  );
+  if (rows.length > limit) {
+    rows.pop();
+    query.set('cursor', String(rows.at(-1)?.id));
+    headers.Link = `<http://127.0.0.1:${PORT}/v1/pets?${query}>; rel="next"`;
+  }
+  return { status: 200, body: rows };
+}
+
+async function get(text: string, headers: Headers) {
+  headers.Deprecation = '@1764892800';
+  headers.Sunset = 'Thu, 05 Dec 2030 00:00:00 GMT';
+  headers.Link = `<http://127.0.0.1:${PORT}/v1/pets>; rel="successor-version"`;
+  const id = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
+  const { rows } = Number.isSafeInteger(id)
+    ? await pool.query({ name: 'get', text: `SELECT ${COLUMNS} FROM pets WHERE id = $1`, values: [id] })
+    : { rows: [] };
+  if (rows[0] === undefined) throw new ApiError(404, 'not_found', `There is no pet with the id ${text}.`);
+  return { status: 200, body: rows[0] };
+}
+
+async function create(text: string, headers: Headers) {
+  const body = parseJson(text) as { name?: unknown; categoryId?: unknown; status?: unknown } | null;
+  const { name, categoryId, status = 'available' } = body ?? {};
+  const errors: string[] = [];
+  if (typeof name !== 'string' || !isName(name)) errors.push('name must be a string of 1 to 200 characters');
+  if (!Number.isSafeInteger(categoryId)) errors.push(`categoryId must be an integer from ${-MAX} to ${MAX}`);
+  if (!STATUSES.includes(status as string)) errors.push(`status must be one of ${STATUSES.join(', ')}`);
+  if (errors.length > 0) throw new ApiError(400, 'invalid_request', `${errors.join('; ')}.`);
+  const { rows } = await pool.query<{ id: number }>({
+    name: 'create',
+    text: `INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING ${COLUMNS}`,
+    values: [name, categoryId, status],
+  });
+  headers.Location = `/v1/pets/${rows[0]?.id}`;
+  return { status: 201, body: rows[0] };
+}

@@ -1,0 +1,27 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+/** A checkout is the folder of a built version of this repository: this one, or the one it is compared with. */
+export const THIS_CHECKOUT = fileURLToPath(new URL('..', import.meta.url));
+
+/** The command line, newest place first: a version may be older than this file. */
+const COMMAND_LINES = ['dist/cli/program.js', 'dist/cli.js'];
+
+/** Runs the command line of a checkout on a database and returns what it prints. */
+export async function runCommand(
+  checkout: string,
+  databaseUrl: string,
+  ...args: readonly string[]
+): Promise<string> {
+  const program = COMMAND_LINES.map((path) => join(checkout, path)).find(existsSync);
+  if (program === undefined)
+    throw new Error(`${checkout} has no built command line: run npm run build there`);
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], {
+    cwd: checkout,
+    env: { PATH: process.env.PATH, APP_ENV: 'staging', DATABASE_URL: databaseUrl },
+  });
+  return stdout;
+}

@@ -1,0 +1,30 @@
+import { parseArgs } from 'node:util';
+
+const OPTIONS = {
+  /** Comma-separated parts. Default: all */
+  only: { type: 'string' },
+  /** Comma-separated numbers of rows, for `pages` and `keys` */
+  sizes: { type: 'string' },
+  rounds: { type: 'string' },
+  /** For each case in a round of `workers` */
+  seconds: { type: 'string' },
+} as const;
+
+/** Each part has its own default for what is undefined. */
+export interface GrowthOptions {
+  readonly only: readonly string[] | undefined;
+  readonly sizes: readonly number[] | undefined;
+  readonly rounds: number | undefined;
+  readonly seconds: number | undefined;
+}
+
+export function readOptions(args: string[]): GrowthOptions {
+  const { only, sizes, rounds, seconds } = parseArgs({ args, options: OPTIONS }).values;
+  const toNumber = (text: string | undefined) => (text === undefined ? undefined : Number(text));
+  return {
+    only: only?.split(','),
+    sizes: sizes?.split(',').map(Number),
+    rounds: toNumber(rounds),
+    seconds: toNumber(seconds),
+  };
+}

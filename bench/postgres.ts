@@ -1,0 +1,36 @@
+import { rm } from 'node:fs/promises';
+import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
+import pg from 'pg';
+import { makeFolder } from '../test/support/folder.js';
+import { runCommand } from './checkout.js';
+
+/** A PostgreSQL of the bench's own, started with this process's CPU affinity and deleted when it is closed. */
+export interface BenchPostgres {
+  /** Creates a database, migrated by the command line of the checkout; returns its URL. */
+  createDatabase(name: string, checkout: string): Promise<string>;
+  close(): Promise<void>;
+}
+
+export async function startPostgres(): Promise<BenchPostgres> {
+  const dataDir = await makeFolder();
+  const postgres = await createEmbeddedPostgres({ dataDir, database: 'bench' });
+  return {
+    async createDatabase(name, checkout) {
+      await withClient(postgres.url, (client) => client.query(`CREATE DATABASE ${name}`));
+      const url = new URL(postgres.url);
+      url.pathname = `/${name}`;
+      await runCommand(checkout, url.href, 'migrate');
+      return url.href;
+    },
+    async close() {
+      await postgres.release();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  return use(client).finally(() => client.end());
+}
