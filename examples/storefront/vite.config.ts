@@ -1,23 +1,31 @@
 import { fileURLToPath } from 'node:url';
 import react from '@vitejs/plugin-react';
-import { defineConfig, type InlineConfig, type PluginOption, type ProxyOptions } from 'vite';
+import {
+  defaultClientConditions,
+  defineConfig,
+  type InlineConfig,
+  type PluginOption,
+  type ProxyOptions,
+} from 'vite';
 
 /**
- * How the page is served. Calls go to the page's own origin and are passed on to the service from there, so that the
- * service needs no CORS_ORIGINS and the page no address of it; it listens for this machine only.
+ * The page calls its own origin, and Vite forwards those calls to the service. The service therefore needs no
+ * CORS_ORIGINS, and the page does not need to know its address. Vite listens on this machine only.
  */
 export function storefrontConfig(serviceUrl: string): InlineConfig {
   return {
     root: fileURLToPath(new URL('.', import.meta.url)),
     base: './',
-    plugins: [react(), policy()],
-    server: { host: '127.0.0.1', proxy: { '/trpc': passTo(serviceUrl) } },
-    preview: { host: '127.0.0.1', proxy: { '/trpc': passTo(serviceUrl) } },
+    // Uses the client's sources, so that it need not be built first.
+    resolve: { conditions: ['source', ...defaultClientConditions] },
+    plugins: [react(), contentSecurityPolicy()],
+    server: { host: '127.0.0.1', proxy: { '/trpc': forwardTo(serviceUrl) } },
+    preview: { host: '127.0.0.1', proxy: { '/trpc': forwardTo(serviceUrl) } },
   };
 }
 
-/** A service that cannot be reached is the gateway's to tell of: 502, where Vite would answer 500. */
-function passTo(target: string): ProxyOptions {
+/** Responds with 502 if the service cannot be reached; Vite by itself would respond with 500. */
+function forwardTo(target: string): ProxyOptions {
   return {
     target,
     configure: (proxy) => {
@@ -29,10 +37,10 @@ function passTo(target: string): ProxyOptions {
 }
 
 /**
- * Binds the built page to its own origin: no script of another host can run and read the key. Not while developing,
- * where Vite needs inline scripts.
+ * Restricts the built page to its own origin, so that no script of another host can run and read the key. Only when
+ * building: in development, Vite needs inline scripts.
  */
-function policy(): PluginOption {
+function contentSecurityPolicy(): PluginOption {
   const content =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
     "base-uri 'none'; form-action 'none'";

@@ -238,8 +238,8 @@ describe.skipIf(executable === undefined)('the page in a browser', () => {
     console.log(`Screenshot: ${path}`);
   }
 
-  function expectNoFaults({ origins, faults }: WatchedPage, origin = service.url): void {
-    expect(faults).toEqual([]);
+  function expectNoFaults({ origins, errors }: WatchedPage, origin = service.url): void {
+    expect(errors).toEqual([]);
     expect([...origins]).toEqual([origin]);
   }
 

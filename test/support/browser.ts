@@ -15,10 +15,10 @@ const ARGUMENTS = [
   '--disable-sync',
 ];
 
-/** How long anything in the browser may take, in milliseconds. */
+/** For every Playwright action */
 const TIMEOUT_MS = 15_000;
 
-/** The system's Chromium: CHROMIUM when set, else the first of the usual names on the PATH. */
+/** The system's Chromium: CHROMIUM if set, otherwise the first of the usual names on the PATH. */
 export function findChromium(): string | undefined {
   const { CHROMIUM, PATH = '' } = process.env;
   if (CHROMIUM) return CHROMIUM;
@@ -31,7 +31,7 @@ export interface Browser {
   close(): Promise<void>;
 }
 
-/** A headless browser that knows nothing and calls nobody by itself. */
+/** A headless browser with an empty profile and without background requests. */
 export async function launchBrowser(executablePath: string): Promise<Browser> {
   const profile = await mkdtemp(join(tmpdir(), 'animal-store-browser-'));
   const context = await chromium.launchPersistentContext(profile, {
@@ -54,30 +54,30 @@ export interface WatchedPage {
   readonly page: Page;
   /** The origins of all requests so far */
   readonly origins: ReadonlySet<string>;
-  /** Errors of the console, of scripts and of the network, and violations of the page's policy */
-  readonly faults: readonly string[];
+  /** Console errors and warnings, uncaught exceptions, failed requests, and violations of the page's policy */
+  readonly errors: readonly string[];
 }
 
-/** A new page and what goes wrong in it. */
+/** Opens a page and records what goes wrong in it. */
 export async function openPage(context: BrowserContext): Promise<WatchedPage> {
   const page = await context.newPage();
   const origins = new Set<string>();
-  const faults: string[] = [];
+  const errors: string[] = [];
   page.on('request', (request) => {
     if (!/^(?:data|blob):/.test(request.url())) origins.add(new URL(request.url()).origin);
   });
-  page.on('requestfailed', (request) => faults.push(`${request.url()}: ${request.failure()?.errorText}`));
-  page.on('pageerror', (error) => faults.push(`page error: ${error.message}`));
+  page.on('requestfailed', (request) => errors.push(`${request.url()}: ${request.failure()?.errorText}`));
+  page.on('pageerror', (error) => errors.push(`page error: ${error.message}`));
   page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) faults.push(`console: ${message.text()}`);
+    if (['error', 'warning'].includes(message.type())) errors.push(`console: ${message.text()}`);
   });
-  await page.exposeFunction('reportViolation', (violation: string) => faults.push(violation));
+  await page.exposeFunction('reportViolation', (violation: string) => errors.push(violation));
   await page.addInitScript(() =>
     document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) =>
       Reflect.get(window, 'reportViolation')(`policy violated: ${violatedDirective} by ${blockedURI}`),
     ),
   );
-  return { page, origins, faults };
+  return { page, origins, errors };
 }
 
 function isExecutable(path: string): boolean {

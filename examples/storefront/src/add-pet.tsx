@@ -2,18 +2,17 @@ import type { NewPet, PetStatus } from '@animal-store/client';
 import { type FormEvent, useId, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { CategoryField } from './category-field.js';
-import { Fault } from './fault.js';
-import { FIELDS, type Field, type FieldFaults, readFieldFaults } from './field-faults.js';
+import { FIELDS, type Field, FieldError, type FieldErrors, readFieldErrors } from './field-errors.js';
 import { type Failure, SaveRow, useWait } from './save-row.js';
 import { STATUS_LABELS, STATUSES } from './vocabulary.js';
 
 export interface AddPetProps {
   readonly isSaving: boolean;
-  /** Rejects with what the call rejects with. */
+  /** Rejects if the call fails. */
   readonly onSubmit: (pet: NewPet) => Promise<unknown>;
 }
 
-/** What stands in the form; it may not be an animal yet. */
+/** The contents of the form, which may not be a valid animal yet. */
 interface Draft {
   readonly name: string;
   readonly categoryId: string;
@@ -22,10 +21,10 @@ interface Draft {
 
 const BLANK: Draft = { name: '', categoryId: '', status: STATUSES[0] ?? 'available' };
 
-/** The form that adds an animal. What stands in it is kept until the animal is saved. */
+/** The form that adds an animal. It keeps its contents until the animal is saved. */
 export function AddPet({ isSaving, onSubmit }: AddPetProps) {
   const [draft, setDraft] = useState(BLANK);
-  const [faults, setFaults] = useState<FieldFaults>({});
+  const [errors, setErrors] = useState<FieldErrors>({});
   const [failure, setFailure] = useState<Failure>();
   const [savedName, setSavedName] = useState<string>();
   const [isOpen, setOpen] = useState(false);
@@ -34,16 +33,16 @@ export function AddPet({ isSaving, onSubmit }: AddPetProps) {
 
   const waitSeconds = useWait(failure);
 
-  const show = (found: FieldFaults) => {
-    // A field's fault is read out with its focus, so it has to be there before.
-    flushSync(() => setFaults(found));
+  const showErrors = (found: FieldErrors) => {
+    // Screen readers read a field's error when the field receives focus, so it has to be rendered before.
+    flushSync(() => setErrors(found));
     focusFirst(form.current, found);
   };
 
   const change = (changed: Partial<Draft>) => {
     setDraft({ ...draft, ...changed });
-    const left = Object.entries(faults).filter(([field]) => !(field in changed));
-    if (left.length < Object.keys(faults).length) setFaults(Object.fromEntries(left));
+    const remaining = Object.entries(errors).filter(([field]) => !(field in changed));
+    if (remaining.length < Object.keys(errors).length) setErrors(Object.fromEntries(remaining));
   };
 
   const submit = async (event: FormEvent) => {
@@ -52,18 +51,18 @@ export function AddPet({ isSaving, onSubmit }: AddPetProps) {
     const missing = findMissing(draft);
     setFailure(undefined);
     setSavedName(undefined);
-    show(missing);
+    showErrors(missing);
     if (Object.keys(missing).length > 0) return;
     try {
       await onSubmit({ ...draft, categoryId: Number(draft.categoryId) });
       setSavedName(draft.name);
-      // What was typed meanwhile is the next animal.
+      // If the user has typed in the meantime, that is already the next animal.
       setDraft((current) => (current === draft ? { ...BLANK, categoryId: draft.categoryId } : current));
       focusField(form.current, 'name');
     } catch (error) {
-      const found = readFieldFaults(error);
+      const found = readFieldErrors(error);
       if (found === undefined) setFailure({ error, atMs: Date.now() });
-      else show(found);
+      else showErrors(found);
     }
   };
 
@@ -80,13 +79,13 @@ export function AddPet({ isSaving, onSubmit }: AddPetProps) {
         {isOpen ? 'Close' : 'Add an animal'}
       </button>
       <form ref={form} id={`${id}-form`} className="add-form" noValidate onSubmit={submit}>
-        <NameField name={draft.name} fault={faults.name} onChange={(name) => change({ name })} />
+        <NameField name={draft.name} error={errors.name} onChange={(name) => change({ name })} />
         <CategoryField
           categoryId={draft.categoryId}
-          fault={faults.categoryId}
+          error={errors.categoryId}
           onChange={(categoryId) => change({ categoryId })}
         />
-        <StatusField status={draft.status} fault={faults.status} onChange={(status) => change({ status })} />
+        <StatusField status={draft.status} error={errors.status} onChange={(status) => change({ status })} />
         <SaveRow failure={failure} savedName={savedName} isSaving={isSaving} waitSeconds={waitSeconds} />
       </form>
     </section>
@@ -94,12 +93,12 @@ export function AddPet({ isSaving, onSubmit }: AddPetProps) {
 }
 
 interface FieldProps {
-  readonly fault: string | undefined;
+  readonly error: string | undefined;
 }
 
 function NameField({
   name,
-  fault,
+  error,
   onChange,
 }: FieldProps & { name: string; onChange: (name: string) => void }) {
   const id = useId();
@@ -114,22 +113,22 @@ function NameField({
         value={name}
         onChange={({ target }) => onChange(target.value)}
         aria-required="true"
-        aria-invalid={fault !== undefined}
-        aria-describedby={fault === undefined ? undefined : `${id}-fault`}
+        aria-invalid={error !== undefined}
+        aria-describedby={error === undefined ? undefined : `${id}-error`}
       />
-      <Fault id={`${id}-fault`} text={fault} />
+      <FieldError id={`${id}-error`} text={error} />
     </div>
   );
 }
 
 function StatusField({
   status,
-  fault,
+  error,
   onChange,
 }: FieldProps & { status: PetStatus; onChange: (status: PetStatus) => void }) {
   const id = useId();
   return (
-    <fieldset className="field" data-field="status" aria-describedby={fault && `${id}-fault`}>
+    <fieldset className="field" data-field="status" aria-describedby={error && `${id}-error`}>
       <legend>Status</legend>
       <div className="segments wide">
         {STATUSES.map((choice) => (
@@ -139,21 +138,21 @@ function StatusField({
           </label>
         ))}
       </div>
-      <Fault id={`${id}-fault`} text={fault} />
+      <FieldError id={`${id}-error`} text={error} />
     </fieldset>
   );
 }
 
-/** What needs no service to be found. All else is the service's to judge. */
-function findMissing({ name, categoryId }: Draft): FieldFaults {
+/** Checks only that required fields are filled in; everything else is validated by the service. */
+function findMissing({ name, categoryId }: Draft): FieldErrors {
   return {
     ...(name.trim() === '' ? { name: 'Give it a name.' } : {}),
     ...(categoryId.trim() === '' ? { categoryId: 'Choose a category.' } : {}),
   };
 }
 
-function focusFirst(form: HTMLFormElement | null, faults: FieldFaults): void {
-  const first = FIELDS.find((field) => faults[field] !== undefined);
+function focusFirst(form: HTMLFormElement | null, errors: FieldErrors): void {
+  const first = FIELDS.find((field) => errors[field] !== undefined);
   if (first !== undefined) focusField(form, first);
 }
 

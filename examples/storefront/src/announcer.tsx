@@ -2,7 +2,7 @@ import { createContext, type ReactNode, useContext, useState } from 'react';
 
 const Announce = createContext<(text: string) => void>(() => {});
 
-/** One polite live region for the whole page, there from the start: those that come with their text are often missed. */
+/** The page's only live region, rendered from the start: screen readers often miss one that is added with its text. */
 export function Announcer({ children }: { children: ReactNode }) {
   const [text, announce] = useState('');
   return (
@@ -15,7 +15,7 @@ export function Announcer({ children }: { children: ReactNode }) {
   );
 }
 
-/** Says something to those who cannot see what has changed. */
+/** Returns a function that tells screen reader users what has changed. */
 export function useAnnounce(): (text: string) => void {
   return useContext(Announce);
 }

@@ -4,10 +4,10 @@ import { forgetKey, keepKey, readKey } from './key.js';
 import { Shop } from './shop.js';
 import { Welcome } from './welcome.js';
 
-/** Asks for a key, and shows the shop to who has one that the service knows. */
+/** Shows the shop if this tab has a key that the service accepts; asks for a key otherwise. */
 export function App() {
   const [key, setKey] = useState(readKey);
-  const [isRefused, setRefused] = useState(false);
+  const [isKeyUnknown, setKeyUnknown] = useState(false);
 
   useEffect(() => {
     const readAgain = () => setKey(readKey());
@@ -17,21 +17,21 @@ export function App() {
 
   const enter = (entered: string) => {
     keepKey(entered);
-    setRefused(false);
+    setKeyUnknown(false);
     setKey(entered);
   };
-  const leave = (refused: boolean) => {
+  const leave = (isUnknown: boolean) => {
     forgetKey();
-    setRefused(refused);
+    setKeyUnknown(isUnknown);
     setKey(undefined);
   };
 
   return (
     <Announcer>
       {key === undefined ? (
-        <Welcome isRefused={isRefused} onEnter={enter} />
+        <Welcome isKeyUnknown={isKeyUnknown} onEnter={enter} />
       ) : (
-        <Shop key={key} apiKey={key} onRefused={() => leave(true)} onLeave={() => leave(false)} />
+        <Shop key={key} apiKey={key} onUnknownKey={() => leave(true)} onLeave={() => leave(false)} />
       )}
     </Announcer>
   );

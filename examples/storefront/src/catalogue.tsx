@@ -2,12 +2,12 @@ import type { NewPet, Pet, PetStatus } from '@animal-store/client';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useAnnounce } from './announcer.js';
-import { handOnFocus } from './hand-on-focus.js';
+import { useTRPC } from './connection.js';
 import { KindIcon } from './illustration.js';
+import { moveFocusOnRemoval } from './move-focus.js';
 import { Notice } from './notice.js';
 import { CardSkeleton, PetCard } from './pet-card.js';
 import { StatusFilter } from './status-filter.js';
-import { useTRPC } from './trpc.js';
 import { STATUS_LABELS } from './vocabulary.js';
 
 /** Fills whole rows of two, four and five cards. */
@@ -16,7 +16,7 @@ const PAGE_SIZE = 20;
 export interface CatalogueProps {
   /** The animal that is being saved */
   readonly saving: NewPet | undefined;
-  /** Those that were added here, the newest first: they stay in front instead of at the end */
+  /** Animals added in this tab, newest first; they are shown first rather than at the end */
   readonly added: readonly Pet[];
 }
 
@@ -40,10 +40,10 @@ interface PetListProps extends CatalogueProps {
   readonly onShowAll: () => void;
 }
 
-/** The animals of one status, or all: page after page as the reader comes near the end. */
+/** The animals of one status, or all. Loads the next page when the user scrolls near the end. */
 function PetList({ status, saving, added, onShowAll }: PetListProps) {
   const query = usePetPages(status);
-  const error = useStandingError(query);
+  const error = useLastError(query);
   const announce = useAnnounce();
   const matches = (pet: NewPet) => status === undefined || pet.status === status;
   const front = added.filter(matches);
@@ -61,8 +61,8 @@ function PetList({ status, saving, added, onShowAll }: PetListProps) {
     if (progress !== '') announce(progress);
   }, [announce, progress]);
 
-  const more = () => void query.fetchNextPage();
-  const retry = () => (query.isFetchNextPageError ? more() : void query.refetch());
+  const loadMore = () => void query.fetchNextPage();
+  const retry = () => (query.isFetchNextPageError ? loadMore() : void query.refetch());
   if (isComplete && count === 0 && !isSaving) return <Empty status={status} onShowAll={onShowAll} />;
   return (
     <>
@@ -80,9 +80,13 @@ function PetList({ status, saving, added, onShowAll }: PetListProps) {
         <Notice error={error} since={query.errorUpdatedAt} isRetrying={query.isFetching} onRetry={retry} />
       )}
       {query.hasNextPage && error === null && (
-        <Further pages={query.data?.pages.length ?? 0} isLoading={query.isFetchingNextPage} onReach={more} />
+        <LoadMore
+          pages={query.data?.pages.length ?? 0}
+          isLoading={query.isFetchingNextPage}
+          onLoad={loadMore}
+        />
       )}
-      {isComplete && <p className="end">That is everyone: {countAnimals(count)}.</p>}
+      {isComplete && <p className="catalogue-end">That is everyone: {countAnimals(count)}.</p>}
     </>
   );
 }
@@ -92,39 +96,39 @@ function usePetPages(status: PetStatus | undefined) {
   return useInfiniteQuery(
     trpc.listPets.infiniteQueryOptions(
       { limit: PAGE_SIZE, ...(status === undefined ? {} : { status }) },
-      // A page that is not full is the last; after a full one there may be an empty one.
+      // A page that is not full is the last one. A full one may be followed by an empty one.
       { getNextPageParam: (page) => (page.length < PAGE_SIZE ? undefined : page.at(-1)?.id) },
     ),
   );
 }
 
-/** The last failure until a success: while it is tried again, the query itself has none. */
-function useStandingError({ error, isSuccess }: { error: unknown; isSuccess: boolean }): unknown {
-  const [standing, setStanding] = useState<unknown>(null);
-  if (error !== null && error !== standing) setStanding(error);
-  else if (isSuccess && standing !== null) setStanding(null);
-  return error ?? standing;
+/** The latest error until the query succeeds; while the query is retried, it has no error itself. */
+function useLastError({ error, isSuccess }: { error: unknown; isSuccess: boolean }): unknown {
+  const [lastError, setLastError] = useState<unknown>(null);
+  if (error !== null && error !== lastError) setLastError(error);
+  else if (isSuccess && lastError !== null) setLastError(null);
+  return error ?? lastError;
 }
 
-interface FurtherProps {
-  /** How many pages are shown: with each, the end is looked for anew */
+interface LoadMoreProps {
+  /** How many pages are shown; the end is observed again after each */
   readonly pages: number;
   readonly isLoading: boolean;
-  readonly onReach: () => void;
+  readonly onLoad: () => void;
 }
 
-/** The end of what is loaded: coming near it loads more, and so does its button. */
-function Further({ pages, isLoading, onReach }: FurtherProps) {
+/** Marks the end of the loaded animals. Scrolling near it loads the next page, and so does its button. */
+function LoadMore({ pages, isLoading, onLoad }: LoadMoreProps) {
   const end = useRef<HTMLDivElement>(null);
-  const reach = () => {
-    if (!isLoading) onReach();
+  const load = () => {
+    if (!isLoading) onLoad();
   };
-  const come = useEffectEvent(reach);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: an observer speaks up only when it is new or something moves
+  const loadOnScroll = useEffectEvent(load);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: if the end is still in view after a page, only a new observer reports it
   useEffect(() => {
     if (end.current === null) return;
     const observer = new IntersectionObserver(
-      (entries) => entries.some((entry) => entry.isIntersecting) && come(),
+      (entries) => entries.some((entry) => entry.isIntersecting) && loadOnScroll(),
       {
         rootMargin: '600px',
       },
@@ -133,12 +137,12 @@ function Further({ pages, isLoading, onReach }: FurtherProps) {
     return () => observer.disconnect();
   }, [pages]);
   return (
-    <div ref={end} className="further">
+    <div ref={end} className="load-more">
       <button
-        ref={handOnFocus}
+        ref={moveFocusOnRemoval}
         type="button"
         className="button quiet"
-        onClick={reach}
+        onClick={load}
         aria-disabled={isLoading}
       >
         {isLoading ? 'Loading more…' : 'Load more'}
@@ -152,7 +156,7 @@ function countAnimals(count: number): string {
 }
 
 function Skeletons({ count }: { count: number }) {
-  // biome-ignore lint/suspicious/noArrayIndexKey: they are all alike
+  // biome-ignore lint/suspicious/noArrayIndexKey: they are all the same
   return Array.from({ length: count }, (_, index) => <CardSkeleton key={`skeleton-${index}`} />);
 }
 
@@ -168,7 +172,7 @@ function Empty({ status, onShowAll }: Pick<PetListProps, 'status' | 'onShowAll'>
       ) : (
         <>
           <p className="empty-title">No animal is {STATUS_LABELS[status].toLowerCase()}</p>
-          <button ref={handOnFocus} type="button" className="button quiet" onClick={onShowAll}>
+          <button ref={moveFocusOnRemoval} type="button" className="button quiet" onClick={onShowAll}>
             Show all animals
           </button>
         </>

@@ -1,17 +1,17 @@
 import { useId, useState } from 'react';
-import { Fault } from './fault.js';
+import { FieldError } from './field-errors.js';
 import { KindIcon } from './illustration.js';
 import { CATEGORIES } from './vocabulary.js';
 
 export interface CategoryFieldProps {
-  /** As it was chosen or typed */
+  /** As chosen or typed */
   readonly categoryId: string;
-  readonly fault: string | undefined;
+  readonly error: string | undefined;
   readonly onChange: (categoryId: string) => void;
 }
 
-/** The known categories as tiles, and any other by its number. */
-export function CategoryField({ categoryId, fault, onChange }: CategoryFieldProps) {
+/** Offers the known categories as tiles, and takes any other by its number. */
+export function CategoryField({ categoryId, error, onChange }: CategoryFieldProps) {
   const [isOther, setOther] = useState(false);
   const id = useId();
   const choose = (other: boolean, chosen: string) => {
@@ -19,7 +19,7 @@ export function CategoryField({ categoryId, fault, onChange }: CategoryFieldProp
     onChange(chosen);
   };
   return (
-    <fieldset className="field" data-field="categoryId" aria-describedby={fault && `${id}-fault`}>
+    <fieldset className="field" data-field="categoryId" aria-describedby={error && `${id}-error`}>
       <legend>Category</legend>
       <div className="tiles">
         {[...CATEGORIES].map(([number, { label, kind }]) => (
@@ -49,11 +49,11 @@ export function CategoryField({ categoryId, fault, onChange }: CategoryFieldProp
           autoComplete="off"
           value={categoryId}
           onChange={({ target }) => onChange(target.value)}
-          aria-invalid={fault !== undefined}
-          aria-describedby={fault === undefined ? undefined : `${id}-fault`}
+          aria-invalid={error !== undefined}
+          aria-describedby={error === undefined ? undefined : `${id}-error`}
         />
       )}
-      <Fault id={`${id}-fault`} text={fault} />
+      <FieldError id={`${id}-error`} text={error} />
     </fieldset>
   );
 }

@@ -3,7 +3,7 @@ import type { Kind } from './vocabulary.js';
 
 const MIRROR = 'matrix(-1 0 0 1 320 0)';
 
-/** What is drawn once for the left side and once mirrored. */
+/** Draws its children on the left, and mirrored on the right. */
 function Both({ children }: { children: ReactNode }) {
   return (
     <>

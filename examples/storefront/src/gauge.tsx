@@ -1,21 +1,21 @@
-import type { LimitState, LimitWatch } from '@animal-store/client';
+import type { LimitStatus, LimitWatch } from '@animal-store/client';
 import { useSyncExternalStore } from 'react';
-import { formatClock, secondsUntil, useNow } from './clock.js';
+import { formatClock, secondsUntil, useNow } from './time.js';
 
 const DAY_SECONDS = 86_400;
-const ROUND = 2 * Math.PI * 17;
+const CIRCUMFERENCE = 2 * Math.PI * 17;
 
-/** How many requests the key has left in the tighter of its windows, and when that starts anew. */
+/** Shows how many requests the key has left in the tighter of its windows, and when that window ends. */
 export function Gauge({ limits }: { limits: LimitWatch }) {
-  const state = useSyncExternalStore(limits.subscribe, () => limits.current);
-  return state === undefined ? <p className="gauge" aria-hidden="true" /> : <Meter state={state} />;
+  const status = useSyncExternalStore(limits.subscribe, () => limits.current);
+  return status === undefined ? <p className="gauge" aria-hidden="true" /> : <Meter status={status} />;
 }
 
-function Meter({ state }: { state: LimitState }) {
+function Meter({ status }: { status: LimitStatus }) {
   const now = useNow();
-  const { limit, windowSeconds, resetAtMs } = state;
+  const { limit, windowSeconds, resetAtMs } = status;
   const isOver = resetAtMs <= now;
-  const left = isOver ? limit : state.remaining;
+  const left = isOver ? limit : status.remaining;
   const span = windowSeconds < DAY_SECONDS ? 'this minute' : 'these 24 hours';
   const share = limit === 0 ? 0 : left / limit;
   return (
@@ -35,12 +35,12 @@ function Meter({ state }: { state: LimitState }) {
           cx="20"
           cy="20"
           r="17"
-          strokeDasharray={ROUND}
-          strokeDashoffset={ROUND * (1 - share)}
+          strokeDasharray={CIRCUMFERENCE}
+          strokeDashoffset={CIRCUMFERENCE * (1 - share)}
           transform="rotate(-90 20 20)"
         />
       </svg>
-      <p className="gauge-words">
+      <p className="gauge-text">
         <span>
           <strong>{format(left)}</strong> of {format(limit)} <span className="gauge-unit">requests left</span>
         </span>

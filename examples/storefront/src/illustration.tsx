@@ -1,23 +1,20 @@
 import { DRAWINGS } from './drawings.js';
 import { categoryOf, type Kind } from './vocabulary.js';
 
-/**
- * A drawing for an animal without a photo: its kind by the category, its coat by the name, so that the same animal
- * always looks the same.
- */
+/** Draws an animal: the category decides its kind, the name its coat, so that it looks the same every time. */
 export function Illustration({ name, categoryId }: { name: string; categoryId: number }) {
   return <Picture kind={categoryOf(categoryId).kind} seed={hash(name)} />;
 }
 
 export interface PictureProps {
   readonly kind: Kind;
-  /** Chooses coat and landscape */
+  /** Selects coat and landscape */
   readonly seed: number;
-  /** The landscape goes on to both sides, instead of the animal growing with it */
+  /** Extends the landscape to both sides instead of enlarging the animal */
   readonly isWide?: boolean;
 }
 
-/** An animal in a landscape. Colours come from the style sheet. */
+/** An animal in a landscape. The style sheet sets the colours. */
 export function Picture({ kind, seed, isWide = false }: PictureProps) {
   const { sun, hills } = LANDSCAPES[(seed >>> 4) % LANDSCAPES.length] ?? LANDSCAPES[0];
   return (
@@ -55,7 +52,7 @@ const LANDSCAPES = [
   },
 ] as const;
 
-/** The same drawing small and alone, for a choice of categories. */
+/** The animal alone, as a small icon. */
 export function KindIcon({ kind }: { kind: Kind }) {
   return (
     <svg
@@ -70,7 +67,7 @@ export function KindIcon({ kind }: { kind: Kind }) {
   );
 }
 
-/** FNV-1a over UTF-16 units: any spread will do. */
+/** FNV-1a over UTF-16 code units. */
 function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let index = 0; index < text.length; index += 1) {

@@ -1,8 +1,8 @@
-const ENTRY = 'animal-store:key';
+const STORAGE_KEY = 'animal-store:key';
 
 /**
- * The API key of this tab: from the address (`#key=…`, as `npm run storefront` prints it), which then forgets it, or
- * from the tab's session storage, which ends with the tab. It is kept nowhere else.
+ * Returns the API key of this tab: from the address (`#key=…`, as `npm run storefront` prints it), from which it is then
+ * removed, or from the session storage, which is deleted with the tab. It is stored nowhere else.
  */
 export function readKey(): string | undefined {
   const key = new URLSearchParams(location.hash.slice(1)).get('key');
@@ -10,13 +10,13 @@ export function readKey(): string | undefined {
     keepKey(key);
     history.replaceState(null, '', location.pathname + location.search);
   }
-  return sessionStorage.getItem(ENTRY) ?? undefined;
+  return sessionStorage.getItem(STORAGE_KEY) ?? undefined;
 }
 
 export function keepKey(key: string): void {
-  sessionStorage.setItem(ENTRY, key);
+  sessionStorage.setItem(STORAGE_KEY, key);
 }
 
 export function forgetKey(): void {
-  sessionStorage.removeItem(ENTRY);
+  sessionStorage.removeItem(STORAGE_KEY);
 }

@@ -1,32 +1,31 @@
 import { useEffect, useEffectEvent } from 'react';
 import { useAnnounce } from './announcer.js';
-import { formatClock, formatDuration, secondsUntil, useNow } from './clock.js';
-import { handOnFocus } from './hand-on-focus.js';
 import { Picture } from './illustration.js';
-import { describeTrouble, type Trouble } from './trouble.js';
+import { moveFocusOnRemoval } from './move-focus.js';
+import { describeProblem, type Problem } from './problem.js';
+import { formatClock, formatDuration, secondsUntil, useNow } from './time.js';
 import type { Kind } from './vocabulary.js';
 
-/** Who keeps the reader company while there is nothing else to see */
-const COMPANY = {
-  key: 'paw',
-  refused: 'tortoise',
+const PICTURES = {
+  'unknown-key': 'paw',
+  'rate-limited': 'tortoise',
   banned: 'cat',
-  away: 'bird',
-  fault: 'paw',
-} as const satisfies Record<Trouble['kind'], Kind>;
+  unavailable: 'bird',
+  error: 'paw',
+} as const satisfies Record<Problem['type'], Kind>;
 
 export interface NoticeProps {
   readonly error: unknown;
-  /** When it happened, in Unix milliseconds */
+  /** When the error occurred, in Unix milliseconds */
   readonly since: number;
   readonly isRetrying: boolean;
-  /** Tries again; called by itself when the wait is over. */
+  /** Called by the button, and automatically when the wait is over. */
   readonly onRetry: () => void;
 }
 
-/** Says what went wrong while reading, and goes on by itself as soon as that makes sense. */
+/** Explains why the catalogue could not be loaded, and retries when that makes sense. */
 export function Notice({ error, since, isRetrying, onRetry }: NoticeProps) {
-  const { kind, title, text, waitSeconds } = describeTrouble(error);
+  const { type, title, text, waitSeconds } = describeProblem(error);
   const until = waitSeconds === undefined ? undefined : since + waitSeconds * 1_000;
   const announce = useAnnounce();
   const retry = useEffectEvent(onRetry);
@@ -43,12 +42,12 @@ export function Notice({ error, since, isRetrying, onRetry }: NoticeProps) {
   }, [until]);
 
   return (
-    <section className="notice" data-kind={kind} aria-label={title}>
-      <div className="plate notice-plate" data-kind={COMPANY[kind]}>
-        <Picture kind={COMPANY[kind]} seed={1} isWide />
+    <section className="notice" data-problem={type} aria-label={title}>
+      <div className="plate notice-plate" data-kind={PICTURES[type]}>
+        <Picture kind={PICTURES[type]} seed={1} isWide />
       </div>
-      <Clockface since={since} until={until} />
-      <div className="notice-words">
+      <CountdownRing since={since} until={until} />
+      <div className="notice-text">
         <p className="notice-title">{title}</p>
         <p>{text}</p>
         <p className="notice-wait">
@@ -57,10 +56,10 @@ export function Notice({ error, since, isRetrying, onRetry }: NoticeProps) {
             : waitSeconds !== undefined && <Wait since={since} seconds={waitSeconds} />}
         </p>
       </div>
-      {/* Who is told to wait is not offered a button: each further request counts towards a ban. */}
-      {(kind === 'away' || kind === 'fault') && (
+      {/* No button during a rate limit or a ban: every further request counts towards a ban. */}
+      {(type === 'unavailable' || type === 'error') && (
         <button
-          ref={handOnFocus}
+          ref={moveFocusOnRemoval}
           type="button"
           className="button quiet"
           onClick={() => isRetrying || onRetry()}
@@ -73,7 +72,7 @@ export function Notice({ error, since, isRetrying, onRetry }: NoticeProps) {
   );
 }
 
-/** The time left, for the eye only: told once in words, it would be noise every second. */
+/** The time left. Screen readers have announced it once; an announcement every second would be noise. */
 function Wait({ since, seconds }: { since: number; seconds: number }) {
   const left = secondsUntil(since + seconds * 1_000, useNow(), seconds);
   return (
@@ -86,22 +85,22 @@ function Wait({ since, seconds }: { since: number; seconds: number }) {
   );
 }
 
-const ROUND = 2 * Math.PI * 20;
+const CIRCUMFERENCE = 2 * Math.PI * 20;
 
-/** A clock whose ring empties until the wait is over. */
-function Clockface({ since, until }: { since: number; until: number | undefined }) {
+/** A clock with a ring that empties during the wait. */
+function CountdownRing({ since, until }: { since: number; until: number | undefined }) {
   const now = useNow();
   const left = until === undefined ? 1 : Math.max(0, Math.min(1, (until - now) / (until - since)));
   return (
-    <svg className="clockface" viewBox="0 0 48 48" aria-hidden="true">
+    <svg className="countdown-ring" viewBox="0 0 48 48" aria-hidden="true">
       <circle className="track" cx="24" cy="24" r="20" />
       <circle
         className="arc"
         cx="24"
         cy="24"
         r="20"
-        strokeDasharray={ROUND}
-        strokeDashoffset={ROUND * (1 - left)}
+        strokeDasharray={CIRCUMFERENCE}
+        strokeDashoffset={CIRCUMFERENCE * (1 - left)}
         transform="rotate(-90 24 24)"
       />
       <path className="hands" d={until === undefined ? 'M24 15 V26 M24 32 V32.5' : 'M24 14 V24 L30 28'} />

@@ -2,13 +2,13 @@ import type { NewPet, Pet } from '@animal-store/client';
 import { Illustration } from './illustration.js';
 import { categoryOf, STATUS_LABELS } from './vocabulary.js';
 
-/** An animal of the catalogue, or one that is on its way there: not yet saved, it has no id. */
-export type Shown = Pet | (NewPet & { readonly id?: undefined });
+/** An animal of the catalogue, or one without an id that is still being saved. */
+export type DisplayedPet = Pet | (NewPet & { readonly id?: undefined });
 
-/** UTF-16 units above which a name is set smaller, and cut short to the eye where even that is too much */
-const LONG = 60;
+/** Names with more UTF-16 code units than this are set smaller, and truncated visually if that is not enough. */
+const LONG_NAME = 60;
 
-export function PetCard({ pet, isNew = false }: { pet: Shown; isNew?: boolean }) {
+export function PetCard({ pet, isNew = false }: { pet: DisplayedPet; isNew?: boolean }) {
   const { id, name, categoryId, status } = pet;
   const isSaving = id === undefined;
   const { label, kind } = categoryOf(categoryId);
@@ -25,13 +25,13 @@ export function PetCard({ pet, isNew = false }: { pet: Shown; isNew?: boolean })
           {isSaving && <span className="tag">Saving…</span>}
           {isNew && <span className="tag">Just added</span>}
         </div>
-        <div className="card-words">
+        <div className="card-text">
           <p className="card-category">{label}</p>
           <h3
             className="card-name"
             dir="auto"
-            data-long={name.length > LONG}
-            title={name.length > LONG ? name : undefined}
+            data-long={name.length > LONG_NAME}
+            title={name.length > LONG_NAME ? name : undefined}
           >
             <Name name={name} />
           </h3>
@@ -49,10 +49,10 @@ export function PetCard({ pet, isNew = false }: { pet: Shown; isNew?: boolean })
   );
 }
 
-/** A call name that a comma sets apart: `Miso, Siamese, 4 months` */
+/** A call name, and a description after a comma: `Miso, Siamese, 4 months` */
 const CALL_NAME = /^([^,]{1,40}), (.+)$/s;
 
-/** The name in full, its first part standing out where there is one. */
+/** The full name, with the call name emphasized if there is one. */
 function Name({ name }: { name: string }) {
   const [, first, rest] = CALL_NAME.exec(name) ?? [];
   if (first === undefined) return name;
@@ -65,12 +65,12 @@ function Name({ name }: { name: string }) {
   );
 }
 
-/** Stands where a card will be. */
+/** A placeholder for a card that is loading. */
 export function CardSkeleton() {
   return (
     <li className="card skeleton" aria-hidden="true">
       <div className="plate" />
-      <div className="card-words">
+      <div className="card-text">
         <span className="bone" />
         <span className="bone wide" />
         <span className="bone" />

@@ -1,7 +1,7 @@
 import { useEffect } from 'react';
 import { useAnnounce } from './announcer.js';
-import { formatClock, formatDuration, secondsUntil, useNow } from './clock.js';
-import { describeTrouble } from './trouble.js';
+import { describeProblem } from './problem.js';
+import { formatClock, formatDuration, secondsUntil, useNow } from './time.js';
 
 export interface Failure {
   readonly error: unknown;
@@ -11,29 +11,29 @@ export interface Failure {
 
 export interface SaveRowProps {
   readonly failure: Failure | undefined;
-  /** Of the animal that was saved last: a filter or a narrow page may hide its card. */
+  /** The name of the animal that was saved last, whose card may be hidden by the filter or below the fold */
   readonly savedName: string | undefined;
   readonly isSaving: boolean;
   readonly waitSeconds: number;
 }
 
-/** Seconds for which nothing should be sent, because a further request would count towards a ban. */
+/** Seconds for which saving is disabled, because a further request would count towards a ban. */
 export function useWait(failure: Failure | undefined): number {
   const now = useNow();
   if (failure === undefined) return 0;
-  const { kind, waitSeconds = 0 } = describeTrouble(failure.error);
-  const mustWait = kind === 'refused' || kind === 'banned';
+  const { type, waitSeconds = 0 } = describeProblem(failure.error);
+  const mustWait = type === 'rate-limited' || type === 'banned';
   return mustWait ? secondsUntil(failure.atMs + waitSeconds * 1_000, now, waitSeconds) : 0;
 }
 
-/** The button that saves, and above it what became of the animal. When to try again is left to who filled it in. */
+/** The save button, and above it whether the animal was saved. The form does not retry; the user decides when to. */
 export function SaveRow({ failure, savedName, isSaving, waitSeconds }: SaveRowProps) {
   const label = waitSeconds > 0 ? `Save again in ${formatClock(waitSeconds)}` : 'Save animal';
   return (
     <>
       {failure !== undefined && <Reason error={failure.error} />}
       {savedName !== undefined && (
-        <p className="form-notice" data-kind="saved">
+        <p className="form-notice" data-state="saved">
           <bdi>{savedName}</bdi> is in the catalogue.
         </p>
       )}
@@ -45,7 +45,7 @@ export function SaveRow({ failure, savedName, isSaving, waitSeconds }: SaveRowPr
 }
 
 function Reason({ error }: { error: unknown }) {
-  const { kind, title, text, waitSeconds } = describeTrouble(error);
+  const { title, text, waitSeconds } = describeProblem(error);
   const announce = useAnnounce();
 
   useEffect(() => {
@@ -54,7 +54,7 @@ function Reason({ error }: { error: unknown }) {
   }, [announce, title, text, waitSeconds]);
 
   return (
-    <p className="form-notice" data-kind={kind}>
+    <p className="form-notice" data-state="failed">
       <strong>Not saved. {title}.</strong> {text} What you filled in is kept.
     </p>
   );

@@ -1,25 +1,27 @@
-import { type Client, createClient, type Pet } from '@animal-store/client';
-import { QueryCache, QueryClient, QueryClientProvider, useMutation } from '@tanstack/react-query';
+import type { Pet } from '@animal-store/client';
+import { QueryClientProvider, useMutation } from '@tanstack/react-query';
 import { useState } from 'react';
 import { AddPet } from './add-pet.js';
 import { useAnnounce } from './announcer.js';
 import { Brand } from './brand.js';
 import { Catalogue } from './catalogue.js';
+import { createQueryClient, createStoreClient, TRPCProvider, useTRPC } from './connection.js';
 import { Gauge } from './gauge.js';
-import { describeTrouble } from './trouble.js';
-import { TRPCProvider, useTRPC } from './trpc.js';
+import { describeProblem } from './problem.js';
 
 export interface ShopProps {
   readonly apiKey: string;
-  /** The service does not know the key. */
-  readonly onRefused: () => void;
+  /** Called when the service does not know the key. */
+  readonly onUnknownKey: () => void;
   readonly onLeave: () => void;
 }
 
-/** The shop as one key sees it: client and cache live and end with the key. */
-export function Shop({ apiKey, onRefused, onLeave }: ShopProps) {
-  const [client] = useState(() => openClient(apiKey));
-  const [queryClient] = useState(() => openQueryClient(onRefused));
+/** The shop for one API key: client and cache are created and discarded with it. */
+export function Shop({ apiKey, onUnknownKey, onLeave }: ShopProps) {
+  const [client] = useState(() => createStoreClient(apiKey));
+  const [queryClient] = useState(() =>
+    createQueryClient((error) => describeProblem(error).type === 'unknown-key' && onUnknownKey()),
+  );
   return (
     <QueryClientProvider client={queryClient}>
       <TRPCProvider trpcClient={client} queryClient={queryClient}>
@@ -33,18 +35,17 @@ export function Shop({ apiKey, onRefused, onLeave }: ShopProps) {
             Change key
           </button>
         </header>
-        <Floor />
+        <FormAndCatalogue />
       </TRPCProvider>
     </QueryClientProvider>
   );
 }
 
-/** Catalogue and form, and what goes from one to the other. */
-function Floor() {
+function FormAndCatalogue() {
   const trpc = useTRPC();
   const announce = useAnnounce();
   const [added, setAdded] = useState<readonly Pet[]>([]);
-  const adding = useMutation(
+  const createPet = useMutation(
     trpc.createPet.mutationOptions({
       onMutate: ({ name }) => announce(`Saving ${name}`),
       onSuccess: (pet) => {
@@ -54,28 +55,9 @@ function Floor() {
     }),
   );
   return (
-    <main className="floor">
-      <AddPet isSaving={adding.isPending} onSubmit={adding.mutateAsync} />
-      <Catalogue saving={adding.isPending ? adding.variables : undefined} added={added} />
+    <main className="columns">
+      <AddPet isSaving={createPet.isPending} onSubmit={createPet.mutateAsync} />
+      <Catalogue saving={createPet.isPending ? createPet.variables : undefined} added={added} />
     </main>
   );
-}
-
-/** Gives up early on a call: the page says what is wrong, counts down and goes on by itself. */
-function openClient(apiKey: string): Client {
-  return createClient({ baseUrl: location.origin, apiKey, retry: { attempts: 3, totalSeconds: 10 } });
-}
-
-function openQueryClient(onRefused: () => void): QueryClient {
-  return new QueryClient({
-    queryCache: new QueryCache({
-      onError: (error) => describeTrouble(error).kind === 'key' && onRefused(),
-    }),
-    defaultOptions: {
-      // The client repeats what is worth repeating, and being offline is one more way not to reach the service.
-      // Pages are not read again while they are kept: each of them costs a request.
-      queries: { retry: false, networkMode: 'always', staleTime: Number.POSITIVE_INFINITY },
-      mutations: { retry: false, networkMode: 'always' },
-    },
-  });
 }

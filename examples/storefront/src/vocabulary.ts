@@ -1,6 +1,6 @@
 import type { PetStatus } from '@animal-store/client';
 
-/** What shoppers read for each status: a status that the service gains or loses fails the type-check here. */
+/** The label of each status. A status that the service adds or removes fails the type check here. */
 export const STATUS_LABELS = {
   available: 'Available',
   pending: 'Pending',
@@ -16,7 +16,7 @@ export interface Category {
   readonly kind: Kind;
 }
 
-/** The categories of the sample catalogue. To the service a category is a number. */
+/** The categories of the sample catalogue. For the service, a category is just a number. */
 export const CATEGORIES: ReadonlyMap<number, Category> = new Map<number, Category>([
   [1, { label: 'Dogs', kind: 'dog' }],
   [2, { label: 'Cats', kind: 'cat' }],

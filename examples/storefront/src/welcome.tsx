@@ -2,32 +2,39 @@ import { type FormEvent, useEffect, useId, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { useAnnounce } from './announcer.js';
 import { Brand } from './brand.js';
+import { FieldError } from './field-errors.js';
 import { KindIcon } from './illustration.js';
 import { CATEGORIES } from './vocabulary.js';
 
-const REFUSED = 'The store does not know this key. Check that all of it was pasted, or ask for a new one.';
+const UNKNOWN = 'The store does not know this key. Check that all of it was pasted, or ask for a new one.';
 const EMPTY = 'Paste a key first.';
 const MALFORMED = 'A key has letters, digits and underscores only: this is something else.';
 
-/** Asks for the API key, once for each tab. */
-export function Welcome({ isRefused, onEnter }: { isRefused: boolean; onEnter: (key: string) => void }) {
+/** Asks for the API key, once per tab. */
+export function Welcome({
+  isKeyUnknown,
+  onEnter,
+}: {
+  isKeyUnknown: boolean;
+  onEnter: (key: string) => void;
+}) {
   const [key, setKey] = useState('');
-  const [fault, setFault] = useState(isRefused ? REFUSED : undefined);
+  const [error, setError] = useState(isKeyUnknown ? UNKNOWN : undefined);
   const field = useRef<HTMLInputElement>(null);
   const announce = useAnnounce();
   const id = useId();
 
   useEffect(() => {
-    // What had the focus before is gone with the shop.
+    // The element that had the focus was removed with the shop.
     field.current?.focus();
-    if (isRefused) announce(REFUSED);
-  }, [announce, isRefused]);
+    if (isKeyUnknown) announce(UNKNOWN);
+  }, [announce, isKeyUnknown]);
 
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const entered = key.trim();
     if (/^\w+$/.test(entered)) return onEnter(entered);
-    flushSync(() => setFault(entered === '' ? EMPTY : MALFORMED));
+    flushSync(() => setError(entered === '' ? EMPTY : MALFORMED));
     field.current?.focus();
   };
 
@@ -54,17 +61,13 @@ export function Welcome({ isRefused, onEnter }: { isRefused: boolean; onEnter: (
             placeholder="as_test_…"
             value={key}
             onChange={({ target }) => setKey(target.value)}
-            aria-invalid={fault !== undefined}
-            aria-describedby={fault === undefined ? `${id}-hint` : `${id}-fault ${id}-hint`}
+            aria-invalid={error !== undefined}
+            aria-describedby={error === undefined ? `${id}-hint` : `${id}-error ${id}-hint`}
           />
           <button type="submit" className="button">
             Open the store
           </button>
-          {fault !== undefined && (
-            <p className="fault" id={`${id}-fault`}>
-              {fault}
-            </p>
-          )}
+          <FieldError id={`${id}-error`} text={error} />
           <p className="hint" id={`${id}-hint`}>
             It stays in this tab and is gone when you close it. On your own machine the service prints one
             when it starts; <code>npm run storefront</code> prints an address that has it already.

@@ -1,18 +1,17 @@
 import { TRPCClientError } from '@trpc/client';
-import type { ErrorBody, ErrorCode } from '../../../src/errors.js';
-import type { AppRouter } from '../../../src/router.js';
+import type { AppRouter, ErrorBody, ErrorCode } from './app-router.js';
 
-/** What tRPC's links fail with */
+/** What tRPC's links reject with */
 export type Failure = TRPCClientError<AppRouter>;
 
-/** A call that the service has answered with an error. */
+/** An error response of the service. */
 export class ApiClientError extends TRPCClientError<AppRouter> {
   readonly code: ErrorCode;
   /** The HTTP status */
   readonly status: number;
-  /** Whole seconds after which the call may be sent again: with a 429 and a 503 */
+  /** Whole seconds until the call may be sent again; present with 429 and 503 */
   readonly retryAfterSeconds: number | undefined;
-  /** The X-Request-Id of the answer, which finds the call in the service's log */
+  /** The X-Request-Id of the response, by which the operator finds the call in the log */
   readonly requestId: string | undefined;
 
   constructor(error: Failure, { code, status }: ErrorBody, retryAfterSeconds?: number) {
@@ -20,49 +19,49 @@ export class ApiClientError extends TRPCClientError<AppRouter> {
       result: error.shape ? { error: error.shape } : null,
       ...(error.meta === undefined ? {} : { meta: error.meta }),
     });
-    // The constructor above has made it an instance of its own class only.
+    // TRPCClientError's constructor sets the prototype to its own.
     Object.setPrototypeOf(this, ApiClientError.prototype);
     this.name = 'ApiClientError';
     this.code = code;
     this.status = status;
     this.retryAfterSeconds = retryAfterSeconds;
-    this.requestId = readResponse(error)?.headers.get('x-request-id') ?? undefined;
+    this.requestId = responseOf(error)?.headers.get('x-request-id') ?? undefined;
   }
 }
 
 /**
- * Whether a call failed with an answer of the service, which `code` then names. Otherwise the service was not reached,
- * something between answered in its place, or the call was aborted.
+ * Whether the service responded with an error, which `code` names. If not, the service could not be reached, a proxy
+ * responded in its place, or the call was aborted.
  */
 export function isApiError(error: unknown): error is ApiClientError {
   return error instanceof ApiClientError;
 }
 
-/** What the caller gets to see of a failure or of the reason of an abort. `now` is in Unix milliseconds. */
+/** Turns a failure, or the reason of an abort, into the error that the caller receives. `now` is in Unix milliseconds. */
 export function toClientError(failure: unknown, now: number): Failure {
   const error = TRPCClientError.from<AppRouter>(failure as Error);
   const body = error.data?.error;
   return body === undefined ? error : new ApiClientError(error, body, readRetryAfter(error, now));
 }
 
-/** The HTTP status of the call: that of the response may be for a whole batch. */
+/** The HTTP status of this call; the status of the response may be that of a whole batch. */
 export function readStatus(failure: Failure): number | undefined {
-  return failure.data?.error.status ?? readResponse(failure)?.status;
+  return failure.data?.error.status ?? responseOf(failure)?.status;
 }
 
 /**
- * The whole seconds of Retry-After, from either of its forms (RFC 9110, section 10.2.3). In a batch it concerns only
- * what was refused.
+ * Reads Retry-After in either of its forms (RFC 9110, section 10.2.3), in whole seconds. In a batch the header applies
+ * only to the calls that were denied.
  */
 export function readRetryAfter(failure: Failure, now: number): number | undefined {
   if (![429, 503].includes(readStatus(failure) ?? 0)) return undefined;
-  const field = readResponse(failure)?.headers.get('retry-after');
-  if (field == null) return undefined;
-  const seconds = /^\d+$/.test(field) ? Number(field) : Math.ceil((Date.parse(field) - now) / 1_000);
+  const value = responseOf(failure)?.headers.get('retry-after');
+  if (value == null) return undefined;
+  const seconds = /^\d+$/.test(value) ? Number(value) : Math.ceil((Date.parse(value) - now) / 1_000);
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
 }
 
-/** tRPC's links keep the response under this name. */
-function readResponse({ meta }: Failure): Response | undefined {
+/** tRPC's links keep the response in `meta`, untyped. */
+function responseOf({ meta }: Failure): Response | undefined {
   return meta?.response as Response | undefined;
 }

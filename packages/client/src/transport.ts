@@ -1,4 +1,4 @@
-/** The service was not reached, or its answer broke off: whether it has done what was asked is not known. */
+/** No response, or an incomplete one: the service may or may not have executed the call. */
 export class NetworkError extends Error {
   constructor(cause: unknown) {
     super('The service could not be reached', { cause });
@@ -6,46 +6,46 @@ export class NetworkError extends Error {
   }
 }
 
-/** What this reads of what tRPC's links hand to their `fetch` */
-interface Init {
+/** The options that tRPC's links pass to `fetch`, as far as they are used here */
+interface RequestOptions {
   readonly headers?: [string, string][] | Record<string, string>;
   readonly signal?: AbortSignal | null | undefined;
 }
 
 /**
- * The `fetch` of tRPC's links. It reads the whole answer, so that one that breaks off is known as the network's failure
- * and one that is not JSON keeps its status, and shows the headers of each to `note`.
+ * Wraps `fetch` for tRPC's links. It reads the whole body before it returns, so that a connection that breaks counts as a
+ * network error and a body that is not JSON keeps its status, and passes the headers of each response to `onHeaders`.
  */
-export function createTransport(send: () => typeof fetch, note: (headers: Headers) => void) {
-  return async (url: unknown, init: RequestInit | Init = {}): Promise<Response> => {
-    const headers = toHeaders(init.headers);
-    const { response, text } = await exchange(send(), String(url), { ...init, headers } as RequestInit);
-    note(response.headers);
-    return Object.assign(response, { json: async () => parse(text) });
+export function createTransport(getFetch: () => typeof fetch, onHeaders: (headers: Headers) => void) {
+  return async (url: unknown, options: RequestInit | RequestOptions = {}): Promise<Response> => {
+    const headers = createHeaders(options.headers);
+    const { response, text } = await send(getFetch(), String(url), { ...options, headers } as RequestInit);
+    onHeaders(response.headers);
+    return Object.assign(response, { json: async () => parseJson(text) });
   };
 }
 
-/** @throws TypeError for what no header can carry: in words that, unlike the platform's, do not repeat the API key. */
-function toHeaders(fields: Init['headers'] | RequestInit['headers']): Headers {
+/** @throws TypeError for values that no header can carry; unlike the platform's, its message does not repeat the API key */
+function createHeaders(init: RequestOptions['headers'] | RequestInit['headers']): Headers {
   try {
-    return new Headers(fields);
+    return new Headers(init);
   } catch {
     throw new TypeError('The API key or the Idempotency-Key has characters that no header can carry');
   }
 }
 
-async function exchange(send: typeof fetch, url: string, init: RequestInit) {
+async function send(fetch: typeof globalThis.fetch, url: string, options: RequestInit) {
   try {
-    const response = await send(url, init);
+    const response = await fetch(url, options);
     return { response, text: await response.text() };
   } catch (cause) {
-    if (init.signal?.aborted) throw cause;
+    if (options.signal?.aborted) throw cause;
     throw new NetworkError(cause);
   }
 }
 
-/** tRPC refuses what is undefined, together with the response; of what it cannot parse it forgets the response. */
-function parse(text: string): unknown {
+/** When parsing throws, tRPC drops the response and with it the status; it rejects undefined but keeps the response. */
+function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -1,16 +1,25 @@
 import { QueryClient } from '@tanstack/react-query';
+import type { inferRouterError, inferRouterInputs, inferRouterOutputs } from '@trpc/server';
 import { createTRPCOptionsProxy } from '@trpc/tanstack-react-query';
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
+import type { AppRouter as ServiceRouter } from '../../../src/router.js';
 import { startService, type TestService } from '../../../test/support/harness.js';
-import { fakeClock, interpose, misroute, reset } from '../../../test/support/interposed-fetch.js';
+import {
+  createFakeClock,
+  failConnection,
+  interceptFetch,
+  respondAsProxy,
+} from '../../../test/support/intercepted-fetch.js';
 import {
   type AppRouter,
   type ClientOptions,
   createClient,
+  type Inputs,
   isApiError,
   type NewPet,
+  type Outputs,
   type Pet,
-} from '../src/client.js';
+} from '../src/create-client.js';
 
 let service: TestService;
 let pets: Pet[];
@@ -26,7 +35,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 function connect(options: Partial<ClientOptions> = {}) {
-  const { fetch, sent } = interpose();
+  const { fetch, sent } = interceptFetch();
   const client = createClient({ baseUrl: service.url, apiKey: service.key, fetch, ...options });
   return { client, sent };
 }
@@ -39,6 +48,10 @@ async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
 
 test("the client has the service's own types", () => {
   const { client } = connect();
+  expectTypeOf<Inputs>().toEqualTypeOf<inferRouterInputs<ServiceRouter>>();
+  expectTypeOf<Outputs>().toEqualTypeOf<inferRouterOutputs<ServiceRouter>>();
+  expectTypeOf<inferRouterError<ServiceRouter>>().toExtend<inferRouterError<AppRouter>>();
+  expectTypeOf<inferRouterError<AppRouter>>().toExtend<inferRouterError<ServiceRouter>>();
   expectTypeOf<NewPet>().toEqualTypeOf<{
     name: string;
     categoryId: number;
@@ -51,21 +64,21 @@ test("the client has the service's own types", () => {
     .toEqualTypeOf<{ limit?: number | undefined; status?: Pet['status'] | undefined } | undefined>();
 });
 
-test('a base address may end in a slash, and have a path', async () => {
+test('a base URL may end in slashes, and have a path', async () => {
   const { client, sent } = connect({ baseUrl: `${service.url}//` });
   await client.listPets.query();
   expect(new URL(sent[0]?.url ?? '').pathname).toBe('/trpc/listPets');
 });
 
-test('fifty calls at the same time go as batches of twenty, and find their answers', async () => {
+test('fifty simultaneous calls are sent in batches of twenty, and each gets its own result', async () => {
   const { client, sent } = connect();
-  const asked = Array.from({ length: 50 }, (_, index) => pets[index % pets.length] as Pet);
-  expect(await Promise.all(asked.map(({ id }) => client.getPet.query({ petId: id })))).toEqual(asked);
+  const expected = Array.from({ length: 50 }, (_, index) => pets[index % pets.length] as Pet);
+  expect(await Promise.all(expected.map(({ id }) => client.getPet.query({ petId: id })))).toEqual(expected);
   const sizes = sent.map(({ url }) => new URL(url).pathname.split(',').length);
   expect(sizes).toEqual([20, 20, 10]);
 });
 
-test('a batch does not outgrow what addresses may hold', async () => {
+test('a batch is split before its URL grows too long', async () => {
   const { client, sent } = connect();
   const status = 'x'.repeat(1_500) as Pet['status'];
   await Promise.allSettled([1, 2, 3, 4].map((limit) => client.listPets.query({ status, limit })));
@@ -73,7 +86,7 @@ test('a batch does not outgrow what addresses may hold', async () => {
   for (const { url } of sent) expect(url.length).toBeLessThanOrEqual(4_000);
 });
 
-test('the key is asked for with each request, and none is sent when there is none', async () => {
+test('a key function runs before each request, and no key is sent when it returns none', async () => {
   const keys = [service.key, undefined];
   const { client, sent } = connect({ apiKey: () => keys[sent.length] });
   await client.listPets.query();
@@ -82,16 +95,16 @@ test('the key is asked for with each request, and none is sent when there is non
   expect(sent.map(({ headers }) => headers.get('authorization'))).toEqual([`Bearer ${service.key}`, null]);
 });
 
-test("an error of the service's is known by its code, whatever the status", async () => {
+test('isApiError recognizes an error of the service, whatever its status, and gives its code', async () => {
   const { client } = connect();
-  const spent = await service.keys.create({
-    name: 'spent',
+  const oneRequest = await service.keys.create({
+    name: 'one request',
     plan: 'enterprise',
     perMinute: 1,
     perDay: 10,
     expiresAt: null,
   });
-  const limited = connect({ apiKey: spent.key }).client;
+  const limited = connect({ apiKey: oneRequest.key }).client;
   await limited.listPets.query();
   const failures: [() => Promise<unknown>, object][] = [
     [() => client.getPet.query({ petId: 0 }), { code: 'not_found', status: 404 }],
@@ -113,9 +126,9 @@ test("an error of the service's is known by its code, whatever the status", asyn
   }
 });
 
-test('what is no answer of the service is no error of the service', async () => {
-  for (const fault of [reset, misroute(502), misroute(404)]) {
-    const { client } = connect({ fetch: interpose(fault).fetch, retry: { attempts: 1 } });
+test('isApiError rejects network errors, responses of a proxy, and anything else', async () => {
+  for (const intercept of [failConnection, respondAsProxy(502), respondAsProxy(404)]) {
+    const { client } = connect({ fetch: interceptFetch(intercept).fetch, retry: { attempts: 1 } });
     const failure = await client.listPets.query().catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(Error);
     expect(isApiError(failure)).toBe(false);
@@ -124,14 +137,14 @@ test('what is no answer of the service is no error of the service', async () => 
     expect(isApiError(other)).toBe(false);
 });
 
-test('listAllPets walks over all pages and ends after the last', async () => {
+test('listAllPets iterates over all pages and ends after the last', async () => {
   const { client, sent } = connect();
   const pages = await collect(client.listAllPets({ limit: 2 }));
   expect(pages).toEqual([pets.slice(0, 2), pets.slice(2, 4), pets.slice(4)]);
   expect(sent).toHaveLength(3);
 });
 
-test('listAllPets yields no empty page, keeps the filter, and takes the largest pages by itself', async () => {
+test('listAllPets yields no empty page, keeps the filter, and uses the largest page size by default', async () => {
   const { client, sent } = connect();
   const available = pets.filter(({ status }) => status === 'available');
   const pages = await collect(client.listAllPets({ status: 'available', limit: 1 }));
@@ -141,7 +154,7 @@ test('listAllPets yields no empty page, keeps the filter, and takes the largest 
   expect(sent).toHaveLength(1);
 });
 
-test('listAllPets asks for no page that is not wanted', async () => {
+test('listAllPets requests no page that is not consumed', async () => {
   const { client, sent } = connect();
   for await (const page of client.listAllPets({ limit: 2 })) {
     expect(page).toEqual(pets.slice(0, 2));
@@ -150,7 +163,7 @@ test('listAllPets asks for no page that is not wanted', async () => {
   expect(sent).toHaveLength(1);
 });
 
-test('listAllPets ends with the signal', async () => {
+test('listAllPets ends when its signal is aborted', async () => {
   const { client, sent } = connect();
   const controller = new AbortController();
   const pages = client.listAllPets({ limit: 2 }, { signal: controller.signal });
@@ -160,7 +173,7 @@ test('listAllPets ends with the signal', async () => {
   expect(sent).toHaveLength(1);
 });
 
-test('the client knows where the caller stands, and says so to who listens', async () => {
+test('the client keeps the latest limit status and notifies its listeners', async () => {
   const { key } = await service.keys.create({
     name: 'gauge',
     plan: 'free',
@@ -168,7 +181,7 @@ test('the client knows where the caller stands, and says so to who listens', asy
     perDay: null,
     expiresAt: null,
   });
-  const { clock } = fakeClock();
+  const { clock } = createFakeClock();
   const { client } = connect({ apiKey: key, clock });
   const seen: (number | undefined)[] = [];
   const unsubscribe = client.limits.subscribe(() => seen.push(client.limits.current?.remaining));
@@ -191,8 +204,8 @@ test('the client knows where the caller stands, and says so to who listens', asy
   expect(client.limits.current?.remaining).toBe(57);
 });
 
-test('the limit state is the same object until another answer of the service', async () => {
-  const { fetch } = interpose((send) => send(), misroute(404));
+test('a response that is not from the service leaves the limit status as it was', async () => {
+  const { fetch } = interceptFetch((send) => send(), respondAsProxy(404));
   const { client } = connect({ fetch });
   await client.listPets.query();
   const { current } = client.limits;
@@ -201,7 +214,7 @@ test('the limit state is the same object until another answer of the service', a
   expect(client.limits.current).toBe(current);
 });
 
-test('TanStack Query takes the client', async () => {
+test('TanStack Query accepts the client', async () => {
   const { client } = connect();
   const queryClient = new QueryClient();
   const trpc = createTRPCOptionsProxy<AppRouter>({ client, queryClient });

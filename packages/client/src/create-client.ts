@@ -1,15 +1,14 @@
 import { createTRPCClient, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
 import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
-import { MAX_BATCH_SIZE, MAX_PAGE_SIZE } from '../../../src/protocol.js';
-import type { AppRouter } from '../../../src/router.js';
-import { type LimitWatch, watchLimits } from './limit-watch.js';
+import { MAX_BATCH_SIZE, MAX_PAGE_SIZE, TRPC_PREFIX } from '../../../src/protocol.js';
+import type { AppRouter } from './app-router.js';
+import { createLimitWatch, type LimitWatch } from './limit-watch.js';
 import { type Clock, retryLink } from './retry.js';
 import { createTransport } from './transport.js';
 
-export type { ErrorCode } from '../../../src/errors.js';
-export type { AppRouter } from '../../../src/router.js';
 export { ApiClientError, isApiError } from './api-error.js';
-export type { LimitState, LimitWatch, WindowState } from './limit-watch.js';
+export type { AppRouter, ErrorCode } from './app-router.js';
+export type { LimitStatus, LimitWatch, WindowStatus } from './limit-watch.js';
 export type { Clock } from './retry.js';
 
 export type Inputs = inferRouterInputs<AppRouter>;
@@ -18,48 +17,47 @@ export type NewPet = Inputs['createPet'];
 export type Pet = Outputs['createPet'];
 export type PetStatus = Pet['status'];
 export type Order = Outputs['listOrders'][number];
-/** What listPets takes, but for the place to start from */
+/** The input of listPets, without the cursor */
 export type PetFilter = Omit<Extract<Inputs['listPets'], object>, 'cursor'>;
 
 export interface ClientOptions {
-  /** Where the service is, without `/v1` or `/trpc`; the empty string is the page's own origin. */
+  /** The address of the service, without `/v1` or `/trpc`; the empty string is the page's own origin. */
   readonly baseUrl: string;
-  /** The API key, or what to ask for it before each request; undefined sends none. */
+  /** The API key, or a function that returns it and runs before each request; undefined sends none. */
   readonly apiKey: string | (() => string | undefined);
   readonly fetch?: typeof fetch;
-  /** The bounds of one call with all its repetitions: by default 4 attempts in 30 seconds. One attempt repeats nothing. */
+  /** Limits of one call including its retries; by default 4 attempts within 30 seconds. 1 attempt disables retries. */
   readonly retry?: { readonly attempts?: number; readonly totalSeconds?: number };
-  /** For tests; what is given replaces the real one. */
+  /** For tests: replaces all or part of the real clock. */
   readonly clock?: Partial<Clock>;
 }
 
 /**
- * The typed tRPC client of the service, with two members more. A create takes an Idempotency-Key of the caller's as
- * `createPet.mutate(pet, { context: { idempotencyKey } })`, and otherwise makes one for itself.
+ * The typed tRPC client of the service, with two additional members. To choose the Idempotency-Key of a create, call
+ * `createPet.mutate(pet, { context: { idempotencyKey } })`; otherwise the client generates one.
  */
 export type Client = TRPCClient<AppRouter> & {
-  /** Every page of animals in turn, and none that is empty: of the largest size unless a limit is given. */
+  /** Iterates over the pages of animals; none is empty. Pages have the maximum size unless a limit is given. */
   listAllPets(filter?: PetFilter, options?: { signal?: AbortSignal }): AsyncGenerator<Pet[], void, undefined>;
-  /** The limit state that the last answer told, for gauges */
+  /** The rate limits as of the latest response */
   readonly limits: LimitWatch;
 };
 
-/** RFC 9110 (section 4.1) asks everyone to take 8,000; half of that leaves room for what proxies add. */
+/** RFC 9110 (section 4.1) recommends that everyone support 8,000; half of that leaves room for what proxies add. */
 const MAX_URL_LENGTH = 4_000;
 
 /**
- * A client that batches what is asked for at the same time, repeats what fails in passing, and rejects with an
- * ApiClientError where the service answered with an error: see isApiError. Libraries that repeat by themselves, as
- * TanStack Query does, are best told not to.
+ * Creates a client that batches simultaneous queries, retries transient failures, and rejects with an ApiClientError when
+ * the service responds with an error (see isApiError). Turn off the retries of libraries such as TanStack Query.
  */
 export function createClient(options: ClientOptions): Client {
   const { baseUrl, apiKey } = options;
   const { attempts = 4, totalSeconds = 30 } = options.retry ?? {};
   const clock: Clock = { now: Date.now, random: Math.random, sleep, ...options.clock };
-  const { watch, note } = watchLimits(clock.now);
+  const { limits, update } = createLimitWatch(clock.now);
   const http = {
-    url: `${baseUrl.replace(/\/+$/, '')}/trpc`,
-    fetch: createTransport(() => options.fetch ?? fetch, note),
+    url: `${baseUrl.replace(/\/+$/, '')}${TRPC_PREFIX}`,
+    fetch: createTransport(() => options.fetch ?? fetch, update),
   };
   const authorization = () => {
     const key = typeof apiKey === 'function' ? apiKey() : apiKey;
@@ -87,8 +85,8 @@ export function createClient(options: ClientOptions): Client {
     ],
   });
   const listAllPets: Client['listAllPets'] = (filter, { signal } = {}) => listPages(trpc, filter, signal);
-  // tRPC's client is a proxy that knows no members: what it is to have of its own stands before it.
-  return Object.assign(Object.create(trpc) as typeof trpc, { listAllPets, limits: watch });
+  // tRPC's client is a proxy that takes every member for a procedure, so our own members shadow it from in front.
+  return Object.assign(Object.create(trpc) as typeof trpc, { listAllPets, limits });
 }
 
 async function* listPages(
@@ -107,14 +105,14 @@ async function* listPages(
 
 function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const stop = () => {
+    const abort = () => {
       clearTimeout(timer);
       reject(signal.reason);
     };
     const timer = setTimeout(() => {
-      signal.removeEventListener('abort', stop);
+      signal.removeEventListener('abort', abort);
       resolve();
     }, milliseconds);
-    signal.addEventListener('abort', stop);
+    signal.addEventListener('abort', abort);
   });
 }

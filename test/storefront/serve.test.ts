@@ -14,9 +14,9 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** What `npm run storefront` runs after the build. */
+/** Runs what `npm run storefront` runs after the build. */
 function start(environment: Environment = {}): Program {
-  const program = runNode(['--import', 'tsx', 'examples/storefront/start.ts'], {
+  const program = runNode(['--import', 'tsx', 'examples/storefront/serve.ts'], {
     DATA_DIR: join(folder, '.data'),
     ...environment,
   });
@@ -27,8 +27,8 @@ function start(environment: Environment = {}): Program {
   return program;
 }
 
-/** Keeps the ports taken that service and page have by default; another program may have them already. */
-async function takePorts(): Promise<void> {
+/** Occupies the default ports of service and page, unless another program already does. */
+async function occupyPorts(): Promise<void> {
   for (const port of [3000, 5173]) {
     const server: Server = createServer();
     await new Promise<void>((resolve) => {
@@ -38,8 +38,8 @@ async function takePorts(): Promise<void> {
   }
 }
 
-test('service and page start together on free ports, whatever the environment names, and end together', async () => {
-  await takePorts();
+test('service and page start together on free ports, whatever the environment says, and stop together', async () => {
+  await occupyPorts();
   const program = start({
     DATABASE_URL: 'postgresql://127.0.0.1:9/nowhere',
     APP_ENV: 'production',
@@ -56,7 +56,7 @@ test('service and page start together on free ports, whatever the environment na
   await expect(fetch(page)).rejects.toThrow();
 });
 
-test('a signal to both, as Ctrl-C sends it, ends both in order', async () => {
+test('repeated SIGINT, as from Ctrl-C, still stops both cleanly', async () => {
   const program = start();
   await program.until(ADDRESS);
   program.child.kill('SIGINT');
@@ -64,21 +64,21 @@ test('a signal to both, as Ctrl-C sends it, ends both in order', async () => {
   expect(await program.ended).toBe(0);
 });
 
-test('the service ends in order when what started it is killed', async () => {
+test('the service stops when the process that started it is killed', async () => {
   const program = start();
   await program.until(ADDRESS);
   const [, service = ''] = /ready at (http:\/\/[^,]+),/.exec(program.output()) ?? [];
   expect((await fetch(`${service}/health/live`)).status).toBe(200);
   program.child.kill('SIGKILL');
-  const ask = () =>
+  const probe = () =>
     fetch(`${service}/health/live`).then(
-      () => 'answers',
+      () => 'responds',
       () => 'is gone',
     );
-  await expect.poll(ask, { timeout: 10_000 }).toBe('is gone');
+  await expect.poll(probe, { timeout: 10_000 }).toBe('is gone');
 });
 
-test('a service that cannot start is told of plainly', async () => {
+test('it says clearly when the service cannot start', async () => {
   const file = join(folder, 'no-folder');
   await writeFile(file, '');
   await chmod(file, 0o644);

@@ -6,29 +6,31 @@ import { createOrderStore } from '../../src/orders/store.js';
 import type { PetStore } from '../../src/pets/store.js';
 import { callerOf, createTestDatabase, startService } from '../support/harness.js';
 import {
+  addPets,
+  findBrowser,
+  openStorefront,
+  type Storefront,
+  type VisitOptions,
+} from '../support/storefront.js';
+import {
   announcement,
   choose,
   expectFocusOn,
-  expectNoFaults,
+  expectNoErrors,
+  FAILED_REQUESTS,
   FILTER,
   fill,
-  findBrowser,
   names,
   numbers,
-  openStorefront,
-  REFUSALS,
-  type Storefront,
-  stock,
-  type VisitOptions,
-} from '../support/storefront.js';
+} from '../support/storefront-page.js';
 
 const executable = findBrowser();
 
-describe.skipIf(executable === undefined)('the storefront, when it is told no', { timeout: 60_000 }, () => {
+describe.skipIf(executable === undefined)('the storefront, when a request fails', { timeout: 60_000 }, () => {
   let storefront: Storefront;
   beforeAll(async () => {
     storefront = await openStorefront(executable);
-    // Goes on as always, and can be set.
+    // Time passes as usual until a test skips some.
     await storefront.browser.context.clock.install();
   });
   afterAll(() => storefront?.close());
@@ -37,10 +39,10 @@ describe.skipIf(executable === undefined)('the storefront, when it is told no', 
   const inspect = (page: Page, name: string) => storefront.inspect(page, name);
 
   /**
-   * A service whose clock goes on together with the page's when told to, and a key with three requests a minute, of
-   * which some are spent.
+   * Visits with a key of three requests per minute, of which some are used up. `skip` advances the clocks of the service
+   * and the page together.
    */
-  async function visitSpent(spent: number, pets: number) {
+  async function visitLimited(used: number, pets: number) {
     let skippedMs = 0;
     const clock = () => Date.now() + skippedMs;
     const limiter = createLimiter({ redisUrls: [], log: pino({ level: 'silent' }), clock });
@@ -48,9 +50,9 @@ describe.skipIf(executable === undefined)('the storefront, when it is told no', 
     onTestFinished(() => service.close());
     const limits = { plan: 'enterprise', perMinute: 3, perDay: 1_000 } as const;
     const { key } = await service.keys.create({ name: 'limited', expiresAt: null, ...limits });
-    await stock(service, pets);
+    await addPets(service, pets);
     const call = callerOf({ url: service.url, key });
-    for (let count = 0; count < spent; count += 1) await call('/v1/pets');
+    for (let count = 0; count < used; count += 1) await call('/v1/pets');
     const visited = await visit({ service, key });
     const skip = async (seconds: number) => {
       skippedMs += seconds * 1_000;
@@ -59,8 +61,8 @@ describe.skipIf(executable === undefined)('the storefront, when it is told no', 
     return { ...visited, skip };
   }
 
-  test('it waits out a refusal, counting down, and goes on by itself', async () => {
-    const { skip, ...visited } = await visitSpent(3, 3);
+  test('after a 429 it counts down and continues by itself', async () => {
+    const { skip, ...visited } = await visitLimited(3, 3);
     const { page } = visited;
     await page.getByRole('region', { name: 'A short pause' }).waitFor();
     await page
@@ -70,7 +72,7 @@ describe.skipIf(executable === undefined)('the storefront, when it is told no', 
     expect(await page.getByRole('meter').getAttribute('aria-valuetext')).toBe('0 of 3 left');
     await announcement(page, /A short pause.* seconds/).waitFor({ state: 'attached' });
     expect(await page.getByRole('button', { name: 'Try now' }).count()).toBe(0);
-    await inspect(page, 'refused');
+    await inspect(page, 'limited');
     await skip(30);
     await page
       .getByRole('timer')
@@ -79,25 +81,25 @@ describe.skipIf(executable === undefined)('the storefront, when it is told no', 
     await skip(31);
     await names(page).nth(2).waitFor();
     expect(await page.getByRole('region', { name: 'A short pause' }).count()).toBe(0);
-    expectNoFaults(visited, REFUSALS);
+    expectNoErrors(visited, FAILED_REQUESTS);
   });
 
-  test('it keeps what is shown when a further page is refused, and goes on with it', async () => {
-    const { skip, page, ...watched } = await visitSpent(2, 30);
+  test('after a 429 for a further page it keeps the earlier pages and continues with it', async () => {
+    const { skip, page, ...watched } = await visitLimited(2, 30);
     await names(page).nth(19).waitFor();
     await page.keyboard.press('End');
     await page.getByRole('region', { name: 'A short pause' }).waitFor();
     expect(await names(page).count()).toBe(20);
     await page.getByRole('region', { name: 'A short pause' }).scrollIntoViewIfNeeded();
-    await inspect(page, 'refused-further');
+    await inspect(page, 'limited-further');
     await skip(61);
     await page.getByText('That is everyone: 30 animals.').waitFor();
     expect(await numbers(page)).toEqual(Array.from({ length: 30 }, (_, index) => index + 1));
-    expectNoFaults({ page, ...watched }, REFUSALS);
+    expectNoErrors({ page, ...watched }, FAILED_REQUESTS);
   });
 
-  test('it takes a refused animal back out, keeps the form, and saves it after the wait', async () => {
-    const { skip, page, ...watched } = await visitSpent(2, 3);
+  test('after a 429 for a new animal it removes the card, keeps the form, and can save after the wait', async () => {
+    const { skip, page, ...watched } = await visitLimited(2, 3);
     await names(page).nth(2).waitFor();
     await fill(page, { name: 'Miso', category: 'Cats', status: 'Available' });
     await page.getByRole('button', { name: 'Save animal' }).click();
@@ -106,16 +108,16 @@ describe.skipIf(executable === undefined)('the storefront, when it is told no', 
     expect(await page.getByLabel('Name').inputValue()).toBe('Miso');
     const button = page.getByRole('button', { name: /^Save again in/ });
     expect(await button.getAttribute('aria-disabled')).toBe('true');
-    await inspect(page, 'refused-save');
+    await inspect(page, 'limited-save');
     await skip(61);
     await page.getByRole('button', { name: 'Save animal' }).click();
     await page.getByText('Just added').waitFor();
     expect(await numbers(page)).toEqual([4, 1, 2, 3]);
-    expectNoFaults({ page, ...watched }, REFUSALS);
+    expectNoErrors({ page, ...watched }, FAILED_REQUESTS);
   });
 
-  test('it waits out a ban and goes on by itself', async () => {
-    const { skip, page, ...watched } = await visitSpent(6, 3);
+  test('during a ban it counts down and continues by itself', async () => {
+    const { skip, page, ...watched } = await visitLimited(6, 3);
     await page.getByRole('region', { name: 'This key is resting' }).waitFor();
     await page
       .getByRole('timer')
@@ -124,36 +126,36 @@ describe.skipIf(executable === undefined)('the storefront, when it is told no', 
     await inspect(page, 'banned');
     await skip(301);
     await names(page).nth(2).waitFor();
-    expectNoFaults({ page, ...watched }, REFUSALS);
+    expectNoErrors({ page, ...watched }, FAILED_REQUESTS);
   });
 
-  test('when the service has a fault, it shows its words and tries again on request', async () => {
-    const sound = await startService();
-    onTestFinished(() => sound.close());
+  test('after an internal error it shows the message with its request id, and retries on request', async () => {
+    const working = await startService();
+    onTestFinished(() => working.close());
     let isBroken = true;
     const list: PetStore['list'] = (page) =>
-      isBroken ? Promise.reject(new Error('broken')) : sound.pets.list(page);
-    const faulty = await startService({
-      service: { pets: { ...sound.pets, list }, orders: createOrderStore(sound.database), now: Date.now },
+      isBroken ? Promise.reject(new Error('broken')) : working.pets.list(page);
+    const broken = await startService({
+      service: { pets: { ...working.pets, list }, orders: createOrderStore(working.database), now: Date.now },
     });
-    onTestFinished(() => faulty.close());
-    await stock(sound, 3);
-    const visited = await visit({ service: faulty });
+    onTestFinished(() => broken.close());
+    await addPets(working, 3);
+    const visited = await visit({ service: broken });
     const { page } = visited;
     await page.getByRole('region', { name: 'That did not work' }).waitFor();
     await page
       .getByText(/^Something went wrong on our side.* It is [0-9a-f-]{36}\.$/)
       .first()
       .waitFor();
-    await inspect(page, 'fault');
+    await inspect(page, 'internal-error');
     isBroken = false;
     await page.getByRole('button', { name: 'Try now' }).click();
     await names(page).nth(2).waitFor();
     await expectFocusOn(page.getByRole('heading', { name: 'Catalogue' }));
-    expectNoFaults(visited, REFUSALS);
+    expectNoErrors(visited, FAILED_REQUESTS);
   });
 
-  test('when the service is away, it says so, tries again by itself, and goes on when it is back', async () => {
+  test('while the service is down it says so, retries by itself, and continues when it is back', async () => {
     const databaseUrl = await createTestDatabase();
     const before = await startService({ databaseUrl });
     const visited = await visit({ service: before, pets: 12 });
@@ -162,11 +164,11 @@ describe.skipIf(executable === undefined)('the storefront, when it is told no', 
     await before.close();
     await choose(page, FILTER, 'Sold');
     await page.getByRole('region', { name: 'The store cannot be reached' }).waitFor();
-    await inspect(page, 'away');
+    await inspect(page, 'unavailable');
     const again = await startService({ databaseUrl, port: before.port });
     onTestFinished(() => again.close());
     await page.getByText('That is everyone: 4 animals.').waitFor();
     expect(await page.getByRole('region', { name: 'The store cannot be reached' }).count()).toBe(0);
-    expectNoFaults(visited, REFUSALS);
+    expectNoErrors(visited, FAILED_REQUESTS);
   });
 });

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'react';
 
-/** The time in Unix milliseconds, read anew every second. */
+/** The current time in Unix milliseconds, updated every second. */
 export function useNow(): number {
   const [now, setNow] = useState(Date.now);
   useEffect(() => {
@@ -10,9 +10,9 @@ export function useNow(): number {
   return now;
 }
 
-/** Whole seconds until then, rounded up, at least 0 and at most what it was in all: `nowMs` may be a moment old. */
-export function secondsUntil(thenMs: number, nowMs: number, inAll: number): number {
-  return Math.min(inAll, Math.max(0, Math.ceil((thenMs - nowMs) / 1_000)));
+/** Whole seconds left, rounded up, from 0 to `maxSeconds`: `nowMs` may be up to a second old. */
+export function secondsUntil(thenMs: number, nowMs: number, maxSeconds: number): number {
+  return Math.min(maxSeconds, Math.max(0, Math.ceil((thenMs - nowMs) / 1_000)));
 }
 
 /** 0:42, 5:00 or 2:05:09 */
@@ -23,7 +23,7 @@ export function formatClock(seconds: number): string {
   return [String(first), ...rest.map((part) => String(part).padStart(2, '0'))].join(':');
 }
 
-/** In words, to be said once: 42 seconds, 5 minutes, 2 hours */
+/** For announcements: 42 seconds, 5 minutes, 2 hours */
 export function formatDuration(seconds: number): string {
   if (seconds < 120) return plural(seconds, 'second');
   if (seconds < 7_200) return plural(Math.ceil(seconds / 60), 'minute');

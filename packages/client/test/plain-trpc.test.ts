@@ -5,9 +5,9 @@ import {
   httpLink,
   TRPCClientError,
 } from '@trpc/client';
-import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
-import type { AppRouter } from '../src/router.js';
-import { startService, type TestService } from './support/harness.js';
+import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
+import { startService, type TestService } from '../../../test/support/harness.js';
+import type { AppRouter } from '../src/create-client.js';
 
 let service: TestService;
 
@@ -18,15 +18,14 @@ afterAll(() => service.close());
 
 const links = { httpLink, httpBatchLink, httpBatchStreamLink };
 
-function createClient(link: keyof typeof links, key = service.key) {
+function connect(link: keyof typeof links, key = service.key) {
   const options = { url: `${service.url}/trpc`, headers: { authorization: `Bearer ${key}` } };
   return createTRPCClient<AppRouter>({ links: [links[link](options)] });
 }
 
-test.each(Object.keys(links) as (keyof typeof links)[])(
-  'a typed client with %s creates, lists and gets',
-  async (link) => {
-    const client = createClient(link);
+describe.each(Object.keys(links) as (keyof typeof links)[])("tRPC's own client with %s", (link) => {
+  test('creates, lists and gets pets', async () => {
+    const client = connect(link);
     const created = await client.createPet.mutate({ name: 'Rex', categoryId: 1 });
     expectTypeOf(created).toEqualTypeOf<{
       id: number;
@@ -41,27 +40,24 @@ test.each(Object.keys(links) as (keyof typeof links)[])(
     expect(listed).toEqual([created]);
     expect(found).toEqual(created);
     expect(await client.listPets.query()).toContainEqual(created);
-  },
-);
+  });
 
-test.each(Object.keys(links) as (keyof typeof links)[])(
-  'a typed client with %s gets the Error object in data.error',
-  async (link) => {
-    const fault = await createClient(link)
+  test('finds the Error object in data.error', async () => {
+    const missing = await connect(link)
       .getPet.query({ petId: 999_999_999 })
       .catch((error: unknown) => error);
-    expect(fault).toBeInstanceOf(TRPCClientError);
-    const { data, message } = fault as TRPCClientError<AppRouter>;
+    expect(missing).toBeInstanceOf(TRPCClientError);
+    const { data, message } = missing as TRPCClientError<AppRouter>;
     expect(data?.error).toEqual({ code: 'not_found', message, status: 404 });
-    const refused = await createClient(link, 'nonsense')
+    const unauthorized = await connect(link, 'nonsense')
       .listPets.query()
       .catch((error: unknown) => error);
-    expect((refused as TRPCClientError<AppRouter>).data?.error.code).toBe('invalid_api_key');
-  },
-);
+    expect((unauthorized as TRPCClientError<AppRouter>).data?.error.code).toBe('invalid_api_key');
+  });
+});
 
 test('a wrong input is a compile error', () => {
-  type Input = Parameters<ReturnType<typeof createClient>['createPet']['mutate']>[0];
+  type Input = Parameters<ReturnType<typeof connect>['createPet']['mutate']>[0];
   expectTypeOf<{ name: string; categoryId: number }>().toMatchTypeOf<Input>();
   expectTypeOf<{ name: string; categoryId: string }>().not.toMatchTypeOf<Input>();
   expectTypeOf<{ name: string; categoryId: number; status: 'lost' }>().not.toMatchTypeOf<Input>();

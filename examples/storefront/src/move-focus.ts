@@ -1,8 +1,9 @@
 /**
- * A ref for a button that goes when it has done its work. When it has the focus then, the focus goes to the last animal
- * that was there before, or to the heading where there is none: otherwise whoever uses the keyboard starts at the top.
+ * A ref for a button that is removed once it has been used. If the button has the focus at that time, the focus moves to
+ * the last animal in the catalogue, or to the heading if there is none; otherwise keyboard users would start again at the
+ * top of the page.
  */
-export function handOnFocus(button: HTMLElement | null): () => void {
+export function moveFocusOnRemoval(button: HTMLElement | null): () => void {
   const catalogue = button?.closest('.catalogue');
   return () => {
     if (button !== document.activeElement) return;

@@ -1,0 +1,22 @@
+import { type AppRouter, type Client, createClient } from '@animal-store/client';
+import { QueryCache, QueryClient } from '@tanstack/react-query';
+import { createTRPCContext } from '@trpc/tanstack-react-query';
+
+export const { TRPCProvider, useTRPC } = createTRPCContext<AppRouter>();
+
+/** Retries only briefly: the page then says what is wrong, counts down, and retries itself. */
+export function createStoreClient(apiKey: string): Client {
+  return createClient({ baseUrl: location.origin, apiKey, retry: { attempts: 3, totalSeconds: 10 } });
+}
+
+export function createQueryClient(onQueryError: (error: unknown) => void): QueryClient {
+  return new QueryClient({
+    queryCache: new QueryCache({ onError: onQueryError }),
+    defaultOptions: {
+      // The client retries, and treats being offline like any other way of not reaching the service.
+      // Cached pages are not fetched again, because every fetch counts towards the limit.
+      queries: { retry: false, networkMode: 'always', staleTime: Number.POSITIVE_INFINITY },
+      mutations: { retry: false, networkMode: 'always' },
+    },
+  });
+}

@@ -1,0 +1,55 @@
+import { isApiError } from '@animal-store/client';
+
+/** Why a call failed, for people who do not read status codes. */
+export interface Problem {
+  readonly type: 'unknown-key' | 'rate-limited' | 'banned' | 'unavailable' | 'error';
+  readonly title: string;
+  readonly text: string;
+  /** Whole seconds until an automatic retry; undefined if there is none */
+  readonly waitSeconds?: number;
+}
+
+/** How long to wait for a service that sent no Retry-After. By then the client has already retried. */
+const DEFAULT_WAIT_SECONDS = 5;
+
+/** Anything but a response of the service means that the service could not be reached. */
+export function describeProblem(error: unknown): Problem {
+  if (!isApiError(error)) return unavailable(DEFAULT_WAIT_SECONDS);
+  const { code, message, requestId, retryAfterSeconds = DEFAULT_WAIT_SECONDS } = error;
+  switch (code) {
+    case 'missing_api_key':
+    case 'invalid_api_key':
+      return { type: 'unknown-key', title: 'The store does not know this key', text: message };
+    case 'rate_limit_exceeded':
+      return {
+        type: 'rate-limited',
+        title: 'A short pause',
+        text: 'This key has used up its requests for now.',
+        waitSeconds: retryAfterSeconds,
+      };
+    case 'api_key_banned':
+      return {
+        type: 'banned',
+        title: 'This key is resting',
+        text: 'It went on asking after it was told to wait, so the store has closed to it for a while.',
+        waitSeconds: retryAfterSeconds,
+      };
+    case 'service_unavailable':
+      return unavailable(retryAfterSeconds);
+    case 'internal_error': {
+      const text = requestId === undefined ? message : `${message} It is ${requestId}.`;
+      return { type: 'error', title: 'That did not work', text };
+    }
+    default:
+      return { type: 'error', title: 'That did not work', text: message };
+  }
+}
+
+function unavailable(waitSeconds: number): Problem {
+  return {
+    type: 'unavailable',
+    title: 'The store cannot be reached',
+    text: 'It may be restarting, or the connection may be down. Nothing is lost.',
+    waitSeconds,
+  };
+}

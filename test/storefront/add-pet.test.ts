@@ -1,0 +1,143 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findBrowser, openStorefront, type Storefront, type VisitOptions } from '../support/storefront.js';
+import {
+  announcement,
+  badges,
+  choose,
+  createGate,
+  expectFieldError,
+  expectFocus,
+  expectNoErrors,
+  FAILED_REQUESTS,
+  FILTER,
+  fill,
+  names,
+  numbers,
+  POLL,
+} from '../support/storefront-page.js';
+
+const executable = findBrowser();
+
+describe.skipIf(executable === undefined)("the storefront's form", { timeout: 60_000 }, () => {
+  let storefront: Storefront;
+  beforeAll(async () => {
+    storefront = await openStorefront(executable);
+  });
+  afterAll(() => storefront?.close());
+
+  const visit = (options?: VisitOptions) => storefront.visit(options);
+  const inspect = (page: Page, name: string) => storefront.inspect(page, name);
+
+  test('a new animal is shown while it is being saved, then as saved, and the form is cleared', async () => {
+    const gate = createGate();
+    const visited = await visit({
+      pets: 3,
+      prepare: (page) => page.route('**/trpc/createPet*', gate.pass),
+    });
+    const { page } = visited;
+    await names(page).nth(2).waitFor();
+    await fill(page, { name: 'Miso, Siamese, 4 months', category: 'Cats', status: 'Pending' });
+    await page.getByRole('button', { name: 'Save animal' }).click();
+    const first = page.locator('.card').first();
+    await first.getByText('Saving…').waitFor();
+    expect(await first.getAttribute('aria-busy')).toBe('true');
+    await inspect(page, 'saving');
+    gate.open();
+    await first.getByText('Just added').waitFor();
+    expect(await first.getByRole('heading').textContent()).toBe('Miso, Siamese, 4 months');
+    expect(await first.locator('.badge').textContent()).toBe('Pending');
+    expect(await numbers(page)).toEqual([4, 1, 2, 3]);
+    expect(await page.getByLabel('Name').inputValue()).toBe('');
+    await expectFocus(page, 'Name');
+    await announcement(page, 'Miso, Siamese, 4 months is in the catalogue').waitFor({ state: 'attached' });
+    await inspect(page, 'added');
+    await page.reload();
+    await names(page).nth(3).waitFor();
+    expect(await numbers(page)).toEqual([1, 2, 3, 4]);
+    expectNoErrors(visited);
+  });
+
+  test('the form confirms an animal that the filter hides, and keeps what was typed meanwhile', async () => {
+    const gate = createGate();
+    const { page } = await visit({
+      pets: 3,
+      prepare: (opened) => opened.route('**/trpc/createPet*', gate.pass),
+    });
+    await names(page).nth(2).waitFor();
+    await choose(page, FILTER, 'Sold');
+    await page.getByText('That is everyone: 1 animal.').waitFor();
+    await fill(page, { name: 'Otto', category: 'Dogs', status: 'Available' });
+    await page.getByLabel('Name').press('Enter');
+    await page.getByRole('button', { name: 'Saving…' }).waitFor();
+    await page.getByLabel('Name').fill('Ada');
+    gate.open();
+    await page.locator('.form-notice').getByText('Otto is in the catalogue.').waitFor();
+    expect(await page.getByLabel('Name').inputValue()).toBe('Ada');
+    expect(await badges(page)).toEqual(['Sold']);
+    await choose(page, FILTER, 'All');
+    await page.getByText('Just added').waitFor();
+    expect(await numbers(page)).toEqual([4, 1, 2, 3]);
+  });
+
+  test('missing fields are reported beside the field before anything is sent', async () => {
+    const { page, errors } = await visit({ pets: 1 });
+    await names(page).first().waitFor();
+    const sent: string[] = [];
+    page.on('request', (request) => sent.push(request.url()));
+    await page.getByRole('button', { name: 'Save animal' }).click();
+    await expectFieldError(page, 'Name', 'Give it a name.');
+    await expectFocus(page, 'Name');
+    expect(await page.getByRole('group', { name: 'Category' }).textContent()).toContain('Choose a category.');
+    await page.keyboard.type('Rex');
+    await expect.poll(() => page.getByText('Give it a name.').count(), POLL).toBe(0);
+    await expectFocus(page, 'Name');
+    expect([sent, errors]).toEqual([[], []]);
+  });
+
+  test("the service's validation errors appear beside their fields, and the form keeps its contents", async () => {
+    const visited = await visit({ pets: 3 });
+    const { page } = visited;
+    await names(page).nth(2).waitFor();
+    const name = '🐕'.repeat(201);
+    await fill(page, { name, category: '1.5', status: 'Sold' });
+    await page.getByRole('button', { name: 'Save animal' }).click();
+    await expectFieldError(page, 'Name', 'It must have 1 to 200 characters.');
+    await expectFieldError(page, 'Number of the category', /^It must be an integer from/);
+    await expectFocus(page, 'Name');
+    expect(await page.getByLabel('Name').inputValue()).toBe(name);
+    expect(await page.getByLabel('Number of the category').inputValue()).toBe('1.5');
+    expect(
+      await page.getByRole('group', { name: 'Status', exact: true }).getByLabel('Sold').isChecked(),
+    ).toBe(true);
+    expect(await numbers(page)).toEqual([1, 2, 3]);
+    await inspect(page, 'field-errors');
+    await page.getByLabel('Name').fill('Rex');
+    await page.getByLabel('Number of the category').fill('15');
+    await page.getByRole('button', { name: 'Save animal' }).click();
+    await page.getByText('Just added').waitFor();
+    expectNoErrors(visited, FAILED_REQUESTS);
+  });
+
+  test('form and filter work with the keyboard alone', async () => {
+    const visited = await visit({ pets: 3 });
+    const { page } = visited;
+    await names(page).nth(2).waitFor();
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the catalogue');
+    const press = async (...keys: string[]) => {
+      for (const key of keys) await page.keyboard.press(key);
+    };
+    await press('Tab', 'Tab');
+    await expectFocus(page, 'Name');
+    await page.keyboard.type('Pearl');
+    await press('Tab', 'Space', 'ArrowRight', 'Tab', 'ArrowRight', 'Enter');
+    await page.getByText('Just added').waitFor();
+    expect(await page.locator('.card').first().textContent()).toBe('Just addedCatsPearlPendingNo. 4');
+    await expectFocus(page, 'Name');
+    await press('Tab', 'Tab', 'Tab', 'Tab', 'ArrowRight');
+    await page.getByText('That is everyone: 1 animal.').waitFor();
+    expect(await badges(page)).toEqual(['Available']);
+    expectNoErrors(visited);
+  });
+});

@@ -1,0 +1,133 @@
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { startService } from '../support/harness.js';
+import { findBrowser, openStorefront, type Storefront, type VisitOptions } from '../support/storefront.js';
+import {
+  badges,
+  choose,
+  createGate,
+  expectFocusOn,
+  expectNoErrors,
+  FILTER,
+  fill,
+  names,
+  numbers,
+} from '../support/storefront-page.js';
+
+const executable = findBrowser();
+
+describe.skipIf(executable === undefined)("the storefront's catalogue", { timeout: 60_000 }, () => {
+  let storefront: Storefront;
+  beforeAll(async () => {
+    storefront = await openStorefront(executable);
+  });
+  afterAll(() => storefront?.close());
+
+  const visit = (options?: VisitOptions) => storefront.visit(options);
+  const inspect = (page: Page, name: string) => storefront.inspect(page, name);
+
+  test('the catalogue shows a loading state, then all animals, and filters by status', async () => {
+    const gate = createGate();
+    const visited = await visit({
+      pets: 12,
+      prepare: (page) => page.route('**/trpc/listPets*', gate.pass),
+    });
+    const { page } = visited;
+    await page.locator('.skeleton').first().waitFor();
+    await inspect(page, 'loading');
+    gate.open();
+    await names(page).nth(11).waitFor();
+    expect(await page.getByRole('meter').getAttribute('aria-valuetext')).toBe('999,999 of 1,000,000 left');
+    await inspect(page, 'catalogue');
+    for (const status of ['Available', 'Pending', 'Sold']) {
+      await choose(page, FILTER, status);
+      await page.getByText('That is everyone: 4 animals.').waitFor();
+      expect(await badges(page)).toEqual(Array(4).fill(status));
+    }
+    await inspect(page, 'filtered');
+    expectNoErrors(visited);
+  });
+
+  test('the catalogue says when it is empty or no animal has the chosen status', async () => {
+    const visited = await visit();
+    const { page, service } = visited;
+    await page.getByText('Nobody lives here yet').waitFor();
+    await inspect(page, 'empty');
+    await service.pets.create({ name: 'Ada', categoryId: 1, status: 'sold' }, undefined, Date.now());
+    await choose(page, FILTER, 'Pending');
+    await page.getByText('No animal is pending').waitFor();
+    await inspect(page, 'empty-filter');
+    await page.getByRole('button', { name: 'Show all animals' }).click();
+    await page.getByText('Nobody lives here yet').waitFor();
+    await expectFocusOn(page.getByRole('heading', { name: 'Catalogue' }));
+    expectNoErrors(visited);
+  });
+
+  test('scrolling shows each of 250 animals exactly once', async () => {
+    const visited = await visit({ pets: 250 });
+    const { page } = visited;
+    await expect
+      .poll(
+        async () => {
+          await page.mouse.wheel(0, 4_000);
+          return page.getByText('That is everyone: 250 animals.').isVisible();
+        },
+        { timeout: 20_000 },
+      )
+      .toBe(true);
+    expect(await numbers(page)).toEqual(Array.from({ length: 250 }, (_, index) => index + 1));
+    expectNoErrors(visited);
+  });
+
+  test('without scroll detection a button loads further pages, and an animal added meanwhile appears once', async () => {
+    const { page } = await visit({
+      pets: 45,
+      prepare: (opened) =>
+        opened.addInitScript(() => {
+          window.IntersectionObserver = class extends IntersectionObserver {
+            override observe(): void {}
+          };
+        }),
+    });
+    await names(page).nth(19).waitFor();
+    await fill(page, { name: 'Last', category: 'Fish', status: 'Sold' });
+    await page.getByRole('button', { name: 'Save animal' }).click();
+    for (const shown of [21, 41, 46]) {
+      await names(page)
+        .nth(shown - 1)
+        .waitFor();
+      expect(await names(page).count()).toBe(shown);
+      if (shown < 46) await page.getByRole('button', { name: 'Load more' }).press('Enter');
+    }
+    await page.getByText('That is everyone: 46 animals.').waitFor();
+    expect(await page.getByRole('button', { name: 'Load more' }).count()).toBe(0);
+    await expectFocusOn(page.locator('.card').filter({ hasText: 'No. 40' }));
+    expect(await numbers(page)).toEqual([46, ...Array.from({ length: 45 }, (_, index) => index + 1)]);
+  });
+
+  test('names are shown unchanged, whatever their length and script', async () => {
+    const odd = [
+      'W'.repeat(200),
+      `${'A rather long name of many words, '.repeat(5)}which ends at last`,
+      'قطة جميلة, عمرها سنة',
+      '👩‍👩‍👧‍👦🐕‍🦺'.repeat(12),
+      '<b>Tom & "Jerry"</b>, {both}',
+      ' two  spaces ',
+    ];
+    const service = await startService();
+    onTestFinished(() => service.close());
+    for (const [index, name] of odd.entries()) {
+      await service.pets.create({ name, categoryId: index + 1, status: 'available' }, undefined, Date.now());
+    }
+    await service.pets.create({ name: 'Nobody', categoryId: -9, status: 'sold' }, undefined, Date.now());
+    const visited = await visit({ service });
+    const { page } = visited;
+    await page.getByText('Category -9').waitFor();
+    expect(await names(page).evaluateAll((all) => all.map((name) => name.textContent))).toEqual([
+      ...odd,
+      'Nobody',
+    ]);
+    await inspect(page, 'odd-names');
+    expectNoErrors(visited);
+  });
+});
