@@ -21,7 +21,7 @@ const ENVIRONMENT = {
   WORKERS: '1',
 };
 
-// Ctrl-C in a terminal signals the service too, which then finishes running requests: wait for it instead of killing it.
+// Ctrl-C in a terminal signals the service too, which then finishes running requests: wait for it, do not kill it.
 // The IPC channel closes when this process dies for any reason, which also stops the service.
 const service = spawn(process.execPath, [MAIN], {
   env: ENVIRONMENT,

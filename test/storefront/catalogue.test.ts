@@ -79,7 +79,7 @@ describe.skipIf(executable === undefined)("the storefront's catalogue", { timeou
     expectNoErrors(visited);
   });
 
-  test('without scroll detection a button loads further pages, and an animal added meanwhile appears once', async () => {
+  test('without scroll detection a button loads more pages, and an animal added meanwhile appears once', async () => {
     const { page } = await visit({
       pets: 45,
       prepare: (opened) =>

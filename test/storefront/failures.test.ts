@@ -39,8 +39,8 @@ describe.skipIf(executable === undefined)('the storefront, when a request fails'
   const inspect = (page: Page, name: string) => storefront.inspect(page, name);
 
   /**
-   * Visits with a key of three requests per minute, of which some are used up. `skip` advances the clocks of the service
-   * and the page together.
+   * Visits with a key of three requests per minute, of which some are used up. `skip` advances the clocks of the
+   * service and the page together.
    */
   async function visitLimited(used: number, pets: number) {
     let skippedMs = 0;

@@ -124,7 +124,7 @@ function LoadMore({ pages, isLoading, onLoad }: LoadMoreProps) {
     if (!isLoading) onLoad();
   };
   const loadOnScroll = useEffectEvent(load);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: if the end is still in view after a page, only a new observer reports it
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a new observer reports an end that is still in view
   useEffect(() => {
     if (end.current === null) return;
     const observer = new IntersectionObserver(

@@ -18,8 +18,8 @@ export function FieldError({ id, text }: { id: string; text: string | undefined 
 }
 
 /**
- * The service's complaint about each field. The message of an `invalid_request` reads `name is required; categoryId must
- * be …`. Undefined for any other error, and if the message names something that is not in the form.
+ * The service's complaint about each field. The message of an `invalid_request` reads `name is required; categoryId
+ * must be …`. Undefined for any other error, and if the message names something that is not in the form.
  */
 export function readFieldErrors(error: unknown): FieldErrors | undefined {
   if (!isApiError(error) || error.code !== 'invalid_request') return undefined;

@@ -1,8 +1,8 @@
 const STORAGE_KEY = 'animal-store:key';
 
 /**
- * Returns the API key of this tab: from the address (`#key=…`, as `npm run storefront` prints it), from which it is then
- * removed, or from the session storage, which is deleted with the tab. It is stored nowhere else.
+ * Returns the API key of this tab: from the address (`#key=…`, as `npm run storefront` prints it), from which it is
+ * then removed, or from the session storage, which is deleted with the tab. It is stored nowhere else.
  */
 export function readKey(): string | undefined {
   const key = new URLSearchParams(location.hash.slice(1)).get('key');

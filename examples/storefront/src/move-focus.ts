@@ -1,7 +1,7 @@
 /**
- * A ref for a button that is removed once it has been used. If the button has the focus at that time, the focus moves to
- * the last animal in the catalogue, or to the heading if there is none; otherwise keyboard users would start again at the
- * top of the page.
+ * A ref for a button that is removed once it has been used. If the button has the focus at that time, the focus moves
+ * to the last animal in the catalogue, or to the heading if there is none; otherwise keyboard users would start again
+ * at the top of the page.
  */
 export function moveFocusOnRemoval(button: HTMLElement | null): () => void {
   const catalogue = button?.closest('.catalogue');

@@ -37,7 +37,9 @@ export function isApiError(error: unknown): error is ApiClientError {
   return error instanceof ApiClientError;
 }
 
-/** Turns a failure, or the reason of an abort, into the error that the caller receives. `now` is in Unix milliseconds. */
+/**
+ * Turns a failure, or the reason of an abort, into the error that the caller receives. `now` is in Unix milliseconds.
+ */
 export function toClientError(failure: unknown, now: number): Failure {
   const error = TRPCClientError.from<AppRouter>(failure as Error);
   const body = error.data?.error;

@@ -47,8 +47,8 @@ export type Client = TRPCClient<AppRouter> & {
 const MAX_URL_LENGTH = 4_000;
 
 /**
- * Creates a client that batches simultaneous queries, retries transient failures, and rejects with an ApiClientError when
- * the service responds with an error (see isApiError). Turn off the retries of libraries such as TanStack Query.
+ * Creates a client that batches simultaneous queries, retries transient failures, and rejects with an ApiClientError
+ * when the service responds with an error (see isApiError). Turn off the retries of libraries such as TanStack Query.
  */
 export function createClient(options: ClientOptions): Client {
   const { baseUrl, apiKey } = options;

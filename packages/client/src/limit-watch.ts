@@ -7,7 +7,9 @@ export interface WindowStatus {
   /** How many more it still admits */
   readonly remaining: number;
   readonly windowSeconds: number;
-  /** When the window ends, in Unix milliseconds of the local clock, so that countdowns work even if that clock is wrong */
+  /**
+   * When the window ends, in Unix milliseconds of the local clock, so that countdowns work even if that clock is wrong
+   */
   readonly resetAtMs: number;
 }
 

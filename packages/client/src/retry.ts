@@ -39,8 +39,8 @@ type Result = Parameters<NonNullable<Parameters<ReturnType<Next>['subscribe']>[0
  * exponential back-off with full jitter. If the wait would exceed the total time, the call fails immediately with the
  * error it has.
  *
- * It retries calls, not HTTP requests. A batch may return a 503 next to results (status 207); only the failed calls wait,
- * and calls that wait equally long form a batch again.
+ * It retries calls, not HTTP requests. A batch may return a 503 next to results (status 207); only the failed calls
+ * wait, and calls that wait equally long form a batch again.
  *
  * tRPC's own retryLink does not pass the error to its delay function, does not end a wait when the call is aborted, and
  * has no total time.
@@ -89,8 +89,8 @@ async function runAttempts(
  * Fixes the Idempotency-Key and the input of a create, so that every attempt sends the same bytes even if the caller
  * changes the object in the meantime; the service would reject other bytes under the same key.
  *
- * The key is also why creates are not batched: a batch has one Idempotency-Key for all of its calls, and would have to be
- * retried as a whole, including the calls that succeeded.
+ * The key is also why creates are not batched: a batch has one Idempotency-Key for all of its calls, and would have to
+ * be retried as a whole, including the calls that succeeded.
  */
 function freezeMutation(op: Operation): Operation {
   if (op.type !== 'mutation') return op;
@@ -140,7 +140,7 @@ function createDeadline(callerSignal: AbortSignal | null | undefined, seconds: n
   const controller = new AbortController();
   const { signal } = controller;
   const follow = () => controller.abort(callerSignal?.reason);
-  const expire = () => controller.abort(new DOMException(`No answer within ${seconds} s`, 'TimeoutError'));
+  const expire = () => controller.abort(new DOMException(`No response within ${seconds} s`, 'TimeoutError'));
   const timer = setTimeout(expire, Math.min(seconds * 1_000, MAX_TIMER_MS));
   if (callerSignal?.aborted) follow();
   callerSignal?.addEventListener('abort', follow);

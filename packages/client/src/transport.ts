@@ -13,8 +13,8 @@ interface RequestOptions {
 }
 
 /**
- * Wraps `fetch` for tRPC's links. It reads the whole body before it returns, so that a connection that breaks counts as a
- * network error and a body that is not JSON keeps its status, and passes the headers of each response to `onHeaders`.
+ * Wraps `fetch` for tRPC's links. It reads the whole body before it returns, so that a connection that breaks counts as
+ * a network error and a body that is not JSON keeps its status, and passes the headers of each response to `onHeaders`.
  */
 export function createTransport(getFetch: () => typeof fetch, onHeaders: (headers: Headers) => void) {
   return async (url: unknown, options: RequestInit | RequestOptions = {}): Promise<Response> => {
@@ -25,7 +25,9 @@ export function createTransport(getFetch: () => typeof fetch, onHeaders: (header
   };
 }
 
-/** @throws TypeError for values that no header can carry; unlike the platform's, its message does not repeat the API key */
+/**
+ * @throws TypeError for values that no header can carry; unlike the platform's, its message does not repeat the API key
+ */
 function createHeaders(init: RequestOptions['headers'] | RequestInit['headers']): Headers {
   try {
     return new Headers(init);

@@ -13,7 +13,9 @@ const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const PACKAGE = 'packages/client';
 const run = promisify(execFile);
 
-/** What the build reads. Packing a copy proves that it needs nothing else, and leaves the files of other tests alone. */
+/**
+ * What the build reads. Packing a copy proves that it needs nothing else, and leaves the files of other tests alone.
+ */
 const SOURCES = ['package.json', 'tsconfig.base.json', 'prisma.config.ts', 'prisma', 'src', PACKAGE];
 
 const MAX_MODULE_BYTES = 16 * 1024;

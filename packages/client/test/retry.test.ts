@@ -130,7 +130,7 @@ test('a create whose response was lost is retried and executed once', async () =
   expect(await countPets('Lost and found')).toBe(1);
 });
 
-test('all attempts of a create have the same Idempotency-Key and the same bytes, whatever the caller changes', async () => {
+test('all attempts of a create have the same Idempotency-Key and bytes, whatever the caller changes', async () => {
   const newPet = { name: 'Steady', categoryId: 1 };
   const changeInput: Intercept = (send) => {
     newPet.name = 'Changed';
