@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { openEmbedded } from '@animal-store/embedded-postgres';
 import pg from 'pg';
@@ -15,8 +16,10 @@ declare module 'vitest' {
 /** A database with all migrations and no rows. */
 export const TEMPLATE = 'animal_store_template';
 
-/** One PostgreSQL for all test files, the embedded one, in a folder that goes with the run. */
+/** Builds what is out of date, and starts one embedded PostgreSQL for all test files in a folder that the run deletes. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
+  build();
+  project.onTestsRerun(async () => build());
   const dataDir = await makeFolder();
   const postgres = await openEmbedded({ dataDir, role: 'guest', log: () => {} });
   const client = new pg.Client(postgres.url);
@@ -31,4 +34,9 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     await postgres.release();
     await rm(dataDir, { recursive: true, force: true });
   };
+}
+
+/** Tests import the generated Prisma client and start dist/main.js. */
+function build(): void {
+  execFileSync(process.execPath, ['scripts/build.js'], { stdio: 'inherit' });
 }
