@@ -7,8 +7,8 @@ import { Redis } from 'ioredis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { applyMigrations } from '../src/database/migrations.js';
 import { createLimiter, type Limiter } from '../src/limits/limiter.js';
-import { makeFolder } from '../test/support/folder.js';
 import { findRedis } from '../test/support/redis.js';
+import { createTemporaryFolder } from '../test/support/temporary-folder.js';
 import { median, printTable } from './table.js';
 
 const ROUNDS = 5;
@@ -116,7 +116,7 @@ async function time(decide: Decide) {
 
 /** What a refused request costs the service, next to an admitted one. */
 async function benchAnswers(): Promise<void> {
-  const dataDir = await makeFolder();
+  const dataDir = await createTemporaryFolder();
   const postgres = await openEmbedded({ dataDir, role: 'guest', log: () => {} });
   await applyMigrations(postgres.url);
   const service = fork(new URL('./service.ts', import.meta.url), {

@@ -7,8 +7,8 @@ import { openDatabase } from '../src/database/client.js';
 import { applyMigrations } from '../src/database/migrations.js';
 import { generateKey } from '../src/keys/format.js';
 import { createKeyStore } from '../src/keys/store.js';
-import { makeFolder } from '../test/support/folder.js';
 import { startRedis } from '../test/support/redis.js';
+import { createTemporaryFolder } from '../test/support/temporary-folder.js';
 import { type Case, type CaseName, cases, type Keys, PETS, STATUSES } from './cases.js';
 import type { LoadOrder, LoadReport } from './load.js';
 import { type Results, writeResults } from './results.js';
@@ -161,7 +161,7 @@ export interface Stage {
 
 /** PostgreSQL with 100,000 pets and two keys, and Redis: own ones, so that they leave the servers' core alone. */
 export async function setStage(isEmbedded: boolean): Promise<Stage> {
-  const dataDir = await makeFolder();
+  const dataDir = await createTemporaryFolder();
   const postgres = await openEmbedded({ dataDir, role: 'guest', log: () => {} });
   await applyMigrations(postgres.url);
   await fill(postgres.url);

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { makeFolder } from '../test/support/folder.js';
+import { createTemporaryFolder } from '../test/support/temporary-folder.js';
 import { median, printTable } from './table.js';
 
 const TSC = 'node_modules/typescript-native/bin/tsc';
@@ -40,7 +40,7 @@ export async function benchStart(options: ReadonlyMap<string, string>): Promise<
 type Note = (part: string, occasion: keyof Times, milliseconds: number) => void;
 
 async function timeParts(note: Note): Promise<void> {
-  const buildFolder = await makeFolder();
+  const buildFolder = await createTemporaryFolder();
   const cold = ['--project', '.', '--outDir', buildFolder, '--tsBuildInfoFile', join(buildFolder, 'info')];
   for (const occasion of ['first', 'later'] as const) {
     note('npm, for start and for build', occasion, 2 * (await timeRun('npm', ['run', '--silent'])));
@@ -49,7 +49,7 @@ async function timeParts(note: Note): Promise<void> {
   }
   await rm(buildFolder, { recursive: true });
 
-  const dataDir = await makeFolder();
+  const dataDir = await createTemporaryFolder();
   for (const occasion of ['first', 'later'] as const) {
     const node = await timeRun('node', ['--eval', '0']);
     // It reads its configuration when all modules are there, and stops at a bad one.
@@ -62,7 +62,7 @@ async function timeParts(note: Note): Promise<void> {
   }
   await rm(dataDir, { recursive: true });
 
-  const wholeDataDir = await makeFolder();
+  const wholeDataDir = await createTemporaryFolder();
   for (const occasion of ['first', 'later'] as const) {
     const { ready } = await timeService('npm', ['start'], wholeDataDir);
     note('npm start as a whole, built before', occasion, ready);

@@ -2,18 +2,18 @@ import { readFile, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { makeFolder } from './support/folder.js';
-import { type Caller, callerOf, createTestDatabase, post } from './support/harness.js';
 import { type Environment, type Program, run } from './support/process.js';
 import { findRedis } from './support/redis.js';
-import { startWire } from './support/wire.js';
+import { startTcpProxy } from './support/tcp-proxy.js';
+import { createTemporaryFolder } from './support/temporary-folder.js';
+import { type Caller, createCaller, createTestDatabase, post } from './support/test-service.js';
 
 const redis = await findRedis();
 let dataDir: string;
 const programs: Program[] = [];
 
 beforeEach(async () => {
-  dataDir = await makeFolder();
+  dataDir = await createTemporaryFolder();
 });
 afterEach(async () => {
   for (const { child } of programs) child.kill('SIGTERM');
@@ -55,7 +55,7 @@ test('SIGKILL during a stream of creates, ten times in a row: every acknowledged
   for (let round = 0; round < 10; round += 1) {
     const { service, url } = await start();
     key ||= await issueKey();
-    const call = callerOf({ url, key });
+    const call = createCaller({ url, key });
     let inThisRound = 0;
     const create = async (stream: number) => {
       for (let n = 0; service.child.signalCode === null; n += 1) {
@@ -73,7 +73,7 @@ test('SIGKILL during a stream of creates, ten times in a row: every acknowledged
     expect(await service.ended).toBe('SIGKILL');
   }
   const { url } = await start();
-  const stored = await readNames(callerOf({ url, key }));
+  const stored = await readNames(createCaller({ url, key }));
   expect(acknowledged.filter((name) => !stored.has(name))).toEqual([]);
   expect(acknowledged.length).toBeGreaterThanOrEqual(400);
 });
@@ -127,7 +127,7 @@ test.each(redis === null ? ['1'] : ['1', '2'])(
     expect(Date.now() - refusedAt).toBeLessThan(12_000);
 
     const again = await start({ DATABASE_URL, APP_ENV: 'staging' });
-    const stored = await readNames(callerOf({ url: again.url, key }));
+    const stored = await readNames(createCaller({ url: again.url, key }));
     const named = (wanted: Outcome) => [...outcomes].filter(([, is]) => is === wanted).map(([name]) => name);
     expect([...new Set(outcomes.values())].sort()).toEqual(['answered', 'not begun']);
     expect(new Set(named('answered'))).toEqual(stored);
@@ -137,7 +137,7 @@ test.each(redis === null ? ['1'] : ['1', '2'])(
 
 test('the embedded PostgreSQL killed with SIGKILL: 503 meanwhile, back by itself, nothing acknowledged is lost', async () => {
   const { url } = await start();
-  const call = callerOf({ url, key: await issueKey() });
+  const call = createCaller({ url, key: await issueKey() });
   expect((await call('/v1/pets', post({ name: 'before', categoryId: 1 }))).status).toBe(201);
   const lock = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8');
   process.kill(Number(lock.split('\n')[0]), 'SIGKILL');
@@ -156,13 +156,13 @@ test('the embedded PostgreSQL killed with SIGKILL: 503 meanwhile, back by itself
 
 test("every query slow, the key's look-up and those of the operation: 503 within 3 s, and one pet however often it is retried", async () => {
   const database = new URL(await createTestDatabase());
-  const wire = await startWire({ host: database.hostname, port: Number(database.port) });
-  database.port = String(wire.port);
+  const proxy = await startTcpProxy({ host: database.hostname, port: Number(database.port) });
+  database.port = String(proxy.port);
   const environment = { DATABASE_URL: database.href };
   const { service, url } = await start(environment);
-  const call = callerOf({ url, key: await issueKey(environment) });
+  const call = createCaller({ url, key: await issueKey(environment) });
   expect((await call('/v1/pets')).status).toBe(200);
-  wire.slow(1_600);
+  proxy.slow(1_600);
   const body = post({ name: 'once', categoryId: 1 }, { 'idempotency-key': 'slow-1' });
   for (const path of ['/v1/pets', '/v1/pets']) {
     const startedAt = Date.now();
@@ -170,11 +170,11 @@ test("every query slow, the key's look-up and those of the operation: 503 within
     expect([status, headers.get('retry-after')]).toEqual([503, '1']);
     expect(Date.now() - startedAt).toBeLessThan(3_000);
   }
-  await wire.mend();
+  await proxy.restore();
   await expect.poll(async () => (await call('/v1/pets', body)).status, { timeout: 8_000 }).toBe(201);
   const { body: pets } = await call('/v1/pets');
   expect(pets.filter(({ name }: { name: string }) => name === 'once')).toHaveLength(1);
   service.child.kill('SIGTERM');
   expect(await service.ended).toBe(0);
-  await wire.close();
+  await proxy.close();
 });

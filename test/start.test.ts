@@ -5,18 +5,18 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { makeFolder } from './support/folder.js';
-import { callerOf, createTestDatabase, post } from './support/harness.js';
 import { type Environment, type Program, run } from './support/process.js';
 import { findRedis } from './support/redis.js';
-import { startWire } from './support/wire.js';
+import { startTcpProxy } from './support/tcp-proxy.js';
+import { createTemporaryFolder } from './support/temporary-folder.js';
+import { createCaller, createTestDatabase, post } from './support/test-service.js';
 
 const redis = await findRedis();
 let dataDir: string;
 const programs: Program[] = [];
 
 beforeEach(async () => {
-  dataDir = await makeFolder();
+  dataDir = await createTemporaryFolder();
 });
 afterEach(async () => {
   for (const { child } of programs) child.kill('SIGTERM');
@@ -35,7 +35,7 @@ const CURL = /curl -H 'Authorization: Bearer (as_test_\w+)' '(http:\/\/[\d.]+:\d
 
 async function untilReady(service: Program) {
   const [, key = '', url = '', path = ''] = await service.until(CURL);
-  return { key, url, path, call: callerOf({ url, key }) };
+  return { key, url, path, call: createCaller({ url, key }) };
 }
 
 async function stop(service: Program, signal: NodeJS.Signals = 'SIGTERM') {
@@ -97,7 +97,7 @@ test('keys are made and listed beside a running service and without one, one JSO
   });
 
   const { url } = await untilReady(start());
-  expect((await callerOf({ url, key: issued.key })('/v1/pets')).status).toBe(200);
+  expect((await createCaller({ url, key: issued.key })('/v1/pets')).status).toBe(200);
   const beside = JSON.parse(
     (
       await keys(
@@ -114,7 +114,7 @@ test('keys are made and listed beside a running service and without one, one JSO
       )
     ).output,
   );
-  const call = callerOf({ url, key: beside.key });
+  const call = createCaller({ url, key: beside.key });
   expect((await call('/v1/pets')).status).toBe(200);
   const listed = JSON.parse((await keys('list', '--json')).output);
   expect(listed.map(({ name }: { name: string }) => name)).toEqual(['before', 'development', 'big']);
@@ -134,7 +134,7 @@ test('keys show tells what is left and the ban, and keys unban lifts it, beside 
   const { url } = await untilReady(start());
   const limits = ['--plan', 'enterprise', '--per-minute', '2', '--per-day', '50'];
   const { id, key } = await keys('create', '--name', 'greedy', ...limits);
-  const call = callerOf({ url, key });
+  const call = createCaller({ url, key });
   for (let n = 0; n < 4; n += 1) await call('/v1/pets');
   expect((await call('/v1/pets')).body.code).toBe('api_key_banned');
   const [banned] = (await keys('show', id)).standings;
@@ -167,7 +167,7 @@ test.runIf(redis)(
     await service.until(/listening on[\s\S]*listening on/);
     process.kill(Number(pid), 'SIGKILL');
     await service.until(/worker \d+ ended \(SIGKILL\)[\s\S]*listening on/);
-    const call = callerOf({ url, key: '' });
+    const call = createCaller({ url, key: '' });
     for (let n = 0; n < 20; n += 1) expect((await call('/health/ready')).status).toBe(200);
     expect(await stop(service)).toBe(0);
     expect(service.output().match(/finishing what is running/g)).toHaveLength(2);
@@ -272,7 +272,7 @@ test('the log has one line per request, with the key id and without key or body'
   const { id, key } = JSON.parse(create.output());
   const service = start({ DATABASE_URL, APP_ENV: 'staging' });
   const [, url = ''] = await service.until(/listening on (http:[^"]+)/);
-  const call = callerOf({ url, key });
+  const call = createCaller({ url, key });
   await call('/v1/pets', {
     ...post({ name: 'Secret Name', categoryId: 1 }),
     headers: { 'content-type': 'application/json', 'x-request-id': 'abc-1' },
@@ -361,13 +361,13 @@ test('a signal while the service still starts ends it with 0, and the next start
 
 test('a PostgreSQL that stalls does not hold up the end', async () => {
   const url = new URL(await createTestDatabase());
-  const wire = await startWire({ host: url.hostname, port: Number(url.port) });
-  url.port = String(wire.port);
+  const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
+  url.port = String(proxy.port);
   const service = start({ DATABASE_URL: url.href });
   await service.until(/listening on/);
-  wire.stall();
+  proxy.stall();
   expect(await stop(service)).toBe(0);
-  await wire.close();
+  await proxy.close();
 });
 
 test.runIf(redis)(

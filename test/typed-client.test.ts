@@ -7,7 +7,7 @@ import {
 } from '@trpc/client';
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
 import type { AppRouter } from '../src/router.js';
-import { startService, type TestService } from './support/harness.js';
+import { startService, type TestService } from './support/test-service.js';
 
 let service: TestService;
 

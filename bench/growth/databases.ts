@@ -3,7 +3,7 @@ import { openEmbedded } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import { applyMigrations } from '../../src/database/migrations.js';
-import { makeFolder } from '../../test/support/folder.js';
+import { createTemporaryFolder } from '../../test/support/temporary-folder.js';
 
 /** Databases of several sizes side by side on one PostgreSQL, so that what is measured on them can take turns. */
 export interface SizedDatabases {
@@ -16,7 +16,7 @@ export async function openSizes(
   sizes: readonly number[],
   fill: (client: pg.Client, size: number) => Promise<void>,
 ): Promise<SizedDatabases> {
-  const dataDir = await makeFolder();
+  const dataDir = await createTemporaryFolder();
   const postgres = await openEmbedded({ dataDir, role: 'guest', log: () => {} });
   const databases: { size: number; database: Database }[] = [];
   const close = async () => {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Browser, findChromium, launchBrowser, openPage, type WatchedPage } from '../support/browser.js';
-import { type Caller, callerOf, post, startService, type TestService } from '../support/harness.js';
+import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
 
 /** Operation ids belong to the contract; the summaries that the page shows come from the document. */
 const OPERATIONS = ['listPets', 'createPet', 'getPet', 'listOrders'];
@@ -22,7 +22,7 @@ beforeAll(async () => {
     response.setHeader('content-type', 'text/html').end('<link rel="icon" href="data:,">A shop'),
   );
   service = await startService({ corsOrigins: [shop.origin] });
-  call = callerOf(service);
+  call = createCaller(service);
   proxy = await listen((request, response) => {
     const { url = '', method, headers } = request;
     const forwarded = forward(service.url + url.replace(/^\/store/, ''), { method, headers }, (upstream) => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startService, type TestService } from '../support/harness.js';
+import { startService, type TestService } from '../support/test-service.js';
 
 let service: TestService;
 

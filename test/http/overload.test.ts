@@ -3,8 +3,8 @@ import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import type { AppOptions } from '../../src/app.js';
-import { callerOf, createTestDatabase, startService, type TestService } from '../support/harness.js';
 import { type Environment, run } from '../support/process.js';
+import { createCaller, createTestDatabase, startService, type TestService } from '../support/test-service.js';
 
 const closers: (() => unknown)[] = [];
 
@@ -15,11 +15,11 @@ afterEach(async () => {
 async function serve(options: Partial<AppOptions> = {}) {
   const service = await startService(options);
   closers.push(() => service.close());
-  return { service, call: callerOf(service) };
+  return { service, call: createCaller(service) };
 }
 
 /** Every face refuses in its own shape; what watches the service goes on. */
-async function expectOverloaded({ url }: TestService, call: ReturnType<typeof callerOf>): Promise<void> {
+async function expectOverloaded({ url }: TestService, call: ReturnType<typeof createCaller>): Promise<void> {
   for (const path of ['/v1/pets', '/trpc/listPets']) {
     const { status, headers, body } = await call(path);
     expect([status, headers.get('retry-after')]).toEqual([503, '2']);
@@ -152,7 +152,7 @@ async function startProcess() {
 
 test('200 half-open sockets and 2,000 idle ones do not keep others from being served', async () => {
   const { url, port, key } = await startProcess();
-  const call = callerOf({ url, key });
+  const call = createCaller({ url, key });
   const halfOpen = await Promise.all(Array.from({ length: 200 }, () => open(port)));
   for (const socket of halfOpen) socket.write('GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Slow: ');
   for (let n = 0; n < 20; n += 1) {
@@ -253,5 +253,5 @@ test('20,000 hostile requests leave memory within 150 MB of where it was, and no
   expect(after.labels).toBe(before.labels);
   expect(after.text).not.toContain('mark');
   expect(after.total - before.total).toBeGreaterThan(18_000);
-  expect((await callerOf({ url, key })('/v1/pets')).status).toBe(200);
+  expect((await createCaller({ url, key })('/v1/pets')).status).toBe(200);
 }, 120_000);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Caller, callerOf, post, startService, type TestService } from '../support/harness.js';
+import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
 
 const SHOP = 'https://shop.example';
 const EXPECTED = {
@@ -16,7 +16,7 @@ let call: Caller;
 
 beforeAll(async () => {
   service = await startService({ corsOrigins: [SHOP] });
-  call = callerOf(service);
+  call = createCaller(service);
 });
 afterAll(() => service?.close());
 

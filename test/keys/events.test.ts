@@ -3,9 +3,9 @@ import { openDatabase } from '../../src/database/client.js';
 import { createAuthenticator } from '../../src/keys/authenticator.js';
 import { publish, subscribe } from '../../src/keys/events.js';
 import { createKeyStore } from '../../src/keys/store.js';
-import { callerOf, createTestDatabase } from '../support/harness.js';
 import { type Environment, type Program, run } from '../support/process.js';
 import { startRedis } from '../support/redis.js';
+import { createCaller, createTestDatabase } from '../support/test-service.js';
 
 const redis = await startRedis();
 afterAll(() => redis?.close());
@@ -37,7 +37,7 @@ async function startNode(environment: Environment): Promise<string> {
 async function startTwoNodes(environment: Environment) {
   const { id, key } = await keys(environment, 'create', '--name', 'x', '--plan', 'business');
   const urls = await Promise.all([startNode(environment), startNode(environment)]);
-  const calls = urls.map((url) => callerOf({ url, key }));
+  const calls = urls.map((url) => createCaller({ url, key }));
   const statuses = async () => Promise.all(calls.map(async (call) => (await call('/v1/pets')).status));
   expect(await statuses()).toEqual([200, 200]);
   const untilFelt = async (statusesThen: number[]) => {
@@ -86,15 +86,16 @@ test('rotation, another plan and revocation are felt within 2 s on two nodes wit
   const { id, key, urls, untilFelt } = await startTwoNodes(environment);
   await keys(environment, 'set-plan', id, '--plan', 'pro');
   for (const url of urls) {
-    const limit = async () => (await callerOf({ url, key })('/v1/pets')).headers.get('ratelimit-policy');
+    const limit = async () => (await createCaller({ url, key })('/v1/pets')).headers.get('ratelimit-policy');
     await expect.poll(limit, { timeout: 2_000 }).toContain('q=300');
   }
   const rotated = await keys(environment, 'rotate', id, '--overlap', '2s');
-  for (const url of urls) expect((await callerOf({ url, key: rotated.key })('/v1/pets')).status).toBe(200);
+  for (const url of urls)
+    expect((await createCaller({ url, key: rotated.key })('/v1/pets')).status).toBe(200);
   expect(await untilFelt([401, 401])).toBeLessThan(2_000);
   await keys(environment, 'revoke', id);
   for (const url of urls) {
-    const status = async () => (await callerOf({ url, key: rotated.key })('/v1/pets')).status;
+    const status = async () => (await createCaller({ url, key: rotated.key })('/v1/pets')).status;
     await expect.poll(status, { timeout: 2_000 }).toBe(401);
   }
 });

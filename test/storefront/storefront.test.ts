@@ -3,8 +3,6 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openPage } from '../support/browser.js';
-import { makeFolder } from '../support/folder.js';
-import { startService } from '../support/harness.js';
 import { runNode } from '../support/process.js';
 import {
   announcement,
@@ -26,6 +24,8 @@ import {
   type Storefront,
   type VisitOptions,
 } from '../support/storefront.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { startService } from '../support/test-service.js';
 
 const executable = findBrowser();
 
@@ -338,7 +338,7 @@ describe.skipIf(executable === undefined)('the storefront', { timeout: 60_000 },
   });
 
   test('the address that its start prints shows the catalogue at once', async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await createTemporaryFolder();
     const program = runNode(['--import', 'tsx', 'examples/storefront/start.ts'], { DATA_DIR: dataDir });
     onTestFinished(async () => {
       program.child.kill('SIGTERM');

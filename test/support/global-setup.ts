@@ -4,7 +4,7 @@ import { openEmbedded } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { applyMigrations } from '../../src/database/migrations.js';
-import { makeFolder } from './folder.js';
+import { createTemporaryFolder } from './temporary-folder.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
@@ -20,7 +20,7 @@ export const TEMPLATE = 'animal_store_template';
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   build();
   project.onTestsRerun(async () => build());
-  const dataDir = await makeFolder();
+  const dataDir = await createTemporaryFolder();
   const postgres = await openEmbedded({ dataDir, role: 'guest', log: () => {} });
   const client = new pg.Client(postgres.url);
   await client.connect();

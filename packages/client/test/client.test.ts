@@ -1,8 +1,8 @@
 import { QueryClient } from '@tanstack/react-query';
 import { createTRPCOptionsProxy } from '@trpc/tanstack-react-query';
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
-import { startService, type TestService } from '../../../test/support/harness.js';
 import { fakeClock, interpose, misroute, reset } from '../../../test/support/interposed-fetch.js';
+import { startService, type TestService } from '../../../test/support/test-service.js';
 import {
   type AppRouter,
   type ClientOptions,

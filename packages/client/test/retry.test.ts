@@ -1,6 +1,5 @@
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { startService, type TestService } from '../../../test/support/harness.js';
 import {
   breakOff,
   type Fault,
@@ -12,6 +11,7 @@ import {
   refuse,
   reset,
 } from '../../../test/support/interposed-fetch.js';
+import { startService, type TestService } from '../../../test/support/test-service.js';
 import { type ClientOptions, createClient, isApiError } from '../src/client.js';
 
 let service: TestService;

@@ -1,7 +1,7 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
 /** A wire to a server that a test can cut, stall and mend. */
-export interface Wire {
+export interface TcpProxy {
   readonly port: number;
   /** Refuses new connections and breaks those there are. */
   cut(): Promise<void>;
@@ -10,11 +10,11 @@ export interface Wire {
   /** Passes every answer of the server on so many milliseconds late. */
   slow(milliseconds: number): void;
   /** As in the beginning, on the same port. */
-  mend(): Promise<void>;
+  restore(): Promise<void>;
   close(): Promise<void>;
 }
 
-export async function startWire(target: { host: string; port: number }): Promise<Wire> {
+export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let isStalled = false;
   let lateMs = 0;
@@ -57,7 +57,7 @@ export async function startWire(target: { host: string; port: number }): Promise
     slow(milliseconds) {
       lateMs = milliseconds;
     },
-    async mend() {
+    async restore() {
       isStalled = false;
       lateMs = 0;
       breakAll();

@@ -87,7 +87,7 @@ async function issueKey(keys: KeyStore): Promise<string> {
   return key;
 }
 
-export interface Answer {
+export interface TestResponse {
   readonly status: number;
   readonly headers: Headers;
   /** The parsed JSON body, or undefined when there is none */
@@ -95,10 +95,10 @@ export interface Answer {
   readonly body: any;
 }
 
-export type Caller = (path: string, init?: RequestInit & { key?: string | null }) => Promise<Answer>;
+export type Caller = (path: string, init?: RequestInit & { key?: string | null }) => Promise<TestResponse>;
 
 /** Calls the service with its key; `key: null` sends none. */
-export function callerOf({ url, key: ownKey }: Pick<TestService, 'url' | 'key'>): Caller {
+export function createCaller({ url, key: ownKey }: Pick<TestService, 'url' | 'key'>): Caller {
   return async (path, { key = ownKey, headers, ...init } = {}) => {
     const sent = new Headers(headers);
     if (key !== null && !sent.has('authorization')) sent.set('authorization', `Bearer ${key}`);
