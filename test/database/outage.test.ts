@@ -11,7 +11,7 @@ import {
 } from '../support/test-service.js';
 
 let proxy: TcpProxy;
-/** Past the proxy, to the same database */
+/** Connects to the same database without the proxy */
 let direct: pg.Client;
 let service: TestService;
 let call: Caller;

@@ -8,12 +8,12 @@ import { createTemporaryFolder } from './temporary-folder.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** PostgreSQL of this run: databases are copied from TEMPLATE */
+    /** The PostgreSQL server of this run */
     postgresUrl: string;
   }
 }
 
-/** A database with all migrations and no rows. */
+/** A database with all migrations and no rows; tests work on copies of it. */
 export const TEMPLATE = 'animal_store_template';
 
 /** Builds what is out of date, and starts one embedded PostgreSQL for all test files in a folder that the run deletes. */
