@@ -8,7 +8,7 @@ export interface DocsOptions {
   readonly document: () => object;
 }
 
-/** scripts/build.js copies reference-page/ and Scalar's browser bundle here, each file with a gzipped copy beside it. */
+/** Written by scripts/build.js: the files of reference-page/ and Scalar's browser bundle, each with a gzipped copy. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../dist/reference-page/', import.meta.url));
 /** The bundle carries its version in its name, so its content never changes under that name. */
 const VERSIONED_FILE = /scalar-\d[^/]*$/;

@@ -16,7 +16,7 @@ declare module 'vitest' {
 /** A database with all migrations and no rows; tests work on copies of it. */
 export const TEMPLATE = 'animal_store_template';
 
-/** Builds what is out of date, and starts one embedded PostgreSQL for all test files in a folder that the run deletes. */
+/** Builds what is out of date, and starts one embedded PostgreSQL for all test files in a temporary folder. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   build();
   project.onTestsRerun(async () => build());
