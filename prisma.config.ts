@@ -1,7 +1,7 @@
 import { defineConfig } from 'prisma/config';
 
-// `generate` and `studio` look the schema engine up without ever running it, and a closed network refuses its
-// download; naming a file that exists ends the search. Migrations do not go through this command line.
+// `generate` and `studio` never run the schema engine, but download it if they cannot find it, which fails on closed
+// networks. Naming any existing file satisfies them. Migrations do not use this command line.
 process.env.PRISMA_SCHEMA_ENGINE_BINARY ??= process.execPath;
 
 export default defineConfig({

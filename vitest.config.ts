@@ -9,6 +9,7 @@ export default defineConfig({
   // Where vitest runs the global setup.
   environments: { __vitest__: { resolve } },
   test: {
+    // Files named *.slow.test.ts need a browser, a second PostgreSQL, or waiting; `npm run test:quick` skips them.
     include: ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts'],
     globalSetup: 'test/support/global-setup.ts',
     testTimeout: 30_000,

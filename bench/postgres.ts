@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import pg from 'pg';
-import { makeFolder } from '../test/support/folder.js';
+import { createTemporaryFolder } from '../test/support/temporary-folder.js';
 import { runCommand } from './checkout.js';
 
 /** A PostgreSQL of the bench's own, started with this process's CPU affinity and deleted when it is closed. */
@@ -12,7 +12,7 @@ export interface BenchPostgres {
 }
 
 export async function startPostgres(): Promise<BenchPostgres> {
-  const dataDir = await makeFolder();
+  const dataDir = await createTemporaryFolder();
   const postgres = await createEmbeddedPostgres({ dataDir, database: 'bench' });
   return {
     async createDatabase(name, checkout) {

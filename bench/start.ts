@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { makeFolder } from '../test/support/folder.js';
+import { createTemporaryFolder } from '../test/support/temporary-folder.js';
 import { median, printTable } from './table.js';
 
 const OPTIONS = { rounds: { type: 'string', default: '3' } } as const;
@@ -46,7 +46,7 @@ export async function benchStart(args: string[]): Promise<void> {
 type AddTime = (step: string, occasion: Occasion, milliseconds: number) => void;
 
 async function timeBuild(add: AddTime): Promise<void> {
-  const buildFolder = await makeFolder();
+  const buildFolder = await createTemporaryFolder();
   const tscArgs = {
     first: ['--project', '.', '--outDir', buildFolder, '--tsBuildInfoFile', join(buildFolder, 'info')],
     later: ['--build'],
@@ -60,7 +60,7 @@ async function timeBuild(add: AddTime): Promise<void> {
 }
 
 async function timeSteps(add: AddTime): Promise<void> {
-  const dataDir = await makeFolder();
+  const dataDir = await createTemporaryFolder();
   for (const occasion of OCCASIONS) {
     const node = await timeRun('node', ['--eval', '0']);
     // The service reads its configuration after all modules are loaded, and exits because this one is bad.
@@ -75,7 +75,7 @@ async function timeSteps(add: AddTime): Promise<void> {
 }
 
 async function timeNpmStart(add: AddTime): Promise<void> {
-  const dataDir = await makeFolder();
+  const dataDir = await createTemporaryFolder();
   for (const occasion of OCCASIONS) {
     const { ready } = await timeService('npm', ['start'], dataDir);
     add('npm start as a whole, already built', occasion, ready);

@@ -52,7 +52,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const metrics = createMetrics({ ...options, overload, checkReadiness });
 
   reportRequests(app, Object.keys(appRouter._def.procedures), metrics);
-  await registerSecurity(app, options);
+  registerSecurity(app, options);
   app.addHook('onRequest', (request, reply, next) => {
     reply.header('x-request-id', request.id);
     next();

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import type { KeyPrefix } from './keys/format.js';
 import { OperatorError } from './operator-error.js';
 
-/** All that the environment decides. The README's table and .env.example describe each variable. */
+/** Everything the environment configures. The README's table and .env.example describe each variable. */
 export interface Config {
   readonly port: number;
   readonly host: string;
@@ -13,11 +13,11 @@ export interface Config {
   readonly keyPrefix: KeyPrefix;
   /** undefined: the embedded PostgreSQL in dataDir */
   readonly databaseUrl: string | undefined;
-  /** none: limits live in memory; several: a cluster */
+  /** Empty: limits live in memory; several: a cluster */
   readonly redisUrls: readonly string[];
   readonly dataDir: string;
   readonly workers: number;
-  /** Without a trailing slash; undefined: http://HOST:PORT as it turns out when listening */
+  /** Without a trailing slash; undefined: http://HOST:PORT, with the port that the service listens on */
   readonly publicUrl: string | undefined;
   readonly stagingUrl: string | undefined;
   /** Addresses and CIDR blocks */
@@ -55,7 +55,7 @@ const schema = z.object({
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
 });
 
-/** Adds the variables of `.env` in the working directory, if there is one, to those that are not set. */
+/** Reads `.env` in the working directory, if it exists. Variables that are already set take precedence. */
 export function loadEnvironmentFile(): void {
   if (existsSync('.env')) process.loadEnvFile('.env');
 }
@@ -70,12 +70,12 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
   );
   const parsed = schema.safeParse(set);
-  const faults = [
+  const problems = [
     ...(parsed.error?.issues.map(({ path, message }) => `${String(path[0])} ${message}`) ?? []),
-    ...findContradictions(set),
+    ...findConflicts(set),
   ];
-  if (!parsed.success || faults.length > 0) {
-    throw new OperatorError(['The configuration is not usable:', ...new Set(faults)].join('\n  - '));
+  if (!parsed.success || problems.length > 0) {
+    throw new OperatorError(['The configuration is not usable:', ...new Set(problems)].join('\n  - '));
   }
   const { data } = parsed;
   return {
@@ -96,21 +96,21 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   };
 }
 
-/** The address of a service on this machine; an IPv6 host stands in brackets (RFC 3986, section 3.2.2). */
+/** Returns the address of a service on this machine; an IPv6 host is put in brackets (RFC 3986, section 3.2.2). */
 export function toLocalUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-function findContradictions(set: Record<string, string | undefined>): string[] {
-  const faults: string[] = [];
+function findConflicts(set: Record<string, string | undefined>): string[] {
+  const problems: string[] = [];
   if ((set.APP_ENV === 'staging' || set.APP_ENV === 'production') && set.DATABASE_URL === undefined) {
-    faults.push(`DATABASE_URL must be set in ${set.APP_ENV}: the embedded PostgreSQL is for development`);
+    problems.push(`DATABASE_URL must be set in ${set.APP_ENV}: the embedded PostgreSQL is for development`);
   }
   const workers = set.WORKERS === 'auto' ? availableParallelism() : Number(set.WORKERS ?? 1);
   if (workers > 1 && splitList(set.REDIS_URL ?? '').length === 0) {
-    faults.push('WORKERS above 1 needs REDIS_URL: limits in memory would not hold over several processes');
+    problems.push('WORKERS above 1 needs REDIS_URL: limits in memory would not hold over several processes');
   }
-  return faults;
+  return problems;
 }
 
 function wholeNumber(min: number, max: number) {
@@ -136,9 +136,9 @@ function splitList(text: string): string[] {
   return parts.filter((part) => part !== '');
 }
 
-/** An address that paths are added to: normalised, so that it can stand in a header, and without a trailing slash. */
+/** A URL that paths are appended to: normalized so that it is valid in a header, and without a trailing slash. */
 function baseUrl() {
-  const error = 'must be a URL without user, query, fragment, or the /v1 that is added to it';
+  const error = 'must be a URL without user, query, fragment, or the /v1 that the service adds';
   return url(['http:', 'https:'])
     .refine((text) => !URL.canParse(text) || isBase(new URL(text)), error)
     .transform((text) => (URL.canParse(text) ? new URL(text).href.replace(/\/+$/, '') : text));

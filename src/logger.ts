@@ -2,12 +2,12 @@ import { type Logger, pino } from 'pino';
 import type { Config } from './config.js';
 
 /**
- * Lines leave together: a write for each would cost a request more than its limit does. What was not written when the
- * process ends is written then; a process that is killed loses half a second of it at most.
+ * Lines are written in batches, because one write per line would cost a request more than its rate limit does. A normal
+ * exit flushes them; a killed process loses at most the last half second.
  */
 const BUFFERED = { sync: false, minLength: 8 * 1024, periodicFlush: 500 };
 
-/** One JSON object per line on standard output; in development lines for people. */
+/** Logs one JSON object per line to standard output, or readable lines in development. */
 export async function createLogger({
   appEnv,
   logLevel,
@@ -18,7 +18,7 @@ export async function createLogger({
   return pino(options, pretty({ sync: true, singleLine: true, ignore: 'pid,hostname' }));
 }
 
-/** An error without what PostgreSQL adds of the row that it is about, which is a client's. */
+/** Leaves out PostgreSQL's `detail`, which quotes the row concerned: that is the client's data. */
 export function describeError(error: Error): object {
   const { detail, ...described } = pino.stdSerializers.err(error) as unknown as Record<string, unknown>;
   return described;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { readConfig } from '../src/config.js';
 import { OperatorError } from '../src/operator-error.js';
 
-test('an empty environment gives the defaults of the contract', () => {
+test('an empty environment yields the documented defaults', () => {
   expect(readConfig({ PATH: '/bin', PORT: '' })).toEqual({
     port: 3000,
     host: '127.0.0.1',
@@ -56,7 +56,7 @@ test('every variable is read', () => {
   });
 });
 
-test('only production has live keys', () => {
+test('only production issues live keys', () => {
   const DATABASE_URL = 'postgres://db/store';
   expect(readConfig({ APP_ENV: 'staging', DATABASE_URL }).keyPrefix).toBe('as_test_');
   expect(readConfig({ APP_ENV: 'production', DATABASE_URL }).keyPrefix).toBe('as_live_');
@@ -84,11 +84,11 @@ test.each([
   ['CORS_ORIGINS', ['*', 'shop.example', 'https://shop.example/', 'https://shop.example/path', 'null']],
   ['ANONYMOUS_PER_MINUTE', ['0', '-1', 'x']],
   ['LOG_LEVEL', ['loud', 'INFO']],
-])('a bad %s is named', (name, values) => {
+])('an invalid %s is reported by name', (name, values) => {
   for (const value of values) expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`- ${name} `));
 });
 
-test('one message lists every bad variable, and holds no value', () => {
+test('one message lists every invalid variable, without its value', () => {
   const secret = 'mysql://user:hunter2@db';
   const read = () => readConfig({ PORT: 'x', LOG_LEVEL: 'y', DATABASE_URL: secret, WORKERS: '2' });
   expect(read).toThrow(OperatorError);
@@ -96,18 +96,18 @@ test('one message lists every bad variable, and holds no value', () => {
   expect(read).not.toThrow(/hunter2/);
 });
 
-test('staging and production refuse the embedded database', () => {
+test('staging and production require a DATABASE_URL', () => {
   for (const APP_ENV of ['staging', 'production'])
     expect(() => readConfig({ APP_ENV })).toThrow(/DATABASE_URL must be set/);
 });
 
-test('an address that paths are added to can stand in a header', () => {
+test('PUBLIC_URL is normalized so that it is valid in a header', () => {
   expect(readConfig({ PUBLIC_URL: 'https://магазин.example/зоо/' }).publicUrl).toBe(
     'https://xn--80aairftm.example/%D0%B7%D0%BE%D0%BE',
   );
 });
 
-test('several workers need Redis', () => {
+test('several workers require Redis', () => {
   expect(() => readConfig({ WORKERS: '2', REDIS_URL: ' , ' })).toThrow(/WORKERS above 1 needs REDIS_URL/);
   expect(readConfig({ WORKERS: '01' }).workers).toBe(1);
   expect(() => readConfig({ WORKERS: '2' })).toThrow(/WORKERS above 1 needs REDIS_URL/);

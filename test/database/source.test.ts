@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openSource } from '../../src/database/source.js';
 import { OperatorError } from '../../src/operator-error.js';
-import { makeFolder } from '../support/folder.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 const log = { info: () => {}, warn: () => {} };
 let folder: string;
 
 beforeEach(async () => {
-  folder = await makeFolder();
+  folder = await createTemporaryFolder();
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 

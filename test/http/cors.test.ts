@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Caller, callerOf, post, startService, type TestService } from '../support/harness.js';
+import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
 
 const SHOP = 'https://shop.example';
 let service: TestService;
@@ -7,7 +7,7 @@ let call: Caller;
 
 beforeAll(async () => {
   service = await startService({ corsOrigins: [SHOP, 'http://localhost:5173'] });
-  call = callerOf(service);
+  call = createCaller(service);
 });
 afterAll(() => service.close());
 
@@ -88,7 +88,7 @@ test('a script of a configured origin may read answers and failures, with the he
 
 test('without configured origins there is no CORS', async () => {
   const closed = await startService();
-  const { status, headers } = await callerOf(closed)('/v1/pets', preflight(SHOP));
+  const { status, headers } = await createCaller(closed)('/v1/pets', preflight(SHOP));
   expect([status, headers.get('access-control-allow-origin'), headers.get('vary')]).toEqual([
     405,
     null,

@@ -1,13 +1,13 @@
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
-import { type Caller, callerOf, post, startService, type TestService } from '../support/harness.js';
+import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
 
 let service: TestService;
 let call: Caller;
 
 beforeAll(async () => {
   service = await startService();
-  call = callerOf(service);
+  call = createCaller(service);
 });
 afterAll(() => service.close());
 

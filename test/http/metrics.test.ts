@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import type { AppOptions } from '../../src/app.js';
 import { createLimiter } from '../../src/limits/limiter.js';
-import { callerOf, post, rpcPath, startService, type TestService } from '../support/harness.js';
+import { createCaller, post, rpcPath, startService, type TestService } from '../support/test-service.js';
 
 const closers: (() => Promise<unknown>)[] = [];
 
@@ -15,7 +15,7 @@ afterEach(async () => {
 async function serve(options: Partial<AppOptions> = {}) {
   const service = await startService(options);
   closers.push(() => service.close());
-  return { service, call: callerOf(service) };
+  return { service, call: createCaller(service) };
 }
 
 async function scrape({ url }: Pick<TestService, 'url'>): Promise<string> {
@@ -191,7 +191,7 @@ test('readiness says draining as soon as the service shuts down, while requests 
   };
   const finishProbe = await began('/health/ready');
   const finishRequest = await began('/v1/pets');
-  await callerOf(service)('/v1/pets');
+  await createCaller(service)('/v1/pets');
   const closed = closers.pop()?.();
   expect(await finishProbe()).toMatch(/^HTTP\/1\.1 503 [\s\S]*\{"status":"draining"\}$/);
   expect(await finishRequest()).toMatch(/^HTTP\/1\.1 200 /);

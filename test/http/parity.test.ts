@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import {
-  type Answer,
   type Caller,
-  callerOf,
+  createCaller,
   post,
   rpcPath,
   startService,
+  type TestResponse,
   type TestService,
-} from '../support/harness.js';
+} from '../support/test-service.js';
 
 /** createPet bodies as JSON text, and whether they are good. */
 const bodies: readonly (readonly [body: string, status: 201 | 400])[] = [
@@ -96,7 +96,7 @@ let call: Caller;
 afterEach(() => service.close());
 
 /** What a face answered, in the words of REST. */
-function inRestTerms({ status, body }: Answer): unknown {
+function inRestTerms({ status, body }: TestResponse): unknown {
   if (body.error !== undefined) {
     expect(Object.keys(body.error.data).sort()).toEqual(['code', 'error', 'httpStatus', 'path']);
     expect(body.error.message).toBe(body.error.data.error.message);
@@ -136,7 +136,7 @@ describe.each([
 ] as const)('%s', (_order, turns) => {
   test('every body has the same answer on both faces, whatever was called before', async () => {
     service = await startService();
-    call = callerOf(service);
+    call = createCaller(service);
     for (const [body, status] of bodies) {
       const answers: unknown[] = [];
       for (const face of turns) {
@@ -150,7 +150,7 @@ describe.each([
 
   test('every page has the same answer on both faces, whatever was called before', async () => {
     service = await startService();
-    call = callerOf(service);
+    call = createCaller(service);
     await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
     for (const [query, input, status] of pages) {
       const answers: unknown[] = [];
@@ -166,7 +166,7 @@ describe.each([
 
 test('the message names each offending field', async () => {
   service = await startService();
-  call = callerOf(service);
+  call = createCaller(service);
   const { body } = await call('/v1/pets', post('{"name":"","status":7}'));
   expect(body).toEqual({
     code: 'invalid_request',
@@ -178,7 +178,7 @@ test('the message names each offending field', async () => {
 
 test('a petId over tRPC is strict JSON: what is no integer within the bounds is a 400', async () => {
   service = await startService();
-  call = callerOf(service);
+  call = createCaller(service);
   for (const petId of ['1', null, 1.5, true, [], {}, 2 ** 53]) {
     const { status, body } = await call(rpcPath('getPet', { petId }));
     expect([petId, status, body.error.data.error.code]).toEqual([petId, 400, 'invalid_request']);

@@ -4,18 +4,18 @@ import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { AppOptions } from '../../src/app.js';
 import { createLimiter } from '../../src/limits/limiter.js';
+import { type Program, run } from '../support/process.js';
+import { findRedis, type RedisServer, startRedis } from '../support/redis.js';
 import {
-  type Answer,
   type Caller,
-  callerOf,
+  createCaller,
   createTestDatabase,
   post,
   rpcPath,
   startService,
+  type TestResponse,
   type TestService,
-} from '../support/harness.js';
-import { type Program, run } from '../support/process.js';
-import { findRedis, type RedisServer, startRedis } from '../support/redis.js';
+} from '../support/test-service.js';
 
 const log = pino({ level: 'silent' });
 const sharedRedis = await findRedis();
@@ -40,7 +40,7 @@ async function serve(
   if (redisUrl !== undefined) await expect.poll(() => limiter.state).toBe('redis');
   const service = await startService({ limiter, ...(clock ? { now: clock } : {}), ...rest });
   closers.push(() => service.close());
-  return { service, limiter, call: callerOf(service) };
+  return { service, limiter, call: createCaller(service) };
 }
 
 async function issue({ keys }: TestService, perMinute: number, perDay = 1_000_000) {
@@ -192,7 +192,7 @@ const LIMIT_HEADERS = [
   'ratelimit',
 ];
 
-function expectLimitHeaders({ headers }: Pick<Answer, 'headers'>): void {
+function expectLimitHeaders({ headers }: Pick<TestResponse, 'headers'>): void {
   for (const name of LIMIT_HEADERS) expect([name, headers.get(name)]).not.toEqual([name, null]);
   for (const name of LIMIT_HEADERS.slice(0, 3)) expect(headers.get(name)).toMatch(/^\d+$/);
 }
@@ -328,7 +328,7 @@ test.runIf(sharedRedis)('two services on one Redis and one PostgreSQL admit a li
   const urls = await Promise.all(
     nodes.map(async (node) => {
       const [, url = ''] = await node.until(/listening on (http:[^"]+)/);
-      const call = callerOf({ url, key });
+      const call = createCaller({ url, key });
       await expect.poll(async () => (await call('/health/ready', { key: null })).body.limits).toBe('redis');
       return url;
     }),

@@ -3,7 +3,14 @@ import { connect } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { describeError } from '../../src/logger.js';
-import { type Caller, callerOf, post, rpcPath, startService, type TestService } from '../support/harness.js';
+import {
+  type Caller,
+  createCaller,
+  post,
+  rpcPath,
+  startService,
+  type TestService,
+} from '../support/test-service.js';
 
 interface Line {
   readonly level: number;
@@ -25,7 +32,7 @@ beforeEach(async () => {
   written = '';
   const log = pino({ level: 'info' }, { write });
   service = await startService({ log });
-  call = callerOf(service);
+  call = createCaller(service);
 });
 afterEach(() => service.close());
 

@@ -3,7 +3,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAuthenticator } from '../../src/keys/authenticator.js';
 import { generateKey, hashKey, isWellFormedKey } from '../../src/keys/format.js';
 import type { KeyStore } from '../../src/keys/store.js';
-import { type Caller, callerOf, post, rpcPath, startService, type TestService } from '../support/harness.js';
+import {
+  type Caller,
+  createCaller,
+  post,
+  rpcPath,
+  startService,
+  type TestService,
+} from '../support/test-service.js';
 
 let service: TestService;
 let call: Caller;
@@ -11,7 +18,7 @@ let now = Date.now();
 
 beforeAll(async () => {
   service = await startService({ now: () => now });
-  call = callerOf(service);
+  call = createCaller(service);
 });
 afterAll(() => service.close());
 

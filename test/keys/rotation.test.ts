@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createAuthenticator } from '../../src/keys/authenticator.js';
-import { startService, type TestService } from '../support/harness.js';
+import { startService, type TestService } from '../support/test-service.js';
 
 let service: TestService;
 let now = Date.now();

@@ -3,9 +3,9 @@ import { type Database, openDatabase } from '../../src/database/client.js';
 import { createKeyStore } from '../../src/keys/store.js';
 import { UsageCounter } from '../../src/keys/usage.js';
 import { createUsageStore } from '../../src/keys/usage-store.js';
-import { callerOf, createTestDatabase, post, rpcPath, startService } from '../support/harness.js';
 import { type Environment, run } from '../support/process.js';
-import { startWire } from '../support/wire.js';
+import { startTcpProxy } from '../support/tcp-proxy.js';
+import { createCaller, createTestDatabase, post, rpcPath, startService } from '../support/test-service.js';
 
 const DAY_MS = 86_400_000;
 const operations = ['listPets', 'createPet', 'getPet', 'listOrders'];
@@ -45,7 +45,7 @@ test('admitted requests count over both protocols, per operation and UTC day, ea
   const service = await startService({ databaseUrl, usage });
   closing.push(service.close);
   const [apiKey] = await service.keys.list();
-  const call = callerOf(service);
+  const call = createCaller(service);
   await call('/v1/pets');
   await call('/v1/pets', { method: 'HEAD' });
   await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
@@ -77,7 +77,7 @@ test('a denied request does not count', async () => {
   closing.push(service.close);
   const limits = { plan: 'enterprise', perMinute: 3, perDay: 100 } as const;
   const { key, apiKey } = await service.keys.create({ ...plain, ...limits });
-  const call = callerOf({ url: service.url, key });
+  const call = createCaller({ url: service.url, key });
   for (let n = 0; n < 5; n += 1) await call('/v1/pets');
   await usage.close();
   expect(await store.read(apiKey.id, Date.now())).toMatchObject([{ operation: 'listPets', requests: 3 }]);
@@ -100,9 +100,9 @@ test('an outage of the database loses no count', async () => {
   const url = new URL(await createTestDatabase());
   const direct = open(url.href);
   const { apiKey } = await createKeyStore(direct, 'as_test_').create(plain);
-  const wire = await startWire({ host: url.hostname, port: Number(url.port) });
-  closing.push(() => wire.close());
-  url.port = String(wire.port);
+  const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
+  closing.push(() => proxy.close());
+  url.port = String(proxy.port);
   const store = createUsageStore(open(url.href));
   const warnings: unknown[] = [];
   const usage = new UsageCounter({
@@ -118,11 +118,11 @@ test('an outage of the database loses no count', async () => {
   };
   await countAndFlush();
   // Refused rather than stalled: nothing that was sent can have been stored.
-  await wire.cut();
+  await proxy.cut();
   await countAndFlush();
   await countAndFlush();
   expect(warnings).toHaveLength(1);
-  await wire.mend();
+  await proxy.restore();
   const stored = async () => {
     await usage.flush();
     const [row] = await createUsageStore(direct).read(apiKey.id, Date.now());
@@ -156,7 +156,7 @@ test('a service stores what it counted when it shuts down, and keys usage shows 
   expect(await keys(environment, 'usage', id)).toContain('No requests');
   const service = run('main', [], { ...environment, PORT: '0' });
   const [, url = ''] = await service.until(/listening on (http:[\d.:/]+)/);
-  const call = callerOf({ url, key });
+  const call = createCaller({ url, key });
   const isReady = async () => (await call('/health/ready', { key: null })).status;
   await expect.poll(isReady, { timeout: 5_000 }).toBe(200);
   const statuses: number[] = [];

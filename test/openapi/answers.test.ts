@@ -1,29 +1,29 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expectDescribed, listOperations } from '../support/openapi-checker.js';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import {
-  type Answer,
   type Caller,
-  callerOf,
+  createCaller,
   createTestDatabase,
   post,
   startService,
+  type TestResponse,
   type TestService,
-} from '../support/harness.js';
-import { expectDescribed, listOperations } from '../support/openapi-checker.js';
-import { startWire, type Wire } from '../support/wire.js';
+} from '../support/test-service.js';
 
 type Init = Parameters<Caller>[1];
 
-let wire: Wire;
+let proxy: TcpProxy;
 let service: TestService;
 let call: Caller;
 const closers: (() => Promise<unknown>)[] = [];
 
 beforeEach(async () => {
   const url = new URL(await createTestDatabase());
-  wire = await startWire({ host: url.hostname, port: Number(url.port) });
-  url.port = String(wire.port);
+  proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
+  url.port = String(proxy.port);
   service = await startService({ databaseUrl: url.href });
-  call = callerOf(service);
+  call = createCaller(service);
   const { pool } = service.database;
   await pool.query(`INSERT INTO pets (name, category_id) SELECT 'Rex ' || n, n FROM generate_series(1, 5) n`);
   await pool.query(`INSERT INTO orders (pet_id, quantity) SELECT id, 1 FROM pets`);
@@ -31,7 +31,7 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const close of closers.splice(0)) await close();
   await service.close();
-  await wire.close();
+  await proxy.close();
 });
 
 /** One request that is in order for each operation. */
@@ -51,7 +51,7 @@ function find(operationId: string) {
 
 const seen = new Set<string>();
 
-function expectSaid(operationId: string, answer: Answer): void {
+function expectSaid(operationId: string, answer: TestResponse): void {
   expectDescribed(find(operationId), answer);
   seen.add(`${operationId} ${answer.status}`);
 }
@@ -129,7 +129,7 @@ test('with its database away or at fault every operation answers as the document
   await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
   await service.database.pool.query('ALTER TABLE orders RENAME TO lost_orders');
   await expectEvery(500);
-  await wire.cut();
+  await proxy.cut();
   await expectEvery(503);
 });
 
@@ -160,12 +160,12 @@ test('getPet says farewell before its removal, and answers as the document says 
   }
   const later = await startService({ now: () => Date.parse('2030-12-05T00:00:00Z') });
   closers.push(() => later.close());
-  await expectStatus('getPet', 410, '/pets/1', {}, callerOf(later));
+  await expectStatus('getPet', 410, '/pets/1', {}, createCaller(later));
 });
 
 test('the check itself notices what the document does not say', async () => {
   const { status, headers, body } = await call('/v1/pets/1');
-  const check = (change: Partial<Answer>) => () =>
+  const check = (change: Partial<TestResponse>) => () =>
     expectDescribed(find('getPet'), { status, headers, body, ...change });
   const changed = (name: string, value: string | null) => {
     const copy = new Headers(headers);

@@ -3,8 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { errorTable } from '../../src/errors.js';
 import { newPet } from '../../src/pets/schema.js';
-import { startService } from '../support/harness.js';
 import { document, findFaults, findResponse, listOperations, SERVERS } from '../support/openapi-checker.js';
+import { startService } from '../support/test-service.js';
 
 const UPDATE = 'if this change of the contract is meant: npm run openapi:review, and review the diff';
 

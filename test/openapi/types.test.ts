@@ -7,8 +7,8 @@ import type { z } from 'zod';
 import type { ErrorBody } from '../../src/errors.js';
 import type { order } from '../../src/orders/schema.js';
 import type { newPet, pet } from '../../src/pets/schema.js';
-import { startService, type TestService } from '../support/harness.js';
 import type { components, paths } from '../support/openapi-types.js';
+import { startService, type TestService } from '../support/test-service.js';
 
 type Schemas = components['schemas'];
 /** zod lets a member that may be left out be undefined too; JSON knows no such value. */

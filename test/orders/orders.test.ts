@@ -3,20 +3,20 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { seedCatalogue } from '../../src/database/source.js';
 import {
   type Caller,
-  callerOf,
+  createCaller,
   createTestDatabase,
   post,
   rpcPath,
   startService,
   type TestService,
-} from '../support/harness.js';
+} from '../support/test-service.js';
 
 let service: TestService;
 let call: Caller;
 
 beforeAll(async () => {
   service = await startService();
-  call = callerOf(service);
+  call = createCaller(service);
   await seedCatalogue(service.database.pool);
 });
 afterAll(() => service.close());
@@ -81,7 +81,7 @@ test('times are right whatever zone the database thinks in', async () => {
     `INSERT INTO orders (pet_id, quantity, created_at) VALUES (1, 1, '2026-07-01T12:00:00Z')`,
   );
   const elsewhere = await startService({ databaseUrl });
-  const { body } = await callerOf(elsewhere)('/v1/store/orders');
+  const { body } = await createCaller(elsewhere)('/v1/store/orders');
   expect(body[0].createdAt).toBe('2026-07-01T12:00:00.000Z');
   const expiresAt = new Date('2030-01-01T00:00:00Z');
   const limits = { plan: 'free', perMinute: null, perDay: null } as const;

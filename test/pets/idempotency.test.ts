@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import {
-  type Answer,
   type Caller,
-  callerOf,
+  createCaller,
   post,
   startService,
+  type TestResponse,
   type TestService,
-} from '../support/harness.js';
+} from '../support/test-service.js';
 
 let now = Date.parse('2027-01-01T00:00:00Z');
 let service: TestService;
@@ -15,13 +15,13 @@ let call: Caller;
 
 beforeAll(async () => {
   service = await startService({ now: () => now });
-  call = callerOf(service);
+  call = createCaller(service);
 });
 afterAll(() => service.close());
 
 const body = (name: string) => JSON.stringify({ name, categoryId: 1 });
 
-function create(key: string, text: string, init: { key?: string } = {}): Promise<Answer> {
+function create(key: string, text: string, init: { key?: string } = {}): Promise<TestResponse> {
   return call('/v1/pets', { ...post(text, { 'idempotency-key': key }), ...init });
 }
 

@@ -1,20 +1,20 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import {
   type Caller,
-  callerOf,
+  createCaller,
   PUBLIC_URL,
   post,
   rpcPath,
   startService,
   type TestService,
-} from '../support/harness.js';
+} from '../support/test-service.js';
 
 let service: TestService;
 let call: Caller;
 
 beforeAll(async () => {
   service = await startService();
-  call = callerOf(service);
+  call = createCaller(service);
 });
 afterAll(() => service.close());
 beforeEach(async () => {

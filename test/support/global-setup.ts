@@ -1,23 +1,26 @@
+import { execFileSync } from 'node:child_process';
 import { rm } from 'node:fs/promises';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { applyMigrations } from '../../src/database/migrations.js';
-import { makeFolder } from './folder.js';
+import { createTemporaryFolder } from './temporary-folder.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** PostgreSQL of this run: databases are copied from TEMPLATE */
+    /** The PostgreSQL server of this run */
     postgresUrl: string;
   }
 }
 
-/** A database with all migrations and no rows. */
+/** A database with all migrations and no rows; tests work on copies of it. */
 export const TEMPLATE = 'animal_store_template';
 
-/** One PostgreSQL for all test files, the embedded one, in a folder that goes with the run. */
+/** Builds what is out of date, and starts one embedded PostgreSQL for all test files in a temporary folder. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
-  const dataDir = await makeFolder();
+  build();
+  project.onTestsRerun(async () => build());
+  const dataDir = await createTemporaryFolder();
   const postgres = await createEmbeddedPostgres({ dataDir, database: 'animal_store' });
   const client = new pg.Client(postgres.url);
   await client.connect();
@@ -31,4 +34,9 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     await postgres.release();
     await rm(dataDir, { recursive: true, force: true });
   };
+}
+
+/** Tests import the generated Prisma client and start dist/main.js. */
+function build(): void {
+  execFileSync(process.execPath, ['scripts/build.js'], { stdio: 'inherit' });
 }

@@ -2,7 +2,7 @@ import Ajv from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { expect } from 'vitest';
 import { buildDocument } from '../../src/openapi/document.js';
-import type { Answer } from './harness.js';
+import type { TestResponse } from './test-service.js';
 
 interface Reference {
   readonly $ref: string;
@@ -67,7 +67,7 @@ export function findResponse({ responses }: Operation, status: number): Response
 }
 
 /** Fails unless the document describes the answer: its status, every header, its media type and its body. */
-export function expectDescribed(operation: Operation, { status, headers, body }: Answer): void {
+export function expectDescribed(operation: Operation, { status, headers, body }: TestResponse): void {
   const where = `${operation.operationId} ${status}`;
   const response = findResponse(operation, status);
   if (response === undefined) throw new Error(`${where} is not in the document`);

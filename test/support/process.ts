@@ -4,18 +4,18 @@ import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A process of the built service or its command line, and what it has written so far. */
+/** A process of the built service or its command line, with everything it has written so far. */
 export interface Program {
   readonly child: ChildProcess;
   /** Standard output and error together */
   readonly output: () => string;
-  /** Resolves with the first match in the output; rejects when the process ends before, or after 30 s. */
+  /** Resolves with the first match in the output; rejects if the process exits first, or after 30 s. */
   until(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Resolves with the exit code, or the signal that ended it. */
+  /** Resolves with the exit code, or with the signal that ended the process. */
   readonly ended: Promise<number | NodeJS.Signals | null>;
 }
 
-/** What a program of the tests inherits of the environment: nothing that could point it at a database or at Redis. */
+/** The variables a started process inherits: nothing that could point it at a database or at Redis. */
 const INHERITED = Object.fromEntries(
   ['PATH', 'HOME', 'LANG', 'TMPDIR'].flatMap((name) =>
     process.env[name] ? [[name, process.env[name]]] : [],
@@ -24,7 +24,7 @@ const INHERITED = Object.fromEntries(
 
 export type Environment = Record<string, string>;
 
-/** Runs dist/main.js or dist/cli/program.js; the build is the test command's first step. */
+/** Runs dist/main.js or dist/cli/program.js, which the test setup has built. */
 export function run(
   script: 'main' | 'cli/program',
   args: readonly string[],
@@ -34,7 +34,7 @@ export function run(
   return runNode([`${ROOT}dist/${script}.js`, ...args], environment, cwd);
 }
 
-/** Runs node with arguments of any kind. */
+/** Runs node with any arguments. */
 export function runNode(args: readonly string[], environment: Environment, cwd = ROOT): Program {
   const child = spawn(process.execPath, args, {
     cwd,
@@ -52,18 +52,18 @@ export function runNode(args: readonly string[], environment: Environment, cwd =
   const ended = once(child, 'close').then(([code, signal]) => code ?? signal);
   const until = (pattern: RegExp) =>
     new Promise<RegExpExecArray>((resolve, reject) => {
-      const fail = (why: string) => reject(new Error(`${why} before ${pattern} in:\n${output}`));
+      const fail = (reason: string) => reject(new Error(`${reason} before ${pattern} in:\n${output}`));
       const timeout = setTimeout(() => fail('30 s passed'), 30_000);
-      const look = () => {
+      const search = () => {
         const match = pattern.exec(output);
         if (match === null) return;
         clearTimeout(timeout);
-        listeners.delete(look);
+        listeners.delete(search);
         resolve(match);
       };
-      listeners.add(look);
-      look();
-      void ended.then((how) => fail(`the process ended (${how})`));
+      listeners.add(search);
+      search();
+      void ended.then((code) => fail(`the process ended (${code})`));
     });
   return { child, output: () => output, until, ended };
 }

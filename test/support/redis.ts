@@ -6,28 +6,29 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 
-/** A Redis that tests may use, and how to let go of it. */
+/** A Redis that tests may use. */
 export interface TestRedis {
-  url: string;
+  readonly url: string;
+  /** Stops it if it was started for the caller. */
   close(): Promise<void>;
 }
 
 /**
- * A Redis to share: the one that TEST_REDIS_URL or REDIS_URL names, else one on 127.0.0.1:6379, else one started for
- * the caller. Null, with one line that says so, when there is none; with CI set to true that is an error.
+ * Finds a Redis to share: the one that TEST_REDIS_URL or REDIS_URL names, else the one on 127.0.0.1:6379, else one
+ * started for the caller. Returns null with a message if there is none; with CI=true that is an error.
  *
- * Others may use it at the same time: keys need a prefix of their own.
+ * Others may use it at the same time, so keys need a prefix of their own.
  */
 export async function findRedis(): Promise<TestRedis | null> {
   const named = process.env.TEST_REDIS_URL || process.env.REDIS_URL;
   const url = named || 'redis://127.0.0.1:6379';
-  if (await answers(url)) return { url, close: async () => {} };
+  if (await responds(url)) return { url, close: async () => {} };
   if (named)
-    throw new Error(`No Redis answers at ${new URL(named).host}, which TEST_REDIS_URL or REDIS_URL names`);
+    throw new Error(`No Redis responds at ${new URL(named).host}, which TEST_REDIS_URL or REDIS_URL names`);
   return startRedis();
 }
 
-/** An own server on a free port; null, as above, when no redis-server or valkey-server is on PATH. */
+/** Starts a server on a free port; returns null, as above, if no redis-server or valkey-server is on PATH. */
 export async function startRedis(flags: string[] = []): Promise<RedisServer | null> {
   const binary = ['redis-server', 'valkey-server'].find(isOnPath);
   if (binary) return RedisServer.start(binary, flags);
@@ -44,7 +45,7 @@ process.once('exit', () => {
   for (const server of running) server.kill('SIGKILL');
 });
 
-/** A server process of the test's own, to be stopped, killed and started again on the same port. */
+/** A server process that a test can suspend, kill, and start again on the same port. */
 export class RedisServer implements TestRedis {
   readonly port: number;
   readonly #binary: string;
@@ -68,16 +69,16 @@ export class RedisServer implements TestRedis {
     return `redis://127.0.0.1:${this.port}`;
   }
 
-  /** Starts the process, empty, and waits until it answers. */
+  /** Starts the process, empty, and waits until it responds. */
   async run(): Promise<void> {
-    const always = ['--bind', '127.0.0.1', '--port', `${this.port}`, '--save', '', '--appendonly', 'no'];
-    const flags = [...always, '--dir', this.#folder, ...this.#flags];
+    const required = ['--bind', '127.0.0.1', '--port', `${this.port}`, '--save', '', '--appendonly', 'no'];
+    const flags = [...required, '--dir', this.#folder, ...this.#flags];
     this.#process = spawn(this.#binary, flags, { stdio: 'ignore' });
     running.add(this.#process);
-    await until(async () => (await answers(this.url)) || null);
+    await until(async () => (await responds(this.url)) || null);
   }
 
-  /** Stops the process in its tracks: connections stay open and nothing is answered. */
+  /** Suspends the process: connections stay open and nothing responds. */
   stall(): void {
     this.#process?.kill('SIGSTOP');
   }
@@ -86,14 +87,14 @@ export class RedisServer implements TestRedis {
     this.#process?.kill('SIGCONT');
   }
 
-  /** Ends the process without a goodbye; what it held is lost. */
+  /** Kills the process; its data is lost. */
   async kill(): Promise<void> {
-    const ended = this.#process;
+    const child = this.#process;
     this.#process = null;
-    if (!ended || ended.exitCode !== null || ended.signalCode !== null) return;
-    running.delete(ended);
-    ended.kill('SIGKILL');
-    await once(ended, 'exit');
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    running.delete(child);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
   }
 
   async close(): Promise<void> {
@@ -102,29 +103,29 @@ export class RedisServer implements TestRedis {
   }
 }
 
-/** Polls until there is a value, at most `withinMs`; then throws. */
-export async function until<T>(look: () => T | null | Promise<T | null>, withinMs = 5_000): Promise<T> {
-  const lastMs = performance.now() + withinMs;
+/** Polls until there is a value, for at most `timeoutMs`, then throws. */
+export async function until<T>(read: () => T | null | Promise<T | null>, timeoutMs = 5_000): Promise<T> {
+  const deadlineMs = performance.now() + timeoutMs;
   for (;;) {
-    const found = await look();
-    if (found !== null) return found;
-    if (performance.now() > lastMs) throw new Error(`Not seen within ${withinMs} ms: ${look}`);
+    const value = await read();
+    if (value !== null) return value;
+    if (performance.now() > deadlineMs) throw new Error(`No value within ${timeoutMs} ms: ${read}`);
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 
-/** True when a Redis answers there, also when it only says that it wants a password. */
-async function answers(url: string): Promise<boolean> {
+/** Whether a Redis responds there, even if only to say that it wants a password. */
+async function responds(url: string): Promise<boolean> {
   const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null, connectTimeout: 500 });
-  let refusal = '';
+  let message = '';
   client.on('error', (error) => {
-    refusal = error.message;
+    message = error.message;
   });
   try {
     await client.connect();
     return true;
   } catch {
-    return refusal.includes('NOAUTH') || refusal.includes('WRONGPASS');
+    return message.includes('NOAUTH') || message.includes('WRONGPASS');
   } finally {
     client.disconnect();
   }

@@ -9,7 +9,7 @@ import { type InlineConfig, preview, build as viteBuild } from 'vite';
 import { expect, onTestFinished } from 'vitest';
 import { storefrontConfig } from '../../examples/storefront/vite.config.js';
 import { type Browser, findChromium, launchBrowser, openPage, type WatchedPage } from './browser.js';
-import { startService, type TestService } from './harness.js';
+import { startService, type TestService } from './test-service.js';
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const SIZES = [

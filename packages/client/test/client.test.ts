@@ -3,13 +3,13 @@ import type { inferRouterError, inferRouterInputs, inferRouterOutputs } from '@t
 import { createTRPCOptionsProxy } from '@trpc/tanstack-react-query';
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
 import type { AppRouter as ServiceRouter } from '../../../src/router.js';
-import { startService, type TestService } from '../../../test/support/harness.js';
 import {
   createFakeClock,
   failConnection,
   interceptFetch,
   respondAsProxy,
 } from '../../../test/support/intercepted-fetch.js';
+import { startService, type TestService } from '../../../test/support/test-service.js';
 import {
   type AppRouter,
   type ClientOptions,

@@ -6,7 +6,7 @@ import {
   TRPCClientError,
 } from '@trpc/client';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
-import { startService, type TestService } from '../../../test/support/harness.js';
+import { startService, type TestService } from '../../../test/support/test-service.js';
 import type { AppRouter } from '../src/create-client.js';
 
 let service: TestService;

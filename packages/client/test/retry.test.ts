@@ -1,6 +1,5 @@
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { startService, type TestService } from '../../../test/support/harness.js';
 import {
   createFakeClock,
   failConnection,
@@ -12,6 +11,7 @@ import {
   respondWithError,
   truncateBody,
 } from '../../../test/support/intercepted-fetch.js';
+import { startService, type TestService } from '../../../test/support/test-service.js';
 import { type ClientOptions, createClient, isApiError } from '../src/create-client.js';
 
 let service: TestService;

@@ -1,6 +1,5 @@
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { startService } from '../support/harness.js';
 import { findBrowser, openStorefront, type Storefront, type VisitOptions } from '../support/storefront.js';
 import {
   badges,
@@ -13,6 +12,7 @@ import {
   names,
   numbers,
 } from '../support/storefront-page.js';
+import { startService } from '../support/test-service.js';
 
 const executable = findBrowser();
 

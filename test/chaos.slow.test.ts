@@ -2,18 +2,18 @@ import { readFile, rm } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { makeFolder } from './support/folder.js';
-import { type Caller, callerOf, createTestDatabase, post } from './support/harness.js';
 import { type Environment, type Program, run } from './support/process.js';
 import { findRedis } from './support/redis.js';
-import { startWire } from './support/wire.js';
+import { startTcpProxy } from './support/tcp-proxy.js';
+import { createTemporaryFolder } from './support/temporary-folder.js';
+import { type Caller, createCaller, createTestDatabase, post } from './support/test-service.js';
 
 const redis = await findRedis();
 let dataDir: string;
 const programs: Program[] = [];
 
 beforeEach(async () => {
-  dataDir = await makeFolder();
+  dataDir = await createTemporaryFolder();
 });
 afterEach(async () => {
   for (const { child } of programs) child.kill('SIGTERM');
@@ -28,7 +28,7 @@ async function start(environment: Environment = {}): Promise<{ service: Program;
   return { service, url };
 }
 
-/** A key whose limits no test reaches, made beside a running service. */
+/** Creates a key with limits no test reaches, while the service is running. */
 async function issueKey(environment: Environment = {}): Promise<string> {
   const limits = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];
   const args = ['keys', 'create', '--name', 'chaos', ...limits, '--json'];
@@ -47,7 +47,7 @@ async function readNames(call: Caller): Promise<Set<string>> {
   return names;
 }
 
-test('SIGKILL during a stream of creates, ten times in a row: every acknowledged pet is there, and the service starts again', {
+test('SIGKILL during a stream of creates, ten times in a row: the service restarts with every acknowledged pet', {
   timeout: 90_000,
 }, async () => {
   const acknowledged: string[] = [];
@@ -55,7 +55,7 @@ test('SIGKILL during a stream of creates, ten times in a row: every acknowledged
   for (let round = 0; round < 10; round += 1) {
     const { service, url } = await start();
     key ||= await issueKey();
-    const call = callerOf({ url, key });
+    const call = createCaller({ url, key });
     let inThisRound = 0;
     const create = async (stream: number) => {
       for (let n = 0; service.child.signalCode === null; n += 1) {
@@ -73,14 +73,14 @@ test('SIGKILL during a stream of creates, ten times in a row: every acknowledged
     expect(await service.ended).toBe('SIGKILL');
   }
   const { url } = await start();
-  const stored = await readNames(callerOf({ url, key }));
+  const stored = await readNames(createCaller({ url, key }));
   expect(acknowledged.filter((name) => !stored.has(name))).toEqual([]);
   expect(acknowledged.length).toBeGreaterThanOrEqual(400);
 });
 
-type Outcome = 'answered' | 'not begun' | 'cut' | `refused with ${number}`;
+type Outcome = 'answered' | 'not begun' | 'cut' | `failed with ${number}`;
 
-/** One create; `cut` when an answer had begun and did not end. */
+/** Sends one create; `cut` means that a response started but did not finish. */
 function create(url: string, key: string, name: string, agent: Agent | false): Promise<Outcome> {
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   return new Promise((resolve) => {
@@ -91,7 +91,7 @@ function create(url: string, key: string, name: string, agent: Agent | false): P
       response.on('close', () => {
         const status = response.statusCode ?? 0;
         if (!response.complete) resolve('cut');
-        else resolve(status === 201 ? 'answered' : `refused with ${status}`);
+        else resolve(status === 201 ? 'answered' : `failed with ${status}`);
       });
     });
     sent.end(JSON.stringify({ name, categoryId: 1 }));
@@ -99,7 +99,7 @@ function create(url: string, key: string, name: string, agent: Agent | false): P
 }
 
 test.each(redis === null ? ['1'] : ['1', '2'])(
-  'SIGTERM under load on %s process(es): no answer is cut, what was not answered was not done, exit 0 within 12 s',
+  'SIGTERM under load on %s process(es): no response is cut, nothing unanswered was stored, exit 0 within 12 s',
   { timeout: 40_000 },
   async (WORKERS) => {
     const DATABASE_URL = await createTestDatabase();
@@ -122,12 +122,12 @@ test.each(redis === null ? ['1'] : ['1', '2'])(
       if (agent) agent.destroy();
     };
     await Promise.all(Array.from({ length: 12 }, (_, stream) => load(stream)));
-    const refusedAt = Date.now();
+    const drainedAt = Date.now();
     expect(await service.ended).toBe(0);
-    expect(Date.now() - refusedAt).toBeLessThan(12_000);
+    expect(Date.now() - drainedAt).toBeLessThan(12_000);
 
     const again = await start({ DATABASE_URL, APP_ENV: 'staging' });
-    const stored = await readNames(callerOf({ url: again.url, key }));
+    const stored = await readNames(createCaller({ url: again.url, key }));
     const named = (wanted: Outcome) => [...outcomes].filter(([, is]) => is === wanted).map(([name]) => name);
     expect([...new Set(outcomes.values())].sort()).toEqual(['answered', 'not begun']);
     expect(new Set(named('answered'))).toEqual(stored);
@@ -135,34 +135,34 @@ test.each(redis === null ? ['1'] : ['1', '2'])(
   },
 );
 
-test('the embedded PostgreSQL killed with SIGKILL: 503 meanwhile, back by itself, nothing acknowledged is lost', async () => {
+test('SIGKILL of the embedded PostgreSQL: 503 until it is restarted automatically, and nothing acknowledged is lost', async () => {
   const { url } = await start();
-  const call = callerOf({ url, key: await issueKey() });
+  const call = createCaller({ url, key: await issueKey() });
   expect((await call('/v1/pets', post({ name: 'before', categoryId: 1 }))).status).toBe(201);
   const lock = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8');
   process.kill(Number(lock.split('\n')[0]), 'SIGKILL');
   const statuses = new Set<number>();
-  const look = async () => {
+  const readStatus = async () => {
     const startedAt = Date.now();
     const { status } = await call('/v1/pets?limit=100');
     expect(Date.now() - startedAt).toBeLessThan(3_000);
     statuses.add(status);
     return statuses.has(503) && status;
   };
-  await expect.poll(look, { timeout: 20_000, interval: 20 }).toBe(200);
+  await expect.poll(readStatus, { timeout: 20_000, interval: 20 }).toBe(200);
   expect([...statuses].filter((status) => status !== 200 && status !== 503)).toEqual([]);
   expect(await readNames(call)).toContain('before');
 });
 
-test("every query slow, the key's look-up and those of the operation: 503 within 3 s, and one pet however often it is retried", async () => {
+test('when every query is slow, requests get 503 within 3 s, and a create that is retried stores one pet', async () => {
   const database = new URL(await createTestDatabase());
-  const wire = await startWire({ host: database.hostname, port: Number(database.port) });
-  database.port = String(wire.port);
+  const proxy = await startTcpProxy({ host: database.hostname, port: Number(database.port) });
+  database.port = String(proxy.port);
   const environment = { DATABASE_URL: database.href };
   const { service, url } = await start(environment);
-  const call = callerOf({ url, key: await issueKey(environment) });
+  const call = createCaller({ url, key: await issueKey(environment) });
   expect((await call('/v1/pets')).status).toBe(200);
-  wire.slow(1_600);
+  proxy.slow(1_600);
   const body = post({ name: 'once', categoryId: 1 }, { 'idempotency-key': 'slow-1' });
   for (const path of ['/v1/pets', '/v1/pets']) {
     const startedAt = Date.now();
@@ -170,11 +170,11 @@ test("every query slow, the key's look-up and those of the operation: 503 within
     expect([status, headers.get('retry-after')]).toEqual([503, '1']);
     expect(Date.now() - startedAt).toBeLessThan(3_000);
   }
-  await wire.mend();
+  await proxy.restore();
   await expect.poll(async () => (await call('/v1/pets', body)).status, { timeout: 8_000 }).toBe(201);
   const { body: pets } = await call('/v1/pets');
   expect(pets.filter(({ name }: { name: string }) => name === 'once')).toHaveLength(1);
   service.child.kill('SIGTERM');
   expect(await service.ended).toBe(0);
-  await wire.close();
+  await proxy.close();
 });

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { callerOf, createTestDatabase } from '../support/harness.js';
 import { type Environment, type Program, run } from '../support/process.js';
 import { startRedis } from '../support/redis.js';
+import { createCaller, createTestDatabase } from '../support/test-service.js';
 
 const redis = await startRedis();
 afterAll(() => redis?.close());
@@ -30,7 +30,7 @@ async function startNode(environment: Environment): Promise<string> {
 async function startTwoNodes(environment: Environment, ...plan: string[]) {
   const { id, key } = await keys(environment, 'create', '--name', 'x', '--plan', ...plan);
   const urls = await Promise.all([startNode(environment), startNode(environment)]);
-  const calls = urls.map((url) => callerOf({ url, key }));
+  const calls = urls.map((url) => createCaller({ url, key }));
   const codes = () =>
     Promise.all(
       calls.map(async (call) => {
@@ -78,15 +78,16 @@ test('rotation, another plan and revocation take effect within 2 s on two nodes 
   await untilBoth(200);
   await keys(environment, 'set-plan', id, '--plan', 'pro');
   for (const url of urls) {
-    const policy = async () => (await callerOf({ url, key })('/v1/pets')).headers.get('ratelimit-policy');
+    const policy = async () => (await createCaller({ url, key })('/v1/pets')).headers.get('ratelimit-policy');
     await expect.poll(policy, { timeout: 2_000 }).toContain('q=300');
   }
   const rotated = await keys(environment, 'rotate', id, '--overlap', '2s');
-  for (const url of urls) expect((await callerOf({ url, key: rotated.key })('/v1/pets')).status).toBe(200);
+  for (const url of urls)
+    expect((await createCaller({ url, key: rotated.key })('/v1/pets')).status).toBe(200);
   expect(await untilBoth('invalid_api_key')).toBeLessThan(4_000);
   await keys(environment, 'revoke', id);
   for (const url of urls) {
-    const status = async () => (await callerOf({ url, key: rotated.key })('/v1/pets')).status;
+    const status = async () => (await createCaller({ url, key: rotated.key })('/v1/pets')).status;
     await expect.poll(status, { timeout: 2_000 }).toBe(401);
   }
 });
@@ -118,5 +119,5 @@ test.runIf(redis)('a ban outlasts a restart of Redis and of the node that began 
   await own?.kill();
   await own?.run();
   const url = await startNode(environment);
-  expect((await callerOf({ url, key })('/v1/pets')).body.code).toBe('api_key_banned');
+  expect((await createCaller({ url, key })('/v1/pets')).body.code).toBe('api_key_banned');
 });

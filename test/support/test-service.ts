@@ -11,7 +11,7 @@ import type { PetStore } from '../../src/pets/store.js';
 import { createService } from '../../src/service.js';
 import { TEMPLATE } from './global-setup.js';
 
-/** A new database, a copy of the migrated template; returns its URL. */
+/** Creates a database as a copy of the migrated template and returns its URL. */
 export async function createTestDatabase(template = TEMPLATE): Promise<string> {
   const url = new URL(inject('postgresUrl'));
   const name = `test_${randomBytes(6).toString('hex')}`;
@@ -27,7 +27,7 @@ export interface TestService {
   /** http://127.0.0.1:PORT */
   readonly url: string;
   readonly port: number;
-  /** A valid key */
+  /** A valid key with limits no test reaches */
   readonly key: string;
   readonly keys: KeyStore;
   readonly pets: PetStore;
@@ -35,7 +35,7 @@ export interface TestService {
   close(): Promise<void>;
 }
 
-/** The public address of the services under test. */
+/** PUBLIC_URL of the services under test, unless a test overrides it. */
 export const PUBLIC_URL = 'https://pets.example/store';
 const STAGING_URL = 'https://staging.pets.example/store';
 
@@ -45,7 +45,7 @@ export interface TestServiceOptions extends Partial<AppOptions> {
   readonly now?: () => number;
 }
 
-/** A real service on a free port over a database of its own. The options replace parts of it. */
+/** Starts a real service on a free port with a database of its own. Options replace its parts. */
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
   const { databaseUrl = await createTestDatabase(), port: wantedPort = 0, now, ...parts } = options;
   const database = openDatabase(databaseUrl, () => {});
@@ -79,25 +79,25 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   };
 }
 
-/** A key whose limits no test reaches by chance. */
+/** Issues a key with limits no test reaches by accident. */
 async function issueKey(keys: KeyStore): Promise<string> {
   const limits = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000 } as const;
   const { key } = await keys.create({ name: 'test', expiresAt: null, ...limits });
   return key;
 }
 
-export interface Answer {
+export interface TestResponse {
   readonly status: number;
   readonly headers: Headers;
   /** The parsed JSON body, or undefined when there is none */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into bodies of every shape
+  // biome-ignore lint/suspicious/noExplicitAny: tests read bodies of every shape
   readonly body: any;
 }
 
-export type Caller = (path: string, init?: RequestInit & { key?: string | null }) => Promise<Answer>;
+export type Caller = (path: string, init?: RequestInit & { key?: string | null }) => Promise<TestResponse>;
 
-/** Calls the service with its key; `key: null` sends none. */
-export function callerOf({ url, key: ownKey }: Pick<TestService, 'url' | 'key'>): Caller {
+/** Returns a function that calls the service with its key; `key: null` sends none. */
+export function createCaller({ url, key: ownKey }: Pick<TestService, 'url' | 'key'>): Caller {
   return async (path, { key = ownKey, headers, ...init } = {}) => {
     const sent = new Headers(headers);
     if (key !== null && !sent.has('authorization')) sent.set('authorization', `Bearer ${key}`);
@@ -111,7 +111,7 @@ export function callerOf({ url, key: ownKey }: Pick<TestService, 'url' | 'key'>)
   };
 }
 
-/** What `fetch` needs to post JSON; a string is sent as it is. */
+/** Options of `fetch` that post JSON; a string is sent as it is. */
 export function post(body: unknown, headers: Record<string, string> = {}): RequestInit {
   return {
     method: 'POST',
@@ -120,7 +120,7 @@ export function post(body: unknown, headers: Record<string, string> = {}): Reque
   };
 }
 
-/** The path of a tRPC query. */
+/** Returns the path of a tRPC query; a string is sent as it is. */
 export function rpcPath(procedure: string, input?: unknown): string {
   const json = typeof input === 'string' ? input : JSON.stringify(input);
   return `/trpc/${procedure}${json === undefined ? '' : `?input=${encodeURIComponent(json)}`}`;

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import { createLimiter } from '../../src/limits/limiter.js';
 import { createOrderStore } from '../../src/orders/store.js';
 import type { PetStore } from '../../src/pets/store.js';
-import { callerOf, createTestDatabase, startService } from '../support/harness.js';
 import {
   addPets,
   findBrowser,
@@ -23,6 +22,7 @@ import {
   names,
   numbers,
 } from '../support/storefront-page.js';
+import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
 
 const executable = findBrowser();
 
@@ -51,7 +51,7 @@ describe.skipIf(executable === undefined)('the storefront, when a request fails'
     const limits = { plan: 'enterprise', perMinute: 3, perDay: 1_000 } as const;
     const { key } = await service.keys.create({ name: 'limited', expiresAt: null, ...limits });
     await addPets(service, pets);
-    const call = callerOf({ url: service.url, key });
+    const call = createCaller({ url: service.url, key });
     for (let count = 0; count < used; count += 1) await call('/v1/pets');
     const visited = await visit({ service, key });
     const skip = async (seconds: number) => {

@@ -4,9 +4,9 @@ import { createEmbeddedPostgres, type EmbeddedPostgres } from '@animal-store/emb
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { applyMigrations } from '../../src/database/migrations.js';
-import { makeFolder } from '../support/folder.js';
-import { type Answer, type Caller, callerOf, post } from '../support/harness.js';
 import { type Program, run } from '../support/process.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { type Caller, createCaller, post, type TestResponse } from '../support/test-service.js';
 
 /** A PostgreSQL for this test only. The service knows its URL; the test restarts it. */
 let postgres: EmbeddedPostgres;
@@ -21,7 +21,7 @@ let refused: Set<string>;
 
 beforeEach(async () => {
   refused = new Set();
-  dataDir = await makeFolder();
+  dataDir = await createTemporaryFolder();
   postgres = await createEmbeddedPostgres({ dataDir, database: 'animal_store' });
   await applyMigrations(postgres.url);
   const environment = { DATABASE_URL: postgres.url, APP_ENV: 'staging', PORT: '0' };
@@ -30,7 +30,7 @@ beforeEach(async () => {
   expect(await create.ended).toBe(0);
   service = run('main', [], environment);
   const [, url = ''] = await service.until(/listening on (http:[^"]+)/);
-  call = callerOf({ url, key: JSON.parse(create.output()).key });
+  call = createCaller({ url, key: JSON.parse(create.output()).key });
   direct = await connect();
 });
 afterEach(async () => {
@@ -68,7 +68,7 @@ async function stall(): Promise<() => void> {
 }
 
 /** Expects a response in time: the operation's, or a 503 with Retry-After. */
-async function callInTime(path: string, init: RequestInit = {}): Promise<Answer> {
+async function callInTime(path: string, init: RequestInit = {}): Promise<TestResponse> {
   const startedAt = performance.now();
   const answer = await call(path, init);
   expect(performance.now() - startedAt).toBeLessThan(3_000);
@@ -79,7 +79,7 @@ async function callInTime(path: string, init: RequestInit = {}): Promise<Answer>
 
 const READY = '/health/ready';
 const paths = ['/v1/pets', '/trpc/createPet'];
-const idOf = (path: string, { body }: Answer): number =>
+const idOf = (path: string, { body }: TestResponse): number =>
   path === '/v1/pets' ? body.id : body.result.data.id;
 
 /** Creates pets one after the other until told to stop, each repeated with its Idempotency-Key until acknowledged. */
@@ -93,7 +93,7 @@ async function createUntil(isOver: () => boolean, stream: number, created: Map<s
   }
 }
 
-async function retry(path: string, init: RequestInit): Promise<Answer> {
+async function retry(path: string, init: RequestInit): Promise<TestResponse> {
   for (;;) {
     const answer = await callInTime(path, init);
     if (answer.status < 300) return answer;

@@ -2,15 +2,15 @@ import { chmod, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { makeFolder } from '../support/folder.js';
 import { type Environment, type Program, runNode } from '../support/process.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 const ADDRESS = /(http:\/\/127\.0\.0\.1:\d+\/)#key=(as_test_\w+)/;
 
 let folder: string;
 
 beforeAll(async () => {
-  folder = await makeFolder();
+  folder = await createTemporaryFolder();
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 

@@ -5,18 +5,18 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { makeFolder } from './support/folder.js';
-import { callerOf, createTestDatabase, post } from './support/harness.js';
 import { type Environment, type Program, run } from './support/process.js';
 import { findRedis } from './support/redis.js';
-import { startWire } from './support/wire.js';
+import { startTcpProxy } from './support/tcp-proxy.js';
+import { createTemporaryFolder } from './support/temporary-folder.js';
+import { createCaller, createTestDatabase, post } from './support/test-service.js';
 
 const redis = await findRedis();
 let dataDir: string;
 const programs: Program[] = [];
 
 beforeEach(async () => {
-  dataDir = await makeFolder();
+  dataDir = await createTemporaryFolder();
 });
 afterEach(async () => {
   for (const { child } of programs) child.kill('SIGTERM');
@@ -30,12 +30,12 @@ function start(environment: Environment = {}): Program {
   return program;
 }
 
-/** The line that the service prints to be pasted. */
+/** The command that the service prints for its user to paste. */
 const CURL = /curl -H 'Authorization: Bearer (as_test_\w+)' '(http:\/\/[\d.]+:\d+)(\/v1\/pets\?limit=5)'/;
 
 async function untilReady(service: Program) {
   const [, key = '', url = '', path = ''] = await service.until(CURL);
-  return { key, url, path, call: callerOf({ url, key }) };
+  return { key, url, path, call: createCaller({ url, key }) };
 }
 
 async function stop(service: Program, signal: NodeJS.Signals = 'SIGTERM') {
@@ -56,7 +56,7 @@ test('the first start on the embedded default serves a sample catalogue, and its
   expect(await stop(service)).toBe(0);
 });
 
-test('a later start has the same key and the same pets, and does not bring the sample back', async () => {
+test('a later start keeps the key and the pets, and does not add the sample catalogue again', async () => {
   const first = await untilReady(start());
   const created = await first.call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
   expect(await stop(programs[0] as Program)).toBe(0);
@@ -66,7 +66,7 @@ test('a later start has the same key and the same pets, and does not bring the s
   expect((await second.call('/v1/pets?limit=100')).body).toHaveLength(created.body.id);
 });
 
-test('a service that was killed with SIGKILL starts again with all it acknowledged', async () => {
+test('after SIGKILL the service starts again with everything it acknowledged', async () => {
   const first = await untilReady(start());
   const created = await first.call('/v1/pets', post({ name: 'Survivor', categoryId: 1 }));
   expect(await stop(programs[0] as Program, 'SIGKILL')).toBe('SIGKILL');
@@ -74,7 +74,7 @@ test('a service that was killed with SIGKILL starts again with all it acknowledg
   expect((await second.call(`/v1/pets/${created.body.id}`)).body.name).toBe('Survivor');
 });
 
-test('a second service on the same DATA_DIR is refused with a clear message', async () => {
+test('a second service on the same DATA_DIR exits with a clear message', async () => {
   await untilReady(start());
   const second = start();
   expect(await second.ended).toBe(1);
@@ -82,7 +82,7 @@ test('a second service on the same DATA_DIR is refused with a clear message', as
   expect(second.output()).not.toMatch(/ at .*\.js:/);
 });
 
-test('keys are made and listed beside a running service and without one, one JSON object on one line', async () => {
+test('keys can be created and listed with or without a running service; create prints one JSON object on one line', async () => {
   const keys = async (...args: string[]) => {
     const program = run('cli/program', ['keys', ...args], { DATA_DIR: dataDir });
     return { code: await program.ended, output: program.output() };
@@ -97,7 +97,7 @@ test('keys are made and listed beside a running service and without one, one JSO
   });
 
   const { url } = await untilReady(start());
-  expect((await callerOf({ url, key: issued.key })('/v1/pets')).status).toBe(200);
+  expect((await createCaller({ url, key: issued.key })('/v1/pets')).status).toBe(200);
   const beside = JSON.parse(
     (
       await keys(
@@ -114,7 +114,7 @@ test('keys are made and listed beside a running service and without one, one JSO
       )
     ).output,
   );
-  const call = callerOf({ url, key: beside.key });
+  const call = createCaller({ url, key: beside.key });
   expect((await call('/v1/pets')).status).toBe(200);
   const listed = JSON.parse((await keys('list', '--json')).output);
   expect(listed.map(({ name }: { name: string }) => name)).toEqual(['before', 'development', 'big']);
@@ -134,7 +134,7 @@ test('keys show tells what is left and the ban, and keys unban lifts it, beside 
   const { url } = await untilReady(start());
   const limits = ['--plan', 'enterprise', '--per-minute', '2', '--per-day', '50'];
   const { id, key } = await keys('create', '--name', 'greedy', ...limits);
-  const call = callerOf({ url, key });
+  const call = createCaller({ url, key });
   for (let n = 0; n < 4; n += 1) await call('/v1/pets');
   expect((await call('/v1/pets')).body.code).toBe('api_key_banned');
   const [banned] = (await keys('show', id)).standings;
@@ -159,7 +159,7 @@ test('keys show without a running service says that nothing is counted', async (
 });
 
 test.runIf(redis)(
-  'several workers share the port, one that dies is replaced, and all end on SIGTERM',
+  'several workers share the port, a crashed one is replaced, and all exit on SIGTERM',
   async () => {
     const DATABASE_URL = await createTestDatabase();
     const service = start({ DATABASE_URL, APP_ENV: 'staging', WORKERS: '2', REDIS_URL: redis?.url ?? '' });
@@ -167,7 +167,7 @@ test.runIf(redis)(
     await service.until(/listening on[\s\S]*listening on/);
     process.kill(Number(pid), 'SIGKILL');
     await service.until(/worker \d+ ended \(SIGKILL\)[\s\S]*listening on/);
-    const call = callerOf({ url, key: '' });
+    const call = createCaller({ url, key: '' });
     for (let n = 0; n < 20; n += 1) expect((await call('/health/ready')).status).toBe(200);
     expect(await stop(service)).toBe(0);
     expect(service.output().match(/finishing what is running/g)).toHaveLength(2);
@@ -190,7 +190,7 @@ test.each(['show', 'unban'])(
   },
 );
 
-test('keys while the database only reads, or is away: one line that says why and what to do', async () => {
+test('keys create on a read-only or unreachable database prints one line with the reason and the remedy', async () => {
   const url = new URL(await createTestDatabase());
   const client = new pg.Client(url.href);
   await client.connect();
@@ -217,20 +217,20 @@ test.each([
   [['create', '--name', '  ', '--plan', 'free'], /1 to 200 characters/],
   [['show', 'x'], /keys list/],
   [['frobnicate'], /frobnicate/],
-])('keys %j is refused with a message that says what is wrong', async (args, message) => {
+])('keys %j fails with a message that says what is wrong', async (args, message) => {
   const program = run('cli/program', ['keys', ...args], { DATA_DIR: dataDir });
   expect(await program.ended).toBe(1);
   expect(program.output()).toMatch(message);
   expect(program.output()).not.toMatch(/ at .*\.js:/);
 });
 
-test('bad variables stop the start with one message that names them all', async () => {
+test('invalid variables stop the start with one message that names them all', async () => {
   const service = start({ PORT: 'x', LOG_LEVEL: 'y', APP_ENV: 'z' });
   expect(await service.ended).toBe(1);
   expect(service.output()).toMatch(/PORT .*\n.*APP_ENV .*\n.*LOG_LEVEL/);
 });
 
-test('a DATABASE_URL that is behind is refused with the command that helps, which then helps', async () => {
+test('a database that lacks migrations stops the start with a message that names the command, which then works', async () => {
   const DATABASE_URL = await createTestDatabase('template0');
   const refused = start({ DATABASE_URL });
   expect(await refused.ended).toBe(1);
@@ -239,13 +239,13 @@ test('a DATABASE_URL that is behind is refused with the command that helps, whic
   await start({ DATABASE_URL }).until(/listening on/);
 });
 
-test('with a DATABASE_URL, no key is made and none is printed', async () => {
+test('with a DATABASE_URL no key is created or printed', async () => {
   const service = start({ DATABASE_URL: await createTestDatabase(), APP_ENV: 'production' });
   await service.until(/listening on/);
   expect(service.output()).not.toMatch(/as_(live|test)_/);
 });
 
-test('before it listens a process has run each kind of query, so that the first requests wait for no first time', async () => {
+test('a process runs each kind of query before it listens, so that its first requests are not slow', async () => {
   const DATABASE_URL = await createTestDatabase();
   const service = start({ DATABASE_URL });
   await service.until(/listening on/);
@@ -258,12 +258,12 @@ test('before it listens a process has run each kind of query, so that the first 
     );
     return rows.map(({ relname }) => relname);
   };
-  // PostgreSQL adds up what a connection did when that has ended.
+  // PostgreSQL adds a connection's counts to its statistics when the connection closes.
   await expect.poll(readTables).toEqual(expect.arrayContaining(['api_keys', 'orders', 'pets']));
   await client.end();
 });
 
-test('the log has one line per request, with the key id and without key or body', async () => {
+test('each request is logged as one line with the id of the key, and without the key or the body', async () => {
   const DATABASE_URL = await createTestDatabase();
   const create = run('cli/program', ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'], {
     DATABASE_URL,
@@ -272,7 +272,7 @@ test('the log has one line per request, with the key id and without key or body'
   const { id, key } = JSON.parse(create.output());
   const service = start({ DATABASE_URL, APP_ENV: 'staging' });
   const [, url = ''] = await service.until(/listening on (http:[^"]+)/);
-  const call = callerOf({ url, key });
+  const call = createCaller({ url, key });
   await call('/v1/pets', {
     ...post({ name: 'Secret Name', categoryId: 1 }),
     headers: { 'content-type': 'application/json', 'x-request-id': 'abc-1' },
@@ -283,7 +283,7 @@ test('the log has one line per request, with the key id and without key or body'
   expect(service.output()).not.toContain('Secret Name');
 });
 
-/** Sends the head of a createPet, and resolves when the service has read it and waits for the body. */
+/** Sends the headers of a createPet; resolves when the service has read them and waits for the body. */
 async function beginCreate(url: string, key: string) {
   const body = JSON.stringify({ name: 'Late', categoryId: 1 });
   const request = httpRequest(`${url}/v1/pets`, {
@@ -307,7 +307,7 @@ async function beginCreate(url: string, key: string) {
 }
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s finishes what is running, accepts no more, and exits with 0',
+  '%s finishes running requests, accepts no new connections, and exits with 0',
   async (signal) => {
     const service = start();
     const { url, key, call } = await untilReady(service);
@@ -322,7 +322,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
 );
 
 test.runIf(redis)(
-  'two workers drain one after the other on SIGTERM, and finish what is running',
+  'on SIGTERM two workers drain one after the other and finish running requests',
   async () => {
     const DATABASE_URL = await createTestDatabase();
     const environment = { DATABASE_URL, APP_ENV: 'staging', WORKERS: '2', REDIS_URL: redis?.url ?? '' };
@@ -343,12 +343,12 @@ test.runIf(redis)(
     const lines = service.output().match(/^.*finishing what is running.*$/gm) ?? [];
     const [first, second] = lines.map((line) => JSON.parse(line)).sort((a, b) => a.time - b.time);
     expect(first.pid).not.toBe(second.pid);
-    // Both had requests to finish, so that the second waited for its turn.
+    // Both had requests to finish, so the second one began later.
     expect(second.time - first.time).toBeGreaterThan(100);
   },
 );
 
-test('a signal while the service still starts ends it with 0, and the next start works', async () => {
+test('a signal during the start exits with 0, and the next start works', async () => {
   await untilReady(start());
   expect(await stop(programs[0] as Program)).toBe(0);
   for (const pattern of [/PostgreSQL listens/, /listening on/]) {
@@ -359,19 +359,19 @@ test('a signal while the service still starts ends it with 0, and the next start
   await untilReady(start());
 });
 
-test('a PostgreSQL that stalls does not hold up the end', async () => {
+test('a stalled PostgreSQL does not delay the shutdown', async () => {
   const url = new URL(await createTestDatabase());
-  const wire = await startWire({ host: url.hostname, port: Number(url.port) });
-  url.port = String(wire.port);
+  const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
+  url.port = String(proxy.port);
   const service = start({ DATABASE_URL: url.href });
   await service.until(/listening on/);
-  wire.stall();
+  proxy.stall();
   expect(await stop(service)).toBe(0);
-  await wire.close();
+  await proxy.close();
 });
 
 test.runIf(redis)(
-  'a port that is taken ends the start with a message, with one process or several',
+  'a port that is in use stops the start with a message, with one process or several',
   async () => {
     const taken = createServer().listen(0, '127.0.0.1');
     await once(taken, 'listening');
@@ -386,7 +386,7 @@ test.runIf(redis)(
   },
 );
 
-test('a request that does not end within 10 s of the signal is cut, and the exit is still 0', async () => {
+test('a request that takes longer than 10 s after the signal is cut off, and the exit code is still 0', async () => {
   const service = start();
   const { url, key } = await untilReady(service);
   const finish = await beginCreate(url, key);
@@ -394,7 +394,7 @@ test('a request that does not end within 10 s of the signal is cut, and the exit
   await expect(finish()).rejects.toThrow();
 });
 
-test('.env of the working directory is read, and the environment goes before it', async () => {
+test('.env in the working directory is read, and environment variables take precedence', async () => {
   await writeFile(join(dataDir, '.env'), 'PORT=nonsense\nLOG_LEVEL=nonsense\n');
   const program = run('main', [], { LOG_LEVEL: 'info' }, dataDir);
   expect(await program.ended).toBe(1);

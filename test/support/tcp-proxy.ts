@@ -1,33 +1,33 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
 
-/** A wire to a server that a test can cut, stall and mend. */
-export interface Wire {
+/** Sits between the service and a server, so that a test can break the connection in different ways. */
+export interface TcpProxy {
   readonly port: number;
-  /** Refuses new connections and breaks those there are. */
+  /** Refuses new connections and breaks existing ones. */
   cut(): Promise<void>;
-  /** Accepts and keeps everything, and passes nothing on. */
+  /** Accepts connections and data, and forwards nothing. */
   stall(): void;
-  /** Passes every answer of the server on so many milliseconds late. */
-  slow(milliseconds: number): void;
-  /** As in the beginning, on the same port. */
-  mend(): Promise<void>;
+  /** Delays everything the server sends. */
+  slow(delayMs: number): void;
+  /** Forwards everything again, on the same port. Existing connections break. */
+  restore(): Promise<void>;
   close(): Promise<void>;
 }
 
-export async function startWire(target: { host: string; port: number }): Promise<Wire> {
+export async function startTcpProxy(target: { host: string; port: number }): Promise<TcpProxy> {
   const sockets = new Set<Socket>();
   let isStalled = false;
-  let lateMs = 0;
-  const server = createServer((near) => {
-    const far = connect(target);
+  let delayMs = 0;
+  const server = createServer((client) => {
+    const upstream = connect(target);
     for (const [from, to] of [
-      [near, far],
-      [far, near],
+      [client, upstream],
+      [upstream, client],
     ] as const) {
       sockets.add(from);
       from.on('data', (chunk) => {
         if (isStalled) return;
-        if (lateMs > 0 && from === far) setTimeout(() => to.destroyed || to.write(chunk), lateMs);
+        if (delayMs > 0 && from === upstream) setTimeout(() => to.destroyed || to.write(chunk), delayMs);
         else to.write(chunk);
       });
       from.on('error', () => to.destroy());
@@ -39,13 +39,13 @@ export async function startWire(target: { host: string; port: number }): Promise
   });
   await listen(server, 0);
   const { port } = server.address() as AddressInfo;
-  const breakAll = () => {
+  const breakConnections = () => {
     for (const socket of sockets) socket.destroy();
   };
   const cut = async () => {
     if (!server.listening) return;
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-    breakAll();
+    breakConnections();
     await closed;
   };
   return {
@@ -54,13 +54,13 @@ export async function startWire(target: { host: string; port: number }): Promise
     stall() {
       isStalled = true;
     },
-    slow(milliseconds) {
-      lateMs = milliseconds;
+    slow(wantedMs) {
+      delayMs = wantedMs;
     },
-    async mend() {
+    async restore() {
       isStalled = false;
-      lateMs = 0;
-      breakAll();
+      delayMs = 0;
+      breakConnections();
       if (!server.listening) await listen(server, port);
     },
     close: cut,

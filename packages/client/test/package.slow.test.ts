@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build, type Rolldown } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startService, type TestService } from '../../../test/support/harness.js';
+import { startService, type TestService } from '../../../test/support/test-service.js';
 
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 const PACKAGE = 'packages/client';

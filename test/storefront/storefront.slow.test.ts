@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openPage } from '../support/browser.js';
-import { makeFolder } from '../support/folder.js';
 import { runNode } from '../support/process.js';
 import { findBrowser, openStorefront, type Storefront, type VisitOptions } from '../support/storefront.js';
 import {
@@ -14,6 +13,7 @@ import {
   names,
   POLL,
 } from '../support/storefront-page.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 const executable = findBrowser();
 
@@ -95,7 +95,7 @@ describe.skipIf(executable === undefined)('the storefront', { timeout: 60_000 },
   });
 
   test('the address that npm run storefront prints shows the catalogue immediately', async () => {
-    const dataDir = await makeFolder();
+    const dataDir = await createTemporaryFolder();
     const program = runNode(['--import', 'tsx', 'examples/storefront/serve.ts'], { DATA_DIR: dataDir });
     onTestFinished(async () => {
       program.child.kill('SIGTERM');

@@ -1,16 +1,16 @@
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import {
   type Caller,
-  callerOf,
+  createCaller,
   createTestDatabase,
   post,
   startService,
   type TestService,
-} from '../support/harness.js';
-import { startWire, type Wire } from '../support/wire.js';
+} from '../support/test-service.js';
 
-let wire: Wire;
+let proxy: TcpProxy;
 /** A connection to the same database that does not go through the proxy */
 let direct: pg.Client;
 let service: TestService;
@@ -20,15 +20,15 @@ beforeEach(async () => {
   const url = new URL(await createTestDatabase());
   direct = new pg.Client(url.href);
   await direct.connect();
-  wire = await startWire({ host: url.hostname, port: Number(url.port) });
-  url.port = String(wire.port);
+  proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
+  url.port = String(proxy.port);
   service = await startService({ databaseUrl: url.href });
-  call = callerOf(service);
+  call = createCaller(service);
   expect((await call('/v1/pets')).status).toBe(200);
 });
 afterEach(async () => {
   await service.close();
-  await wire.close();
+  await proxy.close();
   await direct.end();
 });
 
@@ -44,7 +44,7 @@ async function expectUnavailable(path: string, init: RequestInit = {}): Promise<
 test.each(['cut', 'stall'] as const)(
   'PostgreSQL away (%s): 503 within 3 s on both protocols, readiness says so, and it recovers by itself',
   async (fault) => {
-    await wire[fault]();
+    await proxy[fault]();
     await expectUnavailable('/v1/pets');
     await Promise.all([
       expectUnavailable('/v1/pets/1'),
@@ -54,14 +54,14 @@ test.each(['cut', 'stall'] as const)(
     ]);
     expect((await call('/health/ready', { key: null })).status).toBe(503);
     expect((await call('/health/live', { key: null })).status).toBe(200);
-    await wire.mend();
+    await proxy.restore();
     await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 5_000 }).toBe(200);
     expect((await call('/health/ready', { key: null })).status).toBe(200);
   },
 );
 
 test('what needs no database is answered while it is unavailable', async () => {
-  await wire.cut();
+  await proxy.cut();
   expect((await call('/v1/nope')).status).toBe(404);
   expect((await call('/v1/pets', { method: 'DELETE' })).status).toBe(405);
   expect((await call('/v1/pets', { key: null })).body.code).toBe('missing_api_key');
@@ -111,7 +111,7 @@ test('PostgreSQL read-only: reads are served, creates get a 503 over both protoc
 test('PostgreSQL without a free connection: 503 over both protocols, and it recovers by itself', async () => {
   const role = `${direct.database}_few`;
   await direct.query(`CREATE ROLE ${role} LOGIN PASSWORD 'few' CONNECTION LIMIT 0 IN ROLE pg_read_all_data`);
-  const url = new URL(`postgresql://${role}:few@127.0.0.1:${wire.port}/${direct.database}?sslmode=disable`);
+  const url = new URL(`postgresql://${role}:few@127.0.0.1:${proxy.port}/${direct.database}?sslmode=disable`);
   const poor = await startService({ databaseUrl: url.href }).catch((error: Error) => error);
   expect(String(poor)).toMatch(/too many connections/i);
   await direct.query(
@@ -119,7 +119,7 @@ test('PostgreSQL without a free connection: 503 over both protocols, and it reco
   );
   await service.close();
   service = await startService({ databaseUrl: url.href });
-  call = callerOf(service);
+  call = createCaller(service);
   expect((await call('/v1/pets')).status).toBe(200);
   await direct.query(`ALTER ROLE ${role} CONNECTION LIMIT 0`);
   await restartBackends();

@@ -1,0 +1,67 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import findCompiler from '../node_modules/typescript-native/lib/getExePath.js';
+import { run, runTool } from './run-tool.js';
+
+/*
+ * Makes everything the service runs from: the Prisma client, dist/, and the files of the reference page. Whatever is up
+ * to date is skipped, so this runs before every start. With `--check` it also type-checks; otherwise it only compiles.
+ *
+ * Messages go to standard error, because the standard output of `npm run -s keys` and the like belongs to the command.
+ */
+const TO_STDERR = { stdio: ['ignore', 2, 2] };
+/** npm writes this file whenever it changes an installed package. */
+const INSTALLED = 'node_modules/.package-lock.json';
+const PAGE_SOURCE = 'src/http/reference-page';
+const PAGE_OUTPUT = 'dist/reference-page';
+
+process.chdir(join(import.meta.dirname, '..'));
+generateClient();
+compile();
+writeReferencePage();
+
+function generateClient() {
+  const client = 'src/database/generated/client.ts';
+  if (!isUpToDate(client, ['prisma/schema.prisma', INSTALLED])) runTool('prisma', ['generate'], TO_STDERR);
+}
+
+/** Starts the compiler without its wrapper in Node.js, which would double the time of a build with nothing to do. */
+function compile() {
+  const checks = process.argv.includes('--check') ? [] : ['--noCheck'];
+  run(findCompiler(), ['--build', ...checks], TO_STDERR);
+}
+
+/** Copies the page and Scalar's browser bundle, and puts a gzipped copy beside each file. */
+function writeReferencePage() {
+  const names = readdirSync(PAGE_SOURCE);
+  const sources = names.map((name) => join(PAGE_SOURCE, name));
+  if (isUpToDate(join(PAGE_OUTPUT, 'index.html'), [...sources, 'scripts/build.js', INSTALLED])) return;
+
+  const plugin = dirname(createRequire(import.meta.url).resolve('@scalar/fastify-api-reference'));
+  const { version } = JSON.parse(readFileSync(join(plugin, '../package.json'), 'utf8'));
+  const bundle = `scalar-${version}.js`;
+  const html = readFileSync(join(PAGE_SOURCE, 'index.html'), 'utf8');
+  rmSync(PAGE_OUTPUT, { recursive: true, force: true });
+  mkdirSync(PAGE_OUTPUT, { recursive: true });
+  writeWithGzip(bundle, readFileSync(join(plugin, 'js/standalone.js')));
+  for (const name of names.filter((name) => name.endsWith('.js'))) {
+    writeWithGzip(name, readFileSync(join(PAGE_SOURCE, name)));
+  }
+  // Last, because its presence marks the folder as complete.
+  writeWithGzip('index.html', html.replace('docs/scalar.js', `docs/${bundle}`));
+}
+
+function writeWithGzip(name, content) {
+  writeFileSync(join(PAGE_OUTPUT, `${name}.gz`), gzipSync(content, { level: 9 }));
+  writeFileSync(join(PAGE_OUTPUT, name), content);
+}
+
+function isUpToDate(output, sources) {
+  return sources.every((source) => modifiedAt(source) < modifiedAt(output));
+}
+
+function modifiedAt(path) {
+  return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+}

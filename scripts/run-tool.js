@@ -1,0 +1,22 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/**
+ * Runs the command of an installed package, and ends this process if it fails. The command is started with node rather
+ * than by its name, which would take a shell on Windows.
+ */
+export function runTool(packageName, args, options) {
+  const folder = `node_modules/${packageName}`;
+  const { bin } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
+  const path = typeof bin === 'string' ? bin : Object.values(bin)[0];
+  return run(process.execPath, [`${folder}/${path}`, ...args], options);
+}
+
+/** Runs a program, ends this process if it fails, and returns its standard output if that is piped. */
+export function run(program, args, { environment = {}, stdio = 'inherit' } = {}) {
+  const env = { ...process.env, ...environment };
+  const { status, error, stdout } = spawnSync(program, args, { env, stdio });
+  if (error) throw error;
+  if (status !== 0) process.exit(status ?? 1);
+  return stdout;
+}

@@ -1,0 +1,173 @@
+import { mkdtemp } from 'node:fs/promises';
+import { createServer, request as forward, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Browser, findChromium, launchBrowser, openPage, type WatchedPage } from '../support/browser.js';
+import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
+
+/** Operation ids belong to the contract; the summaries that the page shows come from the document. */
+const OPERATIONS = ['listPets', 'createPet', 'getPet', 'listOrders'];
+
+let service: TestService;
+let call: Caller;
+/** Another site whose scripts may call the service, and a proxy that serves it under a prefix */
+let shop: Listener;
+let proxy: Listener;
+
+beforeAll(async () => {
+  shop = await listen((_request, response) =>
+    response.setHeader('content-type', 'text/html').end('<link rel="icon" href="data:,">A shop'),
+  );
+  service = await startService({ corsOrigins: [shop.origin] });
+  call = createCaller(service);
+  proxy = await listen((request, response) => {
+    const { url = '', method, headers } = request;
+    const forwarded = forward(service.url + url.replace(/^\/store/, ''), { method, headers }, (upstream) => {
+      response.writeHead(upstream.statusCode ?? 502, upstream.headers);
+      upstream.pipe(response);
+    });
+    request.pipe(forwarded);
+  });
+});
+afterAll(async () => {
+  for (const server of [shop, proxy]) server?.close();
+  await service?.close();
+});
+
+interface Listener {
+  readonly origin: string;
+  close(): void;
+}
+
+async function listen(listener: RequestListener): Promise<Listener> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+const executable = findChromium();
+if (executable === undefined) {
+  const message =
+    'No Chromium found: set CHROMIUM or install one. The reference page is not tested in a browser.';
+  if (process.env.CI === 'true') throw new Error(message);
+  console.log(message);
+}
+
+describe.skipIf(executable === undefined)('the reference page in a browser', () => {
+  let browser: Browser;
+  let screenshots: string;
+
+  beforeAll(async () => {
+    browser = await launchBrowser(executable ?? '');
+    screenshots = await mkdtemp(join(tmpdir(), 'animal-store-docs-'));
+  });
+  afterAll(() => browser?.close());
+
+  /** Opens the page with a key pasted and the client for listPets open */
+  async function openClient(base: string, key: string) {
+    const watched = await openPage(browser.context);
+    const { page } = watched;
+    await page.goto(`${base}/docs#tag/pets`);
+    await page.getByPlaceholder('Token').first().fill(key);
+    await page.getByRole('button', { name: /^Test Request.*get \/pets\)/ }).click();
+    return { ...watched, client: page.getByRole('dialog') };
+  }
+
+  async function takeScreenshot(page: Page, name: string): Promise<void> {
+    const path = join(screenshots, `${name}.png`);
+    await page.screenshot({ path, animations: 'disabled' });
+    console.log(`Screenshot: ${path}`);
+  }
+
+  function expectNoErrors({ origins, errors }: WatchedPage, origin = service.url): void {
+    expect(errors).toEqual([]);
+    expect([...origins]).toEqual([origin]);
+  }
+
+  test.each(['light', 'dark'] as const)(
+    'lists all operations in the %s colour scheme',
+    async (colorScheme) => {
+      const watched = await openPage(browser.context);
+      const { page } = watched;
+      await page.emulateMedia({ colorScheme });
+      await page.goto(`${service.url}/docs/`);
+      for (const summary of await readSummaries()) {
+        await page.getByRole('navigation').getByText(summary, { exact: true }).waitFor();
+      }
+      await page.locator(`body.${colorScheme}-mode`).waitFor();
+      const colour = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      const [red = NaN] = colour.match(/\d+/g)?.map(Number) ?? [];
+      expect(red > 128 ? 'light' : 'dark').toBe(colorScheme);
+      await takeScreenshot(page, `page-${colorScheme}`);
+      expectNoErrors(watched);
+      await page.close();
+    },
+  );
+
+  async function readSummaries(): Promise<string[]> {
+    const { body } = await call('/openapi.json');
+    const operations = Object.values<Record<string, { operationId: string; summary: string }>>(body.paths)
+      .flatMap((item) => Object.values(item))
+      .filter(({ operationId }) => OPERATIONS.includes(operationId));
+    expect(operations).toHaveLength(OPERATIONS.length);
+    return operations.map(({ summary }) => summary);
+  }
+
+  test.each([
+    ['', 'call'],
+    ['/store', 'call-behind-proxy'],
+  ])(
+    'a call made with a pasted key goes to the server the page was loaded from, under prefix %j',
+    async (prefix, name) => {
+      const { body: pet } = await call('/v1/pets', post({ name: `Seen in ${name}`, categoryId: 1 }));
+      const origin = prefix === '' ? service.url : proxy.origin;
+      const { page, client, ...watched } = await openClient(origin + prefix, service.key);
+      const sent = page.waitForRequest((request) => request.url().startsWith(`${origin}${prefix}/v1/pets`));
+      await client.getByRole('button', { name: /^Send/ }).first().click();
+      await sent;
+      await client.getByText('200 OK').waitFor();
+      await client.getByText(pet.name).waitFor();
+      await takeScreenshot(page, name);
+      expectNoErrors({ page, ...watched }, origin);
+      await page.close();
+    },
+  );
+
+  test('shows that an invalid key is denied', async () => {
+    const { page, client, origins } = await openClient(service.url, 'as_test_no');
+    await client.getByRole('button', { name: /^Send/ }).first().click();
+    await client.getByText('401 Unauthorized').waitFor();
+    await client.getByText('invalid_api_key').waitFor();
+    expect([...origins]).toEqual([service.url]);
+    await page.close();
+  });
+
+  test('scripts from a configured origin can read the API, those from another origin cannot', async () => {
+    const { page } = await openPage(browser.context);
+    const read = async (from: string) => {
+      await page.goto(from);
+      return page.evaluate(
+        async ([url, key]) => {
+          const headers = { authorization: `Bearer ${key}` };
+          return fetch(`${url}/v1/pets`, { headers }).then(
+            async (response) => [response.status, response.headers.get('x-ratelimit-limit') !== null],
+            () => 'blocked',
+          );
+        },
+        [service.url, service.key],
+      );
+    };
+    expect(await read(shop.origin)).toEqual([200, true]);
+    expect(await read(shop.origin.replace('127.0.0.1', 'localhost'))).toBe('blocked');
+    await page.close();
+  });
+});
