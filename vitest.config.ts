@@ -2,7 +2,7 @@ import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
 
 // The packages of this repository are tested from their sources.
-const resolve = { conditions: ['source', ...defaultServerConditions] };
+const resolve = { conditions: ['@animal-store/source', ...defaultServerConditions] };
 
 export default defineConfig({
   ssr: { resolve },

@@ -17,7 +17,7 @@ export function storefrontConfig(serviceUrl: string): InlineConfig {
     root: fileURLToPath(new URL('.', import.meta.url)),
     base: './',
     // Uses the client's sources, so that it need not be built first.
-    resolve: { conditions: ['source', ...defaultClientConditions] },
+    resolve: { conditions: ['@animal-store/source', ...defaultClientConditions] },
     plugins: [react(), contentSecurityPolicy()],
     server: { host: '127.0.0.1', proxy: { '/trpc': forwardTo(serviceUrl) } },
     preview: { host: '127.0.0.1', proxy: { '/trpc': forwardTo(serviceUrl) } },
