@@ -1,6 +1,5 @@
 import { execFileSync } from 'node:child_process';
 import { rm } from 'node:fs/promises';
-import { openEmbedded } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { applyMigrations } from '../../src/database/migrations.js';
@@ -20,6 +19,8 @@ export const TEMPLATE = 'animal_store_template';
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   build();
   project.onTestsRerun(async () => build());
+  // Imported here, because the build compiles it: Vitest loads this file without the `source` condition.
+  const { openEmbedded } = await import('@animal-store/embedded-postgres');
   const dataDir = await createTemporaryFolder();
   const postgres = await openEmbedded({ dataDir, role: 'guest', log: () => {} });
   const client = new pg.Client(postgres.url);
