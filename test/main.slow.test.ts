@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Environment, type Program, run } from './support/process.js';
+import { type Environment, type Program, run, runCommand } from './support/process.js';
 import { findRedis } from './support/redis.js';
 import { startTcpProxy } from './support/tcp-proxy.js';
 import { createTemporaryFolder } from './support/temporary-folder.js';
@@ -320,6 +320,15 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     expect(await exit).toBe(0);
   },
 );
+
+// Debian's sh stays between npm and the service, and would die alone of the signal, unless the script says `exec`.
+test('npm start passes SIGTERM on to the service, and exits with 0 when the service has', async () => {
+  const npm = runCommand('npm', ['start'], { DATA_DIR: dataDir, PORT: '0' });
+  programs.push(npm);
+  const { call } = await untilReady(npm);
+  expect(await stop(npm)).toBe(0);
+  await expect(call('/health/live')).rejects.toThrow();
+});
 
 test.runIf(redis)(
   'on SIGTERM two workers drain one after the other and finish running requests',

@@ -36,7 +36,16 @@ export function run(
 
 /** Runs node with any arguments. */
 export function runNode(args: readonly string[], environment: Environment, cwd = ROOT): Program {
-  const child = spawn(process.execPath, args, {
+  return runCommand(process.execPath, args, environment, cwd);
+}
+
+export function runCommand(
+  command: string,
+  args: readonly string[],
+  environment: Environment,
+  cwd = ROOT,
+): Program {
+  const child = spawn(command, args, {
     cwd,
     env: { ...INHERITED, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
