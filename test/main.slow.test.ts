@@ -82,82 +82,6 @@ test('a second service on the same DATA_DIR exits with a clear message', async (
   expect(second.output()).not.toMatch(/ at .*\.js:/);
 });
 
-test('keys can be created and listed with or without a running service; create prints one JSON object on one line', async () => {
-  const keys = async (...args: string[]) => {
-    const program = run('cli/program', ['keys', ...args], { DATA_DIR: dataDir });
-    return { code: await program.ended, output: program.output() };
-  };
-  const before = await keys('create', '--name', 'before', '--plan', 'free', '--json');
-  expect(before.output.trim().split('\n')).toHaveLength(1);
-  const issued = JSON.parse(before.output);
-  expect(issued).toMatchObject({
-    id: expect.any(String),
-    plan: 'free',
-    key: expect.stringMatching(/^as_test_/),
-  });
-
-  const { url } = await untilReady(start());
-  expect((await createCaller({ url, key: issued.key })('/v1/pets')).status).toBe(200);
-  const beside = JSON.parse(
-    (
-      await keys(
-        'create',
-        '--name',
-        'big',
-        '--plan',
-        'enterprise',
-        '--per-minute',
-        '5',
-        '--per-day',
-        '9',
-        '--json',
-      )
-    ).output,
-  );
-  const call = createCaller({ url, key: beside.key });
-  expect((await call('/v1/pets')).status).toBe(200);
-  const listed = JSON.parse((await keys('list', '--json')).output);
-  expect(listed.map(({ name }: { name: string }) => name)).toEqual(['before', 'development', 'big']);
-  expect(JSON.stringify(listed)).not.toContain(beside.key);
-  expect((await keys('revoke', beside.id)).code).toBe(0);
-  const rotated = await keys('rotate', beside.id);
-  expect([rotated.code, rotated.output]).toEqual([1, expect.stringContaining('create a new one')]);
-  await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 2_000 }).toBe(401);
-});
-
-test('keys show tells what is left and the ban, and keys unban lifts it, beside a service that counts in memory', async () => {
-  const keys = async (...args: string[]) => {
-    const program = run('cli/program', ['keys', ...args, '--json'], { DATA_DIR: dataDir });
-    await program.ended;
-    return JSON.parse(program.output());
-  };
-  const { url } = await untilReady(start());
-  const limits = ['--plan', 'enterprise', '--per-minute', '2', '--per-day', '50'];
-  const { id, key } = await keys('create', '--name', 'greedy', ...limits);
-  const call = createCaller({ url, key });
-  for (let n = 0; n < 4; n += 1) await call('/v1/pets');
-  expect((await call('/v1/pets')).body.code).toBe('api_key_banned');
-  const [banned] = (await keys('show', id)).standings;
-  expect(banned.windows.map(({ remaining }: { remaining: number }) => remaining)).toEqual([0, 48]);
-  expect(banned.ban.untilMs).toBeGreaterThan(Date.now() + 280_000);
-  const [lifted] = (await keys('unban', id)).standings;
-  expect([lifted.ban, lifted.nextBanSeconds]).toEqual([null, 300]);
-  expect((await call('/v1/pets')).body.code).toBe('rate_limit_exceeded');
-});
-
-test('keys show without a running service says that nothing is counted', async () => {
-  const environment = { DATABASE_URL: await createTestDatabase() };
-  const create = run(
-    'cli/program',
-    ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'],
-    environment,
-  );
-  await create.ended;
-  const show = run('cli/program', ['keys', 'show', JSON.parse(create.output()).id], environment);
-  expect(await show.ended).toBe(0);
-  expect(show.output()).toContain('No service is running');
-});
-
 test.runIf(redis)(
   'several workers share the port, a crashed one is replaced, and all exit on SIGTERM',
   async () => {
@@ -173,56 +97,6 @@ test.runIf(redis)(
     expect(service.output().match(/finishing what is running/g)).toHaveLength(2);
   },
 );
-
-test.each(['show', 'unban'])(
-  'keys %s while Redis is away: one line that says what to do',
-  async (command) => {
-    const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: 'redis://127.0.0.1:1' };
-    const create = run(
-      'cli/program',
-      ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'],
-      environment,
-    );
-    expect(await create.ended).toBe(0);
-    const program = run('cli/program', ['keys', command, JSON.parse(create.output()).id], environment);
-    expect(await program.ended).toBe(1);
-    expect(program.output()).toMatch(/^Redis cannot be used \(.+\).*REDIS_URL.*\n$/);
-  },
-);
-
-test('keys create on a read-only or unreachable database prints one line with the reason and the remedy', async () => {
-  const url = new URL(await createTestDatabase());
-  const client = new pg.Client(url.href);
-  await client.connect();
-  await client.query(`ALTER DATABASE ${client.database} SET default_transaction_read_only = on`);
-  await client.end();
-  const create = async () => {
-    const program = run('cli/program', ['keys', 'create', '--name', 'x', '--plan', 'free'], {
-      DATABASE_URL: url.href,
-    });
-    expect(await program.ended).toBe(1);
-    return program.output();
-  };
-  expect(await create()).toMatch(/^The database cannot be used \(.*read-only.*\).*DATABASE_URL.*\n$/);
-  url.port = '1';
-  expect(await create()).toMatch(/^The database cannot be used \(.*ECONNREFUSED.*\).*DATABASE_URL.*\n$/);
-});
-
-test.each([
-  [['create', '--plan', 'free'], /--name/],
-  [['create', '--name', 'x', '--plan', 'gold'], /free, pro, business, enterprise/],
-  [['create', '--name', 'x', '--plan', 'enterprise'], /--per-minute and --per-day/],
-  [['create', '--name', 'x', '--plan', 'free', '--per-day', '5'], /--per-minute and --per-day/],
-  [['create', '--name', 'x', '--plan', 'free', '--expires', '30'], /30d/],
-  [['create', '--name', '  ', '--plan', 'free'], /1 to 200 characters/],
-  [['show', 'x'], /keys list/],
-  [['frobnicate'], /frobnicate/],
-])('keys %j fails with a message that says what is wrong', async (args, message) => {
-  const program = run('cli/program', ['keys', ...args], { DATA_DIR: dataDir });
-  expect(await program.ended).toBe(1);
-  expect(program.output()).toMatch(message);
-  expect(program.output()).not.toMatch(/ at .*\.js:/);
-});
 
 test('invalid variables stop the start with one message that names them all', async () => {
   const service = start({ PORT: 'x', LOG_LEVEL: 'y', APP_ENV: 'z' });

@@ -1,0 +1,160 @@
+import { rm } from 'node:fs/promises';
+import pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { type Environment, type Program, run } from '../support/process.js';
+import { startRedis } from '../support/redis.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { createCaller, createTestDatabase } from '../support/test-service.js';
+
+let dataDir: string;
+const closing: (() => unknown)[] = [];
+
+beforeEach(async () => {
+  dataDir = await createTemporaryFolder();
+});
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+  await rm(dataDir, { recursive: true, force: true });
+});
+
+/** Starts the service; resolves with its URL. */
+async function start(environment: Environment): Promise<string> {
+  const service: Program = run('main', [], { PORT: '0', LOG_LEVEL: 'info', ...environment });
+  closing.push(() => {
+    service.child.kill('SIGTERM');
+    return service.ended;
+  });
+  const [, url = ''] = await service.until(/listening on (http:[\d.:/]+)/);
+  return url;
+}
+
+async function runJson(environment: Environment, ...args: string[]) {
+  const program = run('cli/program', ['keys', ...args, '--json'], environment);
+  expect(await program.ended, program.output()).toBe(0);
+  return JSON.parse(program.output());
+}
+
+test('keys can be created and listed with or without a running service; create prints one JSON object on one line', async () => {
+  const keys = async (...args: string[]) => {
+    const program = run('cli/program', ['keys', ...args], { DATA_DIR: dataDir });
+    return { code: await program.ended, output: program.output() };
+  };
+  const before = await keys('create', '--name', 'before', '--plan', 'free', '--json');
+  expect(before.output.trim().split('\n')).toHaveLength(1);
+  const issued = JSON.parse(before.output);
+  expect(issued).toMatchObject({
+    id: expect.any(String),
+    plan: 'free',
+    key: expect.stringMatching(/^as_test_/),
+  });
+
+  const url = await start({ DATA_DIR: dataDir });
+  expect((await createCaller({ url, key: issued.key })('/v1/pets')).status).toBe(200);
+  const beside = JSON.parse(
+    (
+      await keys(
+        'create',
+        '--name',
+        'big',
+        '--plan',
+        'enterprise',
+        '--per-minute',
+        '5',
+        '--per-day',
+        '9',
+        '--json',
+      )
+    ).output,
+  );
+  const call = createCaller({ url, key: beside.key });
+  expect((await call('/v1/pets')).status).toBe(200);
+  const listed = JSON.parse((await keys('list', '--json')).output);
+  expect(listed.map(({ name }: { name: string }) => name)).toEqual(['before', 'development', 'big']);
+  expect(JSON.stringify(listed)).not.toContain(beside.key);
+  expect((await keys('revoke', beside.id)).code).toBe(0);
+  const rotated = await keys('rotate', beside.id);
+  expect([rotated.code, rotated.output]).toEqual([1, expect.stringContaining('create a new one')]);
+  await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 2_000 }).toBe(401);
+});
+
+test('keys show reports the ban, and keys unban lifts it, beside a service that counts in memory', async () => {
+  const environment = { DATA_DIR: dataDir };
+  const url = await start(environment);
+  const limits = ['--plan', 'enterprise', '--per-minute', '2', '--per-day', '50'];
+  const { id, key } = await runJson(environment, 'create', '--name', 'greedy', ...limits);
+  const call = createCaller({ url, key });
+  for (let n = 0; n < 4; n += 1) await call('/v1/pets');
+  expect((await call('/v1/pets')).body.code).toBe('api_key_banned');
+  const banned = await runJson(environment, 'show', id);
+  expect(banned).toMatchObject({ banSeconds: 300, nextBanSeconds: 600, windows: null });
+  expect(Date.parse(banned.bannedUntil)).toBeGreaterThan(Date.now() + 280_000);
+  expect(await runJson(environment, 'unban', id)).toMatchObject({ bannedUntil: null, banSeconds: null });
+  const code = async () => (await call('/v1/pets')).body.code;
+  await expect.poll(code, { timeout: 2_000, interval: 500 }).toBe('rate_limit_exceeded');
+});
+
+test('keys show without REDIS_URL says that the counters live inside the running service', async () => {
+  const environment = { DATABASE_URL: await createTestDatabase() };
+  const { id } = await runJson(environment, 'create', '--name', 'x', '--plan', 'free');
+  const show = run('cli/program', ['keys', 'show', id], environment);
+  expect(await show.ended).toBe(0);
+  expect(show.output()).toMatch(/inside the running service.*Not banned.*would last 300 s/s);
+});
+
+test('keys show reads what is left of the limits from Redis', async () => {
+  const redis = await startRedis();
+  if (redis === null) return;
+  closing.push(() => redis.close());
+  const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: redis.url };
+  const url = await start({ ...environment, APP_ENV: 'staging' });
+  const { id, key } = await runJson(environment, 'create', '--name', 'x', '--plan', 'free');
+  await createCaller({ url, key })('/v1/pets');
+  const { windows } = await runJson(environment, 'show', id);
+  expect(windows).toMatchObject([
+    { name: 'minute', limit: 60, remaining: 59 },
+    { name: 'day', limit: 1_000, remaining: 999 },
+  ]);
+});
+
+test('while Redis is unavailable keys show says so in one line, and keys unban works', async () => {
+  const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: 'redis://127.0.0.1:1' };
+  const { id } = await runJson(environment, 'create', '--name', 'x', '--plan', 'free');
+  const show = run('cli/program', ['keys', 'show', id], environment);
+  expect(await show.ended).toBe(1);
+  expect(show.output()).toMatch(/^Redis cannot be used \(.+\).*REDIS_URL.*\n$/);
+  expect(await runJson(environment, 'unban', id)).toMatchObject({ bannedUntil: null });
+});
+
+test('keys create on a read-only or unreachable database prints one line with the reason and the remedy', async () => {
+  const url = new URL(await createTestDatabase());
+  const client = new pg.Client(url.href);
+  await client.connect();
+  await client.query(`ALTER DATABASE ${client.database} SET default_transaction_read_only = on`);
+  await client.end();
+  const create = async () => {
+    const program = run('cli/program', ['keys', 'create', '--name', 'x', '--plan', 'free'], {
+      DATABASE_URL: url.href,
+    });
+    expect(await program.ended).toBe(1);
+    return program.output();
+  };
+  expect(await create()).toMatch(/^The database cannot be used \(.*read-only.*\).*DATABASE_URL.*\n$/);
+  url.port = '1';
+  expect(await create()).toMatch(/^The database cannot be used \(.*ECONNREFUSED.*\).*DATABASE_URL.*\n$/);
+});
+
+test.each([
+  [['create', '--plan', 'free'], /--name/],
+  [['create', '--name', 'x', '--plan', 'gold'], /free, pro, business, enterprise/],
+  [['create', '--name', 'x', '--plan', 'enterprise'], /--per-minute and --per-day/],
+  [['create', '--name', 'x', '--plan', 'free', '--per-day', '5'], /--per-minute and --per-day/],
+  [['create', '--name', 'x', '--plan', 'free', '--expires', '30'], /30d/],
+  [['create', '--name', '  ', '--plan', 'free'], /1 to 200 characters/],
+  [['show', 'x'], /keys list/],
+  [['frobnicate'], /frobnicate/],
+])('keys %j fails with a message that says what is wrong', async (args, message) => {
+  const program = run('cli/program', ['keys', ...args], { DATA_DIR: dataDir });
+  expect(await program.ended).toBe(1);
+  expect(program.output()).toMatch(message);
+  expect(program.output()).not.toMatch(/ at .*\.js:/);
+});
