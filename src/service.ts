@@ -5,14 +5,14 @@ import { type AppOptions, buildApp } from './app.js';
 import { type Config, toLocalUrl } from './config.js';
 import type { Database } from './database/client.js';
 import { checkMigrations } from './database/source.js';
+import { deleteExpiredCreates } from './idempotency.js';
 import { openKeyring } from './keys/keyring.js';
 import type { KeyStore } from './keys/store.js';
 import { createLimiter, type Limiter } from './limits/limiter.js';
 import { answerQuestions } from './limits/remote.js';
 import { buildDocument } from './openapi/document.js';
-import { createOrderStore, type OrderStore } from './orders/store.js';
-import { createPetStore, type PetStore } from './pets/store.js';
-import { appRouter } from './router.js';
+import { createRouter, type Resource } from './resource.js';
+import { resources as ownResources } from './router.js';
 import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS, withTimeout } from './timeouts.js';
 
 /** How long a start waits for Redis, so that not even the first requests are counted in memory. */
@@ -39,6 +39,8 @@ export interface ServiceOptions {
   readonly log: FastifyBaseLogger;
   /** The clock, in Unix milliseconds. Default `Date.now` */
   readonly now?: () => number;
+  /** Default: those of router.ts. */
+  readonly resources?: readonly Resource[];
   /** Replace the parts that the configuration would build, for tests. */
   readonly parts?: Partial<AppOptions>;
 }
@@ -47,7 +49,6 @@ export interface ServiceOptions {
 export interface Service {
   readonly app: FastifyInstance;
   readonly keys: KeyStore;
-  readonly pets: PetStore;
   readonly limiter: Limiter;
   /** Call it after the app is closed and before the database is. */
   close(): Promise<void>;
@@ -55,23 +56,33 @@ export interface Service {
 
 /** Puts the service together: the one place that does, for the process, the tests and the bench. */
 export async function createService(options: ServiceOptions): Promise<Service> {
-  const { config, database, databaseUrl, log, now = Date.now, parts = {} } = options;
+  const {
+    config,
+    database,
+    databaseUrl,
+    log,
+    now = Date.now,
+    resources = ownResources,
+    parts = {},
+  } = options;
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
-  const operations = Object.keys(appRouter._def.procedures);
+  const router = createRouter(resources);
+  const operations = Object.keys(router._def.procedures);
   const keyring = openKeyring({ ...config, database, databaseUrl, operations, now, warn });
-  const pets = createPetStore(database);
-  const orders = createOrderStore(database);
+  const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
   const limiter = parts.limiter ?? createLimiter({ redisUrls: config.redisUrls, log });
-  await Promise.all([limiter.ready(REDIS_WAIT_MS), warmUp({ keys: keyring.store, pets, orders })]);
+  await Promise.all([limiter.ready(REDIS_WAIT_MS), warmUp(keyring.store, stores)]);
   let localUrl = '';
   const publicUrl = parts.publicUrl ?? (() => config.publicUrl ?? localUrl);
   const app: FastifyInstance = await buildApp({
     ...config,
     log,
     limiter,
-    service: {
-      pets: withTimeout(OPERATION_TIMEOUT_MS, pets),
-      orders: withTimeout(OPERATION_TIMEOUT_MS, orders),
+    router,
+    dependencies: {
+      stores: Object.fromEntries(
+        stores.map(({ name, store }) => [name, withTimeout(OPERATION_TIMEOUT_MS, store)]),
+      ),
       now,
     },
     authenticator: withTimeout(KEY_LOOKUP_TIMEOUT_MS, keyring.authenticator),
@@ -79,7 +90,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     checkDatabase: () => checkMigrations(database.pool),
     pool: database.use,
     ...(cluster.worker ? { worker: cluster.worker.id } : {}),
-    document: () => buildDocument({ publicUrl: publicUrl(), stagingUrl: config.stagingUrl }),
+    document: () => buildDocument({ resources, publicUrl: publicUrl(), stagingUrl: config.stagingUrl }),
     ...parts,
     publicUrl,
   });
@@ -91,7 +102,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const questions =
     config.redisUrls.length === 0 ? answerQuestions({ databaseUrl, limiter, warn: asked }) : undefined;
   const deleteExpired = async () => {
-    await pets.forgetExpired(Date.now()).catch(warn('expired idempotency keys were not removed'));
+    await deleteExpiredCreates(database.prisma, Date.now()).catch(
+      warn('expired idempotency keys were not removed'),
+    );
     await keyring.forgetOld();
   };
   const cleanup = setInterval(deleteExpired, CLEANUP_INTERVAL_MS);
@@ -102,22 +115,19 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     await keyring.close();
     await limiter.close();
   };
-  return { app, keys: keyring.store, pets, limiter, close };
+  return { app, keys: keyring.store, limiter, close };
 }
 
 /**
  * Runs each kind of query once. The first query of a process opens a connection and loads Prisma's engine, which on a busy
  * machine takes longer than a request may wait: the first requests would get a 503.
  */
-async function warmUp(stores: {
-  readonly keys: Pick<KeyStore, 'findByHash'>;
-  readonly pets: PetStore;
-  readonly orders: OrderStore;
-}): Promise<void> {
-  const { keys, pets, orders } = stores;
+async function warmUp(
+  keys: Pick<KeyStore, 'findByHash'>,
+  stores: readonly (Resource & { readonly store: object })[],
+): Promise<void> {
   await Promise.allSettled([
     keys.findByHash(new Uint8Array(32)),
-    pets.list({ limit: 1 }),
-    orders.list({ limit: 1 }),
+    ...stores.map(({ warmUp, store }) => warmUp(store)),
   ]);
 }

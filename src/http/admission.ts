@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Deprecation, deprecationHeaders } from '../deprecation.js';
-import { ApiError } from '../errors.js';
+import { ApiError, errorTable } from '../errors.js';
 import type { Authenticator } from '../keys/authenticator.js';
 import type { ApiKey } from '../keys/store.js';
 import type { UsageCounter } from '../keys/usage.js';
@@ -10,10 +10,11 @@ import { limitHeaders } from '../limits/headers.js';
 import type { Limiter, Subject } from '../limits/limiter.js';
 import { type Limits, limitsOf } from '../limits/plans.js';
 import { REST_PREFIX } from '../protocol.js';
-import type { Service } from '../trpc.js';
-import { registerCors } from './cors.js';
+import { type CorsOptions, registerCors } from './cors.js';
 import type { Metrics } from './metrics.js';
+import { hasBody } from './operations.js';
 import type { LoadWatch } from './overload.js';
+import type { Dependencies } from './request-context.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -42,14 +43,13 @@ export interface GateOptions {
   readonly usage?: Pick<UsageCounter, 'count'>;
   /** Requests per minute from one address without a valid key */
   readonly anonymousPerMinute: number;
-  /** Origins that a browser may call from */
-  readonly corsOrigins: readonly string[];
+  readonly corsOrigins: CorsOptions['corsOrigins'];
   /** Without a trailing slash */
   readonly publicUrl: () => string;
-  readonly service: Pick<Service, 'now'>;
+  readonly dependencies: Pick<Dependencies, 'now'>;
 }
 
-interface FaceOptions extends GateOptions {
+interface FaceOptions extends GateOptions, CorsOptions {
   readonly face: 'rest' | 'rpc';
   readonly load: Pick<LoadWatch, 'findFault'>;
   readonly metrics: Pick<Metrics, 'countDecision'>;
@@ -75,7 +75,7 @@ export async function guardFace(app: FastifyInstance, options: FaceOptions): Pro
   app.addHook('onRequest', async (request, reply) => {
     request.refusal = await findRefusal(request, reply, gate);
   });
-  await registerCors(app, options.corsOrigins);
+  await registerCors(app, options);
   app.addHook('onRequest', ({ refusal }, _reply, next) => next(refusal as Error | undefined));
 }
 
@@ -84,7 +84,9 @@ async function findRefusal(request: FastifyRequest, reply: FastifyReply, options
   const { cost, deprecation } = request.routeOptions.config;
   const farewell = deprecation?.(request);
   if (farewell !== undefined) {
-    reply.headers(deprecationHeaders(farewell, options.publicUrl() + REST_PREFIX, options.service.now()));
+    reply.headers(
+      deprecationHeaders(farewell, options.publicUrl() + REST_PREFIX, options.dependencies.now()),
+    );
   }
   request.apiKey = options.authenticator.recall(request.headers.authorization) ?? null;
   const keyFault = request.apiKey === null ? await authenticate(request, options.authenticator) : undefined;
@@ -110,9 +112,9 @@ async function findRefusal(request: FastifyRequest, reply: FastifyReply, options
 function findRouteFault(request: FastifyRequest): ApiError | undefined {
   const { httpVersion, rawHeaders } = request.raw;
   if (httpVersion === '1.1' && countHosts(rawHeaders) !== 1) {
-    return new ApiError('invalid_request', 'A request of HTTP/1.1 must have one Host header.');
+    return new ApiError('invalid_request', { message: 'A request of HTTP/1.1 must have one Host header.' });
   }
-  if (request.is404) return new ApiError('not_found', 'There is no such route.');
+  if (request.is404) return new ApiError('not_found');
   return request.routeOptions.config.routeFault?.(request);
 }
 
@@ -181,20 +183,16 @@ function findLimitFault({ code, retryAfterSeconds }: Decision, keyFault: unknown
   const isUndecided = keyFault !== undefined && !(keyFault instanceof ApiError);
   if (code === null || isUndecided) return undefined;
   const seconds = retryAfterSeconds ?? 1;
-  const reason =
-    code === 'api_key_banned' ? 'The API key is banned for a while' : 'The rate limit is used up';
-  return new ApiError(code, `${reason}. Try again in ${seconds} s.`, {
+  return new ApiError(code, {
+    message: `${errorTable[code].message} Try again in ${seconds} s.`,
     headers: { 'retry-after': String(seconds) },
   });
 }
 
 /** Media types are compared without parameters and without regard to case (RFC 9110, section 8.3.1). */
 function findMediaTypeFault({ method, headers }: FastifyRequest): ApiError | undefined {
-  if (method !== 'POST') return undefined;
-  if (headers['content-encoding'] !== undefined) {
-    return new ApiError('unsupported_media_type', 'The body must be sent without a Content-Encoding.');
-  }
+  if (!hasBody(method)) return undefined;
   const mediaType = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
-  if (mediaType === 'application/json') return undefined;
-  return new ApiError('unsupported_media_type', 'The body must be application/json.');
+  if (mediaType === 'application/json' && headers['content-encoding'] === undefined) return undefined;
+  return new ApiError('unsupported_media_type');
 }

@@ -69,7 +69,7 @@ export async function registerDocs(app: FastifyInstance, { document }: DocsOptio
   app.get('/docs/', async (_request, reply) => reply.redirect('../docs', 308));
   app.get<{ Params: { name: string } }>('/docs/:name', async (request, reply) => {
     const asset = (await load()).scripts.get(request.params.name);
-    if (asset === undefined) throw new ApiError('not_found', 'There is no such route.');
+    if (asset === undefined) throw new ApiError('not_found');
     reply.header('cache-control', CACHE_FOR_GOOD);
     return sendAsset(request, reply, asset);
   });

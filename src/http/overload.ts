@@ -125,7 +125,8 @@ export function watchLoad({ log, pool, overload }: OverloadOptions): LoadWatch {
 }
 
 function overloaded(): ApiError {
-  return new ApiError('service_unavailable', `The service is overloaded. Try again in ${RETRY_SECONDS} s.`, {
+  return new ApiError('service_unavailable', {
+    message: `The service is overloaded. Try again in ${RETRY_SECONDS} s.`,
     headers: { 'retry-after': String(RETRY_SECONDS) },
   });
 }

@@ -53,13 +53,12 @@ export function createAuthenticator(options: {
   return {
     async authenticate(authorization) {
       const key = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
-      if (key === undefined)
-        throw unauthorized('missing_api_key', 'Send your API key as: Authorization: Bearer <API_KEY>');
-      if (!isWellFormedKey(key, prefix)) throw invalidKey();
+      if (key === undefined) throw unauthorized('missing_api_key');
+      if (!isWellFormedKey(key, prefix)) throw unauthorized('invalid_api_key');
       const header = `Bearer ${key}`;
       const found = await (lookups.get(header) ?? lookups.fetch(header, { context: hashKey(key) }));
       const apiKey = inForce(found?.apiKey);
-      if (apiKey === undefined) throw invalidKey();
+      if (apiKey === undefined) throw unauthorized('invalid_api_key');
       return apiKey;
     },
     recall(authorization) {
@@ -78,13 +77,6 @@ export function isInForce({ revokedAt, expiresAt }: ApiKey, now: number): boolea
   return revokedAt === null && (expiresAt === null || expiresAt.getTime() > now);
 }
 
-function invalidKey(): ApiError {
-  return unauthorized(
-    'invalid_api_key',
-    'The API key is not valid here: it is malformed, unknown, revoked or expired.',
-  );
-}
-
-function unauthorized(code: 'missing_api_key' | 'invalid_api_key', message: string): ApiError {
-  return new ApiError(code, message, { headers: { 'www-authenticate': 'Bearer' } });
+function unauthorized(code: 'missing_api_key' | 'invalid_api_key'): ApiError {
+  return new ApiError(code, { headers: { 'www-authenticate': 'Bearer' } });
 }

@@ -145,7 +145,9 @@ test('a create that is repeated answers as the document says', async () => {
 test('a create that meets its first still running answers as the document says', async () => {
   const first = await service.database.pool.connect();
   await first.query('BEGIN');
-  await first.query(`SELECT pg_advisory_xact_lock(hashtextextended(id || ' 0 two', 0)) FROM api_keys`);
+  await first.query(
+    `SELECT pg_advisory_xact_lock(hashtextextended(id || ' createPet 0 two', 0)) FROM api_keys`,
+  );
   closers.push(async () => first.release());
   const init = post({ name: 'Rex', categoryId: 1 }, { 'idempotency-key': 'two' });
   await expectStatus('createPet', 409, '/pets', init).finally(() => first.query('ROLLBACK'));

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { deleteExpiredCreates } from '../../src/idempotency.js';
 import {
   type Answer,
   type Caller,
@@ -92,7 +93,9 @@ test('while the first still runs the second is a 409, and gets the answer when t
   const first = await service.database.pool.connect();
   const { rows } = await first.query('SELECT id FROM api_keys WHERE name = $1', ['test']);
   await first.query('BEGIN');
-  await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`${rows[0].id} 0 ${key}`]);
+  await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
+    `${rows[0].id} createPet 0 ${key}`,
+  ]);
   await first.query(
     `INSERT INTO idempotent_creates (api_key_id, key, call, body_hash, response, created_at)
      VALUES ($1, $2, 0, sha256($3), '{"id":77,"name":"Slow","categoryId":1,"status":"available"}', $4)`,
@@ -113,7 +116,9 @@ test('however many wait for a first create, they keep no others from being serve
   const first = await service.database.pool.connect();
   const { rows } = await first.query('SELECT id FROM api_keys WHERE name = $1', ['test']);
   await first.query('BEGIN');
-  await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`${rows[0].id} 0 ${key}`]);
+  await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
+    `${rows[0].id} createPet 0 ${key}`,
+  ]);
   const waiting = Array.from({ length: 40 }, () => create(key, body('Crowd')));
   const others = await Promise.all(Array.from({ length: 20 }, () => call('/v1/pets')));
   expect(others.map(({ status }) => status)).toEqual(Array(20).fill(200));
@@ -173,7 +178,7 @@ test('expired keys are removed, and no others', async () => {
   const fresh = randomUUID();
   await create(fresh, body('Fresh'));
   now += 12 * 60 * 60 * 1000;
-  await service.pets.forgetExpired(now);
+  await deleteExpiredCreates(service.database.prisma, now);
   const { rows } = await pool.query('SELECT key FROM idempotent_creates');
   expect(rows).toEqual([{ key: fresh }]);
 });

@@ -134,7 +134,10 @@ describe.skipIf(executable === undefined)('the storefront, when it is told no', 
     const list: PetStore['list'] = (page) =>
       isBroken ? Promise.reject(new Error('broken')) : sound.pets.list(page);
     const faulty = await startService({
-      service: { pets: { ...sound.pets, list }, orders: createOrderStore(sound.database), now: Date.now },
+      dependencies: {
+        stores: { pets: { ...sound.pets, list }, orders: createOrderStore(sound.database) },
+        now: Date.now,
+      },
     });
     onTestFinished(() => faulty.close());
     await stock(sound, 3);

@@ -26,7 +26,7 @@ export function interpose(...faults: Fault[]): { fetch: typeof fetch; sent: Sent
 
 /** The service's own answer with an error, as to a call outside of a batch. */
 export function refuse(code: ErrorCode, retryAfter?: string): Fault {
-  const error = new ApiError(code, `It is ${code}.`);
+  const error = new ApiError(code, { message: `It is ${code}.` });
   const headers = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
   return () => Response.json({ error: toErrorShape(error) }, { status: error.status, headers });
 }

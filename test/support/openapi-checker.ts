@@ -2,6 +2,7 @@ import Ajv from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { expect } from 'vitest';
 import { buildDocument } from '../../src/openapi/document.js';
+import { resources } from '../../src/router.js';
 import type { Answer } from './harness.js';
 
 interface Reference {
@@ -41,7 +42,7 @@ export const SERVERS = {
   stagingUrl: 'https://staging.store.example.org',
 } as const;
 
-export const document = JSON.parse(JSON.stringify(buildDocument(SERVERS))) as Document;
+export const document = JSON.parse(JSON.stringify(buildDocument({ ...SERVERS, resources }))) as Document;
 
 /** As the REST face adds them by itself, whatever the operation. */
 const COMMON = ['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'vary'];
