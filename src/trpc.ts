@@ -1,9 +1,5 @@
 import { initTRPC, type TRPCError } from '@trpc/server';
-import {
-  type TRPC_ERROR_CODE_KEY,
-  type TRPC_ERROR_CODE_NUMBER,
-  TRPC_ERROR_CODES_BY_KEY,
-} from '@trpc/server/rpc';
+import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import type { Deprecation } from './deprecation.js';
 import { toApiError } from './error-mapping.js';
 import { type ApiError, type ErrorShape, errorTable } from './errors.js';
@@ -38,8 +34,9 @@ export interface OperationMeta {
     /** Relative to the version: /pets/{petId}. Parameters are members of the input. */
     readonly path: `/${string}`;
     readonly summary: string;
-    readonly description: string;
-    readonly successDescription: string;
+    /** Default: the summary. */
+    readonly description?: string;
+    readonly successDescription?: string;
   };
   /** How far clients may rely on it: `x-stability` in the OpenAPI document. */
   readonly stability: 'stable' | 'beta' | 'experimental';

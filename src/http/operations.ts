@@ -53,11 +53,16 @@ function listParameters(
   input: z.ZodType,
   { method, path }: OperationMeta['openapi'],
 ): Parameter[] {
-  const { properties = {} } = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });
-  return Object.entries(properties).flatMap(([member, schema]): Parameter[] => {
+  const root = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });
+  // A schema with an id is written among the definitions, and referred to.
+  const resolve = (schema: z.core.JSONSchema._JSONSchema = {}) => {
+    const id = typeof schema === 'object' ? schema.$ref?.split('/').at(-1) : undefined;
+    return (id === undefined ? schema : root.$defs?.[id]) as z.core.JSONSchema.JSONSchema;
+  };
+  return Object.entries(resolve(root).properties ?? {}).flatMap(([member, property]): Parameter[] => {
     const isInPath = path.includes(`{${member}}`);
     if (!isInPath && hasBody(method)) return [];
-    const type = typeof schema === 'object' ? schema.type : undefined;
+    const { type } = resolve(property);
     if (type === 'array' || type === 'object') {
       throw new TypeError(`${name}: ${member} is an ${type}, which neither a path nor a query can carry`);
     }

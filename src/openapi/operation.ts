@@ -20,6 +20,7 @@ interface Parameter {
 /** The members of trpc-to-openapi's operations that are read here. */
 export interface GeneratedOperation {
   readonly operationId: string;
+  readonly summary: string;
   readonly description?: string;
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly content: Media };
@@ -61,9 +62,15 @@ export function completeOperation(
   operation: TaggedOperation,
   schemas: Schemas,
 ): object {
-  const { description, parameters: ownParameters = [], requestBody, responses, ...rest } = generated;
+  const {
+    description = generated.summary,
+    parameters: own = [],
+    requestBody,
+    responses,
+    ...rest
+  } = generated;
   const { deprecation, stability, idempotent, tag } = operation;
-  const parameters = [...ownParameters.map(liftDescription), ...(idempotent ? [IDEMPOTENCY_KEY] : [])];
+  const parameters = [...own.map(liftDescription), ...(idempotent ? [IDEMPOTENCY_KEY] : [])];
   const features = readFeatures(operation, generated);
   const body = { $ref: `#/components/schemas/${bodyName(operation)}` };
   return {
