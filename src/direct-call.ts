@@ -1,6 +1,6 @@
 import { type AnyTRPCProcedure, TRPCError } from '@trpc/server';
 import { z } from 'zod';
-import { isRemoved } from './deprecation.js';
+import { type Deprecation, isRemoved } from './deprecation.js';
 import { ApiError, errorTable } from './errors.js';
 import { createIdempotencyKey } from './idempotency.js';
 import type { OperationMeta, RequestContext } from './trpc.js';
@@ -18,7 +18,8 @@ interface Definition {
 interface CallOptions {
   readonly ctx: RequestContext;
   readonly path: string;
-  readonly batchIndex?: number;
+  readonly signal: AbortSignal | undefined;
+  readonly batchIndex: number;
   readonly getRawInput: () => Promise<unknown>;
 }
 
@@ -39,10 +40,11 @@ export function callDirectly(name: string, procedure: AnyTRPCProcedure): AnyTRPC
   const [schema] = inputs;
   const { deprecation, idempotent = false } = meta as OperationMeta;
   const call = async (options: CallOptions) => {
-    const { ctx } = options;
-    if (deprecation !== undefined && isRemoved(deprecation, ctx.now())) throw removed(deprecation.successor);
+    const { path, signal, batchIndex } = options;
+    if (deprecation !== undefined && isRemoved(deprecation, options.ctx.now())) throw removed(deprecation);
     const input = schema && parseInput(schema, await options.getRawInput());
-    return resolver({ ...options, input, ctx: idempotent ? withIdempotencyKey(options) : ctx });
+    const ctx = idempotent ? withIdempotencyKey(options) : options.ctx;
+    return resolver({ ctx, input, path, signal, batchIndex });
   };
   return Object.assign(call, procedure);
 }
@@ -69,14 +71,15 @@ function parseInput(schema: z.ZodType, value: unknown): unknown {
   }
 }
 
-function removed(successor: string): ApiError {
+function removed({ successor }: Deprecation): ApiError {
   const message = `${errorTable.operation_removed.message} Use ${successor} instead.`;
   return new ApiError('operation_removed', { message });
 }
 
-function withIdempotencyKey({ ctx, path, batchIndex = 0 }: CallOptions): RequestContext {
+function withIdempotencyKey({ ctx, path, batchIndex }: CallOptions): RequestContext {
   const { apiKey, idempotency, now } = ctx;
   if (idempotency === undefined) return ctx;
   const call = { apiKeyId: apiKey.id, operation: path, batchIndex, receivedAt: now() };
-  return { ...ctx, idempotencyKey: createIdempotencyKey(idempotency, call) };
+  const idempotencyKey = createIdempotencyKey(idempotency, call);
+  return Object.create(ctx, { idempotencyKey: { value: idempotencyKey } });
 }

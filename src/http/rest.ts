@@ -8,7 +8,7 @@ import type { RestContext } from '../trpc.js';
 import { sendJson } from './json.js';
 import { createOpenApiHandler } from './openapi-adapter.js';
 import { hasBody, listOperations, type Operation, type Parameter } from './operations.js';
-import { createRequestContext, type Dependencies } from './request-context.js';
+import { createContextFactory, type Dependencies } from './request-context.js';
 
 /** How a path or a query writes each type that is not a string. */
 const PATTERNS = {
@@ -27,6 +27,7 @@ export interface RestOptions {
 /** Serves every operation of the router as REST. */
 export function registerRest(app: FastifyInstance, { router, dependencies, publicUrl }: RestOptions): void {
   const operations = listOperations(router);
+  const createContext = createContextFactory(dependencies);
   for (const operation of operations) {
     const run = createOpenApiHandler(router, operation, createLocation(operation));
     app.route({
@@ -35,7 +36,7 @@ export function registerRest(app: FastifyInstance, { router, dependencies, publi
       config: { operation: operation.name, deprecation: () => operation.deprecation },
       async handler(request, reply) {
         const rest = new RestReply(request, reply, publicUrl);
-        const context = createRequestContext(dependencies, request, reply, rest);
+        const context = createContext(request, reply, rest);
         try {
           const { statusCode, headers, body } = await run(context, readInput(operation, request));
           reply.code(statusCode);

@@ -6,7 +6,7 @@ import { ApiError, type ErrorShape } from '../errors.js';
 import { MAX_BATCH_SIZE } from '../protocol.js';
 import { type OperationMeta, type RequestContext, toErrorShape } from '../trpc.js';
 import { keepFractions, sendJson } from './json.js';
-import { createRequestContext, type Dependencies } from './request-context.js';
+import { createContextFactory, type Dependencies } from './request-context.js';
 import { answerByTrpc } from './rpc-stream.js';
 
 declare module 'fastify' {
@@ -45,6 +45,7 @@ export interface RpcOptions {
  */
 export function registerRpc(app: FastifyInstance, { router, dependencies }: RpcOptions): void {
   const procedures = new Map(Object.entries<AnyTRPCProcedure>(router._def.procedures));
+  const createContext = createContextFactory(dependencies);
   app.decorateRequest('rpcTarget', null);
   app.route({
     method: [...app.supportedMethods],
@@ -58,7 +59,7 @@ export function registerRpc(app: FastifyInstance, { router, dependencies }: RpcO
     async handler(request, reply) {
       const target = readTarget(request);
       checkBatchSize(target.names);
-      const context = createRequestContext(dependencies, request, reply);
+      const context = createContext(request, reply);
       const calls = readPlainCalls(procedures, request, target);
       addVary(reply);
       if (calls !== undefined) return answerPlainCalls(calls, target.isBatch, context, request, reply);
