@@ -1,16 +1,16 @@
-/** An operation's farewell: from when on it should not be used, and from when on it is gone. */
+/** When an operation was deprecated, when it is removed, and what replaces it. */
 export interface Deprecation {
   readonly since: Date;
   readonly removal: Date;
-  /** What to call instead, relative to the version: /pets */
+  /** A path relative to the version, such as /pets */
   readonly successor: string;
 }
 
 /**
- * The headers of every answer of a deprecated operation until its removal: Deprecation (RFC 9745), Sunset (RFC 8594) and
- * a Link to the successor (RFC 5829). None from the removal on.
+ * The headers of every response of a deprecated operation: Deprecation (RFC 9745), Sunset (RFC 8594) and a Link to the
+ * successor (RFC 5829). None once the operation is removed.
  *
- * @param baseUrl the address that the successor's path belongs to, without a trailing slash
+ * @param baseUrl the address that the successor's path is relative to, without a trailing slash
  * @param now Unix milliseconds
  */
 export function deprecationHeaders(
@@ -27,7 +27,7 @@ export function deprecationHeaders(
   };
 }
 
-/** Whether an operation is gone at a moment, in Unix milliseconds: from the very instant of its removal. */
+/** Whether an operation is gone: from the exact instant of its removal. `now` is in Unix milliseconds. */
 export function isRemoved({ removal }: Deprecation, now: number): boolean {
   return now >= removal.getTime();
 }

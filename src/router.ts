@@ -1,8 +1,14 @@
-import { listOrders } from './orders/procedures.js';
-import { createPet, getPet, listPets } from './pets/procedures.js';
-import { router } from './trpc.js';
+import { orders } from './orders/procedures.js';
+import { pets } from './pets/procedures.js';
+import { createRouter } from './resource.js';
 
-/** Every operation of the service, under the name that both faces know it by. */
-export const appRouter = router({ listPets, createPet, getPet, listOrders });
+/**
+ * Every resource of the service. Routes, stores, warm-up, usage counts and the OpenAPI document all come from this list.
+ *
+ * @internal
+ */
+export const resources = [pets, orders];
+
+export const appRouter = createRouter(resources);
 
 export type AppRouter = typeof appRouter;

@@ -5,6 +5,7 @@ import { type AppOptions, buildApp } from './app.js';
 import { type Config, toLocalUrl } from './config.js';
 import type { Database } from './database/client.js';
 import { checkMigrations } from './database/source.js';
+import { deleteExpiredCreates } from './idempotency.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { Bans } from './keys/bans.js';
 import { createKeyStore, type KeyStore } from './keys/store.js';
@@ -12,9 +13,8 @@ import { UsageCounter } from './keys/usage.js';
 import { createUsageStore } from './keys/usage-store.js';
 import { createLimiter, type Limiter } from './limits/limiter.js';
 import { buildDocument } from './openapi/document.js';
-import { createOrderStore, type OrderStore } from './orders/store.js';
-import { createPetStore, type PetStore } from './pets/store.js';
-import { appRouter } from './router.js';
+import { createRouter, type Resource } from './resource.js';
+import { resources as ownResources } from './router.js';
 import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS, withTimeout } from './timeouts.js';
 
 /** How long a start waits for Redis, so that not even the first requests are counted in memory. */
@@ -40,6 +40,8 @@ export interface ServiceOptions {
   readonly log: FastifyBaseLogger;
   /** The clock, in Unix milliseconds. Default `Date.now` */
   readonly now?: () => number;
+  /** Default: those of router.ts. */
+  readonly resources?: readonly Resource[];
   /** Replace the parts that the configuration would build, for tests. */
   readonly parts?: Partial<AppOptions>;
 }
@@ -48,7 +50,6 @@ export interface ServiceOptions {
 export interface Service {
   readonly app: FastifyInstance;
   readonly keys: KeyStore;
-  readonly pets: PetStore;
   readonly limiter: Limiter;
   /** Call it after the app is closed and before the database is. */
   close(): Promise<void>;
@@ -56,23 +57,23 @@ export interface Service {
 
 /** Puts the service together: the one place that does, for the process, the tests and the bench. */
 export async function createService(options: ServiceOptions): Promise<Service> {
-  const { config, database, log, now = Date.now, parts = {} } = options;
+  const { config, database, log, now = Date.now, resources = ownResources, parts = {} } = options;
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
+  const router = createRouter(resources);
   const keys = createKeyStore(database, config.keyPrefix);
   const bans = new Bans({ store: keys, now, log });
   const usages = createUsageStore(database);
   const usage = new UsageCounter({
     store: usages,
-    operations: Object.keys(appRouter._def.procedures),
+    operations: Object.keys(router._def.procedures),
     now,
     warn: warn('usage could not be stored; it is kept in memory'),
   });
-  const pets = createPetStore(database);
-  const orders = createOrderStore(database);
+  const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
   const limiter = parts.limiter ?? createLimiter({ redisUrls: config.redisUrls, log, clock: now });
   const authenticator = createAuthenticator({ store: keys, prefix: config.keyPrefix, now });
   // Without Redis the service starts all the same, and counts in memory.
-  await Promise.all([limiter.ready(REDIS_WAIT_MS).catch(() => {}), warmUp({ keys, pets, orders })]);
+  await Promise.all([limiter.ready(REDIS_WAIT_MS).catch(() => {}), warmUp(keys, stores)]);
   let localUrl = '';
   const publicUrl = parts.publicUrl ?? (() => config.publicUrl ?? localUrl);
   const app: FastifyInstance = await buildApp({
@@ -80,18 +81,17 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     log,
     limiter,
     bans,
-    service: {
-      pets: withTimeout(OPERATION_TIMEOUT_MS, pets),
-      orders: withTimeout(OPERATION_TIMEOUT_MS, orders),
-      now,
-    },
+    router,
+    stores: Object.fromEntries(
+      stores.map(({ name, store }) => [name, withTimeout(OPERATION_TIMEOUT_MS, store)]),
+    ),
     now,
     authenticator: withTimeout(KEY_LOOKUP_TIMEOUT_MS, authenticator),
     usage,
     checkReadiness: () => checkMigrations(database.pool),
     pool: database.poolStatistics,
     ...(cluster.worker ? { worker: cluster.worker.id } : {}),
-    document: () => buildDocument({ publicUrl: publicUrl(), stagingUrl: config.stagingUrl }),
+    document: () => buildDocument({ resources, publicUrl: publicUrl(), stagingUrl: config.stagingUrl }),
     ...parts,
     publicUrl,
   });
@@ -100,7 +100,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     localUrl = toLocalUrl(config.host, (app.server.address() as AddressInfo).port);
   });
   const deleteExpired = async () => {
-    await pets.forgetExpired(now()).catch(warn('expired idempotency keys could not be deleted'));
+    await deleteExpiredCreates(database.prisma, now()).catch(
+      warn('expired idempotency keys could not be deleted'),
+    );
     await usages.deleteExpired(now()).catch(warn('old usage could not be deleted'));
   };
   const cleanup = setInterval(deleteExpired, CLEANUP_INTERVAL_MS).unref();
@@ -111,22 +113,19 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     await usage.close();
     await limiter.close();
   };
-  return { app, keys, pets, limiter, close };
+  return { app, keys, limiter, close };
 }
 
 /**
  * Runs each kind of query once. The first query of a process opens a connection and loads Prisma's engine, which on a busy
  * machine takes longer than a request may wait: the first requests would get a 503.
  */
-async function warmUp(stores: {
-  readonly keys: Pick<KeyStore, 'findByHash'>;
-  readonly pets: PetStore;
-  readonly orders: OrderStore;
-}): Promise<void> {
-  const { keys, pets, orders } = stores;
+async function warmUp(
+  keys: Pick<KeyStore, 'findByHash'>,
+  stores: readonly (Resource & { readonly store: object })[],
+): Promise<void> {
   await Promise.allSettled([
     keys.findByHash(new Uint8Array(32)),
-    pets.list({ limit: 1 }),
-    orders.list({ limit: 1 }),
+    ...stores.map(({ warmUp, store }) => warmUp(store)),
   ]);
 }

@@ -26,7 +26,7 @@ beforeEach(() => {
   now = REMOVAL - 1;
 });
 
-test('every answer of getPet says until the last millisecond that it is deprecated, on both faces', async () => {
+test('until its removal every response of getPet says that it is deprecated, over both protocols', async () => {
   const calls: [number, string, Parameters<Caller>[1]?][] = [
     [200, `/v1/pets/${id}`],
     [404, '/v1/pets/999999'],
@@ -48,7 +48,7 @@ test('every answer of getPet says until the last millisecond that it is deprecat
   }
 });
 
-test('from the instant of its removal getPet is a 410 on both faces, whatever it is asked for', async () => {
+test('from the instant of its removal getPet is a 410 over both protocols, whatever its input', async () => {
   for (const moment of [REMOVAL, REMOVAL + 1, REMOVAL + 365 * 86_400_000]) {
     now = moment;
     for (const path of [

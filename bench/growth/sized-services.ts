@@ -2,12 +2,14 @@ import type pg from 'pg';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.js';
 import { openDatabase } from '../../src/database/client.js';
+import { createPetStore, type PetStore } from '../../src/pets/store.js';
 import { createService, type Service } from '../../src/service.js';
 import { THIS_CHECKOUT } from '../checkout.js';
 import { startPostgres, withClient } from '../postgres.js';
 
 /** The service on a database of a certain size. */
-interface SizedService extends Pick<Service, 'keys' | 'pets'> {
+interface SizedService extends Pick<Service, 'keys'> {
+  readonly pets: PetStore;
   readonly size: number;
   readonly databaseUrl: string;
 }
@@ -53,7 +55,7 @@ async function composeService(databaseUrl: string) {
   });
   return {
     keys: service.keys,
-    pets: service.pets,
+    pets: createPetStore(database),
     async close() {
       await service.app.close();
       await service.close();

@@ -11,7 +11,7 @@ import { createLimiter } from '../limits/limiter.js';
 import { limitsOf } from '../limits/plans.js';
 import { buildDocument } from '../openapi/document.js';
 import { exitWithError } from '../operator-error.js';
-import { appRouter } from '../router.js';
+import { appRouter, resources } from '../router.js';
 import { addKeyCommands } from './key-commands.js';
 
 /** Only warnings are worth printing here. */
@@ -72,7 +72,7 @@ program
   .description('print the OpenAPI document')
   .action(() => {
     const { host, port, publicUrl = toLocalUrl(host, port), stagingUrl } = readConfig(process.env);
-    write(`${JSON.stringify(buildDocument({ publicUrl, stagingUrl }), null, 2)}\n`);
+    write(`${JSON.stringify(buildDocument({ resources, publicUrl, stagingUrl }), null, 2)}\n`);
   });
 
 program

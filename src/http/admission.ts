@@ -8,7 +8,7 @@ import { addressId } from '../limits/address.js';
 import { limitHeaders } from '../limits/headers.js';
 import type { Limits } from '../limits/plans.js';
 import { type Protocol, REST_PREFIX } from '../protocol.js';
-import { registerCors } from './cors.js';
+import { type CorsOptions, registerCors } from './cors.js';
 import { checkLimits, type LimitCheckOptions } from './limit-check.js';
 import type { Metrics } from './metrics.js';
 import type { OverloadMonitor } from './overload.js';
@@ -41,13 +41,12 @@ export interface AdmissionOptions extends LimitCheckOptions {
   readonly usage: Pick<UsageCounter, 'count'>;
   /** Requests per minute from one address without a valid key */
   readonly anonymousPerMinute: number;
-  /** Origins that a browser may call from */
-  readonly corsOrigins: readonly string[];
+  readonly corsOrigins: CorsOptions['corsOrigins'];
   /** Without a trailing slash */
   readonly publicUrl: () => string;
 }
 
-interface ProtocolOptions extends AdmissionOptions {
+interface ProtocolOptions extends AdmissionOptions, CorsOptions {
   readonly protocol: Protocol;
   readonly overload: Pick<OverloadMonitor, 'check'>;
   readonly metrics: Pick<Metrics, 'countDecision'>;
@@ -69,7 +68,7 @@ export async function registerAdmission(app: FastifyInstance, options: ProtocolO
   app.addHook('onRequest', async (request, reply) => {
     request.admissionError = await admit(request, reply, options, anonymous);
   });
-  await registerCors(app, options.corsOrigins);
+  await registerCors(app, options);
   app.addHook('onRequest', (request, _reply, next) => next(request.admissionError as Error | undefined));
 }
 
@@ -110,7 +109,7 @@ async function admit(
 function findRouteError(request: FastifyRequest): ApiError | undefined {
   const hostError = findHostError(request);
   if (hostError !== undefined) return hostError;
-  if (request.is404) return new ApiError('not_found', 'There is no such route.');
+  if (request.is404) return new ApiError('not_found');
   return request.routeOptions.config.routeError?.(request);
 }
 

@@ -2,8 +2,7 @@ import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError } from '../errors.js';
 
-const METHODS = ['GET', 'HEAD', 'POST'];
-/** What a script of a configured origin may read beside the body. */
+/** The response headers that scripts of a configured origin may read. */
 const EXPOSED_HEADERS = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
@@ -18,23 +17,29 @@ const EXPOSED_HEADERS = [
   'Idempotency-Replayed',
   'X-Request-Id',
 ];
-/** How long a browser may remember a preflight, in seconds; two hours is the most that any keeps. */
+/** How long a browser may cache a preflight. No browser caches one for more than two hours. */
 const MAX_AGE_SECONDS = 7_200;
 
+export interface CorsOptions {
+  /** Origins that a browser may call from. */
+  readonly corsOrigins: readonly string[];
+  /** Methods of the operations behind this protocol. */
+  readonly corsMethods: readonly string[];
+}
+
 /**
- * Lets scripts of the configured origins call (https://fetch.spec.whatwg.org/#http-cors-protocol). Their preflight is
- * answered here, without a key; every other request goes on, with the headers that let the script read its answer.
+ * Lets scripts of the configured origins call the service (https://fetch.spec.whatwg.org/#http-cors-protocol). A preflight
+ * is answered here and needs no key. Other requests continue, with the headers that let the script read the response.
  */
-export async function registerCors(app: FastifyInstance, origins: readonly string[]): Promise<void> {
+export async function registerCors(
+  app: FastifyInstance,
+  { corsOrigins: origins, corsMethods: methods }: CorsOptions,
+): Promise<void> {
   if (origins.length === 0) return;
-  // The plugin's own route for preflights is no route of the service's.
+  // The plugin adds a route for preflights, which must not make other OPTIONS requests succeed.
   app.addHook('onRoute', (route) => {
     const isPluginRoute = route.method === 'OPTIONS' && route.url.endsWith('*');
-    if (isPluginRoute)
-      route.config = {
-        ...route.config,
-        routeError: () => new ApiError('not_found', 'There is no such route.'),
-      };
+    if (isPluginRoute) route.config = { ...route.config, routeError: () => new ApiError('not_found') };
   });
   await app.register(cors, {
     delegator: async (request: FastifyRequest): Promise<FastifyCorsOptions> => {
@@ -46,7 +51,7 @@ export async function registerCors(app: FastifyInstance, origins: readonly strin
       return {
         origin,
         preflight,
-        methods: METHODS,
+        methods: [...methods],
         exposedHeaders: EXPOSED_HEADERS,
         maxAge: MAX_AGE_SECONDS,
       };

@@ -3,13 +3,13 @@ import { ApiError } from '../errors.js';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** A literal with a fraction or an exponent: the only ones that can round to an integer that they are not. */
+/** Only literals with a fraction or an exponent can round to a different integer. */
 const HAS_FRACTION = /\d[.eE]/;
 const STRING_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 const NUMBER = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 /**
- * The text of a JSON body (RFC 8259: UTF-8).
+ * Decodes a JSON body, which is UTF-8 (RFC 8259).
  *
  * @throws ApiError invalid_request when the bytes are not UTF-8
  */
@@ -17,12 +17,12 @@ export function decodeBody(bytes: Uint8Array): string {
   try {
     return utf8.decode(bytes);
   } catch {
-    throw new ApiError('invalid_request', 'The body is not valid UTF-8.');
+    throw new ApiError('invalid_request', { message: 'The body is not valid UTF-8.' });
   }
 }
 
 /**
- * Parses JSON as strictly as an integer needs it; see keepFractions.
+ * Parses JSON without rounding fractions to integers: see keepFractions.
  *
  * @throws ApiError invalid_request when the text is not JSON
  */
@@ -30,13 +30,13 @@ export function parseJson(text: string): unknown {
   try {
     return JSON.parse(keepFractions(text));
   } catch {
-    throw new ApiError('invalid_request', 'The body is not valid JSON.');
+    throw new ApiError('invalid_request', { message: 'The body is not valid JSON.' });
   }
 }
 
 /**
- * Numbers of JSON become doubles, and a fraction too fine for one (9007199254740991.4, 1.00000000000000000001) would
- * turn into an integer that was never sent. Such a literal is replaced by 0.5, which no integer accepts either.
+ * JSON.parse turns numbers into doubles, so that a fraction too fine for one (9007199254740991.4, 1.00000000000000000001)
+ * becomes an integer that was never sent. Such a literal is replaced by 0.5, which an integer schema rejects too.
  *
  * @throws SyntaxError when the text is not JSON
  */
@@ -47,14 +47,14 @@ export function keepFractions(text: string): string {
 }
 
 /**
- * Sends text that is JSON already. Through a serializer that leaves it as it is: else Fastify would add a charset, a
- * parameter that application/json does not have. As text it leaves in one write with its head, which bytes do not.
+ * Sends text that is JSON already. With a serializer, Fastify does not add a charset, which application/json does not
+ * have. A string is sent in one write with the head of the response; bytes would need a second write.
  */
 export function sendJson(reply: FastifyReply, text: string): FastifyReply {
-  return reply.type('application/json').serializer(asItIs).send(text);
+  return reply.type('application/json').serializer(identity).send(text);
 }
 
-function asItIs(text: string): string {
+function identity(text: string): string {
   return text;
 }
 

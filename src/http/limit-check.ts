@@ -1,4 +1,4 @@
-import { ApiError } from '../errors.js';
+import { ApiError, errorTable } from '../errors.js';
 import type { Bans } from '../keys/bans.js';
 import type { ApiKey } from '../keys/store.js';
 import type { Limiter, Subject } from '../limits/limiter.js';
@@ -61,17 +61,17 @@ function toSubject(apiKey: ApiKey): Subject {
 }
 
 function deniedError({ retryAfterSeconds = 1 }: RateLimitResult): ApiError {
-  const message = `The rate limit is used up. Try again in ${retryAfterSeconds} s.`;
-  return new ApiError('rate_limit_exceeded', message, {
-    headers: { 'retry-after': String(retryAfterSeconds) },
-  });
+  return tooManyRequests('rate_limit_exceeded', retryAfterSeconds);
 }
 
 /** A ban may end before the window that would then deny the same request. */
 function bannedError(msLeft: number, { retryAfterSeconds = 1 }: RateLimitResult): ApiError {
-  const seconds = Math.max(Math.ceil(msLeft / 1000), retryAfterSeconds);
-  const message = `The API key is banned for a while. Try again in ${seconds} s.`;
-  return new ApiError('api_key_banned', message, { headers: { 'retry-after': String(seconds) } });
+  return tooManyRequests('api_key_banned', Math.max(Math.ceil(msLeft / 1000), retryAfterSeconds));
+}
+
+function tooManyRequests(code: 'rate_limit_exceeded' | 'api_key_banned', seconds: number): ApiError {
+  const message = `${errorTable[code].message} Try again in ${seconds} s.`;
+  return new ApiError(code, { message, headers: { 'retry-after': String(seconds) } });
 }
 
 let tick: Promise<void> | undefined;

@@ -79,7 +79,8 @@ export function createOverloadMonitor({ log, pool, overload }: OverloadOptions):
 }
 
 function createError(): ApiError {
-  return new ApiError('service_unavailable', `The service is overloaded. Try again in ${RETRY_SECONDS} s.`, {
+  return new ApiError('service_unavailable', {
+    message: `The service is overloaded. Try again in ${RETRY_SECONDS} s.`,
     headers: { 'retry-after': String(RETRY_SECONDS) },
   });
 }

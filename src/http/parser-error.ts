@@ -4,29 +4,26 @@ import type { FastifyInstance } from 'fastify';
 import { ApiError } from '../errors.js';
 
 /**
- * Answers what Node.js' HTTP parser refuses: no request exists then, so the answer is written to the socket itself,
- * with the same body as every other error, and the connection ends. Logged for debugging only, because it needs no key
- * and is bound by no limit: anybody could fill the log with it.
+ * Answers what Node.js' HTTP parser rejects. There is no request then, so the response is written to the socket, with the
+ * same body as every other error, and the connection is closed. It is logged at debug level only: sending garbage needs no
+ * key and has no limit, so anybody could fill the log.
  */
 export function answerParserError(
   this: Pick<FastifyInstance, 'log'>,
   error: Error & { code?: string },
   socket: Socket,
 ): void {
-  this.log.debug(
-    { code: error.code, address: socket.remoteAddress },
-    'a connection without well-formed HTTP',
-  );
+  this.log.debug({ code: error.code, address: socket.remoteAddress }, 'malformed HTTP');
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
-  refuse(socket, describe(error.code));
+  rejectSocket(socket, describe(error.code));
 }
 
-/** Ends a connection with a 400 and its reason. */
-export function refuse(socket: Duplex, message: string): void {
-  const { body, status } = new ApiError('invalid_request', message);
+/** Closes a connection with a 400. */
+export function rejectSocket(socket: Duplex, message: string): void {
+  const { body, status } = new ApiError('invalid_request', { message });
   const payload = JSON.stringify(body);
   socket.end(
     `HTTP/1.1 ${status} Bad Request\r\nContent-Type: application/json\r\n` +

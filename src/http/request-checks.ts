@@ -1,12 +1,11 @@
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../errors.js';
-
-const BODY_METHODS = ['POST', 'PUT', 'PATCH'];
+import { hasBody } from './operations.js';
 
 /** HTTP/1.1 requires exactly one Host (RFC 9112, section 3.2). */
 export function findHostError({ raw: { httpVersion, rawHeaders } }: FastifyRequest): ApiError | undefined {
   if (httpVersion !== '1.1' || countHosts(rawHeaders) === 1) return undefined;
-  return new ApiError('invalid_request', 'A request of HTTP/1.1 must have one Host header.');
+  return new ApiError('invalid_request', { message: 'A request of HTTP/1.1 must have one Host header.' });
 }
 
 /** `headers` keeps the first of several, and `headersDistinct` would parse all headers again. */
@@ -21,11 +20,8 @@ function countHosts(rawHeaders: readonly string[]): number {
 
 /** A body must be JSON. Media types are compared without parameters, whatever their case (RFC 9110, section 8.3.1). */
 export function findMediaTypeError({ method, headers }: FastifyRequest): ApiError | undefined {
-  if (!BODY_METHODS.includes(method)) return undefined;
-  if (headers['content-encoding'] !== undefined) {
-    return new ApiError('unsupported_media_type', 'The body must be sent without a Content-Encoding.');
-  }
+  if (!hasBody(method)) return undefined;
   const mediaType = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
-  if (mediaType === 'application/json') return undefined;
-  return new ApiError('unsupported_media_type', 'The body must be application/json.');
+  if (mediaType === 'application/json' && headers['content-encoding'] === undefined) return undefined;
+  return new ApiError('unsupported_media_type');
 }

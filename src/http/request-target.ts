@@ -1,13 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 
-/** An address that no route has. */
-const NOWHERE = '/-';
+/** A path without a route. */
+const UNROUTABLE = '/-';
 
 /**
- * The path and query to route by, for any request target (RFC 9112, section 3.2): absolute-form loses its host, a
- * fragment, which has no place there, is cut, what is no path (`*`, an authority) leads nowhere, and a path whose
- * percent-encoding is broken is taken literally. So every request passes the same hooks, and none is answered by the
- * router's own errors.
+ * The path and query to route by, for any request target (RFC 9112, section 3.2). It drops the host of absolute-form and
+ * a fragment, takes broken percent-encoding literally, and maps a target without a path (`*`, an authority) to one without
+ * a route. So every request passes the same hooks, and none is answered by an error of Fastify's router.
  */
 export function toRoutableUrl({ url = '' }: IncomingMessage): string {
   const [target = ''] = (url.startsWith('/') ? url : readAbsoluteForm(url)).split('#', 1);
@@ -17,7 +16,7 @@ export function toRoutableUrl({ url = '' }: IncomingMessage): string {
 }
 
 function readAbsoluteForm(url: string): string {
-  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return NOWHERE;
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return UNROUTABLE;
   const { pathname, search } = new URL(url);
   return pathname + search;
 }

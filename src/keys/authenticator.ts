@@ -51,13 +51,12 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   return {
     async authenticate(authorization) {
       const key = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
-      if (key === undefined)
-        throw unauthorized('missing_api_key', 'Send your API key as: Authorization: Bearer <API_KEY>');
-      if (!isWellFormedKey(key, prefix)) throw invalidKey();
+      if (key === undefined) throw unauthorized('missing_api_key');
+      if (!isWellFormedKey(key, prefix)) throw unauthorized('invalid_api_key');
       const header = `Bearer ${key}`;
       const found = await (lookups.get(header) ?? lookups.fetch(header, { context: hashKey(key) }));
       const apiKey = ifActive(found?.apiKey);
-      if (apiKey === undefined) throw invalidKey();
+      if (apiKey === undefined) throw unauthorized('invalid_api_key');
       return apiKey;
     },
     peek(authorization) {
@@ -66,13 +65,6 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   };
 }
 
-function invalidKey(): ApiError {
-  return unauthorized(
-    'invalid_api_key',
-    'The API key is not valid here: it is malformed, unknown, revoked or expired.',
-  );
-}
-
-function unauthorized(code: 'missing_api_key' | 'invalid_api_key', message: string): ApiError {
-  return new ApiError(code, message, { headers: { 'www-authenticate': 'Bearer' } });
+function unauthorized(code: 'missing_api_key' | 'invalid_api_key'): ApiError {
+  return new ApiError(code, { headers: { 'www-authenticate': 'Bearer' } });
 }

@@ -1,19 +1,30 @@
+import type { AnyTRPCRouter } from '@trpc/server';
 import { generateOpenApiDocument } from 'trpc-to-openapi';
-import { appRouter } from '../router.js';
-import type { OperationMeta } from '../trpc.js';
+import { listOperations } from '../http/operations.js';
+import { REST_PREFIX } from '../protocol.js';
+import { createRouter, type Resource } from '../resource.js';
 import { errorResponses, errorSchema } from './error-responses.js';
-import { collectBodies, completeOperation, type GeneratedOperation, type Schemas } from './operation.js';
+import {
+  bodyName,
+  completeOperation,
+  type GeneratedOperation,
+  type Schemas,
+  type TaggedOperation,
+} from './operation.js';
 import { headers } from './response-headers.js';
 
 export interface DocumentOptions {
-  /** Without a trailing slash */
+  readonly resources: readonly Resource[];
+  /** Without a trailing slash. */
   readonly publicUrl: string;
   readonly stagingUrl: string | undefined;
 }
 
-/** What trpc-to-openapi writes, as far as it is read here. */
+/** The members of trpc-to-openapi's document that are read here. */
 interface Generated {
-  readonly paths: Record<string, Record<string, GeneratedOperation>>;
+  readonly openapi: string;
+  readonly info: object;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, GeneratedOperation>>>>;
   readonly components: { readonly schemas: Schemas };
 }
 
@@ -27,66 +38,92 @@ members, and its \`code\` is made for programs.
 Identifiers are int64, kept to ±(2^53 - 1), so that every language reads them exactly from JSON.
 `.trim();
 
-const TAGS = [
-  { name: 'orders', description: 'Orders of animals' },
-  { name: 'pets', description: 'The animals of the catalogue' },
-];
-
 /**
- * The OpenAPI 3.1 document of the REST face. Operations, parameters and schemas come from the procedures' zod
- * definitions through trpc-to-openapi; what it cannot know is added: statuses, headers, errors, examples, stability
- * and the farewell of deprecated operations.
+ * The OpenAPI 3.1 document of the REST API. Operations, parameters and schemas come from the procedures' zod definitions
+ * through trpc-to-openapi. What it cannot know is added: statuses, headers, errors, examples, stability and deprecation.
  */
-export function buildDocument({ publicUrl, stagingUrl }: DocumentOptions): object {
-  const { openapi, info, ...generated } = generateOpenApiDocument<OperationMeta>(appRouter, {
-    title: 'Animal Store Service',
-    version: '1.0.0',
-    description: DESCRIPTION,
-    contact: { name: 'Animal Store Service', url: `${publicUrl}/docs` },
-    license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
-    baseUrl: `${publicUrl}/v1`,
-    openApiVersion: '3.1.0',
-    securitySchemes: {
-      bearerAuth: { type: 'http', scheme: 'bearer', description: 'The API key as a bearer token' },
-    },
-  });
-  const { paths: operations, components } = generated as unknown as Generated;
+export function buildDocument({ resources, publicUrl, stagingUrl }: DocumentOptions): object {
+  const { openapi, info, paths: generatedPaths, components } = generate(createRouter(resources), publicUrl);
+  const operations = new Map(listTaggedOperations(resources).map((operation) => [operation.name, operation]));
+  const find = ({ operationId }: GeneratedOperation) => operations.get(operationId) as TaggedOperation;
+  const generated = Object.values(generatedPaths).flatMap((item) => Object.values(item));
   const schemas: Schemas = {
-    ...collectBodies(Object.values(operations).flatMap((item) => Object.values(item))),
+    ...collectBodies(generated, find),
     ...omitForeignErrors(components.schemas),
     Error: errorSchema,
   };
-  const paths = mapValues(operations, (item) =>
-    mapValues(item, (operation) => completeOperation(operation, schemas)),
+  const paths = mapValues(generatedPaths, (item) =>
+    mapValues(item, (operation) => completeOperation(operation, find(operation), schemas)),
   );
-  const own = `${publicUrl}/v1`;
-  const servers =
-    stagingUrl === undefined
-      ? [{ url: own }]
-      : [
-          { url: own, description: 'Production' },
-          { url: `${stagingUrl}/v1`, description: 'Staging' },
-        ];
   return {
     openapi,
     info,
-    servers,
-    tags: TAGS,
+    servers: listServers(publicUrl, stagingUrl),
+    tags: listTags(resources),
     paths,
     components: { ...components, schemas, responses: pickReferenced(errorResponses, paths), headers },
   };
 }
 
-/** trpc-to-openapi describes errors of its own, which no client ever sees. */
+function generate(router: AnyTRPCRouter, publicUrl: string): Generated {
+  const document: unknown = generateOpenApiDocument(router, {
+    title: 'Animal Store Service',
+    version: '1.0.0',
+    description: DESCRIPTION,
+    contact: { name: 'Animal Store Service', url: `${publicUrl}/docs` },
+    license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
+    baseUrl: publicUrl + REST_PREFIX,
+    openApiVersion: '3.1.0',
+    securitySchemes: {
+      bearerAuth: { type: 'http', scheme: 'bearer', description: 'The API key as a bearer token' },
+    },
+  });
+  return document as Generated;
+}
+
+function listTaggedOperations(resources: readonly Resource[]): TaggedOperation[] {
+  return resources.flatMap((resource) =>
+    listOperations(createRouter([resource])).map((operation) => ({ ...operation, tag: resource.name })),
+  );
+}
+
+/** Linters want tags in alphabetical order. */
+function listTags(resources: readonly Resource[]): object[] {
+  return resources
+    .map(({ name, description }) => ({ name, description }))
+    .sort((a, b) => a.name.localeCompare(b.name));
+}
+
+function listServers(publicUrl: string, stagingUrl: string | undefined): object[] {
+  const url = publicUrl + REST_PREFIX;
+  if (stagingUrl === undefined) return [{ url }];
+  return [
+    { url, description: 'Production' },
+    { url: stagingUrl + REST_PREFIX, description: 'Staging' },
+  ];
+}
+
+/** The request bodies by name, where trpc-to-openapi writes each into its operation. */
+function collectBodies(
+  generated: readonly GeneratedOperation[],
+  find: (operation: GeneratedOperation) => TaggedOperation,
+): Schemas {
+  return Object.fromEntries(
+    generated.flatMap((operation) =>
+      operation.requestBody === undefined
+        ? []
+        : [[bodyName(find(operation)), operation.requestBody.content['application/json'].schema]],
+    ),
+  );
+}
+
+/** trpc-to-openapi describes its own errors, which no client ever sees. */
 function omitForeignErrors(schemas: Schemas): Schemas {
   return Object.fromEntries(Object.entries(schemas).filter(([name]) => !name.startsWith('error.')));
 }
 
-/** A response that every operation describes by itself is not shared by any. */
-function pickReferenced<Response>(
-  responses: Record<string, Response>,
-  paths: object,
-): Record<string, Response> {
+/** A response that no operation shares does not belong among the components. */
+function pickReferenced(responses: Readonly<Record<string, object>>, paths: object): Record<string, object> {
   const text = JSON.stringify(paths);
   return Object.fromEntries(
     Object.entries(responses).filter(([name]) => text.includes(`"#/components/responses/${name}"`)),

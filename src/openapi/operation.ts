@@ -1,9 +1,8 @@
-import type { z } from 'zod';
 import type { Deprecation } from '../deprecation.js';
-import { appRouter } from '../router.js';
-import type { OperationMeta } from '../trpc.js';
-import { errorResponses, listErrorStatuses, nameResponse, type Traits } from './error-responses.js';
-import { COMMON_HEADERS, DEPRECATION_HEADERS, type HeaderName, refer } from './response-headers.js';
+import type { OperationFeatures } from '../errors.js';
+import { hasBody, type Operation } from '../http/operations.js';
+import { errorResponses, listErrorStatuses, responseName } from './error-responses.js';
+import { COMMON_HEADERS, DEPRECATION_HEADERS, type HeaderName, headerRefs } from './response-headers.js';
 
 type Schema = Readonly<Record<string, unknown>> & { readonly examples?: readonly unknown[] };
 export type Schemas = Readonly<Record<string, Schema>>;
@@ -18,119 +17,143 @@ interface Parameter {
   readonly schema: Schema;
 }
 
-/** An operation as trpc-to-openapi writes it, as far as it is read here. */
+/** The members of trpc-to-openapi's operations that are read here. */
 export interface GeneratedOperation {
   readonly operationId: string;
+  readonly summary: string;
   readonly description?: string;
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly content: Media };
   readonly responses: { readonly 200: { readonly description: string; readonly content: Media } };
 }
 
-type Procedures = Record<string, { readonly _def: { meta: OperationMeta; inputs: readonly z.ZodType[] } }>;
+/** An operation with the name of the resource that it belongs to. */
+export interface TaggedOperation extends Operation {
+  readonly tag: string;
+}
 
-/** What the operations take as bodies, by name: trpc-to-openapi writes it into each operation. */
-export function collectBodies(operations: readonly GeneratedOperation[]): Schemas {
-  return Object.fromEntries(
-    operations.flatMap(({ operationId, requestBody }) =>
-      requestBody === undefined
-        ? []
-        : [[nameBody(operationId), requestBody.content['application/json'].schema]],
-    ),
-  );
+const IDEMPOTENCY_KEY = {
+  in: 'header',
+  name: 'Idempotency-Key',
+  description:
+    'Makes the request safe to repeat: for 24 hours the same key with the same body returns the first answer again.',
+  schema: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 255,
+    pattern: '^[!-~]+$',
+    examples: ['c0ffee00-5f0e-4c9b-9e0f-2f4f3c1b7a10'],
+  },
+};
+
+/** The name of an operation's body among the schemas: its own id, or one made of the operation's name. */
+export function bodyName({ name, input }: Operation): string {
+  const id = input?.meta()?.id;
+  return typeof id === 'string' ? id : `${name.slice(0, 1).toUpperCase()}${name.slice(1)}Body`;
 }
 
 /**
- * An operation with all that trpc-to-openapi cannot know of it.
+ * Adds to an operation what trpc-to-openapi cannot know.
  *
- * @param schemas the document's own, which hold the examples
+ * @param schemas those of the document, which hold the examples
  */
-export function completeOperation(generated: GeneratedOperation, schemas: Schemas): object {
-  const { description, parameters = [], requestBody, responses, ...rest } = generated;
-  const { stability, deprecation } = findProcedure(generated.operationId).meta;
-  const traits = readTraits(generated, deprecation);
-  const body = { $ref: `#/components/schemas/${nameBody(generated.operationId)}` };
+export function completeOperation(
+  generated: GeneratedOperation,
+  operation: TaggedOperation,
+  schemas: Schemas,
+): object {
+  const {
+    description = generated.summary,
+    parameters: own = [],
+    requestBody,
+    responses,
+    ...rest
+  } = generated;
+  const { deprecation, stability, idempotent, tag } = operation;
+  const parameters = [...own.map(liftDescription), ...(idempotent ? [IDEMPOTENCY_KEY] : [])];
+  const features = readFeatures(operation, generated);
+  const body = { $ref: `#/components/schemas/${bodyName(operation)}` };
   return {
     ...rest,
-    description: [description, deprecation && describeFarewell(deprecation)].filter(Boolean).join('\n\n'),
+    tags: [tag],
+    description: [description, deprecation && describeDeprecation(deprecation)].filter(Boolean).join('\n\n'),
     ...(deprecation === undefined ? {} : { deprecated: true }),
     'x-stability': stability,
-    ...(parameters.length === 0 ? {} : { parameters: parameters.map(liftDescription) }),
-    ...(traits.hasBody ? { requestBody: { ...requestBody, content: toMedia(body, schemas) } } : {}),
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(requestBody === undefined
+      ? {}
+      : { requestBody: { ...requestBody, content: toMedia(body, schemas) } }),
     responses: {
-      [traits.hasBody ? 201 : 200]: {
-        description: responses[200].description,
-        headers: refer(listHeaders(generated, traits)),
-        content: toMedia(responses[200].content['application/json'].schema, schemas),
-      },
-      ...describeErrors(traits),
+      ...describeSuccess(operation, responses[200], schemas),
+      ...describeErrors(features),
     },
   };
 }
 
-function findProcedure(operationId: string) {
-  const procedure = (appRouter._def.procedures as unknown as Procedures)[operationId];
-  if (procedure === undefined) throw new Error(`There is no procedure ${operationId}`);
-  return procedure._def;
-}
-
-function nameBody(operationId: string): string {
-  return String(findProcedure(operationId).inputs[0]?.meta()?.id);
-}
-
-function readTraits(operation: GeneratedOperation, deprecation: Deprecation | undefined): Traits {
-  const { parameters = [], requestBody } = operation;
-  const hasBody = requestBody !== undefined;
+function readFeatures(operation: Operation, { requestBody }: GeneratedOperation): OperationFeatures {
+  const { deprecation, idempotent = false, method, parameters } = operation;
   return {
-    hasBody,
+    hasBody: hasBody(method),
     isDeprecated: deprecation !== undefined,
-    isIdempotent: parameters.some(({ name }) => name === 'Idempotency-Key'),
-    hasPathValue: parameters.some((parameter) => parameter.in === 'path'),
-    hasInput: hasBody || parameters.some((parameter) => parameter.in === 'query'),
+    isIdempotent: idempotent,
+    hasPathParameters: parameters.some((parameter) => parameter.in === 'path'),
+    hasInput:
+      requestBody !== undefined || parameters.some((parameter) => parameter.in === 'query') || idempotent,
   };
 }
 
-/** What is posted is created, and what takes a cursor has a next page. */
-function listHeaders({ parameters = [] }: GeneratedOperation, traits: Traits): HeaderName[] {
+function describeSuccess(
+  operation: Operation,
+  { description, content }: GeneratedOperation['responses'][200],
+  schemas: Schemas,
+): object {
+  const headers = headerRefs(listHeaders(operation));
+  if (!operation.hasOutput) return { 204: { description, headers } };
+  const media = toMedia(content['application/json'].schema, schemas);
+  return { [operation.success?.status ?? 200]: { description, headers, content: media } };
+}
+
+/** An operation that takes a cursor has a next page. */
+function listHeaders({ success, idempotent, parameters, deprecation }: Operation): HeaderName[] {
   const isPage = parameters.some(({ name }) => name === 'cursor');
   return [
     ...COMMON_HEADERS,
-    ...(traits.hasBody ? (['Location'] as const) : []),
-    ...(traits.isIdempotent ? (['Idempotency-Replayed'] as const) : []),
+    ...(success === undefined ? [] : (['Location'] as const)),
+    ...(idempotent ? (['Idempotency-Replayed'] as const) : []),
     ...(isPage ? (['NextPage'] as const) : []),
-    ...(traits.isDeprecated ? DEPRECATION_HEADERS : []),
+    ...(deprecation === undefined ? [] : DEPRECATION_HEADERS),
   ];
 }
 
 /**
- * By reference, except where a deprecated operation adds its headers. A method that the path does not answer and what
- * comes after the removal are no longer answers of that operation.
+ * By reference, unless a deprecated operation adds its headers. They are absent from a 405, which is not an answer of the
+ * operation, and from a 410, which follows its removal.
  */
-function describeErrors(traits: Traits): Record<string, object> {
+function describeErrors(features: OperationFeatures): Record<string, object> {
   return Object.fromEntries(
-    listErrorStatuses(traits).map((status) => {
-      const name = nameResponse(status);
+    listErrorStatuses(features).map((status) => {
+      const name = responseName(status);
       const shared = { $ref: `#/components/responses/${name}` };
-      if (!traits.isDeprecated || status === 405 || status === 410) return [status, shared];
+      if (!features.isDeprecated || status === 405 || status === 410) return [status, shared];
       const response = errorResponses[name];
-      return [status, { ...response, headers: { ...response?.headers, ...refer(DEPRECATION_HEADERS) } }];
+      return [status, { ...response, headers: { ...response?.headers, ...headerRefs(DEPRECATION_HEADERS) } }];
     }),
   );
 }
 
-function describeFarewell({ removal, successor }: Deprecation): string {
+function describeDeprecation({ removal, successor }: Deprecation): string {
   return (
     `Deprecated: it is removed on ${removal.toISOString().replace('.000', '')} and answers 410 \`operation_removed\` ` +
     `from that instant. Use \`GET ${successor}\` instead.`
   );
 }
 
-/** Tools show a parameter's own description, not that of its schema. */
+/** Tools show the description of a parameter, not that of its schema. */
 function liftDescription({ schema: { description, ...schema }, ...parameter }: Parameter): object {
   return { ...parameter, description, schema };
 }
 
-/** The example of a body is that of the schema it refers to. */
+/** The example of a body is that of its schema. */
 function toMedia(schema: Schema, schemas: Schemas): object {
   const name = String(schema.$ref).split('/').at(-1) ?? '';
   return { 'application/json': { schema, example: schemas[name]?.examples?.[0] } };

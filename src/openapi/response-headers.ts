@@ -8,7 +8,7 @@ const count = { type: 'integer', minimum: 0 } as const;
 /** Every header of a response that clients may rely on, by its name among the document's components. */
 export const headers = {
   'X-RateLimit-Limit': {
-    description: 'The limit that applies to the caller, of the window that is tighter: requests',
+    description: 'Requests allowed in the window that is currently tighter for the caller',
     required: true,
     schema: count,
     example: 60,
@@ -33,13 +33,13 @@ export const headers = {
   },
   RateLimit: {
     description:
-      'What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)',
+      'The rest of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)',
     required: true,
     schema: { type: 'string', pattern: listOf('r=\\d+;t=\\d+') },
     example: '"minute";r=59;t=60, "day";r=999;t=86400',
   },
   'X-Request-Id': {
-    description: 'Names this request to whoever runs the service. One that the client sends is kept.',
+    description: 'Identifies this request in the log of the service. An id that the client sends is kept.',
     required: true,
     schema: { type: 'string', minLength: 1, maxLength: 128 },
     example: '0b0f0b5e-8f0c-4d0e-9d5b-3a1f6e0c7b1d',
@@ -57,7 +57,7 @@ export const headers = {
     example: 'Bearer',
   },
   Allow: {
-    description: 'The methods that this path answers',
+    description: 'The methods that this path supports',
     required: true,
     schema: { type: 'string', pattern: '^[A-Z]+(, [A-Z]+)*$' },
     example: 'GET, POST, HEAD',
@@ -69,7 +69,7 @@ export const headers = {
     example: '/v1/pets/7',
   },
   'Idempotency-Replayed': {
-    description: 'Sent when the answer is the stored one of an earlier request with the same Idempotency-Key',
+    description: 'Sent when this is the stored answer to an earlier request with the same Idempotency-Key',
     schema: { type: 'string', const: 'true' },
     example: 'true',
   },
@@ -80,7 +80,7 @@ export const headers = {
   },
   Successor: {
     description:
-      'The address of what to call instead, with `rel="successor-version"` (RFC 5829). Sent until the removal.',
+      'The address of the replacement, with `rel="successor-version"` (RFC 5829). Sent until the removal.',
     schema: { type: 'string', pattern: '^<[^>]+>; rel="successor-version"$' },
     example: '<https://store.example.org/v1/pets>; rel="successor-version"',
   },
@@ -102,10 +102,10 @@ export const headers = {
 
 export type HeaderName = keyof typeof headers;
 
-/** Two kinds of Link, each described by itself. */
+/** The two kinds of Link are described separately. */
 const FIELD_NAMES: Partial<Record<HeaderName, string>> = { NextPage: 'Link', Successor: 'Link' };
 
-/** The headers of every response under the limits. */
+/** The headers of every response that counts against a limit. */
 export const COMMON_HEADERS: readonly HeaderName[] = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
@@ -118,14 +118,14 @@ export const COMMON_HEADERS: readonly HeaderName[] = [
 /** The headers of every response of a deprecated operation. */
 export const DEPRECATION_HEADERS: readonly HeaderName[] = ['Deprecation', 'Sunset', 'Successor'];
 
-/** A response's headers as references to the components. */
-export function refer(names: readonly HeaderName[]): Record<string, { $ref: string }> {
+/** The headers of a response, as references to the components. */
+export function headerRefs(names: readonly HeaderName[]): Record<string, { $ref: string }> {
   return Object.fromEntries(
     names.map((name) => [FIELD_NAMES[name] ?? name, { $ref: `#/components/headers/${name}` }]),
   );
 }
 
-/** A structured field list (RFC 9651) of named windows, each with the same parameters. */
+/** The pattern of a structured field list (RFC 9651): named windows, each with the same parameters. */
 function listOf(parameters: string): string {
   const item = `"[a-z]+";${parameters}`;
   return `^${item}(, ${item})*$`;

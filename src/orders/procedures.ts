@@ -1,12 +1,16 @@
-import { procedure } from '../trpc.js';
-import { orders, ordersPage } from './schema.js';
+import { answerPage } from '../pagination.js';
+import type { Resource } from '../resource.js';
+import { createProcedure } from '../trpc.js';
+import { orderList, ordersPage } from './schema.js';
+import { createOrderStore, type OrderStore } from './store.js';
 
-export const listOrders = procedure
+const procedure = createProcedure<{ readonly orders: OrderStore }>();
+
+const listOrders = procedure
   .meta({
     openapi: {
       method: 'GET',
       path: '/store/orders',
-      tags: ['orders'],
       summary: 'List orders',
       description:
         'A page of orders by ascending id. While more follow, `Link` carries the address of the next page.\n\n' +
@@ -16,10 +20,13 @@ export const listOrders = procedure
     stability: 'experimental',
   })
   .input(ordersPage)
-  .output(orders)
-  .query(async ({ ctx, input }) => {
-    const page = await ctx.orders.list(input);
-    const last = page.orders.at(-1);
-    if (page.more && last !== undefined) ctx.rest?.nextPage(last.id);
-    return page.orders;
-  });
+  .output(orderList)
+  .query(async ({ ctx, input }) => answerPage(ctx, await ctx.orders.list(input)));
+
+export const orders = {
+  name: 'orders',
+  description: 'Orders of animals',
+  createStore: createOrderStore,
+  warmUp: (store) => store.list({ limit: 1 }),
+  procedures: { listOrders },
+} satisfies Resource<OrderStore>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { assignedId, INPUT_FAULT, int64, integer } from '../input.js';
-import { MAX_PAGE_SIZE } from '../protocol.js';
+import { assignedId, integer } from '../input.js';
+import { pageInput } from '../pagination.js';
 
 const STATUSES = ['placed', 'approved', 'delivered'] as const;
 const QUANTITY_MAX = 2 ** 31 - 1;
@@ -18,7 +18,7 @@ export const order = z
     id: assignedId().meta({ description: 'Unique identifier: positive and increasing' }),
     petId: assignedId().meta({ description: 'Identifier of the animal ordered' }),
     quantity: integer(1, QUANTITY_MAX).meta({ description: 'How many are ordered' }),
-    status: z.enum(STATUSES).meta({ id: 'OrderStatus', description: 'How far an order has come' }),
+    status: z.enum(STATUSES).meta({ id: 'OrderStatus', description: 'The progress of an order' }),
     createdAt: z.iso.datetime().meta({
       description: 'When the order was placed (RFC 3339, UTC)',
       override: ({ jsonSchema }) => void delete jsonSchema.pattern,
@@ -26,26 +26,11 @@ export const order = z
   })
   .meta({ id: 'Order', description: 'An order of animals', examples: [EXAMPLE] });
 
-export const orders = z
+export const orderList = z
   .array(order)
   .meta({ id: 'Orders', description: 'Orders in ascending order of id', examples: [[EXAMPLE]] });
 
-export const ordersPage = z
-  .object(
-    {
-      limit: integer(1, MAX_PAGE_SIZE)
-        .default(20)
-        .meta({ description: 'Maximum number of orders to return' }),
-      cursor: int64()
-        .meta({
-          description: 'The id of the last order of the page before; `Link` carries it',
-          examples: [20],
-        })
-        .optional(),
-    },
-    { error: INPUT_FAULT },
-  )
-  .prefault({});
+export const ordersPage = pageInput({});
 
 export type Order = z.output<typeof order>;
 export type OrdersPage = z.output<typeof ordersPage>;

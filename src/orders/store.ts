@@ -1,10 +1,11 @@
 import type { Database } from '../database/client.js';
+import { type Page, toPage } from '../pagination.js';
 import type { Order, OrdersPage } from './schema.js';
 
-/** The only place with queries on orders. Every method fails as the database does; see isDatabaseOutage. */
+/** All queries on orders. Every method may fail with a database error: see isDatabaseOutage. */
 export interface OrderStore {
-  /** The page after `cursor` by ascending id, and whether more follow it. */
-  list(page: OrdersPage): Promise<{ orders: Order[]; more: boolean }>;
+  /** The page after `cursor`, by ascending id. */
+  list(page: OrdersPage): Promise<Page<Order>>;
 }
 
 export function createOrderStore({ prisma }: Database): OrderStore {
@@ -15,14 +16,14 @@ export function createOrderStore({ prisma }: Database): OrderStore {
         orderBy: { id: 'asc' },
         take: limit + 1,
       });
-      const orders = rows.slice(0, limit).map(({ id, petId, quantity, status, createdAt }) => ({
+      const orders = rows.map(({ id, petId, quantity, status, createdAt }) => ({
         id: Number(id),
         petId: Number(petId),
         quantity,
         status,
         createdAt: createdAt.toISOString(),
       }));
-      return { orders, more: rows.length > limit };
+      return toPage(orders, limit);
     },
   };
 }

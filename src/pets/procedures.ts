@@ -1,15 +1,17 @@
 import { ApiError } from '../errors.js';
-import { procedure } from '../trpc.js';
-import { getPetDeprecation } from './deprecation.js';
-import { readIdempotencyKey } from './idempotency.js';
-import { newPet, newPetHeaders, pet, petReference, pets, petsPage } from './schema.js';
+import { answerPage } from '../pagination.js';
+import type { Resource } from '../resource.js';
+import { createProcedure } from '../trpc.js';
+import { newPet, type Pet, pet, petList, petReference, petsPage } from './schema.js';
+import { createPetStore, type PetStore } from './store.js';
 
-export const listPets = procedure
+const procedure = createProcedure<{ readonly pets: PetStore }>();
+
+const listPets = procedure
   .meta({
     openapi: {
       method: 'GET',
       path: '/pets',
-      tags: ['pets'],
       summary: 'List animals',
       description:
         'A page of animals by ascending id. While more follow, `Link` carries the address of the next page.',
@@ -18,56 +20,55 @@ export const listPets = procedure
     stability: 'stable',
   })
   .input(petsPage)
-  .output(pets)
-  .query(async ({ ctx, input }) => {
-    const page = await ctx.pets.list(input);
-    const last = page.pets.at(-1);
-    if (page.more && last !== undefined) ctx.rest?.nextPage(last.id);
-    return page.pets;
-  });
+  .output(petList)
+  .query(async ({ ctx, input }) => answerPage(ctx, await ctx.pets.list(input)));
 
-export const createPet = procedure
+const createPet = procedure
   .meta({
     openapi: {
       method: 'POST',
       path: '/pets',
-      tags: ['pets'],
       summary: 'Add an animal',
-      description:
-        'Adds an animal. With an Idempotency-Key it is safe to send again when the answer was lost.',
-      requestHeaders: newPetHeaders,
+      description: 'Adds an animal. With an Idempotency-Key it is safe to repeat when the answer was lost.',
       successDescription: 'The animal as it was added',
     },
     stability: 'stable',
+    success: { status: 201, location: ({ id }: Pet) => `/pets/${id}` },
+    idempotent: true,
   })
   .input(newPet)
   .output(pet)
-  .mutation(async ({ ctx, input, batchIndex = 0 }) => {
-    const idempotencyKey = readIdempotencyKey(ctx, batchIndex);
-    const { pet, isReplay } = await ctx.pets.create(input, idempotencyKey, ctx.now());
-    ctx.noteCreate(isReplay);
-    ctx.rest?.created(`/pets/${pet.id}`);
-    return pet;
-  });
+  .mutation(({ ctx, input }) => ctx.pets.create(input, ctx.idempotencyKey));
 
-export const getPet = procedure
+const getPet = procedure
   .meta({
     openapi: {
       method: 'GET',
       path: '/pets/{petId}',
-      tags: ['pets'],
       summary: 'Get one animal',
       description: 'Fetches one animal by its identifier. `GET /pets` with its status filter replaces it.',
       successDescription: 'The animal',
-      deprecated: true,
     },
     stability: 'stable',
-    deprecation: getPetDeprecation,
+    deprecation: {
+      since: new Date('2025-12-05T00:00:00Z'),
+      removal: new Date('2030-12-05T00:00:00Z'),
+      successor: '/pets',
+    },
   })
   .input(petReference)
   .output(pet)
-  .query(async ({ ctx, input }) => {
-    const found = await ctx.pets.get(input.petId);
-    if (found === undefined) throw new ApiError('not_found', `There is no pet with the id ${input.petId}.`);
+  .query(async ({ ctx, input: { petId } }) => {
+    const found = await ctx.pets.get(petId);
+    if (found === undefined)
+      throw new ApiError('not_found', { message: `There is no pet with the id ${petId}.` });
     return found;
   });
+
+export const pets = {
+  name: 'pets',
+  description: 'The animals of the catalogue',
+  createStore: createPetStore,
+  warmUp: (store) => store.list({ limit: 1 }),
+  procedures: { listPets, createPet, getPet },
+} satisfies Resource<PetStore>;

@@ -1,6 +1,10 @@
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { resources } from '../../src/router.js';
+import { createChecker } from '../support/openapi-checker.js';
 import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
+
+const { document } = createChecker(resources);
 
 let service: TestService;
 let call: Caller;
@@ -11,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Whatever was sent: the process still serves, on both faces. */
+/** Whatever was sent, the service still answers over both protocols. */
 afterEach(async () => {
   expect((await call('/v1/pets')).status).toBe(200);
   expect((await call('/trpc/listPets')).status).toBe(200);
@@ -27,7 +31,7 @@ const wrongType = { status: 415, code: 'unsupported_media_type' };
 const notFound = { status: 404, code: 'not_found' };
 const notAllowed = { status: 405, code: 'method_not_allowed' };
 
-/** Both faces' way of adding a pet. */
+/** Adding a pet over either protocol. */
 const createPaths = ['/v1/pets', '/trpc/createPet'] as const;
 
 async function expectError(path: string, init: RequestInit, expected: Expected): Promise<Headers> {
@@ -69,7 +73,7 @@ test.each<readonly [string, RequestInit, Expected]>([
   ['two media types', post(good, { 'content-type': 'application/json, text/plain' }), wrongType],
   ['gzip', post(good, { 'content-encoding': 'gzip' }), wrongType],
   ['an encoding that changes nothing', post(good, { 'content-encoding': 'identity' }), wrongType],
-])('%s is refused alike on both faces', async (_name, init, expected) => {
+])('%s is rejected alike over both protocols', async (_name, init, expected) => {
   for (const path of createPaths) await expectError(path, init, expected);
 });
 
@@ -107,7 +111,7 @@ test.each<readonly [string, string, Expected]>([
   ['GET', '/v1/pets%2F1', notFound],
   ['GET', '/v1/pets;x=1', notFound],
   ['GET', `/v1/pets-${'9'.repeat(5)}`, notFound],
-  ['DELETE', '/v1/pets/1', notAllowed],
+  ['PUT', '/v1/pets/1', notAllowed],
   ['PUT', '/v1/pets', notAllowed],
   ['PATCH', '/v1/pets', notAllowed],
   ['OPTIONS', '/v1/pets', notAllowed],
@@ -125,18 +129,24 @@ test.each<readonly [string, string, Expected]>([
   ['POST', '/trpc/listPets', notAllowed],
   ['GET', '/trpc/createPet', notAllowed],
   ['DELETE', '/trpc/createPet', notAllowed],
-])('%s %s needs no key to be refused, and says what is allowed', async (method, path, expected) => {
-  for (const authorization of [`Bearer ${service.key}`, 'Bearer nonsense']) {
-    const headers = await expectError(path, { method, headers: { authorization } }, expected);
-    expect(headers.has('allow')).toBe(expected === notAllowed);
-  }
-});
+])(
+  '%s %s is rejected without a key too, and a 405 lists the allowed methods',
+  async (method, path, expected) => {
+    for (const authorization of [`Bearer ${service.key}`, 'Bearer nonsense']) {
+      const headers = await expectError(path, { method, headers: { authorization } }, expected);
+      expect(headers.has('allow')).toBe(expected === notAllowed);
+    }
+  },
+);
 
-test('the Allow of a path lists its methods', async () => {
+test('the Allow of a path lists the methods of its operations', async () => {
   const allowOf = async (path: string) =>
-    (await call(path, { method: 'DELETE' })).headers.get('allow')?.split(', ').sort();
-  expect(await allowOf('/v1/pets')).toEqual(['GET', 'HEAD', 'POST']);
-  expect(await allowOf('/v1/pets/1')).toEqual(['GET', 'HEAD']);
+    (await call(path, { method: 'PROPFIND' })).headers.get('allow')?.split(', ').sort();
+  for (const path of ['/pets', '/pets/{petId}', '/store/orders']) {
+    const methods = Object.keys(document.paths[path] ?? {}).map((method) => method.toUpperCase());
+    expect(methods).toContain('GET');
+    expect(await allowOf(`/v1${path.replace('{petId}', '1')}`)).toEqual([...methods, 'HEAD'].sort());
+  }
   expect(await allowOf('/trpc/createPet')).toEqual(['POST']);
   expect(await allowOf('/trpc/listPets')).toEqual(['GET', 'HEAD']);
 });
@@ -148,7 +158,7 @@ test.each([
   '/v1/pets?%6Cimit=3',
   `/v1/pets?${'a=1&'.repeat(2_000)}`,
   '/v1/%70ets',
-])('%s lists pets: what the operation does not know is ignored', async (path) => {
+])('%s lists pets: unknown parameters are ignored', async (path) => {
   expect((await call(path)).status).toBe(200);
 });
 
@@ -175,7 +185,7 @@ test.each([
   await expectError(path, {}, invalid);
 });
 
-test('a batch holds 20 calls, each with an answer of its own', async () => {
+test('a batch holds 20 calls, each with its own answer', async () => {
   const names = Array.from({ length: 20 }, (_, index) => (index === 7 ? 'constructor' : 'listPets')).join(
     ',',
   );
@@ -199,7 +209,7 @@ test('a streamed batch (application/jsonl) answers each call', async () => {
   expect(text).not.toContain('stack');
 });
 
-/** Sends bytes as they are, and returns all that comes back until the other side closes or is silent. */
+/** Sends raw bytes, and returns everything received until the other side closes or stays silent. */
 function exchange(bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(service.port, '127.0.0.1', () => socket.write(bytes, 'latin1'));
@@ -231,7 +241,7 @@ test.each<readonly [string, number]>([
   ['GET /\\evil.example', 404],
   ['TRACE /v1/pets', 405],
   ['QUERY /v1/pets', 405],
-])('the request target of "%s" gets an answer in JSON', async (requestLine, status) => {
+])('the request target of "%s" is answered in JSON', async (requestLine, status) => {
   const received = await exchange(lines(`${requestLine} HTTP/1.1`));
   expect(received).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   expect(received.toLowerCase()).toContain('content-type: application/json');
@@ -253,7 +263,7 @@ test.each([
   ['a negative length', lines('POST /v1/pets HTTP/1.1', 'Content-Length: -1')],
   ['a TLS hello', '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03'],
   ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
-])('what the HTTP parser refuses gets the same error body: %s', async (_name, bytes) => {
+])('a request that the HTTP parser rejects gets the same error body: %s', async (_name, bytes) => {
   const received = await exchange(bytes);
   expect(received).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
   expect(received).toContain('Content-Type: application/json\r\n');
@@ -264,7 +274,7 @@ test.each([
   });
 });
 
-test('HTTP/1.1 without a Host is a 400 in JSON, with the headers of the limit', async () => {
+test('HTTP/1.1 without a Host is a 400 in JSON, with the limit headers', async () => {
   const head = `GET /v1/pets HTTP/1.1\r\nAuthorization: Bearer ${service.key}\r\nConnection: close\r\n\r\n`;
   const received = await exchange(head);
   expect(received).toMatch(/^HTTP\/1\.1 400 /);
@@ -284,7 +294,7 @@ test('CONNECT is answered with a 400 in JSON', async () => {
   expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*\{"code":"invalid_request"/);
 });
 
-test('no body takes long to refuse: the time per byte does not grow with the length', async () => {
+test('no body takes long to reject: the time grows at most linearly with its length', async () => {
   const time = async (digits: number) => {
     const body = post(`{"name":"x","categoryId":1.${'0'.repeat(digits)}1}`);
     const started = performance.now();
@@ -292,25 +302,25 @@ test('no body takes long to refuse: the time per byte does not grow with the len
     return performance.now() - started;
   };
   await time(1_000);
-  // Quadratic work would take seconds; what is linear, a few milliseconds.
+  // Quadratic work would take seconds, linear work a few milliseconds.
   expect(await time(64_000)).toBeLessThan(1_000);
 });
 
-test('outside the faces a route is unknown whatever its body is', async () => {
+test('outside the two protocols a route is unknown whatever the body', async () => {
   for (const body of ['{', 'x'.repeat(70_000)]) {
     const { status, body: error } = await call('/nope', post(body));
     expect([status, error.code]).toEqual([404, 'not_found']);
   }
 });
 
-test('an expectation that is not understood is ignored', async () => {
+test('an unknown Expect is ignored', async () => {
   const received = await exchange(
     lines('GET /v1/pets HTTP/1.1', 'Expect: miracles', `Authorization: Bearer ${service.key}`),
   );
   expect(received).toMatch(/^HTTP\/1\.1 200 /);
 });
 
-test('a client that leaves in the middle of its body hurts nobody', async () => {
+test('a client that disconnects in the middle of its body does no harm', async () => {
   await new Promise<void>((resolve) => {
     const socket = connect(service.port, '127.0.0.1', () => {
       const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n`;

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { keepFractions } from '../../src/http/json.js';
 import { integer } from '../../src/input.js';
 
-/** A decimal literal and, worked out with big integers, whether it is a whole number. */
+/** A decimal literal, and its exact value in big integers. */
 const literal = fc
   .record({
     sign: fc.constantFrom('', '-'),
@@ -23,7 +23,7 @@ const literal = fc
 const strict = integer(-Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER);
 const bound = BigInt(Number.MAX_SAFE_INTEGER);
 
-test('a number of JSON counts as an integer exactly when its decimal value is one within the bounds, and is never rounded', () => {
+test('a JSON number is accepted exactly when its decimal value is an integer within the bounds, and is never rounded', () => {
   fc.assert(
     fc.property(literal, ({ text, isWhole, value }) => {
       const parsed = strict.safeParse(JSON.parse(keepFractions(`{"n":${text}}`)).n);
@@ -34,7 +34,7 @@ test('a number of JSON counts as an integer exactly when its decimal value is on
   );
 });
 
-test('what is not a number that would be rounded is left as it is', () => {
+test('text without a number that would be rounded is left unchanged', () => {
   fc.assert(
     fc.property(fc.json(), (text) => {
       const unrounded = JSON.stringify(JSON.parse(text));

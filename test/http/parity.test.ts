@@ -9,7 +9,7 @@ import {
   type TestService,
 } from '../support/test-service.js';
 
-/** createPet bodies as JSON text, and whether they are good. */
+/** createPet bodies as JSON text, and the status of each over REST. */
 const bodies: readonly (readonly [body: string, status: 201 | 400])[] = [
   ['{"name":"Rex","categoryId":1}', 201],
   ['{"name":"Rex","categoryId":1,"status":"sold"}', 201],
@@ -61,7 +61,7 @@ const bodies: readonly (readonly [body: string, status: 201 | 400])[] = [
   ['not json', 400],
 ];
 
-/** listPets as a query string and as the JSON that says the same. */
+/** The input of listPets as a query string and as JSON. */
 const pages: readonly (readonly [query: string, input: unknown, status: 200 | 400])[] = [
   ['', undefined, 200],
   ['', {}, 200],
@@ -95,8 +95,8 @@ let call: Caller;
 
 afterEach(() => service.close());
 
-/** What a face answered, in the words of REST. */
-function inRestTerms({ status, body }: TestResponse): unknown {
+/** What a protocol answered, as REST would write it. */
+function toRestBody({ status, body }: TestResponse): unknown {
   if (body.error !== undefined) {
     expect(Object.keys(body.error.data).sort()).toEqual(['code', 'error', 'httpStatus', 'path']);
     expect(body.error.message).toBe(body.error.data.error.message);
@@ -112,52 +112,55 @@ function withoutId(output: unknown): unknown {
   return rest;
 }
 
-/** JSON that is not JSON is told apart by where it stands: a body on one face, an input on the other. */
-function alike(answer: unknown): unknown {
+/** Malformed JSON is a body over REST, and an input over tRPC. */
+function unifyWording(answer: unknown): unknown {
   return JSON.parse(
     JSON.stringify(answer).replace('The body is not valid JSON', 'The input is not valid JSON'),
   );
 }
 
-const faces = {
+const protocols = {
   rest: {
     create: (body: string) => call('/v1/pets', post(body)),
     list: (query: string, _input: unknown) => call(`/v1/pets?${query}`),
   },
-  rpc: {
+  trpc: {
     create: (body: string) => call('/trpc/createPet', post(body)),
     list: (_query: string, input: unknown) => call(rpcPath('listPets', input)),
   },
 };
 
 describe.each([
-  ['REST first', [faces.rest, faces.rpc, faces.rest, faces.rpc]],
-  ['tRPC first', [faces.rpc, faces.rest, faces.rpc, faces.rest]],
-] as const)('%s', (_order, turns) => {
-  test('every body has the same answer on both faces, whatever was called before', async () => {
+  ['REST first', [protocols.rest, protocols.trpc, protocols.rest, protocols.trpc]],
+  ['tRPC first', [protocols.trpc, protocols.rest, protocols.trpc, protocols.rest]],
+] as const)('%s', (_order, order) => {
+  test('every body has the same answer over both protocols, whatever was called before', async () => {
     service = await startService();
     call = createCaller(service);
     for (const [body, status] of bodies) {
       const answers: unknown[] = [];
-      for (const face of turns) {
-        const answer = await face.create(body);
-        expect([body, answer.status]).toEqual([body, status === 201 && face === faces.rpc ? 200 : status]);
-        answers.push(alike(inRestTerms(answer)));
+      for (const protocol of order) {
+        const answer = await protocol.create(body);
+        expect([body, answer.status]).toEqual([
+          body,
+          status === 201 && protocol === protocols.trpc ? 200 : status,
+        ]);
+        answers.push(unifyWording(toRestBody(answer)));
       }
       for (const answer of answers) expect(answer).toEqual(answers[0]);
     }
   });
 
-  test('every page has the same answer on both faces, whatever was called before', async () => {
+  test('every page has the same answer over both protocols, whatever was called before', async () => {
     service = await startService();
     call = createCaller(service);
     await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
     for (const [query, input, status] of pages) {
       const answers: unknown[] = [];
-      for (const face of turns) {
-        const answer = await face.list(query, input);
+      for (const protocol of order) {
+        const answer = await protocol.list(query, input);
         expect([query, answer.status]).toEqual([query, status]);
-        answers.push(inRestTerms(answer));
+        answers.push(toRestBody(answer));
       }
       for (const answer of answers) expect(answer).toEqual(answers[0]);
     }
@@ -176,7 +179,7 @@ test('the message names each offending field', async () => {
   });
 });
 
-test('a petId over tRPC is strict JSON: what is no integer within the bounds is a 400', async () => {
+test('a petId over tRPC is strict JSON: anything but an integer within the bounds is a 400', async () => {
   service = await startService();
   call = createCaller(service);
   for (const petId of ['1', null, 1.5, true, [], {}, 2 ** 53]) {

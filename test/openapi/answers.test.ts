@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { expectDescribed, listOperations } from '../support/openapi-checker.js';
+import { resources } from '../../src/router.js';
+import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import {
   type Caller,
@@ -12,6 +13,8 @@ import {
 } from '../support/test-service.js';
 
 type Init = Parameters<Caller>[1];
+
+const { operations, expectDescribed } = createChecker(resources);
 
 let proxy: TcpProxy;
 let service: TestService;
@@ -34,77 +37,110 @@ afterEach(async () => {
   await proxy.close();
 });
 
-/** One request that is in order for each operation. */
-const ORDINARY: Record<string, [string, Init?]> = {
-  listPets: ['/pets'],
-  createPet: ['/pets', post({ name: 'Rex', categoryId: 1 })],
-  getPet: ['/pets/1'],
-  listOrders: ['/store/orders'],
-};
-const operations = listOperations().map((operation) => operation.operationId);
+// These requests are made from the document alone, so that an operation that is added is checked like the others.
 
-function find(operationId: string) {
-  const operation = listOperations().find((candidate) => candidate.operationId === operationId);
-  if (operation === undefined) throw new Error(`${operationId} is not in the document`);
-  return operation;
+function bodyOf({ requestBody }: ListedOperation): unknown {
+  return requestBody?.content?.['application/json']?.example;
 }
 
-const seen = new Set<string>();
+/** The operation's path, with the same value for each path parameter. */
+function fillPath({ path }: ListedOperation, value: string): string {
+  return path.replace(/\{\w+\}/g, value);
+}
 
-function expectSaid(operationId: string, answer: TestResponse): void {
-  expectDescribed(find(operationId), answer);
-  seen.add(`${operationId} ${answer.status}`);
+function ordinaryInit(operation: ListedOperation, headers: Record<string, string> = {}): RequestInit {
+  const { method, requestBody } = operation;
+  return requestBody === undefined ? { method, headers } : { ...post(bodyOf(operation), headers), method };
+}
+
+/** The path of an item that a create has just added, or else of the first item that there is. */
+async function existingPath(operation: ListedOperation): Promise<string> {
+  const create = operations.find(
+    ({ method, path }) => method === 'POST' && operation.path.startsWith(`${path}/{`),
+  );
+  const created = create && (await call(`/v1${create.path}`, ordinaryInit(create)));
+  return created?.headers.get('location')?.replace('/v1', '') ?? fillPath(operation, '1');
+}
+
+const isIdempotent = ({ parameters = [] }: ListedOperation) =>
+  parameters.some(({ name }) => name === 'Idempotency-Key');
+
+const covered = new Set<string>();
+
+function expectCovered(operationId: string, answer: TestResponse): void {
+  expectDescribed(operationId, answer);
+  covered.add(`${operationId} ${answer.status}`);
 }
 
 async function expectStatus(operationId: string, status: number, path: string, init?: Init, by = call) {
   const answer = await by(`/v1${path}`, init);
   expect([operationId, path, answer.status]).toEqual([operationId, path, status]);
-  expectSaid(operationId, answer);
+  expectCovered(operationId, answer);
   return answer;
 }
 
 async function expectEvery(status: number, init: Init = {}, by = call): Promise<void> {
-  for (const operationId of operations) {
-    const [path, own] = ORDINARY[operationId] ?? ['/'];
-    await expectStatus(operationId, status, path, { ...own, ...init }, by);
+  for (const operation of operations) {
+    const request = { ...ordinaryInit(operation), ...init };
+    await expectStatus(operation.operationId, status, fillPath(operation, '1'), request, by);
   }
 }
 
-test('what an operation answers is as the document says', async () => {
-  await expectStatus('listPets', 200, '/pets');
+test('every operation answers an ordinary request as the document says', async () => {
+  for (const operation of operations) {
+    const path = await existingPath(operation);
+    const answer = await call(`/v1${path}`, ordinaryInit(operation));
+    expect([operation.operationId, answer.status]).toEqual([
+      operation.operationId,
+      expect.toSatisfy(isSuccess),
+    ]);
+    expectCovered(operation.operationId, answer);
+  }
+});
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+test('a page that is not the last has a Link as the document says', async () => {
   await expectStatus('listPets', 200, '/pets?status=sold');
   expect((await expectStatus('listPets', 200, '/pets?limit=2&cursor=1')).headers.has('link')).toBe(true);
-  const created = await expectStatus('createPet', 201, '/pets', post({ name: 'Rex', categoryId: 1 }));
-  await expectStatus('getPet', 200, `/pets/${created.body.id}`);
   const orders = await expectStatus('listOrders', 200, '/store/orders?limit=2');
   expect(orders.body).toHaveLength(2);
   expect(orders.headers.has('link')).toBe(true);
 });
 
-const WRONG: [string, number, string, Init?][] = [
+const INVALID: [string, number, string, Init?][] = [
   ['listPets', 400, '/pets?limit=0'],
   ['listPets', 400, '/pets?status=lost'],
   ['listPets', 400, '/pets?cursor=x'],
   ['listPets', 400, '/pets?limit=1&limit=2'],
   ['listOrders', 400, '/store/orders?limit=101'],
-  ['createPet', 400, '/pets', post('{')],
   ['createPet', 400, '/pets', post({})],
   ['createPet', 400, '/pets', post({ name: '', categoryId: 1.5, status: 'lost' })],
   ['createPet', 400, '/pets', post({ name: 'Rex', categoryId: 1 }, { 'idempotency-key': 'with space' })],
-  ['createPet', 413, '/pets', post('x'.repeat(70_000))],
-  ['createPet', 415, '/pets', post('{}', { 'content-type': 'text/plain' })],
-  ['createPet', 415, '/pets', post('{}', { 'content-encoding': 'gzip' })],
   ['getPet', 404, '/pets/999999'],
-  ['getPet', 404, '/pets/nope'],
   ['getPet', 404, `/pets/${2 ** 53}`],
-  ['listPets', 405, '/pets', { method: 'DELETE' }],
-  ['createPet', 405, '/pets', { method: 'PUT', body: '{}' }],
-  ['getPet', 405, '/pets/1', { method: 'PATCH', body: '{}' }],
-  ['listOrders', 405, '/store/orders', post({})],
 ];
 
-test('every wrong request is refused as the document says', async () => {
-  for (const [operationId, status, path, init] of WRONG) await expectStatus(operationId, status, path, init);
+test('every operation rejects invalid requests as the document says', async () => {
+  for (const [operationId, status, path, init] of INVALID)
+    await expectStatus(operationId, status, path, init);
+  for (const operation of operations) {
+    const { operationId, method, parameters = [], requestBody } = operation;
+    const [query] = parameters.filter((parameter) => parameter.in === 'query');
+    const path = fillPath(operation, '1');
+    await expectStatus(operationId, 405, path, { method: 'PROPFIND' });
+    if (parameters.some((parameter) => parameter.in === 'path')) {
+      await expectStatus(operationId, 404, fillPath(operation, 'none'), ordinaryInit(operation));
+    }
+    if (query) await expectStatus(operationId, 400, `${path}?${query.name}=1&${query.name}=1`, { method });
+    if (requestBody === undefined) continue;
+    await expectStatus(operationId, 400, path, { ...post('{'), method });
+    await expectStatus(operationId, 413, path, { ...post('x'.repeat(70_000)), method });
+    await expectStatus(operationId, 415, path, { ...post('{}', { 'content-type': 'text/plain' }), method });
+    await expectStatus(operationId, 415, path, { ...post('{}', { 'content-encoding': 'gzip' }), method });
+  }
 });
 
 test('without a valid key every operation answers as the document says', async () => {
@@ -114,59 +150,78 @@ test('without a valid key every operation answers as the document says', async (
 
 test('over the limit, and banned, every operation answers as the document says', async () => {
   const limited = { plan: 'enterprise', perMinute: 1, perDay: 100, expiresAt: null } as const;
-  for (const operationId of operations) {
-    const { key } = await service.keys.create({ name: operationId, ...limited });
-    const [path, init] = ORDINARY[operationId] ?? ['/'];
+  for (const operation of operations) {
+    const { key } = await service.keys.create({ name: operation.operationId, ...limited });
+    const request = { ...ordinaryInit(operation), key };
     const answers = [];
-    for (let n = 0; n < 3; n += 1) answers.push(await call(`/v1${path}`, { ...init, key }));
-    for (const answer of answers) expectSaid(operationId, answer);
+    for (let n = 0; n < 3; n += 1) answers.push(await call(`/v1${fillPath(operation, '1')}`, request));
+    for (const answer of answers) expectCovered(operation.operationId, answer);
     expect(answers.slice(1).map(({ body }) => body.code)).toEqual(['rate_limit_exceeded', 'api_key_banned']);
   }
 });
 
-test('with its database away or at fault every operation answers as the document says', async () => {
+test('when a query fails, or the database is unreachable, every operation answers as the document says', async () => {
+  const { pool } = service.database;
   await call('/v1/pets');
-  await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
-  await service.database.pool.query('ALTER TABLE orders RENAME TO lost_orders');
+  const { rows } = await pool.query<{ tablename: string }>(
+    `SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename !~ '^(api_key|_prisma)'`,
+  );
+  for (const { tablename } of rows) await pool.query(`ALTER TABLE ${tablename} RENAME TO ${tablename}_lost`);
   await expectEvery(500);
   await proxy.cut();
   await expectEvery(503);
 });
 
-test('a create that is repeated answers as the document says', async () => {
-  const body = { name: 'Rex', categoryId: 1 };
-  const first = await expectStatus('createPet', 201, '/pets', post(body, { 'idempotency-key': 'one' }));
-  const replay = await expectStatus('createPet', 201, '/pets', post(body, { 'idempotency-key': 'one' }));
-  expect([replay.headers.get('idempotency-replayed'), replay.body]).toEqual(['true', first.body]);
-  expect(replay.headers.get('location')).toBe(first.headers.get('location'));
-  await expectStatus('createPet', 422, '/pets', post({ ...body, name: 'Tom' }, { 'idempotency-key': 'one' }));
+test('every idempotent operation answers a repetition as the document says', async () => {
+  for (const operation of operations.filter(isIdempotent)) {
+    const { operationId, method } = operation;
+    const path = await existingPath(operation);
+    const request = ordinaryInit(operation, { 'idempotency-key': 'one' });
+    const first = await call(`/v1${path}`, request);
+    const replay = await expectStatus(operationId, first.status, path, request);
+    expect([replay.headers.get('idempotency-replayed'), replay.body]).toEqual(['true', first.body]);
+    expect(replay.headers.get('location')).toBe(first.headers.get('location'));
+    const other = `${JSON.stringify(bodyOf(operation))} `;
+    await expectStatus(operationId, 422, path, { ...post(other, { 'idempotency-key': 'one' }), method });
+  }
 });
 
-test('a create that meets its first still running answers as the document says', async () => {
+test('every idempotent operation answers while the first request is running as the document says', async () => {
   const first = await service.database.pool.connect();
   await first.query('BEGIN');
-  await first.query(`SELECT pg_advisory_xact_lock(hashtextextended(id || ' 0 two', 0)) FROM api_keys`);
   closers.push(async () => first.release());
-  const init = post({ name: 'Rex', categoryId: 1 }, { 'idempotency-key': 'two' });
-  await expectStatus('createPet', 409, '/pets', init).finally(() => first.query('ROLLBACK'));
+  for (const operation of operations.filter(isIdempotent)) {
+    const { operationId } = operation;
+    await first.query(
+      `SELECT pg_advisory_xact_lock(hashtextextended(id || ' ' || $1 || ' 0 two', 0)) FROM api_keys`,
+      [operationId],
+    );
+    const request = ordinaryInit(operation, { 'idempotency-key': 'two' });
+    await expectStatus(operationId, 409, await existingPath(operation), request);
+  }
+  await first.query('ROLLBACK');
 });
 
-test('getPet says farewell before its removal, and answers as the document says after it', async () => {
-  for (const init of [{}, { key: null }]) {
-    const { headers } = await call('/v1/pets/1', init);
-    expect(headers.get('deprecation')).toBe('@1764892800');
-    expect(headers.get('sunset')).toBe('Thu, 05 Dec 2030 00:00:00 GMT');
-    expect(headers.get('link')).toContain('rel="successor-version"');
-  }
+test('a deprecated operation says so before its removal, and answers as the document says after it', async () => {
+  const deprecated = operations.filter((operation) => operation.deprecated);
   const later = await startService({ now: () => Date.parse('2030-12-05T00:00:00Z') });
   closers.push(() => later.close());
-  await expectStatus('getPet', 410, '/pets/1', {}, createCaller(later));
+  for (const operation of deprecated) {
+    const path = fillPath(operation, '1');
+    for (const init of [{}, { key: null }]) {
+      const { headers } = await call(`/v1${path}`, { ...ordinaryInit(operation), ...init });
+      expect(headers.get('deprecation')).toBe('@1764892800');
+      expect(headers.get('sunset')).toBe('Thu, 05 Dec 2030 00:00:00 GMT');
+      expect(headers.get('link')).toContain('rel="successor-version"');
+    }
+    await expectStatus(operation.operationId, 410, path, ordinaryInit(operation), createCaller(later));
+  }
 });
 
-test('the check itself notices what the document does not say', async () => {
+test('the check itself notices what the document does not describe', async () => {
   const { status, headers, body } = await call('/v1/pets/1');
   const check = (change: Partial<TestResponse>) => () =>
-    expectDescribed(find('getPet'), { status, headers, body, ...change });
+    expectDescribed('getPet', { status, headers, body, ...change });
   const changed = (name: string, value: string | null) => {
     const copy = new Headers(headers);
     if (value === null) copy.delete(name);
@@ -183,9 +238,9 @@ test('the check itself notices what the document does not say', async () => {
   expect(check({ body: { ...body, id: '1' } })).toThrow(/getPet 200: .*id must be/);
 });
 
-test('every status that the document lists was brought about by a request above', () => {
-  const listed = listOperations().flatMap(({ operationId, responses }) =>
+test('every status in the document was caused by a request above', () => {
+  const listed = operations.flatMap(({ operationId, responses }) =>
     Object.keys(responses).map((status) => `${operationId} ${status}`),
   );
-  expect([...seen].sort()).toEqual(listed.sort());
+  expect([...covered].sort()).toEqual(listed.sort());
 });

@@ -3,17 +3,20 @@ import { readFile } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { errorTable } from '../../src/errors.js';
 import { newPet } from '../../src/pets/schema.js';
-import { document, findFaults, findResponse, listOperations, SERVERS } from '../support/openapi-checker.js';
+import { resources } from '../../src/router.js';
+import { createChecker, SERVERS } from '../support/openapi-checker.js';
 import { startService } from '../support/test-service.js';
 
-const UPDATE = 'if this change of the contract is meant: npm run openapi:review, and review the diff';
+const { document, operations, findProblems, findResponse } = createChecker(resources);
 
-test('the contract changes only together with its reviewed copy', async () => {
+const UPDATE = 'if this change of the contract is intended: npm run openapi:review, then review the diff';
+
+test('the document changes only together with its reviewed copy', async () => {
   const reviewed = await readFile('docs/openapi.json', 'utf8');
   expect(document, UPDATE).toEqual(JSON.parse(reviewed));
 });
 
-test('npm run openapi prints the document, with the addresses of the environment, and nothing else', () => {
+test('npm run openapi prints only the document, with the addresses of the environment', () => {
   const { stdout, status } = spawnSync('npm', ['run', '-s', 'openapi', '--ignore-scripts'], {
     encoding: 'utf8',
     env: { ...process.env, PUBLIC_URL: `${SERVERS.publicUrl}/`, STAGING_URL: SERVERS.stagingUrl },
@@ -22,7 +25,7 @@ test('npm run openapi prints the document, with the addresses of the environment
   expect(JSON.parse(stdout)).toEqual(document);
 });
 
-test('the service serves the document to everyone', async () => {
+test('the service serves the document without a key', async () => {
   const service = await startService();
   const served = await fetch(`${service.url}/openapi.json`);
   const { paths, components, servers } = (await served.json()) as typeof document;
@@ -34,28 +37,28 @@ test('the service serves the document to everyone', async () => {
   ]);
 });
 
-test('it holds exactly the operations, each with its statuses and stability', () => {
-  const operations = Object.entries(document.paths).flatMap(([path, item]) =>
-    Object.entries(item).map(([method, operation]) => [
-      `${method} ${path}`,
-      operation.operationId,
-      operation['x-stability'],
-      Object.keys(operation.responses).join(' '),
-    ]),
-  );
-  expect(operations).toEqual([
-    ['get /pets', 'listPets', 'stable', '200 400 401 405 429 500 503'],
-    ['post /pets', 'createPet', 'stable', '201 400 401 405 409 413 415 422 429 500 503'],
-    ['get /pets/{petId}', 'getPet', 'stable', '200 401 404 405 410 429 500 503'],
-    ['get /store/orders', 'listOrders', 'experimental', '200 400 401 405 429 500 503'],
+/** docs/openapi.json also holds operations that are added, and its review catches those that are not meant. */
+const SPECIFIED_OPERATIONS = [
+  ['GET /pets', 'listPets', 'stable', '200 400 401 405 429 500 503'],
+  ['POST /pets', 'createPet', 'stable', '201 400 401 405 409 413 415 422 429 500 503'],
+  ['GET /pets/{petId}', 'getPet', 'stable', '200 401 404 405 410 429 500 503'],
+  ['GET /store/orders', 'listOrders', 'experimental', '200 400 401 405 429 500 503'],
+];
+const SPECIFIED_SCHEMAS = ['Error', 'NewPet', 'Order', 'OrderStatus', 'Orders', 'Pet', 'PetStatus', 'Pets'];
+
+test('the specified operations have their paths, statuses and stability', () => {
+  const found = operations.map(({ method, path, operationId, responses, 'x-stability': stability }) => [
+    `${method} ${path}`,
+    operationId,
+    stability,
+    Object.keys(responses).join(' '),
   ]);
+  expect(found).toEqual(expect.arrayContaining(SPECIFIED_OPERATIONS));
 });
 
-test('the schemas are those of the specification, and an Error has exactly its three members', () => {
+test('the specified schemas are there, and an Error has exactly its three members', () => {
   const { schemas } = document.components;
-  expect(Object.keys(schemas).sort()).toEqual(
-    ['Error', 'NewPet', 'Order', 'OrderStatus', 'Orders', 'Pet', 'PetStatus', 'Pets'].sort(),
-  );
+  expect(Object.keys(schemas)).toEqual(expect.arrayContaining(SPECIFIED_SCHEMAS));
   expect(schemas.Error).toMatchObject({
     properties: {
       code: { enum: Object.keys(errorTable) },
@@ -67,39 +70,41 @@ test('the schemas are those of the specification, and an Error has exactly its t
   });
 });
 
-test('int64 says its bounds wherever it stands', () => {
+test('every int64 states its bounds, and those that the database assigns are positive', () => {
   const int64s = JSON.stringify(document).match(/\{[^{}]*"format":"int64"[^{}]*\}/g) ?? [];
-  expect(int64s.length).toBe(8);
-  const bounds = int64s.map((schema) => JSON.parse(schema));
-  for (const schema of bounds) expect(schema).toMatchObject({ type: 'integer', maximum: 2 ** 53 - 1 });
-  const minima = bounds.map(({ minimum }) => minimum);
-  expect(minima.filter((minimum) => minimum === 1)).toHaveLength(3);
-  expect(minima.filter((minimum) => minimum === -(2 ** 53 - 1))).toHaveLength(5);
+  expect(int64s.length).toBeGreaterThanOrEqual(8);
+  for (const schema of int64s) {
+    const { type, minimum, maximum } = JSON.parse(schema);
+    expect([type, maximum]).toEqual(['integer', 2 ** 53 - 1]);
+    expect([1, -(2 ** 53 - 1)]).toContain(minimum);
+  }
+  const assigned = ['Pet', 'Order'].map((name) => document.components.schemas[name]);
+  for (const schema of assigned) expect(schema).toMatchObject({ properties: { id: { minimum: 1 } } });
 });
 
 test('only getPet is deprecated, and its description names the date of removal', () => {
-  const deprecated = listOperations().filter((operation) => operation.deprecated);
+  const deprecated = operations.filter((operation) => operation.deprecated);
   expect(deprecated.map(({ operationId }) => operationId)).toEqual(['getPet']);
   expect(deprecated[0]?.description).toContain('2030-12-05T00:00:00Z');
 });
 
 test('every operation needs the bearer token, and every parameter is described', () => {
-  for (const { security, parameters = [] } of listOperations()) {
+  for (const { security, parameters = [] } of operations) {
     expect(security).toEqual([{ bearerAuth: [] }]);
     for (const { description } of parameters) expect(description).toMatch(/\w/);
   }
 });
 
 test('every body has an example, and every example is valid', () => {
-  for (const operation of listOperations()) {
+  for (const operation of operations) {
     const statuses = Object.keys(operation.responses).map(Number);
     const bodies = [operation.requestBody, ...statuses.map((status) => findResponse(operation, status))];
     for (const { schema, example, examples = {} } of bodies.flatMap((body) =>
       Object.values(body?.content ?? {}),
     )) {
       const values = example === undefined ? Object.values(examples).map(({ value }) => value) : [example];
-      expect(values).not.toEqual([]);
-      for (const value of values) expect(findFaults(schema, value)).toBe('');
+      expect(values, `${operation.operationId}: give the schema \`examples\` in its meta`).not.toEqual([]);
+      for (const value of values) expect(findProblems(schema, value)).toBe('');
     }
   }
 });
@@ -139,6 +144,6 @@ describe('the document and the service agree on what a NewPet is', () => {
     [],
     null,
   ])('%j', (value) => {
-    expect(findFaults(NewPet, value) === '').toBe(newPet.safeParse(value).success);
+    expect(findProblems(NewPet, value) === '').toBe(newPet.safeParse(value).success);
   });
 });

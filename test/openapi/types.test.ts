@@ -11,7 +11,7 @@ import type { components, paths } from '../support/openapi-types.js';
 import { startService, type TestService } from '../support/test-service.js';
 
 type Schemas = components['schemas'];
-/** zod lets a member that may be left out be undefined too; JSON knows no such value. */
+/** In zod an optional member may also be undefined, which JSON does not have. */
 type Present<T> = { [Name in keyof T]-?: Exclude<T[Name], undefined> };
 
 let service: TestService;
@@ -33,10 +33,10 @@ test('the types that third parties generate are those of the reviewed document',
     },
   );
   const kept = await readFile('test/support/openapi-types.ts', 'utf8');
-  expect(kept, 'to bring them up to date: npm run openapi:review').toBe(formatted.stdout);
+  expect(kept, 'to update them: npm run openapi:review').toBe(formatted.stdout);
 });
 
-test('the types that third parties generate fit those of the service', () => {
+test('the types that third parties generate match those of the service', () => {
   expectTypeOf<Schemas['Pet']>().toEqualTypeOf<z.output<typeof pet>>();
   expectTypeOf<Schemas['Order']>().toEqualTypeOf<z.output<typeof order>>();
   expectTypeOf<Schemas['Error']>().toEqualTypeOf<ErrorBody>();
@@ -45,7 +45,7 @@ test('the types that third parties generate fit those of the service', () => {
   expectTypeOf<Schemas['NewPet']>().toExtend<z.input<typeof newPet>>();
 });
 
-test('a client made of the document creates, lists and pages through', async () => {
+test('a client generated from the document creates pets and follows pages', async () => {
   const client = createClient<paths>({
     baseUrl: `${service.url}/v1`,
     headers: { authorization: `Bearer ${service.key}` },

@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('listOrders is a bare array by ascending id, the same on both faces', async () => {
+test('listOrders is a bare array by ascending id, the same over both protocols', async () => {
   const { status, body, headers } = await call('/v1/store/orders');
   expect([status, headers.get('link')]).toEqual([200, null]);
   expect(body.length).toBeGreaterThanOrEqual(8);
@@ -52,7 +52,7 @@ test('following Link visits every order once', async () => {
   expect(seen).toEqual(all);
 });
 
-test('limit and cursor are as strict as those of listPets', async () => {
+test('limit and cursor are as strict as in listPets', async () => {
   for (const query of [
     'limit=0',
     'limit=101',
@@ -69,7 +69,7 @@ test('limit and cursor are as strict as those of listPets', async () => {
   }
 });
 
-test('times are right whatever zone the database thinks in', async () => {
+test('times are right whatever the time zone of the database', async () => {
   const databaseUrl = await createTestDatabase();
   const admin = new pg.Client(databaseUrl);
   await admin.connect();
@@ -101,7 +101,7 @@ test('no operation writes orders', async () => {
   expect((await call('/trpc/listOrders', post({}))).status).toBe(405);
 });
 
-test('the database keeps orders that the service cannot serve out', async () => {
+test('the database rejects orders that the service could not serve', async () => {
   const { pool } = service.database;
   const insert = (values: string) =>
     pool.query(`INSERT INTO orders (pet_id, quantity, created_at) VALUES (${values})`);

@@ -72,7 +72,7 @@ test('a name is kept exactly as sent', async () => {
   }
 });
 
-test('both faces return the same pet for the same id', async () => {
+test('both protocols return the same pet for the same id', async () => {
   const [id] = await addPets(1);
   const rest = await call(`/v1/pets/${id}`);
   const rpc = await call(rpcPath('getPet', { petId: id }));
@@ -88,7 +88,7 @@ test('createPet over tRPC stores the same pet as over REST', async () => {
   expect((await call(`/v1/pets/${data.id}`)).body).toEqual(data);
 });
 
-test('getPet over REST is 404 for every petId that names no animal', async () => {
+test('getPet over REST is a 404 for every petId that no animal has', async () => {
   const impossible = [
     '0',
     '-1',
@@ -123,7 +123,7 @@ test('a percent-encoded petId is decoded', async () => {
   expect((await call(`/v1/pets/${encoded}`)).body.id).toBe(id);
 });
 
-test('listPets is a bare array by ascending id, of 20 pets unless told', async () => {
+test('listPets is a bare array by ascending id, of 20 pets by default', async () => {
   const ids = await addPets(25);
   const { status, body } = await call('/v1/pets');
   expect(status).toBe(200);
@@ -162,7 +162,7 @@ test('following Link visits every pet once and ends at the last page', async () 
   expect(seen).toEqual(ids);
 });
 
-test('a parameter whose name begins with a question mark is another one', async () => {
+test('a parameter whose name begins with a question mark is a different parameter', async () => {
   const ids = await addPets(2);
   const { body } = await call('/v1/pets??limit=1');
   expect(body.map(({ id }: { id: number }) => id)).toEqual(ids);
@@ -175,7 +175,7 @@ test('Link keeps every character of the other parameters', async () => {
   expect(new URL(target).searchParams.getAll('note')).toEqual(['a?b&c#d', 'e']);
 });
 
-test('a page that holds exactly the rest has no Link', async () => {
+test('a page with exactly the remaining pets has no Link', async () => {
   await addPets(4);
   expect((await call('/v1/pets?limit=4')).headers.has('link')).toBe(false);
   expect((await call('/v1/pets?limit=3')).headers.has('link')).toBe(true);
@@ -195,14 +195,14 @@ test('Link is built on the public address, whatever Host and forwarded headers c
   );
 });
 
-test('the status filter lists its animals alone', async () => {
+test('the status filter lists only animals of that status', async () => {
   await addPets(2, 'sold');
   const pending = await addPets(3, 'pending');
   const { body } = await call('/v1/pets?status=pending');
   expect(body.map(({ id }: { id: number }) => id)).toEqual(pending);
 });
 
-test('a cursor may lie anywhere within the bounds', async () => {
+test('a cursor may be any integer within the bounds', async () => {
   const ids = await addPets(3);
   expect((await call('/v1/pets?cursor=-9007199254740991')).body).toHaveLength(3);
   expect((await call('/v1/pets?cursor=9007199254740991')).body).toHaveLength(0);

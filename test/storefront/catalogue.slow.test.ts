@@ -53,7 +53,7 @@ describe.skipIf(executable === undefined)("the storefront's catalogue", { timeou
     const { page, service } = visited;
     await page.getByText('Nobody lives here yet').waitFor();
     await inspect(page, 'empty');
-    await service.pets.create({ name: 'Ada', categoryId: 1, status: 'sold' }, undefined, Date.now());
+    await service.pets.create({ name: 'Ada', categoryId: 1, status: 'sold' });
     await choose(page, FILTER, 'Pending');
     await page.getByText('No animal is pending').waitFor();
     await inspect(page, 'empty-filter');
@@ -117,9 +117,9 @@ describe.skipIf(executable === undefined)("the storefront's catalogue", { timeou
     const service = await startService();
     onTestFinished(() => service.close());
     for (const [index, name] of odd.entries()) {
-      await service.pets.create({ name, categoryId: index + 1, status: 'available' }, undefined, Date.now());
+      await service.pets.create({ name, categoryId: index + 1, status: 'available' });
     }
-    await service.pets.create({ name: 'Nobody', categoryId: -9, status: 'sold' }, undefined, Date.now());
+    await service.pets.create({ name: 'Nobody', categoryId: -9, status: 'sold' });
     const visited = await visit({ service });
     const { page } = visited;
     await page.getByText('Category -9').waitFor();

@@ -136,7 +136,7 @@ describe.skipIf(executable === undefined)('the storefront, when a request fails'
     const list: PetStore['list'] = (page) =>
       isBroken ? Promise.reject(new Error('broken')) : working.pets.list(page);
     const broken = await startService({
-      service: { pets: { ...working.pets, list }, orders: createOrderStore(working.database), now: Date.now },
+      stores: { pets: { ...working.pets, list }, orders: createOrderStore(working.database) },
     });
     onTestFinished(() => broken.close());
     await addPets(working, 3);

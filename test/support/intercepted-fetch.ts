@@ -26,7 +26,7 @@ export function interceptFetch(...intercepts: Intercept[]): { fetch: typeof fetc
 
 /** The service's own error response to a call outside of a batch. */
 export function respondWithError(code: ErrorCode, retryAfter?: string): Intercept {
-  const error = new ApiError(code, `It is ${code}.`);
+  const error = new ApiError(code, { message: `It is ${code}.` });
   const headers = retryAfter === undefined ? {} : { 'retry-after': retryAfter };
   return () => Response.json({ error: toErrorShape(error) }, { status: error.status, headers });
 }

@@ -19,7 +19,7 @@ export interface paths {
     put?: never;
     /**
      * Add an animal
-     * @description Adds an animal. With an Idempotency-Key it is safe to send again when the answer was lost.
+     * @description Adds an animal. With an Idempotency-Key it is safe to repeat when the answer was lost.
      */
     post: operations['createPet'];
     delete?: never;
@@ -181,15 +181,15 @@ export interface components {
       createdAt: string;
     };
     /**
-     * @description How far an order has come
+     * @description The progress of an order
      * @enum {string}
      */
     OrderStatus: 'placed' | 'approved' | 'delivered';
     /**
-     * @description What every response with a status of 400 or more carries
+     * @description The body of every response with a status of 400 or more
      * @example {
      *       "code": "not_found",
-     *       "message": "There is no pet with the id 7.",
+     *       "message": "There is nothing at this address.",
      *       "status": 404
      *     }
      */
@@ -255,7 +255,7 @@ export interface components {
         'application/json': components['schemas']['Error'];
       };
     };
-    /** @description `method_not_allowed`: the path does not answer the method of the request; `Allow` names those that it does. */
+    /** @description `method_not_allowed`: the path does not support this method; `Allow` lists those it does. */
     MethodNotAllowed: {
       headers: {
         'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
@@ -286,7 +286,7 @@ export interface components {
         'application/json': components['schemas']['Error'];
       };
     };
-    /** @description `operation_removed`: the removal date of the operation has come. */
+    /** @description `operation_removed`: the operation's removal date has passed. */
     Gone: {
       headers: {
         'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
@@ -301,7 +301,7 @@ export interface components {
         'application/json': components['schemas']['Error'];
       };
     };
-    /** @description `payload_too_large`: the body is over 64 KiB. */
+    /** @description `payload_too_large`: the body is larger than 64 KiB. */
     PayloadTooLarge: {
       headers: {
         'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
@@ -349,7 +349,7 @@ export interface components {
     /**
      * @description `rate_limit_exceeded`: the rate limit is used up; wait for `Retry-After`, then back off exponentially.
      *
-     *     `api_key_banned`: the key went on sending while it was over its limit, and is banned for a while.
+     *     `api_key_banned`: the key kept sending while it was over its limit, and is banned for a while.
      */
     TooManyRequests: {
       headers: {
@@ -366,7 +366,7 @@ export interface components {
         'application/json': components['schemas']['Error'];
       };
     };
-    /** @description `internal_error`: a fault of the service; name the `X-Request-Id` when you report it. */
+    /** @description `internal_error`: an error inside the service; quote the `X-Request-Id` when you report it. */
     InternalServerError: {
       headers: {
         'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
@@ -381,7 +381,7 @@ export interface components {
         'application/json': components['schemas']['Error'];
       };
     };
-    /** @description `service_unavailable`: the service cannot reach its database. */
+    /** @description `service_unavailable`: the service cannot reach its database, or is overloaded. */
     ServiceUnavailable: {
       headers: {
         'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
@@ -402,7 +402,7 @@ export interface components {
   requestBodies: never;
   headers: {
     /**
-     * @description The limit that applies to the caller, of the window that is tighter: requests
+     * @description Requests allowed in the window that is currently tighter for the caller
      * @example 60
      */
     'X-RateLimit-Limit': number;
@@ -422,12 +422,12 @@ export interface components {
      */
     'RateLimit-Policy': string;
     /**
-     * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)
+     * @description The rest of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)
      * @example "minute";r=59;t=60, "day";r=999;t=86400
      */
     RateLimit: string;
     /**
-     * @description Names this request to whoever runs the service. One that the client sends is kept.
+     * @description Identifies this request in the log of the service. An id that the client sends is kept.
      * @example 0b0f0b5e-8f0c-4d0e-9d5b-3a1f6e0c7b1d
      */
     'X-Request-Id': string;
@@ -442,7 +442,7 @@ export interface components {
      */
     'WWW-Authenticate': string;
     /**
-     * @description The methods that this path answers
+     * @description The methods that this path supports
      * @example GET, POST, HEAD
      */
     Allow: string;
@@ -452,7 +452,7 @@ export interface components {
      */
     Location: string;
     /**
-     * @description Sent when the answer is the stored one of an earlier request with the same Idempotency-Key
+     * @description Sent when this is the stored answer to an earlier request with the same Idempotency-Key
      * @example true
      */
     'Idempotency-Replayed': 'true';
@@ -462,7 +462,7 @@ export interface components {
      */
     NextPage: string;
     /**
-     * @description The address of what to call instead, with `rel="successor-version"` (RFC 5829). Sent until the removal.
+     * @description The address of the replacement, with `rel="successor-version"` (RFC 5829). Sent until the removal.
      * @example <https://store.example.org/v1/pets>; rel="successor-version"
      */
     Successor: string;
@@ -484,11 +484,11 @@ export interface operations {
   listPets: {
     parameters: {
       query?: {
-        /** @description Maximum number of animals to return */
+        /** @description Maximum number of items to return */
         limit?: number;
         /** @description Filter by availability */
         status?: components['schemas']['PetStatus'];
-        /** @description The id of the last animal of the page before; `Link` carries it */
+        /** @description The id of the last item of the previous page; `Link` carries it */
         cursor?: number;
       };
       header?: never;
@@ -535,7 +535,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes the request safe to repeat: for 24 hours the same key with the same body answers what the first answered. */
+        /** @description Makes the request safe to repeat: for 24 hours the same key with the same body returns the first answer again. */
         'Idempotency-Key'?: string;
       };
       path?: never;
@@ -652,7 +652,7 @@ export interface operations {
           'application/json': components['schemas']['Error'];
         };
       };
-      /** @description `not_found`: nothing is there under this address. */
+      /** @description `not_found`: there is nothing at this address. */
       404: {
         headers: {
           'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
@@ -675,7 +675,7 @@ export interface operations {
       /**
        * @description `rate_limit_exceeded`: the rate limit is used up; wait for `Retry-After`, then back off exponentially.
        *
-       *     `api_key_banned`: the key went on sending while it was over its limit, and is banned for a while.
+       *     `api_key_banned`: the key kept sending while it was over its limit, and is banned for a while.
        */
       429: {
         headers: {
@@ -695,7 +695,7 @@ export interface operations {
           'application/json': components['schemas']['Error'];
         };
       };
-      /** @description `internal_error`: a fault of the service; name the `X-Request-Id` when you report it. */
+      /** @description `internal_error`: an error inside the service; quote the `X-Request-Id` when you report it. */
       500: {
         headers: {
           'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
@@ -713,7 +713,7 @@ export interface operations {
           'application/json': components['schemas']['Error'];
         };
       };
-      /** @description `service_unavailable`: the service cannot reach its database. */
+      /** @description `service_unavailable`: the service cannot reach its database, or is overloaded. */
       503: {
         headers: {
           'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
@@ -737,9 +737,9 @@ export interface operations {
   listOrders: {
     parameters: {
       query?: {
-        /** @description Maximum number of orders to return */
+        /** @description Maximum number of items to return */
         limit?: number;
-        /** @description The id of the last order of the page before; `Link` carries it */
+        /** @description The id of the last item of the previous page; `Link` carries it */
         cursor?: number;
       };
       header?: never;

@@ -7,7 +7,8 @@ import type { AppOptions } from '../../src/app.js';
 import { readConfig } from '../../src/config.js';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import type { KeyStore } from '../../src/keys/store.js';
-import type { PetStore } from '../../src/pets/store.js';
+import { createPetStore, type PetStore } from '../../src/pets/store.js';
+import type { Resource } from '../../src/resource.js';
 import { createService } from '../../src/service.js';
 import { TEMPLATE } from './global-setup.js';
 
@@ -43,13 +44,20 @@ export interface TestServiceOptions extends Partial<AppOptions> {
   readonly databaseUrl?: string;
   readonly port?: number;
   readonly now?: () => number;
+  readonly resources?: readonly Resource[];
 }
 
 /** Starts a real service on a free port with a database of its own. Options replace its parts. */
 export async function startService(options: TestServiceOptions = {}): Promise<TestService> {
-  const { databaseUrl = await createTestDatabase(), port: wantedPort = 0, now, ...parts } = options;
+  const {
+    databaseUrl = await createTestDatabase(),
+    port: wantedPort = 0,
+    now,
+    resources,
+    ...parts
+  } = options;
   const database = openDatabase(databaseUrl, () => {});
-  const { app, keys, pets, close } = await createService({
+  const { app, keys, close } = await createService({
     config: {
       ...readConfig({}),
       anonymousPerMinute: 1_000_000,
@@ -60,6 +68,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     database,
     log: parts.log ?? pino({ level: 'silent' }),
     ...(now === undefined ? {} : { now }),
+    ...(resources === undefined ? {} : { resources }),
     parts,
   });
   await app.listen({ port: wantedPort, host: '127.0.0.1' });
@@ -69,7 +78,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     port,
     key: await issueKey(keys),
     keys,
-    pets,
+    pets: createPetStore(database),
     database,
     async close() {
       await app.close();

@@ -1,51 +1,52 @@
-import { resolveResponse } from '@trpc/server/http';
+import type { AnyTRPCRouter } from '@trpc/server';
+import { type HTTPBaseHandlerOptions, resolveResponse } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { AppRouter } from '../router.js';
-import type { Context } from '../trpc.js';
+import type { RequestContext } from '../trpc.js';
 import { keepFractions } from './json.js';
-import { readPath } from './rpc-call.js';
-import { noteError, varyBy } from './rpc-plain.js';
 
-/** The answer that tRPC itself gives, which may be a stream, or the refusal of a call that is none. */
+export interface StreamOptions {
+  readonly router: AnyTRPCRouter;
+  readonly context: RequestContext;
+  readonly onError: NonNullable<HTTPBaseHandlerOptions<AnyTRPCRouter, Request>['onError']>;
+}
+
+/** Lets tRPC itself answer: with a stream, or by rejecting a malformed call. */
 export async function answerByTrpc(
-  router: AppRouter,
-  context: Context,
+  { router, context, onError }: StreamOptions,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
+  const { path } = request.params as { path: string };
   const response = await resolveResponse({
     router,
     req: toWebRequest(request),
-    // tRPC decodes the path once more
-    path: encodeURIComponent(readPath(request)),
+    // Fastify has decoded the path, and tRPC decodes it again.
+    path: encodeURIComponent(path),
     error: null,
     createContext: async () => context,
-    onError: ({ error, path }) => noteError(error, path, request, reply),
+    onError,
   });
-  // Whether its creates were repeated is known when they have ended: such an answer cannot be streamed.
-  const canStream = isStream(response) && request.headers['idempotency-key'] === undefined;
+  // Idempotency-Replayed depends on all creates of the batch, so that the head cannot be sent before they have finished.
+  const canStream = isStream(response) && context.idempotency === undefined;
   const body = canStream ? response.body : Buffer.from(await response.arrayBuffer());
   if (canStream) reply.header('transfer-encoding', 'chunked');
-  return reply
-    .code(response.status)
-    .headers({ vary: varyBy(reply), 'content-type': 'application/json' })
-    .send(body);
+  return reply.code(response.status).header('content-type', 'application/json').send(body);
 }
 
-/** application/jsonl answers each call of a batch as it ends. */
+/** With application/jsonl, each call of a batch is answered as soon as it finishes. */
 function isStream(response: Response): boolean {
   return response.headers.get('transfer-encoding') === 'chunked';
 }
 
 /**
- * What resolveResponse reads of a web Request. HEAD runs as GET (tRPC itself would answer an empty 204), and Node.js
- * leaves the body out.
+ * The members of a web Request that resolveResponse reads. HEAD runs as GET, and Node.js omits the body; tRPC itself would
+ * answer HEAD with an empty 204.
  */
 function toWebRequest(request: FastifyRequest): Request {
   const { method, body } = request;
   const webRequest: Pick<Request, 'method' | 'url' | 'headers' | 'signal' | 'json'> = {
     method: method === 'HEAD' ? 'GET' : method,
-    url: keepInputFractions(readUrl(request)).href,
+    url: keepInputFractions(new URL(`http://localhost${request.url}`)).href,
     headers: pickHeaders(request),
     signal: new AbortController().signal,
     json: async () => (body ? JSON.parse(keepFractions(String(body))) : undefined),
@@ -53,7 +54,7 @@ function toWebRequest(request: FastifyRequest): Request {
   return webRequest as Request;
 }
 
-/** Only what tRPC decides by: the media type of a body, which is checked already, and how to answer a batch. */
+/** The headers that tRPC uses: how to answer a batch, and the media type, which admission has checked. */
 function pickHeaders({ method, headers }: FastifyRequest): Headers {
   const picked = new Headers();
   if (method === 'POST') picked.set('content-type', 'application/json');
@@ -64,7 +65,7 @@ function pickHeaders({ method, headers }: FastifyRequest): Headers {
   return picked;
 }
 
-/** The input of a query is JSON in the address. What is not JSON stays as it is, for tRPC to refuse. */
+/** A query's input is JSON in the URL. Malformed JSON is left alone, for tRPC to reject. */
 function keepInputFractions(url: URL): URL {
   const input = url.searchParams.get('input');
   if (input === null) return url;
@@ -73,8 +74,4 @@ function keepInputFractions(url: URL): URL {
     if (exact !== input) url.searchParams.set('input', exact);
   } catch {}
   return url;
-}
-
-function readUrl(request: FastifyRequest): URL {
-  return new URL(`http://localhost${request.url}`);
 }

@@ -1,5 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { deleteExpiredCreates } from '../src/idempotency.js';
+import { newPet, type Pet, pet } from '../src/pets/schema.js';
+import { createPetStore, type PetStore } from '../src/pets/store.js';
+import type { Resource } from '../src/resource.js';
+import { resources } from '../src/router.js';
+import { createProcedure } from '../src/trpc.js';
 import {
   type Caller,
   createCaller,
@@ -7,14 +13,33 @@ import {
   startService,
   type TestResponse,
   type TestService,
-} from '../support/test-service.js';
+} from './support/test-service.js';
+
+/** A second operation that takes an Idempotency-Key, with the same input as createPet. */
+const createTwin = createProcedure<{ readonly twins: PetStore }>()
+  .meta({
+    openapi: { method: 'POST', path: '/twins', summary: 'Add a twin' },
+    stability: 'beta',
+    success: { status: 201, location: ({ id }: Pet) => `/pets/${id}` },
+    idempotent: true,
+  })
+  .input(newPet)
+  .output(pet)
+  .mutation(({ ctx, input }) => ctx.twins.create(input, ctx.idempotencyKey));
+const twins: Resource<PetStore> = {
+  name: 'twins',
+  description: 'Twins',
+  createStore: createPetStore,
+  warmUp: (store) => store.list({ limit: 1 }),
+  procedures: { createTwin },
+};
 
 let now = Date.parse('2027-01-01T00:00:00Z');
 let service: TestService;
 let call: Caller;
 
 beforeAll(async () => {
-  service = await startService({ now: () => now });
+  service = await startService({ now: () => now, resources: [...resources, twins] });
   call = createCaller(service);
 });
 afterAll(() => service.close());
@@ -44,7 +69,7 @@ test('the same key with the same body answers the stored response and creates no
   expect(await countPets('Once')).toBe(1);
 });
 
-test('the stored response stays, whatever becomes of the pet', async () => {
+test('the stored response is repeated even after the pet was changed or deleted', async () => {
   const key = randomUUID();
   const first = await create(key, body('Renamed later'));
   await service.database.pool.query('UPDATE pets SET name = $1 WHERE id = $2', ['Other', first.body.id]);
@@ -53,7 +78,7 @@ test('the stored response stays, whatever becomes of the pet', async () => {
   expect((await create(key, body('Renamed later'))).body).toEqual(first.body);
 });
 
-test('the same key with another body is a 422, and the same means the same bytes', async () => {
+test('the same key with another body is a 422, and only the same bytes are the same body', async () => {
   const key = randomUUID();
   await create(key, body('Bytes'));
   for (const text of [body('Other'), `${body('Bytes')} `, '{"categoryId":1,"name":"Bytes"}']) {
@@ -63,7 +88,7 @@ test('the same key with another body is a 422, and the same means the same bytes
   expect((await create(key, body('Bytes'))).headers.get('idempotency-replayed')).toBe('true');
 });
 
-test('a key belongs to an API key: another one may use it for its own', async () => {
+test('an idempotency key belongs to an API key: another API key may use it too', async () => {
   const shared = randomUUID();
   const other = await service.keys.create({
     name: 'other',
@@ -78,7 +103,18 @@ test('a key belongs to an API key: another one may use it for its own', async ()
   expect(theirs.body.id).not.toBe(mine.body.id);
 });
 
-test('20 parallel posts with one key make one pet, and all get it', async () => {
+test('an idempotency key belongs to an operation: it never answers another one', async () => {
+  const key = randomUUID();
+  const first = await create(key, body('Per operation'));
+  const createTwin = () => call('/v1/twins', post(body('Per operation'), { 'idempotency-key': key }));
+  const twin = await createTwin();
+  expect([twin.status, twin.headers.get('idempotency-replayed')]).toEqual([201, null]);
+  expect(twin.body.id).not.toBe(first.body.id);
+  expect((await createTwin()).body).toEqual(twin.body);
+  expect((await create(key, body('Per operation'))).body).toEqual(first.body);
+});
+
+test('20 parallel posts with one key create one pet, and all return it', async () => {
   const key = randomUUID();
   const answers = await Promise.all(Array.from({ length: 20 }, () => create(key, body('Parallel'))));
   expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(201));
@@ -87,12 +123,15 @@ test('20 parallel posts with one key make one pet, and all get it', async () => 
   expect(await countPets('Parallel')).toBe(1);
 });
 
-test('while the first still runs the second is a 409, and gets the answer when the first has ended', async () => {
+test('while the first is running the second is a 409, or gets the answer if the first ends in time', async () => {
   const key = randomUUID();
   const first = await service.database.pool.connect();
   const { rows } = await first.query('SELECT id FROM api_keys WHERE name = $1', ['test']);
   await first.query('BEGIN');
-  await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`${rows[0].id} 0 ${key}`]);
+  await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
+    `${rows[0].id} createPet 0 ${key}`,
+  ]);
+  // As a node of the previous version would: without naming the operation.
   await first.query(
     `INSERT INTO idempotent_creates (api_key_id, key, call, body_hash, response, created_at)
      VALUES ($1, $2, 0, sha256($3), '{"id":77,"name":"Slow","categoryId":1,"status":"available"}', $4)`,
@@ -108,12 +147,14 @@ test('while the first still runs the second is a 409, and gets the answer when t
   expect(await countPets('Slow')).toBe(0);
 });
 
-test('however many wait for a first create, they keep no others from being served', async () => {
+test('requests that wait for a first create do not keep others from being served', async () => {
   const key = randomUUID();
   const first = await service.database.pool.connect();
   const { rows } = await first.query('SELECT id FROM api_keys WHERE name = $1', ['test']);
   await first.query('BEGIN');
-  await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`${rows[0].id} 0 ${key}`]);
+  await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
+    `${rows[0].id} createPet 0 ${key}`,
+  ]);
   const waiting = Array.from({ length: 40 }, () => create(key, body('Crowd')));
   const others = await Promise.all(Array.from({ length: 20 }, () => call('/v1/pets')));
   expect(others.map(({ status }) => status)).toEqual(Array(20).fill(200));
@@ -142,7 +183,7 @@ test('a pet and its key are stored together or not at all', async () => {
   expect(await countPets('Neither')).toBe(1);
 });
 
-test('a malformed key is a 400 on both faces', async () => {
+test('a malformed key is a 400 over both protocols', async () => {
   for (const key of ['', ' ', 'two words', 'x'.repeat(256), 'tab\tbed', 'ümlaut']) {
     const headers = { 'content-type': 'application/json', 'idempotency-key': key };
     for (const path of ['/v1/pets', '/trpc/createPet']) {
@@ -165,7 +206,7 @@ test('a key is kept for 24 hours, and is free from that instant', async () => {
   expect([next.status, next.headers.get('idempotency-replayed')]).toEqual([201, null]);
 });
 
-test('expired keys are removed, and no others', async () => {
+test('only expired keys are deleted', async () => {
   const { pool } = service.database;
   await pool.query('DELETE FROM idempotent_creates');
   await create(randomUUID(), body('Old'));
@@ -173,15 +214,15 @@ test('expired keys are removed, and no others', async () => {
   const fresh = randomUUID();
   await create(fresh, body('Fresh'));
   now += 12 * 60 * 60 * 1000;
-  await service.pets.forgetExpired(now);
+  await deleteExpiredCreates(service.database.prisma, now);
   const { rows } = await pool.query('SELECT key FROM idempotent_creates');
   expect(rows).toEqual([{ key: fresh }]);
 });
 
-test('over tRPC the same header works, and the same bytes are the same on both faces', async () => {
+test('the header works over tRPC too, and the same bytes are the same body over both protocols', async () => {
   const key = randomUUID();
-  const rest = await create(key, body('Both faces'));
-  const rpc = await call('/trpc/createPet', post(body('Both faces'), { 'idempotency-key': key }));
+  const rest = await create(key, body('Both'));
+  const rpc = await call('/trpc/createPet', post(body('Both'), { 'idempotency-key': key }));
   expect([rpc.status, rpc.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
   expect(rpc.body.result.data).toEqual(rest.body);
   const reused = await call('/trpc/createPet', post(body('Else'), { 'idempotency-key': key }));
@@ -201,7 +242,7 @@ test('the creates of a batch are each kept under the one key', async () => {
   expect(await countPets('Twin')).toBe(2);
 });
 
-test('a streamed batch says as well that it was repeated', async () => {
+test('a streamed batch also says that it was repeated', async () => {
   const init = post(JSON.stringify({ 0: { name: 'Stream', categoryId: 1 } }), {
     'idempotency-key': randomUUID(),
     'trpc-accept': 'application/jsonl',
@@ -228,6 +269,6 @@ test('a batch that creates anything does not claim to be repeated', async () => 
   expect((await send()).headers.get('idempotency-replayed')).toBe('true');
 });
 
-test('other operations do not mind the header', async () => {
+test('operations that are not idempotent ignore the header', async () => {
   expect((await call('/v1/pets', { headers: { 'idempotency-key': 'not one' } })).status).toBe(200);
 });

@@ -1,0 +1,54 @@
+import type { AnyTRPCProcedure, TRPCBuiltRouter, TRPCDecorateCreateRouterOptions } from '@trpc/server';
+import type { Database } from './database/client.js';
+import { callDirectly } from './direct-call.js';
+import type { ErrorShape } from './errors.js';
+import { router } from './trpc.js';
+
+type Procedures = Readonly<Record<string, AnyTRPCProcedure>>;
+
+/** A part of the API: a store and the operations on it. Listing it in router.ts is all that registers it. */
+export interface Resource<Store extends object = object> {
+  /** The name of the store in the procedures' context, and the tag in the OpenAPI document. */
+  readonly name: string;
+  /** The description of the tag. */
+  readonly description: string;
+  createStore(database: Database): Store;
+  /** Runs each kind of query once before the service starts, so that the first requests do not time out. */
+  warmUp(store: Store): Promise<unknown>;
+  /** The operations, under the names that both protocols know them by. */
+  readonly procedures: Procedures;
+}
+
+/** The stores of all resources, by the resource's name. */
+export type Stores = Readonly<Record<string, object>>;
+
+type UnionToIntersection<Union> = (Union extends unknown ? (member: Union) => void : never) extends (
+  all: infer Intersection,
+) => void
+  ? Intersection
+  : never;
+
+/** Spelled out without the context, so that the types of clients do not refer to the inside of the service. */
+type ResourceRouter<Each extends Resource> =
+  UnionToIntersection<Each['procedures']> extends infer All extends Procedures
+    ? TRPCBuiltRouter<
+        { ctx: object; meta: object; errorShape: ErrorShape; transformer: false },
+        TRPCDecorateCreateRouterOptions<All>
+      >
+    : never;
+
+/**
+ * The router of all operations, as both protocols call them.
+ *
+ * @throws TypeError when a procedure cannot be an operation, or two have the same name
+ */
+export function createRouter<Each extends Resource>(resources: readonly Each[]): ResourceRouter<Each> {
+  const operations: Record<string, AnyTRPCProcedure> = {};
+  for (const { procedures } of resources) {
+    for (const [name, procedure] of Object.entries(procedures)) {
+      if (Object.hasOwn(operations, name)) throw new TypeError(`Two operations are named ${name}`);
+      operations[name] = callDirectly(name, procedure);
+    }
+  }
+  return router(operations) as unknown as ResourceRouter<Each>;
+}
