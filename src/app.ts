@@ -69,14 +69,14 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   registerMetrics(app, metrics);
   await registerDocs(app, options);
   const rest = async (scope: FastifyInstance) => {
-    const corsMethods = listCorsMethods(listOperations(options.router).map(({ method }) => method));
+    const corsMethods = listOperations(options.router).map(({ method }) => method);
     await registerAdmission(scope, { ...options, overload, metrics, corsMethods, protocol: 'rest' });
     readBodyAs(scope, (bytes) => parseJson(decodeBody(bytes)));
     registerRest(scope, options);
     answerErrorsWith(scope, (error) => error.body);
   };
   const trpc = async (scope: FastifyInstance) => {
-    const corsMethods = listCorsMethods(['GET', 'POST']);
+    const corsMethods = ['GET', 'POST'];
     await registerAdmission(scope, { ...options, overload, metrics, corsMethods, protocol: 'trpc' });
     readBodyAs(scope, decodeBody);
     registerRpc(scope, options);
@@ -168,13 +168,6 @@ function addUnusualMethods(app: FastifyInstance): void {
 function ignoreBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-}
-
-/** HEAD goes with GET. The order is the usual one, whatever the router's. */
-function listCorsMethods(methods: readonly string[]): string[] {
-  return ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((method) =>
-    methods.includes(method === 'HEAD' ? 'GET' : method),
-  );
 }
 
 /** One parser for every media type, because admission has checked the media type before any body is read. */

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+// Declares `override` in the meta of zod's schemas.
+import type {} from 'zod-openapi';
 
 const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
 

@@ -2,6 +2,8 @@ import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError } from '../errors.js';
 
+/** In the order of the header. HEAD goes with GET. */
+const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
 /** The response headers that scripts of a configured origin may read. */
 const EXPOSED_HEADERS = [
   'X-RateLimit-Limit',
@@ -33,9 +35,10 @@ export interface CorsOptions {
  */
 export async function registerCors(
   app: FastifyInstance,
-  { corsOrigins: origins, corsMethods: methods }: CorsOptions,
+  { corsOrigins: origins, corsMethods }: CorsOptions,
 ): Promise<void> {
   if (origins.length === 0) return;
+  const methods = METHODS.filter((method) => corsMethods.includes(method === 'HEAD' ? 'GET' : method));
   // The plugin adds a route for preflights, which must not make other OPTIONS requests succeed.
   app.addHook('onRoute', (route) => {
     const isPluginRoute = route.method === 'OPTIONS' && route.url.endsWith('*');
@@ -51,7 +54,7 @@ export async function registerCors(
       return {
         origin,
         preflight,
-        methods: [...methods],
+        methods,
         exposedHeaders: EXPOSED_HEADERS,
         maxAge: MAX_AGE_SECONDS,
       };

@@ -1,3 +1,4 @@
+import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { IdempotencyHeader } from '../idempotency.js';
 import type { ApiKey } from '../keys/store.js';
@@ -11,11 +12,12 @@ export interface Dependencies {
   readonly now: () => number;
 }
 
-export type CreateContext = (
-  request: FastifyRequest,
-  reply: FastifyReply,
-  rest?: RestContext,
-) => RequestContext;
+/** What both protocols need to serve the operations. */
+export interface ServeOptions extends Dependencies {
+  readonly router: AnyTRPCRouter;
+}
+
+type CreateContext = (request: FastifyRequest, reply: FastifyReply, rest?: RestContext) => RequestContext;
 
 /**
  * Creates the context of the procedures that a request calls. The stores are on the prototype, because copying them into

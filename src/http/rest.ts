@@ -1,4 +1,3 @@
-import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { toApiError } from '../error-mapping.js';
@@ -8,7 +7,7 @@ import type { RestContext } from '../trpc.js';
 import { sendJson } from './json.js';
 import { createOpenApiHandler } from './openapi-adapter.js';
 import { hasBody, listOperations, type Operation, type Parameter } from './operations.js';
-import { createContextFactory, type Dependencies } from './request-context.js';
+import { createContextFactory, type ServeOptions } from './request-context.js';
 
 /** How a path or a query writes each type that is not a string. */
 const PATTERNS = {
@@ -17,8 +16,7 @@ const PATTERNS = {
   boolean: /^(?:true|false)$/,
 } as const;
 
-export interface RestOptions extends Dependencies {
-  readonly router: AnyTRPCRouter;
+export interface RestOptions extends ServeOptions {
   /** The address that clients know the service by, without a trailing slash. */
   readonly publicUrl: () => string;
 }

@@ -1,4 +1,4 @@
-import { type AnyTRPCProcedure, type AnyTRPCRouter, getTRPCErrorFromUnknown } from '@trpc/server';
+import { type AnyTRPCProcedure, getTRPCErrorFromUnknown } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Deprecation } from '../deprecation.js';
 import { toApiError } from '../error-mapping.js';
@@ -6,7 +6,7 @@ import { ApiError, type ErrorShape } from '../errors.js';
 import { MAX_BATCH_SIZE } from '../protocol.js';
 import { type OperationMeta, type RequestContext, toErrorShape } from '../trpc.js';
 import { keepFractions, sendJson } from './json.js';
-import { createContextFactory, type Dependencies } from './request-context.js';
+import { createContextFactory, type ServeOptions } from './request-context.js';
 import { answerByTrpc } from './rpc-stream.js';
 
 declare module 'fastify' {
@@ -34,15 +34,11 @@ interface PlainCall {
 
 type CallResult = { readonly result: { readonly data: unknown } } | { readonly error: ErrorShape };
 
-export interface RpcOptions extends Dependencies {
-  readonly router: AnyTRPCRouter;
-}
-
 /**
  * Serves the router to tRPC clients. Nearly all requests are plain: known procedures of one type, with JSON input and an
  * answer in one piece. tRPC itself answers all others; see rpc-stream.ts.
  */
-export function registerRpc(app: FastifyInstance, { router, stores, now }: RpcOptions): void {
+export function registerRpc(app: FastifyInstance, { router, stores, now }: ServeOptions): void {
   const procedures = new Map(Object.entries<AnyTRPCProcedure>(router._def.procedures));
   const createContext = createContextFactory({ stores, now });
   app.decorateRequest('rpcTarget', null);
@@ -72,20 +68,17 @@ export function registerRpc(app: FastifyInstance, { router, stores, now }: RpcOp
 }
 
 function readTarget(request: FastifyRequest): RpcTarget {
-  request.rpcTarget ??= parseTarget(request);
-  return request.rpcTarget;
-}
-
-function parseTarget(request: FastifyRequest): RpcTarget {
+  if (request.rpcTarget !== null) return request.rpcTarget;
   const { path } = request.params as { path: string };
   const query = request.query as URLSearchParams;
   const isBatch = query.get('batch') === '1';
-  return {
+  request.rpcTarget = {
     names: isBatch ? path.split(',') : [path],
     isBatch,
     input: query.get('input'),
     hasConnectionParams: query.has('connectionParams'),
   };
+  return request.rpcTarget;
 }
 
 function checkBatchSize({ length }: readonly string[]): void {
