@@ -16,7 +16,7 @@ import {
 import { formatKeys, formatLimits, formatUsage, type OperationName, summariseUsage } from './tables.js';
 
 /** What the commands work with, open while one runs. */
-export interface KeyTools {
+interface KeyTools {
   readonly store: KeyStore;
   readonly usage: UsageStore;
   /** The windows of a key in Redis; undefined without REDIS_URL, when running services count in their own memory */

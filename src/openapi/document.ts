@@ -1,6 +1,7 @@
 import type { AnyTRPCRouter } from '@trpc/server';
 import { generateOpenApiDocument } from 'trpc-to-openapi';
 import { listOperations } from '../http/operations.js';
+import { toPlanTable } from '../limits/plans.js';
 import { REST_PREFIX } from '../protocol.js';
 import { createRouter, type Resource } from '../resource.js';
 import { errorResponses, errorSchema } from './error-responses.js';
@@ -34,6 +35,8 @@ The catalogue of a store's animals: list them, add one, fetch one.
 Every operation needs an API key, sent as \`Authorization: Bearer <API_KEY>\`. Requests are counted per key, in a window
 of a minute and one of a day; every response says what is left of the tighter one. Every error has the same three
 members, and its \`code\` is made for programs.
+
+${toPlanTable()}
 
 Identifiers are int64, kept to ±(2^53 - 1), so that every language reads them exactly from JSON.
 `.trim();

@@ -6,7 +6,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { addressId } from '../../src/limits/address.js';
 import { limitHeaders } from '../../src/limits/headers.js';
 import { createLimiter, type Limiter, MAX_SUBJECTS, type Subject } from '../../src/limits/limiter.js';
-import { type Limits, limitsOf } from '../../src/limits/plans.js';
+import type { Limits } from '../../src/limits/plans.js';
 import type { RateLimitResult } from '../../src/limits/rate-limit-result.js';
 import { LimitsModel } from '../support/limits-model.js';
 import { findRedis, until } from '../support/redis.js';
@@ -285,14 +285,6 @@ test('an address counts whole in IPv4, by its /64 in IPv6, and as IPv4 when mapp
   };
   expect(Object.keys(ids).map(addressId)).toEqual(Object.values(ids));
   expect(addressId(undefined)).toBe('unknown');
-});
-
-test('every plan has the limits of the contract, and an enterprise key its own', () => {
-  const none = { perMinute: null, perDay: null };
-  expect(limitsOf({ plan: 'free', ...none })).toEqual({ perMinute: 60, perDay: 1_000 });
-  expect(limitsOf({ plan: 'pro', ...none })).toEqual({ perMinute: 300, perDay: 10_000 });
-  expect(limitsOf({ plan: 'business', ...none })).toEqual({ perMinute: 1_000, perDay: 100_000 });
-  expect(limitsOf({ plan: 'enterprise', perMinute: 7, perDay: 9 })).toEqual({ perMinute: 7, perDay: 9 });
 });
 
 test("the headers name the tighter window, and both windows in the draft's form", async () => {
