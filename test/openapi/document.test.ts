@@ -9,7 +9,7 @@ import { startService } from '../support/test-service.js';
 
 const { document, operations, findProblems, findResponse } = createChecker(resources);
 
-const UPDATE = 'if this change of the contract is intended: npm run openapi:review, then review the diff';
+const UPDATE = 'if this change of the contract is intended: npm run docs:update, then review the diff';
 
 test('the document changes only together with its reviewed copy', async () => {
   const reviewed = await readFile('docs/openapi.json', 'utf8');

@@ -33,7 +33,7 @@ test('the types that third parties generate are those of the reviewed document',
     },
   );
   const kept = await readFile('test/support/openapi-types.ts', 'utf8');
-  expect(kept, 'to update them: npm run openapi:review').toBe(formatted.stdout);
+  expect(kept, 'to update them: npm run docs:update').toBe(formatted.stdout);
 });
 
 test('the types that third parties generate match those of the service', () => {

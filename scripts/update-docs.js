@@ -1,12 +1,14 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { run, runTool } from './run-tool.js';
 
 /*
- * Writes the OpenAPI document and the types made from it into the repository, so that a change of the contract shows in
- * the diff of a pull request.
+ * Writes what the repository's documents take from the code: the OpenAPI document, the types made from it, and the plans
+ * in the README. A change of the contract thus shows in the diff of a pull request.
  */
 const DOCUMENT = 'docs/openapi.json';
 const TYPES = 'test/support/openapi-types.ts';
+const README = 'README.md';
+const PLAN_TABLE = /(?<=<!-- plans, written by npm run docs:update -->\n).*?(?=\n<!-- \/plans -->)/s;
 const environment = {
   PUBLIC_URL: 'https://store.example.org',
   STAGING_URL: 'https://staging.store.example.org',
@@ -17,3 +19,6 @@ run(process.execPath, ['scripts/build.js']);
 writeFileSync(DOCUMENT, run(process.execPath, ['dist/cli/program.js', 'openapi'], { environment, stdio }));
 runTool('openapi-typescript', [DOCUMENT, '--default-non-nullable', 'false', '--output', TYPES]);
 runTool('@biomejs/biome', ['format', '--write', DOCUMENT, TYPES]);
+
+const { toPlanTable } = await import('../dist/limits/plans.js');
+writeFileSync(README, readFileSync(README, 'utf8').replace(PLAN_TABLE, toPlanTable()));
