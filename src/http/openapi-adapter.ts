@@ -1,5 +1,5 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
-import { type CreateOpenApiNodeHttpHandlerOptions, createOpenApiNodeHttpHandler } from 'trpc-to-openapi';
+import { createOpenApiNodeHttpHandler } from 'trpc-to-openapi';
 import { z } from 'zod';
 import type { RequestContext } from '../trpc.js';
 import type { Operation } from './operations.js';
@@ -21,7 +21,7 @@ import type { Operation } from './operations.js';
 export type OpenApiHandler = (context: RequestContext, input: unknown) => Promise<AdapterResponse>;
 
 type Handle = (request: AdapterRequest, response: AdapterResponse) => Promise<void>;
-type HandlerOptions = CreateOpenApiNodeHttpHandlerOptions<AnyTRPCRouter, never, never>;
+type HandlerOptions = Parameters<typeof createOpenApiNodeHttpHandler>[0];
 
 /** The headers that `getHeaders` makes of the output are sent with the declared status. */
 export function createOpenApiHandler(
