@@ -27,8 +27,8 @@ interface CallOptions {
  * A procedure that is called without tRPC's middleware runner, with the same arguments.
  *
  * The runner copies the call's options eight times, makes zod parse asynchronously, which zod does not compile, and
- * validates the output. Together that takes longer than reading the input and answering. Outputs need no validation: the
- * stores' types and the database's constraints guarantee them, and their schemas serve the document and the clients.
+ * validates the output. Together that takes longer than reading the input and answering. Outputs need no validation:
+ * the stores' types and the database's constraints guarantee them; their schemas serve the document and the clients.
  *
  * @throws TypeError when the procedure needs the runner, or lacks what an operation must declare
  */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-// Declares `override` in the meta of zod's schemas.
+// For the types: zod-openapi adds `override` to the meta of schemas, in the module zod/v4.
+import type {} from 'zod/v4';
 import type {} from 'zod-openapi';
 
 const MAX_INTEGER = Number.MAX_SAFE_INTEGER;

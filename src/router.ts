@@ -3,7 +3,7 @@ import { pets } from './pets/procedures.js';
 import { createRouter } from './resource.js';
 
 /**
- * Every resource of the service. Routes, stores, warm-up, usage counts and the OpenAPI document all come from this list.
+ * Every resource of the service. Routes, stores, warm-up, usage counts and the OpenAPI document come from this list.
  *
  * @internal
  */

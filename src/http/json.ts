@@ -35,7 +35,7 @@ export function parseJson(text: string): unknown {
 }
 
 /**
- * JSON.parse turns numbers into doubles, so that a fraction too fine for one (9007199254740991.4, 1.00000000000000000001)
+ * JSON.parse turns numbers into doubles, so that a fraction too fine for one (9007199254740991.4, 1.000000000000000001)
  * becomes an integer that was never sent. Such a literal is replaced by 0.5, which an integer schema rejects too.
  *
  * @throws SyntaxError when the text is not JSON

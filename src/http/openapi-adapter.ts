@@ -1,5 +1,5 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
-import { type CreateOpenApiNodeHttpHandlerOptions, createOpenApiNodeHttpHandler } from 'trpc-to-openapi';
+import { createOpenApiNodeHttpHandler } from 'trpc-to-openapi';
 import { z } from 'zod';
 import type { RequestContext } from '../trpc.js';
 import type { Operation } from './operations.js';
@@ -10,48 +10,31 @@ import type { Operation } from './operations.js';
  *
  * It is kept from three things:
  * - Coercing input. It would read query and body again, and change the input schemas so that they accept strings for
- *   numbers, over tRPC too. After it has checked the router it sees inputs as `void`; the real input reaches the procedure
- *   through the adapter request.
+ *   numbers, over tRPC too. After it has checked the router it sees inputs as `void`; the real input reaches the
+ *   procedure through the adapter request.
  * - Writing its own error body. The procedure's error is kept on the adapter request, and thrown from here.
- * - Building a web Request per call, which costs more than the rest of its work. It does not build one if the request is
- *   an `instanceof Request` already.
+ * - Building a web Request per call, which costs more than the rest of its work. It builds none if the request is an
+ *   `instanceof Request` already.
  */
 
 /** One operation, ready to run. Throws whatever the procedure throws. */
 export type OpenApiHandler = (context: RequestContext, input: unknown) => Promise<AdapterResponse>;
 
-/** Calls `getHeaders` for a successful response; they are sent with the declared status. */
+type Handle = (request: AdapterRequest, response: AdapterResponse) => Promise<void>;
+type HandlerOptions = Parameters<typeof createOpenApiNodeHttpHandler>[0];
+
+/** The headers that `getHeaders` makes of the output are sent with the declared status. */
 export function createOpenApiHandler(
   router: AnyTRPCRouter,
   operation: Operation,
   getHeaders?: (output: never) => Record<string, string>,
 ): OpenApiHandler {
   const { name, hasOutput, success } = operation;
-  const procedure = router._def.procedures[name] as AnyTRPCProcedure;
-  const { type, inputs } = procedure._def;
+  const { _def } = router._def.procedures[name] as AnyTRPCProcedure;
   const status = success?.status ?? (hasOutput ? 200 : 204);
-  const procedureStub = { _def: { ...procedure._def, inputs: inputs as unknown[] } };
+  const procedureStub = { _def: { ..._def, inputs: _def.inputs as unknown[] } };
   const options = {
-    router: {
-      _def: {
-        ...router._def,
-        // The handler formats its error body with this; nobody sees it.
-        _config: { ...router._def._config, errorFormatter: () => undefined },
-        procedures: { [name]: procedureStub },
-      },
-      // In place of tRPC's caller, a chain of proxies that is built for each call.
-      createCaller: (request: AdapterRequest) => ({
-        [name]: () =>
-          procedure({
-            ctx: request.context,
-            path: name,
-            type,
-            getRawInput: async () => request.input,
-            signal: neverAborted,
-            batchIndex: 0,
-          }),
-      }),
-    },
+    router: createRouterStub(router, name, procedureStub),
     createContext: ({ req }: { req: AdapterRequest }) => req,
     ...(status !== 200 && {
       responseMeta: ({ data: [output], errors }: { data: [output: never]; errors: readonly Error[] }) =>
@@ -61,9 +44,7 @@ export function createOpenApiHandler(
       req.error = error;
     },
   };
-  const handle = createOpenApiNodeHttpHandler(
-    options as unknown as CreateOpenApiNodeHttpHandlerOptions<AnyTRPCRouter, never, never>,
-  ) as unknown as (request: AdapterRequest, response: AdapterResponse) => Promise<void>;
+  const handle = createOpenApiNodeHttpHandler(options as unknown as HandlerOptions) as unknown as Handle;
   procedureStub._def.inputs = [z.void()];
   // The handler finds its one procedure by method and path. Any path that matches the template will do.
   const url = operation.path.replaceAll(/[{}]/g, '');
@@ -74,6 +55,26 @@ export function createOpenApiHandler(
     if (request.error !== undefined) throw request.error;
     return response;
   };
+}
+
+/** A router of one procedure. Its caller replaces tRPC's, a chain of proxies that is built for each call. */
+function createRouterStub(router: AnyTRPCRouter, name: string, procedureStub: object) {
+  const procedure = router._def.procedures[name] as AnyTRPCProcedure;
+  const { type } = procedure._def;
+  const createCaller = ({ context: ctx, input }: AdapterRequest) => ({
+    [name]: () =>
+      procedure({
+        ctx,
+        path: name,
+        type,
+        getRawInput: async () => input,
+        signal: neverAborted,
+        batchIndex: 0,
+      }),
+  });
+  // The handler makes its error body with the formatter, and nobody sees it.
+  const _config = { ...router._def._config, errorFormatter: () => undefined };
+  return { _def: { ...router._def, _config, procedures: { [name]: procedureStub } }, createCaller };
 }
 
 /** Shared by all requests: the handler checks the media type, which admission has already done. */

@@ -26,7 +26,7 @@ export async function answerByTrpc(
     createContext: async () => context,
     onError,
   });
-  // Idempotency-Replayed depends on all creates of the batch, so that the head cannot be sent before they have finished.
+  // Idempotency-Replayed depends on every create of the batch: the head cannot be sent before they have finished.
   const canStream = isStream(response) && context.idempotency === undefined;
   const body = canStream ? response.body : Buffer.from(await response.arrayBuffer());
   if (canStream) reply.header('transfer-encoding', 'chunked');
@@ -39,8 +39,8 @@ function isStream(response: Response): boolean {
 }
 
 /**
- * The members of a web Request that resolveResponse reads. HEAD runs as GET, and Node.js omits the body; tRPC itself would
- * answer HEAD with an empty 204.
+ * The members of a web Request that resolveResponse reads. HEAD runs as GET, and Node.js omits the body; tRPC itself
+ * would answer HEAD with an empty 204.
  */
 function toWebRequest(request: FastifyRequest): Request {
   const { method, body } = request;

@@ -35,8 +35,8 @@ interface PlainCall {
 type CallResult = { readonly result: { readonly data: unknown } } | { readonly error: ErrorShape };
 
 /**
- * Serves the router to tRPC clients. Nearly all requests are plain: known procedures of one type, with JSON input and an
- * answer in one piece. tRPC itself answers all others; see rpc-stream.ts.
+ * Serves the router to tRPC clients. Nearly all requests are plain: known procedures of one type, with JSON input and
+ * an answer in one piece. tRPC itself answers all others; see rpc-stream.ts.
  */
 export function registerRpc(app: FastifyInstance, { router, stores, now }: ServeOptions): void {
   const procedures = new Map(Object.entries<AnyTRPCProcedure>(router._def.procedures));
@@ -150,8 +150,8 @@ function parseInputs(text: string | null, isBatch: boolean): Readonly<Record<num
 }
 
 /**
- * Runs the calls and answers in tRPC's format (https://trpc.io/docs/rpc). tRPC's own resolveResponse builds a web Request
- * and Response, and two abort controllers per call, which took four times as long as the procedures.
+ * Runs the calls and answers in tRPC's format (https://trpc.io/docs/rpc). tRPC's own resolveResponse builds a web
+ * Request and Response, and two abort controllers per call, which took four times as long as the procedures.
  */
 async function answerPlainCalls(
   calls: readonly PlainCall[],
