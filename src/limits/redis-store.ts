@@ -61,18 +61,19 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
   declare consume: LimitStore['consume'];
 
   /** The library's extension point: resolves when allowed, rejects with the result when denied. */
-  async _consume(id: string, cost: number, options: ConsumeOptions): Promise<RateLimitResult> {
-    const result = this.#toResult(await this.#consumptions.load({ ...options, id, cost }), cost, options);
+  async _consume(id: string, cost: number, { windows, known }: ConsumeOptions): Promise<RateLimitResult> {
+    const answer = await this.#consumptions.load({ id, cost, windows, known });
+    const result = this.#toResult(answer, cost, windows);
     if (!result.isAllowed) throw result;
     return result;
   }
 
-  async read(id: string, cost: number, options: ConsumeOptions): Promise<RateLimitResult> {
-    const { counters } = await this.#send({ ...options, id, cost: 0 });
-    return this.#toResult({ isAllowed: hasRoom(options.windows, counters, cost), counters }, cost, options);
+  async read(id: string, cost: number, { windows, known }: ConsumeOptions): Promise<RateLimitResult> {
+    const { counters } = await this.#send({ id, cost: 0, windows, known });
+    return this.#toResult({ isAllowed: hasRoom(windows, counters, cost), counters }, cost, windows);
   }
 
-  #toResult({ isAllowed, counters }: Answer, cost: number, { windows }: ConsumeOptions): RateLimitResult {
+  #toResult({ isAllowed, counters }: Answer, cost: number, windows: readonly Window[]): RateLimitResult {
     return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: this.#clock() });
   }
 

@@ -156,12 +156,12 @@ describe.skipIf(!probe)('a Redis that fails', () => {
 
   test.each([
     {
-      fault: 'a replica that requests no writes',
+      fault: 'a replica that accepts no writes',
       set: ['REPLICAOF', '127.0.0.1', '1'],
       unset: ['REPLICAOF', 'NO', 'ONE'],
     },
     {
-      fault: 'a server without memory to spare',
+      fault: 'a server whose memory is full',
       set: ['CONFIG', 'SET', 'maxmemory', '1'],
       unset: ['CONFIG', 'SET', 'maxmemory', '0'],
     },
