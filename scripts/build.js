@@ -37,12 +37,12 @@ function compile() {
 function writeReferencePage() {
   const names = readdirSync(PAGE_SOURCE);
   const sources = names.map((name) => join(PAGE_SOURCE, name));
-  if (isUpToDate(join(PAGE_OUTPUT, 'index.html'), [...sources, 'scripts/build.js', INSTALLED])) return;
+  if (isUpToDate(join(PAGE_OUTPUT, 'page.html'), [...sources, 'scripts/build.js', INSTALLED])) return;
 
   const plugin = dirname(createRequire(import.meta.url).resolve('@scalar/fastify-api-reference'));
   const { version } = JSON.parse(readFileSync(join(plugin, '../package.json'), 'utf8'));
   const bundle = `scalar-${version}.js`;
-  const html = readFileSync(join(PAGE_SOURCE, 'index.html'), 'utf8');
+  const html = readFileSync(join(PAGE_SOURCE, 'page.html'), 'utf8');
   rmSync(PAGE_OUTPUT, { recursive: true, force: true });
   mkdirSync(PAGE_OUTPUT, { recursive: true });
   writeWithGzip(bundle, readFileSync(join(plugin, 'js/standalone.js')));
@@ -50,7 +50,7 @@ function writeReferencePage() {
     writeWithGzip(name, readFileSync(join(PAGE_SOURCE, name)));
   }
   // Last, because its presence marks the folder as complete.
-  writeWithGzip('index.html', html.replace('docs/scalar.js', `docs/${bundle}`));
+  writeWithGzip('page.html', html.replace('docs/scalar.js', `docs/${bundle}`));
 }
 
 function writeWithGzip(name, content) {

@@ -60,6 +60,6 @@ export async function registerDocs(app: FastifyInstance, { document }: DocsOptio
     contentSecurityPolicy: PAGE_POLICY,
     xDnsPrefetchControl: true,
   });
-  app.get('/docs', (_request, reply) => reply.headers(pageHeaders).sendFile('index.html'));
+  app.get('/docs', (_request, reply) => reply.headers(pageHeaders).sendFile('page.html'));
   app.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));
 }

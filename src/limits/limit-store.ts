@@ -1,20 +1,5 @@
 import type { RateLimitResult } from './rate-limit-result.js';
-
-/** A fixed window. It starts with the first request that is allowed after the previous one has ended. */
-export interface Window {
-  readonly name: 'minute' | 'day';
-  readonly lengthMs: number;
-  /** Requests that the window allows */
-  readonly limit: number;
-}
-
-/** What a store holds of one window. Times are relative, so that the clocks of two machines are never compared. */
-export interface WindowCounter {
-  /** Requests counted; 0 before the window has started */
-  readonly count: number;
-  /** Milliseconds until the window ends; 0 before it has started */
-  readonly msLeft: number;
-}
+import type { Window, WindowCounter } from './windows.js';
 
 export interface ConsumeOptions {
   /** The windows that apply, with the limits of the moment; the store holds counters only. */

@@ -1,10 +1,11 @@
 import { CircuitBreaker, type Log } from './circuit-breaker.js';
-import type { ConsumeOptions, LimitStore, Window } from './limit-store.js';
+import type { ConsumeOptions, LimitStore } from './limit-store.js';
 import { MemoryStore } from './memory-store.js';
 import type { Limits } from './plans.js';
-import { hasRoom, RateLimitResult } from './rate-limit-result.js';
+import { RateLimitResult } from './rate-limit-result.js';
 import { createRedisClient } from './redis-client.js';
 import { probe, RedisStore, toKey } from './redis-store.js';
+import { hasRoom, toWindows } from './windows.js';
 
 /** Whoever is limited: an API key by its uuid, or a caller without one by `addressId` of its client address. */
 export interface Subject {
@@ -141,17 +142,4 @@ async function settle(
     if (result instanceof RateLimitResult) return result;
     throw result;
   }
-}
-
-const knownWindows = new WeakMap<Limits, readonly Window[]>();
-
-/** The windows of some limits, the shorter first: the same array for the same object, by which requests are grouped. */
-function toWindows(limits: Limits): readonly Window[] {
-  const known = knownWindows.get(limits);
-  if (known !== undefined) return known;
-  const { perMinute, perDay } = limits;
-  const windows: Window[] = [{ name: 'minute', lengthMs: 60_000, limit: perMinute }];
-  if (perDay !== undefined) windows.push({ name: 'day', lengthMs: 86_400_000, limit: perDay });
-  knownWindows.set(limits, windows);
-  return windows;
 }

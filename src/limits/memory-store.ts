@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { RateLimiterCompatibleAbstract } from 'rate-limiter-flexible';
-import type { ConsumeOptions, LimitStore, Window, WindowCounter } from './limit-store.js';
-import { hasRoom, RateLimitResult } from './rate-limit-result.js';
+import type { ConsumeOptions, LimitStore } from './limit-store.js';
+import { RateLimitResult } from './rate-limit-result.js';
+import { hasRoom, type Window, type WindowCounter } from './windows.js';
 
 interface Counter {
   count: number;

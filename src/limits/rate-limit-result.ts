@@ -1,5 +1,5 @@
 import { RateLimiterRes } from 'rate-limiter-flexible';
-import type { Window, WindowCounter } from './limit-store.js';
+import type { Window, WindowCounter } from './windows.js';
 
 /** One window as its subject sees it after a decision. */
 export interface LimitStatus {
@@ -46,15 +46,6 @@ export class RateLimitResult extends RateLimiterRes {
     this.tighter = tighter;
     this.retryAfterSeconds = retryAfterSeconds;
   }
-}
-
-/** Whether every window has room for `cost` further requests. */
-export function hasRoom(
-  windows: readonly Window[],
-  counters: readonly WindowCounter[],
-  cost: number,
-): boolean {
-  return windows.every(({ limit }, index) => (counters[index]?.count ?? 0) + cost <= limit);
 }
 
 function toStatus(window: Window, counter: WindowCounter | undefined, nowMs: number): LimitStatus {

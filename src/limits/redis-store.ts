@@ -1,9 +1,10 @@
 import DataLoader from 'dataloader';
 import { type RateLimiterCompatibleAbstract, RateLimiterRedis } from 'rate-limiter-flexible';
 import type { CircuitBreaker } from './circuit-breaker.js';
-import type { ConsumeOptions, LimitStore, Window, WindowCounter } from './limit-store.js';
-import { hasRoom, RateLimitResult } from './rate-limit-result.js';
+import type { ConsumeOptions, LimitStore } from './limit-store.js';
+import { RateLimitResult } from './rate-limit-result.js';
 import type { RedisClient } from './redis-client.js';
+import { hasRoom, type Window, type WindowCounter } from './windows.js';
 
 export interface RedisStoreOptions {
   readonly client: RedisClient;

@@ -110,7 +110,11 @@ async function signalPostmaster(signal: NodeJS.Signals): Promise<() => void> {
 test.each([
   { fault: 'stalled, all of its processes,', breakDown: stall, expectedUnavailable: [...paths, READY] },
   { fault: 'restarted', breakDown: () => signalPostmaster('SIGINT'), expectedUnavailable: [] },
-  { fault: 'killed and started again', breakDown: () => signalPostmaster('SIGKILL'), expectedUnavailable: [] },
+  {
+    fault: 'killed and started again',
+    breakDown: () => signalPostmaster('SIGKILL'),
+    expectedUnavailable: [],
+  },
 ])(
   'PostgreSQL $fault during creates: 503 within 3 s over both protocols, recovery by itself, and each pet once',
   {
@@ -129,7 +133,9 @@ test.each([
       repair = await breakDown();
       await expect.poll(() => unavailable.size, { timeout: 10_000 }).toBeGreaterThan(0);
       if (expectedUnavailable.includes(READY)) expect((await callInTime(READY)).status).toBe(503);
-      await expect.poll(() => [...unavailable], { timeout: 10_000 }).toEqual(expect.arrayContaining(expectedUnavailable));
+      await expect
+        .poll(() => [...unavailable], { timeout: 10_000 })
+        .toEqual(expect.arrayContaining(expectedUnavailable));
       repair();
       await grow(40);
       await expect.poll(async () => (await callInTime(READY)).status, { timeout: 10_000 }).toBe(200);

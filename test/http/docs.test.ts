@@ -132,7 +132,7 @@ test('a path without a file is a 404 of the service, in JSON', async () => {
     '/docs/%2e%2e/%2e%2e/package.json',
     '/docs/a/b',
     '/docs/__proto__',
-    '/docs/index.html',
+    '/docs/page.html',
     `${bundle}.gz`,
     '/doc',
   ]) {

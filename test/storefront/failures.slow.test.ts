@@ -46,7 +46,7 @@ describe.skipIf(executable === undefined)('the storefront, when a request fails'
     let skippedMs = 0;
     const clock = () => Date.now() + skippedMs;
     const limiter = createLimiter({ redisUrls: [], log: pino({ level: 'silent' }), clock });
-    const service = await startService({ limiter });
+    const service = await startService({ limiter, now: clock });
     onTestFinished(() => service.close());
     const limits = { plan: 'enterprise', perMinute: 3, perDay: 1_000 } as const;
     const { key } = await service.keys.create({ name: 'limited', expiresAt: null, ...limits });
@@ -144,7 +144,7 @@ describe.skipIf(executable === undefined)('the storefront, when a request fails'
     const { page } = visited;
     await page.getByRole('region', { name: 'That did not work' }).waitFor();
     await page
-      .getByText(/^Something went wrong on our side.* It is [0-9a-f-]{36}\.$/)
+      .getByText(/^Something went wrong inside the service.* It is [0-9a-f-]{36}\.$/)
       .first()
       .waitFor();
     await inspect(page, 'internal-error');

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Cluster } from './cluster.js';
+import type { Cluster } from './database-cluster.js';
 import { EmbeddedPostgresError, toMessage } from './error.js';
 import { LockConnection, type Mode } from './lock-connection.js';
 import { readLockFile, removeLockFile, SERVER_TIMEOUT_S, startServer } from './server.js';

@@ -1,5 +1,5 @@
 import { acquire } from './acquire.js';
-import { openCluster } from './cluster.js';
+import { openCluster } from './database-cluster.js';
 import { EmbeddedPostgresError, type EmbeddedPostgresErrorCode } from './error.js';
 import { Lease } from './lease.js';
 import type { Mode } from './lock-connection.js';

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { acquire } from './acquire.js';
-import type { Cluster } from './cluster.js';
+import type { Cluster } from './database-cluster.js';
 import { EmbeddedPostgresError, toMessage } from './error.js';
 import { type ConnectResult, LockConnection, type Mode } from './lock-connection.js';
 import { readLockFile, stopServer } from './server.js';

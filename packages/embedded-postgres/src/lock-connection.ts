@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { Client } from 'pg';
-import type { Cluster } from './cluster.js';
+import type { Cluster } from './database-cluster.js';
 
 /** Of the processes that share a data directory, at most one is exclusive. */
 export type Mode = 'exclusive' | 'shared';

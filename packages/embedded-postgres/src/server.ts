@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { kill } from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { run } from './account.js';
-import type { Cluster } from './cluster.js';
+import type { Cluster } from './database-cluster.js';
 import { findErrorLine } from './error.js';
 
 const LOCK_FILE = 'data/postmaster.pid';
