@@ -8,17 +8,13 @@ const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
 /** The message for input that is not an object at all. */
 export const INPUT_ERROR = 'The input must be a JSON object';
 
-/**
- * A strict JSON integer within bounds: a string, boolean, null or fraction is not one.
- *
- * Keep the pipe. trpc-to-openapi makes every bare number schema that it serves coerce strings, null and booleans from
- * then on, over tRPC too; it does not look inside a pipe.
- */
+/** A strict JSON integer within bounds: a string, boolean, null or fraction is not one. */
 export function integer(min: number, max: number) {
   const error = fieldError(`must be an integer from ${min} to ${max}`);
   return z
-    .number({ error })
-    .pipe(z.int({ error }).min(min, { error }).max(max, { error }))
+    .int({ error })
+    .min(min, { error })
+    .max(max, { error })
     .meta({ override: { type: 'integer', minimum: min, maximum: max } });
 }
 
