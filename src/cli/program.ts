@@ -107,7 +107,10 @@ async function withSource(run: (source: DatabaseSource, config: Config) => Promi
   }
 }
 
-/** Resolves with the windows of a key in Redis; undefined where there is none. @throws OperatorError without a connection */
+/**
+ * Resolves with the windows of a key in Redis; undefined where there is none. @throws OperatorError without a
+ * connection
+ */
 async function readWindows(apiKey: ApiKey, redisUrls: readonly string[]) {
   if (redisUrls.length === 0) return undefined;
   // A failing Redis is reported once, by ready().

@@ -8,9 +8,10 @@ export interface Statement {
 }
 
 /**
- * Runs statements that are each a transaction of their own on pipelined connections: a statement is sent without waiting
- * for those before it (PostgreSQL's manual, section 54.2.4), and those of one event-loop tick leave in one write. Handing
- * out connections from a pool, and two system calls per query, would be a third of the cost of a small read.
+ * Runs statements that are each a transaction of their own on pipelined connections: a statement is sent without
+ * waiting for those before it (PostgreSQL's manual, section 54.2.4), and those of one event-loop tick leave in one
+ * write. Handing out connections from a pool, and two system calls per query, would be a third of the cost of a small
+ * read.
  */
 export class Pipeline {
   readonly #connections: readonly PipelinedConnection[];

@@ -37,8 +37,8 @@ export interface BansOptions {
 /**
  * Bans keys that keep sending while they are over their limit.
  *
- * A ban is two columns of the key's row, which every node reads anew each second. The node that starts a ban enforces it
- * from memory at once, until the row has it and every older copy of the row has expired.
+ * A ban is two columns of the key's row, which every node reads anew each second. The node that starts a ban enforces
+ * it from memory at once, until the row has it and every older copy of the row has expired.
  */
 export class Bans {
   readonly #store: BansOptions['store'];

@@ -38,14 +38,16 @@ export interface KeyStore {
   list(): Promise<ApiKey[]>;
   find(id: string): Promise<ApiKey | undefined>;
   /**
-   * Replaces the key by a new one. The old one works until `overlapEndsAt`, or no longer when that is left out; a key that
-   * an earlier rotation left valid ends. Resolves with undefined when there is no such key, or it is revoked.
+   * Replaces the key by a new one. The old one works until `overlapEndsAt`, or no longer when that is left out; a key
+   * that an earlier rotation left valid ends. Resolves with undefined when there is no such key, or it is revoked.
    */
   rotate(id: string, overlapEndsAt?: Date): Promise<{ apiKey: ApiKey; key: string } | undefined>;
   /** Ends a key. One that is revoked already keeps its first time. Resolves with undefined when there is none. */
   revoke(id: string, at: Date): Promise<ApiKey | undefined>;
   setPlan(id: string, choice: PlanChoice): Promise<ApiKey | undefined>;
-  /** Bans a key from `startsAt` on, unless a ban is running then: two nodes that ban at the same moment start one ban. */
+  /**
+   * Bans a key from `startsAt` on, unless a ban is running then: two nodes that ban at the same moment start one ban.
+   */
   ban(id: string, startsAt: Date, seconds: number): Promise<void>;
   /** Lifts the ban of a key and forgets its length, so that the next one is not doubled. */
   unban(id: string): Promise<ApiKey | undefined>;

@@ -24,9 +24,9 @@ type Sum = KeyUsage & { requests: number };
 /**
  * Counts in memory what each key calls, and adds the sums to the database every few seconds.
  *
- * Sums that could not be added are put back. A process that is killed loses what it has counted since the last flush; when
- * the answer to a COMMIT is lost, up to 3 s of counts are added twice. Usage is for orientation; limits are counted
- * elsewhere, and exactly.
+ * Sums that could not be added are put back. A process that is killed loses what it has counted since the last flush;
+ * when the answer to a COMMIT is lost, up to 3 s of counts are added twice. Usage is for orientation; limits are
+ * counted elsewhere, and exactly.
  */
 export class UsageCounter {
   readonly #store: UsageOptions['store'];

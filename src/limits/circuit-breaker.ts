@@ -19,8 +19,8 @@ const OPEN_ERROR = new Error('Redis is unavailable');
 export interface CircuitBreakerOptions {
   readonly client: RedisClient;
   /**
-   * Tried until it succeeds, with a key in the slot of the key that failed. It should do what the commands do, so that a
-   * server that answers but does not accept writes counts as failed.
+   * Tried until it succeeds, with a key in the slot of the key that failed. It should do what the commands do, so that
+   * a server that answers but does not accept writes counts as failed.
    */
   readonly probe: (client: RedisClient, key: string) => Promise<unknown>;
   /** The key of the first probe */

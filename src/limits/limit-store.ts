@@ -5,8 +5,8 @@ export interface ConsumeOptions {
   /** The windows that apply, with the limits of the moment; the store holds counters only. */
   readonly windows: readonly Window[];
   /**
-   * Counters of this subject as another store held them, in the order of `windows`. The store continues from the higher of
-   * the two. This is how counts survive a change of store, such as an outage of Redis and the return from it.
+   * Counters of this subject as another store held them, in the order of `windows`. The store continues from the higher
+   * of the two. This is how counts survive a change of store, such as an outage of Redis and the return from it.
    */
   readonly known?: readonly WindowCounter[] | undefined;
 }

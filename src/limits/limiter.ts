@@ -17,14 +17,17 @@ export interface Subject {
 export interface Limiter {
   /**
    * Decides on `cost` requests (1, or the number of calls of a batch) as a whole. Never rejects; takes at most
-   * REDIS_TIMEOUT_MS, and that only for the first failure of Redis. A result that needs no store comes without a promise.
+   * REDIS_TIMEOUT_MS, and that only for the first failure of Redis. A result that needs no store comes without a
+   * promise.
    */
   consume(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
   /** What `consume` would decide now. Counts nothing; never rejects. */
   read(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
   /** `degraded`: Redis is configured but cannot be used, so the memory of this process decides. */
   readonly state: 'memory' | 'redis' | 'degraded';
-  /** Resolves when counting is as exact as it gets. @throws OperatorError when Redis is still missing after `withinMs` */
+  /**
+   * Resolves when counting is as exact as it gets. @throws OperatorError when Redis is still missing after `withinMs`
+   */
   ready(withinMs: number): Promise<void>;
   /** Ends the connection to Redis. A closed limiter decides from memory. */
   close(): Promise<void>;
@@ -41,8 +44,8 @@ export interface LimiterOptions {
 }
 
 /**
- * How many subjects of each kind one process remembers, which takes about 75 MB when both are full. Beyond it the one not
- * seen for longest is forgotten: it starts anew where memory decides, and loses nothing where Redis does.
+ * How many subjects of each kind one process remembers, which takes about 75 MB when both are full. Beyond it the one
+ * not seen for longest is forgotten: it starts anew where memory decides, and loses nothing where Redis does.
  */
 export const MAX_SUBJECTS = { key: 100_000, address: 50_000 } as const;
 
@@ -57,9 +60,9 @@ interface Stores {
 }
 
 /**
- * Redis decides; while it cannot, memory does. Memory holds the counters of the last answer of Redis, so that it continues
- * from there, and so that what is certain to be denied needs no question. When Redis is back, the next request of each
- * subject brings the counters of memory along.
+ * Redis decides; while it cannot, memory does. Memory holds the counters of the last answer of Redis, so that it
+ * continues from there, and so that what is certain to be denied needs no question. When Redis is back, the next
+ * request of each subject brings the counters of memory along.
  */
 class FallbackLimiter implements Limiter {
   readonly #clock: () => number;

@@ -20,8 +20,8 @@ export type Plan = keyof typeof PLANS;
 /**
  * The limits of a key.
  *
- * A key without the limits that its plan requires, which a database constraint rules out, gets those of the free plan: a
- * mistake there must not open the service.
+ * A key without the limits that its plan requires, which a database constraint rules out, gets those of the free plan:
+ * a mistake there must not open the service.
  */
 export function limitsOf(key: { plan: Plan; perMinute: number | null; perDay: number | null }): Limits {
   const { perMinute, perDay } = PLANS.free;

@@ -15,8 +15,8 @@ const RECONNECT_DELAY_MS = 500;
 const SLOTS_REFRESH_INTERVAL_MS = 2_000;
 
 /*
- * Everything that ioredis does to save a command is turned off. A limit is decided now, by Redis or else by the memory of
- * this process: a command that is sent late or twice would count a request a second time.
+ * Everything that ioredis does to save a command is turned off. A limit is decided now, by Redis or else by the memory
+ * of this process: a command that is sent late or twice would count a request a second time.
  */
 const COMMON_OPTIONS = {
   enableAutoPipelining: true,

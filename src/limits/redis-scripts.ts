@@ -4,10 +4,10 @@
  * A subject is one hash: `minute` and `day` (requests counted), `minuteEnds` and `dayEnds` (milliseconds of Redis's own
  * clock). Answers hold relative times only. Core commands only: the same on Redis, on Valkey and in a cluster.
  *
- * KEYS[1]: the subject. ARGV: the cost and the number of windows; for each window its name, limit and length in ms. Then,
- * optionally, for each window the count and the milliseconds left that the caller knows of: where its count is higher, as
- * after a restart of Redis, counting continues from there.
- * Returns 1 if the request is allowed, else 0; then for each window the count and the milliseconds left.
+ * KEYS[1]: the subject. ARGV: the cost and the number of windows; for each window its name, limit and length in ms.
+ * Then, optionally, for each window the count and the milliseconds left that the caller knows of: where its count is
+ * higher, as after a restart of Redis, counting continues from there. Returns 1 if the request is allowed, else 0; then
+ * for each window the count and the milliseconds left.
  */
 export const CONSUME_SCRIPT = `
 local key = KEYS[1]

@@ -42,8 +42,9 @@ Identifiers are int64, kept to ±(2^53 - 1), so that every language reads them e
 `.trim();
 
 /**
- * The OpenAPI 3.1 document of the REST API. Operations, parameters and schemas come from the procedures' zod definitions
- * through trpc-to-openapi. What it cannot know is added: statuses, headers, errors, examples, stability and deprecation.
+ * The OpenAPI 3.1 document of the REST API. Operations, parameters and schemas come from the procedures' zod
+ * definitions through trpc-to-openapi. What it cannot know is added: statuses, headers, errors, examples, stability and
+ * deprecation.
  */
 export function buildDocument({ resources, publicUrl, stagingUrl }: DocumentOptions): object {
   const { openapi, info, paths: generatedPaths, components } = generate(createRouter(resources), publicUrl);

@@ -126,8 +126,8 @@ function listHeaders({ success, idempotent, parameters, deprecation }: Operation
 }
 
 /**
- * By reference, unless a deprecated operation adds its headers. They are absent from a 405, which is not an answer of the
- * operation, and from a 410, which follows its removal.
+ * By reference, unless a deprecated operation adds its headers. They are absent from a 405, which is not an answer of
+ * the operation, and from a 410, which follows its removal.
  */
 function describeErrors(features: OperationFeatures): Record<string, object> {
   return Object.fromEntries(
