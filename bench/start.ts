@@ -10,7 +10,7 @@ const OPTIONS = { rounds: { type: 'string', default: '3' } } as const;
 
 const TSC = 'node_modules/typescript-native/bin/tsc';
 /** Lines that the service prints, in this order. */
-const MARKS = { postgres: 'PostgreSQL listens', ready: 'A line to paste' } as const;
+const MARKS = { postgres: 'PostgreSQL listens', ready: 'Try it with' } as const;
 
 /** The first start on a new DATA_DIR, and a later one. */
 const OCCASIONS = ['first', 'later'] as const;

@@ -6,8 +6,9 @@ import findCompiler from '../node_modules/typescript-native/lib/getExePath.js';
 import { run, runTool } from './run-tool.js';
 
 /*
- * Makes everything the service runs from: the Prisma client, dist/, and the files of the reference page. Whatever is up
- * to date is skipped, so this runs before every start. With `--check` it also type-checks; otherwise it only compiles.
+ * Builds everything the service runs from: the Prisma client, dist/, and the files of the reference page. Whatever is
+ * up to date is skipped, so this runs before every start. With `--check` it also type-checks; otherwise it only
+ * compiles.
  *
  * Messages go to standard error, because the standard output of `npm run -s keys` and the like belongs to the command.
  */

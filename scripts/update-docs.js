@@ -2,8 +2,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { run, runTool } from './run-tool.js';
 
 /*
- * Writes what the repository's documents take from the code: the OpenAPI document, the types made from it, and the plans
- * in the README. A change of the contract thus shows in the diff of a pull request.
+ * Updates everything in the repository's documents that is derived from the code: the OpenAPI document, the types made
+ * from it, and the plans in the README. A change of the contract thus shows in the diff of a pull request.
  */
 const DOCUMENT = 'docs/openapi.json';
 const TYPES = 'test/support/openapi-types.ts';

@@ -17,7 +17,7 @@ import { decodeBody, parseJson, sendJson } from './http/json.js';
 import { createMetrics, type MetricsOptions, registerMetrics } from './http/metrics.js';
 import { hasBody, listOperations } from './http/operations.js';
 import { createOverloadMonitor, type OverloadOptions } from './http/overload.js';
-import { answerParserError, rejectSocket } from './http/parser-error.js';
+import { handleParserError, rejectSocket } from './http/parser-error.js';
 import type { Dependencies } from './http/request-context.js';
 import { reportRequests } from './http/request-log.js';
 import { toRoutableUrl } from './http/request-target.js';
@@ -41,9 +41,9 @@ export interface AppOptions
     Dependencies {
   readonly log: FastifyBaseLogger;
   readonly router: AnyTRPCRouter;
-  /** Addresses and CIDR blocks whose forwarded headers count. */
+  /** Addresses and CIDR blocks of proxies whose forwarded headers are trusted. */
   readonly trustProxy: readonly string[];
-  /** Replaces single defaults. */
+  /** Overrides individual defaults. */
   readonly connections?: Partial<ConnectionLimits>;
 }
 
@@ -87,19 +87,19 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   return app;
 }
 
-/** The settings that apply before there is a request: connections, and the bytes on them. */
+/** Settings that apply before there is a request: connections, and how their bytes are parsed. */
 function openServer({ log, trustProxy, ...options }: AppOptions): FastifyInstance {
   const connections = { ...CONNECTION_LIMITS, ...options.connections };
   const { headersTimeout, connectionsCheckingInterval } = connections;
   const app: FastifyInstance = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
-    // A child logger per request would cost more than its log line, which carries the request id anyway.
+    // A child logger per request would cost more than the log line itself, which has the request id anyway.
     childLoggerFactory: (logger) => logger,
     genReqId: ({ headers }) => readRequestId(headers['x-request-id']),
     trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
     rewriteUrl: toRoutableUrl,
-    // Parses the query once, as tRPC does. The extra `?` keeps one that the query itself starts with.
+    // Parses the query once, the way tRPC does. URLSearchParams drops a leading `?`, so this one protects the query's.
     routerOptions: {
       maxParamLength: MAX_PARAM_LENGTH,
       querystringParser: (text) => new URLSearchParams(`?${text}`) as never,
@@ -109,30 +109,30 @@ function openServer({ log, trustProxy, ...options }: AppOptions): FastifyInstanc
     forceCloseConnections: 'idle',
     requestTimeout: connections.requestTimeout,
     keepAliveTimeout: connections.keepAliveTimeout,
-    // Node.js would answer a request without a Host by itself.
+    // Otherwise Node.js itself would reject requests without a Host header.
     http: { requireHostHeader: false, headersTimeout, connectionsCheckingInterval },
-    clientErrorHandler: answerParserError,
+    clientErrorHandler: handleParserError,
   });
   app.server.maxConnections = connections.maxConnections;
   limitRequestsPerSocket(app, connections.maxRequestsPerSocket);
   addUnusualMethods(app);
-  // An unknown Expect may be ignored (RFC 9110, section 10.1.1). Node.js would answer it by itself.
+  // An unknown Expect may be ignored (RFC 9110, section 10.1.1). Otherwise Node.js itself would reject it.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
   app.server.on('connect', (_request, socket) => rejectSocket(socket, 'CONNECT is not supported.'));
   return app;
 }
 
-/** A client's own id is kept if it is safe to log. */
+/** Keeps the client's own id if it is safe to log. */
 function readRequestId(header: string | string[] | undefined): string {
   return typeof header === 'string' && REQUEST_ID.test(header) ? header : randomUUID();
 }
 
-/** Every error passes through here. The log gets its cause, the client the request id to quote. */
+/** Every error passes through here: its cause goes to the log, and the client can quote the request id. */
 function answerErrorsWith(app: FastifyInstance, toBody: (error: ApiError) => object): void {
   app.setErrorHandler((error, request, reply) => {
     const apiError = toApiError(error);
     request.errorCode = apiError.code;
-    // Overload has no cause, and no time for a second log line.
+    // An overload error has no cause, and an overloaded process no time for a second log line.
     if (apiError.status >= 500 && apiError.cause !== undefined)
       request.log.error({ reqId: request.id, err: apiError.cause }, apiError.message);
     return sendJson(reply.code(apiError.status).headers(apiError.headers), JSON.stringify(toBody(apiError)));
@@ -158,13 +158,13 @@ function endConnectionsWhenClosing(app: FastifyInstance): () => boolean {
   return () => isClosing;
 }
 
-/** Fastify knows only the common methods. The others get a 404 or 405 like any method that a path does not support. */
+/** Fastify knows only the common methods. The others get a 404 or 405, like any method that a path does not support. */
 function addUnusualMethods(app: FastifyInstance): void {
   const unusual = METHODS.filter((method) => method !== 'CONNECT' && !app.supportedMethods.includes(method));
   for (const method of unusual) app.addHttpMethod(method, { hasBody: true });
 }
 
-/** Outside the two protocols, nothing takes a body. */
+/** Routes outside the two protocols ignore request bodies. */
 function ignoreBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));

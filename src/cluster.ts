@@ -26,7 +26,7 @@ export interface ClusterOptions {
  * Runs several processes of this service that share its port. One that dies is restarted after a delay, which doubles
  * while they keep dying early. Resolves when all have drained, one after the other.
  *
- * @throws OperatorError when a worker ends before any listens: the others would fare no better
+ * @throws OperatorError when a worker exits before any is listening: restarting it would not help
  */
 export async function runCluster(options: ClusterOptions): Promise<void> {
   const stopping = new AbortController();
@@ -43,16 +43,16 @@ export async function runCluster(options: ClusterOptions): Promise<void> {
   const kill = setTimeout(() => {
     for (const { worker } of slots) worker?.process.kill('SIGKILL');
   }, KILL_AFTER_MS);
-  await drainInTurn(slots.flatMap(({ worker }) => worker ?? []));
+  await drainOneByOne(slots.flatMap(({ worker }) => worker ?? []));
   await Promise.all(running);
   clearTimeout(kill);
 }
 
 /**
- * Tells each worker to shut down when the one before has ended, so that the remaining ones accept what it no longer does.
- * A worker with long requests holds up the others for its share of DRAIN_SPREAD_MS only.
+ * Shuts the workers down one by one, so that the remaining ones accept the connections that a draining one no longer
+ * does. A worker with long requests delays the next one by its share of DRAIN_SPREAD_MS at most.
  */
-async function drainInTurn(workers: readonly Worker[]): Promise<void> {
+async function drainOneByOne(workers: readonly Worker[]): Promise<void> {
   for (const worker of workers) {
     const ended = worker.isDead() ? undefined : once(worker, 'exit');
     worker.process.kill('SIGTERM');
@@ -77,7 +77,7 @@ async function keepAlive(
     const [code, signal] = await once(worker, 'exit');
     if (stopping.aborted) return;
     if (!hasListened())
-      throw new OperatorError(`A worker ended with ${signal ?? code} before any could listen.`);
+      throw new OperatorError(`A worker exited with ${signal ?? code} before any was listening.`);
     const isStable = Date.now() - startedAt >= STABLE_AFTER_MS;
     restartDelay = isStable ? MIN_RESTART_DELAY_MS : Math.min(restartDelay * 2, MAX_RESTART_DELAY_MS);
     warn(`worker ${worker.process.pid} ended (${signal ?? code}); another starts in ${restartDelay} ms`);

@@ -61,9 +61,9 @@ export function loadEnvironmentFile(): void {
 }
 
 /**
- * Reads the configuration from environment variables; an empty one counts as not set.
+ * Reads the configuration from environment variables; an empty one counts as unset.
  *
- * @throws OperatorError naming every bad variable, never a value (a URL may hold a password)
+ * @throws OperatorError naming every invalid variable, but no value: a URL may contain a password
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const set = Object.fromEntries(
@@ -75,7 +75,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     ...findConflicts(set),
   ];
   if (!parsed.success || problems.length > 0) {
-    throw new OperatorError(['The configuration is not usable:', ...new Set(problems)].join('\n  - '));
+    throw new OperatorError(['The configuration is invalid:', ...new Set(problems)].join('\n  - '));
   }
   const { data } = parsed;
   return {
@@ -96,7 +96,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   };
 }
 
-/** Returns the address of a service on this machine; an IPv6 host is put in brackets (RFC 3986, section 3.2.2). */
+/** The URL of a service on this machine; an IPv6 host is put in brackets (RFC 3986, section 3.2.2). */
 export function toLocalUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
@@ -108,7 +108,9 @@ function findConflicts(set: Record<string, string | undefined>): string[] {
   }
   const workers = set.WORKERS === 'auto' ? availableParallelism() : Number(set.WORKERS ?? 1);
   if (workers > 1 && splitList(set.REDIS_URL ?? '').length === 0) {
-    problems.push('WORKERS above 1 needs REDIS_URL: limits in memory would not hold over several processes');
+    problems.push(
+      'WORKERS above 1 needs REDIS_URL: limits in memory would not hold across several processes',
+    );
   }
   return problems;
 }
@@ -136,7 +138,7 @@ function splitList(text: string): string[] {
   return parts.filter((part) => part !== '');
 }
 
-/** A URL that paths are appended to: normalized so that it is valid in a header, and without a trailing slash. */
+/** A URL to append paths to: normalized so that it is valid in a header, and without a trailing slash. */
 function baseUrl() {
   const error = 'must be a URL without user, query, fragment, or the /v1 that the service adds';
   return url(['http:', 'https:'])

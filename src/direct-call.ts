@@ -5,7 +5,7 @@ import { ApiError, errorTable } from './errors.js';
 import { createIdempotencyKey } from './idempotency.js';
 import type { OperationMeta, RequestContext } from './trpc.js';
 
-/** The members of a procedure that tRPC's runner reads, which its types do not declare. */
+/** The members of a procedure that tRPC's runner reads but its types do not declare. */
 interface Definition {
   readonly type: 'query' | 'mutation' | 'subscription';
   readonly meta?: OperationMeta;
@@ -24,11 +24,12 @@ interface CallOptions {
 }
 
 /**
- * A procedure that is called without tRPC's middleware runner, with the same arguments.
+ * Returns a procedure that takes the same arguments, but runs without tRPC's middleware runner.
  *
- * The runner copies the call's options eight times, makes zod parse asynchronously, which zod does not compile, and
- * validates the output. Together that takes longer than reading the input and answering. Outputs need no validation:
- * the stores' types and the database's constraints guarantee them; their schemas serve the document and the clients.
+ * The runner copies the call's options eight times, parses the input asynchronously, for which zod has no compiled
+ * path, and validates the output. Together that takes longer than parsing the input and responding. Outputs need no
+ * validation: the stores' types and the database's constraints guarantee them. Their schemas are for the document and
+ * the clients' types.
  *
  * @throws TypeError when the procedure needs the runner, or lacks what an operation must declare
  */
@@ -52,14 +53,14 @@ export function callDirectly(name: string, procedure: AnyTRPCProcedure): AnyTRPC
 function findProblem({ type, meta, inputs, output, middlewares }: Definition): string | undefined {
   if (meta === undefined) return 'it has no .meta().';
   if (output === undefined) return 'it has no .output(); without one, declare .output(z.void()).';
-  if (inputs.length > 1) return 'it has several .input(); extend the schema instead.';
+  if (inputs.length > 1) return 'it has more than one .input(); extend the schema instead.';
   const middlewareCount = middlewares.filter(({ _type }) => _type === undefined).length;
   if (middlewareCount > 1)
     return 'it has a .use(), which would be skipped: src/direct-call.ts calls procedures without their middleware.';
   const { method } = meta.openapi;
   if (type !== (method === 'GET' ? 'query' : 'mutation')) return `a ${type} cannot be served as ${method}.`;
   if (meta.success !== undefined && output instanceof z.ZodVoid)
-    return 'it answers 204, because it has no output, and 201.';
+    return 'it has no output, which is a 204, and declares a 201.';
   return undefined;
 }
 

@@ -3,7 +3,7 @@ import { ZodError } from 'zod';
 import { isDatabaseOutage } from './database/outage.js';
 import { ApiError } from './errors.js';
 
-/** When to try again after the database could not be reached. */
+/** The Retry-After of a 503 for a database that cannot serve. */
 const OUTAGE_RETRY_SECONDS = 1;
 
 /**
@@ -22,13 +22,13 @@ export function toApiError(error: unknown): ApiError {
   return fromHttpStatus(error);
 }
 
-/** tRPC wraps whatever a procedure throws. The errors it raises itself have no cause, or a parser's. */
+/** tRPC wraps whatever a procedure throws as `cause`. Its own errors have no cause, or a parser's error. */
 function fromTrpcError(error: TRPCError): ApiError {
   if (error.cause instanceof ZodError) return fromZodError(error.cause);
   switch (error.code) {
     case 'PARSE_ERROR':
     case 'BAD_REQUEST':
-      return fromBadCall(error);
+      return fromMalformedCall(error);
     case 'NOT_FOUND':
       return new ApiError('not_found', { cause: error });
     case 'METHOD_NOT_SUPPORTED':
@@ -40,7 +40,7 @@ function fromTrpcError(error: TRPCError): ApiError {
   }
 }
 
-function fromBadCall(error: TRPCError): ApiError {
+function fromMalformedCall(error: TRPCError): ApiError {
   const message =
     error.cause instanceof SyntaxError
       ? 'The input is not valid JSON.'
@@ -56,7 +56,7 @@ function fromZodError(error: ZodError): ApiError {
   return new ApiError('invalid_request', { message: `${[...new Set(problems)].join('; ')}.`, cause: error });
 }
 
-/** A socket that the client closed has the same code as a socket that the database closed. */
+/** A socket closed by the client has the same error code as one closed by the database, but is no outage. */
 function isClientError(error: unknown): boolean {
   const status = readHttpStatus(error);
   return status >= 400 && status < 500;

@@ -1,6 +1,6 @@
 import type { TRPC_ERROR_CODE_KEY, TRPC_ERROR_CODE_NUMBER } from '@trpc/server/rpc';
 
-/** The features of an operation that decide which errors it can answer with. */
+/** The features of an operation that decide which errors it can respond with. */
 export interface OperationFeatures {
   readonly isDeprecated: boolean;
   readonly isIdempotent: boolean;
@@ -14,17 +14,17 @@ export interface ErrorDefinition {
   readonly status: number;
   /** The closest of tRPC's own codes. */
   readonly trpcCode: TRPC_ERROR_CODE_KEY;
-  /** What the client reads unless whoever raises the error knows better. */
+  /** Sent to the client unless the error is given a more specific message. */
   readonly message: string;
   /** Explains the code in the OpenAPI document; starts in lower case and has no full stop. */
   readonly description: string;
   /** The document's example of a message, where `message` is not typical. */
   readonly example?: string;
-  /** The feature that an operation needs to answer with this code. Every operation can if left out. */
+  /** Only operations with this feature can respond with the code. If left out, every operation can. */
   readonly appliesTo?: keyof OperationFeatures;
 }
 
-/** Every error code: its HTTP status, its wording, and its place in the OpenAPI document. */
+/** Every error code: its HTTP status, its messages, and the operations that it applies to. */
 export const errorTable = {
   invalid_request: {
     status: 400,
@@ -138,7 +138,7 @@ export interface ErrorShape {
 
 /**
  * An error that the client may see: its message is written for the client and reveals nothing internal. It captures no
- * stack, because that would cost more than the rest of a rejected request; an internal error has its cause's stack.
+ * stack, because that would cost more than the rest of a rejected request; the log has that of the cause.
  *
  * @internal
  */

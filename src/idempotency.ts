@@ -9,7 +9,7 @@ const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
 
 /** 1 to 255 visible ASCII characters. */
 const KEY_PATTERN = /^[!-~]{1,255}$/;
-/** The pauses before each attempt while the first create with a key is running. No connection is held meanwhile. */
+/** The pause before each attempt while the first create with a key is running. No connection is held during a pause. */
 const WAITS_MS = [0, 20, 50, 100, 200, 400];
 /** SQLSTATE, PostgreSQL's appendix A. */
 const UNIQUE_VIOLATION = '23505';
@@ -36,13 +36,13 @@ export interface IdempotencyKey {
   readonly receivedAt: number;
 }
 
-/** An INSERT of one row. The parts are put together here, so that no store can forget the lock. */
+/** An INSERT of one row. The statement is assembled here, so that no store can forget the lock. */
 export interface Insert {
   /** The table and its columns: `pets (name, category_id)`. */
   readonly into: string;
   /** One expression per column. */
   readonly values: Prisma.Sql;
-  /** The answer, as a JSON expression over the columns of the new row. */
+  /** The output of the operation, as a JSON expression over the columns of the new row. */
   readonly returning: string;
 }
 
@@ -63,8 +63,8 @@ export function createIdempotencyKey(
 /**
  * Inserts a row and returns its JSON. With an idempotency key, a repetition returns what the first create returned.
  *
- * The row and its key are one statement, so that both are stored or neither, and the primary key of
- * idempotent_creates admits one of several nodes.
+ * One statement inserts the row and its key, so that both are stored or neither. When several nodes try at once, the
+ * primary key of idempotent_creates lets only one succeed.
  *
  * @throws ApiError idempotency_key_reused, idempotency_key_in_use
  */
@@ -105,8 +105,8 @@ async function insertRow<Output>(prisma: PrismaClient, insert: Insert): Promise<
 }
 
 /**
- * `running` while another create with the key holds the advisory lock, on this node or another: it is released when
- * that statement ends. `exists` when one has succeeded.
+ * `running`: another create with this key, on any node, holds the advisory lock, which is released when its statement
+ * ends. `exists`: one has succeeded before.
  */
 async function tryInsert<Output>(
   prisma: PrismaClient,
@@ -134,7 +134,7 @@ async function tryInsert<Output>(
   }
 }
 
-/** Undefined when the stored create has expired, which also deletes it, or has been deleted since. */
+/** Undefined when the stored create has expired, in which case it is deleted here, or has been deleted since. */
 async function findStored<Output>(
   prisma: PrismaClient,
   { apiKeyId, operation, batchIndex, header, receivedAt }: IdempotencyKey,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-// For the types: zod-openapi adds `override` to the meta of schemas, in the module zod/v4.
+// Types only: zod-openapi augments zod/v4 with the `override` member of `.meta()`.
 import type {} from 'zod/v4';
 import type {} from 'zod-openapi';
 

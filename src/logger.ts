@@ -2,8 +2,8 @@ import { type Logger, pino } from 'pino';
 import type { Config } from './config.js';
 
 /**
- * Lines are written in batches, because one write per line would cost a request more than its rate limit does. A normal
- * exit flushes them; a killed process loses at most the last half second.
+ * Lines are written in batches, because one write per line would cost a request more than the check of its limits does.
+ * A normal exit flushes them; a killed process loses at most the last half second.
  */
 const BUFFERED = { sync: false, minLength: 8 * 1024, periodicFlush: 500 };
 
@@ -18,7 +18,7 @@ export async function createLogger({
   return pino(options, pretty({ sync: true, singleLine: true, ignore: 'pid,hostname' }));
 }
 
-/** Leaves out PostgreSQL's `detail`, which quotes the row concerned: that is the client's data. */
+/** Leaves out PostgreSQL's `detail`, which quotes the affected row and thus the client's data. */
 export function describeError(error: Error): object {
   const { detail, ...described } = pino.stdSerializers.err(error) as unknown as Record<string, unknown>;
   return described;

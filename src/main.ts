@@ -52,7 +52,7 @@ async function serve(
   const { port } = app.server.address() as AddressInfo;
   process.stdout.write(banner.replaceAll('{url}', toLocalUrl(config.host, port)));
   log.flush();
-  log.info(`${await shutdown}: finishing what is running`);
+  log.info(`${await shutdown}: finishing running requests`);
   log.flush();
   await drain(app);
   await close();
@@ -70,7 +70,7 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<voi
   }
 }
 
-/** Leaves serving to worker processes, which use the database that is open here. */
+/** Leaves serving to worker processes, which use the database that this process has opened. */
 function runWorkers(
   config: Config,
   log: Logger,
@@ -88,20 +88,22 @@ function runWorkers(
   });
 }
 
-/** Gives the embedded database a sample catalogue, once, and a key; returns the banner that shows them. */
+/**
+ * Adds the sample catalogue to a new embedded database, and provides its key. Returns the banner, with the key in it.
+ */
 async function seedDevelopment(config: Config, { database }: DatabaseSource): Promise<string> {
   if (!(await hasDevelopmentKey(config.dataDir))) await seedCatalogue(database.pool);
   const key = await provideDevelopmentKey(config.dataDir, createKeyStore(database, config.keyPrefix));
   return (
     '\nThe Animal Store Service is ready at {url}, its reference page at {url}/docs.\n' +
-    'A line to paste, with the development key:\n\n' +
+    'Try it with the development key:\n\n' +
     `  curl -H 'Authorization: Bearer ${key}' '{url}/v1/pets?limit=5'\n\n`
   );
 }
 
 /**
- * Resolves at the first signal, or when a worker's primary is gone. Later signals are ignored: on Ctrl-C npm sends one to
- * a process that has received the terminal's already.
+ * Resolves at the first signal or, in a worker, when the primary process is gone. Later signals are ignored: on Ctrl-C
+ * the process gets one from the terminal and another from npm.
  */
 function waitForShutdown(): Promise<string> {
   return new Promise((resolve) => {
@@ -110,7 +112,7 @@ function waitForShutdown(): Promise<string> {
   });
 }
 
-/** Something does not close. An embedded PostgreSQL that is left running is adopted by the next start. */
+/** The last resort when something does not close. If that leaves PostgreSQL running, the next start adopts it. */
 function forceExit(): never {
   process.stderr.write('Not everything could be closed in time.\n');
   process.exit(0);
@@ -118,9 +120,9 @@ function forceExit(): never {
 
 /** Stops accepting connections, lets running requests finish, and cuts off those that take too long. */
 async function drain(app: FastifyInstance): Promise<void> {
-  const cut = setTimeout(() => app.server.closeAllConnections(), DRAIN_TIMEOUT_MS);
+  const closeAll = setTimeout(() => app.server.closeAllConnections(), DRAIN_TIMEOUT_MS);
   const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_INTERVAL_MS);
   await app.close();
-  clearTimeout(cut);
+  clearTimeout(closeAll);
   clearInterval(closeIdle);
 }

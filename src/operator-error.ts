@@ -3,7 +3,7 @@ import { isDatabaseOutage } from './database/outage.js';
 /** Something the operator can fix. The message says what is wrong and what to do; it is shown without a stack. */
 export class OperatorError extends Error {}
 
-/** Exits with status 1 after printing an operator's error as one message, or an internal error with its stack. */
+/** Exits with status 1 after printing the message of an OperatorError, or an internal error with its stack. */
 export function exitWithError(error: unknown): never {
   process.stderr.write(`${describe(error)}\n`);
   process.exit(1);

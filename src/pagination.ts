@@ -13,7 +13,7 @@ export interface Page<Item> {
 
 /** The input of every paginated list: `limit`, `cursor`, and the filters of the list. */
 export function pageInput<Filters extends Readonly<Record<string, z.ZodOptional>>>(filters: Filters) {
-  // A call without input is one with no members, which TypeScript cannot see to be a valid input of a generic object.
+  // A call without input has an empty object as input, which TypeScript cannot prove valid for a generic object.
   const nothing = {} as never;
   return z
     .object(
@@ -34,13 +34,13 @@ export function pageInput<Filters extends Readonly<Record<string, z.ZodOptional>
     .prefault(nothing);
 }
 
-/** Makes a page of `limit + 1` rows: the extra row only shows that more follow. */
+/** Makes a page of up to `limit + 1` rows: the extra row only shows that more follow. */
 export function toPage<Item>(rows: Item[], limit: number): Page<Item> {
   const hasMore = rows.length > limit;
   return { items: hasMore ? rows.slice(0, limit) : rows, hasMore };
 }
 
-/** The answer of a paginated list: the bare array, and over REST the next page's address in `Link`. */
+/** Responds with a page: the bare array and, over REST, the address of the next page in `Link`. */
 export function answerPage<Item extends { readonly id: number }>(
   { rest }: Pick<RequestContext, 'rest'>,
   { items, hasMore }: Page<Item>,

@@ -1,16 +1,16 @@
-/** What the service and its clients have to agree on. The client is bundled with this file: it imports nothing. */
+/** Constants that the service and its clients share. The client bundles this file, so it imports nothing. */
 
 /** Which of the two APIs a request came in through, as logs and metrics name it. */
 export type Protocol = 'rest' | 'trpc';
 
-/** The path that REST lives under; part of every URL that the service hands out. */
+/** The path prefix of REST; part of every URL that the service hands out. */
 export const REST_PREFIX = '/v1';
 
-/** The path that tRPC lives under. */
+/** The path prefix of tRPC. */
 export const TRPC_PREFIX = '/trpc';
 
-/** The most calls that one tRPC batch may hold. */
+/** The most calls that one tRPC batch may contain. */
 export const MAX_BATCH_SIZE = 20;
 
-/** The most items that one page of a list may hold. */
+/** The most items that one page of a list may contain. */
 export const MAX_PAGE_SIZE = 100;

@@ -6,7 +6,7 @@ import { router } from './trpc.js';
 
 type Procedures = Readonly<Record<string, AnyTRPCProcedure>>;
 
-/** A part of the API: a store and the operations on it. Listing it in router.ts is all that registers it. */
+/** A part of the API: a store and the operations on it. Adding it to the list in router.ts registers it completely. */
 export interface Resource<Store extends object = object> {
   /** The name of the store in the procedures' context, and the tag in the OpenAPI document. */
   readonly name: string;
@@ -15,7 +15,7 @@ export interface Resource<Store extends object = object> {
   createStore(database: Database): Store;
   /** Runs each kind of query once before the service starts, so that the first requests do not time out. */
   warmUp(store: Store): Promise<unknown>;
-  /** The operations, under the names that both protocols know them by. */
+  /** The operations, by the names that both protocols use. */
   readonly procedures: Procedures;
 }
 
@@ -28,7 +28,7 @@ type UnionToIntersection<Union> = (Union extends unknown ? (member: Union) => vo
   ? Intersection
   : never;
 
-/** Spelled out without the context, so that the types of clients do not refer to the inside of the service. */
+/** Written out without the context, so that the types of clients do not refer to internals of the service. */
 type ResourceRouter<Each extends Resource> =
   UnionToIntersection<Each['procedures']> extends infer All extends Procedures
     ? TRPCBuiltRouter<

@@ -17,7 +17,7 @@ import { createRouter, type Resource } from './resource.js';
 import { resources as ownResources } from './router.js';
 import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS, withTimeout } from './timeouts.js';
 
-/** How long a start waits for Redis, so that not even the first requests are counted in memory. */
+/** How long the start waits for Redis, so that not even the first requests are counted in memory. */
 const REDIS_WAIT_MS = 2_000;
 /** How often expired idempotency keys and old usage are deleted. */
 const CLEANUP_INTERVAL_MS = 60 * 60 * 1000;
@@ -40,13 +40,13 @@ export interface ServiceOptions {
   readonly log: FastifyBaseLogger;
   /** The clock, in Unix milliseconds. Default `Date.now` */
   readonly now?: () => number;
-  /** Default: those of router.ts. */
+  /** Default: the list in router.ts. */
   readonly resources?: readonly Resource[];
-  /** Replace the parts that the configuration would build, for tests. */
+  /** For tests: replaces parts that would be built from the configuration. */
   readonly parts?: Partial<AppOptions>;
 }
 
-/** The running service without its process: not listening yet, ready to serve. */
+/** The service without its process: ready to serve, but not listening yet. */
 export interface Service {
   readonly app: FastifyInstance;
   readonly keys: KeyStore;
@@ -55,7 +55,7 @@ export interface Service {
   close(): Promise<void>;
 }
 
-/** Puts the service together: the one place that does, for the process, the tests and the bench. */
+/** Composes the service. This is the only place that does, for the process, the tests and the bench. */
 export async function createService(options: ServiceOptions): Promise<Service> {
   const { config, database, log, now = Date.now, resources = ownResources, parts = {} } = options;
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
@@ -72,7 +72,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
   const limiter = parts.limiter ?? createLimiter({ redisUrls: config.redisUrls, log, clock: now });
   const authenticator = createAuthenticator({ store: keys, prefix: config.keyPrefix, now });
-  // Without Redis the service starts all the same, and counts in memory.
+  // Without Redis the service starts nevertheless, and counts in memory.
   await Promise.all([limiter.ready(REDIS_WAIT_MS).catch(() => {}), warmUp(keys, stores)]);
   let localUrl = '';
   const publicUrl = parts.publicUrl ?? (() => config.publicUrl ?? localUrl);
@@ -95,7 +95,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     ...parts,
     publicUrl,
   });
-  // Kept, because the last requests are answered after the server has stopped listening.
+  // Remembered, because the last requests are served after the server has stopped listening.
   app.addHook('onListen', async () => {
     localUrl = toLocalUrl(config.host, (app.server.address() as AddressInfo).port);
   });
@@ -117,8 +117,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 }
 
 /**
- * Runs each kind of query once. The first query of a process opens a connection and loads Prisma's engine, which on a busy
- * machine takes longer than a request may wait: the first requests would get a 503.
+ * Runs each kind of query once. The first query of a process opens a connection and loads Prisma's engine, which on a
+ * busy machine takes longer than a request may wait: the first requests would get a 503.
  */
 async function warmUp(
   keys: Pick<KeyStore, 'findByHash'>,

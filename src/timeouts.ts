@@ -29,8 +29,8 @@ interface Pending {
 /**
  * Times out any number of promises with one shared timer.
  *
- * Time is counted in ticks of that timer. A pause of this process, such as a garbage collection, is then one tick however
- * long it lasts, and is not mistaken for a stall of the other side; and there is no timer per promise.
+ * It counts ticks of that timer instead of time. A pause of this process, such as a garbage collection, is one tick
+ * however long it lasts, and so is not mistaken for a stall of the other side.
  */
 export class TimeoutTimer {
   readonly #tickMs: number;

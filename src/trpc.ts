@@ -6,7 +6,7 @@ import { type ApiError, type ErrorShape, errorTable } from './errors.js';
 import type { IdempotencyHeader, IdempotencyKey } from './idempotency.js';
 import type { ApiKey } from './keys/store.js';
 
-/** What a procedure knows about its request. The stores are added by createProcedure. */
+/** The context of a procedure, to which createProcedure adds the stores. */
 export interface RequestContext {
   /** The key that the request was admitted with. */
   readonly apiKey: ApiKey;
@@ -21,15 +21,15 @@ export interface RequestContext {
 }
 
 export interface RestContext {
-  /** Adds the address of the page after `cursor` to the response. */
+  /** Adds a `Link` to the page after `cursor`. */
   linkNextPage(cursor: number): void;
 }
 
-/** Everything that is declared about an operation besides its input and output. */
+/** Everything that an operation declares besides its input and output. */
 export interface OperationMeta {
   /** Read by trpc-to-openapi. */
   readonly openapi: {
-    /** GET is for queries, the others are for mutations. POST, PUT and PATCH have a body. */
+    /** GET is for queries, the others for mutations. POST, PUT and PATCH have a body. */
     readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
     /** Relative to the version: /pets/{petId}. Parameters are members of the input. */
     readonly path: `/${string}`;
@@ -47,7 +47,7 @@ export interface OperationMeta {
     /** The new resource's path relative to the version, such as /pets/7 */
     readonly location: (output: never) => string;
   };
-  /** The operation takes an Idempotency-Key, which it finds in its context. */
+  /** The operation takes an Idempotency-Key, and finds it in its context. */
   readonly idempotent?: true;
 }
 
@@ -58,7 +58,7 @@ const config = {
 };
 
 /**
- * tRPC's procedure builder, where the operations of a resource start.
+ * tRPC's procedure builder, for the operations of a resource.
  *
  * @example const procedure = createProcedure<{ readonly pets: PetStore }>();
  */

@@ -117,7 +117,7 @@ test.each(redis === null ? ['1'] : ['1', '2'])(
         outcomes.set(name, outcome);
         if (outcome === 'answered') answers += 1;
         if (answers === 200) service.child.kill('SIGTERM');
-        if (outcome !== 'answered' && service.output().includes('finishing what is running')) break;
+        if (outcome !== 'answered' && service.output().includes('finishing running requests')) break;
       }
       if (agent) agent.destroy();
     };

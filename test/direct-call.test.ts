@@ -46,7 +46,7 @@ test.each([
       .query(() => {}),
   ],
   [
-    /several \.input\(\)/,
+    /more than one \.input\(\)/,
     procedure
       .meta(meta)
       .input(z.object({ a: z.string() }))

@@ -94,7 +94,7 @@ test.runIf(redis)(
     const call = createCaller({ url, key: '' });
     for (let n = 0; n < 20; n += 1) expect((await call('/health/ready')).status).toBe(200);
     expect(await stop(service)).toBe(0);
-    expect(service.output().match(/finishing what is running/g)).toHaveLength(2);
+    expect(service.output().match(/finishing running requests/g)).toHaveLength(2);
   },
 );
 
@@ -188,7 +188,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     const finishes = await Promise.all(Array.from({ length: 10 }, () => beginCreate(url, key)));
     await call('/v1/pets');
     const exit = stop(service, signal);
-    await service.until(/finishing what is running/);
+    await service.until(/finishing running requests/);
     await expect.poll(() => call('/v1/pets').catch(() => 'refused'), { timeout: 5_000 }).toBe('refused');
     expect(await Promise.all(finishes.map((finish) => finish()))).toEqual(Array(10).fill(201));
     expect(await exit).toBe(0);
@@ -220,10 +220,10 @@ test.runIf(redis)(
     const [, url = ''] = await service.until(/listening on (http:[^"]+)"[\s\S]*listening on/);
     const finishes = await Promise.all(Array.from({ length: 10 }, () => beginCreate(url, key)));
     const exit = stop(service);
-    await service.until(/finishing what is running[\s\S]*finishing what is running/);
+    await service.until(/finishing running requests[\s\S]*finishing running requests/);
     expect(await Promise.all(finishes.map((finish) => finish()))).toEqual(Array(10).fill(201));
     expect(await exit).toBe(0);
-    const lines = service.output().match(/^.*finishing what is running.*$/gm) ?? [];
+    const lines = service.output().match(/^.*finishing running requests.*$/gm) ?? [];
     const [first, second] = lines.map((line) => JSON.parse(line)).sort((a, b) => a.time - b.time);
     expect(first.pid).not.toBe(second.pid);
     // Both had requests to finish, so the second one began later.

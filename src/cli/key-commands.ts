@@ -15,7 +15,7 @@ import {
 } from './arguments.js';
 import { formatKeys, formatLimits, formatUsage, type OperationName, summariseUsage } from './tables.js';
 
-/** What the commands work with, open while one runs. */
+/** The stores that a command uses, open while it runs. */
 interface KeyTools {
   readonly store: KeyStore;
   readonly usage: UsageStore;
@@ -35,7 +35,7 @@ export function addKeyCommands(program: Command, options: KeyCommandOptions): vo
   const keys = program
     .command('keys')
     .description('issue and manage API keys')
-    .showHelpAfterError('(--help shows what a command takes)');
+    .showHelpAfterError('(--help shows the options of a command)');
   addCreate(keys, options);
   addList(keys, options);
   addShow(keys, options);
@@ -50,7 +50,7 @@ function addCreate(keys: Command, { withKeys, write }: KeyCommandOptions): void 
   const create = keys
     .command('create')
     .description('issue a key, which is shown only this once')
-    .requiredOption('--name <name>', 'whom or what the key is for', parseName)
+    .requiredOption('--name <name>', 'who or what the key is for', parseName)
     .option(
       '--expires <duration>',
       'how long it is valid: a number and s, m, h or d, such as 30d',
@@ -78,7 +78,7 @@ function addList(keys: Command, { withKeys, write }: KeyCommandOptions): void {
 }
 
 function addShow(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  addIdCommand(keys, 'show', 'show one key, what is left of its limits, and its ban').action((id, output) =>
+  addIdCommand(keys, 'show', 'show one key, the requests it has left, and its ban').action((id, output) =>
     withKeys(async ({ store, readWindows }) => {
       const apiKey = expectFound(id, await store.find(id));
       write(formatState(apiKey, await readWindows(apiKey), output));
@@ -105,7 +105,7 @@ function addRotate(keys: Command, { withKeys, write }: KeyCommandOptions): void 
   addIdCommand(keys, 'rotate', 'replace a key: the new one is shown only this once')
     .option(
       '--overlap <duration>',
-      'how long the old key still works, such as 24h; without it, it ends at once. A key that an earlier rotation left valid ends',
+      'how long the old key keeps working, such as 24h (default: it ends at once). The old key of an earlier rotation ends in any case',
       parseDuration,
     )
     .action((id: string, { overlap, ...output }: Output & { overlap?: number }) =>
@@ -120,7 +120,7 @@ function addRotate(keys: Command, { withKeys, write }: KeyCommandOptions): void 
 }
 
 function addRevoke(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  addIdCommand(keys, 'revoke', 'end a key, and the one that it replaced').action((id, output) =>
+  addIdCommand(keys, 'revoke', 'end a key, and the old one that it replaced').action((id, output) =>
     withKeys(async ({ store }) => {
       const apiKey = expectFound(id, await store.revoke(id, new Date()));
       write(format([apiKey], output, apiKey));
@@ -129,7 +129,7 @@ function addRevoke(keys: Command, { withKeys, write }: KeyCommandOptions): void 
 }
 
 function addSetPlan(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  const setPlan = addPlanOptions(addIdCommand(keys, 'set-plan', 'put a key on another plan'));
+  const setPlan = addPlanOptions(addIdCommand(keys, 'set-plan', 'move a key to another plan'));
   setPlan.action(async (id: string, options: PlanOptions & Output) => {
     const choice = readPlan(setPlan, options);
     await withKeys(async ({ store }) => {

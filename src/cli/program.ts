@@ -63,7 +63,11 @@ program
     withSource(async ({ database }) => {
       await checkMigrations(database.pool);
       const isSeeded = await seedCatalogue(database.pool);
-      write(isSeeded ? 'The sample catalogue is in.\n' : 'There are pets already: nothing was changed.\n');
+      write(
+        isSeeded
+          ? 'The sample catalogue was added.\n'
+          : 'The database already has pets: nothing was changed.\n',
+      );
     }),
   );
 
@@ -96,7 +100,7 @@ function write(text: string): void {
   process.stdout.write(text);
 }
 
-/** DATABASE_URL, or the embedded database, beside a running service or without one. */
+/** Opens DATABASE_URL or the embedded database, whether or not a service is using it. */
 async function withSource(run: (source: DatabaseSource, config: Config) => Promise<void>): Promise<void> {
   const config = readConfig(process.env);
   const source = await openSource({ config, role: 'guest', log });
@@ -107,7 +111,7 @@ async function withSource(run: (source: DatabaseSource, config: Config) => Promi
   }
 }
 
-/** Resolves with the windows of a key in Redis; undefined where there is none. @throws OperatorError without a connection */
+/** The windows of a key in Redis; undefined without REDIS_URL. @throws OperatorError when Redis cannot be reached */
 async function readWindows(apiKey: ApiKey, redisUrls: readonly string[]) {
   if (redisUrls.length === 0) return undefined;
   // A failing Redis is reported once, by ready().
@@ -121,7 +125,7 @@ async function readWindows(apiKey: ApiKey, redisUrls: readonly string[]) {
   }
 }
 
-/** Ctrl-C reaches Studio by itself, a SIGTERM is passed on; the database is released when Studio has ended. */
+/** Ctrl-C reaches Studio directly, and SIGTERM is forwarded. The database is released once Studio has exited. */
 async function runStudio(url: string, options: readonly string[]): Promise<void> {
   const env = { ...process.env, DATABASE_URL: url };
   const studio = spawn('prisma', ['studio', ...options], { stdio: 'inherit', env });

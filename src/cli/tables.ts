@@ -40,13 +40,13 @@ export function formatLimits(
   return lines.map((line) => `${line}\n`).join('');
 }
 
-/** An operation of the service, as far as its usage is shown. */
+/** An operation of the service, as needed to show its usage. */
 export interface OperationName {
   readonly name: string;
   readonly isDeprecated: boolean;
 }
 
-/** What a key has called in the last 30 days, calls of deprecated operations counted separately. */
+/** The calls of a key in the last 30 days, with those of deprecated operations counted separately. */
 export interface UsageSummary {
   /** Calls of operations that are not deprecated */
   readonly requests: number;
@@ -61,7 +61,7 @@ export function summariseUsage(rows: readonly Usage[], operations: readonly Oper
   return { requests: count(false), deprecatedRequests: count(true), usage };
 }
 
-/** Usage for people: a line for each day with requests, a column for each operation. */
+/** Usage for people: one line per day with requests, one column per operation. */
 export function formatUsage(summary: UsageSummary, operations: readonly OperationName[]): string {
   const { usage } = summary;
   if (usage.length === 0) return `No requests in the last ${USAGE_DAYS} days.\n`;

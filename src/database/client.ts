@@ -10,8 +10,8 @@ const READ_CONNECTIONS = 2;
 /** Writes wait for the disk, and PostgreSQL flushes together what several connections commit at once. */
 const WRITE_CONNECTIONS = 8;
 /**
- * Set on every pooled connection before its first use. Prisma's adapter writes and reads times without their offset, which
- * is right in UTC only; and a process that freezes within a transaction must not keep its locks.
+ * Set on every pooled connection before its first use. Prisma's adapter writes and reads times without their offset,
+ * which is only correct in UTC. And a process that freezes within a transaction must not keep its locks.
  */
 const SESSION_SETTINGS = `SET TIME ZONE 'UTC'; SET idle_in_transaction_session_timeout = '5s'`;
 
@@ -27,7 +27,7 @@ export interface Database {
   close(): Promise<void>;
 }
 
-/** How the connections of the pool and of both pipelines are used at this moment. */
+/** The current use of the connections of the pool and of both pipelines. */
 export interface PoolStatistics {
   readonly totalCount: number;
   readonly idleCount: number;
@@ -40,7 +40,7 @@ export interface PoolStatistics {
  * that query within CONNECT_TIMEOUT_MS + QUERY_TIMEOUT_MS.
  *
  * @param url postgresql:// connection string
- * @param onIdleError called for a connection that broke while nothing used it; the pool replaces it
+ * @param onIdleError called when a connection breaks while idle; the pool replaces it
  */
 export function openDatabase(url: string, onIdleError: (error: Error) => void): Database {
   const options = {
@@ -85,8 +85,8 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
 }
 
 /**
- * Prisma returns a connection to the pool as healthy even when its COMMIT or ROLLBACK was not answered in time. The next
- * query on it would run inside the open transaction, and be lost with it after it had been acknowledged.
+ * Prisma returns a connection to the pool as healthy even when its COMMIT or ROLLBACK was not answered in time. The
+ * next query on it would run inside the open transaction, and be lost with it after it had been acknowledged.
  */
 function endOpenTransaction(error: Error | undefined, client: pg.PoolClient & pg.Client): void {
   const status = client.getTransactionStatus();

@@ -112,7 +112,7 @@ async function readMigrations(): Promise<MigrationList> {
 
 async function withEngine<T>(url: string, use: (engine: SchemaEngine) => Promise<T>): Promise<T> {
   const { SchemaEngine } = await loadEngineOnce();
-  // The engine releases its connections only when it is garbage-collected, so the pool is ours, to be ended here.
+  // The engine releases its connections only when it is garbage-collected, so this function owns the pool and ends it.
   const pool = new pg.Pool({ connectionString: url });
   try {
     const adapter = bindMigrationAwareSqlAdapterFactory(new PrismaPg(pool));
@@ -131,7 +131,7 @@ function loadEngineOnce(): Promise<typeof engineBindings> {
   return loadedEngine;
 }
 
-/** The package's entry imports its .wasm as a module, which Node.js 20 cannot do: so it is instantiated here. */
+/** The package's entry imports its .wasm as a module, which Node.js 20 cannot do, so it is instantiated here. */
 async function loadEngine(): Promise<typeof engineBindings> {
   const folder = dirname(createRequire(import.meta.url).resolve('@prisma/schema-engine-wasm'));
   const module = await WebAssembly.compile(await readFile(join(folder, 'schema_engine_bg.wasm')));

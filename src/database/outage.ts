@@ -10,7 +10,9 @@ const PRISMA_CODES = new Set(['P1001', 'P1002', 'P1003', 'P1008', 'P1010', 'P101
  */
 const SQLSTATES = /^(?:08|28|3D|53|57|58)|^(?:25006|26000)$/;
 
-/** Prisma's adapter reports a failed socket as one of these, without a SQLSTATE and, for raw queries, without a code. */
+/**
+ * Prisma's adapter reports a failed socket as one of these, without a SQLSTATE and, for raw queries, without a code.
+ */
 const ADAPTER_KINDS = new Set([
   'DatabaseNotReachable',
   'ConnectionClosed',
@@ -48,8 +50,8 @@ export function readSqlState(error: unknown): string | undefined {
 }
 
 /**
- * How Prisma's adapter describes a failure. Prisma keeps the description under `meta.driverAdapterError.cause`; a failure
- * of COMMIT or ROLLBACK is the adapter's own error, with the description under `cause`.
+ * How Prisma's adapter describes a failure. Prisma keeps the description under `meta.driverAdapterError.cause`; a
+ * failure of COMMIT or ROLLBACK is the adapter's own error, with the description under `cause`.
  */
 function readAdapterCause(error: unknown): { kind?: string; originalCode?: string } {
   const failed = error as { meta?: { driverAdapterError?: { cause?: unknown } }; cause?: unknown };

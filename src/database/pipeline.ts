@@ -8,9 +8,9 @@ export interface Statement {
 }
 
 /**
- * Runs statements that are each a transaction of their own on pipelined connections: a statement is sent without waiting
- * for those before it (PostgreSQL's manual, section 54.2.4), and those of one event-loop tick leave in one write. Handing
- * out connections from a pool, and two system calls per query, would be a third of the cost of a small read.
+ * Runs single-statement transactions on pipelined connections: a statement is sent without waiting for those before it
+ * (PostgreSQL's manual, section 54.2.4), and those of one event-loop tick leave in one write. Handing out connections
+ * from a pool, and two system calls per query, would make up a third of the cost of a small read.
  */
 export class Pipeline {
   readonly #connections: readonly PipelinedConnection[];
@@ -20,7 +20,7 @@ export class Pipeline {
     this.#connections = Array.from({ length: size }, () => new PipelinedConnection(options));
   }
 
-  /** The rows of one statement. Fails as the database does; see isDatabaseOutage. */
+  /** The rows of one statement. May fail with a database error: see isDatabaseOutage. */
   query<Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
     return this.#connections.reduce(lessBusy).query<Row>(statement, values);
   }
@@ -44,7 +44,7 @@ function lessBusy(a: PipelinedConnection, b: PipelinedConnection): PipelinedConn
   return b.pending < a.pending ? b : a;
 }
 
-/** Takes a callback because pg's promises catch every error once more, to give its stack another beginning. */
+/** Uses pg's callbacks, because its promises catch and rethrow every error to rewrite its stack. */
 function send<Row extends pg.QueryResultRow>(client: pg.Client, query: pg.QueryConfig): Promise<Row[]> {
   return new Promise((resolve, reject) => {
     client.query<Row>(query, (error, result) => (error ? reject(error) : resolve(result.rows)));
@@ -56,7 +56,7 @@ class PipelinedConnection {
   readonly #options: pg.ClientConfig;
   #socket: Socket | undefined;
   #client: Promise<pg.Client> | undefined;
-  /** Queries without an answer so far */
+  /** Queries still without a result */
   pending = 0;
   isOpen = false;
 
@@ -79,7 +79,7 @@ class PipelinedConnection {
     }
   }
 
-  /** Collects what is written in this event-loop tick into one system call. */
+  /** Sends everything written in this event-loop tick with one system call. */
   #corkUntilEndOfTick(): void {
     const socket = this.#socket;
     if (socket === undefined || socket.writableCorked > 0) return;
@@ -100,7 +100,7 @@ class PipelinedConnection {
       this.isOpen = true;
       return client;
     });
-    // A connection may end long after it was given up, when another has already replaced it.
+    // A connection may end long after it was abandoned, when another has already replaced it.
     const discard = () => {
       if (this.#client !== opened) return;
       this.isOpen = false;

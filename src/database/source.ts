@@ -30,7 +30,7 @@ export interface SourceOptions {
 }
 
 /**
- * Opens the database: DATABASE_URL as it is, or else the embedded PostgreSQL, brought up to the last migration.
+ * Opens the database: DATABASE_URL as it is, or else the embedded PostgreSQL, to which it applies pending migrations.
  *
  * @throws OperatorError when the embedded PostgreSQL cannot be used
  */
@@ -45,7 +45,7 @@ export async function openSource({ config, role, log }: SourceOptions): Promise<
     dataDir: config.dataDir,
     mode: role === 'service' ? 'exclusive' : 'shared',
     log: (message) => log.info(message),
-    onFault: (error) => log.warn({ err: error }, 'the embedded PostgreSQL failed'),
+    onError: (error) => log.warn({ err: error }, 'the embedded PostgreSQL failed'),
   }).catch((error: unknown) => {
     throw error instanceof EmbeddedPostgresError ? toOperatorError(error, config.dataDir) : error;
   });

@@ -20,9 +20,9 @@ declare module 'fastify' {
     operation?: string | ((request: FastifyRequest) => readonly string[]);
     /** How many requests this one counts as. Default 1 */
     cost?: (request: FastifyRequest) => number;
-    /** That of the operation, or of one of a batch */
+    /** The deprecation of the operation, or of the first deprecated one in a batch */
     deprecation?: (request: FastifyRequest) => Deprecation | undefined;
-    /** Why the route itself cannot answer: 404 or 405 */
+    /** Why the route cannot serve the request: 404 or 405 */
     routeError?: (request: FastifyRequest) => ApiError | undefined;
   }
   interface FastifyRequest {
@@ -53,11 +53,10 @@ interface ProtocolOptions extends AdmissionOptions, CorsOptions {
 }
 
 /**
- * Admits requests to a protocol, in the order that the contract gives: the route (404, 405), the key, its ban and limits,
- * the load of the process, and what can be said about the input before it is read. No handler runs and no body is read
- * before all of them agree.
+ * Admits requests to a protocol. The checks run in the order that the contract specifies: route (404, 405), key, ban
+ * and limits, load of the process, media type. No body is read and no handler runs until all of them have passed.
  *
- * The error is found first and thrown last, so that its response carries the limit and CORS headers too.
+ * The error is determined first and thrown last, so that its response also carries the limit and CORS headers.
  */
 export async function registerAdmission(app: FastifyInstance, options: ProtocolOptions): Promise<void> {
   const anonymous: Limits = { perMinute: options.anonymousPerMinute };
@@ -96,11 +95,11 @@ async function admit(
   reply.headers(limitHeaders(result));
   options.metrics.countDecision(limitError?.code);
   if (limitError === undefined && routeError === undefined) countUsage(request, options.usage);
-  // A caller over its limit gets the 429 in place of a 401; a key that could not be looked up stays a 503.
-  const isUndecided = keyError !== undefined && !(keyError instanceof ApiError);
+  // A caller over its limit gets a 429 instead of a 401; a failed key lookup remains a 503.
+  const hasLookupFailed = keyError !== undefined && !(keyError instanceof ApiError);
   return (
     routeError ??
-    (isUndecided ? keyError : (limitError ?? keyError)) ??
+    (hasLookupFailed ? keyError : (limitError ?? keyError)) ??
     options.overload.check() ??
     findMediaTypeError(request)
   );

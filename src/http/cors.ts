@@ -23,7 +23,7 @@ const EXPOSED_HEADERS = [
 const MAX_AGE_SECONDS = 7_200;
 
 export interface CorsOptions {
-  /** Origins that a browser may call from. */
+  /** Origins whose scripts may call the service. */
   readonly corsOrigins: readonly string[];
   /** Methods of the operations behind this protocol. */
   readonly corsMethods: readonly string[];

@@ -13,7 +13,7 @@ const PAGE_FOLDER = fileURLToPath(new URL('../../dist/reference-page/', import.m
 /** The bundle carries its version in its name, so its content never changes under that name. */
 const VERSIONED_FILE = /scalar-\d[^/]*$/;
 const CACHE_FOREVER = 'public, max-age=31536000, immutable';
-/** Browsers keep a copy but revalidate it on each use; the answer is usually a 304. */
+/** Browsers keep a copy but revalidate it on each use; the response is usually a 304. */
 const CACHE_AND_REVALIDATE = 'no-cache';
 
 /**

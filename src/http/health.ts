@@ -7,20 +7,20 @@ const READINESS_TTL_MS = 1_000;
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Called again and again by machines: logged at debug level while it succeeds */
+    /** Polled by machines: logged at debug level while it succeeds */
     isProbe?: boolean;
   }
 }
 
 export interface HealthOptions {
-  /** Resolves when the database answers and has the schema that this service was built for. */
+  /** Resolves when the database responds and has the schema that this service was built for. */
   readonly checkReadiness: () => Promise<void>;
   readonly limiter: Limiter;
 }
 
 /**
  * Probes for operators: is the process alive, and can it serve. Neither needs a key. A service without its Redis still
- * serves, so it stays ready, as `degraded`; one that is shutting down finishes what it has, and is not ready.
+ * serves, so it stays ready, as `degraded`; one that is shutting down finishes its requests, but is not ready.
  */
 export function registerHealth(
   app: FastifyInstance,
@@ -45,8 +45,8 @@ export function registerHealth(
 }
 
 /**
- * Shares one check among any number of probes, whatever the database does: one runs at a time, for READINESS_TIMEOUT_MS at
- * most, and its success is valid for a second. A failure is not, so that the first probe after a recovery sees it.
+ * Shares one check among any number of probes, whatever the database does: one runs at a time, for READINESS_TIMEOUT_MS
+ * at most, and its success is valid for a second. A failure is not, so that the first probe after a recovery sees it.
  *
  * @param now a monotonic clock, in milliseconds
  */

@@ -35,8 +35,9 @@ export function parseJson(text: string): unknown {
 }
 
 /**
- * JSON.parse turns numbers into doubles, so that a fraction too fine for one (9007199254740991.4, 1.000000000000000001)
- * becomes an integer that was never sent. Such a literal is replaced by 0.5, which an integer schema rejects too.
+ * JSON.parse turns numbers into doubles, so a fraction too fine for a double (9007199254740991.4, 1.000000000000000001)
+ * becomes an integer that the client never sent. Such literals are replaced by 0.5, which integer schemas reject as
+ * well.
  *
  * @throws SyntaxError when the text is not JSON
  */
@@ -47,8 +48,8 @@ export function keepFractions(text: string): string {
 }
 
 /**
- * Sends text that is JSON already. With a serializer, Fastify does not add a charset, which application/json does not
- * have. A string is sent in one write with the head of the response; bytes would need a second write.
+ * Sends text that is already JSON. With a serializer, Fastify adds no charset, which application/json does not define.
+ * A string is sent in one write with the head of the response; bytes would need a second write.
  */
 export function sendJson(reply: FastifyReply, text: string): FastifyReply {
   return reply.type('application/json').serializer(identity).send(text);

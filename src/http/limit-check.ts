@@ -49,7 +49,7 @@ export async function checkLimits(
   return { result, error: deniedError(result) };
 }
 
-/** Created once per lookup of a key: the windows that belong to its limits are cached by the object, too. */
+/** Created once per key lookup, because the windows are cached by the identity of the limits. */
 const subjects = new WeakMap<ApiKey, Subject>();
 
 function toSubject(apiKey: ApiKey): Subject {
@@ -64,7 +64,7 @@ function deniedError({ retryAfterSeconds = 1 }: RateLimitResult): ApiError {
   return tooManyRequests('rate_limit_exceeded', retryAfterSeconds);
 }
 
-/** A ban may end before the window that would then deny the same request. */
+/** Waits for the later of the two: a ban may end before the window that would then deny the same request. */
 function bannedError(msLeft: number, { retryAfterSeconds = 1 }: RateLimitResult): ApiError {
   return tooManyRequests('api_key_banned', Math.max(Math.ceil(msLeft / 1000), retryAfterSeconds));
 }
@@ -77,8 +77,8 @@ function tooManyRequests(code: 'rate_limit_exceeded' | 'api_key_banned', seconds
 let tick: Promise<void> | undefined;
 
 /**
- * Resolves at the end of this event-loop tick. Known denials are flushed together: one socket write per connection instead
- * of one per denial halves their cost (62 → 32 µs).
+ * Resolves at the end of this event-loop tick. Known denials are flushed together: one socket write per connection
+ * instead of one per denial halves their cost (62 → 32 µs).
  */
 function endOfTick(): Promise<void> {
   tick ??= new Promise((resolve) => {

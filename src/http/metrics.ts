@@ -6,12 +6,12 @@ import type { Limiter } from '../limits/limiter.js';
 import type { Protocol } from '../protocol.js';
 import type { OverloadMonitor } from './overload.js';
 
-/** In seconds: from a lookup in a warm database to how long a client waits when the database is unavailable. */
+/** In seconds: from a lookup in a warm database to the wait of a client while the database is unavailable. */
 const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 export interface MetricsOptions {
   readonly limiter: Limiter;
-  /** Shown if given */
+  /** Exported if given */
   readonly pool?: PoolStatistics;
   /** Names this process among several that share the port. */
   readonly worker?: number;
@@ -22,7 +22,7 @@ interface Sources extends MetricsOptions {
   readonly checkReadiness: () => Promise<void>;
 }
 
-/** What is counted of a request; every member has few values, whatever clients send. */
+/** A finished request, as metrics and logs see it. Every label has few values, whatever clients send. */
 export interface RequestReport {
   /** A name from the router, `batch` for several at once, or `unknown` */
   readonly operation: string;
@@ -40,8 +40,8 @@ export interface Metrics {
 }
 
 /**
- * The metrics of one process, in a registry of their own. With several workers a scrape reaches any one of them; the label
- * `worker` tells which, so that no series mixes two.
+ * The metrics of one process, in a registry of their own. With several workers a scrape reaches any one of them; the
+ * label `worker` tells which, so that no series mixes two.
  */
 export function createMetrics(sources: Sources): Metrics {
   const registry = new Registry();
@@ -63,7 +63,7 @@ export function registerMetrics(app: FastifyInstance, { registry }: Metrics): vo
   );
 }
 
-/** Labels are resolved once per combination: there are few, so keeping them is safe. */
+/** Each combination of labels is resolved once and kept, which is safe because there are few. */
 function createRequestCounter(registry: Registry): Metrics['countRequest'] {
   const histogram = new Histogram({
     name: 'http_request_duration_seconds',
@@ -89,7 +89,7 @@ const OUTCOMES = ['admitted', 'rate_limit_exceeded', 'api_key_banned'] as const 
   | 'admitted'
 )[];
 
-/** Counts in plain numbers, which prom-client gets when it is scraped: every request passes here. */
+/** Every request passes here, so it increments plain numbers, which prom-client collects on each scrape. */
 function createDecisionCounter(registry: Registry, limiter: Limiter): Metrics['countDecision'] {
   const zeros = () => new Map<string, number>(OUTCOMES.map((outcome) => [outcome, 0]));
   const counts = { memory: zeros(), redis: zeros(), degraded: zeros() };

@@ -13,8 +13,8 @@ import type { Operation } from './operations.js';
  *   numbers, over tRPC too. After it has checked the router it sees inputs as `void`; the real input reaches the
  *   procedure through the adapter request.
  * - Writing its own error body. The procedure's error is kept on the adapter request, and thrown from here.
- * - Building a web Request per call, which costs more than the rest of its work. It builds none if the request is an
- *   `instanceof Request` already.
+ * - Building a web Request per call, which costs more than the rest of its work. It builds none if the request already
+ *   is an `instanceof Request`.
  */
 
 /** One operation, ready to run. Throws whatever the procedure throws. */
@@ -23,7 +23,7 @@ export type OpenApiHandler = (context: RequestContext, input: unknown) => Promis
 type Handle = (request: AdapterRequest, response: AdapterResponse) => Promise<void>;
 type HandlerOptions = Parameters<typeof createOpenApiNodeHttpHandler>[0];
 
-/** The headers that `getHeaders` makes of the output are sent with the declared status. */
+/** `getHeaders` derives headers from the output, to be sent with the declared status. */
 export function createOpenApiHandler(
   router: AnyTRPCRouter,
   operation: Operation,
@@ -57,7 +57,7 @@ export function createOpenApiHandler(
   };
 }
 
-/** A router of one procedure. Its caller replaces tRPC's, a chain of proxies that is built for each call. */
+/** A router of one procedure. Its caller replaces tRPC's, which builds a chain of proxies for each call. */
 function createRouterStub(router: AnyTRPCRouter, name: string, procedureStub: object) {
   const procedure = router._def.procedures[name] as AnyTRPCProcedure;
   const { type } = procedure._def;
@@ -72,7 +72,7 @@ function createRouterStub(router: AnyTRPCRouter, name: string, procedureStub: ob
         batchIndex: 0,
       }),
   });
-  // The handler makes its error body with the formatter, and nobody sees it.
+  // The handler formats an error body that is never sent.
   const _config = { ...router._def._config, errorFormatter: () => undefined };
   return { _def: { ...router._def, _config, procedures: { [name]: procedureStub } }, createCaller };
 }

@@ -54,7 +54,7 @@ function listParameters(
   { method, path }: OperationMeta['openapi'],
 ): Parameter[] {
   const root = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });
-  // A schema with an id is written among the definitions, and referred to.
+  // A schema with an id is written to the definitions and referenced.
   const resolve = (schema: z.core.JSONSchema._JSONSchema = {}) => {
     const id = typeof schema === 'object' ? schema.$ref?.split('/').at(-1) : undefined;
     return (id === undefined ? schema : root.$defs?.[id]) as z.core.JSONSchema.JSONSchema;

@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { PoolStatistics } from '../database/client.js';
 import { ApiError } from '../errors.js';
 
-/** When a process has more to do than it can. */
+/** When a process counts as overloaded. */
 interface OverloadLimits {
   /** How late the event loop may run, in milliseconds */
   readonly delayMs: number;
@@ -13,14 +13,15 @@ interface OverloadLimits {
 }
 
 const OVERLOAD_LIMITS: OverloadLimits = {
-  // Clients then wait more than a second before their request is even looked at: most have given up or soon will.
+  // Clients then wait over a second before their request is even looked at: many have given up, or soon will.
   delayMs: 1_000,
-  // Ten connections at 5 ms a query need half a second for them; a longer queue approaches the 1 s that a query may wait.
+  // Ten connections at 5 ms a query take half a second for them; a longer queue approaches the 1 s that a query may
+  // wait.
   waitingQueries: 1_000,
   sampleIntervalMs: 250,
 };
 
-/** One late sample may be a single long task; two in succession are load. */
+/** One late sample may be due to a single long task; two in a row are load. */
 const LATE_SAMPLES_MIN = 2;
 /** Long enough for a queue to empty, and short enough not to leave the service idle afterwards. */
 const RETRY_SECONDS = 2;
@@ -29,12 +30,12 @@ export interface OverloadOptions {
   readonly log: FastifyBaseLogger;
   /** Without it only the event loop is monitored. */
   readonly pool?: PoolStatistics;
-  /** Replaces defaults */
+  /** Overrides individual defaults */
   readonly overload?: Partial<OverloadLimits>;
 }
 
 export interface OverloadMonitor {
-  /** What is overloaded now */
+  /** The part that is overloaded; undefined while there is capacity */
   readonly reason: 'event_loop' | 'pool' | undefined;
   /** The error for a request that would only queue: 503 with Retry-After; undefined while there is capacity. */
   check(): ApiError | undefined;
@@ -42,12 +43,12 @@ export interface OverloadMonitor {
 }
 
 /**
- * Monitors the event loop and the queue for the database. @fastify/under-pressure would deny requests before the key and
- * the limit are known, deny health checks too, take one long task for load, and sample the queue at intervals only. Here
- * the queue counts as it is when a request arrives, and the 503 carries the limit headers.
+ * Monitors the event loop and the queue for the database. @fastify/under-pressure would reject requests before key and
+ * limit are known, reject health checks too, mistake one long task for load, and only sample the queue at intervals.
+ * Here the queue is checked when a request arrives, and the 503 carries the limit headers.
  *
- * The delay of the event loop is how late a timer fires. It is overloaded after two late samples in succession, and free
- * again after the first one in time.
+ * The delay of the event loop is how late a timer fires. The loop counts as overloaded after two late samples in a row,
+ * and recovers with the first one on time.
  */
 export function createOverloadMonitor({ log, pool, overload }: OverloadOptions): OverloadMonitor {
   const { delayMs, waitingQueries, sampleIntervalMs } = { ...OVERLOAD_LIMITS, ...overload };

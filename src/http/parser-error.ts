@@ -4,11 +4,11 @@ import type { FastifyInstance } from 'fastify';
 import { ApiError } from '../errors.js';
 
 /**
- * Answers what Node.js' HTTP parser rejects. There is no request then, so the response is written to the socket, with the
- * same body as every other error, and the connection is closed. It is logged at debug level only: sending garbage needs no
- * key and has no limit, so anybody could fill the log.
+ * Responds to input that Node.js' HTTP parser rejects. There is no request object, so the response is written to the
+ * socket, with the same body as every other error, and the connection is closed. It is logged at debug level only:
+ * sending garbage needs no key and has no limit, so anybody could fill the log.
  */
-export function answerParserError(
+export function handleParserError(
   this: Pick<FastifyInstance, 'log'>,
   error: Error & { code?: string },
   socket: Socket,

@@ -5,10 +5,12 @@ import { hasBody } from './operations.js';
 /** HTTP/1.1 requires exactly one Host (RFC 9112, section 3.2). */
 export function findHostError({ raw: { httpVersion, rawHeaders } }: FastifyRequest): ApiError | undefined {
   if (httpVersion !== '1.1' || countHosts(rawHeaders) === 1) return undefined;
-  return new ApiError('invalid_request', { message: 'A request of HTTP/1.1 must have one Host header.' });
+  return new ApiError('invalid_request', {
+    message: 'An HTTP/1.1 request must have exactly one Host header.',
+  });
 }
 
-/** `headers` keeps the first of several, and `headersDistinct` would parse all headers again. */
+/** `headers` keeps only the first of several, and `headersDistinct` would parse all headers again. */
 function countHosts(rawHeaders: readonly string[]): number {
   let count = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {

@@ -5,14 +5,14 @@ import type { ApiKey } from '../keys/store.js';
 import type { Stores } from '../resource.js';
 import type { RequestContext, RestContext } from '../trpc.js';
 
-/** Everything that procedures use and that lives as long as the service. */
+/** Everything procedures use that lives as long as the service. */
 export interface Dependencies {
   readonly stores: Stores;
   /** The clock, in Unix milliseconds. */
   readonly now: () => number;
 }
 
-/** What both protocols need to serve the operations. */
+/** The options that both protocols need to serve the operations. */
 export interface ServeOptions extends Dependencies {
   readonly router: AnyTRPCRouter;
 }
@@ -20,8 +20,8 @@ export interface ServeOptions extends Dependencies {
 type CreateContext = (request: FastifyRequest, reply: FastifyReply, rest?: RestContext) => RequestContext;
 
 /**
- * Creates the context of the procedures that a request calls. The stores are on the prototype, because copying them into
- * every context would take 6 µs.
+ * Creates the context of the procedures that a request calls. The stores are on the prototype, because copying them
+ * into every context would take 6 µs.
  */
 export function createContextFactory({ stores, now }: Dependencies): CreateContext {
   class Context implements RequestContext {
@@ -48,13 +48,13 @@ function readIdempotencyHeader(
 ): IdempotencyHeader | undefined {
   const value = headers['idempotency-key'];
   if (typeof value !== 'string' || bodyHash === undefined) return undefined;
-  let isEveryReplayed = true;
+  let isOnlyReplays = true;
   return {
     value,
     bodyHash,
     setReplayed(isReplay) {
-      isEveryReplayed &&= isReplay;
-      if (isEveryReplayed) reply.header('idempotency-replayed', 'true');
+      isOnlyReplays &&= isReplay;
+      if (isOnlyReplays) reply.header('idempotency-replayed', 'true');
       else reply.removeHeader('idempotency-replayed');
     },
   };

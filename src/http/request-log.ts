@@ -11,12 +11,12 @@ declare module 'fastify' {
   }
 }
 
-/** nginx's status for a client that left before its response: no status was sent then. */
+/** nginx's status for a client that left before its response, when no status was sent. */
 const CLIENT_CLOSED_REQUEST = 499;
 
 /**
- * Reports each request to the log and the metrics once, when its response is sent or its client has left. Operations have
- * their names in the router; other names are a client's invention, and left out.
+ * Reports each request to the log and the metrics once, when its response is sent or its client has left. Only names of
+ * operations in the router are reported: clients can make up any others.
  */
 export function reportRequests(
   app: FastifyInstance,
@@ -28,7 +28,7 @@ export function reportRequests(
   app.addHook('onRequest', (request, reply, next) => {
     // Fastify's onResponse hook does not run when the client leaves; a response always closes, and once.
     reply.raw.once('close', () => {
-      const called = readCalled(request);
+      const called = listCalls(request);
       const names = called.filter((name, index) => known.has(name) && called.indexOf(name) === index);
       const report: RequestReport = {
         operation: called.length > 1 && names.length > 0 ? 'batch' : (names[0] ?? 'unknown'),
@@ -43,13 +43,13 @@ export function reportRequests(
   });
 }
 
-function readCalled(request: FastifyRequest): readonly string[] {
+function listCalls(request: FastifyRequest): readonly string[] {
   const { operation } = request.routeOptions.config;
   if (operation === undefined) return [];
   return typeof operation === 'string' ? [operation] : operation(request);
 }
 
-/** An internal error is a warning here; its cause has a line of its own. */
+/** A 5xx is only a warning here: its cause is logged on a line of its own. */
 function logRequest(
   request: FastifyRequest,
   { protocol, status, seconds }: RequestReport,

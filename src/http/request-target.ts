@@ -4,9 +4,9 @@ import type { IncomingMessage } from 'node:http';
 const UNROUTABLE = '/-';
 
 /**
- * The path and query to route by, for any request target (RFC 9112, section 3.2). It drops the host of absolute-form and
- * a fragment, takes broken percent-encoding literally, and maps a target without a path (`*`, an authority) to one without
- * a route. So every request passes the same hooks, and none is answered by an error of Fastify's router.
+ * Converts any request target (RFC 9112, section 3.2) to the path and query to route by. It drops the host of an
+ * absolute form and any fragment, takes broken percent-encoding literally, and maps a target without a path (`*`, an
+ * authority) to a path without a route. So every request passes the same hooks, and none fails in Fastify's router.
  */
 export function toRoutableUrl({ url = '' }: IncomingMessage): string {
   const [target = ''] = (url.startsWith('/') ? url : readAbsoluteForm(url)).split('#', 1);

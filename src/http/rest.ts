@@ -9,7 +9,7 @@ import { createOpenApiHandler } from './openapi-adapter.js';
 import { hasBody, listOperations, type Operation, type Parameter } from './operations.js';
 import { createContextFactory, type ServeOptions } from './request-context.js';
 
-/** How a path or a query writes each type that is not a string. */
+/** The form in which a path or a query carries each type other than strings. */
 const PATTERNS = {
   integer: /^-?\d+$/,
   number: /^-?\d+(?:\.\d+)?$/,
@@ -17,7 +17,7 @@ const PATTERNS = {
 } as const;
 
 export interface RestOptions extends ServeOptions {
-  /** The address that clients know the service by, without a trailing slash. */
+  /** The address that clients use, without a trailing slash. */
   readonly publicUrl: () => string;
 }
 
@@ -53,7 +53,7 @@ function createLocation({ success }: Operation) {
   return (output: never) => ({ location: REST_PREFIX + success.location(output) });
 }
 
-/** A known path answers every other method with 405 and Allow (RFC 9110, section 15.5.6). */
+/** A known path responds to every other method with a 405 and Allow (RFC 9110, section 15.5.6). */
 function registerOtherMethods(app: FastifyInstance, operations: readonly Operation[]): void {
   for (const path of new Set(operations.map((operation) => operation.path))) {
     const methods: string[] = operations
@@ -75,7 +75,7 @@ function toFastifyPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1(.+)');
 }
 
-/** The body, or the query, with the path parameters, which a body member of the same name cannot override. */
+/** The body or the query, plus the path parameters, which a body member of the same name cannot override. */
 function readInput({ method, parameters }: Operation, request: FastifyRequest): unknown {
   if (!hasBody(method)) return readParameters(parameters, request);
   const { body } = request;
@@ -99,7 +99,7 @@ function readParameters(parameters: readonly Parameter[], request: FastifyReques
   return input;
 }
 
-/** Text that is not of the parameter's type stays as it is, for the input schema to reject. */
+/** Text that is not of the parameter's type is left as it is, for the input schema to reject. */
 function toValue({ type }: Parameter, text: string): unknown {
   if (type === 'string' || !PATTERNS[type].test(text)) return text;
   return type === 'boolean' ? text === 'true' : Number(text);
@@ -124,7 +124,7 @@ class RestReply implements RestContext {
     this.#publicUrl = publicUrl;
   }
 
-  /** RFC 8288. The address is built on the public one, never on a Host or forwarded header. */
+  /** RFC 8288. The link starts with the public address, never with one from a Host or forwarded header. */
   linkNextPage(cursor: number): void {
     const [path = ''] = this.#request.url.split('?', 1);
     const parameters = new URLSearchParams(this.#request.query as URLSearchParams);

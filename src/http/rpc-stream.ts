@@ -10,8 +10,8 @@ export interface StreamOptions {
   readonly onError: NonNullable<HTTPBaseHandlerOptions<AnyTRPCRouter, Request>['onError']>;
 }
 
-/** Lets tRPC itself answer: with a stream, or by rejecting a malformed call. */
-export async function answerByTrpc(
+/** Lets tRPC itself respond: with a stream, or by rejecting a malformed call. */
+export async function respondWithTrpc(
   { router, context, onError }: StreamOptions,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -26,14 +26,14 @@ export async function answerByTrpc(
     createContext: async () => context,
     onError,
   });
-  // Idempotency-Replayed depends on every create of the batch: the head cannot be sent before they have finished.
+  // Idempotency-Replayed depends on every create of the batch, so the head cannot be sent before they have finished.
   const canStream = isStream(response) && context.idempotency === undefined;
   const body = canStream ? response.body : Buffer.from(await response.arrayBuffer());
   if (canStream) reply.header('transfer-encoding', 'chunked');
   return reply.code(response.status).header('content-type', 'application/json').send(body);
 }
 
-/** With application/jsonl, each call of a batch is answered as soon as it finishes. */
+/** With application/jsonl, the result of each call in a batch is sent as soon as it is known. */
 function isStream(response: Response): boolean {
   return response.headers.get('transfer-encoding') === 'chunked';
 }
@@ -54,7 +54,7 @@ function toWebRequest(request: FastifyRequest): Request {
   return webRequest as Request;
 }
 
-/** The headers that tRPC uses: how to answer a batch, and the media type, which admission has checked. */
+/** The headers that tRPC uses: how to respond to a batch, and the media type, which admission has checked. */
 function pickHeaders({ method, headers }: FastifyRequest): Headers {
   const picked = new Headers();
   if (method === 'POST') picked.set('content-type', 'application/json');

@@ -7,7 +7,7 @@ import { MAX_BATCH_SIZE } from '../protocol.js';
 import { type OperationMeta, type RequestContext, toErrorShape } from '../trpc.js';
 import { keepFractions, sendJson } from './json.js';
 import { createContextFactory, type ServeOptions } from './request-context.js';
-import { answerByTrpc } from './rpc-stream.js';
+import { respondWithTrpc } from './rpc-stream.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -16,7 +16,7 @@ declare module 'fastify' {
   }
 }
 
-/** What the URL calls, parsed as tRPC parses it, so that the calls that are counted are the calls that run. */
+/** The calls in a URL, parsed the way tRPC parses them, so that exactly the calls that are counted are run. */
 interface RpcTarget {
   readonly names: readonly string[];
   readonly isBatch: boolean;
@@ -36,7 +36,7 @@ type CallResult = { readonly result: { readonly data: unknown } } | { readonly e
 
 /**
  * Serves the router to tRPC clients. Nearly all requests are plain: known procedures of one type, with JSON input and
- * an answer in one piece. tRPC itself answers all others; see rpc-stream.ts.
+ * a response in one piece. tRPC itself responds to all others; see rpc-stream.ts.
  */
 export function registerRpc(app: FastifyInstance, { router, stores, now }: ServeOptions): void {
   const procedures = new Map(Object.entries<AnyTRPCProcedure>(router._def.procedures));
@@ -57,8 +57,8 @@ export function registerRpc(app: FastifyInstance, { router, stores, now }: Serve
       const context = createContext(request, reply);
       const calls = readPlainCalls(procedures, request, target);
       addVary(reply);
-      if (calls !== undefined) return answerPlainCalls(calls, target.isBatch, context, request, reply);
-      return answerByTrpc(
+      if (calls !== undefined) return runPlainCalls(calls, target.isBatch, context, request, reply);
+      return respondWithTrpc(
         { router, context, onError: ({ error, path }) => void reportError(error, path, request, reply) },
         request,
         reply,
@@ -117,7 +117,7 @@ function findRouteError(procedures: Procedures, { method }: FastifyRequest, name
   return new ApiError('method_not_allowed', { headers: { allow: [...allowed].join(', ') } });
 }
 
-/** Undefined when tRPC itself has to answer. */
+/** Undefined when tRPC itself has to respond. */
 function readPlainCalls(
   procedures: Procedures,
   request: FastifyRequest,
@@ -150,10 +150,10 @@ function parseInputs(text: string | null, isBatch: boolean): Readonly<Record<num
 }
 
 /**
- * Runs the calls and answers in tRPC's format (https://trpc.io/docs/rpc). tRPC's own resolveResponse builds a web
+ * Runs the calls and responds in tRPC's format (https://trpc.io/docs/rpc). tRPC's own resolveResponse builds a web
  * Request and Response, and two abort controllers per call, which took four times as long as the procedures.
  */
-async function answerPlainCalls(
+async function runPlainCalls(
   calls: readonly PlainCall[],
   isBatch: boolean,
   ctx: RequestContext,
@@ -192,7 +192,7 @@ function reportError(
   return apiError;
 }
 
-/** tRPC's answers depend on these headers, besides those that CORS has listed. */
+/** tRPC's responses vary with these headers, in addition to those that CORS has listed. */
 function addVary(reply: FastifyReply): void {
   const listed = reply.getHeader('vary');
   reply.header('vary', listed === undefined ? 'trpc-accept, accept' : `${listed}, trpc-accept, accept`);

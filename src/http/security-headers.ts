@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import helmet, { type HelmetOptions } from 'helmet';
 
-/** One year. Sub-domains belong to others, who decide about them. */
+/** One year. Subdomains are not ours to decide about. */
 const STRICT_TRANSPORT = { maxAge: 365 * 24 * 60 * 60, includeSubDomains: false };
 
 /** For JSON responses: should a browser ever render one as a page, it may neither load anything nor be framed. */
@@ -36,8 +36,8 @@ export interface SecurityOptions {
  * Adds helmet's headers to every response, including errors. Registered before any other hook can respond.
  *
  * The headers are composed once. @fastify/helmet composes them for every request, which costs 19 µs of CPU: a request
- * over its limit took 57 instead of 38 µs (23 % fewer per second), a list of 20 came out 5 % lower. Helmet as a
- * middleware that is created once still costs 9 % of the requests over their limit, because headers set on the raw
+ * over its limit took 57 instead of 38 µs (23 % fewer per second), and lists of 20 became 5 % fewer per second. Helmet
+ * as a middleware that is created once still costs 9 % of the requests over their limit, because headers set on the raw
  * response take a slower path through Node.js than those that Fastify writes.
  */
 export function registerSecurity(app: FastifyInstance, { publicUrl }: SecurityOptions): void {

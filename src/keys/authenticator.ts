@@ -4,8 +4,8 @@ import { hashKey, isWellFormedKey, type KeyPrefix } from './format.js';
 import { type ApiKey, isActive, type KeyStore } from './store.js';
 
 /**
- * How long a lookup is trusted. A change of a key, whoever makes it, takes effect on every node within this time and the
- * length of a request; the contract allows two seconds.
+ * How long a lookup is trusted. A change to a key, whoever makes it, takes effect on every node within this time plus
+ * the length of a request; the contract allows two seconds.
  */
 export const KEY_TTL_MS = 1_000;
 /** The most lookups cached at once, of known and unknown keys together. */
@@ -33,15 +33,15 @@ export interface AuthenticatorOptions {
 }
 
 export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions): Authenticator {
-  // The cache is keyed by the header in its usual form, so that a key in use is neither parsed nor hashed again. It is not
-  // keyed by any header that means the same: with extra spaces each could be 16 KB long, and a lookup of its own.
+  // The cache is keyed by the usual form of the header, so that a key in use is neither parsed nor hashed again. Other
+  // forms share that entry: with extra spaces, each could be 16 KB long and an entry of its own.
   const lookups = new LRUCache<string, { apiKey: ApiKey | undefined }, Uint8Array>({
     max: MAX_LOOKUPS,
     ttl: KEY_TTL_MS,
     fetchMethod: async (_header, _stale, { context, options }) => {
       const startedAt = performance.now();
       const apiKey = await store.findByHash(context);
-      // Trusted from the moment of the query: a slow answer is an old one.
+      // The key is trusted from when the query was sent: a slow result is already old.
       options.ttl = Math.max(1, KEY_TTL_MS - (performance.now() - startedAt));
       return { apiKey };
     },

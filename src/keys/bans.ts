@@ -12,10 +12,10 @@ const DOUBLING_WINDOW_MS = 86_400_000;
 const DENIED_WINDOW_MS = 60_000;
 /** How long to wait before a ban that could not be stored is tried again. */
 const RETRY_DELAY_MS = 1_000;
-/** The most keys whose denied requests are counted at once, some 10 MB. */
+/** The most keys whose denied requests are counted at once, about 10 MB. */
 const MAX_KEYS = 50_000;
 
-/** What this node knows of a key, beside the key's row. */
+/** The state of a key that this node keeps in addition to the key's row. */
 interface KeyState {
   denied: number;
   deniedEndsAtMs: number;
@@ -37,7 +37,7 @@ export interface BansOptions {
 /**
  * Bans keys that keep sending while they are over their limit.
  *
- * A ban is two columns of the key's row, which every node reads anew each second. The node that starts a ban enforces it
+ * A ban is two columns of the key's row, which every node re-reads each second. The node that starts a ban enforces it
  * from memory at once, until the row has it and every older copy of the row has expired.
  */
 export class Bans {
@@ -65,7 +65,10 @@ export class Bans {
     return untilMs;
   }
 
-  /** Counts a denied request of that cost, and bans the key when its limit per minute was denied within a minute. */
+  /**
+   * Counts a denied request by its cost. Bans the key when as many are denied within a minute as it is allowed per
+   * minute.
+   */
   countDenied(apiKey: ApiKey, cost: number): void {
     const now = this.#now();
     const state = this.#states.get(apiKey.id) ?? createState();
@@ -76,7 +79,7 @@ export class Bans {
       state.deniedEndsAtMs = now + DENIED_WINDOW_MS;
     }
     state.denied += cost;
-    // Requests that were under way when the ban began are denied too, and start no second one.
+    // Requests that were already under way when the ban began are denied too, but start no second ban.
     if (state.denied < limitsOf(apiKey).perMinute || this.bannedUntil(apiKey) !== undefined) return;
     const seconds = nextBanSeconds(apiKey, now);
     state.denied = 0;
@@ -91,7 +94,7 @@ export class Bans {
     this.#closing.abort();
   }
 
-  /** Tries until the ban is stored or over: while the database is unavailable, it holds on this node alone. */
+  /** Retries until the ban is stored or over: while the database is unavailable, it holds on this node only. */
   async #save(id: string, state: KeyState, startsAt: Date, seconds: number): Promise<void> {
     const { signal } = this.#closing;
     for (let attempt = 1; this.#now() < state.bannedUntilMs && !signal.aborted; attempt += 1) {
@@ -109,7 +112,7 @@ export class Bans {
   }
 }
 
-/** How long a ban of the key would last that starts at `now`, in Unix milliseconds. */
+/** How long a ban of the key would last if it started at `now`, in Unix milliseconds. */
 export function nextBanSeconds(
   { bannedUntil, banSeconds }: Pick<ApiKey, 'bannedUntil' | 'banSeconds'>,
   now: number,

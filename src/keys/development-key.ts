@@ -6,13 +6,13 @@ import { isActive, type KeyStore } from './store.js';
 const FILE = 'development-key';
 
 /**
- * The key that the embedded default prints at every start: the one kept in DATA_DIR, readable for its owner only, or a
- * new one when there is none that works.
+ * The key that every start on the embedded database prints: the one stored in DATA_DIR, readable only by its owner, or
+ * a new one if that does not work.
  */
 export async function provideDevelopmentKey(dataDir: string, store: KeyStore): Promise<string> {
   const path = join(dataDir, FILE);
-  const kept = await readKey(path);
-  if (kept !== undefined && (await works(kept, store))) return kept;
+  const stored = await readKey(path);
+  if (stored !== undefined && (await isUsable(stored, store))) return stored;
   const { key } = await store.create({
     name: 'development',
     plan: 'business',
@@ -39,7 +39,7 @@ async function readKey(path: string): Promise<string | undefined> {
   }
 }
 
-async function works(key: string, store: KeyStore): Promise<boolean> {
+async function isUsable(key: string, store: KeyStore): Promise<boolean> {
   if (!isWellFormedKey(key, 'as_test_')) return false;
   const found = await store.findByHash(hashKey(key));
   return found !== undefined && isActive(found, Date.now());

@@ -25,7 +25,7 @@ export function isWellFormedKey(text: string, prefix: KeyPrefix): boolean {
   return text.slice(end) === checksum(text.slice(0, end));
 }
 
-/** SHA-256 of the whole key, 32 bytes: all that is ever stored of it. */
+/** SHA-256 of the whole key, 32 bytes. Besides the hint, nothing else of a key is ever stored. */
 export function hashKey(key: string): Buffer {
   return createHash('sha256').update(key).digest();
 }

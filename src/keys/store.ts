@@ -2,7 +2,7 @@ import type { Database } from '../database/client.js';
 import type { Plan } from '../limits/plans.js';
 import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
 
-/** A key as it is stored: everything but the key itself. */
+/** A stored key: everything but the key itself. */
 export interface ApiKey {
   readonly id: string;
   readonly name: string;
@@ -14,7 +14,7 @@ export interface ApiKey {
   readonly perDay: number | null;
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
-  /** Until when the key works that a rotation replaced by this one */
+  /** Until when the key that a rotation replaced by this one still works */
   readonly previousExpiresAt: Date | null;
   readonly revokedAt: Date | null;
   /** The end of the last ban */
@@ -23,14 +23,14 @@ export interface ApiKey {
   readonly banSeconds: number | null;
 }
 
-/** A plan with what it needs: enterprise brings its own two limits, the others none. */
+/** A plan and, for enterprise only, the key's own limits. */
 export type PlanChoice = Pick<ApiKey, 'plan' | 'perMinute' | 'perDay'>;
 
-/** The only place with queries on keys. Every method fails as the database does; see isDatabaseOutage. */
+/** All queries on keys. Every method may fail with a database error: see isDatabaseOutage. */
 export interface KeyStore {
-  /** The key with this hash. If it is the one that a rotation replaced, it expires with the overlap. */
+  /** The key with this hash. One that a rotation replaced expires with the overlap. */
   findByHash(hash: Uint8Array): Promise<ApiKey | undefined>;
-  /** Issues a key. `key` is the only copy of it that there will ever be. */
+  /** Issues a key. `key` is the only copy that there will ever be. */
   create(
     input: PlanChoice & { name: string; expiresAt: Date | null },
   ): Promise<{ apiKey: ApiKey; key: string }>;
@@ -38,14 +38,17 @@ export interface KeyStore {
   list(): Promise<ApiKey[]>;
   find(id: string): Promise<ApiKey | undefined>;
   /**
-   * Replaces the key by a new one. The old one works until `overlapEndsAt`, or no longer when that is left out; a key that
-   * an earlier rotation left valid ends. Resolves with undefined when there is no such key, or it is revoked.
+   * Replaces the key with a new one. The old one works until `overlapEndsAt`, or ends at once if that is left out; an
+   * old key of an earlier rotation ends in any case. Resolves with undefined when there is no such key, or it is
+   * revoked.
    */
   rotate(id: string, overlapEndsAt?: Date): Promise<{ apiKey: ApiKey; key: string } | undefined>;
-  /** Ends a key. One that is revoked already keeps its first time. Resolves with undefined when there is none. */
+  /** Ends a key. One that is already revoked keeps its original time. Resolves with undefined when there is none. */
   revoke(id: string, at: Date): Promise<ApiKey | undefined>;
   setPlan(id: string, choice: PlanChoice): Promise<ApiKey | undefined>;
-  /** Bans a key from `startsAt` on, unless a ban is running then: two nodes that ban at the same moment start one ban. */
+  /**
+   * Bans a key from `startsAt` on, unless a ban is running then: two nodes that ban at the same moment start one ban.
+   */
   ban(id: string, startsAt: Date, seconds: number): Promise<void>;
   /** Lifts the ban of a key and forgets its length, so that the next one is not doubled. */
   unban(id: string): Promise<ApiKey | undefined>;

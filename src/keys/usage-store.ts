@@ -16,13 +16,13 @@ export interface KeyUsage extends Usage {
   readonly apiKeyId: string;
 }
 
-/** The only place with queries on usage. `now` is in Unix milliseconds. */
+/** All queries on usage. `now` is in Unix milliseconds. */
 export interface UsageStore {
-  /** Adds to what is stored, all rows or none. Rows of a key that no longer exists are skipped. */
+  /** Adds to the stored counts, all rows or none. Rows of a key that no longer exists are skipped. */
   add(rows: readonly KeyUsage[]): Promise<void>;
-  /** What a key has called in the last 30 days, by day and operation; days without a call are left out. */
+  /** The calls of a key in the last 30 days, by day and operation; days without a call are left out. */
   read(apiKeyId: string, now: number): Promise<Usage[]>;
-  /** Deletes what is older than 30 days. */
+  /** Deletes counts that are older than 30 days. */
   deleteExpired(now: number): Promise<void>;
 }
 

@@ -1,7 +1,7 @@
 import { type KeyUsage, toDay, type UsageStore } from './usage-store.js';
 
 const FLUSH_INTERVAL_MS = 3_000;
-/** The most sums of key, day and operation held at once, some 25 MB. Beyond it, new ones are not counted. */
+/** The most sums of key, day and operation held at once, about 25 MB. Beyond that, new ones are not counted. */
 const MAX_SUMS = 100_000;
 /** The most sums added by one statement, so that it stays well within its timeout. */
 const BATCH_SIZE = 2_000;
@@ -9,7 +9,7 @@ const DAY_MS = 86_400_000;
 
 export interface UsageOptions {
   readonly store: Pick<UsageStore, 'add'>;
-  /** The names that are counted: others are a client's invention. */
+  /** The names that are counted: clients can make up any others. */
   readonly operations: Iterable<string>;
   /** Unix milliseconds */
   readonly now: () => number;
@@ -22,11 +22,11 @@ export interface UsageOptions {
 type Sum = KeyUsage & { requests: number };
 
 /**
- * Counts in memory what each key calls, and adds the sums to the database every few seconds.
+ * Counts the calls of each key in memory, and adds the sums to the database every few seconds.
  *
- * Sums that could not be added are put back. A process that is killed loses what it has counted since the last flush; when
- * the answer to a COMMIT is lost, up to 3 s of counts are added twice. Usage is for orientation; limits are counted
- * elsewhere, and exactly.
+ * Sums that could not be added are put back. A process that is killed loses its counts since the last flush; when the
+ * response to a COMMIT is lost, up to 3 s of counts are added twice. Usage is indicative; limits are counted elsewhere,
+ * and exactly.
  */
 export class UsageCounter {
   readonly #store: UsageOptions['store'];
@@ -55,7 +55,7 @@ export class UsageCounter {
     }
   }
 
-  /** Adds the sums to the database. Never rejects: what cannot be added is kept for the next time. */
+  /** Adds the sums to the database. Never rejects: sums that cannot be added are kept for the next flush. */
   flush(): Promise<void> {
     this.#flushing ??= this.#flush().finally(() => {
       this.#flushing = undefined;
@@ -68,7 +68,7 @@ export class UsageCounter {
     clearInterval(this.#timer);
     await this.#flushing;
     await this.flush();
-    // There is no later time: an unavailable database gets a second chance, which costs some seconds at most.
+    // This is the last flush, so an unavailable database gets a second chance, which takes a few seconds at most.
     if (this.#sums.size > 0) await this.flush();
   }
 

@@ -13,14 +13,14 @@ const PROBE_INTERVAL_MS = 500;
 const MAX_PROBES_PER_CONNECTION = 4;
 const READY_POLL_INTERVAL_MS = 20;
 
-/** Created once: a stack for every rejected command would cost more than the decision in memory. */
+/** Created once: capturing a stack for every rejected command would cost more than deciding in memory. */
 const OPEN_ERROR = new Error('Redis is unavailable');
 
 export interface CircuitBreakerOptions {
   readonly client: RedisClient;
   /**
-   * Tried until it succeeds, with a key in the slot of the key that failed. It should do what the commands do, so that a
-   * server that answers but does not accept writes counts as failed.
+   * Repeated until it succeeds, on a key in the slot of the key that failed. It should do what the commands do, so that
+   * a server that responds but rejects writes counts as failed.
    */
   readonly probe: (client: RedisClient, key: string) => Promise<unknown>;
   /** The key of the first probe */
@@ -67,7 +67,7 @@ export class CircuitBreaker {
     return this.#state === 'closed';
   }
 
-  /** How often the breaker has closed: what was written in an earlier epoch may have been lost since. */
+  /** How often the breaker has closed. Counts that were written in an earlier epoch may have been lost since. */
   get epoch(): number {
     return this.#epoch;
   }
@@ -143,7 +143,7 @@ export class CircuitBreaker {
   #keepOpen(error: unknown): void {
     if (this.#state !== 'open') return;
     this.#failedProbes += 1;
-    // When the service starts without Redis, no command has failed yet that would have been logged.
+    // When the service starts without Redis, no failed command has logged this yet.
     if (this.#epoch === 0 && this.#failedProbes === 1) this.#warn(error);
     const isConnected = this.#client.status === 'ready' || this.#client.status === 'connect';
     if (isConnected && this.#failedProbes % MAX_PROBES_PER_CONNECTION === 0) this.#client.disconnect(true);

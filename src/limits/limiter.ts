@@ -7,7 +7,7 @@ import { createRedisClient } from './redis-client.js';
 import { probe, RedisStore, toKey } from './redis-store.js';
 import { hasRoom, toWindows } from './windows.js';
 
-/** Whoever is limited: an API key by its uuid, or a caller without one by `addressId` of its client address. */
+/** A caller with limits: an API key by its UUID, or a client without one by the `addressId` of its address. */
 export interface Subject {
   readonly kind: 'key' | 'address';
   readonly id: string;
@@ -17,14 +17,15 @@ export interface Subject {
 export interface Limiter {
   /**
    * Decides on `cost` requests (1, or the number of calls of a batch) as a whole. Never rejects; takes at most
-   * REDIS_TIMEOUT_MS, and that only for the first failure of Redis. A result that needs no store comes without a promise.
+   * REDIS_TIMEOUT_MS, and only for the requests that detect a failure of Redis. Returns no promise when it can decide
+   * at once.
    */
   consume(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
   /** What `consume` would decide now. Counts nothing; never rejects. */
   read(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
   /** `degraded`: Redis is configured but cannot be used, so the memory of this process decides. */
   readonly state: 'memory' | 'redis' | 'degraded';
-  /** Resolves when counting is as exact as it gets. @throws OperatorError when Redis is still missing after `withinMs` */
+  /** Resolves when the configured store decides. @throws OperatorError when Redis does not after `withinMs` */
   ready(withinMs: number): Promise<void>;
   /** Ends the connection to Redis. A closed limiter decides from memory. */
   close(): Promise<void>;
@@ -34,15 +35,15 @@ export interface LimiterOptions {
   /** None: memory. One: Redis or Valkey. Several: the nodes of a cluster. */
   readonly redisUrls: readonly string[];
   readonly log: Log;
-  /** Starts every key in Redis. Default `limits` */
+  /** The prefix of every key in Redis. Default `limits` */
   readonly prefix?: string;
   /** Unix milliseconds. Default `Date.now`. Redis counts by its own clock. */
   readonly clock?: () => number;
 }
 
 /**
- * How many subjects of each kind one process remembers, which takes about 75 MB when both are full. Beyond it the one not
- * seen for longest is forgotten: it starts anew where memory decides, and loses nothing where Redis does.
+ * How many subjects of each kind one process remembers, which takes about 75 MB when both are full. Beyond that, the
+ * least recently seen is forgotten: its counts are lost if memory decides, but not if Redis does.
  */
 export const MAX_SUBJECTS = { key: 100_000, address: 50_000 } as const;
 
@@ -57,9 +58,9 @@ interface Stores {
 }
 
 /**
- * Redis decides; while it cannot, memory does. Memory holds the counters of the last answer of Redis, so that it continues
- * from there, and so that what is certain to be denied needs no question. When Redis is back, the next request of each
- * subject brings the counters of memory along.
+ * Redis decides; while it cannot, memory does. Memory holds the counters of Redis's last reply, so that it can continue
+ * from there, and can deny without asking Redis where the result is certain. When Redis is back, the next request of
+ * each subject carries the counters of memory over.
  */
 class FallbackLimiter implements Limiter {
   readonly #clock: () => number;

@@ -18,15 +18,15 @@ interface SubjectState {
 }
 
 export interface MemoryStoreOptions {
-  /** The most subjects remembered. Beyond it the one not seen for longest is forgotten, with its counts. */
+  /** The most subjects remembered. Beyond that, the least recently seen is forgotten, with its counts. */
   readonly maxSubjects: number;
   /** Unix milliseconds */
   readonly clock: () => number;
 }
 
 /**
- * Counts in the memory of this process. It serves as the insurance of rate-limiter-flexible's Redis limiter, so it derives
- * from the class that the library exports for limiters of one's own. The library's memory limiter has one window per
+ * Counts in the memory of this process. It serves as the insurance of rate-limiter-flexible's Redis limiter, so it
+ * derives from the class that the library exports for custom limiters. The library's memory limiter has one window per
  * instance, counts what it denies, is unbounded, sets a timer for every key, and has no clock that a test could move.
  *
  * There are no timers: windows that have ended are overwritten, or evicted with their subject.

@@ -1,4 +1,7 @@
-/** Requests in 60 seconds and in 86,400 seconds. Without `perDay` no day is counted, as for callers without a key. */
+/**
+ * Requests in 60 seconds and in 86,400 seconds. Without `perDay` there is no daily window, as for callers without a
+ * key.
+ */
 export interface Limits {
   readonly perMinute: number;
   readonly perDay?: number | undefined;
@@ -20,8 +23,8 @@ export type Plan = keyof typeof PLANS;
 /**
  * The limits of a key.
  *
- * A key without the limits that its plan requires, which a database constraint rules out, gets those of the free plan: a
- * mistake there must not open the service.
+ * A key without the limits that its plan requires, which a database constraint rules out, gets those of the free plan:
+ * bad data must not lift the limits.
  */
 export function limitsOf(key: { plan: Plan; perMinute: number | null; perDay: number | null }): Limits {
   const { perMinute, perDay } = PLANS.free;

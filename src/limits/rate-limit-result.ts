@@ -22,7 +22,9 @@ export interface LimitStatus {
 export class RateLimitResult extends RateLimiterRes {
   readonly isAllowed: boolean;
   readonly windows: readonly LimitStatus[];
-  /** The window that denied the request (the one that ends last if both did), else the one with the fewest left */
+  /**
+   * The window that denied the request (the one that ends last if both did), else the one with the fewest requests left
+   */
   readonly tighter: LimitStatus;
   /** Whole seconds, at least 1, after which the same request is allowed; undefined when it is allowed now */
   readonly retryAfterSeconds: number | undefined;

@@ -15,8 +15,8 @@ const RECONNECT_DELAY_MS = 500;
 const SLOTS_REFRESH_INTERVAL_MS = 2_000;
 
 /*
- * Everything that ioredis does to save a command is turned off. A limit is decided now, by Redis or else by the memory of
- * this process: a command that is sent late or twice would count a request a second time.
+ * Everything that ioredis does to rescue a command is turned off. A limit is decided now, by Redis or else by the
+ * memory of this process: a command that is sent late or twice would count a request a second time.
  */
 const COMMON_OPTIONS = {
   enableAutoPipelining: true,
@@ -29,14 +29,14 @@ const CONNECTION_OPTIONS = {
   // With 1, ioredis never settles the commands that a lost connection left unanswered, and its automatic pipeline waits
   // for them forever. With 0 they are all rejected when the connection closes.
   maxRetriesPerRequest: 0,
-  // A host that has vanished refuses nothing: only a new connection notices that it is back.
+  // Attempts to reach a vanished host get no response, so they must time out: only a new one notices that it is back.
   connectTimeout: 1_000,
   disconnectTimeout: 100,
 } satisfies RedisOptions;
 
 /**
- * Opens Redis or Valkey: one URL is a single server, several are the first nodes of a cluster, whose user, password
- * and TLS are those of the first. Returns at once and keeps trying to connect.
+ * Opens Redis or Valkey: one URL is a single server; several are nodes of a cluster, for all of which the first URL
+ * gives user, password and TLS. Returns at once and keeps trying to connect.
  */
 export function createRedisClient(urls: readonly string[]): RedisClient {
   const [first = ''] = urls;

@@ -2,11 +2,13 @@
  * Counts in every window or in none, inside Redis. A cost of 0 only reads.
  *
  * A subject is one hash: `minute` and `day` (requests counted), `minuteEnds` and `dayEnds` (milliseconds of Redis's own
- * clock). Answers hold relative times only. Core commands only: the same on Redis, on Valkey and in a cluster.
+ * clock). Replies contain only relative times. Only core commands are used, so that it runs on Redis, on Valkey and in
+ * a cluster alike.
  *
- * KEYS[1]: the subject. ARGV: the cost and the number of windows; for each window its name, limit and length in ms. Then,
- * optionally, for each window the count and the milliseconds left that the caller knows of: where its count is higher, as
- * after a restart of Redis, counting continues from there.
+ * KEYS[1]: the subject. ARGV: the cost and the number of windows; for each window its name, limit and length in ms.
+ * Then, optionally, for each window the count and the milliseconds left that the caller knows. Where its count is
+ * higher, as after a restart of Redis, counting continues from it.
+ *
  * Returns 1 if the request is allowed, else 0; then for each window the count and the milliseconds left.
  */
 export const CONSUME_SCRIPT = `

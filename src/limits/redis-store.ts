@@ -12,7 +12,7 @@ export interface RedisStoreOptions {
   readonly keyPrefix: string;
   /** Decides in place of Redis when that fails. */
   readonly insuranceLimiter: RateLimiterCompatibleAbstract;
-  /** Called with the counters of every answer of Redis. */
+  /** Called with the counters of every reply. */
   readonly onCounters: (
     id: string,
     windows: readonly Window[],
@@ -23,30 +23,31 @@ export interface RedisStoreOptions {
   readonly clock: () => number;
 }
 
-/** A request of one tick. */
+/** A request that waits for the end of its tick. */
 interface Consumption extends ConsumeOptions {
   readonly id: string;
   readonly cost: number;
 }
 
-interface Answer {
+interface Reply {
   readonly isAllowed: boolean;
   readonly counters: readonly WindowCounter[];
 }
 
 /**
  * rate-limiter-flexible's Redis limiter with a `_consume` of our own, which decides on all windows in one script. The
- * library's `consume` around it tells a denial from a failure and turns to the insurance limiter when Redis fails.
+ * library's `consume` around it distinguishes a denial from a failure, and falls back to the insurance limiter when
+ * Redis fails.
  *
- * The library's own way to several windows, a union of limiters, takes a round trip per window and counts in one window
- * what another denies.
+ * The library's own way of combining windows, a union of limiters, takes a round trip per window and counts in one
+ * window requests that another denies.
  */
 export class RedisStore extends RateLimiterRedis implements LimitStore {
   readonly #breaker: CircuitBreaker;
   readonly #onCounters: RedisStoreOptions['onCounters'];
   readonly #clock: () => number;
   /** Merges the requests that arrive within one tick of the event loop. */
-  readonly #consumptions = new DataLoader<Consumption, Answer>((batch) => this.#consumeBatch(batch), {
+  readonly #consumptions = new DataLoader<Consumption, Reply>((batch) => this.#consumeBatch(batch), {
     cache: false,
     batchScheduleFn: setImmediate,
   });
@@ -63,8 +64,8 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
 
   /** The library's extension point: resolves when allowed, rejects with the result when denied. */
   async _consume(id: string, cost: number, { windows, known }: ConsumeOptions): Promise<RateLimitResult> {
-    const answer = await this.#consumptions.load({ id, cost, windows, known });
-    const result = this.#toResult(answer, cost, windows);
+    const reply = await this.#consumptions.load({ id, cost, windows, known });
+    const result = this.#toResult(reply, cost, windows);
     if (!result.isAllowed) throw result;
     return result;
   }
@@ -74,14 +75,14 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
     return this.#toResult({ isAllowed: hasRoom(windows, counters, cost), counters }, cost, windows);
   }
 
-  #toResult({ isAllowed, counters }: Answer, cost: number, windows: readonly Window[]): RateLimitResult {
+  #toResult({ isAllowed, counters }: Reply, cost: number, windows: readonly Window[]): RateLimitResult {
     return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: this.#clock() });
   }
 
-  async #consumeBatch(batch: readonly Consumption[]): Promise<(Answer | Error)[]> {
-    const answers = new Map<Consumption, Answer | Error>();
-    await Promise.all(groupBySubject(batch).map((group) => this.#consumeGroup(group, answers)));
-    return batch.map((consumption) => answers.get(consumption) as Answer | Error);
+  async #consumeBatch(batch: readonly Consumption[]): Promise<(Reply | Error)[]> {
+    const replies = new Map<Consumption, Reply | Error>();
+    await Promise.all(groupBySubject(batch).map((group) => this.#consumeGroup(group, replies)));
+    return batch.map((consumption) => replies.get(consumption) as Reply | Error);
   }
 
   /**
@@ -90,34 +91,34 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
    */
   async #consumeGroup(
     group: readonly Consumption[],
-    answers: Map<Consumption, Answer | Error>,
+    replies: Map<Consumption, Reply | Error>,
   ): Promise<void> {
     const [first] = group as [Consumption];
     try {
       const cost = group.reduce((sum, consumption) => sum + consumption.cost, 0);
-      const answer = await this.#send({ ...first, cost });
-      if (group.length > 1 && !answer.isAllowed) {
+      const reply = await this.#send({ ...first, cost });
+      if (group.length > 1 && !reply.isAllowed) {
         const single = await Promise.all(group.map((consumption) => this.#send(consumption)));
-        for (const [index, consumption] of group.entries()) answers.set(consumption, single[index] as Answer);
+        for (const [index, consumption] of group.entries()) replies.set(consumption, single[index] as Reply);
         return;
       }
       let costAfter = cost;
       for (const consumption of group) {
         costAfter -= consumption.cost;
-        answers.set(consumption, costAfter === 0 ? answer : subtract(answer, costAfter));
+        replies.set(consumption, costAfter === 0 ? reply : subtract(reply, costAfter));
       }
     } catch (error) {
-      for (const consumption of group) answers.set(consumption, error as Error);
+      for (const consumption of group) replies.set(consumption, error as Error);
     }
   }
 
-  async #send({ id, cost, windows, known }: Consumption): Promise<Answer> {
+  async #send({ id, cost, windows, known }: Consumption): Promise<Reply> {
     const { epoch } = this.#breaker;
     const key = toKey(this.keyPrefix, id);
     const args = toArguments(windows, cost, known);
-    const answer = toAnswer(await this.#breaker.run(key, (client) => client.consumeLimits(key, ...args)));
-    this.#onCounters(id, windows, answer.counters, epoch);
-    return answer;
+    const reply = toReply(await this.#breaker.run(key, (client) => client.consumeLimits(key, ...args)));
+    this.#onCounters(id, windows, reply.counters, epoch);
+    return reply;
   }
 }
 
@@ -127,7 +128,7 @@ export function probe(client: RedisClient, key: string): Promise<unknown> {
   return client.consumeLimits(`${key}:probe`, ...toArguments([window], 1, undefined));
 }
 
-/** The id is a hash tag: whatever a cluster keeps for a subject is in one slot. */
+/** The id is a hash tag: everything that a cluster stores about a subject is in one slot. */
 export function toKey(keyPrefix: string, id: string): string {
   return `${keyPrefix}:{${id}}`;
 }
@@ -145,7 +146,7 @@ function groupBySubject(batch: readonly Consumption[]): Consumption[][] {
 }
 
 /** The counters before the last `cost` requests of a group that was allowed. */
-function subtract({ isAllowed, counters }: Answer, cost: number): Answer {
+function subtract({ isAllowed, counters }: Reply, cost: number): Reply {
   return { isAllowed, counters: counters.map(({ count, msLeft }) => ({ count: count - cost, msLeft })) };
 }
 
@@ -160,7 +161,7 @@ function toArguments(
   return args;
 }
 
-function toAnswer([allowed, ...values]: number[]): Answer {
+function toReply([allowed, ...values]: number[]): Reply {
   const counters: WindowCounter[] = [];
   for (let index = 0; index < values.length; index += 2) {
     counters.push({ count: values[index] ?? 0, msLeft: values[index + 1] ?? 0 });

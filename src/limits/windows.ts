@@ -8,7 +8,7 @@ export interface Window {
   readonly limit: number;
 }
 
-/** What a store holds of one window. Times are relative, so that the clocks of two machines are never compared. */
+/** The counter of one window in a store. Times are relative, so that the clocks of two machines are never compared. */
 export interface WindowCounter {
   /** Requests counted; 0 before the window has started */
   readonly count: number;
@@ -18,7 +18,7 @@ export interface WindowCounter {
 
 const knownWindows = new WeakMap<Limits, readonly Window[]>();
 
-/** The windows of some limits, the shorter first: the same array for the same object, by which requests are grouped. */
+/** The windows of limits, shorter first. The same object always gives the same array, by which requests are grouped. */
 export function toWindows(limits: Limits): readonly Window[] {
   const known = knownWindows.get(limits);
   if (known !== undefined) return known;

@@ -30,20 +30,21 @@ interface Generated {
 }
 
 const DESCRIPTION = `
-The catalogue of a store's animals: list them, add one, fetch one.
+The catalogue of an animal store: list its animals, add one, fetch one.
 
 Every operation needs an API key, sent as \`Authorization: Bearer <API_KEY>\`. Requests are counted per key, in a window
-of a minute and one of a day; every response says what is left of the tighter one. Every error has the same three
-members, and its \`code\` is made for programs.
+of a minute and one of a day; every response reports what is left of the tighter one. Every error has the same three
+members; programs should rely on its \`code\`, not on its \`message\`.
 
 ${toPlanTable()}
 
-Identifiers are int64, kept to ±(2^53 - 1), so that every language reads them exactly from JSON.
+Identifiers are int64, limited to ±(2^53 - 1), so that every language can read them exactly from JSON.
 `.trim();
 
 /**
- * The OpenAPI 3.1 document of the REST API. Operations, parameters and schemas come from the procedures' zod definitions
- * through trpc-to-openapi. What it cannot know is added: statuses, headers, errors, examples, stability and deprecation.
+ * The OpenAPI 3.1 document of the REST API. Operations, parameters and schemas come from the procedures' zod
+ * definitions through trpc-to-openapi, which cannot know statuses, headers, errors, examples, stability and
+ * deprecation: they are added here.
  */
 export function buildDocument({ resources, publicUrl, stagingUrl }: DocumentOptions): object {
   const { openapi, info, paths: generatedPaths, components } = generate(createRouter(resources), publicUrl);
@@ -106,7 +107,7 @@ function listServers(publicUrl: string, stagingUrl: string | undefined): object[
   ];
 }
 
-/** The request bodies by name, where trpc-to-openapi writes each into its operation. */
+/** The request bodies by name; trpc-to-openapi inlines each into its operation. */
 function collectBodies(
   generated: readonly GeneratedOperation[],
   find: (operation: GeneratedOperation) => TaggedOperation,
@@ -125,7 +126,7 @@ function omitForeignErrors(schemas: Schemas): Schemas {
   return Object.fromEntries(Object.entries(schemas).filter(([name]) => !name.startsWith('error.')));
 }
 
-/** A response that no operation shares does not belong among the components. */
+/** Linters reject components that nothing refers to. */
 function pickReferenced(responses: Readonly<Record<string, object>>, paths: object): Record<string, object> {
   const text = JSON.stringify(paths);
   return Object.fromEntries(

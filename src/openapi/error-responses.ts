@@ -42,7 +42,7 @@ export const errorResponses: Readonly<Record<string, Response>> = Object.fromEnt
   statuses.map((status) => [responseName(status), describeStatus(status)]),
 );
 
-/** The statuses of the errors that an operation can answer with, in ascending order. */
+/** The statuses of the errors that an operation can respond with, in ascending order. */
 export function listErrorStatuses(features: OperationFeatures): number[] {
   const possible = codes.filter((code) => {
     const { appliesTo } = definitions[code];

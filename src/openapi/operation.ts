@@ -36,7 +36,7 @@ const IDEMPOTENCY_KEY = {
   in: 'header',
   name: 'Idempotency-Key',
   description:
-    'Makes the request safe to repeat: for 24 hours the same key with the same body returns the first answer again.',
+    'Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again.',
   schema: {
     type: 'string',
     minLength: 1,
@@ -46,7 +46,7 @@ const IDEMPOTENCY_KEY = {
   },
 };
 
-/** The name of an operation's body among the schemas: its own id, or one made of the operation's name. */
+/** The name of an operation's body among the schemas: its own id, or one derived from the operation's name. */
 export function bodyName({ name, input }: Operation): string {
   const id = input?.meta()?.id;
   return typeof id === 'string' ? id : `${name.slice(0, 1).toUpperCase()}${name.slice(1)}Body`;
@@ -126,8 +126,8 @@ function listHeaders({ success, idempotent, parameters, deprecation }: Operation
 }
 
 /**
- * By reference, unless a deprecated operation adds its headers. They are absent from a 405, which is not an answer of the
- * operation, and from a 410, which follows its removal.
+ * By reference, unless a deprecated operation adds its headers. They are absent from a 405, which no operation sends,
+ * and from a 410, which is sent after the removal.
  */
 function describeErrors(features: OperationFeatures): Record<string, object> {
   return Object.fromEntries(
@@ -143,17 +143,17 @@ function describeErrors(features: OperationFeatures): Record<string, object> {
 
 function describeDeprecation({ removal, successor }: Deprecation): string {
   return (
-    `Deprecated: it is removed on ${removal.toISOString().replace('.000', '')} and answers 410 \`operation_removed\` ` +
-    `from that instant. Use \`GET ${successor}\` instead.`
+    `Deprecated: it will be removed on ${removal.toISOString().replace('.000', '')} and respond with 410 ` +
+    `\`operation_removed\` from that instant. Use \`GET ${successor}\` instead.`
   );
 }
 
-/** Tools show the description of a parameter, not that of its schema. */
+/** Tools show the description of a parameter, but not that of its schema. */
 function liftDescription({ schema: { description, ...schema }, ...parameter }: Parameter): object {
   return { ...parameter, description, schema };
 }
 
-/** The example of a body is that of its schema. */
+/** A body has the example of its schema. */
 function toMedia(schema: Schema, schemas: Schemas): object {
   const name = String(schema.$ref).split('/').at(-1) ?? '';
   return { 'application/json': { schema, example: schemas[name]?.examples?.[0] } };

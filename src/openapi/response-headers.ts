@@ -33,7 +33,7 @@ export const headers = {
   },
   RateLimit: {
     description:
-      'The rest of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)',
+      'What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)',
     required: true,
     schema: { type: 'string', pattern: listOf('r=\\d+;t=\\d+') },
     example: '"minute";r=59;t=60, "day";r=999;t=86400',
@@ -45,7 +45,7 @@ export const headers = {
     example: '0b0f0b5e-8f0c-4d0e-9d5b-3a1f6e0c7b1d',
   },
   'Retry-After': {
-    description: 'Seconds to wait before the next try',
+    description: 'Seconds to wait before the next attempt',
     required: true,
     schema: { type: 'integer', minimum: 1 },
     example: 60,
@@ -63,13 +63,13 @@ export const headers = {
     example: 'GET, POST, HEAD',
   },
   Location: {
-    description: 'Where the new resource lives',
+    description: 'The address of the new resource',
     required: true,
     schema: { type: 'string', format: 'uri-reference' },
     example: '/v1/pets/7',
   },
   'Idempotency-Replayed': {
-    description: 'Sent when this is the stored answer to an earlier request with the same Idempotency-Key',
+    description: 'Sent when this is the stored response to an earlier request with the same Idempotency-Key',
     schema: { type: 'string', const: 'true' },
     example: 'true',
   },

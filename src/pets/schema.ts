@@ -3,10 +3,13 @@ import { assignedId, fieldError, INPUT_ERROR, int64 } from '../input.js';
 import { pageInput } from '../pagination.js';
 
 const MAX_NAME_LENGTH = 200;
-/** With the u flag, the two halves of a pair are one code point, which does not match. */
+/** With the u flag, a complete pair is one code point, which does not match. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const BLANK = /^\p{White_Space}*$/u;
-/** The checks of petName for JSON Schema. White space is spelled out, because few validators know \p{White_Space}. */
+/**
+ * The checks of petName as a pattern for JSON Schema. White space is spelled out, because few validators know
+ * \p{White_Space}.
+ */
 const NAME_PATTERN =
   '^[^\\u0000]*[^\\u0000\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000][^\\u0000]*$';
 const NAME_SCHEMA = { minLength: 1, maxLength: MAX_NAME_LENGTH, pattern: NAME_PATTERN } as const;
@@ -32,7 +35,7 @@ const petName = z
     override: NAME_SCHEMA,
   });
 
-/** A name has between half and all as many code points as UTF-16 units, so that only long names are counted. */
+/** A code point is one or two UTF-16 units, so that most names need no counting. */
 function hasNameLength(name: string): boolean {
   if (name.length <= MAX_NAME_LENGTH) return name.length > 0;
   return name.length <= MAX_NAME_LENGTH * 2 && [...name].length <= MAX_NAME_LENGTH;
@@ -45,7 +48,7 @@ export const newPet = z
   .object({ name: petName, categoryId, status: petStatus.default('available') }, { error: INPUT_ERROR })
   .meta({
     id: 'NewPet',
-    description: 'An animal to add. Members that are not listed are ignored.',
+    description: 'An animal to add. Unknown members are ignored.',
     examples: [{ name: EXAMPLE.name, categoryId: EXAMPLE.categoryId, status: EXAMPLE.status }],
   });
 

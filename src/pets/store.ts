@@ -48,8 +48,8 @@ const pagesSql = (condition: string, order: string) => `
   ORDER BY position`;
 
 /**
- * Requests of one event-loop tick share a statement, because a round trip costs more than the lookup itself. These are
- * the most pages and pets that one statement looks up.
+ * The most pages and pets that one statement reads. Requests of one event-loop tick share a statement, because a round
+ * trip costs more than the query itself.
  */
 const MAX_PAGES_PER_STATEMENT = 8;
 const MAX_GETS_PER_STATEMENT = 100;

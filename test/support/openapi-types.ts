@@ -19,7 +19,7 @@ export interface paths {
     put?: never;
     /**
      * Add an animal
-     * @description Adds an animal. With an Idempotency-Key it is safe to repeat when the answer was lost.
+     * @description Adds an animal. With an Idempotency-Key it is safe to repeat when the response was lost.
      */
     post: operations['createPet'];
     delete?: never;
@@ -40,7 +40,7 @@ export interface paths {
      * @deprecated
      * @description Fetches one animal by its identifier. `GET /pets` with its status filter replaces it.
      *
-     *     Deprecated: it is removed on 2030-12-05T00:00:00Z and answers 410 `operation_removed` from that instant. Use `GET /pets` instead.
+     *     Deprecated: it will be removed on 2030-12-05T00:00:00Z and respond with 410 `operation_removed` from that instant. Use `GET /pets` instead.
      */
     get: operations['getPet'];
     put?: never;
@@ -78,7 +78,7 @@ export type webhooks = Record<string, never>;
 export interface components {
   schemas: {
     /**
-     * @description An animal to add. Members that are not listed are ignored.
+     * @description An animal to add. Unknown members are ignored.
      * @example {
      *       "name": "Rex",
      *       "categoryId": 3,
@@ -422,7 +422,7 @@ export interface components {
      */
     'RateLimit-Policy': string;
     /**
-     * @description The rest of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)
+     * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)
      * @example "minute";r=59;t=60, "day";r=999;t=86400
      */
     RateLimit: string;
@@ -432,7 +432,7 @@ export interface components {
      */
     'X-Request-Id': string;
     /**
-     * @description Seconds to wait before the next try
+     * @description Seconds to wait before the next attempt
      * @example 60
      */
     'Retry-After': number;
@@ -447,12 +447,12 @@ export interface components {
      */
     Allow: string;
     /**
-     * @description Where the new resource lives
+     * @description The address of the new resource
      * @example /v1/pets/7
      */
     Location: string;
     /**
-     * @description Sent when this is the stored answer to an earlier request with the same Idempotency-Key
+     * @description Sent when this is the stored response to an earlier request with the same Idempotency-Key
      * @example true
      */
     'Idempotency-Replayed': 'true';
@@ -535,7 +535,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes the request safe to repeat: for 24 hours the same key with the same body returns the first answer again. */
+        /** @description Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again. */
         'Idempotency-Key'?: string;
       };
       path?: never;
@@ -554,7 +554,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The animal as it was added */
+      /** @description The added animal */
       201: {
         headers: {
           'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];

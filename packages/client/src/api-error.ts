@@ -1,7 +1,7 @@
 import { TRPCClientError } from '@trpc/client';
 import type { AppRouter, ErrorBody, ErrorCode } from './app-router.js';
 
-/** What tRPC's links reject with */
+/** The error that tRPC's links reject with */
 export type Failure = TRPCClientError<AppRouter>;
 
 /** An error response of the service. */

@@ -85,7 +85,7 @@ export function createClient(options: ClientOptions): Client {
     ],
   });
   const listAllPets: Client['listAllPets'] = (filter, { signal } = {}) => listPages(trpc, filter, signal);
-  // tRPC's client is a proxy that takes every member for a procedure, so our own members shadow it from in front.
+  // tRPC's client is a proxy that treats every member as a procedure, so it becomes the prototype of our own members.
   return Object.assign(Object.create(trpc) as typeof trpc, { listAllPets, limits });
 }
 

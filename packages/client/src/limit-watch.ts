@@ -2,9 +2,9 @@
 export interface WindowStatus {
   /** `minute` or `day` */
   readonly name: string;
-  /** How many requests the window admits */
+  /** How many requests the window allows */
   readonly limit: number;
-  /** How many more it still admits */
+  /** How many more it still allows */
   readonly remaining: number;
   readonly windowSeconds: number;
   /**

@@ -37,7 +37,7 @@ type Result = Parameters<NonNullable<Parameters<ReturnType<Next>['subscribe']>[0
 /**
  * Retries calls that failed with a transient error: after Retry-After if the service sent it, otherwise after an
  * exponential back-off with full jitter. If the wait would exceed the total time, the call fails immediately with the
- * error it has.
+ * error of the last attempt.
  *
  * It retries calls, not HTTP requests. A batch may return a 503 next to results (status 207); only the failed calls
  * wait, and calls that wait equally long form a batch again.

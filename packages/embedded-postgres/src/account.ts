@@ -11,7 +11,7 @@ export interface Account {
 }
 
 interface RunOptions {
-  /** undefined: the caller's own */
+  /** Undefined: the caller's own */
   readonly account?: Account | undefined;
   readonly cwd?: string;
   readonly input?: string;
@@ -23,7 +23,7 @@ interface RunOptions {
  */
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-/** Runs a program and returns its standard output. The error for a failed program says what it reported. */
+/** Runs a program and returns its standard output. If it fails, the error contains what it reported. */
 export function run(program: string, args: string[], options: RunOptions = {}): Promise<string> {
   const { account, cwd = '/', input = '' } = options;
   return new Promise((resolve, reject) => {

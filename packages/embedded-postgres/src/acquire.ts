@@ -10,7 +10,7 @@ import { readLockFile, removeLockFile, SERVER_TIMEOUT_S, startServer } from './s
  */
 const PATIENCE_MS = { inUse: 2000, failed: 10_000, busy: SERVER_TIMEOUT_S * 1000 };
 
-/** A server listens right after writing its lock file, so a process that still does not is no server. */
+/** A server listens right after writing its lock file, so a process that does not listen after this time is not one. */
 const STALE_LOCK_FILE_MS = 500;
 
 const FIRST_PAUSE_MS = 10;
@@ -25,7 +25,7 @@ interface Blocked {
 export interface AcquireOptions {
   readonly cluster: Cluster;
   readonly mode: Mode;
-  /** the only acceptable port; undefined: any */
+  /** The only acceptable port; undefined: any */
   readonly port?: number;
   readonly signal?: AbortSignal;
 }
@@ -69,9 +69,8 @@ async function tryAcquire(
     await startServer(cluster, port);
     return busy(cluster);
   } catch (error) {
-    // Nobody listens, so all that can keep PostgreSQL from starting is the process number in the lock file, which may
-    // belong to any process by now. A server that is alive after all still holds its shared memory, which keeps a
-    // second one from its files.
+    // Nobody listens, so only the process number in the lock file can keep PostgreSQL from starting, and it may belong
+    // to any process by now. If a server is alive after all, its shared memory keeps a second one away from its files.
     if (lockFile && found === 'absent' && durationOf(lockFile.instance) > STALE_LOCK_FILE_MS) {
       await removeLockFile(cluster, lockFile);
     }

@@ -13,18 +13,18 @@ export interface ClusterOptions {
   readonly systemDir: string;
 }
 
-/** PostgreSQL's files in one data directory, and what runs them. */
+/** PostgreSQL's files in one data directory, and the account and programs that run them. */
 export interface Cluster {
-  /** absolute */
+  /** An absolute path */
   readonly dataDir: string;
-  /** the real path of what holds `data/`, `password` and `server.log` */
+  /** The real path of the directory with `data/`, `password` and `server.log` */
   readonly directory: string;
-  /** the name of the database and of the role that owns everything in the cluster */
+  /** The name of the database, and of the role that owns everything in the cluster */
   readonly database: string;
   readonly password: string;
   readonly account: Account | undefined;
   readonly binaries: Binaries;
-  /** whether this call created it */
+  /** Whether this call created it */
   readonly created: boolean;
 }
 

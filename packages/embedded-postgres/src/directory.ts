@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 
 const TEMPORARY_PREFIX = 'postgres.new-';
 
-/** No unfinished directory is in use for this long. */
+/** No directory takes this long to fill. */
 const ABANDONED_AFTER_MS = 3_600_000;
 
 /**
@@ -17,7 +17,7 @@ export async function createDirectory(path: string, mode: number): Promise<void>
     await mkdir(path, { mode });
     await chmod(path, mode);
   } catch (error) {
-    // Another process may have been faster.
+    // Another process may have created it first.
     if (await isMissing(path)) throw error;
   }
 }
@@ -44,7 +44,7 @@ export async function createAtomically(
   }
 }
 
-/** False also when the caller may not look: whoever uses the path next gets the better error. */
+/** Also false when the caller lacks permission: using the path next gives a better error. */
 export async function isMissing(path: string): Promise<boolean> {
   return stat(path).then(
     () => false,
@@ -52,7 +52,7 @@ export async function isMissing(path: string): Promise<boolean> {
   );
 }
 
-/** Removes what crashed processes left behind. */
+/** Removes directories that crashed processes left behind. */
 async function removeAbandoned(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
     if (!name.startsWith(TEMPORARY_PREFIX)) continue;

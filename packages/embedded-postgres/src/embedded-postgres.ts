@@ -11,13 +11,13 @@ export interface EmbeddedPostgresOptions {
   readonly dataDir: string;
   /** The name of the database and of the role that owns it: what the database was created with. */
   readonly database: string;
-  /** `exclusive`: at most one process per data directory. `shared` (default): any number, beside it or without it. */
+  /** `exclusive`: at most one process per data directory. `shared` (default): any number, with or without that one. */
   readonly mode?: Mode;
-  /** For root only: where files go that PostgreSQL's account cannot reach in their usual place. */
+  /** For root only: where to put files that PostgreSQL's account cannot reach in their usual place. */
   readonly systemDir?: string;
   readonly log?: (message: string) => void;
   /** Called when PostgreSQL is lost and when an attempt to restart it has failed; by default both go to `log`. */
-  readonly onFault?: (error: Error) => void;
+  readonly onError?: (error: Error) => void;
 }
 
 /** A running PostgreSQL, and this process's lease on it. */
@@ -32,7 +32,7 @@ export interface EmbeddedPostgres {
 
 const DEFAULT_SYSTEM_DIR = '/var/lib/embedded-postgres';
 
-/** Names that need no quoting in a URL and that no new cluster has taken. */
+/** Names that need no quoting in a URL and that a new cluster does not use yet. */
 const DATABASE_NAME = /^(?!pg_|postgres$|template[01]$)[a-z_][a-z0-9_]{0,62}$/;
 
 /**
@@ -44,13 +44,13 @@ const DATABASE_NAME = /^(?!pg_|postgres$|template[01]$)[a-z_][a-z0-9_]{0,62}$/;
  */
 export async function createEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { dataDir, database, mode = 'shared', systemDir = DEFAULT_SYSTEM_DIR, log = () => {} } = options;
-  const { onFault = (error: Error) => log(error.message) } = options;
+  const { onError = (error: Error) => log(error.message) } = options;
   if (!DATABASE_NAME.test(database)) throw new TypeError(`Not a usable database name: ${database}`);
   const cluster = await openCluster({ dataDir, database, systemDir });
   const connection = await acquire({ cluster, mode });
   const address = `127.0.0.1:${connection.port}`;
   log(`PostgreSQL listens on ${address}, its files are in ${cluster.directory}`);
-  const lease = new Lease(connection, { cluster, mode, log, onFault });
+  const lease = new Lease(connection, { cluster, mode, log, onError });
   return {
     url: `postgresql://${database}:${cluster.password}@${address}/${database}?sslmode=disable`,
     created: cluster.created,

@@ -16,7 +16,7 @@ interface LeaseOptions {
   readonly cluster: Cluster;
   readonly mode: Mode;
   readonly log: (message: string) => void;
-  readonly onFault: (error: Error) => void;
+  readonly onError: (error: Error) => void;
 }
 
 /** Keeps the server running on the same port until it is released. */
@@ -50,17 +50,17 @@ export class Lease {
   }
 
   async #recover(): Promise<void> {
-    const { cluster, mode, log, onFault } = this.#options;
+    const { cluster, mode, log, onError } = this.#options;
     const { signal } = this.#released;
-    const lost = `The connection to PostgreSQL in ${cluster.directory} broke: bringing it back.`;
-    onFault(new EmbeddedPostgresError('SERVER_FAILED', lost));
+    const lost = `The connection to PostgreSQL in ${cluster.directory} broke: reconnecting.`;
+    onError(new EmbeddedPostgresError('SERVER_FAILED', lost));
     while (!signal.aborted) {
       try {
         this.#watch(await acquire({ cluster, mode, port: this.#port, signal }));
         return log('PostgreSQL is back.');
       } catch (error) {
         if (signal.aborted) return;
-        onFault(error instanceof Error ? error : new Error(String(error)));
+        onError(error instanceof Error ? error : new Error(String(error)));
         await sleep(RECOVERY_PAUSE_MS, undefined, { signal }).catch(() => {});
       }
     }

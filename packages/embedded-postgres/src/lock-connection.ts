@@ -22,8 +22,8 @@ const BUSY_CODES = new Set([
 ]);
 
 /**
- * What answers on a port: the cluster's server; nothing, or another cluster's server (`absent`); a server that is
- * starting or stopping (`busy`); or something that does not let us in.
+ * What responds on a port: the cluster's server; nothing, or another cluster's server (`absent`); a server that is
+ * starting or stopping (`busy`); or an error.
  */
 export type ConnectResult = LockConnection | 'absent' | 'busy' | Error;
 

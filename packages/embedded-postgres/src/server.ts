@@ -24,13 +24,13 @@ const END_PORT = 30_000;
 
 /** The content of `postmaster.pid`, which exists while a server runs and after one was killed. */
 export interface LockFile {
-  /** identifies the server process that wrote it: process number, directory and time */
+  /** Identifies the server process that wrote it: process number, directory and time */
   readonly instance: string;
   readonly pid: number;
   readonly port: number;
 }
 
-/** Its lines: https://github.com/postgres/postgres/blob/REL_18_STABLE/src/include/utils/pidfile.h */
+/** The lines of the file: https://github.com/postgres/postgres/blob/REL_18_STABLE/src/include/utils/pidfile.h */
 export async function readLockFile(cluster: Cluster): Promise<LockFile | undefined> {
   const lines = (await read(cluster, LOCK_FILE))?.split('\n');
   return lines && { instance: lines.slice(0, 3).join('\n'), pid: Number(lines[0]), port: Number(lines[3]) };
@@ -44,18 +44,18 @@ export async function removeLockFile(cluster: Cluster, stale: LockFile): Promise
 
 /**
  * Starts PostgreSQL and waits until it accepts connections. pg_ctl puts it into a session of its own, where a Ctrl-C in
- * the terminal does not reach it. Without a port it takes its previous one if that is free, else another.
+ * the terminal does not reach it. Without a port it uses its previous one if that is free, else another.
  */
 export async function startServer(cluster: Cluster, port?: number): Promise<void> {
   const chosen = port ?? (await choosePort(cluster));
-  // These keep others out, so they are set here, where an edited postgresql.conf cannot change them.
+  // These settings keep others out, so they are set here, where an edited postgresql.conf cannot change them.
   const options = `-p ${chosen} -c listen_addresses=127.0.0.1 -c unix_socket_directories=`;
   const logFile = join(cluster.directory, LOG_FILE);
   const { size = 0 } = (await stat(logFile).catch(() => undefined)) ?? {};
   try {
     await control(cluster, ['start', '-w', '-t', String(SERVER_TIMEOUT_S), '-l', LOG_FILE, '-o', options]);
   } catch (cause) {
-    // What the server itself logged says more than pg_ctl.
+    // The server's own log says more than pg_ctl.
     const logged = await readFile(logFile).then(
       (log) => log.subarray(size).toString(),
       () => '',

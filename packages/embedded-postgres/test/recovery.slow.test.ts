@@ -52,14 +52,14 @@ test('a server whose process was killed is adopted while it runs', async () => {
 
 test('PostgreSQL that was killed comes back at the same address with what was committed', async () => {
   const dataDir = await newDataDir();
-  const onFault = vi.fn();
-  const { url } = await open(dataDir, { onFault });
+  const onError = vi.fn();
+  const { url } = await open(dataDir, { onError });
   await query(url, 'CREATE TABLE item AS SELECT 7 AS id');
   const startTime = await readStartTime(url);
   process.kill(readServerPid(dataDir), 'SIGKILL');
   await vi.waitFor(async () => expect(await query(url, 'SELECT id FROM item')).toEqual({ id: 7 }), 15_000);
   expect(await readStartTime(url)).not.toBe(startTime);
-  expect(onFault).toHaveBeenCalled();
+  expect(onError).toHaveBeenCalled();
   // The lease covers the new server too.
   const attempt = async () => expect((await openInOther(installation, dataDir)).refused).toMatch(/^IN_USE /);
   await vi.waitFor(attempt, 15_000);
