@@ -73,7 +73,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const limiter = parts.limiter ?? createLimiter({ redisUrls: config.redisUrls, log, clock: now });
   const authenticator = createAuthenticator({ store: keys, prefix: config.keyPrefix, now });
   // Without Redis the service starts nevertheless, and counts in memory.
-  await Promise.all([limiter.ready(REDIS_WAIT_MS).catch(() => {}), warmUp(keys, stores)]);
+  await Promise.all([limiter.ready(REDIS_WAIT_MS).catch(() => {}), warmUp(keys, stores, warn)]);
   let localUrl = '';
   const publicUrl = parts.publicUrl ?? (() => config.publicUrl ?? localUrl);
   const app: FastifyInstance = await buildApp({
@@ -117,15 +117,18 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 }
 
 /**
- * Runs each kind of query once. The first query of a process opens a connection and loads Prisma's engine, which on a
+ * Runs one query of each resource. The first query of a process opens a connection and loads Prisma's engine, which on a
  * busy machine takes longer than a request may wait: the first requests would get a 503.
  */
 async function warmUp(
   keys: Pick<KeyStore, 'findByHash'>,
   stores: readonly (Resource & { readonly store: object })[],
+  warn: (message: string) => (error: unknown) => void,
 ): Promise<void> {
-  await Promise.allSettled([
-    keys.findByHash(new Uint8Array(32)),
-    ...stores.map(({ warmUp, store }) => warmUp(store)),
+  await Promise.all([
+    keys.findByHash(new Uint8Array(32)).catch(warn('the warm-up query of keys failed')),
+    ...stores.map(({ name, warmUp, store }) =>
+      warmUp(store).catch(warn(`the warm-up query of ${name} failed`)),
+    ),
   ]);
 }

@@ -92,7 +92,7 @@ const OUTCOMES = ['admitted', 'rate_limit_exceeded', 'api_key_banned'] as const 
 /** Every request passes here, so it increments plain numbers, which prom-client collects on each scrape. */
 function createDecisionCounter(registry: Registry, limiter: Limiter): Metrics['countDecision'] {
   const zeros = () => new Map<string, number>(OUTCOMES.map((outcome) => [outcome, 0]));
-  const counts = { memory: zeros(), redis: zeros(), degraded: zeros() };
+  const counts = new Map(['memory', 'redis', 'degraded'].map((store) => [store, zeros()]));
   new Counter({
     name: 'limiter_decisions_total',
     help: 'Decisions of the limiter by outcome and by the store that decided; a batch is one decision',
@@ -100,13 +100,14 @@ function createDecisionCounter(registry: Registry, limiter: Limiter): Metrics['c
     registers: [registry],
     collect() {
       this.reset();
-      for (const [store, outcomes] of Object.entries(counts)) {
+      for (const [store, outcomes] of counts) {
         for (const [outcome, count] of outcomes) this.inc({ outcome, store }, count);
       }
     },
   });
   return (code) => {
-    const outcomes = counts[limiter.state];
+    const outcomes = counts.get(limiter.state) ?? zeros();
+    counts.set(limiter.state, outcomes);
     const outcome = code ?? 'admitted';
     outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
   };

@@ -1,10 +1,9 @@
-import { CircuitBreaker, type Log } from './circuit-breaker.js';
-import type { ConsumeOptions, LimitStore } from './limit-store.js';
+import type { Log } from './circuit-breaker.js';
+import type { ConsumeOptions, LimitBackend, LimitStore } from './limit-store.js';
 import { MemoryStore } from './memory-store.js';
 import type { Limits } from './plans.js';
 import { RateLimitResult } from './rate-limit-result.js';
-import { createRedisClient } from './redis-client.js';
-import { probe, RedisStore, toKey } from './redis-store.js';
+import { createRedisBackend } from './redis-backend.js';
 import { hasRoom, toWindows } from './windows.js';
 
 /** A caller with limits: an API key by its UUID, or a client without one by the `addressId` of its address. */
@@ -23,8 +22,8 @@ export interface Limiter {
   consume(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
   /** What `consume` would decide now. Counts nothing; never rejects. */
   read(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
-  /** `degraded`: Redis is configured but cannot be used, so the memory of this process decides. */
-  readonly state: 'memory' | 'redis' | 'degraded';
+  /** `memory`; the name of the backend, such as `redis`; or `degraded` while memory decides in place of the backend */
+  readonly state: string;
   /** Resolves when the configured store decides. @throws OperatorError when Redis does not after `withinMs` */
   ready(withinMs: number): Promise<void>;
   /** Ends the connection to Redis. A closed limiter decides from memory. */
@@ -47,86 +46,87 @@ export interface LimiterOptions {
  */
 export const MAX_SUBJECTS = { key: 100_000, address: 50_000 } as const;
 
+/**
+ * How long a node repeats a denial of the backend without asking again. After it, the remaining requests and reset times
+ * that the denial reports would be too old: other nodes count, too.
+ */
+const DENIAL_TTL_MS = 1_000;
+
 /** A limiter over memory alone, or over Redis with memory as its fallback. Returns at once; Redis connects later. */
-export function createLimiter(options: LimiterOptions): Limiter {
-  return new FallbackLimiter(options);
+export function createLimiter({
+  redisUrls,
+  log,
+  prefix = 'limits',
+  clock = Date.now,
+}: LimiterOptions): Limiter {
+  const backend = redisUrls.length > 0 ? createRedisBackend({ urls: redisUrls, prefix, log }) : undefined;
+  return new FallbackLimiter(backend, clock);
 }
 
 interface Stores {
   readonly memory: MemoryStore;
-  readonly redis: RedisStore | undefined;
+  readonly shared: LimitStore | undefined;
 }
 
 /**
- * Redis decides; while it cannot, memory does. Memory holds the counters of Redis's last reply, so that it can continue
- * from there, and can deny without asking Redis where the result is certain. When Redis is back, the next request of
- * each subject carries the counters of memory over.
+ * The backend decides; while it cannot, memory does. Memory holds the counters of the backend's last reply, so that it
+ * can continue from there, and can deny without asking where the result is certain. When the backend is back, the next
+ * request of each subject carries the counters of memory over.
  */
 class FallbackLimiter implements Limiter {
   readonly #clock: () => number;
-  readonly #breaker: CircuitBreaker | undefined;
+  readonly #backend: LimitBackend | undefined;
   readonly #stores: Readonly<Record<Subject['kind'], Stores>>;
 
-  constructor({ redisUrls, log, prefix = 'limits', clock = Date.now }: LimiterOptions) {
-    const client = redisUrls.length > 0 ? createRedisClient(redisUrls) : undefined;
-    const breaker = client && new CircuitBreaker({ client, probe, probeKey: toKey(prefix, ''), log });
+  constructor(backend: LimitBackend | undefined, clock: () => number) {
     const createStores = (kind: Subject['kind']): Stores => {
       const memory = new MemoryStore({ maxSubjects: MAX_SUBJECTS[kind], clock });
-      if (client === undefined || breaker === undefined) return { memory, redis: undefined };
       const onCounters = memory.replace.bind(memory);
-      const keyPrefix = `${prefix}:${kind}`;
-      const redis = new RedisStore({
-        client,
-        breaker,
-        keyPrefix,
-        insuranceLimiter: memory,
-        onCounters,
-        clock,
-      });
-      return { memory, redis };
+      return { memory, shared: backend?.createStore({ kind, insuranceLimiter: memory, onCounters, clock }) };
     };
     this.#clock = clock;
-    this.#breaker = breaker;
+    this.#backend = backend;
     this.#stores = { key: createStores('key'), address: createStores('address') };
   }
 
-  get state(): Limiter['state'] {
-    if (this.#breaker === undefined) return 'memory';
-    return this.#breaker.isClosed ? 'redis' : 'degraded';
+  get state(): string {
+    if (this.#backend === undefined) return 'memory';
+    return this.#backend.isAvailable ? this.#backend.name : 'degraded';
   }
 
   consume({ kind, id, limits }: Subject, cost: number): RateLimitResult | Promise<RateLimitResult> {
-    const { memory, redis } = this.#stores[kind];
+    const { memory, shared } = this.#stores[kind];
     const windows = toWindows(limits);
-    if (redis === undefined) return memory.consumeNow(id, cost, { windows });
+    if (shared === undefined) return memory.consumeNow(id, cost, { windows });
     const last = memory.peek(id, windows);
-    // Counters only grow until their window ends: what they deny now, Redis would deny too.
-    if (last !== undefined && !hasRoom(windows, last.counters, cost)) {
+    // Counters only grow until their window ends: what they deny now, the backend would deny too.
+    const isRecent = !this.#backend?.isAvailable || (last !== undefined && last.ageMs <= DENIAL_TTL_MS);
+    if (last !== undefined && isRecent && !hasRoom(windows, last.counters, cost)) {
       return new RateLimitResult(windows, last.counters, { isAllowed: false, cost, nowMs: this.#clock() });
     }
-    const isCurrent = last?.epoch === this.#breaker?.epoch;
-    return settle(redis, id, cost, { windows, known: isCurrent ? undefined : last?.counters });
+    const isCurrent = last?.epoch === this.#backend?.epoch;
+    return settle(shared, id, cost, { windows, carriedOver: isCurrent ? undefined : last?.counters });
   }
 
   read({ kind, id, limits }: Subject, cost: number): RateLimitResult | Promise<RateLimitResult> {
-    const { memory, redis } = this.#stores[kind];
+    const { memory, shared } = this.#stores[kind];
     const windows = toWindows(limits);
     const last = memory.peek(id, windows);
-    if (redis === undefined || last?.epoch === this.#breaker?.epoch) {
+    if (shared === undefined || (last !== undefined && last.epoch === this.#backend?.epoch)) {
       const counters = last?.counters ?? [];
       const isAllowed = hasRoom(windows, counters, cost);
       return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: this.#clock() });
     }
-    const options = { windows, known: last?.counters };
-    return redis.read(id, cost, options).catch(() => memory.read(id, cost, options));
+    const options = { windows, carriedOver: last?.counters };
+    return shared.read(id, cost, options).catch(() => memory.read(id, cost, options));
   }
 
   async ready(withinMs: number): Promise<void> {
-    await this.#breaker?.ready(withinMs);
+    await this.#backend?.ready(withinMs);
   }
 
   async close(): Promise<void> {
-    this.#breaker?.dispose();
+    this.#backend?.close();
   }
 }
 

@@ -15,6 +15,16 @@ interface SubjectState {
   day: Counter;
   /** See `replace` */
   epoch: number;
+  replacedAtMs: number;
+}
+
+/** What `peek` finds. */
+export interface PeekedCounters {
+  readonly counters: readonly WindowCounter[];
+  /** The epoch in which the counters were last replaced */
+  readonly epoch: number;
+  /** How long ago that was */
+  readonly ageMs: number;
 }
 
 export interface MemoryStoreOptions {
@@ -61,10 +71,10 @@ export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitS
   }
 
   /** The same as `consume`, without a promise: returns the result whether the request is allowed or denied. */
-  consumeNow(id: string, cost: number, { windows, known }: ConsumeOptions): RateLimitResult {
+  consumeNow(id: string, cost: number, { windows, carriedOver }: ConsumeOptions): RateLimitResult {
     const state = this.#getOrCreate(id);
     const nowMs = this.#clock();
-    if (known !== undefined) keepHigher(state, windows, known, nowMs);
+    if (carriedOver !== undefined) keepHigher(state, windows, carriedOver, nowMs);
     const counters = readCounters(state, windows, nowMs);
     const isAllowed = hasRoom(windows, counters, cost);
     if (!isAllowed) return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs });
@@ -72,13 +82,13 @@ export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitS
     return new RateLimitResult(windows, counted, { isAllowed, cost, nowMs });
   }
 
-  /** The counters of a subject, and the epoch in which they were last replaced; undefined for an unknown subject. */
-  peek(
-    id: string,
-    windows: readonly Window[],
-  ): { readonly counters: readonly WindowCounter[]; readonly epoch: number } | undefined {
+  /** The counters of a subject; undefined for an unknown one. */
+  peek(id: string, windows: readonly Window[]): PeekedCounters | undefined {
     const state = this.#subjects.get(id);
-    return state && { counters: readCounters(state, windows, this.#clock()), epoch: state.epoch };
+    if (state === undefined) return undefined;
+    const nowMs = this.#clock();
+    const ageMs = Math.abs(nowMs - state.replacedAtMs);
+    return { counters: readCounters(state, windows, nowMs), epoch: state.epoch, ageMs };
   }
 
   /**
@@ -94,12 +104,18 @@ export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitS
       if (counter) state[name] = { count: counter.count, endsAtMs: nowMs + counter.msLeft };
     }
     state.epoch = epoch;
+    state.replacedAtMs = nowMs;
   }
 
   #getOrCreate(id: string): SubjectState {
     const known = this.#subjects.get(id);
     if (known) return known;
-    const state = { minute: { count: 0, endsAtMs: 0 }, day: { count: 0, endsAtMs: 0 }, epoch: 0 };
+    const state = {
+      minute: { count: 0, endsAtMs: 0 },
+      day: { count: 0, endsAtMs: 0 },
+      epoch: 0,
+      replacedAtMs: Number.NEGATIVE_INFINITY,
+    };
     this.#subjects.set(id, state);
     return state;
   }
@@ -115,11 +131,11 @@ function readCounters(state: SubjectState, windows: readonly Window[], nowMs: nu
 function keepHigher(
   state: SubjectState,
   windows: readonly Window[],
-  known: readonly WindowCounter[],
+  carriedOver: readonly WindowCounter[],
   nowMs: number,
 ): void {
   for (const [index, { count, msLeft }] of readCounters(state, windows, nowMs).entries()) {
-    const other = known[index];
+    const other = carriedOver[index];
     const window = windows[index];
     if (window === undefined || other === undefined || other.count <= count) continue;
     state[window.name] = { count: other.count, endsAtMs: nowMs + (msLeft || other.msLeft) };

@@ -1,29 +1,18 @@
 import DataLoader from 'dataloader';
-import { type RateLimiterCompatibleAbstract, RateLimiterRedis } from 'rate-limiter-flexible';
+import { RateLimiterRedis } from 'rate-limiter-flexible';
 import type { CircuitBreaker } from './circuit-breaker.js';
-import type { ConsumeOptions, LimitStore } from './limit-store.js';
+import type { ConsumeOptions, LimitStore, StoreOptions } from './limit-store.js';
 import { RateLimitResult } from './rate-limit-result.js';
 import type { RedisClient } from './redis-client.js';
 import { hasRoom, type Window, type WindowCounter } from './windows.js';
 
-export interface RedisStoreOptions {
+export interface RedisStoreOptions extends Omit<StoreOptions, 'kind'> {
   readonly client: RedisClient;
   readonly breaker: CircuitBreaker;
   readonly keyPrefix: string;
-  /** Decides in place of Redis when that fails. */
-  readonly insuranceLimiter: RateLimiterCompatibleAbstract;
-  /** Called with the counters of every reply. */
-  readonly onCounters: (
-    id: string,
-    windows: readonly Window[],
-    counters: readonly WindowCounter[],
-    epoch: number,
-  ) => void;
-  /** Unix milliseconds */
-  readonly clock: () => number;
 }
 
-/** A request that waits for the end of its tick. */
+/** One call of `consume` or `read`; consumptions wait for the end of their tick. */
 interface Consumption extends ConsumeOptions {
   readonly id: string;
   readonly cost: number;
@@ -43,8 +32,9 @@ interface Reply {
  * window requests that another denies.
  */
 export class RedisStore extends RateLimiterRedis implements LimitStore {
+  readonly #client: RedisClient;
   readonly #breaker: CircuitBreaker;
-  readonly #onCounters: RedisStoreOptions['onCounters'];
+  readonly #onCounters: StoreOptions['onCounters'];
   readonly #clock: () => number;
   /** Merges the requests that arrive within one tick of the event loop. */
   readonly #consumptions = new DataLoader<Consumption, Reply>((batch) => this.#consumeBatch(batch), {
@@ -55,6 +45,7 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
   constructor({ client, breaker, keyPrefix, insuranceLimiter, onCounters, clock }: RedisStoreOptions) {
     // The library requires points and a duration; here the limits come with each call.
     super({ storeClient: client, keyPrefix, points: 0, duration: 0, insuranceLimiter });
+    this.#client = client;
     this.#breaker = breaker;
     this.#onCounters = onCounters;
     this.#clock = clock;
@@ -62,16 +53,31 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
 
   declare consume: LimitStore['consume'];
 
-  /** The library's extension point: resolves when allowed, rejects with the result when denied. */
-  async _consume(id: string, cost: number, { windows, known }: ConsumeOptions): Promise<RateLimitResult> {
-    const reply = await this.#consumptions.load({ id, cost, windows, known });
-    const result = this.#toResult(reply, cost, windows);
+  /**
+   * The library's extension point: resolves when allowed, rejects with the result when denied.
+   *
+   * The library takes any other error for a failure of Redis and turns to the insurance limiter without a word, so an
+   * error of this class would go unnoticed: it opens the circuit breaker, which logs it and shows as `degraded`.
+   */
+  async _consume(
+    id: string,
+    cost: number,
+    { windows, carriedOver }: ConsumeOptions,
+  ): Promise<RateLimitResult> {
+    let result: RateLimitResult;
+    try {
+      const reply = await this.#consumptions.load({ id, cost, windows, carriedOver });
+      result = this.#toResult(reply, cost, windows);
+    } catch (error) {
+      this.#breaker.open(error, toKey(this.keyPrefix, id));
+      throw error;
+    }
     if (!result.isAllowed) throw result;
     return result;
   }
 
-  async read(id: string, cost: number, { windows, known }: ConsumeOptions): Promise<RateLimitResult> {
-    const { counters } = await this.#send({ id, cost: 0, windows, known });
+  async read(id: string, cost: number, { windows, carriedOver }: ConsumeOptions): Promise<RateLimitResult> {
+    const { counters } = await this.#send({ id, cost: 0, windows, carriedOver });
     return this.#toResult({ isAllowed: hasRoom(windows, counters, cost), counters }, cost, windows);
   }
 
@@ -112,18 +118,18 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
     }
   }
 
-  async #send({ id, cost, windows, known }: Consumption): Promise<Reply> {
+  async #send({ id, cost, windows, carriedOver }: Consumption): Promise<Reply> {
     const { epoch } = this.#breaker;
     const key = toKey(this.keyPrefix, id);
-    const args = toArguments(windows, cost, known);
-    const reply = toReply(await this.#breaker.run(key, (client) => client.consumeLimits(key, ...args)));
+    const args = toArguments(windows, cost, carriedOver);
+    const reply = toReply(await this.#breaker.run(key, () => this.#client.consumeLimits(key, ...args)));
     this.#onCounters(id, windows, reply.counters, epoch);
     return reply;
   }
 }
 
 /** The probe of the circuit breaker: the same script, writing, in the slot of the key that failed. */
-export function probe(client: RedisClient, key: string): Promise<unknown> {
+export function probeRedis(client: RedisClient, key: string): Promise<unknown> {
   const window: Window = { name: 'minute', lengthMs: 1_000, limit: Number.MAX_SAFE_INTEGER };
   return client.consumeLimits(`${key}:probe`, ...toArguments([window], 1, undefined));
 }
@@ -153,11 +159,11 @@ function subtract({ isAllowed, counters }: Reply, cost: number): Reply {
 function toArguments(
   windows: readonly Window[],
   cost: number,
-  known: readonly WindowCounter[] | undefined,
+  carriedOver: readonly WindowCounter[] | undefined,
 ): (string | number)[] {
   const args: (string | number)[] = [cost, windows.length];
   for (const { name, limit, lengthMs } of windows) args.push(name, limit, lengthMs);
-  for (const { count, msLeft } of known ?? []) args.push(count, msLeft);
+  for (const { count, msLeft } of carriedOver ?? []) args.push(count, msLeft);
   return args;
 }
 

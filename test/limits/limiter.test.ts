@@ -2,12 +2,16 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { addressId } from '../../src/limits/address.js';
+import type { CircuitBreaker } from '../../src/limits/circuit-breaker.js';
 import { limitHeaders } from '../../src/limits/headers.js';
 import { createLimiter, type Limiter, MAX_SUBJECTS, type Subject } from '../../src/limits/limiter.js';
+import { MemoryStore } from '../../src/limits/memory-store.js';
 import type { Limits } from '../../src/limits/plans.js';
 import type { RateLimitResult } from '../../src/limits/rate-limit-result.js';
+import type { RedisClient } from '../../src/limits/redis-client.js';
+import { RedisStore } from '../../src/limits/redis-store.js';
 import { LimitsModel } from '../support/limits-model.js';
 import { findRedis, until } from '../support/redis.js';
 
@@ -39,12 +43,8 @@ const opened: Limiter[] = [];
 /** Redis counts by its own clock: time is advanced there by moving its timestamps back. */
 async function openRedis(): Promise<Fixture> {
   const clock = { nowMs: START_MS };
-  const limiter = createLimiter({
-    redisUrls: [redis?.url ?? ''],
-    log: silent,
-    prefix,
-    clock: () => clock.nowMs,
-  });
+  const options = { redisUrls: [redis?.url ?? ''], log: silent, prefix, clock: () => clock.nowMs };
+  const limiter = createLimiter(options);
   opened.push(limiter);
   await until(() => (limiter.state === 'redis' ? true : null));
   const advance = async (ms: number, keyId: string) => {
@@ -56,6 +56,9 @@ async function openRedis(): Promise<Fixture> {
   };
   return { limiter, clock, advance };
 }
+
+// A store that failed would have been replaced by memory, which keeps the same promises.
+afterEach(() => expect(opened.map(({ state }) => state)).not.toContain('degraded'));
 
 afterAll(async () => {
   await Promise.all(opened.map((limiter) => limiter.close()));
@@ -297,4 +300,20 @@ test("the headers name the tighter window, and both windows in the draft's form"
     'RateLimit-Policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
     RateLimit: '"minute";r=59;t=60, "day";r=999;t=86400',
   });
+});
+
+test('an error inside the Redis store opens the circuit breaker, so that the insurance limiter cannot hide it', async () => {
+  const opened: unknown[] = [];
+  const brokenReply = { run: async () => undefined, open: (error: unknown) => opened.push(error), epoch: 1 };
+  const store = new RedisStore({
+    client: {} as RedisClient,
+    breaker: brokenReply as unknown as CircuitBreaker,
+    keyPrefix: 'limits:key',
+    insuranceLimiter: new MemoryStore({ maxSubjects: 1, clock: Date.now }),
+    onCounters: () => {},
+    clock: Date.now,
+  });
+  const windows = [{ name: 'minute', lengthMs: MINUTE_MS, limit: 1 }] as const;
+  expect((await store.consume('a', 1, { windows })).isAllowed).toBe(true);
+  expect(opened).toEqual([expect.any(TypeError)]);
 });

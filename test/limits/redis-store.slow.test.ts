@@ -249,8 +249,8 @@ describe.skipIf(!probe)('several nodes on one Redis', () => {
     expect((await calls()) - before).toBe(1);
     const results = await consumeMany(limiter, 50);
     expect(countAllowed(results)).toBe(0);
-    // The first denial was an answer of Redis; all others were known.
-    expect((await calls()) - before).toBeLessThanOrEqual(2);
+    // A denial is repeated for a second without asking again; on a slow machine that second passes.
+    expect((await calls()) - before).toBeLessThanOrEqual(3);
     for (const name of await client.keys('*')) expect(await client.pttl(name)).toBeGreaterThan(0);
   });
 });
