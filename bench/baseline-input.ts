@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 
 /*
- * How bench/baseline.ts reads bodies and query parameters, and the errors that it answers with.
+ * How bench/baseline.ts reads bodies and query parameters, and the errors that it responds with.
  */
 
 const BODY_LIMIT_BYTES = 64 * 1024;

@@ -23,7 +23,7 @@ if admitted then
 end
 return { admitted and 1 or 0, minute, redis.call('PTTL', KEYS[1]), day, redis.call('PTTL', KEYS[2]), ban }`;
 
-/** Memory decides while Redis does not answer in time. */
+/** Memory decides while Redis does not respond in time. */
 export function consumeInRedis(url: string): Consume {
   const redis = new Redis(url, {
     enableAutoPipelining: true,

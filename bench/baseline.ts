@@ -73,7 +73,7 @@ async function handle(
   }
   if (method !== 'GET' && !(isCollection && method === 'POST')) {
     headers.Allow = isCollection ? 'GET, POST, HEAD' : 'GET, HEAD';
-    throw new ApiError(405, 'method_not_allowed', `This path answers ${headers.Allow} only.`);
+    throw new ApiError(405, 'method_not_allowed', `This path supports ${headers.Allow} only.`);
   }
   await admit(request, headers);
   if (method === 'POST') return create(await readBody(request), headers);

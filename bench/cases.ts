@@ -10,7 +10,7 @@ export interface Keys {
   readonly unknown: string;
 }
 
-/** One kind of request, and how to recognise the right answer. `n` is a random id with at least 400 ids after it. */
+/** One kind of request, and how to recognise the right response. `n` is a random id with at least 400 ids after it. */
 export interface Case {
   readonly name: string;
   readonly method: 'GET' | 'POST';
@@ -18,7 +18,7 @@ export interface Case {
   readonly body?: (n: number) => string;
   readonly key: keyof Keys;
   readonly status: number;
-  /** Text that is in the body of the right answer, and most unlikely in that of a wrong one */
+  /** Text in the body of the right response that is most unlikely in that of a wrong one */
   expected(n: number): readonly string[];
 }
 
@@ -94,7 +94,7 @@ export const cases = {
 
 export type CaseId = keyof typeof cases;
 
-/** The REST case with the same question, for servers without tRPC; a batch is compared with a single get. */
+/** The REST case that reads the same, for servers without tRPC; a batch is compared with a single get. */
 export const restCounterparts: Partial<Record<CaseId, CaseId>> = {
   rpcList20: 'list20',
   rpcGet: 'get',

@@ -13,7 +13,7 @@ const CONCURRENCY = 64;
 const KEY_COUNT = 1_000;
 
 const UNLIMITED = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
-/** Denied by the day from the second request on, and never banned */
+/** Denied by the window of a day from the second request on, and never banned */
 const EXHAUSTED = { perMinute: 1_000_000_000, perDay: 1 };
 
 const BARE_CALL = 'one bare Lua call';
@@ -24,7 +24,7 @@ return n`;
 
 type Decide = (n: number) => unknown;
 
-/** The cost of one decision, beside the plain use of the library and the least that Redis can be asked. */
+/** The cost of one decision, compared with plain use of the library and with the simplest call to Redis. */
 export async function benchLimits(args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: OPTIONS });
   const redis = await findRedis();

@@ -2,9 +2,9 @@ import { connect } from 'node:net';
 import { type Case, type CaseId, cases, type Keys, PET_COUNT } from './cases.js';
 
 /*
- * A process that sends requests of one case on several connections, each of which waits for the answer before it sends
- * again, and checks every answer. Written by hand because a general load generator on Node.js needs as much CPU as the
- * servers measured here, and those that need little do not check answers.
+ * A process that sends requests of one case on several connections, each of which waits for the response before it
+ * sends again, and checks every response. Written by hand because a general load generator on Node.js needs as much CPU
+ * as the servers measured here, and those that need little do not check responses.
  */
 
 export interface LoadOrder {
@@ -54,7 +54,7 @@ async function run({ caseId, port, keys, connections, seconds }: LoadOrder): Pro
   };
 }
 
-/** Sends until the time is up, and adds every latency. Rejects at the first wrong answer. */
+/** Sends until the time is up, and adds every latency. Rejects at the first wrong response. */
 function runConnection(
   requestCase: Case,
   port: number,
@@ -75,12 +75,12 @@ function runConnection(
   socket.on('data', (chunk: Buffer) => {
     received = received === undefined ? chunk : Buffer.concat([received, chunk]);
     if (!isComplete(received)) return;
-    const answeredAt = performance.now();
-    latencies.push(answeredAt - sentAt);
-    const error = checkAnswer(requestCase, n, received);
+    const respondedAt = performance.now();
+    latencies.push(respondedAt - sentAt);
+    const error = checkResponse(requestCase, n, received);
     received = undefined;
     if (error !== undefined) socket.destroy(error);
-    else if (answeredAt < endsAt) send();
+    else if (respondedAt < endsAt) send();
     else socket.end();
   });
   return new Promise((resolve, reject) => socket.on('error', reject).on('close', () => resolve()));
@@ -93,17 +93,17 @@ function toRequest({ method, path, body }: Case, n: number, key: string): string
   return `${head}Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
 }
 
-function isComplete(answer: Buffer): boolean {
-  const headEnd = answer.indexOf(HEAD_END);
+function isComplete(response: Buffer): boolean {
+  const headEnd = response.indexOf(HEAD_END);
   if (headEnd < 0) return false;
-  const length = /\r\ncontent-length: *(\d+)/i.exec(answer.toString('latin1', 0, headEnd))?.[1];
-  if (length !== undefined) return answer.length >= headEnd + HEAD_END.length + Number(length);
-  return answer.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK);
+  const length = /\r\ncontent-length: *(\d+)/i.exec(response.toString('latin1', 0, headEnd))?.[1];
+  if (length !== undefined) return response.length >= headEnd + HEAD_END.length + Number(length);
+  return response.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK);
 }
 
-function checkAnswer({ name, status, expected }: Case, n: number, answer: Buffer): Error | undefined {
+function checkResponse({ name, status, expected }: Case, n: number, response: Buffer): Error | undefined {
   const isRight =
-    answer.toString('latin1', 9, 12) === String(status) &&
-    expected(n).every((text) => answer.includes(text, 12, 'latin1'));
-  return isRight ? undefined : new Error(`${name}: wrong answer for ${n}: ${answer.subarray(0, 2_000)}`);
+    response.toString('latin1', 9, 12) === String(status) &&
+    expected(n).every((text) => response.includes(text, 12, 'latin1'));
+  return isRight ? undefined : new Error(`${name}: wrong response for ${n}: ${response.subarray(0, 2_000)}`);
 }

@@ -11,7 +11,7 @@ interface BenchLimits {
 export interface BenchLimiter {
   /** Decides on one request of a key. */
   consume(keyId: string, limits: BenchLimits): unknown;
-  /** Whether Redis decides, and not this process while it waits for Redis */
+  /** Whether Redis decides, rather than this process while it waits for Redis */
   isInRedis(): boolean;
   close(): Promise<void>;
 }

@@ -50,7 +50,7 @@ function summarize(samples: Samples, caseId: CaseId, server: string): Row {
     Math.round(samples.median(server, caseId, 'requestsPerSecond')),
     toPercent(ofBaseline('requestsPerSecond')),
     samples.median(server, caseId, 'cpu').toFixed(1),
-    // The other way round, so that more is better in both columns.
+    // Inverted, so that more is better in both columns.
     toPercent(1 / ofBaseline('cpu')),
     samples.median(server, caseId, 'p50').toFixed(2),
     samples.median(server, caseId, 'p99').toFixed(2),

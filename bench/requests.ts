@@ -29,7 +29,7 @@ const OPTIONS = {
   write: { type: 'boolean', default: false },
 } as const;
 
-/** Sends each case to the service, and to others beside it. */
+/** Sends each case to the service and, for comparison, to others. */
 export async function benchRequests(args: string[]): Promise<void> {
   const { names, caseIds, run, compare, embedded, profile, write } = readOptions(args);
   leaveServerCore();

@@ -27,7 +27,7 @@ export async function writeResults(results: Results): Promise<void> {
     '## Memory',
     toMarkdown(['server', 'peak memory MB'], results.memory),
     '## How to read it',
-    READING,
+    EXPLANATION,
   ];
   await writeFile(new URL('RESULTS.md', import.meta.url), `${sections.join('\n\n')}\n`);
 }
@@ -51,21 +51,21 @@ function describeRun({ rounds, seconds, connections, redisUrl }: Results): strin
     : 'No process had a core of its own, because this machine has no `taskset`.';
   return (
     `Each case ran on all servers one after the other for ${seconds} s each, in ${rounds} round(s) after one to warm ` +
-    `up; ${connections} connections, each of which waits for its answer; ${PET_COUNT.toLocaleString('en')} pets. ` +
-    `${cores} Every answer was checked before it was counted. The figures are medians of the rounds, and the ` +
+    `up, on ${connections} connections, each of which waits for its response; ${PET_COUNT.toLocaleString('en')} pets. ` +
+    `${cores} Every response was checked before it was counted. The figures are medians of the rounds, and the ` +
     "percentages are medians of each round's ratio."
   );
 }
 
-const READING =
-  '`baseline` is bench/baseline.ts: the REST side by hand, with the same checks, limits and headers, and ' +
+const EXPLANATION =
+  '`baseline` is bench/baseline.ts: the REST side written by hand, with the same checks, limits and headers, and ' +
   'neither a log nor metrics. `service` is this service as it is deployed, with its log at info. `idiomatic` is ' +
   'bench/idiomatic.ts: the same packages put together as their documentation shows, also without a log and ' +
   'metrics. The first "of the baseline" compares requests per second, the second the CPU time of the server per ' +
   'request, which says how much one core can do whatever else the server had to wait for; 100 % is the ' +
-  "baseline, more is better. The baseline has no tRPC: tRPC cases are compared with the baseline's REST answer " +
-  'to the same question, a batch of ten gets with a single get. "Over the limit" is a key that has used up its ' +
-  'day. Peak memory is resident memory since the start of the process; for `baseline` and `idiomatic` it ' +
+  "baseline, more is better. The baseline has no tRPC: tRPC cases are compared with the baseline's REST response " +
+  'to the same query, a batch of ten gets with a single get. "Over the limit" is a key that has used up its ' +
+  'daily limit. Peak memory is resident memory since the start of the process; for `baseline` and `idiomatic` it ' +
   'includes tsx, which runs their TypeScript.';
 
 function toMarkdown(headings: readonly string[], rows: readonly Row[]): string {

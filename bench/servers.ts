@@ -16,7 +16,10 @@ export interface ServiceOptions {
   readonly workers?: number;
 }
 
-/** The hand-written service (bench/baseline.ts), or the one that its packages document (bench/idiomatic.ts). */
+/**
+ * The hand-written service (bench/baseline.ts), or the one built as the packages' documentation shows
+ * (bench/idiomatic.ts).
+ */
 export function startExample(name: 'baseline' | 'idiomatic', backend: Backend): Promise<BenchServer> {
   const environment = environmentOf(backend);
   const args = ['--import', 'tsx', `bench/${name}.ts`];

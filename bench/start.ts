@@ -18,8 +18,8 @@ type Occasion = (typeof OCCASIONS)[number];
 type Times = Record<Occasion, number[]>;
 
 /**
- * The time from `npm start`, on the embedded default, to the line that says the service is ready, and the steps it
- * consists of: some run by themselves, the others timed between lines of the service's output.
+ * The time from `npm start`, on the embedded database, to the line that says that the service is ready, and the steps
+ * that it consists of: some are run separately, the others timed between lines of the service's output.
  */
 export async function benchStart(args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: OPTIONS });

@@ -108,15 +108,15 @@ test.each(redis === null ? ['1'] : ['1', '2'])(
     if (WORKERS === '2') await service.until(/listening on[\s\S]*listening on/);
     const key = await issueKey(environment);
     const outcomes = new Map<string, Outcome>();
-    let answers = 0;
+    let responses = 0;
     const load = async (stream: number) => {
       const agent = stream % 2 === 0 ? new Agent({ keepAlive: true, maxSockets: 1 }) : false;
       for (let n = 0; ; n += 1) {
         const name = `${stream}-${n}`;
         const outcome = await create(url, key, name, agent);
         outcomes.set(name, outcome);
-        if (outcome === 'answered') answers += 1;
-        if (answers === 200) service.child.kill('SIGTERM');
+        if (outcome === 'answered') responses += 1;
+        if (responses === 200) service.child.kill('SIGTERM');
         if (outcome !== 'answered' && service.output().includes('finishing running requests')) break;
       }
       if (agent) agent.destroy();

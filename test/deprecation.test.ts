@@ -40,11 +40,11 @@ test('until its removal every response of getPet says that it is deprecated, ove
     [207, '/trpc/listPets,getPet?batch=1'],
   ];
   for (const [status, path, init] of calls) {
-    const answer = await call(path, init);
-    expect([path, answer.status]).toEqual([path, status]);
-    expect(answer.headers.get('deprecation')).toBe('@1764892800');
-    expect(answer.headers.get('sunset')).toBe('Thu, 05 Dec 2030 00:00:00 GMT');
-    expect(answer.headers.get('link')).toBe(`<${PUBLIC_URL}/v1/pets>; rel="successor-version"`);
+    const response = await call(path, init);
+    expect([path, response.status]).toEqual([path, status]);
+    expect(response.headers.get('deprecation')).toBe('@1764892800');
+    expect(response.headers.get('sunset')).toBe('Thu, 05 Dec 2030 00:00:00 GMT');
+    expect(response.headers.get('link')).toBe(`<${PUBLIC_URL}/v1/pets>; rel="successor-version"`);
   }
 });
 

@@ -77,12 +77,12 @@ test.each([
       .output(z.void())
       .mutation(() => {}),
   ],
-])('a procedure that does not qualify stops the start with a message: %s', (message, operation) => {
+])('a procedure that does not qualify is reported at the start: %s', (message, operation) => {
   expect(() => createWith(operation, 'doX')).toThrow(message);
   expect(() => createWith(operation, 'doX')).toThrow(/^doX cannot be an operation/);
 });
 
-test('two operations cannot have one name', () => {
+test('two operations cannot have the same name', () => {
   const operation = procedure
     .meta(meta)
     .output(z.void())

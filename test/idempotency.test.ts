@@ -57,7 +57,7 @@ async function countPets(name: string): Promise<number> {
   return rows[0].n;
 }
 
-test('the same key with the same body answers the stored response and creates nothing', async () => {
+test('the same key with the same body returns the stored response and creates nothing', async () => {
   const key = randomUUID();
   const first = await create(key, body('Once'));
   const second = await create(key, body('Once'));
@@ -103,7 +103,7 @@ test('an idempotency key belongs to an API key: another API key may use it too',
   expect(theirs.body.id).not.toBe(mine.body.id);
 });
 
-test('an idempotency key belongs to an operation: it never answers another one', async () => {
+test('an idempotency key belongs to an operation: another operation may use it too', async () => {
   const key = randomUUID();
   const first = await create(key, body('Per operation'));
   const createTwin = () => call('/v1/twins', post(body('Per operation'), { 'idempotency-key': key }));
@@ -116,14 +116,14 @@ test('an idempotency key belongs to an operation: it never answers another one',
 
 test('20 parallel posts with one key create one pet, and all return it', async () => {
   const key = randomUUID();
-  const answers = await Promise.all(Array.from({ length: 20 }, () => create(key, body('Parallel'))));
-  expect(answers.map(({ status }) => status)).toEqual(Array(20).fill(201));
-  expect(new Set(answers.map((answer) => answer.body.id)).size).toBe(1);
-  expect(answers.filter(({ headers }) => headers.get('idempotency-replayed') === null)).toHaveLength(1);
+  const responses = await Promise.all(Array.from({ length: 20 }, () => create(key, body('Parallel'))));
+  expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(201));
+  expect(new Set(responses.map((response) => response.body.id)).size).toBe(1);
+  expect(responses.filter(({ headers }) => headers.get('idempotency-replayed') === null)).toHaveLength(1);
   expect(await countPets('Parallel')).toBe(1);
 });
 
-test('while the first is running the second is a 409, or gets the answer if the first ends in time', async () => {
+test('while the first is running, the second is a 409, or gets the same response if the first ends in time', async () => {
   const key = randomUUID();
   const first = await service.database.pool.connect();
   const { rows } = await first.query('SELECT id FROM api_keys WHERE name = $1', ['test']);
@@ -164,7 +164,7 @@ test('requests that wait for a first create do not keep others from being served
   expect((await create(key, body('Crowd'))).status).toBe(201);
 });
 
-test('only a create that succeeded is kept', async () => {
+test('only successful creates are remembered', async () => {
   const key = randomUUID();
   expect((await create(key, '{"name":""}')).status).toBe(400);
   expect((await create(key, '{')).status).toBe(400);
@@ -187,16 +187,16 @@ test('a malformed key is a 400 over both protocols', async () => {
   for (const key of ['', ' ', 'two words', 'x'.repeat(256), 'tab\tbed', 'ümlaut']) {
     const headers = { 'content-type': 'application/json', 'idempotency-key': key };
     for (const path of ['/v1/pets', '/trpc/createPet']) {
-      const { status, body: answer } = await call(path, { ...post(body('Malformed')), headers });
+      const { status, body: response } = await call(path, { ...post(body('Malformed')), headers });
       expect([key, status]).toEqual([key, 400]);
-      expect((path === '/v1/pets' ? answer : answer.error.data.error).message).toMatch(/Idempotency-Key/);
+      expect((path === '/v1/pets' ? response : response.error.data.error).message).toMatch(/Idempotency-Key/);
     }
   }
   expect(await countPets('Malformed')).toBe(0);
   expect((await create('!'.repeat(255), body('Longest'))).status).toBe(201);
 });
 
-test('a key is kept for 24 hours, and is free from that instant', async () => {
+test('a key is remembered for 24 hours, and can be reused from that instant', async () => {
   const key = randomUUID();
   const first = await create(key, body('Daily'));
   now += 24 * 60 * 60 * 1000 - 1;
@@ -229,7 +229,7 @@ test('the header works over tRPC too, and the same bytes are the same body over 
   expect([reused.status, reused.body.error.data.error.code]).toEqual([422, 'idempotency_key_reused']);
 });
 
-test('the creates of a batch are each kept under the one key', async () => {
+test('each create of a batch is remembered under the shared key', async () => {
   const key = randomUUID();
   const batch = JSON.stringify({ 0: { name: 'Twin', categoryId: 1 }, 1: { name: 'Twin', categoryId: 1 } });
   const send = () => call('/trpc/createPet,createPet?batch=1', post(batch, { 'idempotency-key': key }));
@@ -242,7 +242,7 @@ test('the creates of a batch are each kept under the one key', async () => {
   expect(await countPets('Twin')).toBe(2);
 });
 
-test('a streamed batch also says that it was repeated', async () => {
+test('a streamed batch also reports that it was replayed', async () => {
   const init = post(JSON.stringify({ 0: { name: 'Stream', categoryId: 1 } }), {
     'idempotency-key': randomUUID(),
     'trpc-accept': 'application/jsonl',
@@ -259,7 +259,7 @@ test('a streamed batch also says that it was repeated', async () => {
   expect(await countPets('Stream')).toBe(1);
 });
 
-test('a batch that creates anything does not claim to be repeated', async () => {
+test('a batch that creates anything is not reported as replayed', async () => {
   const key = randomUUID();
   const batch = JSON.stringify({ 0: { name: 'Half', categoryId: 1 }, 1: { name: 'Half', categoryId: 1 } });
   const send = () => call('/trpc/createPet,createPet?batch=1', post(batch, { 'idempotency-key': key }));

@@ -106,9 +106,9 @@ test('invalid variables stop the start with one message that names them all', as
 
 test('a database that lacks migrations stops the start with a message that names the command, which then works', async () => {
   const DATABASE_URL = await createTestDatabase('template0');
-  const refused = start({ DATABASE_URL });
-  expect(await refused.ended).toBe(1);
-  expect(refused.output()).toContain('npm run migrate');
+  const service = start({ DATABASE_URL });
+  expect(await service.ended).toBe(1);
+  expect(service.output()).toContain('npm run migrate');
   expect(await run('cli/program', ['migrate'], { DATABASE_URL }).ended).toBe(0);
   await start({ DATABASE_URL }).until(/listening on/);
 });
@@ -169,13 +169,13 @@ async function beginCreate(url: string, key: string) {
       expect: '100-continue',
     },
   });
-  const answered = once(request, 'response');
-  answered.catch(() => {});
+  const responded = once(request, 'response');
+  responded.catch(() => {});
   request.flushHeaders();
   await once(request, 'continue');
   return async () => {
     request.end(body);
-    const [response] = await answered;
+    const [response] = await responded;
     return response.statusCode as number;
   };
 }
@@ -195,8 +195,8 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
-// Debian's sh stays between npm and the service, and would die alone of the signal, unless the script says `exec`.
-test('npm start passes SIGTERM on to the service, and exits with 0 when the service has', async () => {
+// Debian's sh stays between npm and the service, and would be the only one to get the signal without `exec`.
+test('npm start forwards SIGTERM to the service, and exits with 0 after the service has', async () => {
   const npm = runCommand('npm', ['start'], { DATA_DIR: dataDir, PORT: '0' });
   programs.push(npm);
   const { call } = await untilReady(npm);
@@ -226,7 +226,7 @@ test.runIf(redis)(
     const lines = service.output().match(/^.*finishing running requests.*$/gm) ?? [];
     const [first, second] = lines.map((line) => JSON.parse(line)).sort((a, b) => a.time - b.time);
     expect(first.pid).not.toBe(second.pid);
-    // Both had requests to finish, so the second one began later.
+    // Both had requests to finish, so the second one started to drain later.
     expect(second.time - first.time).toBeGreaterThan(100);
   },
 );
@@ -256,16 +256,16 @@ test('a stalled PostgreSQL does not delay the shutdown', async () => {
 test.runIf(redis)(
   'a port that is in use stops the start with a message, with one process or several',
   async () => {
-    const taken = createServer().listen(0, '127.0.0.1');
-    await once(taken, 'listening');
-    const { port } = taken.address() as AddressInfo;
+    const blocker = createServer().listen(0, '127.0.0.1');
+    await once(blocker, 'listening');
+    const { port } = blocker.address() as AddressInfo;
     const DATABASE_URL = await createTestDatabase();
     for (const WORKERS of ['1', '2']) {
       const service = start({ DATABASE_URL, PORT: String(port), WORKERS, REDIS_URL: redis?.url ?? '' });
       expect(await service.ended).toBe(1);
       expect(service.output()).toContain(`cannot listen on 127.0.0.1, port ${port}`);
     }
-    taken.close();
+    blocker.close();
   },
 );
 

@@ -73,13 +73,13 @@ const call = createCaller(service);
 
 /** Calls REST, and fails unless the OpenAPI document describes the response. */
 async function rest(operation: string, path: string, init: Parameters<typeof call>[1]) {
-  const answer = await call(`/v1/toys${path}`, init);
-  expectDescribed(operation, answer);
-  return answer;
+  const response = await call(`/v1/toys${path}`, init);
+  expectDescribed(operation, response);
+  return response;
 }
 const patch = (body: unknown) => ({ ...post(body), method: 'PATCH' });
 
-test('a create repeats its answer under an Idempotency-Key, over either protocol', async () => {
+test('a create repeats its response under an Idempotency-Key, over either protocol', async () => {
   const create = post({ name: 'Ball' }, { 'idempotency-key': 'one' });
   const { status, body, headers } = await rest('createToy', '', create);
   expect([status, body, headers.get('location')]).toEqual([201, { id: 1, name: 'Ball' }, '/v1/toys/1']);
@@ -87,7 +87,7 @@ test('a create repeats its answer under an Idempotency-Key, over either protocol
   expect((await call('/trpc/createToy', create)).body.result.data).toEqual(body);
 });
 
-test('a PATCH takes its id from the path and the rest from the body, a DELETE answers 204', async () => {
+test('a PATCH takes its id from the path and the rest from the body, a DELETE responds with 204', async () => {
   const { id } = (await rest('createToy', '', post({ name: 'Rope' }))).body;
   expect((await rest('renameToy', `/${id}`, patch({ name: 'Bone', toyId: 0 }))).body).toEqual({
     id,
@@ -103,7 +103,7 @@ test('a PATCH takes its id from the path and the rest from the body, a DELETE an
   expect((await call('/trpc/deleteToy', post({ toyId: id }))).body.error.data.error.code).toBe('not_found');
 });
 
-test('errors, limits and CORS need no code of the resource', async () => {
+test('errors, limits and CORS need no code in the resource', async () => {
   expect((await rest('renameToy', '/none', patch({ name: 'Bone' }))).status).toBe(404);
   expect((await rest('renameToy', '/1', patch({ name: 1 }))).body.message).toBe('name must be a string.');
   expect((await rest('renameToy', '/1', { method: 'PATCH', body: 'name' })).status).toBe(415);

@@ -19,7 +19,7 @@ export interface SizedServices {
   close(): Promise<void>;
 }
 
-/** Composes one service per size in this process, all on one PostgreSQL, so that measuring them can alternate. */
+/** Composes one service per size in this process, all on one PostgreSQL, so that measurements can alternate. */
 export async function openSizes(
   sizes: readonly number[],
   fill: (client: pg.Client, size: number) => Promise<void>,

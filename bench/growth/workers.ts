@@ -22,7 +22,7 @@ export async function growWorkers({ rounds = 3, seconds = 3 }: GrowthOptions): P
   const servers: BenchServer[] = [];
   try {
     if (backend.redisUrl === undefined) {
-      process.stdout.write('Several workers need Redis, and there is none here: not measured\n');
+      process.stdout.write('Not measured: several workers need Redis, and there is none here\n');
       return;
     }
     servers.push(await startService(ONE, backend, { workers: 1 }));

@@ -85,7 +85,7 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
 }
 
 /**
- * Prisma returns a connection to the pool as healthy even when its COMMIT or ROLLBACK was not answered in time. The
+ * Prisma returns a connection to the pool as healthy even when its COMMIT or ROLLBACK got no response in time. The
  * next query on it would run inside the open transaction, and be lost with it after it had been acknowledged.
  */
 function endOpenTransaction(error: Error | undefined, client: pg.PoolClient & pg.Client): void {

@@ -33,8 +33,8 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
 };
 
 /**
- * Closes a connection after its last request. Node.js has an option for that, but it answers requests pipelined behind
- * the last one with a 503 without a body; here they get no response (RFC 9112, section 9.6).
+ * Closes a connection after its last request. Node.js has an option for that, but with it, requests pipelined behind
+ * the last one get a 503 without a body; here they get no response (RFC 9112, section 9.6).
  */
 export function limitRequestsPerSocket(app: FastifyInstance, maxRequests: number): void {
   const counts = new WeakMap<Socket, number>();

@@ -31,7 +31,7 @@ export interface CorsOptions {
 
 /**
  * Lets scripts of the configured origins call the service (https://fetch.spec.whatwg.org/#http-cors-protocol). A
- * preflight is answered here and needs no key. Other requests continue, with the headers that let the script read the
+ * preflight is handled here and needs no key. Other requests continue, with the headers that let the script read the
  * response.
  */
 export async function registerCors(

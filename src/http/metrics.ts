@@ -128,7 +128,7 @@ function addStates(registry: Registry, { limiter, overload, checkReadiness }: So
       () => 1,
       () => 0,
     );
-  addGauge(registry, 'limits_degraded', '1 while limits are counted without their Redis', () =>
+  addGauge(registry, 'limits_degraded', '1 while limits are counted without Redis', () =>
     Number(limiter.state === 'degraded'),
   );
   addGauge(registry, 'database_ready', '1 while the database can be used', isReady);

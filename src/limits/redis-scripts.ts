@@ -30,7 +30,7 @@ local function set(field, value)
 end
 
 local allowed = true
-local answer = { 0 }
+local reply = { 0 }
 for i = 1, windows do
   local limit, length = tonumber(ARGV[3 * i + 1]), tonumber(ARGV[3 * i + 2])
   local count, left = tonumber(held[2 * i - 1] or 0), tonumber(held[2 * i] or 0) - now
@@ -47,17 +47,17 @@ for i = 1, windows do
     end
   end
   if count + cost > limit then allowed = false end
-  answer[2 * i], answer[2 * i + 1] = count, left
+  reply[2 * i], reply[2 * i + 1] = count, left
 end
 
 if allowed then
-  answer[1] = 1
+  reply[1] = 1
   for i = 1, cost > 0 and windows or 0 do
-    answer[2 * i] = answer[2 * i] + cost
-    set(fields[2 * i - 1], answer[2 * i])
-    if answer[2 * i + 1] == 0 then
+    reply[2 * i] = reply[2 * i] + cost
+    set(fields[2 * i - 1], reply[2 * i])
+    if reply[2 * i + 1] == 0 then
       local length = tonumber(ARGV[3 * i + 2])
-      answer[2 * i + 1] = length
+      reply[2 * i + 1] = length
       set(fields[2 * i], now + length)
       expiry = math.max(expiry, length)
     end
@@ -65,5 +65,5 @@ if allowed then
 end
 if #changes > 0 then redis.call('HSET', key, unpack(changes)) end
 if expiry > 0 and redis.call('PTTL', key) < expiry then redis.call('PEXPIRE', key, expiry) end
-return answer
+return reply
 `;

@@ -14,7 +14,7 @@ let dataDir: string;
 let service: Program;
 let call: Caller;
 let direct: pg.Client;
-/** Ends the fault that a test has caused */
+/** Undoes the failure that a test has caused */
 let repair = () => {};
 /** The paths that got a 503 */
 let unavailable: Set<string>;
@@ -70,11 +70,11 @@ async function stall(): Promise<() => void> {
 /** Expects a response in time: the operation's, or a 503 with Retry-After. */
 async function callInTime(path: string, init: RequestInit = {}): Promise<TestResponse> {
   const startedAt = performance.now();
-  const answer = await call(path, init);
+  const response = await call(path, init);
   expect(performance.now() - startedAt).toBeLessThan(3_000);
-  if (answer.status === 503) unavailable.add(path);
-  if (answer.status === 503 && path !== READY) expect(answer.headers.get('retry-after')).toBe('1');
-  return answer;
+  if (response.status === 503) unavailable.add(path);
+  if (response.status === 503 && path !== READY) expect(response.headers.get('retry-after')).toBe('1');
+  return response;
 }
 
 const READY = '/health/ready';
@@ -88,16 +88,16 @@ async function createUntil(isOver: () => boolean, stream: number, created: Map<s
     const name = `pet-${stream}-${n}`;
     const path = paths[stream % 2] ?? '';
     const init = post({ name, categoryId: 1 }, { 'idempotency-key': name });
-    const answer = await retry(path, init);
-    created.set(name, idOf(path, answer));
+    const response = await retry(path, init);
+    created.set(name, idOf(path, response));
   }
 }
 
 async function retry(path: string, init: RequestInit): Promise<TestResponse> {
   for (;;) {
-    const answer = await callInTime(path, init);
-    if (answer.status < 300) return answer;
-    expect([409, 503]).toContain(answer.status);
+    const response = await callInTime(path, init);
+    if (response.status < 300) return response;
+    expect([409, 503]).toContain(response.status);
     await new Promise((resolve) => setTimeout(resolve, 20));
   }
 }
@@ -108,15 +108,15 @@ async function signalPostmaster(signal: NodeJS.Signals): Promise<() => void> {
 }
 
 test.each([
-  { fault: 'stalled, all of its processes,', breakDown: stall, expectedUnavailable: [...paths, READY] },
-  { fault: 'restarted', breakDown: () => signalPostmaster('SIGINT'), expectedUnavailable: [] },
+  { event: 'stalled, all of its processes,', breakDown: stall, expectedUnavailable: [...paths, READY] },
+  { event: 'restarted', breakDown: () => signalPostmaster('SIGINT'), expectedUnavailable: [] },
   {
-    fault: 'killed and started again',
+    event: 'killed and started again',
     breakDown: () => signalPostmaster('SIGKILL'),
     expectedUnavailable: [],
   },
 ])(
-  'PostgreSQL $fault during creates: 503 within 3 s over both protocols, recovery by itself, and each pet once',
+  'PostgreSQL $event during creates: 503 within 3 s over both protocols, recovery by itself, and each pet once',
   {
     timeout: 60_000,
   },

@@ -42,9 +42,9 @@ async function expectUnavailable(path: string, init: RequestInit = {}): Promise<
 }
 
 test.each(['cut', 'stall'] as const)(
-  'PostgreSQL away (%s): 503 within 3 s on both protocols, readiness says so, and it recovers by itself',
-  async (fault) => {
-    await proxy[fault]();
+  'PostgreSQL unavailable (%s): 503 within 3 s over both protocols, readiness reports it, and it recovers by itself',
+  async (breakConnections) => {
+    await proxy[breakConnections]();
     await expectUnavailable('/v1/pets');
     await Promise.all([
       expectUnavailable('/v1/pets/1'),
@@ -60,7 +60,7 @@ test.each(['cut', 'stall'] as const)(
   },
 );
 
-test('what needs no database is answered while it is unavailable', async () => {
+test('requests that need no database are served while it is unavailable', async () => {
   await proxy.cut();
   expect((await call('/v1/nope')).status).toBe(404);
   expect((await call('/v1/pets', { method: 'DELETE' })).status).toBe(405);

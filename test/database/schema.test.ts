@@ -49,7 +49,7 @@ test('schema.prisma and the migrations agree', async () => {
   expect(migrated).toEqual(await readCatalogue(emptyUrl));
 });
 
-test('migrations are applied once, and a database that is behind is rejected with the command that helps', async () => {
+test('migrations are applied once, and a database that is behind is rejected with the command that updates it', async () => {
   const url = await createTestDatabase('template0');
   const behind = openDatabase(url, () => {});
   await expect(checkMigrations(behind.pool)).rejects.toThrow(/npm run migrate/);
@@ -78,7 +78,7 @@ test('the sample catalogue consists of pets that the service would accept, and i
   await seeded.close();
 });
 
-describe('Prisma Studio cannot store what the service cannot serve', () => {
+describe('Prisma Studio cannot store rows that the service cannot serve', () => {
   const key = { name: 'key', hint: 'as_test_abcd', plan: 'free' as const };
 
   test.each([

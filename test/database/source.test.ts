@@ -16,7 +16,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }));
 const open = (dataDir: string, role: 'service' | 'guest') =>
   openSource({ config: { databaseUrl: undefined, dataDir }, role, log });
 
-test('a DATA_DIR that cannot be used is refused with the reason and what to set instead, on one line', async () => {
+test('a DATA_DIR that cannot be used is rejected on one line, with the reason and what to set instead', async () => {
   const file = join(folder, 'file');
   await writeFile(file, '');
   const attempt = open(join(file, '.data'), 'service');
@@ -26,13 +26,13 @@ test('a DATA_DIR that cannot be used is refused with the reason and what to set 
   );
 });
 
-test('the embedded database and its role keep the names that existing data directories have', async () => {
+test('the embedded database and its role keep the names that existing data directories use', async () => {
   const { url, close } = await open(folder, 'service');
   await close();
   expect(new URL(url)).toMatchObject({ username: 'animal_store', pathname: '/animal_store' });
 });
 
-test('a second service is told about DATA_DIR, and a guest may join the first', async () => {
+test('a second service is rejected with advice about DATA_DIR, and a guest may join the first', async () => {
   const first = await open(folder, 'service');
   const guest = await open(folder, 'guest');
   await expect(open(folder, 'service')).rejects.toThrow(

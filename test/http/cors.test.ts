@@ -64,7 +64,7 @@ test('OPTIONS that is not a preflight is rejected like any other method', async 
 
 test('a script of a configured origin may read every response, with the headers that it needs', async () => {
   const headers = { origin: SHOP };
-  const answers = [
+  const responses = [
     await call('/v1/pets', { headers }),
     await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }, headers)),
     await call('/v1/pets', { headers, key: null }),
@@ -73,9 +73,9 @@ test('a script of a configured origin may read every response, with the headers 
     await call('/trpc/listPets', { headers }),
     await call('/trpc/nope', { headers }),
   ];
-  for (const answer of answers) {
-    expect(answer.headers.get('access-control-allow-origin')).toBe(SHOP);
-    const exposed = answer.headers.get('access-control-expose-headers') ?? '';
+  for (const response of responses) {
+    expect(response.headers.get('access-control-allow-origin')).toBe(SHOP);
+    const exposed = response.headers.get('access-control-expose-headers') ?? '';
     for (const name of [
       'X-RateLimit-Remaining',
       'RateLimit',
@@ -87,7 +87,7 @@ test('a script of a configured origin may read every response, with the headers 
     ]) {
       expect(exposed.split(', ')).toContain(name);
     }
-    expect(answer.headers.get('vary')).toContain('Origin');
+    expect(response.headers.get('vary')).toContain('Origin');
   }
 });
 

@@ -142,7 +142,7 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
     },
   );
 
-  test('shows that an invalid key is denied', async () => {
+  test('shows that an invalid key is rejected', async () => {
     const { page, client, origins } = await openClient(service.url, 'as_test_no');
     await client.getByRole('button', { name: /^Send/ }).first().click();
     await client.getByText('401 Unauthorized').waitFor();

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** Whatever was sent, the service still answers over both protocols. */
+/** Whatever was sent, the service still responds over both protocols. */
 afterEach(async () => {
   expect((await call('/v1/pets')).status).toBe(200);
   expect((await call('/trpc/listPets')).status).toBe(200);
@@ -59,7 +59,7 @@ test.each<readonly [string, RequestInit, Expected]>([
   ['deep and closed nesting', post(`${'['.repeat(30_000)}${']'.repeat(30_000)}`), invalid],
   ['a prototype for a name', post('{"name":{"__proto__":1},"categoryId":1}'), invalid],
   ['a body of prototype names', post('{"__proto__":{"name":"x","categoryId":1}}'), invalid],
-  ['an exponent without end', post('{"name":"x","categoryId":1e99999999999}'), invalid],
+  ['an enormous exponent', post('{"name":"x","categoryId":1e99999999999}'), invalid],
   ['a number of 60,000 digits', post(`{"name":"x","categoryId":${'9'.repeat(60_000)}}`), invalid],
   ['a fraction of 60,000 digits', post(`{"name":"x","categoryId":1.${'0'.repeat(60_000)}1}`), invalid],
   ['a body over 64 KiB', post(JSON.stringify({ name: 'x'.repeat(66_000), categoryId: 1 })), tooLarge],
@@ -69,7 +69,7 @@ test.each<readonly [string, RequestInit, Expected]>([
   ['a form', { method: 'POST', body: new URLSearchParams({ name: 'Rex', categoryId: '1' }) }, wrongType],
   ['a multipart form', { method: 'POST', body: new FormData() }, wrongType],
   ['octets', post(good, { 'content-type': 'application/octet-stream' }), wrongType],
-  ['a media type that only begins so', post(good, { 'content-type': 'application/jsonx' }), wrongType],
+  ['a media type that only begins like JSON', post(good, { 'content-type': 'application/jsonx' }), wrongType],
   ['two media types', post(good, { 'content-type': 'application/json, text/plain' }), wrongType],
   ['gzip', post(good, { 'content-encoding': 'gzip' }), wrongType],
   ['an encoding that changes nothing', post(good, { 'content-encoding': 'identity' }), wrongType],
@@ -185,7 +185,7 @@ test.each([
   await expectError(path, {}, invalid);
 });
 
-test('a batch holds 20 calls, each with its own answer', async () => {
+test('a batch may contain 20 calls, each with its own result', async () => {
   const names = Array.from({ length: 20 }, (_, index) => (index === 7 ? 'constructor' : 'listPets')).join(
     ',',
   );
@@ -199,7 +199,7 @@ test('a batch holds 20 calls, each with its own answer', async () => {
   expect(body[0].result.data).toBeInstanceOf(Array);
 });
 
-test('a streamed batch (application/jsonl) answers each call', async () => {
+test('a streamed batch (application/jsonl) has a result for each call', async () => {
   const response = await fetch(`${service.url}/trpc/listPets,getPet?batch=1&input={"1":{"petId":"x"}}`, {
     headers: { authorization: `Bearer ${service.key}`, 'trpc-accept': 'application/jsonl' },
   });
@@ -241,7 +241,7 @@ test.each<readonly [string, number]>([
   ['GET /\\evil.example', 404],
   ['TRACE /v1/pets', 405],
   ['QUERY /v1/pets', 405],
-])('the request target of "%s" is answered in JSON', async (requestLine, status) => {
+])('the request target of "%s" gets a response in JSON', async (requestLine, status) => {
   const received = await exchange(lines(`${requestLine} HTTP/1.1`));
   expect(received).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   expect(received.toLowerCase()).toContain('content-type: application/json');
@@ -251,7 +251,7 @@ test.each<readonly [string, number]>([
 });
 
 test.each([
-  ['no HTTP at all', 'garbage\r\n\r\n'],
+  ['garbage', 'garbage\r\n\r\n'],
   ['a method in lower case', lines('get /v1/pets HTTP/1.1')],
   ['an unknown method', lines('FROB /v1/pets HTTP/1.1')],
   ['a version that does not exist', lines('GET /v1/pets HTTP/9.9')],
@@ -289,7 +289,7 @@ test('two Hosts are a 400', async () => {
   expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*one Host header/);
 });
 
-test('CONNECT is answered with a 400 in JSON', async () => {
+test('CONNECT is a 400 in JSON', async () => {
   const received = await exchange(lines('CONNECT example.org:443 HTTP/1.1'));
   expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*\{"code":"invalid_request"/);
 });

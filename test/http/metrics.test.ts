@@ -122,7 +122,10 @@ test('a degraded state is exported', async () => {
   const log = pino({ level: 'silent' });
   const limiter = createLimiter({ redisUrls: ['redis://127.0.0.1:1'], log });
   closers.push(() => limiter.close());
-  const { service, call } = await serve({ limiter, checkReadiness: () => Promise.reject(new Error('away')) });
+  const { service, call } = await serve({
+    limiter,
+    checkReadiness: () => Promise.reject(new Error('unavailable')),
+  });
   expect((await call('/v1/pets')).status).toBe(200);
   const text = await scrape(service);
   expect(text).toContain('\nlimits_degraded 1\n');
@@ -136,19 +139,19 @@ test('each of several workers has its own label', async () => {
 });
 
 test('any number of readiness probes queries the database once a second at most', async () => {
-  let asked = 0;
-  let isAway = false;
+  let checkCount = 0;
+  let isUnavailable = false;
   const checkReadiness = async () => {
-    asked += 1;
-    if (isAway) throw new Error('away');
+    checkCount += 1;
+    if (isUnavailable) throw new Error('unavailable');
   };
   const { call } = await serve({ checkReadiness });
   const probe = async () => (await call('/health/ready', { key: null })).status;
   expect(new Set(await Promise.all(Array.from({ length: 100 }, probe)))).toEqual(new Set([200]));
-  expect(asked).toBe(1);
-  isAway = true;
+  expect(checkCount).toBe(1);
+  isUnavailable = true;
   await expect.poll(probe, { timeout: 3_000 }).toBe(503);
-  isAway = false;
+  isUnavailable = false;
   expect(await probe()).toBe(200);
 });
 
@@ -164,7 +167,7 @@ test('a service is not ready while the database lacks a migration', async () => 
   expect(await probe()).toBe(200);
 });
 
-test('the readiness probe answers within 3 s, whatever the database does', async () => {
+test('the readiness probe responds within 3 s, whatever the database does', async () => {
   const { call } = await serve({ checkReadiness: () => new Promise<never>(() => {}) });
   const startedAt = performance.now();
   const probes = [1, 2, 3].map(() => call('/health/ready', { key: null }));
@@ -175,7 +178,7 @@ test('the readiness probe answers within 3 s, whatever the database does', async
 
 test('readiness says draining as soon as the service shuts down, while requests are still served', async () => {
   const { service } = await serve();
-  const began = async (rest: string) => {
+  const beginRequest = async (rest: string) => {
     const socket = connect(service.port, '127.0.0.1');
     await once(socket, 'connect');
     let received = '';
@@ -189,8 +192,8 @@ test('readiness says draining as soon as the service shuts down, while requests 
       return received;
     };
   };
-  const finishProbe = await began('/health/ready');
-  const finishRequest = await began('/v1/pets');
+  const finishProbe = await beginRequest('/health/ready');
+  const finishRequest = await beginRequest('/v1/pets');
   await createCaller(service)('/v1/pets');
   const closed = closers.pop()?.();
   expect(await finishProbe()).toMatch(/^HTTP\/1\.1 503 [\s\S]*\{"status":"draining"\}$/);

@@ -25,7 +25,7 @@ const echo = z.record(z.string(), z.unknown()).meta({ id: 'Echo', examples: [{}]
 
 const echoes: Resource = {
   name: 'echoes',
-  description: 'Operations that answer with their input',
+  description: 'Operations that return their input',
   createStore: () => ({}),
   warmUp: async () => {},
   procedures: {
@@ -62,7 +62,7 @@ afterAll(() => service.close());
 
 const put = (body: unknown) => ({ ...post(body), method: 'PUT' });
 
-test('a query parameter has the type that the input wants', async () => {
+test('a query parameter has the type that the input requires', async () => {
   const { body } = await call('/v1/echoes?count=7&ratio=-0.5&isNew=true&size=large&level=3');
   expect(body).toEqual({ count: 7, ratio: -0.5, isNew: true, size: 'large', level: 3 });
   for (const query of ['count=1.5', 'ratio=1e3', 'isNew=1', 'isNew=TRUE', 'size=', 'level=10', 'level=x']) {
@@ -93,7 +93,7 @@ test('a method without a body ignores one, whatever its media type', async () =>
   }
 });
 
-test('an operation without output answers 204 without a body over REST, and no data over tRPC', async () => {
+test('an operation without output is a 204 without a body over REST, and has no data over tRPC', async () => {
   const { status, body, headers } = await call('/v1/ping');
   expect([status, body, headers.get('content-type')]).toEqual([204, undefined, null]);
   expect((await call('/trpc/ping')).body).toEqual({ result: {} });
@@ -111,7 +111,7 @@ test('the document follows from the definitions', () => {
   expect(Object.keys(document.components.schemas)).toContain('ReplaceBody');
 });
 
-test('a parameter that neither a path nor a query can carry stops the start with a message', () => {
+test('a parameter that neither a path nor a query can carry is reported at the start', () => {
   const list = z.object({ names: z.array(z.string()) });
   const find = procedure
     .meta(describe('GET', '/x'))

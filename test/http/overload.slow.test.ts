@@ -69,7 +69,7 @@ const bodies: (string | Buffer)[] = [
 ];
 
 /** One request of every kind, with a mark that no other request has. */
-const hostileOf = (mark: string): Hostile[] => [
+const createHostileRequests = (mark: string): Hostile[] => [
   ...bodies.flatMap((body) =>
     ['/v1/pets', '/trpc/createPet'].map((path) => ({ method: 'POST', path, headers: json, body })),
   ),
@@ -103,13 +103,13 @@ function send(url: string, agent: Agent, key: string, { method, path, headers, b
 /** Sends this many requests, one kind after the other, 40 at a time. */
 async function attack(url: string, key: string, requests: number): Promise<void> {
   const agent = new Agent({ keepAlive: true, maxSockets: 40 });
-  const kinds = hostileOf('').length;
+  const kinds = createHostileRequests('').length;
   let sent = 0;
   const work = async () => {
     while (sent < requests) {
       const number = sent;
       sent += 1;
-      const hostile = hostileOf(`mark${number}`)[number % kinds];
+      const hostile = createHostileRequests(`mark${number}`)[number % kinds];
       if (hostile !== undefined) await send(url, agent, key, hostile);
     }
   };
@@ -125,8 +125,8 @@ test('20,000 hostile requests grow memory by less than 150 MB and add no labels'
   const readMetrics = async () => {
     const text = await (await fetch(`${url}/metrics`)).text();
     const bytes = Number(/^process_resident_memory_bytes (\d+)/m.exec(text)?.[1]);
-    const answered = [...text.matchAll(/^http_request_duration_seconds_count\{.*\} (\d+)$/gm)];
-    const total = answered.reduce((sum, [, count]) => sum + Number(count), 0);
+    const counts = [...text.matchAll(/^http_request_duration_seconds_count\{.*\} (\d+)$/gm)];
+    const total = counts.reduce((sum, [, count]) => sum + Number(count), 0);
     return { megabytes: bytes / 2 ** 20, labels: text.match(RESPONSE_SERIES)?.length, total, text };
   };
   await attack(url, key, 1_000);

@@ -95,7 +95,7 @@ let call: Caller;
 
 afterEach(() => service.close());
 
-/** What a protocol answered, as REST would write it. */
+/** The response of either protocol, as REST would send it. */
 function toRestBody({ status, body }: TestResponse): unknown {
   if (body.error !== undefined) {
     expect(Object.keys(body.error.data).sort()).toEqual(['code', 'error', 'httpStatus', 'path']);
@@ -112,10 +112,10 @@ function withoutId(output: unknown): unknown {
   return rest;
 }
 
-/** Malformed JSON is a body over REST, and an input over tRPC. */
-function unifyWording(answer: unknown): unknown {
+/** Malformed JSON is called the body over REST, and the input over tRPC. */
+function unifyMessages(response: unknown): unknown {
   return JSON.parse(
-    JSON.stringify(answer).replace('The body is not valid JSON', 'The input is not valid JSON'),
+    JSON.stringify(response).replace('The body is not valid JSON', 'The input is not valid JSON'),
   );
 }
 
@@ -134,35 +134,35 @@ describe.each([
   ['REST first', [protocols.rest, protocols.trpc, protocols.rest, protocols.trpc]],
   ['tRPC first', [protocols.trpc, protocols.rest, protocols.trpc, protocols.rest]],
 ] as const)('%s', (_order, order) => {
-  test('every body has the same answer over both protocols, whatever was called before', async () => {
+  test('every body gets the same response over both protocols, whatever was called before', async () => {
     service = await startService();
     call = createCaller(service);
     for (const [body, status] of bodies) {
-      const answers: unknown[] = [];
+      const responses: unknown[] = [];
       for (const protocol of order) {
-        const answer = await protocol.create(body);
-        expect([body, answer.status]).toEqual([
+        const response = await protocol.create(body);
+        expect([body, response.status]).toEqual([
           body,
           status === 201 && protocol === protocols.trpc ? 200 : status,
         ]);
-        answers.push(unifyWording(toRestBody(answer)));
+        responses.push(unifyMessages(toRestBody(response)));
       }
-      for (const answer of answers) expect(answer).toEqual(answers[0]);
+      for (const response of responses) expect(response).toEqual(responses[0]);
     }
   });
 
-  test('every page has the same answer over both protocols, whatever was called before', async () => {
+  test('every page gets the same response over both protocols, whatever was called before', async () => {
     service = await startService();
     call = createCaller(service);
     await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
     for (const [query, input, status] of pages) {
-      const answers: unknown[] = [];
+      const responses: unknown[] = [];
       for (const protocol of order) {
-        const answer = await protocol.list(query, input);
-        expect([query, answer.status]).toEqual([query, status]);
-        answers.push(toRestBody(answer));
+        const response = await protocol.list(query, input);
+        expect([query, response.status]).toEqual([query, status]);
+        responses.push(toRestBody(response));
       }
-      for (const answer of answers) expect(answer).toEqual(answers[0]);
+      for (const response of responses) expect(response).toEqual(responses[0]);
     }
   });
 });

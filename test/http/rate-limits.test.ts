@@ -76,14 +76,14 @@ const stores = [
 ] as const;
 
 describe.each(stores)('in %s', (_store, redisUrl) => {
-  test('of 500 requests on 50 sockets against a limit of 60 exactly 60 are admitted', async () => {
+  test('of 500 requests on 50 sockets against a limit of 60, exactly 60 are admitted', async () => {
     const { service } = await serve({ redisUrl });
     const { key } = await issueFree(service);
     const statuses = await flood(`${service.url}/v1/pets?limit=1`, key, 500, 50);
     expect([count(statuses, 200), count(statuses, 429)]).toEqual([60, 440]);
   });
 
-  test('both protocols are counted together, and a batch costs its calls', async () => {
+  test('both protocols are counted together, and a batch counts as its number of calls', async () => {
     const { service, call } = await serve({ redisUrl });
     const { key } = await issue(service, 10);
     const remaining = async (path: string) =>
@@ -95,18 +95,18 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     expect(await remaining(`/trpc/${Array(21).fill('listPets').join(',')}?batch=1`)).toBe(2);
   });
 
-  test('a batch is admitted whole or denied whole, and a denied one costs nothing', async () => {
+  test('a batch is admitted whole or denied whole, and a denied one counts nothing', async () => {
     const { service, call } = await serve({ redisUrl });
     const { key } = await issue(service, 5);
     expect((await call('/trpc/listPets,listPets,listPets?batch=1', { key })).status).toBe(200);
-    const refused = await call('/trpc/listPets,listPets,listPets?batch=1', { key });
-    expect([refused.status, refused.body.error.data.error.code]).toEqual([429, 'rate_limit_exceeded']);
-    expect(refused.headers.get('x-ratelimit-remaining')).toBe('2');
+    const denied = await call('/trpc/listPets,listPets,listPets?batch=1', { key });
+    expect([denied.status, denied.body.error.data.error.code]).toEqual([429, 'rate_limit_exceeded']);
+    expect(denied.headers.get('x-ratelimit-remaining')).toBe('2');
     expect((await call('/trpc/listPets,listPets?batch=1', { key })).status).toBe(200);
     expect((await call('/v1/pets', { key })).status).toBe(429);
   });
 
-  test('a request that the minute denies costs nothing in the day', async () => {
+  test('a request that the window of a minute denies does not count in that of a day', async () => {
     const { service, call } = await serve({ redisUrl });
     const { key } = await issue(service, 3, 100);
     for (let n = 0; n < 5; n += 1) await call('/v1/pets', { key });
@@ -115,7 +115,7 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     expect(headers.get('ratelimit-policy')).toBe('"minute";q=3;w=60, "day";q=100;w=86400');
   });
 
-  test('a denial says over both protocols when to try again', async () => {
+  test('a denial says when to try again, over both protocols', async () => {
     const { service, call } = await serve({ redisUrl });
     const { key } = await issue(service, 3);
     for (let n = 0; n < 3; n += 1) await call('/v1/pets', { key });
@@ -136,7 +136,7 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     }
   });
 
-  test('as many denials as the minute allows requests ban the key, over both protocols, until unban', async () => {
+  test('as many denials in a minute as the limit allows requests ban the key, over both protocols, until it is unbanned', async () => {
     const { service, call } = await serve({ redisUrl });
     const { key, apiKey } = await issue(service, 3);
     const codes: unknown[] = [];
@@ -152,7 +152,7 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
       .toBe('rate_limit_exceeded');
   });
 
-  test('another plan takes effect within 2 seconds, and what was counted stays', async () => {
+  test('a change of plan takes effect within 2 seconds, and keeps the counts', async () => {
     const { service, call } = await serve({ redisUrl });
     const { key, apiKey } = await issue(service, 20);
     for (let n = 0; n < 21; n += 1) await call('/v1/pets', { key });
@@ -165,20 +165,20 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
   });
 });
 
-test('a client that waits Retry-After is admitted, and the day outlasts the minute', async () => {
+test('a client that waits for Retry-After is admitted, and the window of a day outlasts that of a minute', async () => {
   let now = Date.now();
   const { service, call } = await serve({ clock: () => now });
   const { key } = await issue(service, 2, 3);
   const use = () => call('/v1/pets', { key });
   await use();
   await use();
-  const refused = await use();
-  now += Number(refused.headers.get('retry-after')) * 1000;
+  const deniedByMinute = await use();
+  now += Number(deniedByMinute.headers.get('retry-after')) * 1000;
   expect((await use()).status).toBe(200);
-  const dayIsOver = await use();
-  expect(dayIsOver.headers.get('x-ratelimit-limit')).toBe('3');
-  expect(Number(dayIsOver.headers.get('retry-after'))).toBe(86_400 - 60);
-  now += Number(dayIsOver.headers.get('retry-after')) * 1000 - 1;
+  const deniedByDay = await use();
+  expect(deniedByDay.headers.get('x-ratelimit-limit')).toBe('3');
+  expect(Number(deniedByDay.headers.get('retry-after'))).toBe(86_400 - 60);
+  now += Number(deniedByDay.headers.get('retry-after')) * 1000 - 1;
   expect((await use()).status).toBe(429);
   now += 1;
   expect((await use()).status).toBe(200);
@@ -232,10 +232,10 @@ test('every response of both protocols carries the limit headers, whatever its s
     [204, '/trpc/createPet', { method: 'OPTIONS', key: null, headers: preflight }],
   ];
   for (const [status, path, init] of requests) {
-    const answer = await call(path, init);
-    expect([path, answer.status]).toEqual([path, status]);
-    expectLimitHeaders(answer);
-    expect(answer.headers.has('retry-after')).toBe(false);
+    const response = await call(path, init);
+    expect([path, response.status]).toEqual([path, status]);
+    expectLimitHeaders(response);
+    expect(response.headers.has('retry-after')).toBe(false);
   }
   const stream = await fetch(`${service.url}/trpc/listPets,nope?batch=1`, {
     headers: { authorization: `Bearer ${service.key}`, 'trpc-accept': 'application/jsonl' },
@@ -244,13 +244,13 @@ test('every response of both protocols carries the limit headers, whatever its s
   expectLimitHeaders(stream);
   await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
   for (const path of ['/v1/pets', '/trpc/listPets']) {
-    const answer = await call(path);
-    expect(answer.status).toBe(500);
-    expectLimitHeaders(answer);
+    const response = await call(path);
+    expect(response.status).toBe(500);
+    expectLimitHeaders(response);
   }
 });
 
-test('requests without a valid key are counted for their address, whatever they ask for', async () => {
+test('requests without a valid key are counted per address, whatever they request', async () => {
   const { call } = await serve({ anonymousPerMinute: 5 });
   const statuses: number[] = [];
   const states: (string | null)[] = [];
@@ -275,7 +275,7 @@ test('requests without a valid key are counted for their address, whatever they 
   expect((await call('/v1/pets')).status).toBe(200);
 });
 
-test('a request answered with 404 does not count towards a ban', async () => {
+test('a request that gets a 404 does not count towards a ban', async () => {
   const { service, call } = await serve();
   const { key } = await issue(service, 3);
   for (let n = 0; n < 3; n += 1) await call('/v1/pets', { key });
@@ -292,7 +292,7 @@ test('a valid key is counted on 404 and 405 as well', async () => {
   expect((await call('/v1/pets', { key })).status).toBe(429);
 });
 
-test('forwarded addresses count from configured proxies only', async () => {
+test('forwarded addresses are trusted from configured proxies only', async () => {
   const from = (call: Caller, address: string) =>
     call('/v1/pets', { key: null, headers: { 'x-forwarded-for': address } });
   const direct = await serve({ anonymousPerMinute: 2 });
@@ -309,37 +309,40 @@ test('forwarded addresses count from configured proxies only', async () => {
   expect((await from(proxied.call, '2001:db8:0:2::1')).status).toBe(401);
 });
 
-test.runIf(sharedRedis)('two services on one Redis and one PostgreSQL admit a limit together', async () => {
-  const DATABASE_URL = await createTestDatabase();
-  const redis = (await startRedis()) as RedisServer;
-  closers.push(() => redis.close());
-  const create = run('cli/program', ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'], {
-    DATABASE_URL,
-  });
-  await create.ended;
-  const { key } = JSON.parse(create.output());
-  const nodes: Program[] = [1, 2].map(() =>
-    run('main', [], { DATABASE_URL, REDIS_URL: redis.url, PORT: '0', APP_ENV: 'staging' }),
-  );
-  closers.push(async () => {
-    for (const { child } of nodes) child.kill('SIGTERM');
-    await Promise.all(nodes.map(({ ended }) => ended));
-  });
-  const urls = await Promise.all(
-    nodes.map(async (node) => {
-      const [, url = ''] = await node.until(/listening on (http:[^"]+)/);
-      const call = createCaller({ url, key });
-      await expect.poll(async () => (await call('/health/ready', { key: null })).body.limits).toBe('redis');
-      return url;
-    }),
-  );
-  const statuses = await Promise.all(urls.map((url) => flood(`${url}/v1/pets?limit=1`, key, 250, 25)));
-  // The others were admitted, whatever became of them on a busy machine.
-  expect(count(statuses.flat(), 429)).toBe(440);
-});
+test.runIf(sharedRedis)(
+  'two services on one Redis and one PostgreSQL together admit exactly the limit',
+  async () => {
+    const DATABASE_URL = await createTestDatabase();
+    const redis = (await startRedis()) as RedisServer;
+    closers.push(() => redis.close());
+    const create = run('cli/program', ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'], {
+      DATABASE_URL,
+    });
+    await create.ended;
+    const { key } = JSON.parse(create.output());
+    const nodes: Program[] = [1, 2].map(() =>
+      run('main', [], { DATABASE_URL, REDIS_URL: redis.url, PORT: '0', APP_ENV: 'staging' }),
+    );
+    closers.push(async () => {
+      for (const { child } of nodes) child.kill('SIGTERM');
+      await Promise.all(nodes.map(({ ended }) => ended));
+    });
+    const urls = await Promise.all(
+      nodes.map(async (node) => {
+        const [, url = ''] = await node.until(/listening on (http:[^"]+)/);
+        const call = createCaller({ url, key });
+        await expect.poll(async () => (await call('/health/ready', { key: null })).body.limits).toBe('redis');
+        return url;
+      }),
+    );
+    const statuses = await Promise.all(urls.map((url) => flood(`${url}/v1/pets?limit=1`, key, 250, 25)));
+    // The others were admitted, whatever their response on a busy machine.
+    expect(count(statuses.flat(), 429)).toBe(440);
+  },
+);
 
 test.runIf(sharedRedis)(
-  'without its Redis a service continues, reports that it is degraded, and recovers by itself',
+  'without its Redis, a service continues, reports that it is degraded, and recovers by itself',
   async () => {
     const redis = (await startRedis()) as RedisServer;
     closers.push(() => redis.close());

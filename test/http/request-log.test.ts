@@ -43,7 +43,7 @@ const lines = (): Line[] =>
     .map((line) => JSON.parse(line))
     .filter(({ msg }) => !String(msg).startsWith('Server listening'));
 
-/** Waits for one line, and a moment for any further one. */
+/** Waits for the first line, and briefly for any others. */
 async function onlyLine(): Promise<Line | undefined> {
   await expect.poll(lines).not.toEqual([]);
   await new Promise((resolve) => setTimeout(resolve, 30));
@@ -51,33 +51,38 @@ async function onlyLine(): Promise<Line | undefined> {
   return lines()[0];
 }
 
-const bad = post('{"name": "Secret Name", ');
+const malformed = post('{"name": "Secret Name", ');
 
 test.each<readonly [string, string, RequestInit, Record<string, unknown>]>([
   ['a success over REST', '/v1/pets', {}, { protocol: 'rest', operation: 'listPets', status: 200 }],
   ['a success over tRPC', '/trpc/listPets', {}, { protocol: 'trpc', operation: 'listPets', status: 200 }],
   ['a batch', '/trpc/listPets,getPet,x?batch=1', {}, { protocol: 'trpc', operation: 'listPets,getPet' }],
   [
-    'a bad input over REST',
+    'an invalid input over REST',
     '/v1/pets?limit=0',
     {},
     { protocol: 'rest', status: 400, code: 'invalid_request' },
   ],
   [
-    'a bad input over tRPC',
+    'an invalid input over tRPC',
     rpcPath('listPets', { limit: 0 }),
     {},
     { protocol: 'trpc', code: 'invalid_request' },
   ],
-  ['a bad body over REST', '/v1/pets', bad, { operation: 'createPet', status: 400, code: 'invalid_request' }],
-  ['a bad body over tRPC', '/trpc/createPet', bad, { operation: 'createPet', code: 'invalid_request' }],
-  ['a route that is not there', '/v1/secret-path', {}, { protocol: 'rest', status: 404, code: 'not_found' }],
   [
-    'a procedure that is not there',
-    '/trpc/secret-path',
-    {},
-    { protocol: 'trpc', status: 404, code: 'not_found' },
+    'a malformed body over REST',
+    '/v1/pets',
+    malformed,
+    { operation: 'createPet', status: 400, code: 'invalid_request' },
   ],
+  [
+    'a malformed body over tRPC',
+    '/trpc/createPet',
+    malformed,
+    { operation: 'createPet', code: 'invalid_request' },
+  ],
+  ['an unknown route', '/v1/secret-path', {}, { protocol: 'rest', status: 404, code: 'not_found' }],
+  ['an unknown procedure', '/trpc/secret-path', {}, { protocol: 'trpc', status: 404, code: 'not_found' }],
   [
     'a path outside of both protocols',
     '/secret-path',
@@ -85,7 +90,7 @@ test.each<readonly [string, string, RequestInit, Record<string, unknown>]>([
     { protocol: 'other', status: 404, code: 'not_found' },
   ],
 ])(
-  '%s gives one line, which says what it was and holds nothing secret',
+  '%s is logged as one line that identifies it and contains nothing secret',
   async (_name, path, init, expected) => {
     await call(path, init);
     const line = await onlyLine();
@@ -96,7 +101,7 @@ test.each<readonly [string, string, RequestInit, Record<string, unknown>]>([
   },
 );
 
-test('a client that leaves in the middle of its body gives one line, and no failure', async () => {
+test('a client that disconnects in the middle of its body is logged as one line, without an error', async () => {
   const socket = connect(service.port, '127.0.0.1');
   await once(socket, 'connect');
   const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n`;
@@ -113,7 +118,7 @@ test('a client that leaves in the middle of its body gives one line, and no fail
   expect(await onlyLine()).toMatchObject(expected);
 });
 
-test('a client that leaves before its answer gives one line, and no failure', async () => {
+test('a client that disconnects before its response is logged as one line, without an error', async () => {
   const blocker = await service.database.pool.connect();
   await blocker.query('BEGIN');
   await blocker.query('LOCK TABLE pets');
@@ -124,7 +129,7 @@ test('a client that leaves before its answer gives one line, and no failure', as
   blocker.release();
 });
 
-test('a failure of ours gives its cause once, and the line of the request as a warning', async () => {
+test('an internal error is logged once with its cause, and its request as a warning', async () => {
   await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
   for (const [path, protocol] of [
     ['/v1/pets', 'rest'],
@@ -139,14 +144,14 @@ test('a failure of ours gives its cause once, and the line of the request as a w
   }
 });
 
-test('probes and scrapes that succeed are not worth a line', async () => {
+test('successful probes and scrapes are not logged', async () => {
   for (const path of ['/health/live', '/health/ready']) await call(path);
   await (await fetch(`${service.url}/metrics`)).text();
   await call('/v1/pets');
   expect(await onlyLine()).toMatchObject({ operation: 'listPets' });
 });
 
-test('what is no HTTP gives a line for debugging, and none in the log as it is by default', async () => {
+test('malformed HTTP is logged at debug level only', async () => {
   const send = async ({ port }: TestService) => {
     const socket = connect(port, '127.0.0.1', () => socket.write('garbage\r\n\r\n'));
     socket.resume();
@@ -162,25 +167,25 @@ test('what is no HTTP gives a line for debugging, and none in the log as it is b
   await debugged.close();
 });
 
-test('X-Request-Id is taken when it is well-formed, else made, and always answered', async () => {
-  const answered = async (id?: string) => {
+test('a well-formed X-Request-Id is kept, otherwise one is generated, and every response has it', async () => {
+  const sendId = async (id?: string) => {
     const { headers } = await call('/v1/nope', id === undefined ? {} : { headers: { 'x-request-id': id } });
     return headers.get('x-request-id');
   };
-  expect(await answered('abc-1')).toBe('abc-1');
+  expect(await sendId('abc-1')).toBe('abc-1');
   await expect.poll(() => written).toContain('"reqId":"abc-1"');
   for (const id of [undefined, 'two words', 'x'.repeat(129), '"quoted"', '<b>']) {
-    expect(await answered(id)).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+    expect(await sendId(id)).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
   }
 });
 
-test('an error of PostgreSQL is logged without the row that it is about', () => {
+test('an error of PostgreSQL is logged without the row that it quotes', () => {
   const log = pino({ serializers: { err: describeError } }, { write });
-  const fault = Object.assign(new Error('violates check constraint'), {
+  const error = Object.assign(new Error('violates check constraint'), {
     code: '23514',
     detail: 'Failing row contains (1, Secret Name)',
   });
-  log.error({ err: fault }, 'failed');
+  log.error({ err: error }, 'failed');
   expect(lines()[0]).toMatchObject({ err: { message: 'violates check constraint', code: '23514' } });
   expect(written).not.toContain('Secret Name');
 });

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-test('every response carries them: data, errors, unknown routes, preflights', async () => {
+test('every response carries the security headers: data, errors, unknown routes, preflights', async () => {
   const preflight = { origin: SHOP, 'access-control-request-method': 'POST' };
   const responses = {
     list: await call('/v1/pets'),

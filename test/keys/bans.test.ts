@@ -17,7 +17,7 @@ beforeEach(() => {
 });
 afterEach(() => vi.restoreAllMocks());
 
-/** A node and the row of one key; the test moves the time and decides whether the database is available. */
+/** A node and the row of one key; the test controls the time and whether the database is available. */
 function openNode(limits: Limits) {
   const database = { isAvailable: true };
   const logged: string[] = [];
@@ -79,7 +79,7 @@ function createKey({ perMinute, perDay = 1_000_000 }: Limits): ApiKey {
 const DENIED = 'rate_limit_exceeded';
 const BANNED = 'api_key_banned';
 
-test('the denial that reaches the limit per minute bans, the next answer says so, and it lasts five minutes', async () => {
+test('the denial that reaches the limit per minute starts a ban of five minutes, which the next response reports', async () => {
   const node = openNode({ perMinute: 10 });
   expect((await node.send(21)).slice(10)).toEqual([...Array(10).fill(DENIED), BANNED]);
   node.advance(299);
@@ -124,7 +124,7 @@ test('many denials at once start one ban, logged once', async () => {
   expect(node.logged.filter((message) => message.includes('banned'))).toHaveLength(1);
 });
 
-test('the node that bans enforces the ban at once, before its copy of the row shows it', async () => {
+test('the node that starts a ban enforces it at once, before its copy of the row shows it', async () => {
   const node = openNode({ perMinute: 5 });
   const oldCopy = node.readRow();
   expect((await node.send(11, { apiKey: oldCopy })).at(-1)).toBe(BANNED);
@@ -138,7 +138,7 @@ test('a ban in the row is enforced by a node that has denied nothing, and so is 
   expect((await node.check(1)).code).toBeUndefined();
 });
 
-test('a ban that is lifted in the row ends on the node that began it, and the next one is not doubled', async () => {
+test('a ban that is lifted in the row ends on the node that started it, and the next one is not doubled', async () => {
   const node = openNode({ perMinute: 5 });
   await node.send(11);
   node.changeRow({ bannedUntil: null, banSeconds: null });
@@ -163,12 +163,12 @@ test('while the database is unavailable a ban holds on its node, and is stored w
   expect(node.logged.filter((message) => message.includes('not stored'))).toHaveLength(1);
 });
 
-test('a ban that somebody set without a length counts as a first one', () => {
+test('a ban that was set by hand without a length counts as a first one', () => {
   const bannedUntil = new Date(START_MS);
   expect(nextBanSeconds({ bannedUntil, banSeconds: null }, START_MS + 1)).toBe(300);
 });
 
-test('any interleaving of calls, batches, time, changed limits and unban answers as the contract says', async () => {
+test('any interleaving of calls, batches, time, changed limits and unbans gives the results of the contract', async () => {
   const limits = fc.record({
     perMinute: fc.integer({ min: 1, max: 8 }),
     perDay: fc.integer({ min: 1, max: 20 }),
@@ -199,7 +199,7 @@ test('any interleaving of calls, batches, time, changed limits and unban answers
       } else {
         node.changeRow({ bannedUntil: null, banSeconds: null });
         model.unban();
-        // The row takes over from the memory of the node that banned within this time.
+        // Within this time, the row takes precedence over the memory of the node that started the ban.
         advance(2);
       }
     }

@@ -38,7 +38,7 @@ async function startTwoNodes(environment: Environment, ...plan: string[]) {
         return status === 200 ? 200 : body.code;
       }),
     );
-  /** Resolves with the milliseconds until both nodes answer with this code. */
+  /** Resolves with the milliseconds until both nodes respond with this code. */
   const untilBoth = async (code: unknown) => {
     const startedAt = performance.now();
     await expect.poll(codes, { timeout: 5_000, interval: 50 }).toEqual([code, code]);
@@ -59,7 +59,7 @@ test.runIf(redis).each([
   ['down', (server: NonNullable<typeof redis>) => server.kill()],
   ['stalled', (server: NonNullable<typeof redis>) => server.stall()],
 ] as const)(
-  'while Redis is %s a revocation succeeds, and takes effect within 2 s on two nodes',
+  'while Redis is %s, a revocation succeeds and takes effect within 2 s on two nodes',
   async (_state, fail) => {
     const own = await startRedis();
     closing.push(() => own?.close());
@@ -72,7 +72,7 @@ test.runIf(redis).each([
   },
 );
 
-test('rotation, another plan and revocation take effect within 2 s on two nodes without Redis', async () => {
+test('rotation, a change of plan and revocation take effect within 2 s on two nodes without Redis', async () => {
   const environment = { DATABASE_URL: await createTestDatabase() };
   const { id, key, urls, untilBoth } = await startTwoNodes(environment, 'business');
   await untilBoth(200);
@@ -92,7 +92,7 @@ test('rotation, another plan and revocation take effect within 2 s on two nodes 
   }
 });
 
-test('a ban begun by one node holds on every node within 2 s, and ends there within 2 s of unban', async () => {
+test('a ban that one node starts holds on every node within 2 s, and ends there within 2 s of unban', async () => {
   const environment = { DATABASE_URL: await createTestDatabase() };
   const limits = ['enterprise', '--per-minute', '3', '--per-day', '1000'];
   const { id, calls, untilBoth } = await startTwoNodes(environment, ...limits);

@@ -42,7 +42,7 @@ test('without an overlap the old key ends at once', async () => {
   expect([await works(old), await works(rotated?.key)]).toEqual([false, true]);
 });
 
-test('a second rotation during an overlap ends the oldest key at once, with or without an overlap of its own', async () => {
+test('a second rotation during an overlap ends the oldest key at once, whether or not it has an overlap itself', async () => {
   const { key: first, apiKey } = await service.keys.create(plain);
   const second = await service.keys.rotate(apiKey.id, new Date(now + HOUR_MS));
   const third = await service.keys.rotate(apiKey.id, new Date(now + HOUR_MS));
@@ -66,7 +66,7 @@ test('an overlap does not prolong a key that expires before it ends', async () =
   expect(await works(old)).toBe(false);
 });
 
-test('revocation and another plan apply to the old key as to the new one', async () => {
+test('revocation and a change of plan apply to the old key as to the new one', async () => {
   const { key: old, apiKey } = await service.keys.create(plain);
   const rotated = await service.keys.rotate(apiKey.id, new Date(now + HOUR_MS));
   await service.keys.setPlan(apiKey.id, { plan: 'pro', perMinute: null, perDay: null });

@@ -37,7 +37,7 @@ async function keys(environment: Environment, ...args: string[]): Promise<string
   return program.output();
 }
 
-test('admitted requests count over both protocols, per operation and UTC day, each call of a batch by itself', async () => {
+test('admitted requests are counted over both protocols, per operation and UTC day, and each call of a batch separately', async () => {
   const databaseUrl = await createTestDatabase();
   const store = createUsageStore(open(databaseUrl));
   let now = Date.parse('2026-11-19T23:59:59.999Z');
@@ -69,7 +69,7 @@ test('admitted requests count over both protocols, per operation and UTC day, ea
   ]);
 });
 
-test('a denied request does not count', async () => {
+test('a denied request is not counted', async () => {
   const databaseUrl = await createTestDatabase();
   const store = createUsageStore(open(databaseUrl));
   const usage = new UsageCounter({ store, operations, now: Date.now, ...never });
@@ -96,7 +96,7 @@ test('the counts of several nodes are added up, and a deleted key does not affec
   expect(await store.read(id, Date.now())).toEqual([]);
 });
 
-test('an outage of the database loses no count', async () => {
+test('an outage of the database loses no counts', async () => {
   const url = new URL(await createTestDatabase());
   const direct = open(url.href);
   const { apiKey } = await createKeyStore(direct, 'as_test_').create(plain);
@@ -117,7 +117,7 @@ test('an outage of the database loses no count', async () => {
     await usage.flush();
   };
   await countAndFlush();
-  // Refused rather than stalled: nothing that was sent can have been stored.
+  // Connections are cut rather than stalled, so that nothing that was sent can have been stored.
   await proxy.cut();
   await countAndFlush();
   await countAndFlush();
@@ -148,7 +148,7 @@ test('usage is kept and shown for 30 days', async () => {
   expect(await store.read(id, now - DAY_MS)).toHaveLength(2);
 });
 
-test('a service stores what it counted when it shuts down, and keys usage shows deprecated operations apart', async () => {
+test('a service stores its counts when it shuts down, and keys usage shows deprecated operations separately', async () => {
   const environment = { DATABASE_URL: await createTestDatabase() };
   const { id, key } = JSON.parse(
     await keys(environment, 'create', '--name', 'shop', '--plan', 'free', '--json'),

@@ -18,11 +18,11 @@ import { findRedis, until } from '../support/redis.js';
 const silent = { info: () => {}, warn: () => {} };
 const START_MS = Date.UTC(2030, 0, 1);
 
-/** A limiter over either store, whose time the test moves. */
+/** A limiter over either store, whose time the test controls. */
 interface Fixture {
   limiter: Limiter;
   clock: { nowMs: number };
-  /** Moves the time of the node, and of the store for one key. */
+  /** Advances the time of the node, and of the store for one key. */
   advance(ms: number, keyId: string): Promise<void>;
 }
 
@@ -40,7 +40,7 @@ const client = redis && new Redis(redis.url);
 const prefix = `limits-test-${process.pid}`;
 const opened: Limiter[] = [];
 
-/** Redis counts by its own clock: time is advanced there by moving its timestamps back. */
+/** Redis uses its own clock, so time is advanced there by moving its timestamps back. */
 async function openRedis(): Promise<Fixture> {
   const clock = { nowMs: START_MS };
   const options = { redisUrls: [redis?.url ?? ''], log: silent, prefix, clock: () => clock.nowMs };
@@ -101,9 +101,9 @@ describe.each([
   { name: 'memory', skipped: false, open: async () => openMemory() },
   { name: 'Redis', skipped: !redis, open: openRedis },
 ])('limits in $name', ({ skipped, open }) => {
-  const promise = test.skipIf(skipped);
+  const storeTest = test.skipIf(skipped);
 
-  promise('of 500 requests at once exactly the limit is allowed', async () => {
+  storeTest('of 500 simultaneous requests, exactly the limit is allowed', async () => {
     const { limiter } = await open();
     const subject = createKey({ perMinute: 60, perDay: 1_000 });
     const results = await Promise.all(Array.from({ length: 500 }, () => limiter.consume(subject, 1)));
@@ -111,7 +111,7 @@ describe.each([
     expect(remaining(await limiter.read(subject, 1))).toEqual([0, 940]);
   });
 
-  promise('a batch is allowed whole or denied whole', async () => {
+  storeTest('a batch is allowed whole or denied whole', async () => {
     const { limiter } = await open();
     const subject = createKey({ perMinute: 50, perDay: undefined });
     const results = [20, 20, 20, 10, 1].map((cost) => limiter.consume(subject, cost));
@@ -124,7 +124,7 @@ describe.each([
     ]);
   });
 
-  promise('a request that one window denies costs nothing in the other', async () => {
+  storeTest('a request that one window denies does not count in the other', async () => {
     const fixture = await open();
     const subject = createKey({ perMinute: 10, perDay: 15 });
     await consumeMany(fixture, subject, 14);
@@ -134,14 +134,14 @@ describe.each([
     expect(remaining(await fixture.limiter.read(subject, 1))).toEqual([5, 0]);
   });
 
-  promise('a batch larger than the limit is denied, with a status that makes sense', async () => {
+  storeTest('a batch larger than the limit is denied, with a meaningful status', async () => {
     const { limiter } = await open();
     const result = await limiter.consume(createKey({ perMinute: 5, perDay: 100 }), 20);
     expect(result).toMatchObject({ isAllowed: false, retryAfterSeconds: 60 });
     expect(result.tighter).toMatchObject({ name: 'minute', remaining: 5 });
   });
 
-  promise('a caller that waits Retry-After is allowed, also when both windows denied', async () => {
+  storeTest('a caller that waits for Retry-After is allowed, even when both windows denied it', async () => {
     const fixture = await open();
     const subject = createKey({ perMinute: 5, perDay: 5 });
     await consumeMany(fixture, subject, 5);
@@ -152,7 +152,7 @@ describe.each([
     expect((await fixture.limiter.consume(subject, 1)).isAllowed).toBe(true);
   });
 
-  promise('a window does not end before the time it announced', async () => {
+  storeTest('a window does not end before the time it announced', async () => {
     const fixture = await open();
     const subject = createKey({ perMinute: 1, perDay: undefined });
     const { tighter } = await fixture.limiter.consume(subject, 1);
@@ -161,7 +161,7 @@ describe.each([
     expect((await fixture.limiter.consume(subject, 1)).isAllowed).toBe(false);
   });
 
-  promise('a clock that is set back does not prolong a window', async () => {
+  storeTest('a clock that is set back does not prolong a window', async () => {
     const fixture = await open();
     const subject = createKey({ perMinute: 1, perDay: 2 });
     await fixture.limiter.consume(subject, 1);
@@ -173,7 +173,7 @@ describe.each([
     });
   });
 
-  promise('changed limits apply to the next request, and keep what was counted', async () => {
+  storeTest('changed limits apply to the next request, and keep the counts', async () => {
     const fixture = await open();
     const subject = createKey({ perMinute: 3, perDay: 10 });
     await consumeMany(fixture, subject, 4);
@@ -182,7 +182,7 @@ describe.each([
     expect((await fixture.limiter.consume(subject, 1)).tighter.remaining).toBe(0);
   });
 
-  promise('an address is limited by the minute only', async () => {
+  storeTest('an address is limited by the minute only', async () => {
     const fixture = await open();
     const limits = { perMinute: 2, perDay: undefined };
     const results = await consumeMany(fixture, { kind: 'address', id: `${process.pid}`, limits }, 20);
@@ -190,8 +190,8 @@ describe.each([
     expect(results[0]?.windows).toHaveLength(1);
   });
 
-  promise(
-    'Retry-After, Reset and t agree to the second, and none is before the end of the window',
+  storeTest(
+    'Retry-After, Reset and t agree to the second, and none precedes the end of the window',
     async () => {
       const fixture = await open();
       const subject = createKey({ perMinute: 1, perDay: 100 });
@@ -207,7 +207,7 @@ describe.each([
     },
   );
 
-  promise(
+  storeTest(
     'any interleaving of calls, batches, changed limits and time gives the results of the contract',
     async () => {
       const fixture = await open();
@@ -260,20 +260,20 @@ test('200,000 addresses take the memory of 50,000: those seen last are remembere
   for (let index = 0; index < max; index += 1) await consume(index);
   const fullBytes = heapBytes();
   for (let index = max; index < 200_000; index += 1) await consume(index);
-  // Three times as many again would be over 50 MB.
+  // Another 150,000 subjects would take over 50 MB.
   expect(heapBytes() - fullBytes).toBeLessThan(5e6);
   expect((await consume(200_000 - max)).isAllowed).toBe(false);
   expect((await consume(0)).isAllowed).toBe(true);
 });
 
-/** The heap's size after a garbage collection, which a test can force with a flag of V8 only. */
+/** The heap's size after a garbage collection, which only a V8 flag can force. */
 function heapBytes(): number {
   setFlagsFromString('--expose-gc');
   runInNewContext('gc')();
   return process.memoryUsage().heapUsed;
 }
 
-test('an address counts whole in IPv4, by its /64 in IPv6, and as IPv4 when mapped', () => {
+test('an IPv4 address is counted whole, an IPv6 address by its /64, and a mapped one as IPv4', () => {
   const ids = {
     '203.0.113.7': '203.0.113.7',
     '::ffff:203.0.113.7': '203.0.113.7',

@@ -16,7 +16,7 @@ afterEach(async () => {
 
 async function server(...flags: string[]): Promise<RedisServer> {
   const started = await startRedis(flags);
-  if (!started) throw new Error('The server was there a moment ago');
+  if (!started) throw new Error('The server could be started a moment ago');
   closing.push(() => started.close());
   return started;
 }
@@ -32,8 +32,8 @@ interface Node {
 async function node(urls: string[], waits = true): Promise<Node> {
   const clock = { aheadMs: 0 };
   const logged: string[] = [];
-  const note = (details: object, message: string) => logged.push(`${message} ${JSON.stringify(details)}`);
-  const log = { info: note, warn: note };
+  const record = (details: object, message: string) => logged.push(`${message} ${JSON.stringify(details)}`);
+  const log = { info: record, warn: record };
   const limiter = createLimiter({ redisUrls: urls, log, clock: () => Date.now() + clock.aheadMs });
   closing.push(() => limiter.close());
   if (waits) await reaches(limiter, 'redis');
@@ -77,7 +77,7 @@ async function timed(work: () => unknown): Promise<number> {
 }
 
 describe.skipIf(!probe)('a Redis that fails', () => {
-  test('stalled: memory takes over at once, forgets nothing, and Redis counts again when it is back', async () => {
+  test('stalled: memory takes over at once with all counts, and Redis counts again when it is back', async () => {
     const redis = await server();
     const { limiter } = await node([redis.url]);
     expect(countAllowed(await consumeMany(limiter, 40))).toBe(40);
@@ -108,16 +108,16 @@ describe.skipIf(!probe)('a Redis that fails', () => {
 
   test('a connection that is silently dead is replaced, and Redis counts again within 5 s', async () => {
     const redis = await server();
-    const way = await deadEndingProxy(redis.port);
-    const { limiter } = await node([`redis://127.0.0.1:${way.port}`]);
-    way.deaden();
+    const proxy = await startSilenceableProxy(redis.port);
+    const { limiter } = await node([`redis://127.0.0.1:${proxy.port}`]);
+    proxy.silence();
     await limiter.consume(subject, 1);
     expect(limiter.state).toBe('degraded');
     await reaches(limiter, 'redis');
     expect((await limiter.consume(subject, 1)).tighter.remaining).toBe(58);
   });
 
-  test('killed and restarted empty: the next requests bring along what the node has counted', async () => {
+  test('killed and restarted empty: the next requests carry the counts of the node over', async () => {
     const redis = await server();
     const { limiter } = await node([redis.url]);
     await consumeMany(limiter, 40);
@@ -143,34 +143,34 @@ describe.skipIf(!probe)('a Redis that fails', () => {
     expect(await readRemaining(limiter)).toEqual([0, 940]);
   });
 
-  test('a wrong password: memory decides, the log says why without the password, and a right one is noticed', async () => {
+  test('a wrong password: memory decides, the log says why without the password, and the right one is noticed', async () => {
     const redis = await server('--requirepass', 'right');
     const url = redis.url.replace('//', '//:wrong-secret@');
     const { limiter, logged } = await node([url], false);
     expect(countAllowed(await consumeMany(limiter, 70))).toBe(60);
-    const said = await until(() => logged.find((line) => line.includes('WRONGPASS')) ?? null);
-    expect(said).not.toContain('secret');
+    const line = await until(() => logged.find((text) => text.includes('WRONGPASS')) ?? null);
+    expect(line).not.toContain('secret');
     await admin({ url: redis.url.replace('//', '//:right@') }).config('SET', 'requirepass', 'wrong-secret');
     await reaches(limiter, 'redis');
   });
 
   test.each([
     {
-      fault: 'a replica that accepts no writes',
+      problem: 'a replica that accepts no writes',
       set: ['REPLICAOF', '127.0.0.1', '1'],
       unset: ['REPLICAOF', 'NO', 'ONE'],
     },
     {
-      fault: 'a server whose memory is full',
+      problem: 'a server whose memory is full',
       set: ['CONFIG', 'SET', 'maxmemory', '1'],
       unset: ['CONFIG', 'SET', 'maxmemory', '0'],
     },
     {
-      fault: 'a user who may not run scripts',
+      problem: 'a user who may not run scripts',
       set: ['ACL', 'SETUSER', 'default', '-eval', '-evalsha'],
       unset: ['ACL', 'SETUSER', 'default', '+@all'],
     },
-  ])('$fault: memory decides until that is fixed', async ({ set, unset }) => {
+  ])('$problem: memory decides until that is fixed', async ({ set, unset }) => {
     const redis = await server();
     const { limiter } = await node([redis.url]);
     const client = admin(redis);
@@ -221,7 +221,7 @@ describe.skipIf(!probe)('several nodes on one Redis', () => {
     expect(countAllowed(await Promise.all(requests))).toBe(60);
   });
 
-  test('together they allow exactly the limit, after a restart of Redis too', async () => {
+  test('together they allow exactly the limit, even after a restart of Redis', async () => {
     const redis = await server();
     const nodes = await Promise.all([node([redis.url]), node([redis.url])]);
     for (const { limiter } of nodes) await consumeMany(limiter, 20);
@@ -229,7 +229,7 @@ describe.skipIf(!probe)('several nodes on one Redis', () => {
     await Promise.all(nodes.map(({ limiter }) => reaches(limiter, 'degraded')));
     await redis.run();
     await Promise.all(nodes.map(({ limiter }) => reaches(limiter, 'redis')));
-    // The node that asked last knows all 40, and brings them along; the other then gets them from Redis.
+    // The node that counted last knows all 40 and carries them over; the other then gets them from Redis.
     const results = [
       ...(await consumeMany(nodes[1].limiter, 30)),
       ...(await consumeMany(nodes[0].limiter, 30)),
@@ -275,20 +275,20 @@ describe.skipIf(!probe)('a cluster', () => {
     const shards = await cluster();
     const { limiter } = await node(shards.map(({ url }) => url));
     const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
-    const takeEach = () => Promise.all(ids.map((id) => limiter.consume({ ...subject, id }, 1)));
-    await takeEach();
+    const consumeEach = () => Promise.all(ids.map((id) => limiter.consume({ ...subject, id }, 1)));
+    await consumeEach();
     shards[1]?.stall();
-    expect(await timed(takeEach)).toBeLessThan(1_000);
+    expect(await timed(consumeEach)).toBeLessThan(1_000);
     expect(limiter.state).toBe('degraded');
     shards[1]?.resume();
     await reaches(limiter, 'redis');
-    for (const { tighter } of await takeEach()) expect(tighter.remaining).toBe(57);
+    for (const { tighter } of await consumeEach()) expect(tighter.remaining).toBe(57);
     expect(limiter.state).toBe('redis');
   });
 });
 
-/** A proxy whose open connections can be made to carry nothing more, without being closed. Later ones work. */
-async function deadEndingProxy(to: number): Promise<{ port: number; deaden(): void }> {
+/** A proxy whose open connections can be silenced without being closed. Later connections work. */
+async function startSilenceableProxy(to: number): Promise<{ port: number; silence(): void }> {
   const open = new Set<[Socket, Socket]>();
   const proxy = createServer((near) => {
     const far = connect(to, '127.0.0.1');
@@ -303,13 +303,13 @@ async function deadEndingProxy(to: number): Promise<{ port: number; deaden(): vo
   });
   const address = proxy.address();
   if (address === null || typeof address === 'string') throw new Error('A TCP server has a port');
-  const deaden = () => {
+  const silence = () => {
     for (const [near, far] of open) {
       near.unpipe(far);
       far.unpipe(near);
     }
   };
-  return { port: address.port, deaden };
+  return { port: address.port, silence };
 }
 
 /** Two servers, each with half of a cluster's slots. */

@@ -37,7 +37,7 @@ afterEach(async () => {
   await proxy.close();
 });
 
-// These requests are made from the document alone, so that an operation that is added is checked like the others.
+// These requests are derived from the document alone, so that a new operation is checked like the others.
 
 function bodyOf({ requestBody }: ListedOperation): unknown {
   return requestBody?.content?.['application/json']?.example;
@@ -67,16 +67,16 @@ const isIdempotent = ({ parameters = [] }: ListedOperation) =>
 
 const covered = new Set<string>();
 
-function expectCovered(operationId: string, answer: TestResponse): void {
-  expectDescribed(operationId, answer);
-  covered.add(`${operationId} ${answer.status}`);
+function expectCovered(operationId: string, response: TestResponse): void {
+  expectDescribed(operationId, response);
+  covered.add(`${operationId} ${response.status}`);
 }
 
 async function expectStatus(operationId: string, status: number, path: string, init?: Init, by = call) {
-  const answer = await by(`/v1${path}`, init);
-  expect([operationId, path, answer.status]).toEqual([operationId, path, status]);
-  expectCovered(operationId, answer);
-  return answer;
+  const response = await by(`/v1${path}`, init);
+  expect([operationId, path, response.status]).toEqual([operationId, path, status]);
+  expectCovered(operationId, response);
+  return response;
 }
 
 async function expectEvery(status: number, init: Init = {}, by = call): Promise<void> {
@@ -86,15 +86,15 @@ async function expectEvery(status: number, init: Init = {}, by = call): Promise<
   }
 }
 
-test('every operation answers an ordinary request as the document says', async () => {
+test('every operation responds to an ordinary request as the document says', async () => {
   for (const operation of operations) {
     const path = await existingPath(operation);
-    const answer = await call(`/v1${path}`, ordinaryInit(operation));
-    expect([operation.operationId, answer.status]).toEqual([
+    const response = await call(`/v1${path}`, ordinaryInit(operation));
+    expect([operation.operationId, response.status]).toEqual([
       operation.operationId,
       expect.toSatisfy(isSuccess),
     ]);
-    expectCovered(operation.operationId, answer);
+    expectCovered(operation.operationId, response);
   }
 });
 
@@ -143,24 +143,27 @@ test('every operation rejects invalid requests as the document says', async () =
   }
 });
 
-test('without a valid key every operation answers as the document says', async () => {
+test('without a valid key every operation responds as the document says', async () => {
   await expectEvery(401, { key: null });
   await expectEvery(401, { key: 'nonsense' });
 });
 
-test('over the limit, and banned, every operation answers as the document says', async () => {
+test('over the limit, and when banned, every operation responds as the document says', async () => {
   const limited = { plan: 'enterprise', perMinute: 1, perDay: 100, expiresAt: null } as const;
   for (const operation of operations) {
     const { key } = await service.keys.create({ name: operation.operationId, ...limited });
     const request = { ...ordinaryInit(operation), key };
-    const answers = [];
-    for (let n = 0; n < 3; n += 1) answers.push(await call(`/v1${fillPath(operation, '1')}`, request));
-    for (const answer of answers) expectCovered(operation.operationId, answer);
-    expect(answers.slice(1).map(({ body }) => body.code)).toEqual(['rate_limit_exceeded', 'api_key_banned']);
+    const responses = [];
+    for (let n = 0; n < 3; n += 1) responses.push(await call(`/v1${fillPath(operation, '1')}`, request));
+    for (const response of responses) expectCovered(operation.operationId, response);
+    expect(responses.slice(1).map(({ body }) => body.code)).toEqual([
+      'rate_limit_exceeded',
+      'api_key_banned',
+    ]);
   }
 });
 
-test('when a query fails, or the database is unreachable, every operation answers as the document says', async () => {
+test('when a query fails, or the database is unreachable, every operation responds as the document says', async () => {
   const { pool } = service.database;
   await call('/v1/pets');
   const { rows } = await pool.query<{ tablename: string }>(
@@ -172,7 +175,7 @@ test('when a query fails, or the database is unreachable, every operation answer
   await expectEvery(503);
 });
 
-test('every idempotent operation answers a repetition as the document says', async () => {
+test('every idempotent operation responds to a repetition as the document says', async () => {
   for (const operation of operations.filter(isIdempotent)) {
     const { operationId, method } = operation;
     const path = await existingPath(operation);
@@ -186,7 +189,7 @@ test('every idempotent operation answers a repetition as the document says', asy
   }
 });
 
-test('every idempotent operation answers while the first request is running as the document says', async () => {
+test('while the first request is running, every idempotent operation responds as the document says', async () => {
   const first = await service.database.pool.connect();
   await first.query('BEGIN');
   closers.push(async () => first.release());
@@ -202,7 +205,7 @@ test('every idempotent operation answers while the first request is running as t
   await first.query('ROLLBACK');
 });
 
-test('a deprecated operation says so before its removal, and answers as the document says after it', async () => {
+test('a deprecated operation says so before its removal, and responds as the document says after it', async () => {
   const deprecated = operations.filter((operation) => operation.deprecated);
   const later = await startService({ now: () => Date.parse('2030-12-05T00:00:00Z') });
   closers.push(() => later.close());
@@ -218,7 +221,7 @@ test('a deprecated operation says so before its removal, and answers as the docu
   }
 });
 
-test('the check itself notices what the document does not describe', async () => {
+test('the checker itself detects everything that the document does not describe', async () => {
   const { status, headers, body } = await call('/v1/pets/1');
   const check = (change: Partial<TestResponse>) => () =>
     expectDescribed('getPet', { status, headers, body, ...change });

@@ -37,7 +37,7 @@ test('the service serves the document without a key', async () => {
   ]);
 });
 
-/** docs/openapi.json also holds operations that are added, and its review catches those that are not meant. */
+/** docs/openapi.json may contain further operations; reviewing its diff catches unintended ones. */
 const SPECIFIED_OPERATIONS = [
   ['GET /pets', 'listPets', 'stable', '200 400 401 405 429 500 503'],
   ['POST /pets', 'createPet', 'stable', '201 400 401 405 409 413 415 422 429 500 503'],

@@ -29,7 +29,7 @@ async function addPets(count: number, status = 'available'): Promise<number[]> {
   return rows.map(({ id }) => Number(id));
 }
 
-test('createPet answers 201, the pet with the next id, and its Location', async () => {
+test('createPet responds with 201, the pet with the next id, and its Location', async () => {
   const first = await call('/v1/pets', post({ name: 'Rex', categoryId: 7, status: 'pending' }));
   expect(first.status).toBe(201);
   expect(first.body).toEqual({ id: expect.any(Number), name: 'Rex', categoryId: 7, status: 'pending' });
@@ -88,7 +88,7 @@ test('createPet over tRPC stores the same pet as over REST', async () => {
   expect((await call(`/v1/pets/${data.id}`)).body).toEqual(data);
 });
 
-test('getPet over REST is a 404 for every petId that no animal has', async () => {
+test('getPet over REST is a 404 for every petId without an animal', async () => {
   const impossible = [
     '0',
     '-1',
@@ -181,7 +181,7 @@ test('a page with exactly the remaining pets has no Link', async () => {
   expect((await call('/v1/pets?limit=3')).headers.has('link')).toBe(true);
 });
 
-test('Link is built on the public address, whatever Host and forwarded headers claim', async () => {
+test('Link starts with the public address, whatever Host and forwarded headers claim', async () => {
   await addPets(2);
   const { headers } = await call('/v1/pets?limit=1', {
     headers: {
@@ -209,7 +209,7 @@ test('a cursor may be any integer within the bounds', async () => {
   expect((await call(`/v1/pets?cursor=${ids[0]}`)).body).toHaveLength(2);
 });
 
-test('HEAD answers like GET without a body', async () => {
+test('HEAD responds like GET without a body', async () => {
   await addPets(2);
   const get = await call('/v1/pets?limit=1');
   const head = await call('/v1/pets?limit=1', { method: 'HEAD' });
@@ -220,7 +220,7 @@ test('HEAD answers like GET without a body', async () => {
   expect((await call('/v1/pets', { method: 'HEAD', key: null })).status).toBe(401);
 });
 
-test('the highest int64 that JavaScript carries is stored and returned exactly', async () => {
+test('the highest int64 that JavaScript represents is stored and returned exactly', async () => {
   for (const categoryId of [Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER, 0]) {
     const { status, body } = await call('/v1/pets', post({ name: 'Edge', categoryId }));
     expect([status, body.categoryId]).toEqual([201, categoryId]);

@@ -49,8 +49,8 @@ test('service and page start together on free ports, whatever the environment sa
   const html = await (await fetch(page)).text();
   expect(html).toContain('<title>Animal Store</title>');
   expect(html).not.toContain(key);
-  const answer = await fetch(`${page}trpc/listPets`, { headers: { authorization: `Bearer ${key}` } });
-  expect([answer.status, answer.headers.has('ratelimit')]).toEqual([200, true]);
+  const response = await fetch(`${page}trpc/listPets`, { headers: { authorization: `Bearer ${key}` } });
+  expect([response.status, response.headers.has('ratelimit')]).toEqual([200, true]);
   program.child.kill('SIGTERM');
   expect(await program.ended).toBe(0);
   await expect(fetch(page)).rejects.toThrow();

@@ -5,7 +5,7 @@ interface Span {
   endsAt: number;
 }
 
-/** One key under the limits of the contract, written as plainly as possible: whole seconds, one node. */
+/** The limits of the contract for one key, modelled as simply as possible: whole seconds, one node. */
 export class LimitsModel {
   nowSeconds = 0;
   readonly #minute: Span = { count: 0, endsAt: 0 };

@@ -49,7 +49,7 @@ export const SERVERS = {
   stagingUrl: 'https://staging.store.example.org',
 } as const;
 
-/** Headers that any response may have, whatever the operation. */
+/** Headers that any response may have. */
 const COMMON_HEADERS = ['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'vary'];
 /** For browsers, and not part of the contract. */
 const SECURITY_HEADERS =

@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Server, type Socket } fro
 /** Sits between the service and a server, so that a test can break the connection in different ways. */
 export interface TcpProxy {
   readonly port: number;
-  /** Refuses new connections and breaks existing ones. */
+  /** Rejects new connections and breaks existing ones. */
   cut(): Promise<void>;
   /** Accepts connections and data, and forwards nothing. */
   stall(): void;

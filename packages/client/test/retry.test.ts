@@ -183,11 +183,11 @@ test('only the failed calls of a batch are retried, and the others return in the
     const headers = { 'retry-after': '1' };
     return Response.json([results[0], await denial.json(), results[2]], { status: 207, headers });
   };
-  const awake = createDeferred();
+  const waitEnded = createDeferred();
   const waits: number[] = [];
   const sleep = (milliseconds: number) => {
     waits.push(milliseconds);
-    return awake.promise;
+    return waitEnded.promise;
   };
   const { client, sent } = connect([failSecond], { clock: { sleep } });
   const calls = [petId, petId, 0].map((id) => client.getPet.query({ petId: id }));
@@ -195,7 +195,7 @@ test('only the failed calls of a batch are retried, and the others return in the
   expect(missing).toMatchObject({ code: 'not_found', retryAfterSeconds: undefined });
   expect(await calls[0]).toMatchObject({ id: petId });
   expect(waits).toEqual([1_000]);
-  awake.resolve();
+  waitEnded.resolve();
   expect(await calls[1]).toMatchObject({ id: petId });
   expect(sent.map(({ url }) => new URL(url).pathname)).toEqual([
     '/trpc/getPet,getPet,getPet',

@@ -30,7 +30,7 @@ export type ConnectResult = LockConnection | 'absent' | 'busy' | Error;
 /** A connection whose advisory locks tell other processes that this one needs the server. */
 export class LockConnection {
   readonly port: number;
-  /** resolves when the connection is closed, whoever closed it */
+  /** Resolves when the connection is closed, on either side */
   readonly closed: Promise<void>;
   readonly #client: Client;
 

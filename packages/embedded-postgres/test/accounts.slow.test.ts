@@ -30,15 +30,18 @@ beforeEach(async () => {
   if (isRoot) await chown(libraries(), 0, 0);
 });
 
-test.runIf(isRoot)('root can have its project where only root may enter, and its modes stay', async () => {
-  await chmod(installation, 0o700);
-  const systemDir = join(await createDirectory(), 'system');
-  const dataDir = join(await createDirectory(0o700), '.data');
-  const { url } = await openInOther(installation, dataDir, { systemDir });
-  expect(await query(url, 'SELECT 1 AS one')).toEqual({ one: 1 });
-  expect((await stat(installation)).mode & 0o777).toBe(0o700);
-  expect(await readdir(systemDir)).toContainEqual(expect.stringMatching(/^postgresql-\d/));
-});
+test.runIf(isRoot)(
+  'root can keep the project where only root may enter, and its modes do not change',
+  async () => {
+    await chmod(installation, 0o700);
+    const systemDir = join(await createDirectory(), 'system');
+    const dataDir = join(await createDirectory(0o700), '.data');
+    const { url } = await openInOther(installation, dataDir, { systemDir });
+    expect(await query(url, 'SELECT 1 AS one')).toEqual({ one: 1 });
+    expect((await stat(installation)).mode & 0o777).toBe(0o700);
+    expect(await readdir(systemDir)).toContainEqual(expect.stringMatching(/^postgresql-\d/));
+  },
+);
 
 test('an ordinary user can create a database that root then runs as that user', async () => {
   const directory = await createDirectory();
@@ -53,21 +56,24 @@ test('an ordinary user can create a database that root then runs as that user', 
   if (isRoot) expect((await stat(`/proc/${readServerPid(dataDir)}`)).uid).toBe(NOBODY);
 });
 
-test.runIf(isRoot)('a library whose link cannot be created is named, with what to do', async () => {
-  const directory = await createDirectory(0o777);
-  const { refused } = await openInOther(installation, join(directory, '.data'), { uid: NOBODY });
-  expect(refused).toMatch(/^CANNOT_RUN .*lib\w+\.so.*run npm rebuild/);
-});
+test.runIf(isRoot)(
+  'the error for a library whose link cannot be created names it and says what to do',
+  async () => {
+    const directory = await createDirectory(0o777);
+    const { error } = await openInOther(installation, join(directory, '.data'), { uid: NOBODY });
+    expect(error).toMatch(/^CANNOT_RUN .*lib\w+\.so.*run npm rebuild/);
+  },
+);
 
-test.runIf(isRoot)('a data directory of another user is refused', async () => {
+test.runIf(isRoot)('a data directory of another user is rejected', async () => {
   const dataDir = await newDataDir();
   const ofOthers = await open(dataDir);
   await ofOthers.release();
-  const { refused } = await openInOther(installation, dataDir, { uid: NOBODY });
-  expect(refused).toMatch(/belongs to another user .*: run as that user or choose another data directory/);
+  const { error } = await openInOther(installation, dataDir, { uid: NOBODY });
+  expect(error).toMatch(/belongs to another user .*: run as that user or choose another data directory/);
   const other = join(dirname(dataDir), 'new');
-  const { refused: refusedNew } = await openInOther(installation, other, { uid: NOBODY });
-  expect(refusedNew).toMatch(/cannot hold a database .*: choose another data directory/);
+  const { error: newError } = await openInOther(installation, other, { uid: NOBODY });
+  expect(newError).toMatch(/cannot hold a database .*: choose another data directory/);
 });
 
 test.runIf(isRoot)(

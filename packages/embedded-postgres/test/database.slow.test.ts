@@ -33,7 +33,7 @@ test('a later start has the same data at the same address', async () => {
   expect(await query(later.url, 'SELECT id FROM item')).toEqual({ id: 7 });
 });
 
-test('a later start takes another port when its previous one is in use', async () => {
+test('a later start uses another port when its previous one is in use', async () => {
   const dataDir = await newDataDir();
   const first = await open(dataDir);
   await first.release();
@@ -76,7 +76,7 @@ test('two data directories are two databases, whatever their names, absolute or 
   ]);
 });
 
-test('a data directory that cannot be used is refused with what to do', async () => {
+test('a data directory that cannot be used is rejected with what to do', async () => {
   const directory = await createDirectory();
   await mkdir(join(directory, 'other/postgres'), { recursive: true });
   await expect(open(join(directory, 'other'))).rejects.toThrow(
@@ -94,7 +94,7 @@ test('a data directory that cannot be used is refused with what to do', async ()
 });
 
 test.each(['Shop', 'my-shop', 'pg_shop', 'postgres', 'x"; DROP DATABASE y'])(
-  'the database name %s is refused',
+  'the database name %s is rejected',
   async (database) => {
     await expect(open(await newDataDir(), { database })).rejects.toThrow(TypeError);
   },

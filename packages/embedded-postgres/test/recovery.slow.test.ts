@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(installation, { recursive: true }));
 
-test('a first start that is killed halfway leaves nothing that a later one takes for a database', async () => {
+test('a first start that is killed halfway leaves nothing that a later one mistakes for a database', async () => {
   const dataDir = await newDataDir();
   const { child } = spawnOther(installation, dataDir);
   await vi.waitFor(async () => expect(await readdir(dataDir)).toHaveLength(1), 10_000);
@@ -30,7 +30,7 @@ test('a first start that is killed halfway leaves nothing that a later one takes
   expect(await open(dataDir)).toMatchObject({ created: true });
 });
 
-test('what a killed start left behind is removed later, but not while it may be in use', async () => {
+test('leftovers of a killed start are removed later, but not while they may be in use', async () => {
   const dataDir = await newDataDir();
   for (const name of ['abandoned', 'recent'])
     await mkdir(join(dataDir, `postgres.new-${name}`), { recursive: true });
@@ -50,7 +50,7 @@ test('a server whose process was killed is adopted while it runs', async () => {
   expect(await readStartTime(url)).toBe(startTime);
 });
 
-test('PostgreSQL that was killed comes back at the same address with what was committed', async () => {
+test('a killed PostgreSQL comes back at the same address with everything that was committed', async () => {
   const dataDir = await newDataDir();
   const onError = vi.fn();
   const { url } = await open(dataDir, { onError });
@@ -61,7 +61,7 @@ test('PostgreSQL that was killed comes back at the same address with what was co
   expect(await readStartTime(url)).not.toBe(startTime);
   expect(onError).toHaveBeenCalled();
   // The lease covers the new server too.
-  const attempt = async () => expect((await openInOther(installation, dataDir)).refused).toMatch(/^IN_USE /);
+  const attempt = async () => expect((await openInOther(installation, dataDir)).error).toMatch(/^IN_USE /);
   await vi.waitFor(attempt, 15_000);
 });
 
@@ -73,7 +73,7 @@ test('the database serves again, and is leased, after the backend of the lease w
   await vi.waitFor(async () => expect(await query(url, held)).toEqual({ locks: 2 }), 15_000);
 });
 
-test('a stale lock file whose process number another process has by now does not prevent a start', async () => {
+test('a stale lock file whose process number now belongs to another process does not prevent a start', async () => {
   const dataDir = await newDataDir();
   const killed = await openInOther(installation, dataDir);
   const { uid, gid } = await stat(join(dataDir, 'postgres'));

@@ -8,11 +8,11 @@ beforeAll(async () => {
 });
 afterAll(() => rm(installation, { recursive: true }));
 
-test('a second exclusive process on the same data directory is refused', async () => {
+test('a second exclusive process on the same data directory is rejected', async () => {
   const dataDir = await newDataDir();
   await open(dataDir);
-  const { refused } = await openInOther(installation, dataDir);
-  expect(refused).toBe(
+  const { error } = await openInOther(installation, dataDir);
+  expect(error).toBe(
     `IN_USE Another process has opened ${dataDir} in exclusive mode: stop it or choose another data directory.`,
   );
 });
@@ -42,7 +42,7 @@ test('when several leave at once, the last of them stops the server', async () =
   expect(isRunning(dataDir)).toBe(false);
 });
 
-test('a process that comes while the last one leaves gets a server that stays', async () => {
+test('a process that arrives while the last one leaves gets a server that stays', async () => {
   const dataDir = await newDataDir();
   let current = await open(dataDir);
   for (let round = 0; round < 5; round++) {

@@ -96,7 +96,7 @@ const OTHER_PROCESS = `
   process.on('SIGINT', () => console.log('{"interrupted":true}'));
   const { createEmbeddedPostgres } = await import(module);
   const postgres = await createEmbeddedPostgres(JSON.parse(options)).catch((error) => {
-    console.log(JSON.stringify({ refused: error.code + ' ' + error.message }));
+    console.log(JSON.stringify({ error: error.code + ' ' + error.message }));
     process.exit(1);
   });
   console.log(JSON.stringify({ url: postgres.url, created: postgres.created }));
@@ -126,7 +126,7 @@ export function spawnOther(installation: string, dataDir: string, { uid, ...opti
 
 export async function openInOther(installation: string, dataDir: string, options?: OtherOptions) {
   const { child, next } = spawnOther(installation, dataDir, options);
-  const result: { url: string; created: boolean; refused?: string } = await next();
+  const result: { url: string; created: boolean; error?: string } = await next();
   const end = async (how: 'release' | 'SIGKILL') => {
     if (how === 'release') child.stdin.write('\n');
     else child.kill(how);
