@@ -104,7 +104,8 @@ class FallbackLimiter implements Limiter {
     if (last !== undefined && !hasRoom(windows, last.counters, cost)) {
       return new RateLimitResult(windows, last.counters, { isAllowed: false, cost, nowMs: this.#clock() });
     }
-    const isCurrent = last?.epoch === this.#breaker?.epoch;
+    // While the breaker is open the epoch is still the old one, but it may close before this request is sent.
+    const isCurrent = this.#breaker?.isClosed === true && last?.epoch === this.#breaker.epoch;
     return settle(redis, id, cost, { windows, known: isCurrent ? undefined : last?.counters });
   }
 
