@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { limitsOf } from '../limits/plans.js';
@@ -51,6 +52,8 @@ export class Bans {
     this.#store = store;
     this.#now = now;
     this.#log = log;
+    // Every ban that waits to be stored listens for the end; from the eleventh on Node.js would warn of a leak.
+    setMaxListeners(0, this.#closing.signal);
   }
 
   /** The end of a key's ban in Unix milliseconds; undefined while it is not banned. */

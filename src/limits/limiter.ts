@@ -104,7 +104,8 @@ class FallbackLimiter implements Limiter {
     if (last !== undefined && isRecent && !hasRoom(windows, last.counters, cost)) {
       return new RateLimitResult(windows, last.counters, { isAllowed: false, cost, nowMs: this.#clock() });
     }
-    const isCurrent = last?.epoch === this.#backend?.epoch;
+    // While the backend is unavailable the epoch is still the old one, but it may return before this request is sent.
+    const isCurrent = this.#backend?.isAvailable === true && last?.epoch === this.#backend.epoch;
     return settle(shared, id, cost, { windows, carriedOver: isCurrent ? undefined : last?.counters });
   }
 

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/client.js';
@@ -109,6 +110,12 @@ describe('Prisma Studio cannot store rows that the service cannot serve', () => 
     ['no name', { ...key, hash: new Uint8Array(32), name: '' }],
   ])('a key with %s', async (_name, data) => {
     await expect(database.prisma.apiKey.create({ data })).rejects.toThrow();
+  });
+
+  test.each(['infinity', '-infinity', '10000-01-01T00:00:00Z'])('a ban until %s', async (bannedUntil) => {
+    await database.prisma.apiKey.create({ data: { ...key, name: bannedUntil, hash: randomBytes(32) } });
+    const ban = 'UPDATE api_keys SET banned_until = $1 WHERE name = $2';
+    await expect(database.pool.query(ban, [bannedUntil, bannedUntil])).rejects.toThrow(/banned_until/);
   });
 
   test('two keys with one hash', async () => {

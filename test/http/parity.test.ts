@@ -79,6 +79,8 @@ const pages: readonly (readonly [query: string, input: unknown, status: 200 | 40
   ['limit=true', { limit: true }, 400],
   ['limit=0x10', { limit: '0x10' }, 400],
   ['limit=1e1', { limit: '1e1' }, 400],
+  ['limit=1.0', { limit: '1.0' }, 400],
+  ['cursor=1.0', { cursor: '1.0' }, 400],
   ['limit=%205', { limit: ' 5' }, 400],
   ['limit=+5', { limit: '+5' }, 400],
   ['limit=%D9%A5', { limit: '٥' }, 400],

@@ -131,6 +131,27 @@ describe.skipIf(!probe)('a Redis that fails', () => {
     expect(await readRemaining(other.limiter)).toEqual([0, 940]);
   });
 
+  test('returning to a busy process: requests that arrive just before it counts again are not given more', async () => {
+    const redis = await server();
+    const { limiter } = await node([redis.url]);
+    const busy = { ...subject, limits: { perMinute: 10_000, perDay: 10_000 } };
+    await consumeMany(limiter, 50, busy);
+    await redis.kill();
+    await reaches(limiter, 'degraded');
+    await redis.run();
+    const requests: Promise<number>[] = [];
+    const consume = async () => (await limiter.consume(busy, 1)).tighter.remaining;
+    // The answer to the probe is read after the request has arrived, and before the request is sent.
+    const work = setInterval(() => {
+      requests.push(consume());
+      const endsAtMs = performance.now() + 15;
+      while (performance.now() < endsAtMs);
+    }, 1);
+    await reaches(limiter, 'redis').finally(() => clearInterval(work));
+    requests.push(consume());
+    expect(await Promise.all(requests)).toEqual(requests.map((_request, index) => 9_949 - index));
+  });
+
   test('missing when the service starts: memory decides until it appears', async () => {
     const redis = await server();
     await redis.kill();

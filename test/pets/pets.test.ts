@@ -117,6 +117,13 @@ test('getPet over REST is a 404 for every petId without an animal', async () => 
   }
 });
 
+test('a petId is decimal digits only, even where another notation would name an animal', async () => {
+  const [id = 0] = await addPets(1);
+  for (const petId of [`${id}.0`, `${id}e0`, `+${id}`, `%20${id}`]) {
+    expect([petId, (await call(`/v1/pets/${petId}`)).status]).toEqual([petId, 404]);
+  }
+});
+
 test('a percent-encoded petId is decoded', async () => {
   const [id = 0] = await addPets(1);
   const encoded = [...String(id)].map((digit) => `%3${digit}`).join('');
