@@ -15,6 +15,8 @@ interface Definition {
   readonly resolver: (options: object) => Promise<unknown>;
 }
 
+type JsonSchema = z.core.JSONSchema.BaseSchema;
+
 interface CallOptions {
   readonly ctx: RequestContext;
   readonly path: string;
@@ -61,7 +63,35 @@ function findProblem({ type, meta, inputs, output, middlewares }: Definition): s
   if (type !== (method === 'GET' ? 'query' : 'mutation')) return `a ${type} cannot be served as ${method}.`;
   if (meta.success !== undefined && output instanceof z.ZodVoid)
     return 'it has no output, which is a 204, and declares a 201.';
+  const unbounded = inputs[0] && findUnboundedNumber(toInputSchema(inputs[0]), 'its input');
+  if (unbounded !== undefined)
+    return `${unbounded} accepts any number: use integer() or int64() of src/input.ts.`;
   return undefined;
+}
+
+function toInputSchema(input: z.ZodType): JsonSchema {
+  return z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });
+}
+
+/** The member that accepts a number of any size, which could reach an integer column and become a 500. */
+function findUnboundedNumber(schema: JsonSchema, name: string): string | undefined {
+  if (isUnboundedNumber(schema)) return name;
+  const { properties, $defs, items, prefixItems, additionalProperties, anyOf, oneOf, allOf } = schema;
+  const named = Object.entries({ ...$defs, ...properties });
+  const unnamed = [items, prefixItems, additionalProperties, anyOf, oneOf, allOf].flat();
+  for (const [childName, child] of [...named, ...unnamed.map((child) => [name, child] as const)]) {
+    const found = typeof child === 'object' ? findUnboundedNumber(child, childName) : undefined;
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function isUnboundedNumber(schema: JsonSchema): boolean {
+  const { type, minimum, exclusiveMinimum, maximum, exclusiveMaximum } = schema;
+  // A nullable number has two types.
+  const isNumber = [type].flat().some((each) => each === 'number' || each === 'integer');
+  if (!isNumber || 'const' in schema || 'enum' in schema) return false;
+  return (minimum ?? exclusiveMinimum) === undefined || (maximum ?? exclusiveMaximum) === undefined;
 }
 
 function parseInput(schema: z.ZodType, value: unknown): unknown {

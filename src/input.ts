@@ -4,6 +4,13 @@ import type {} from 'zod/v4';
 import type {} from 'zod-openapi';
 
 const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
+/** With the u flag, a complete pair is one code point, which does not match. */
+const LONE_SURROGATE = /\p{Surrogate}/u;
+const BLANK = /^\p{White_Space}+$/u;
+const NO_NUL_PATTERN = '^[^\\u0000]*$';
+/** White space is spelled out, because few validators know \p{White_Space}. */
+const NOT_BLANK_PATTERN =
+  '^[^\\u0000]*[^\\u0000\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000][^\\u0000]*$';
 
 /** The message for input that is not an object at all. */
 export const INPUT_ERROR = 'The input must be a JSON object';
@@ -30,6 +37,34 @@ export function assignedId() {
   return integer(1, MAX_INTEGER).meta({
     override: { type: 'integer', format: 'int64', minimum: 1, maximum: MAX_INTEGER },
   });
+}
+
+/**
+ * A string of `min` to `max` Unicode code points, kept as sent. It has none of the characters that PostgreSQL cannot
+ * store, a NUL and half of a surrogate pair, and is not white space only unless `min` is 0.
+ */
+export function text(min: number, max: number) {
+  const pattern = min === 0 ? NO_NUL_PATTERN : NOT_BLANK_PATTERN;
+  const range = `${min} to ${max} characters`;
+  return z
+    .string({ error: fieldError(`must be a string of ${range}`) })
+    .refine((value) => hasLength(value, min, max), { abort: true, error: `must have ${range}` })
+    .refine((value) => !LONE_SURROGATE.test(value), {
+      abort: true,
+      error: 'must not contain half of a surrogate pair',
+    })
+    .refine((value) => !value.includes('\0'), { abort: true, error: 'must not contain a NUL character' })
+    .refine((value) => min === 0 || !BLANK.test(value), { error: 'must not be white space only' })
+    .meta({ override: { minLength: min, maxLength: max, pattern } });
+}
+
+/** A code point is one or two UTF-16 units, so that most strings need no counting. */
+function hasLength(value: string, min: number, max: number): boolean {
+  const { length } = value;
+  if (length < min || length > max * 2) return false;
+  if (length >= min * 2 && length <= max) return true;
+  const codePoints = [...value].length;
+  return codePoints >= min && codePoints <= max;
 }
 
 /** The message for a field: "is required" when it is absent, `problem` when it is wrong. */

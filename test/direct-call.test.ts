@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { int64, integer } from '../src/input.js';
 import { createRouter } from '../src/resource.js';
 import { createProcedure, type OperationMeta } from '../src/trpc.js';
 
@@ -23,7 +24,7 @@ test('an operation is called without the middleware runner, with its parsed inpu
   const router = createWith(
     procedure
       .meta(meta)
-      .input(z.object({ n: z.number().default(2) }))
+      .input(z.object({ n: integer(0, 9).default(2) }))
       .output(z.number())
       .query(({ input, path }) => [path, input.n] as unknown as number),
   );
@@ -80,6 +81,34 @@ test.each([
 ])('a procedure that does not qualify is reported at the start: %s', (message, operation) => {
   expect(() => createWith(operation, 'doX')).toThrow(message);
   expect(() => createWith(operation, 'doX')).toThrow(/^doX cannot be an operation/);
+});
+
+test.each([
+  ['petId', z.object({ petId: z.number() })],
+  ['petId', z.object({ petId: z.number().min(0) }).meta({ id: 'Reference' })],
+  ['count', z.object({ filter: z.object({ count: z.number().max(9) }).optional() })],
+  ['ids', z.object({ ids: z.array(z.number().nullable()).default([]) })],
+  ['its input', z.record(z.string(), z.number())],
+])('an input whose %s accepts any number stops the start', (member, input) => {
+  const operation = procedure
+    .meta(post)
+    .input(input)
+    .output(z.void())
+    .mutation(() => {});
+  expect(() => createWith(operation, 'doX')).toThrow(
+    `doX cannot be an operation: ${member} accepts any number: use integer() or int64() of src/input.ts.`,
+  );
+});
+
+test('an input may have numbers within bounds, and fixed ones', () => {
+  const version = z.literal(1);
+  const input = z.object({ version, id: int64(), count: integer(0, 9), ratio: z.number().gt(0).lt(1) });
+  const operation = procedure
+    .meta(post)
+    .input(input)
+    .output(z.void())
+    .mutation(() => {});
+  expect(() => createWith(operation)).not.toThrow();
 });
 
 test('two operations cannot have the same name', () => {

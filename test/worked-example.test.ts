@@ -4,14 +4,15 @@ import type { Database } from '../src/database/client.js';
 import { Prisma } from '../src/database/generated/client.js';
 import { ApiError } from '../src/errors.js';
 import { createOnce, type IdempotencyKey } from '../src/idempotency.js';
-import { assignedId, fieldError, INPUT_ERROR, int64 } from '../src/input.js';
+import { assignedId, INPUT_ERROR, int64, text } from '../src/input.js';
 import type { Resource } from '../src/resource.js';
 import { createProcedure } from '../src/trpc.js';
+import { expectInvalidIdsRejected, expectUnstorableBodiesRejected } from './support/document-requests.js';
 import { createChecker } from './support/openapi-checker.js';
 import { createCaller, post, startService } from './support/test-service.js';
 
 // A whole resource. As part of the service, each section is a file: src/toys/schema.ts, store.ts and procedures.ts.
-const name = z.string({ error: fieldError('must be a string') }).meta({ description: 'Name of the toy' });
+const name = text(1, 100).meta({ description: 'Name of the toy' });
 const toy = z.object({ id: assignedId(), name }).meta({ id: 'Toy', examples: [{ id: 1, name: 'Ball' }] });
 const newToy = z
   .object({ name }, { error: INPUT_ERROR })
@@ -65,7 +66,7 @@ const toys: Resource<ToyStore> = {
 };
 
 const PERSONAL = { plan: 'enterprise', perMinute: 1, perDay: 9, expiresAt: null } as const;
-const { expectDescribed } = createChecker([toys]);
+const checker = createChecker([toys]);
 const service = await startService({ resources: [toys], corsOrigins: ['https://shop.example'] });
 await service.database.pool.query('CREATE TABLE toys (id bigint GENERATED ALWAYS AS IDENTITY, name text)');
 afterAll(() => service.close());
@@ -74,7 +75,7 @@ const call = createCaller(service);
 /** Calls REST, and fails unless the OpenAPI document describes the response. */
 async function rest(operation: string, path: string, init: Parameters<typeof call>[1]) {
   const response = await call(`/v1/toys${path}`, init);
-  expectDescribed(operation, response);
+  checker.expectDescribed(operation, response);
   return response;
 }
 const patch = (body: unknown) => ({ ...post(body), method: 'PATCH' });
@@ -105,7 +106,9 @@ test('a PATCH takes its id from the path and the rest from the body, a DELETE re
 
 test('errors, limits and CORS need no code in the resource', async () => {
   expect((await rest('renameToy', '/none', patch({ name: 'Bone' }))).status).toBe(404);
-  expect((await rest('renameToy', '/1', patch({ name: 1 }))).body.message).toBe('name must be a string.');
+  expect((await rest('renameToy', '/1', patch({ name: 1 }))).body.message).toBe(
+    'name must be a string of 1 to 100 characters.',
+  );
   expect((await rest('renameToy', '/1', { method: 'PATCH', body: 'name' })).status).toBe(415);
   expect((await rest('deleteToy', '/1', { method: 'PUT' })).headers.get('allow')).toBe('PATCH, DELETE');
   const { key } = await service.keys.create({ name: 'limited', ...PERSONAL });
@@ -114,4 +117,9 @@ test('errors, limits and CORS need no code in the resource', async () => {
   const headers = { origin: 'https://shop.example', 'access-control-request-method': 'PATCH' };
   const preflight = await call('/v1/toys/1', { method: 'OPTIONS', headers });
   expect(preflight.headers.get('access-control-allow-methods')).toBe('POST, PATCH, DELETE');
+});
+
+test('no operation answers 500 to a body or an identifier that the database cannot store', async () => {
+  await expectUnstorableBodiesRejected(checker, call);
+  await expectInvalidIdsRejected(checker, call);
 });

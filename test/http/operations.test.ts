@@ -17,7 +17,7 @@ const procedure = createProcedure();
 const size = z.enum(['small', 'large']).meta({ id: 'Size' });
 const level = integer(1, 9).meta({ id: 'Level' });
 const filters = z
-  .object({ count: integer(0, 9), ratio: z.number(), isNew: z.boolean(), size, level })
+  .object({ count: integer(0, 9), ratio: z.number().min(-9999).max(9999), isNew: z.boolean(), size, level })
   .partial()
   .meta({ id: 'Filters' });
 const item = z.object({ id: integer(1, 99), note: z.string() }, { error: INPUT_ERROR });

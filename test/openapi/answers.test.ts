@@ -1,5 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { resources } from '../../src/router.js';
+import {
+  bodyOf,
+  existingPath,
+  expectInvalidIdsRejected,
+  expectUnstorableBodiesRejected,
+  fillPath,
+  ordinaryInit,
+} from '../support/document-requests.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import {
@@ -14,7 +22,8 @@ import {
 
 type Init = Parameters<Caller>[1];
 
-const { operations, expectDescribed } = createChecker(resources);
+const checker = createChecker(resources);
+const { operations, expectDescribed } = checker;
 
 let proxy: TcpProxy;
 let service: TestService;
@@ -36,31 +45,6 @@ afterEach(async () => {
   await service.close();
   await proxy.close();
 });
-
-// These requests are derived from the document alone, so that a new operation is checked like the others.
-
-function bodyOf({ requestBody }: ListedOperation): unknown {
-  return requestBody?.content?.['application/json']?.example;
-}
-
-/** The operation's path, with the same value for each path parameter. */
-function fillPath({ path }: ListedOperation, value: string): string {
-  return path.replace(/\{\w+\}/g, value);
-}
-
-function ordinaryInit(operation: ListedOperation, headers: Record<string, string> = {}): RequestInit {
-  const { method, requestBody } = operation;
-  return requestBody === undefined ? { method, headers } : { ...post(bodyOf(operation), headers), method };
-}
-
-/** The path of an item that a create has just added, or else of the first item that there is. */
-async function existingPath(operation: ListedOperation): Promise<string> {
-  const create = operations.find(
-    ({ method, path }) => method === 'POST' && operation.path.startsWith(`${path}/{`),
-  );
-  const created = create && (await call(`/v1${create.path}`, ordinaryInit(create)));
-  return created?.headers.get('location')?.replace('/v1', '') ?? fillPath(operation, '1');
-}
 
 const isIdempotent = ({ parameters = [] }: ListedOperation) =>
   parameters.some(({ name }) => name === 'Idempotency-Key');
@@ -88,7 +72,7 @@ async function expectEvery(status: number, init: Init = {}, by = call): Promise<
 
 test('every operation responds to an ordinary request as the document says', async () => {
   for (const operation of operations) {
-    const path = await existingPath(operation);
+    const path = await existingPath(operations, operation, call);
     const response = await call(`/v1${path}`, ordinaryInit(operation));
     expect([operation.operationId, response.status]).toEqual([
       operation.operationId,
@@ -143,6 +127,14 @@ test('every operation rejects invalid requests as the document says', async () =
   }
 });
 
+test('no operation responds with 500 to a body that the database cannot store', async () => {
+  await expectUnstorableBodiesRejected(checker, call);
+});
+
+test('every operation responds with 404 to a path whose identifier is not an integer within bounds', async () => {
+  await expectInvalidIdsRejected(checker, call);
+});
+
 test('without a valid key every operation responds as the document says', async () => {
   await expectEvery(401, { key: null });
   await expectEvery(401, { key: 'nonsense' });
@@ -178,7 +170,7 @@ test('when a query fails, or the database is unreachable, every operation respon
 test('every idempotent operation responds to a repetition as the document says', async () => {
   for (const operation of operations.filter(isIdempotent)) {
     const { operationId, method } = operation;
-    const path = await existingPath(operation);
+    const path = await existingPath(operations, operation, call);
     const request = ordinaryInit(operation, { 'idempotency-key': 'one' });
     const first = await call(`/v1${path}`, request);
     const replay = await expectStatus(operationId, first.status, path, request);
@@ -200,7 +192,7 @@ test('while the first request is running, every idempotent operation responds as
       [operationId],
     );
     const request = ordinaryInit(operation, { 'idempotency-key': 'two' });
-    await expectStatus(operationId, 409, await existingPath(operation), request);
+    await expectStatus(operationId, 409, await existingPath(operations, operation, call), request);
   }
   await first.query('ROLLBACK');
 });
