@@ -51,8 +51,7 @@ export async function openSource({ config, role, log }: SourceOptions): Promise<
   });
   const database = openDatabase(embedded.url, warnOfIdleError);
   const close = async () => {
-    await database.close();
-    await embedded.release();
+    await database.close().finally(() => embedded.release());
   };
   try {
     if ((await listPendingMigrations(database.pool)).length > 0) await applyMigrations(embedded.url);
