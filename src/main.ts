@@ -88,9 +88,7 @@ function runWorkers(
   });
 }
 
-/**
- * Adds the sample catalogue to a new embedded database, and provides its key. Returns the banner, with the key in it.
- */
+/** Adds the sample catalogue to a new embedded database and provides its key. Returns the banner that shows the key. */
 async function seedDevelopment(config: Config, { database }: DatabaseSource): Promise<string> {
   if (!(await hasDevelopmentKey(config.dataDir))) await seedCatalogue(database.pool);
   const key = await provideDevelopmentKey(config.dataDir, createKeyStore(database, config.keyPrefix));

@@ -36,8 +36,7 @@ export function parseJson(text: string): unknown {
 
 /**
  * JSON.parse turns numbers into doubles, so a fraction too fine for a double (9007199254740991.4, 1.000000000000000001)
- * becomes an integer that the client never sent. Such literals are replaced by 0.5, which integer schemas reject as
- * well.
+ * becomes an integer that the client never sent. Replaces such literals by 0.5, which integer schemas also reject.
  *
  * @throws SyntaxError when the text is not JSON
  */

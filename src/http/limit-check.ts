@@ -64,7 +64,7 @@ function deniedError({ retryAfterSeconds = 1 }: RateLimitResult): ApiError {
   return tooManyRequests('rate_limit_exceeded', retryAfterSeconds);
 }
 
-/** Waits for the later of the two: a ban may end before the window that would then deny the same request. */
+/** Uses the later end of the two: a ban may end before the window that would then deny the same request. */
 function bannedError(msLeft: number, { retryAfterSeconds = 1 }: RateLimitResult): ApiError {
   return tooManyRequests('api_key_banned', Math.max(Math.ceil(msLeft / 1000), retryAfterSeconds));
 }

@@ -15,8 +15,7 @@ interface OverloadLimits {
 const OVERLOAD_LIMITS: OverloadLimits = {
   // Clients then wait over a second before their request is even looked at: many have given up, or soon will.
   delayMs: 1_000,
-  // Ten connections at 5 ms a query take half a second for them; a longer queue approaches the 1 s that a query may
-  // wait.
+  // Ten connections at 5 ms a query take half a second for them; a longer queue nears the 1 s that a query may wait.
   waitingQueries: 1_000,
   sampleIntervalMs: 250,
 };

@@ -1,7 +1,4 @@
-/**
- * Requests in 60 seconds and in 86,400 seconds. Without `perDay` there is no daily window, as for callers without a
- * key.
- */
+/** Requests in 60 seconds and in 86,400 seconds. Callers without a key have no `perDay`, and no daily window. */
 export interface Limits {
   readonly perMinute: number;
   readonly perDay?: number | undefined;
