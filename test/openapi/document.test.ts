@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { errorTable } from '../../src/errors.js';
+import { toPlanTable } from '../../src/limits/plans.js';
 import { newPet } from '../../src/pets/schema.js';
 import { resources } from '../../src/router.js';
 import { createChecker, SERVERS } from '../support/openapi-checker.js';
@@ -14,6 +16,14 @@ const UPDATE = 'if this change of the contract is intended: npm run docs:update,
 test('the document changes only together with its reviewed copy', async () => {
   const reviewed = await readFile('docs/openapi.json', 'utf8');
   expect(document, UPDATE).toEqual(JSON.parse(reviewed));
+});
+
+test("the README's tables of plans and operations are those of the code", async () => {
+  const module = await import(pathToFileURL('scripts/readme.js').href);
+  const updateReadme: (readme: string, planTable: string, document: object) => string = module.updateReadme;
+  const readme = await readFile('README.md', 'utf8');
+  // A boolean, because a difference of the whole README would hide the message.
+  expect(updateReadme(readme, toPlanTable(), document) === readme, UPDATE).toBe(true);
 });
 
 test('npm run openapi prints only the document, with the addresses of the environment', () => {
