@@ -1,14 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { updateReadme } from './readme.js';
 import { run, runTool } from './run-tool.js';
 
 /*
  * Updates everything in the repository's documents that is derived from the code: the OpenAPI document, the types made
- * from it, and the plans in the README. A change of the contract thus shows in the diff of a pull request.
+ * from it, and the README's tables of plans and operations. A change of the contract thus shows in the diff of a pull request.
  */
 const DOCUMENT = 'docs/openapi.json';
 const TYPES = 'test/support/openapi-types.ts';
 const README = 'README.md';
-const PLAN_TABLE = /(?<=<!-- plans, written by npm run docs:update -->\n).*?(?=\n<!-- \/plans -->)/s;
 const environment = {
   PUBLIC_URL: 'https://store.example.org',
   STAGING_URL: 'https://staging.store.example.org',
@@ -21,4 +21,5 @@ runTool('openapi-typescript', [DOCUMENT, '--default-non-nullable', 'false', '--o
 runTool('@biomejs/biome', ['format', '--write', DOCUMENT, TYPES]);
 
 const { toPlanTable } = await import('../dist/limits/plans.js');
-writeFileSync(README, readFileSync(README, 'utf8').replace(PLAN_TABLE, toPlanTable()));
+const document = JSON.parse(readFileSync(DOCUMENT, 'utf8'));
+writeFileSync(README, updateReadme(readFileSync(README, 'utf8'), toPlanTable(), document));

@@ -6,14 +6,20 @@ import { router } from './trpc.js';
 
 type Procedures = Readonly<Record<string, AnyTRPCProcedure>>;
 
-/** A part of the API: a store and the operations on it. Adding it to the list in router.ts registers it completely. */
+/**
+ * A part of the API: a store and the operations on it. The service has the resources that router.ts lists; nothing else
+ * needs to know of one.
+ */
 export interface Resource<Store extends object = object> {
   /** The name of the store in the procedures' context, and the tag in the OpenAPI document. */
   readonly name: string;
   /** The description of the tag. */
   readonly description: string;
   createStore(database: Database): Store;
-  /** Runs each kind of query once before the service starts, so that the first requests do not time out. */
+  /**
+   * Runs one typical query before the service listens, so that the first requests find open connections and Prisma's
+   * engine loaded.
+   */
   warmUp(store: Store): Promise<unknown>;
   /** The operations, by the names that both protocols use. */
   readonly procedures: Procedures;
@@ -40,11 +46,14 @@ type ResourceRouter<Each extends Resource> =
 /**
  * The router of all operations, as both protocols call them.
  *
- * @throws TypeError when a procedure cannot be an operation, or two have the same name
+ * @throws TypeError when a procedure cannot be an operation, or two operations or two resources have the same name
  */
 export function createRouter<Each extends Resource>(resources: readonly Each[]): ResourceRouter<Each> {
   const operations: Record<string, AnyTRPCProcedure> = {};
-  for (const { procedures } of resources) {
+  const names = new Set<string>();
+  for (const { name: resourceName, procedures } of resources) {
+    if (names.has(resourceName)) throw new TypeError(`Two resources are named ${resourceName}`);
+    names.add(resourceName);
     for (const [name, procedure] of Object.entries(procedures)) {
       if (Object.hasOwn(operations, name)) throw new TypeError(`Two operations are named ${name}`);
       operations[name] = callDirectly(name, procedure);

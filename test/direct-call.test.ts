@@ -111,7 +111,7 @@ test('an input may have numbers within bounds, and fixed ones', () => {
   expect(() => createWith(operation)).not.toThrow();
 });
 
-test('two operations cannot have the same name', () => {
+test('two operations cannot have the same name, nor can two resources', () => {
   const operation = procedure
     .meta(meta)
     .output(z.void())
@@ -123,5 +123,9 @@ test('two operations cannot have the same name', () => {
     warmUp: async () => {},
     procedures: { doX: operation },
   };
-  expect(() => createRouter([resource, resource])).toThrow('Two operations are named doX');
+  expect(() => createRouter([resource, { ...resource, name: 'other' }])).toThrow(
+    'Two operations are named doX',
+  );
+  const other = { ...resource, procedures: { doY: operation } };
+  expect(() => createRouter([resource, other])).toThrow('Two resources are named test');
 });

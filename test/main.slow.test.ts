@@ -119,7 +119,7 @@ test('with a DATABASE_URL no key is created or printed', async () => {
   expect(service.output()).not.toMatch(/as_(live|test)_/);
 });
 
-test('a process runs each kind of query before it listens, so that its first requests are not slow', async () => {
+test('a process has queried every store before it listens, so that its first requests are not slow', async () => {
   const DATABASE_URL = await createTestDatabase();
   const service = start({ DATABASE_URL });
   await service.until(/listening on/);

@@ -11,7 +11,10 @@ import { expectInvalidIdsRejected, expectUnstorableBodiesRejected } from './supp
 import { createChecker } from './support/openapi-checker.js';
 import { createCaller, post, startService } from './support/test-service.js';
 
-// A whole resource. As part of the service, each section is a file: src/toys/schema.ts, store.ts and procedures.ts.
+// A whole resource. As part of the service, each section is a file of src/toys/.
+
+// --- schema.ts
+
 const name = text(1, 100).meta({ description: 'Name of the toy' });
 const toy = z.object({ id: assignedId(), name }).meta({ id: 'Toy', examples: [{ id: 1, name: 'Ball' }] });
 const newToy = z
@@ -21,6 +24,9 @@ const toyReference = z.object({ toyId: int64().meta({ description: 'Identifier o
 const toyChange = toyReference.extend({ name }).meta({ id: 'ToyChange', examples: [{ name: 'Bone' }] });
 
 type Toy = z.output<typeof toy>;
+
+// --- store.ts
+
 type ToyStore = ReturnType<typeof createToyStore>;
 const createToyStore = ({ prisma }: Database) => ({
   create(name: string, idempotencyKey?: IdempotencyKey) {
@@ -30,6 +36,8 @@ const createToyStore = ({ prisma }: Database) => ({
   rename: (id: number, name: string) => prisma.$executeRaw`UPDATE toys SET name = ${name} WHERE id = ${id}`,
   delete: (id: number) => prisma.$executeRaw`DELETE FROM toys WHERE id = ${id}`,
 });
+
+// --- procedures.ts
 
 const procedure = createProcedure<{ readonly toys: ToyStore }>();
 const createToy = procedure
@@ -64,6 +72,8 @@ const toys: Resource<ToyStore> = {
   warmUp: (store) => store.delete(0),
   procedures: { createToy, renameToy, deleteToy },
 };
+
+// --- test/toys/toys.test.ts
 
 const PERSONAL = { plan: 'enterprise', perMinute: 1, perDay: 9, expiresAt: null } as const;
 const checker = createChecker([toys]);

@@ -37,7 +37,8 @@ export async function listPendingMigrations(pool: pg.Pool): Promise<string[]> {
     const { content } = migrationFile;
     if (content.tag === 'ok' && sha256(content.value) !== checksum) {
       throw new Error(
-        `Migration ${path} was changed after it was applied: restore the file and add a new migration.`,
+        `Migration ${path} was changed after it was applied: restore the file and add a new migration. ` +
+          'If it was never released and this is a development database, delete DATA_DIR (.data) instead.',
       );
     }
     return false;

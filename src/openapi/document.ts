@@ -1,5 +1,7 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { AnyTRPCRouter } from '@trpc/server';
 import { generateOpenApiDocument } from 'trpc-to-openapi';
+import type { z } from 'zod';
 import { listOperations } from '../http/operations.js';
 import { toPlanTable } from '../limits/plans.js';
 import { REST_PREFIX } from '../protocol.js';
@@ -9,6 +11,7 @@ import {
   bodyName,
   completeOperation,
   type GeneratedOperation,
+  type Schema,
   type Schemas,
   type TaggedOperation,
 } from './operation.js';
@@ -30,7 +33,7 @@ interface Generated {
 }
 
 const DESCRIPTION = `
-The catalogue of an animal store: list its animals, add one, fetch one.
+The catalogue and the orders of an animal store.
 
 Every operation needs an API key, sent as \`Authorization: Bearer <API_KEY>\`. Requests are counted per key, in a window
 of a minute and one of a day; every response reports what is left of the tighter one. Every error has the same three
@@ -107,18 +110,40 @@ function listServers(publicUrl: string, stagingUrl: string | undefined): object[
   ];
 }
 
-/** The request bodies by name; trpc-to-openapi inlines each into its operation. */
+/**
+ * The request bodies by name; trpc-to-openapi inlines each into its operation.
+ *
+ * @throws TypeError when two operations give different bodies the same name
+ */
 function collectBodies(
   generated: readonly GeneratedOperation[],
   find: (operation: GeneratedOperation) => TaggedOperation,
 ): Schemas {
-  return Object.fromEntries(
-    generated.flatMap((operation) =>
-      operation.requestBody === undefined
-        ? []
-        : [[bodyName(find(operation)), operation.requestBody.content['application/json'].schema]],
-    ),
-  );
+  const bodies = new Map<string, { readonly schema: Schema; readonly operationId: string }>();
+  for (const each of generated) {
+    if (each.requestBody === undefined) continue;
+    const { operationId, requestBody } = each;
+    const operation = find(each);
+    const name = bodyName(operation);
+    const schema = applyOverride(requestBody.content['application/json'].schema, operation);
+    const other = bodies.get(name);
+    if (other !== undefined && !isDeepStrictEqual(other.schema, schema)) {
+      throw new TypeError(
+        `${other.operationId} and ${operationId} have different bodies with the id ${name}`,
+      );
+    }
+    bodies.set(name, { schema, operationId });
+  }
+  return Object.fromEntries(Array.from(bodies, ([name, { schema }]) => [name, schema]));
+}
+
+/** trpc-to-openapi copies a body without its path parameters, and the `override` in its meta gets lost. */
+function applyOverride(schema: Schema, { input }: TaggedOperation): Schema {
+  const override = input?.meta()?.override;
+  if (typeof override !== 'function') return { ...schema, ...(override as Schema | undefined) };
+  const jsonSchema = structuredClone(schema) as z.core.JSONSchema.BaseSchema;
+  override({ jsonSchema, path: [] });
+  return jsonSchema as Schema;
 }
 
 /** trpc-to-openapi describes its own errors, which no client ever sees. */

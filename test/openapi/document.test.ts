@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { errorTable } from '../../src/errors.js';
+import { toPlanTable } from '../../src/limits/plans.js';
 import { newPet } from '../../src/pets/schema.js';
 import { resources } from '../../src/router.js';
 import { createChecker, SERVERS } from '../support/openapi-checker.js';
@@ -14,6 +16,14 @@ const UPDATE = 'if this change of the contract is intended: npm run docs:update,
 test('the document changes only together with its reviewed copy', async () => {
   const reviewed = await readFile('docs/openapi.json', 'utf8');
   expect(document, UPDATE).toEqual(JSON.parse(reviewed));
+});
+
+test("the README's tables of plans and operations are those of the code", async () => {
+  const module = await import(pathToFileURL('scripts/readme.js').href);
+  const updateReadme: (readme: string, planTable: string, document: object) => string = module.updateReadme;
+  const readme = await readFile('README.md', 'utf8');
+  // A boolean, because a difference of the whole README would hide the message.
+  expect(updateReadme(readme, toPlanTable(), document) === readme, UPDATE).toBe(true);
 });
 
 test('npm run openapi prints only the document, with the addresses of the environment', () => {
@@ -106,6 +116,19 @@ test('every body has an example, and every example is valid', () => {
       expect(values, `${operation.operationId}: give the schema \`examples\` in its meta`).not.toEqual([]);
       for (const value of values) expect(findProblems(schema, value)).toBe('');
     }
+  }
+});
+
+test('the example of a request body has only members of its schema', () => {
+  for (const { operationId, requestBody } of operations) {
+    const { schema = {}, example = {} } = requestBody?.content?.['application/json'] ?? {};
+    const name =
+      String((schema as { $ref?: string }).$ref)
+        .split('/')
+        .at(-1) ?? '';
+    const { properties = {} } = (document.components.schemas[name] ?? {}) as { properties?: object };
+    const unknown = Object.keys(example as object).filter((member) => !Object.hasOwn(properties, member));
+    expect(unknown, `${operationId}: members of its example that its body does not have`).toEqual([]);
   }
 });
 

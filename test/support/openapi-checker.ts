@@ -92,7 +92,12 @@ export function createChecker(resources: readonly Resource[]) {
   function expectDescribed(operationId: string, { status, headers, body }: TestResponse): void {
     const where = `${operationId} ${status}`;
     const response = findResponse(findOperation(operationId), status);
-    if (response === undefined) throw new Error(`${where} is not in the document`);
+    if (response === undefined) {
+      throw new Error(
+        `${operationId} answered ${status} (${body?.message}), which the document does not describe; ` +
+          'is the resource listed in src/router.ts?',
+      );
+    }
     const described = Object.entries(response.headers).map(([name, reference]) => ({
       name,
       ...resolve<Header>(reference),

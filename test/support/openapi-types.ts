@@ -596,7 +596,7 @@ export interface operations {
       query?: never;
       header?: never;
       path: {
-        /** @description Identifier of the animal to retrieve */
+        /** @description Identifier of the animal */
         petId: number;
       };
       cookie?: never;
