@@ -84,7 +84,9 @@ async function admit(
   if (deprecation !== undefined) {
     reply.headers(deprecationHeaders(deprecation, options.publicUrl() + REST_PREFIX, options.now()));
   }
-  const keyError = await authenticate(request, options.authenticator);
+  request.apiKey = options.authenticator.peek(request.headers.authorization);
+  const keyError =
+    request.apiKey === undefined ? await authenticate(request, options.authenticator) : undefined;
   const limited = {
     apiKey: request.apiKey,
     address: () => ({ kind: 'address', id: addressId(request.ip), limits: anonymous }) as const,
@@ -114,11 +116,8 @@ function findRouteError(request: FastifyRequest): ApiError | undefined {
 
 /** Sets the request's key, or resolves with the reason why it has none. */
 async function authenticate(request: FastifyRequest, authenticator: Authenticator): Promise<unknown> {
-  const { authorization } = request.headers;
-  request.apiKey = authenticator.peek(authorization);
-  if (request.apiKey !== undefined) return undefined;
   try {
-    request.apiKey = await authenticator.authenticate(authorization);
+    request.apiKey = await authenticator.authenticate(request.headers.authorization);
     return undefined;
   } catch (error) {
     return error;

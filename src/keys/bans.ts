@@ -61,7 +61,8 @@ export class Bans {
     const state = this.#states.get(id);
     if (bannedUntil === null && state === undefined) return undefined;
     const now = this.#now();
-    const isOwn = state !== undefined && performance.now() < state.overridesRowUntil;
+    const isOwn =
+      state !== undefined && state.bannedUntilMs > now && performance.now() < state.overridesRowUntil;
     const untilMs = Math.max(isOwn ? state.bannedUntilMs : 0, bannedUntil?.getTime() ?? 0);
     if (untilMs <= now) return undefined;
     if (state !== undefined) state.denied = 0;
@@ -74,8 +75,7 @@ export class Bans {
    */
   countDenied(apiKey: ApiKey, cost: number): void {
     const now = this.#now();
-    const state = this.#states.get(apiKey.id) ?? createState();
-    this.#states.set(apiKey.id, state);
+    const state = this.#states.get(apiKey.id) ?? this.#addState(apiKey.id);
     const msLeft = state.deniedEndsAtMs - now;
     if (msLeft <= 0 || msLeft > DENIED_WINDOW_MS) {
       state.denied = 0;
@@ -90,6 +90,12 @@ export class Bans {
     state.overridesRowUntil = Number.POSITIVE_INFINITY;
     this.#log.info({ keyId: apiKey.id, seconds }, 'a key is banned: too many of its requests were denied');
     void this.#save(apiKey.id, state, new Date(now), seconds);
+  }
+
+  #addState(id: string): KeyState {
+    const state = { denied: 0, deniedEndsAtMs: 0, bannedUntilMs: 0, overridesRowUntil: 0 };
+    this.#states.set(id, state);
+    return state;
   }
 
   /** Stops trying to store bans; call it before the database is closed. */
@@ -123,8 +129,4 @@ export function nextBanSeconds(
   const isRepeated = bannedUntil !== null && now - bannedUntil.getTime() < DOUBLING_WINDOW_MS;
   if (!isRepeated || banSeconds === null) return FIRST_BAN_SECONDS;
   return Math.min(banSeconds * 2, MAX_BAN_SECONDS);
-}
-
-function createState(): KeyState {
-  return { denied: 0, deniedEndsAtMs: 0, bannedUntilMs: 0, overridesRowUntil: 0 };
 }

@@ -41,7 +41,7 @@ export class RateLimitResult extends RateLimiterRes {
     const statuses = windows.map((window, index) => toStatus(window, counters[index], nowMs));
     const denying = isAllowed ? [] : statuses.filter(({ remaining }) => remaining < cost);
     const tighter = denying.length > 0 ? first(denying, endsLater) : first(statuses, hasFewerLeft);
-    const retryAfterSeconds = isAllowed ? undefined : Math.max(1, ...denying.map((s) => s.resetSeconds));
+    const retryAfterSeconds = isAllowed ? undefined : tighter.resetSeconds;
     super(tighter.remaining, (retryAfterSeconds ?? 0) * 1000, tighter.limit - tighter.remaining);
     this.isAllowed = isAllowed;
     this.windows = statuses;
