@@ -16,7 +16,15 @@ const run = promisify(execFile);
 /**
  * What the build reads. Packing a copy proves that it needs nothing else, and leaves the files of other tests alone.
  */
-const SOURCES = ['package.json', 'tsconfig.base.json', 'prisma.config.ts', 'prisma', 'src', PACKAGE];
+const SOURCES = [
+  'package.json',
+  'tsconfig.base.json',
+  'prisma.config.ts',
+  'prisma',
+  'src',
+  'scripts',
+  PACKAGE,
+];
 
 const MAX_MODULE_BYTES = 16 * 1024;
 const MAX_BUNDLE_GZIP_BYTES = 16 * 1024;
