@@ -149,12 +149,19 @@ function countCalls(url: string): number {
 }
 
 type Limits = readonly [perMinute: number, perDay: number];
-const PLANS = { free: [60, 1_000], pro: [300, 10_000], business: [1_000, 100_000] } as const;
+const FREE = [60, 1_000] as const;
+const PLANS: Readonly<Record<string, Limits>> = {
+  free: FREE,
+  pro: [300, 10_000],
+  business: [1_000, 100_000],
+};
 const ANONYMOUS = [Number(process.env.ANONYMOUS_PER_MINUTE ?? 300), Number.MAX_SAFE_INTEGER] as const;
 
 function limitsOf(apiKey: ApiKey | null): Limits {
   if (apiKey === null) return ANONYMOUS;
-  return apiKey.plan === 'enterprise' ? [apiKey.perMinute ?? 0, apiKey.perDay ?? 0] : PLANS[apiKey.plan];
+  return apiKey.plan === 'enterprise'
+    ? [apiKey.perMinute ?? 0, apiKey.perDay ?? 0]
+    : (PLANS[apiKey.plan] ?? FREE);
 }
 
 const redis = process.env.REDIS_URL
