@@ -1,29 +1,18 @@
-import { readFile, rm } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type Environment, type Program, run } from './support/process.js';
 import { findRedis } from './support/redis.js';
+import { setUpServiceProcesses } from './support/service-processes.js';
 import { startTcpProxy } from './support/tcp-proxy.js';
-import { createTemporaryFolder } from './support/temporary-folder.js';
 import { type Caller, createCaller, createTestDatabase, post } from './support/test-service.js';
 
 const redis = await findRedis();
-let dataDir: string;
-const programs: Program[] = [];
-
-beforeEach(async () => {
-  dataDir = await createTemporaryFolder();
-});
-afterEach(async () => {
-  for (const { child } of programs) child.kill('SIGTERM');
-  await Promise.all(programs.splice(0).map(({ ended }) => ended));
-  await rm(dataDir, { recursive: true, force: true });
-});
+const processes = setUpServiceProcesses();
 
 async function start(environment: Environment = {}): Promise<{ service: Program; url: string }> {
-  const service = run('main', [], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'info', ...environment });
-  programs.push(service);
+  const service = processes.start(environment);
   const [, url = ''] = await service.until(/listening on (http:\/\/[\d.]+:\d+)/);
   return { service, url };
 }
@@ -32,7 +21,7 @@ async function start(environment: Environment = {}): Promise<{ service: Program;
 async function issueKey(environment: Environment = {}): Promise<string> {
   const limits = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];
   const args = ['keys', 'create', '--name', 'chaos', ...limits, '--json'];
-  const program = run('cli/program', args, { DATA_DIR: dataDir, ...environment });
+  const program = run('cli/program', args, { DATA_DIR: processes.dataDir, ...environment });
   expect(await program.ended).toBe(0);
   return JSON.parse(program.output()).key;
 }
@@ -139,7 +128,7 @@ test('SIGKILL of the embedded PostgreSQL: 503 until it is restarted automaticall
   const { url } = await start();
   const call = createCaller({ url, key: await issueKey() });
   expect((await call('/v1/pets', post({ name: 'before', categoryId: 1 }))).status).toBe(201);
-  const lock = await readFile(join(dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8');
+  const lock = await readFile(join(processes.dataDir, 'postgres', 'data', 'postmaster.pid'), 'utf8');
   process.kill(Number(lock.split('\n')[0]), 'SIGKILL');
   const statuses = new Set<number>();
   const readStatus = async () => {

@@ -1,34 +1,19 @@
 import { once } from 'node:events';
-import { rm, stat, writeFile } from 'node:fs/promises';
+import { stat, writeFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Environment, type Program, run, runCommand } from './support/process.js';
+import { expect, test } from 'vitest';
+import { type Program, run, runCommand } from './support/process.js';
 import { findRedis } from './support/redis.js';
+import { setUpServiceProcesses } from './support/service-processes.js';
 import { startTcpProxy } from './support/tcp-proxy.js';
-import { createTemporaryFolder } from './support/temporary-folder.js';
 import { createCaller, createTestDatabase, post } from './support/test-service.js';
 
 const redis = await findRedis();
-let dataDir: string;
-const programs: Program[] = [];
-
-beforeEach(async () => {
-  dataDir = await createTemporaryFolder();
-});
-afterEach(async () => {
-  for (const { child } of programs) child.kill('SIGTERM');
-  await Promise.all(programs.splice(0).map(({ ended }) => ended));
-  await rm(dataDir, { recursive: true, force: true });
-});
-
-function start(environment: Environment = {}): Program {
-  const program = run('main', [], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'info', ...environment });
-  programs.push(program);
-  return program;
-}
+const processes = setUpServiceProcesses();
+const { programs, start } = processes;
 
 /** The command that the service prints for its user to paste. */
 const CURL = /curl -H 'Authorization: Bearer (as_test_\w+)' '(http:\/\/[\d.]+:\d+)(\/v1\/pets\?limit=5)'/;
@@ -52,7 +37,7 @@ test('the first start on the embedded default serves a sample catalogue, and its
     /^<http:\/\/127\.0\.0\.1:\d+\/v1\/pets\?limit=5&cursor=5>; rel="next"$/,
   );
   expect((await call('/health/ready', { key: null })).status).toBe(200);
-  expect((await stat(join(dataDir, 'development-key'))).mode & 0o777).toBe(0o600);
+  expect((await stat(join(processes.dataDir, 'development-key'))).mode & 0o777).toBe(0o600);
   expect(await stop(service)).toBe(0);
 });
 
@@ -78,7 +63,7 @@ test('a second service on the same DATA_DIR exits with a clear message', async (
   await untilReady(start());
   const second = start();
   expect(await second.ended).toBe(1);
-  expect(second.output()).toContain(dataDir);
+  expect(second.output()).toContain(processes.dataDir);
   expect(second.output()).not.toMatch(/ at .*\.js:/);
 });
 
@@ -197,7 +182,7 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
 
 // Debian's sh stays between npm and the service, and would be the only one to get the signal without `exec`.
 test('npm start forwards SIGTERM to the service, and exits with 0 after the service has', async () => {
-  const npm = runCommand('npm', ['start'], { DATA_DIR: dataDir, PORT: '0' });
+  const npm = runCommand('npm', ['start'], { DATA_DIR: processes.dataDir, PORT: '0' });
   programs.push(npm);
   const { call } = await untilReady(npm);
   expect(await stop(npm)).toBe(0);
@@ -278,8 +263,8 @@ test('a request that takes longer than 10 s after the signal is cut off, and the
 });
 
 test('.env in the working directory is read, and environment variables take precedence', async () => {
-  await writeFile(join(dataDir, '.env'), 'PORT=nonsense\nLOG_LEVEL=nonsense\n');
-  const program = run('main', [], { LOG_LEVEL: 'info' }, dataDir);
+  await writeFile(join(processes.dataDir, '.env'), 'PORT=nonsense\nLOG_LEVEL=nonsense\n');
+  const program = run('main', [], { LOG_LEVEL: 'info' }, processes.dataDir);
   expect(await program.ended).toBe(1);
   expect(program.output()).toContain('PORT must be');
   expect(program.output()).not.toContain('LOG_LEVEL');

@@ -1,6 +1,5 @@
-import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { findBrowser, openStorefront, type Storefront, type VisitOptions } from '../support/storefront.js';
+import { describe, expect, test } from 'vitest';
+import { findBrowser, setUpStorefront } from '../support/storefront.js';
 import {
   announcement,
   badges,
@@ -20,14 +19,7 @@ import {
 const executable = findBrowser();
 
 describe.skipIf(executable === undefined)("the storefront's form", { timeout: 60_000 }, () => {
-  let storefront: Storefront;
-  beforeAll(async () => {
-    storefront = await openStorefront(executable);
-  });
-  afterAll(() => storefront?.close());
-
-  const visit = (options?: VisitOptions) => storefront.visit(options);
-  const inspect = (page: Page, name: string) => storefront.inspect(page, name);
+  const { visit, inspect } = setUpStorefront(executable);
 
   test('a new animal is shown while it is being saved, then as saved, and the form is cleared', async () => {
     const gate = createGate();

@@ -1,6 +1,5 @@
-import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { findBrowser, openStorefront, type Storefront, type VisitOptions } from '../support/storefront.js';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { findBrowser, setUpStorefront } from '../support/storefront.js';
 import {
   badges,
   choose,
@@ -17,14 +16,7 @@ import { startService } from '../support/test-service.js';
 const executable = findBrowser();
 
 describe.skipIf(executable === undefined)("the storefront's catalogue", { timeout: 60_000 }, () => {
-  let storefront: Storefront;
-  beforeAll(async () => {
-    storefront = await openStorefront(executable);
-  });
-  afterAll(() => storefront?.close());
-
-  const visit = (options?: VisitOptions) => storefront.visit(options);
-  const inspect = (page: Page, name: string) => storefront.inspect(page, name);
+  const { visit, inspect } = setUpStorefront(executable);
 
   test('the catalogue shows a loading state, then all animals, and filters by status', async () => {
     const gate = createGate();

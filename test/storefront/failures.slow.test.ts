@@ -1,16 +1,9 @@
 import { pino } from 'pino';
-import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createLimiter } from '../../src/limits/limiter.js';
 import { createOrderStore } from '../../src/orders/store.js';
 import type { PetStore } from '../../src/pets/store.js';
-import {
-  addPets,
-  findBrowser,
-  openStorefront,
-  type Storefront,
-  type VisitOptions,
-} from '../support/storefront.js';
+import { addPets, findBrowser, setUpStorefront } from '../support/storefront.js';
 import {
   announcement,
   choose,
@@ -27,16 +20,12 @@ import { createCaller, createTestDatabase, startService } from '../support/test-
 const executable = findBrowser();
 
 describe.skipIf(executable === undefined)('the storefront, when a request fails', { timeout: 60_000 }, () => {
-  let storefront: Storefront;
+  const storefront = setUpStorefront(executable);
+  const { visit, inspect } = storefront;
   beforeAll(async () => {
-    storefront = await openStorefront(executable);
     // Time passes as usual until a test skips some.
     await storefront.browser.context.clock.install();
   });
-  afterAll(() => storefront?.close());
-
-  const visit = (options?: VisitOptions) => storefront.visit(options);
-  const inspect = (page: Page, name: string) => storefront.inspect(page, name);
 
   /**
    * Visits with a key of three requests per minute, of which some are used up. `skip` advances the clocks of the

@@ -1,10 +1,9 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { openPage } from '../support/browser.js';
 import { runNode } from '../support/process.js';
-import { findBrowser, openStorefront, type Storefront, type VisitOptions } from '../support/storefront.js';
+import { findBrowser, setUpStorefront } from '../support/storefront.js';
 import {
   expectFieldError,
   expectFocus,
@@ -18,14 +17,8 @@ import { createTemporaryFolder } from '../support/temporary-folder.js';
 const executable = findBrowser();
 
 describe.skipIf(executable === undefined)('the storefront', { timeout: 60_000 }, () => {
-  let storefront: Storefront;
-  beforeAll(async () => {
-    storefront = await openStorefront(executable);
-  });
-  afterAll(() => storefront?.close());
-
-  const visit = (options?: VisitOptions) => storefront.visit(options);
-  const inspect = (page: Page, name: string) => storefront.inspect(page, name);
+  const storefront = setUpStorefront(executable);
+  const { visit, inspect } = storefront;
 
   test('the key is requested, kept in the session storage only, and removed on request', async () => {
     const { page, service, ...watched } = await visit({ key: null, pets: 3 });

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { AxeResults } from 'axe-core';
 import type { Page } from 'playwright-core';
 import { type InlineConfig, preview, build as viteBuild } from 'vite';
-import { expect, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { storefrontConfig } from '../../examples/storefront/vite.config.js';
 import { type Browser, findChromium, launchBrowser, openPage, type WatchedPage } from './browser.js';
 import { startService, type TestService } from './test-service.js';
@@ -35,7 +35,7 @@ export interface Visit extends WatchedPage {
   readonly url: string;
 }
 
-export interface VisitOptions {
+interface VisitOptions {
   readonly service?: TestService;
   /** By default the service's key; null for none */
   readonly key?: string | null;
@@ -46,7 +46,7 @@ export interface VisitOptions {
 }
 
 /** The built storefront, and a browser. */
-export interface Storefront {
+interface Storefront {
   readonly browser: Browser;
   /** The folder of the build */
   readonly outDir: string;
@@ -57,7 +57,26 @@ export interface Storefront {
   close(): Promise<void>;
 }
 
-export async function openStorefront(executable: string | undefined): Promise<Storefront> {
+/** Builds the storefront and opens a browser before the tests of a `describe`, and closes both after them. */
+export function setUpStorefront(executable: string | undefined): Omit<Storefront, 'close'> {
+  let storefront: Storefront;
+  beforeAll(async () => {
+    storefront = await openStorefront(executable);
+  });
+  afterAll(() => storefront?.close());
+  return {
+    get browser() {
+      return storefront.browser;
+    },
+    get outDir() {
+      return storefront.outDir;
+    },
+    visit: (options) => storefront.visit(options),
+    inspect: (page, name) => storefront.inspect(page, name),
+  };
+}
+
+async function openStorefront(executable: string | undefined): Promise<Storefront> {
   const outDir = await mkdtemp(join(tmpdir(), 'animal-store-storefront-'));
   const screenshots = await mkdtemp(join(tmpdir(), 'animal-store-storefront-screenshots-'));
   console.log(`Screenshots: ${screenshots}`);

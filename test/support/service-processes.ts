@@ -1,0 +1,38 @@
+import { rm } from 'node:fs/promises';
+import { afterEach, beforeEach } from 'vitest';
+import { type Environment, type Program, run } from './process.js';
+import { createTemporaryFolder } from './temporary-folder.js';
+
+interface ServiceProcesses {
+  /** A new folder for each test, removed after it */
+  readonly dataDir: string;
+  /** What the test has started. It is stopped after the test, before the folder is removed. */
+  readonly programs: Program[];
+  /** Starts the built service on the test's DATA_DIR and a free port. */
+  start(environment?: Environment): Program;
+}
+
+/** Lets each test of a file run the service as a process of its own. */
+export function setUpServiceProcesses(): ServiceProcesses {
+  let dataDir: string;
+  const programs: Program[] = [];
+  beforeEach(async () => {
+    dataDir = await createTemporaryFolder();
+  });
+  afterEach(async () => {
+    for (const { child } of programs) child.kill('SIGTERM');
+    await Promise.all(programs.splice(0).map(({ ended }) => ended));
+    await rm(dataDir, { recursive: true, force: true });
+  });
+  return {
+    get dataDir() {
+      return dataDir;
+    },
+    programs,
+    start(environment = {}) {
+      const program = run('main', [], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'info', ...environment });
+      programs.push(program);
+      return program;
+    },
+  };
+}
