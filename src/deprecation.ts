@@ -14,11 +14,11 @@ export interface Deprecation {
  * @param now Unix milliseconds
  */
 export function deprecationHeaders(
-  deprecation: Deprecation | undefined,
+  deprecation: Deprecation,
   baseUrl: string,
   now: number,
 ): Record<string, string> {
-  if (deprecation === undefined || isRemoved(deprecation, now)) return {};
+  if (isRemoved(deprecation, now)) return {};
   const { since, removal, successor } = deprecation;
   return {
     deprecation: `@${since.getTime() / 1000}`,

@@ -112,12 +112,9 @@ class FallbackLimiter implements Limiter {
   read({ kind, id, limits }: Subject, cost: number): RateLimitResult | Promise<RateLimitResult> {
     const { memory, shared } = this.#stores[kind];
     const windows = toWindows(limits);
+    if (shared === undefined) return memory.readNow(id, cost, { windows });
     const last = memory.peek(id, windows);
-    if (shared === undefined || (last !== undefined && last.epoch === this.#backend?.epoch)) {
-      const counters = last?.counters ?? [];
-      const isAllowed = hasRoom(windows, counters, cost);
-      return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: this.#clock() });
-    }
+    if (last?.epoch === this.#backend?.epoch) return memory.readNow(id, cost, { windows });
     const options = { windows, carriedOver: last?.counters };
     return shared.read(id, cost, options).catch(() => memory.read(id, cost, options));
   }

@@ -60,7 +60,12 @@ export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitS
     return result;
   }
 
-  async read(id: string, cost: number, { windows }: ConsumeOptions): Promise<RateLimitResult> {
+  async read(id: string, cost: number, options: ConsumeOptions): Promise<RateLimitResult> {
+    return this.readNow(id, cost, options);
+  }
+
+  /** The same as `read`, without a promise. */
+  readNow(id: string, cost: number, { windows }: ConsumeOptions): RateLimitResult {
     const nowMs = this.#clock();
     const counters = this.peek(id, windows)?.counters ?? [];
     return new RateLimitResult(windows, counters, {

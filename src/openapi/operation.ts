@@ -1,4 +1,3 @@
-import type { Deprecation } from '../deprecation.js';
 import type { OperationFeatures } from '../errors.js';
 import { hasBody, type Operation } from '../http/operations.js';
 import { errorResponses, listErrorStatuses, responseName } from './error-responses.js';
@@ -69,15 +68,15 @@ export function completeOperation(
     responses,
     ...rest
   } = generated;
-  const { deprecation, stability, idempotent, tag } = operation;
+  const { stability, idempotent, tag } = operation;
   const parameters = [...own.map(liftDescription), ...(idempotent ? [IDEMPOTENCY_KEY] : [])];
   const features = readFeatures(operation, generated);
   const body = { $ref: `#/components/schemas/${bodyName(operation)}` };
   return {
     ...rest,
     tags: [tag],
-    description: [description, deprecation && describeDeprecation(deprecation)].filter(Boolean).join('\n\n'),
-    ...(deprecation === undefined ? {} : { deprecated: true }),
+    description: [description, describeDeprecation(operation)].filter(Boolean).join('\n\n'),
+    ...(features.isDeprecated ? { deprecated: true } : {}),
     'x-stability': stability,
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(requestBody === undefined
@@ -141,10 +140,13 @@ function describeErrors(features: OperationFeatures): Record<string, object> {
   );
 }
 
-function describeDeprecation({ removal, successor }: Deprecation): string {
+/** The successor is named with the method of the operation that it replaces. */
+function describeDeprecation({ deprecation, method }: Operation): string | undefined {
+  if (deprecation === undefined) return undefined;
+  const { removal, successor } = deprecation;
   return (
     `Deprecated: it will be removed on ${removal.toISOString().replace('.000', '')} and respond with 410 ` +
-    `\`operation_removed\` from that instant. Use \`GET ${successor}\` instead.`
+    `\`operation_removed\` from that instant. Use \`${method} ${successor}\` instead.`
   );
 }
 
