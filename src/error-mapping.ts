@@ -1,6 +1,6 @@
 import { TRPCError } from '@trpc/server';
 import { ZodError } from 'zod';
-import { isDatabaseOutage } from './database/outage.js';
+import { DatabaseOutage } from './database/outage.js';
 import { ApiError } from './errors.js';
 
 /** The Retry-After of a 503 for a database that cannot serve. */
@@ -13,10 +13,10 @@ const OUTAGE_RETRY_SECONDS = 1;
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof TRPCError) return fromTrpcError(error);
-  if (!isClientError(error) && isDatabaseOutage(error)) {
+  if (error instanceof DatabaseOutage) {
     return new ApiError('service_unavailable', {
       headers: { 'retry-after': String(OUTAGE_RETRY_SECONDS) },
-      cause: error,
+      cause: error.cause,
     });
   }
   return fromHttpStatus(error);
@@ -54,12 +54,6 @@ function fromZodError(error: ZodError): ApiError {
     [path.join('.'), message].filter(Boolean).join(' '),
   );
   return new ApiError('invalid_request', { message: `${[...new Set(problems)].join('; ')}.`, cause: error });
-}
-
-/** A socket closed by the client has the same error code as one closed by the database, but is no outage. */
-function isClientError(error: unknown): boolean {
-  const status = readHttpStatus(error);
-  return status >= 400 && status < 500;
 }
 
 function readHttpStatus(error: unknown): number {

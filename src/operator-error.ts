@@ -1,4 +1,4 @@
-import { isDatabaseOutage } from './database/outage.js';
+import { DatabaseOutage } from './database/outage.js';
 
 /** Something the operator can fix. The message says what is wrong and what to do; it is shown without a stack. */
 export class OperatorError extends Error {}
@@ -12,10 +12,8 @@ export function exitWithError(error: unknown): never {
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof OperatorError) return error.message;
-  if (isDatabaseOutage(error)) {
-    // Prisma puts the reason last, after the call that failed.
-    const reason = error.message.trim().split('\n').at(-1);
-    return `The database cannot be used (${reason}): check that it is running and that DATABASE_URL points to it.`;
+  if (error instanceof DatabaseOutage) {
+    return `The database cannot be used (${error.message}): check that it is running and that DATABASE_URL points to it.`;
   }
   return 'syscall' in error ? error.message : (error.stack ?? error.message);
 }

@@ -4,6 +4,7 @@ import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { type AppOptions, buildApp } from './app.js';
 import { type Config, toLocalUrl } from './config.js';
 import type { Database } from './database/client.js';
+import { withOutages } from './database/outage.js';
 import { checkMigrations } from './database/source.js';
 import { deleteExpiredCreates } from './idempotency.js';
 import { createAuthenticator } from './keys/authenticator.js';
@@ -15,7 +16,7 @@ import { createLimiter, type Limiter } from './limits/limiter.js';
 import { buildDocument } from './openapi/document.js';
 import { createRouter, type Resource } from './resource.js';
 import { resources as ownResources } from './router.js';
-import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS, withTimeout } from './timeouts.js';
+import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS } from './timeouts.js';
 
 /** How long the start waits for Redis, so that not even the first requests are counted in memory. */
 const REDIS_WAIT_MS = 2_000;
@@ -83,10 +84,10 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     bans,
     router,
     stores: Object.fromEntries(
-      stores.map(({ name, store }) => [name, withTimeout(OPERATION_TIMEOUT_MS, store)]),
+      stores.map(({ name, store }) => [name, withOutages(OPERATION_TIMEOUT_MS, store)]),
     ),
     now,
-    authenticator: withTimeout(KEY_LOOKUP_TIMEOUT_MS, authenticator),
+    authenticator: withOutages(KEY_LOOKUP_TIMEOUT_MS, authenticator),
     usage,
     checkReadiness: () => checkMigrations(database.pool),
     pool: database.poolStatistics,

@@ -5,7 +5,12 @@
 
 /** Opening a connection to PostgreSQL. */
 export const CONNECT_TIMEOUT_MS = 1_000;
-/** One statement. */
+/**
+ * One statement, enforced by PostgreSQL. A timeout of this process alone would abandon the connection and open another,
+ * while the abandoned one went on waiting for its lock and counted towards `max_connections`.
+ */
+export const STATEMENT_TIMEOUT_MS = 1_200;
+/** The response to a statement. PostgreSQL has ended it by then, so a connection without one is dead. */
 export const QUERY_TIMEOUT_MS = 1_500;
 /** The key lookup, however many statements it takes. */
 export const KEY_LOOKUP_TIMEOUT_MS = 1_200;
@@ -83,23 +88,4 @@ export class TimeoutTimer {
       pending.reject(this.#createError());
     }
   }
-}
-
-const TICK_MS = 50;
-
-/**
- * An object with the same methods, whose promises reject with TimeoutError after `timeoutMs`. A method may run several
- * queries, each within QUERY_TIMEOUT_MS; this bounds their sum.
- */
-export function withTimeout<T extends object>(timeoutMs: number, target: T): T {
-  const createError = () => new TimeoutError(`The database did not answer within ${timeoutMs} ms`);
-  const timer = new TimeoutTimer({ timeoutMs, tickMs: TICK_MS, createError });
-  const methods = Object.entries(target).map(([name, method]) => [
-    name,
-    (...args: unknown[]) => {
-      const result: unknown = method(...args);
-      return result instanceof Promise ? timer.race(result) : result;
-    },
-  ]);
-  return Object.fromEntries(methods);
 }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { Command } from 'commander';
 import { type Config, loadEnvironmentFile, readConfig, toLocalUrl } from '../config.js';
 import { applyMigrations } from '../database/migrations.js';
+import { detectOutage, withOutages } from '../database/outage.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from '../database/source.js';
 import { listOperations } from '../http/operations.js';
 import { type ApiKey, createKeyStore } from '../keys/store.js';
@@ -22,6 +23,8 @@ const log = {
 
 /** How long a command waits for Redis. */
 const REDIS_WAIT_MS = 2_000;
+/** How long it waits for the database, several statements together. */
+const COMMAND_TIMEOUT_MS = 10_000;
 
 const program = new Command('animal-store').description('operate an Animal Store Service');
 
@@ -35,8 +38,8 @@ addKeyCommands(program, {
     withSource(async ({ database }, { keyPrefix, redisUrls }) => {
       await checkMigrations(database.pool);
       await run({
-        store: createKeyStore(database, keyPrefix),
-        usage: createUsageStore(database),
+        store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(database, keyPrefix)),
+        usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(database)),
         readWindows: (apiKey) => readWindows(apiKey, redisUrls),
       });
     }),
@@ -62,7 +65,7 @@ program
   .action(() =>
     withSource(async ({ database }) => {
       await checkMigrations(database.pool);
-      const isSeeded = await seedCatalogue(database.pool);
+      const isSeeded = await detectOutage(seedCatalogue(database.pool));
       write(
         isSeeded
           ? 'The sample catalogue was added.\n'

@@ -1,19 +1,27 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
-import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS } from '../timeouts.js';
+import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from '../timeouts.js';
 import { PrismaClient } from './generated/client.js';
 import { Pipeline } from './pipeline.js';
 
-const MAX_POOL_CONNECTIONS = 10;
+const MAX_POOL_CONNECTIONS = 8;
+/** Key lookups have connections of their own, so that neither a locked table nor a flood of unknown keys delays others. */
+const KEY_CONNECTIONS = 2;
 /** Two keep PostgreSQL as busy with reads as one Node.js process can; each further one makes the batches smaller. */
 const READ_CONNECTIONS = 2;
 /** Writes wait for the disk, and PostgreSQL flushes together what several connections commit at once. */
 const WRITE_CONNECTIONS = 8;
 /**
- * Set on every pooled connection before its first use. Prisma's adapter writes and reads times without their offset,
- * which is only correct in UTC. And a process that freezes within a transaction must not keep its locks.
+ * Set on every connection before its first use. Prisma's adapter writes and reads times without their offset, which is
+ * only correct in UTC. And a process that freezes within a transaction must not keep its locks.
  */
-const SESSION_SETTINGS = `SET TIME ZONE 'UTC'; SET idle_in_transaction_session_timeout = '5s'`;
+const SESSION_SETTINGS = `
+  SET TIME ZONE 'UTC';
+  SET statement_timeout = ${STATEMENT_TIMEOUT_MS};
+  SET idle_in_transaction_session_timeout = '5s'`;
+
+/** The message of pg's error for a query without a response, which has no code. */
+const READ_TIMEOUT = 'Query read timeout';
 
 export interface Database {
   readonly prisma: PrismaClient;
@@ -23,11 +31,13 @@ export interface Database {
   readonly reads: Pipeline;
   /** For single statements that write */
   readonly writes: Pipeline;
+  /** For the lookup of API keys */
+  readonly keys: Pipeline;
   readonly poolStatistics: PoolStatistics;
   close(): Promise<void>;
 }
 
-/** The current use of the connections of the pool and of both pipelines. */
+/** The current use of the connections of the pool and of the pipelines. */
 export interface PoolStatistics {
   readonly totalCount: number;
   readonly idleCount: number;
@@ -43,42 +53,60 @@ export interface PoolStatistics {
  * @param onIdleError called when a connection breaks while idle; the pool replaces it
  */
 export function openDatabase(url: string, onIdleError: (error: Error) => void): Database {
-  const options = {
+  const client = {
     connectionString: url,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'animal-store',
   };
-  const reads = new Pipeline(READ_CONNECTIONS, options);
-  const writes = new Pipeline(WRITE_CONNECTIONS, options);
+  const createPipeline = (size: number) =>
+    new Pipeline({
+      size,
+      client,
+      sessionSettings: SESSION_SETTINGS,
+      onStall: (since) => discardSilent(since),
+    });
+  const reads = createPipeline(READ_CONNECTIONS);
+  const writes = createPipeline(WRITE_CONNECTIONS);
+  const keys = createPipeline(KEY_CONNECTIONS);
+  const pipelines = [reads, writes, keys];
   const pool = new pg.Pool({
-    ...options,
+    ...client,
+    query_timeout: QUERY_TIMEOUT_MS,
     max: MAX_POOL_CONNECTIONS,
-    onConnect: (client) => client.query(SESSION_SETTINGS),
+    onConnect: (connected) => connected.query(SESSION_SETTINGS),
   });
+  /** When one connection is dead, those that were silent all the while probably are too: a firewall lost its state. */
+  const discardSilent = (since: number) => {
+    for (const pipeline of pipelines) pipeline.discardSilentSince(since);
+    discardIdle(pool);
+  };
   pool.on('error', onIdleError);
   pool.on('release', endOpenTransaction);
+  pool.on('release', (error) => {
+    if (error?.message === READ_TIMEOUT) discardSilent(performance.now() - QUERY_TIMEOUT_MS);
+  });
   const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' });
   return {
     prisma,
     pool,
     reads,
     writes,
+    keys,
     poolStatistics: {
       get totalCount() {
-        return pool.totalCount + reads.connections + writes.connections;
+        return pipelines.reduce((sum, { connections }) => sum + connections, pool.totalCount);
       },
       get idleCount() {
         return pool.idleCount;
       },
       get waitingCount() {
-        return pool.waitingCount + reads.waiting + writes.waiting;
+        return pipelines.reduce((sum, { waiting }) => sum + waiting, pool.waitingCount);
       },
     },
     async close() {
       await prisma.$disconnect();
-      await Promise.all([reads.close(), writes.close()]);
+      await Promise.all(pipelines.map((pipeline) => pipeline.close()));
       await pool.end();
     },
   };
@@ -91,4 +119,11 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
 function endOpenTransaction(error: Error | undefined, client: pg.PoolClient & pg.Client): void {
   const status = client.getTransactionStatus();
   if (!error && (status === 'T' || status === 'E')) void client.end().catch(() => {});
+}
+
+/** Ends the idle connections of a pool, by taking each out of it and not returning it. */
+function discardIdle(pool: pg.Pool): void {
+  for (let count = pool.idleCount; count > 0; count -= 1) {
+    pool.connect((_error, _client, release) => release(true));
+  }
 }

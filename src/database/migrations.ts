@@ -8,6 +8,7 @@ import { bindMigrationAwareSqlAdapterFactory } from '@prisma/driver-adapter-util
 import type { MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm';
 import * as engineBindings from '@prisma/schema-engine-wasm/schema_engine_bg';
 import pg from 'pg';
+import { detectOutage } from './outage.js';
 
 // TypeScript declares WebAssembly only as part of the whole DOM library.
 declare const WebAssembly: {
@@ -29,7 +30,7 @@ const ALL_SCHEMAS = { externalTables: [], externalEnums: [] };
  * @throws Error when an applied migration was edited afterwards, naming it
  */
 export async function listPendingMigrations(pool: pg.Pool): Promise<string[]> {
-  const applied = await readAppliedMigrations(pool);
+  const applied = await detectOutage(readAppliedMigrations(pool));
   const { migrationDirectories } = await readMigrations();
   const pending = migrationDirectories.filter(({ path, migrationFile }) => {
     const checksum = applied.get(path);
@@ -116,6 +117,8 @@ async function withEngine<T>(url: string, use: (engine: SchemaEngine) => Promise
   // The engine releases its connections only when it is garbage-collected, so this function owns the pool and ends it.
   const pool = new pg.Pool({ connectionString: url });
   try {
+    // The engine would describe an unavailable database less clearly.
+    await detectOutage(pool.query('SELECT 1'));
     const adapter = bindMigrationAwareSqlAdapterFactory(new PrismaPg(pool));
     const engine = await SchemaEngine.new({ datamodels: undefined }, () => {}, adapter);
     return await use(engine);

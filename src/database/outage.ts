@@ -1,65 +1,96 @@
-import { TimeoutError } from '../timeouts.js';
+import { ApiError } from '../errors.js';
+import { TimeoutError, TimeoutTimer } from '../timeouts.js';
 
-/** Prisma's codes for a database that cannot be reached, rejects the connection, or has none left. */
-const PRISMA_CODES = new Set(['P1001', 'P1002', 'P1003', 'P1008', 'P1010', 'P1017', 'P2024', 'P2037']);
+/** The database cannot serve now: try again. `cause` says why. */
+export class DatabaseOutage extends Error {
+  override readonly name = 'DatabaseOutage';
+
+  constructor(cause: unknown) {
+    super(cause instanceof Error ? lastLine(cause.message) : String(cause), { cause });
+  }
+}
 
 /**
- * SQLSTATE classes (PostgreSQL, appendix A): 08 connection exception, 28 invalid authorization, 3D no such database,
- * 53 insufficient resources, 57 operator intervention, 58 system error. 25006 is a read-only server; 26000 a statement
- * that is not prepared, because preparing it failed in one of these ways for the query sent before this one.
+ * SQLSTATE classes (PostgreSQL, appendix A) of errors that a statement itself causes: 0A feature not supported, 21
+ * cardinality violation, 22 data exception, 23 integrity constraint violation, 42 syntax error or access rule
+ * violation, 44 WITH CHECK OPTION violation, 54 program limit exceeded. 42P05 is none: pg prepares a statement a second
+ * time after an outage has interrupted the first.
  */
-const SQLSTATES = /^(?:08|28|3D|53|57|58)|^(?:25006|26000)$/;
+const QUERY_ERRORS = /^(?:0A|21|22|23|42(?!P05)|44|54)/;
 
 /**
- * Prisma's adapter reports a failed socket as one of these, without a SQLSTATE and, for raw queries, without a code.
+ * Prisma's codes of errors in a query. P2010 is any failure of a raw query, P2024 and P2037 are missing connections,
+ * P2028 and P2034 transactions that could not be run.
  */
-const ADAPTER_KINDS = new Set([
-  'DatabaseNotReachable',
-  'ConnectionClosed',
-  'SocketTimeout',
-  'TlsConnectionError',
-]);
+const PRISMA_QUERY_ERRORS = /^P2(?!010|024|028|034|037)/;
 
-/** Node.js' codes of failed sockets and DNS lookups. */
-const SOCKET_CODES = /^(?:ECONN|EPIPE|ETIMEDOUT|EHOST|ENET|ENOTFOUND|EAI_)/;
-
-/** Errors of pg that have no code. */
-const PG_MESSAGES =
-  /^(?:Connection terminated|The server does not support SSL|Query read timeout|timeout e(?:xpired|xceeded when trying to connect)|Client )/;
+const TICK_MS = 50;
 
 /**
- * Whether an error means that the database cannot serve now (503, try again) rather than that the query is wrong (500).
+ * An object with the same methods, which run queries. They reject with DatabaseOutage when the database cannot serve,
+ * or does not within `timeoutMs`: a method may run several queries, each within QUERY_TIMEOUT_MS.
+ */
+export function withOutages<T extends object>(timeoutMs: number, target: T): T {
+  const createError = () => new TimeoutError(`The database did not answer within ${timeoutMs} ms`);
+  const timer = new TimeoutTimer({ timeoutMs, tickMs: TICK_MS, createError });
+  const methods = Object.entries(target).map(([name, method]) => [
+    name,
+    (...args: unknown[]) => {
+      const result: unknown = method(...args);
+      return result instanceof Promise ? timer.race(result).catch(rethrow) : result;
+    },
+  ]);
+  return Object.fromEntries(methods);
+}
+
+/** Settles like a promise of a query, but rejects with DatabaseOutage when the database cannot serve. */
+export function detectOutage<T>(query: Promise<T>): Promise<T> {
+  return query.catch(rethrow);
+}
+
+/**
+ * Whether an error of a query means that the database cannot serve now (503, try again) rather than that the query is
+ * wrong (500). There is no end of reasons why a database cannot serve, so that is everything but known query errors.
  */
 export function isDatabaseOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const sqlstate = readSqlState(error) ?? code;
-  return (
-    error instanceof TimeoutError ||
-    PRISMA_CODES.has(code) ||
-    ADAPTER_KINDS.has(readAdapterCause(error).kind ?? '') ||
-    SQLSTATES.test(sqlstate) ||
-    SOCKET_CODES.test(code) ||
-    PG_MESSAGES.test(error.message)
+  return !(
+    isThrownByCode(error) ||
+    QUERY_ERRORS.test(readSqlState(error) ?? code) ||
+    (readSqlState(error) === undefined && PRISMA_QUERY_ERRORS.test(code))
   );
 }
 
-/** The SQLSTATE of a failed query of Prisma. */
+/**
+ * The SQLSTATE of a failed query of Prisma. Its adapter's description of the failure is under
+ * `meta.driverAdapterError.cause`; a failure of COMMIT or ROLLBACK is the adapter's own error, with it under `cause`.
+ */
 export function readSqlState(error: unknown): string | undefined {
-  return readAdapterCause(error).originalCode;
+  const failed = error as { meta?: { driverAdapterError?: { cause?: unknown } }; cause?: unknown };
+  const cause = (failed.meta?.driverAdapterError?.cause ?? failed.cause) as
+    | { originalCode?: unknown }
+    | undefined;
+  return typeof cause?.originalCode === 'string' ? cause.originalCode : undefined;
 }
 
-/**
- * How Prisma's adapter describes a failure. Prisma keeps the description under `meta.driverAdapterError.cause`; a
- * failure of COMMIT or ROLLBACK is the adapter's own error, with the description under `cause`.
- */
-function readAdapterCause(error: unknown): { kind?: string; originalCode?: string } {
-  const failed = error as { meta?: { driverAdapterError?: { cause?: unknown } }; cause?: unknown };
-  const cause = failed.meta?.driverAdapterError?.cause ?? failed.cause;
-  if (typeof cause !== 'object' || cause === null) return {};
-  const { kind, originalCode } = cause as { kind?: unknown; originalCode?: unknown };
-  return {
-    ...(typeof kind === 'string' && { kind }),
-    ...(typeof originalCode === 'string' && { originalCode }),
-  };
+/** A deliberate answer, or a mistake in this program. */
+function isThrownByCode(error: Error): boolean {
+  return (
+    error instanceof ApiError ||
+    error instanceof TypeError ||
+    error instanceof RangeError ||
+    error instanceof ReferenceError ||
+    error instanceof SyntaxError ||
+    error.name === 'PrismaClientValidationError'
+  );
+}
+
+function rethrow(error: unknown): never {
+  throw isDatabaseOutage(error) ? new DatabaseOutage(error) : error;
+}
+
+/** Prisma puts the reason last, after the call that failed. */
+function lastLine(message: string): string {
+  return message.trim().split('\n').at(-1) ?? '';
 }

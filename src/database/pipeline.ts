@@ -1,28 +1,65 @@
-import { Socket } from 'node:net';
-import pg from 'pg';
+import type pg from 'pg';
+import { QUERY_TIMEOUT_MS, TimeoutError } from '../timeouts.js';
+import { PipelinedConnection, type Statement } from './pipelined-connection.js';
 
-/** A statement with a name is parsed and planned once per connection. */
-export interface Statement {
-  readonly name: string;
-  readonly text: string;
+/** How often a pipeline looks for connections that do not respond. */
+const TICK_MS = 100;
+const TIMEOUT_TICKS = QUERY_TIMEOUT_MS / TICK_MS;
+
+export interface PipelineOptions {
+  /** Opens at most this many connections, each when those before it are busy */
+  readonly size: number;
+  /** Of every connection */
+  readonly client: pg.ClientConfig;
+  /** SQL that a connection runs before its first query */
+  readonly sessionSettings?: string;
+  /**
+   * Called when a connection has not responded for QUERY_TIMEOUT_MS, and has been discarded.
+   *
+   * @param since when it was last known to respond, or to have nothing to respond to, by performance.now()
+   */
+  readonly onStall?: (since: number) => void;
+}
+
+interface QueuedQuery {
+  readonly run: (connection: PipelinedConnection) => void;
+  readonly reject: (error: Error) => void;
+  ticks: number;
 }
 
 /**
  * Runs single-statement transactions on pipelined connections: a statement is sent without waiting for those before it
  * (PostgreSQL's manual, section 54.2.4), and those of one event-loop tick leave in one write. Handing out connections
  * from a pool, and two system calls per query, would make up a third of the cost of a small read.
+ *
+ * A connection that is slow to respond, because its statement waits for a lock or PostgreSQL is busy, gets no further
+ * statements. They wait in the queue, and are dropped after QUERY_TIMEOUT_MS: what was never sent cannot happen late.
  */
 export class Pipeline {
   readonly #connections: readonly PipelinedConnection[];
+  readonly #queue: QueuedQuery[] = [];
+  readonly #onStall: PipelineOptions['onStall'];
+  #timer: NodeJS.Timeout | undefined;
 
-  /** Opens at most `size` connections, each when those before it are busy; `options` are those of a pg.Client. */
-  constructor(size: number, options: pg.ClientConfig) {
-    this.#connections = Array.from({ length: size }, () => new PipelinedConnection(options));
+  constructor({ size, client, sessionSettings, onStall }: PipelineOptions) {
+    const onProgress = () => this.#drain();
+    this.#connections = Array.from(
+      { length: size },
+      () => new PipelinedConnection({ client, sessionSettings, onProgress }),
+    );
+    this.#onStall = onStall;
   }
 
   /** The rows of one statement. May fail with a database error: see isDatabaseOutage. */
   query<Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-    return this.#connections.reduce(lessBusy).query<Row>(statement, values);
+    this.#timer ??= setInterval(() => this.#tick(), TICK_MS).unref();
+    const free = this.#findFree();
+    if (free !== undefined) return free.query<Row>(statement, values);
+    return new Promise((resolve, reject) => {
+      const run = (connection: PipelinedConnection) =>
+        void connection.query<Row>(statement, values).then(resolve, reject);
+      this.#queue.push({ run, reject, ticks: 0 });
+    });
   }
 
   /** How many connections are open */
@@ -32,84 +69,53 @@ export class Pipeline {
 
   /** How many queries wait behind another */
   get waiting(): number {
-    return this.#connections.reduce((sum, { pending }) => sum + Math.max(0, pending - 1), 0);
+    return this.#connections.reduce((sum, { pending }) => sum + Math.max(0, pending - 1), this.#queue.length);
+  }
+
+  /** Discards the connections that have not responded to anything since a moment, by performance.now(). */
+  discardSilentSince(since: number): void {
+    for (const connection of this.#connections) {
+      if (connection.lastResponseAt < since) connection.discard();
+    }
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#connections.map((connection) => connection.close()));
-  }
-}
-
-function lessBusy(a: PipelinedConnection, b: PipelinedConnection): PipelinedConnection {
-  return b.pending < a.pending ? b : a;
-}
-
-/** Uses pg's callbacks, because its promises catch and rethrow every error to rewrite its stack. */
-function send<Row extends pg.QueryResultRow>(client: pg.Client, query: pg.QueryConfig): Promise<Row[]> {
-  return new Promise((resolve, reject) => {
-    client.query<Row>(query, (error, result) => (error ? reject(error) : resolve(result.rows)));
-  });
-}
-
-/** One connection. After it breaks, the next query opens a new one. */
-class PipelinedConnection {
-  readonly #options: pg.ClientConfig;
-  #socket: Socket | undefined;
-  #client: Promise<pg.Client> | undefined;
-  /** Queries still without a result */
-  pending = 0;
-  isOpen = false;
-
-  constructor(options: pg.ClientConfig) {
-    this.#options = options;
+    clearInterval(this.#timer);
   }
 
-  async query<Row extends pg.QueryResultRow>(
-    statement: Statement,
-    values: readonly unknown[],
-  ): Promise<Row[]> {
-    this.pending += 1;
-    try {
-      this.#client ??= this.#connect();
-      const client = await this.#client;
-      this.#corkUntilEndOfTick();
-      return await send<Row>(client, { ...statement, values: values as unknown[] });
-    } finally {
-      this.pending -= 1;
+  #findFree(): PipelinedConnection | undefined {
+    let best: PipelinedConnection | undefined;
+    for (const connection of this.#connections) {
+      if (connection.isFree && (best === undefined || connection.pending < best.pending)) best = connection;
+    }
+    return best;
+  }
+
+  #drain(): void {
+    while (this.#queue.length > 0) {
+      const free = this.#findFree();
+      if (free === undefined) return;
+      this.#queue.shift()?.run(free);
     }
   }
 
-  /** Sends everything written in this event-loop tick with one system call. */
-  #corkUntilEndOfTick(): void {
-    const socket = this.#socket;
-    if (socket === undefined || socket.writableCorked > 0) return;
-    socket.cork();
-    setImmediate(() => socket.uncork());
-  }
-
-  async close(): Promise<void> {
-    const client = await this.#client?.catch(() => undefined);
-    await client?.end().catch(() => {});
-  }
-
-  #connect(): Promise<pg.Client> {
-    const socket = new Socket();
-    const client = new pg.Client({ ...this.#options, pipeline: true, stream: () => socket });
-    const opened = client.connect().then(() => {
-      this.#socket = socket;
-      this.isOpen = true;
-      return client;
-    });
-    // A connection may end long after it was abandoned, when another has already replaced it.
-    const discard = () => {
-      if (this.#client !== opened) return;
-      this.isOpen = false;
-      this.#client = undefined;
-    };
-    client.once('end', discard);
-    // Every pending query gets the error too.
-    client.on('error', discard);
-    opened.catch(discard);
-    return opened;
+  #tick(): void {
+    let isIdle = true;
+    for (const connection of this.#connections) {
+      const silentTicks = connection.tick();
+      if (silentTicks > 0) isIdle = false;
+      if (silentTicks < TIMEOUT_TICKS) continue;
+      const { isOpen, silentSince } = connection;
+      connection.discard();
+      if (isOpen) this.#onStall?.(silentSince);
+    }
+    for (const queued of this.#queue) queued.ticks += 1;
+    while ((this.#queue[0]?.ticks ?? 0) >= TIMEOUT_TICKS) {
+      this.#queue.shift()?.reject(new TimeoutError('No connection to the database was free in time'));
+    }
+    if (!isIdle || this.#queue.length > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
   }
 }

@@ -1,7 +1,7 @@
 import DataLoader from 'dataloader';
 import type { Database } from '../database/client.js';
 import { Prisma } from '../database/generated/client.js';
-import type { Statement } from '../database/pipeline.js';
+import type { Statement } from '../database/pipelined-connection.js';
 import { createOnce, type IdempotencyKey } from '../idempotency.js';
 import { type Page, toPage } from '../pagination.js';
 import type { NewPet, Pet, PetsPage } from './schema.js';

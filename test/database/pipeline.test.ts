@@ -31,11 +31,7 @@ beforeEach(async () => {
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   url.port = String((server.address() as AddressInfo).port);
-  pipeline = new Pipeline(1, {
-    connectionString: url.href,
-    connectionTimeoutMillis: 500,
-    query_timeout: 1_500,
-  });
+  pipeline = new Pipeline({ size: 1, client: { connectionString: url.href, connectionTimeoutMillis: 500 } });
   close = async () => {
     await pipeline.close();
     for (const socket of sockets) socket.destroy();

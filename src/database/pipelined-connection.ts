@@ -1,0 +1,143 @@
+import { Socket } from 'node:net';
+import pg from 'pg';
+import { TimeoutError } from '../timeouts.js';
+
+/** A statement with a name is parsed and planned once per connection. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+export interface PipelinedConnectionOptions {
+  readonly client: pg.ClientConfig;
+  /** SQL that runs before the first query */
+  readonly sessionSettings: string | undefined;
+  /** Called after each response */
+  readonly onProgress: () => void;
+}
+
+/** A connection without a response for this many ticks is slow. One tick may be much shorter than the others. */
+const SLOW_AFTER_TICKS = 2;
+
+/** One connection of a pipeline. After it breaks, the next query opens a new one. */
+export class PipelinedConnection {
+  readonly #options: PipelinedConnectionOptions;
+  #socket: Socket | undefined;
+  #client: Promise<pg.Client> | undefined;
+  #silentTicks = 0;
+  #isSlow = false;
+  /** Queries still without a result */
+  pending = 0;
+  isOpen = false;
+  /** When the last response arrived, by performance.now() */
+  lastResponseAt = 0;
+  /** Since when the pending queries have been without a response, by performance.now() */
+  silentSince = 0;
+
+  constructor(options: PipelinedConnectionOptions) {
+    this.#options = options;
+  }
+
+  /** Whether it takes another query. After it was slow, it takes one at a time until one is answered quickly. */
+  get isFree(): boolean {
+    return !this.#isSlow || this.pending === 0;
+  }
+
+  async query<Row extends pg.QueryResultRow>(
+    statement: Statement,
+    values: readonly unknown[],
+  ): Promise<Row[]> {
+    if (this.pending === 0) this.silentSince = performance.now();
+    this.pending += 1;
+    try {
+      this.#client ??= this.#connect();
+      const client = await this.#client;
+      this.#corkUntilEndOfTick();
+      return await send<Row>(client, { ...statement, values: values as unknown[] });
+    } finally {
+      this.pending -= 1;
+      this.#noteResponse();
+    }
+  }
+
+  /** Called at regular intervals. Returns for how many of them the pending queries have been without a response. */
+  tick(): number {
+    this.#silentTicks = this.pending === 0 ? 0 : this.#silentTicks + 1;
+    if (this.#silentTicks >= SLOW_AFTER_TICKS) this.#isSlow = true;
+    return this.#silentTicks;
+  }
+
+  /** Ends the connection without waiting for the server. Pending queries are rejected. */
+  discard(): void {
+    const socket = this.#socket;
+    this.#forget();
+    socket?.destroy(new TimeoutError('The connection to the database does not respond'));
+  }
+
+  async close(): Promise<void> {
+    const client = await this.#client?.catch(() => undefined);
+    await client?.end().catch(() => {});
+  }
+
+  #noteResponse(): void {
+    if (this.#silentTicks < SLOW_AFTER_TICKS) this.#isSlow = false;
+    this.#silentTicks = 0;
+    this.lastResponseAt = performance.now();
+    this.silentSince = this.lastResponseAt;
+    this.#options.onProgress();
+  }
+
+  /** Sends everything written in this event-loop tick with one system call. */
+  #corkUntilEndOfTick(): void {
+    const socket = this.#socket;
+    if (socket === undefined || socket.writableCorked > 0) return;
+    socket.cork();
+    setImmediate(() => socket.uncork());
+  }
+
+  #connect(): Promise<pg.Client> {
+    const socket = new Socket();
+    this.#socket = socket;
+    const client = new pg.Client({ ...this.#options.client, pipeline: true, stream: () => socket });
+    const opened = this.#open(client).then(() => {
+      this.#silentTicks = 0;
+      this.lastResponseAt = performance.now();
+      this.isOpen = true;
+      return client;
+    });
+    // A connection may end long after it was abandoned, when another has already replaced it.
+    const forgetIfCurrent = () => {
+      if (this.#client === opened) this.#forget();
+    };
+    client.once('end', forgetIfCurrent);
+    // Every pending query gets the error too.
+    client.on('error', forgetIfCurrent);
+    opened.catch(forgetIfCurrent);
+    return opened;
+  }
+
+  #forget(): void {
+    this.isOpen = false;
+    this.#socket = undefined;
+    this.#client = undefined;
+  }
+
+  async #open(client: pg.Client): Promise<void> {
+    const { sessionSettings } = this.#options;
+    await client.connect();
+    if (sessionSettings === undefined) return;
+    try {
+      await client.query(sessionSettings);
+    } catch (error) {
+      void client.end().catch(() => {});
+      throw error;
+    }
+  }
+}
+
+/** Uses pg's callbacks, because its promises catch and rethrow every error to rewrite its stack. */
+function send<Row extends pg.QueryResultRow>(client: pg.Client, query: pg.QueryConfig): Promise<Row[]> {
+  return new Promise((resolve, reject) => {
+    client.query<Row>(query, (error, result) => (error ? reject(error) : resolve(result.rows)));
+  });
+}

@@ -1,0 +1,85 @@
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { Prisma } from '../../src/database/generated/client.js';
+import { DatabaseOutage, isDatabaseOutage, withOutages } from '../../src/database/outage.js';
+import { ApiError } from '../../src/errors.js';
+import { OPERATION_TIMEOUT_MS } from '../../src/timeouts.js';
+
+function withCode(code: string, message = 'failed'): Error {
+  return Object.assign(new Error(message), { code });
+}
+
+function fromPostgres(sqlState: string): Error {
+  return Object.assign(new pg.DatabaseError('failed', 6, 'error'), { code: sqlState });
+}
+
+/** As Prisma reports an error of its adapter */
+function fromPrisma(code: string, originalCode?: string): Error {
+  const meta = { driverAdapterError: { cause: { originalCode } } };
+  return new Prisma.PrismaClientKnownRequestError('failed', { code, clientVersion: '', meta });
+}
+
+test.each([
+  ['55000', 'the database accepts no connections'],
+  ['55P03', 'a lock was not available'],
+  ['40001', 'a transaction could not be serialized'],
+  ['40P01', 'a deadlock'],
+  ['25P03', 'idle in a transaction for too long'],
+  ['25P04', 'a transaction that took too long'],
+  ['25006', 'a read-only server'],
+  ['42P05', 'a statement prepared twice'],
+  ['26000', 'a statement that is not prepared'],
+  ['08P01', 'a pooler without a free connection'],
+  ['53300', 'too many connections'],
+  ['57014', 'cancelled, or timed out'],
+  ['57P01', 'shut down'],
+  ['58000', 'a system error'],
+  ['XX000', 'an internal error of PostgreSQL'],
+  ['XX001', 'corrupted data'],
+])('SQLSTATE %s (%s) is an outage, from pg and from Prisma', (sqlState) => {
+  expect([fromPostgres(sqlState), fromPrisma('P2010', sqlState)].map(isDatabaseOutage)).toEqual([true, true]);
+});
+
+test.each(['0A000', '21000', '22003', '22P05', '23505', '23514', '42601', '42501', '42P01', '54000'])(
+  'SQLSTATE %s is an error in the query, from pg and from Prisma',
+  (sqlState) => {
+    const errors = [fromPostgres(sqlState), fromPrisma('P2010', sqlState)];
+    expect(errors.map(isDatabaseOutage)).toEqual([false, false]);
+  },
+);
+
+test.each([
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'CERT_HAS_EXPIRED',
+  'ERR_TLS_CERT_ALTNAME_INVALID',
+  'ERR_SSL_WRONG_VERSION_NUMBER',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ENETUNREACH',
+  'EAI_AGAIN',
+  'P1001',
+  'P1017',
+  'P2024',
+  'P2028',
+  'P2034',
+  'P2037',
+])('an error with the code %s is an outage', (code) => {
+  expect(isDatabaseOutage(withCode(code))).toBe(true);
+});
+
+test.each([
+  withCode('P2002'),
+  withCode('P2025'),
+  new TypeError('x is not a function'),
+  new Prisma.PrismaClientValidationError('an argument is missing', { clientVersion: '' }),
+  new ApiError('idempotency_key_reused'),
+])('%s is no outage', (error) => {
+  expect(isDatabaseOutage(error)).toBe(false);
+});
+
+test('a method that takes too long rejects with an outage', async () => {
+  const store = withOutages(OPERATION_TIMEOUT_MS / 10, { find: () => new Promise(() => {}) });
+  await expect(store.find()).rejects.toThrow(DatabaseOutage);
+});
