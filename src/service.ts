@@ -122,12 +122,12 @@ export async function createService(options: ServiceOptions): Promise<Service> {
  * busy machine takes longer than a request may wait: the first requests would get a 503.
  */
 async function warmUp(
-  keys: Pick<KeyStore, 'findByHash'>,
+  keys: Pick<KeyStore, 'findByHashes'>,
   stores: readonly (Resource & { readonly store: object })[],
   warn: (message: string) => (error: unknown) => void,
 ): Promise<void> {
   await Promise.all([
-    keys.findByHash(new Uint8Array(32)).catch(warn('the warm-up query of keys failed')),
+    keys.findByHashes([]).catch(warn('the warm-up query of keys failed')),
     ...stores.map(({ name, warmUp, store }) =>
       warmUp(store).catch(warn(`the warm-up query of ${name} failed`)),
     ),

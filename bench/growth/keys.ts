@@ -14,7 +14,7 @@ export async function growKeys({ sizes = SIZES, rounds = ROUNDS }: GrowthOptions
   try {
     const calls = new Map<string, () => Promise<unknown>>();
     for (const { size, keys } of services) {
-      const exists = async (n: number) => (await keys.findByHash(hashOf(n))) !== undefined;
+      const exists = async (n: number) => (await keys.findByHashes([hashOf(n)]))[0] !== undefined;
       if (!(await exists(size)) || (await exists(size + 1))) throw new Error('The wrong keys are found');
       calls.set(`known ${size}`, () => exists(1 + Math.floor(Math.random() * size)));
       calls.set(`unknown ${size}`, () => exists(size + 1 + Math.floor(Math.random() * size)));

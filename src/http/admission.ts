@@ -9,7 +9,7 @@ import { limitHeaders } from '../limits/headers.js';
 import type { Limits } from '../limits/plans.js';
 import { type Protocol, REST_PREFIX } from '../protocol.js';
 import { type CorsOptions, registerCors } from './cors.js';
-import { checkLimits, type LimitCheckOptions } from './limit-check.js';
+import { checkLimits, type LimitCheckOptions, readLimits } from './limit-check.js';
 import type { Metrics } from './metrics.js';
 import type { OverloadMonitor } from './overload.js';
 import { findHostError, findMediaTypeError } from './request-checks.js';
@@ -84,27 +84,27 @@ async function admit(
   if (deprecation !== undefined) {
     reply.headers(deprecationHeaders(deprecation, options.publicUrl() + REST_PREFIX, options.now()));
   }
-  request.apiKey = options.authenticator.peek(request.headers.authorization);
+  const { authorization } = request.headers;
+  const address = () => ({ kind: 'address', id: addressId(request.ip), limits: anonymous }) as const;
+  const cost = config.cost?.(request) ?? 1;
+  request.apiKey = options.authenticator.peek(authorization);
   const keyError =
-    request.apiKey === undefined ? await authenticate(request, options.authenticator) : undefined;
-  const limited = {
-    apiKey: request.apiKey,
-    address: () => ({ kind: 'address', id: addressId(request.ip), limits: anonymous }) as const,
-    cost: config.cost?.(request) ?? 1,
-    countsTowardsBan: routeError === undefined,
-  };
+    request.apiKey === undefined
+      ? await authenticate(request, options.authenticator, () => options.limiter.isDenied(address(), cost))
+      : undefined;
+  if (keyError !== undefined && !(keyError instanceof ApiError)) {
+    // Whose request this is remains unknown, so it counts against nobody.
+    const lastKnown = options.authenticator.peekStale(authorization);
+    if (lastKnown !== undefined) reply.headers(limitHeaders(await readLimits(lastKnown, cost, options)));
+    return routeError ?? keyError;
+  }
+  const limited = { apiKey: request.apiKey, address, cost, countsTowardsBan: routeError === undefined };
   const { result, error: limitError } = await checkLimits(limited, options);
   reply.headers(limitHeaders(result));
   options.metrics.countDecision(limitError?.code);
   if (limitError === undefined && routeError === undefined) countUsage(request, options.usage);
-  // A caller over its limit gets a 429 instead of a 401; a failed key lookup remains a 503.
-  const hasLookupFailed = keyError !== undefined && !(keyError instanceof ApiError);
-  return (
-    routeError ??
-    (hasLookupFailed ? keyError : (limitError ?? keyError)) ??
-    options.overload.check() ??
-    findMediaTypeError(request)
-  );
+  // A caller over its limit gets a 429 instead of a 401.
+  return routeError ?? limitError ?? keyError ?? options.overload.check() ?? findMediaTypeError(request);
 }
 
 function findRouteError(request: FastifyRequest): ApiError | undefined {
@@ -115,9 +115,13 @@ function findRouteError(request: FastifyRequest): ApiError | undefined {
 }
 
 /** Sets the request's key, or resolves with the reason why it has none. */
-async function authenticate(request: FastifyRequest, authenticator: Authenticator): Promise<unknown> {
+async function authenticate(
+  request: FastifyRequest,
+  authenticator: Authenticator,
+  isOverLimit: () => boolean,
+): Promise<unknown> {
   try {
-    request.apiKey = await authenticator.authenticate(request.headers.authorization);
+    request.apiKey = await authenticator.authenticate(request.headers.authorization, isOverLimit);
     return undefined;
   } catch (error) {
     return error;

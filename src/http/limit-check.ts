@@ -49,6 +49,15 @@ export async function checkLimits(
   return { result, error: deniedError(result) };
 }
 
+/** The state of a key's limits. Counts nothing. */
+export function readLimits(
+  apiKey: ApiKey,
+  cost: number,
+  { limiter }: Pick<LimitCheckOptions, 'limiter'>,
+): RateLimitResult | Promise<RateLimitResult> {
+  return limiter.read(toSubject(apiKey), cost);
+}
+
 /** Created once per key lookup, because the windows are cached by the identity of the limits. */
 const subjects = new WeakMap<ApiKey, Subject>();
 

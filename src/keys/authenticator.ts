@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '../errors.js';
 import { hashKey, isWellFormedKey, type KeyPrefix } from './format.js';
+import { KeyLookups } from './key-lookups.js';
 import { type ApiKey, isActive, type KeyStore } from './store.js';
 
 /**
@@ -8,8 +9,8 @@ import { type ApiKey, isActive, type KeyStore } from './store.js';
  * the length of a request; the contract allows two seconds.
  */
 export const KEY_TTL_MS = 1_000;
-/** The most lookups cached at once, of known and unknown keys together. */
-const MAX_LOOKUPS = 10_000;
+/** The most keys cached at once; as many unknown ones besides, so that a flood of those leaves the others alone. */
+const MAX_KEYS = 10_000;
 
 /** RFC 6750, section 2.1; the case of the scheme does not matter (RFC 9110, section 11.1). */
 const BEARER = /^bearer +(\S.*)$/i;
@@ -18,50 +19,80 @@ export interface Authenticator {
   /**
    * The key that an Authorization header names.
    *
+   * @param isOverLimit whether the client's address is over its limit: then an unknown key is looked up after others
    * @throws ApiError missing_api_key, invalid_api_key; and what the database throws when it is unavailable
    */
-  authenticate(authorization: string | undefined): Promise<ApiKey>;
+  authenticate(authorization: string | undefined, isOverLimit?: () => boolean): Promise<ApiKey>;
   /** The same from the cache alone; undefined when the key has to be looked up or is not valid. */
   peek(authorization: string | undefined): ApiKey | undefined;
+  /** The key as it was last found, however long ago; undefined when it is not known. */
+  peekStale(authorization: string | undefined): ApiKey | undefined;
 }
 
 export interface AuthenticatorOptions {
-  readonly store: Pick<KeyStore, 'findByHash'>;
+  readonly store: Pick<KeyStore, 'findByHashes'>;
   readonly prefix: KeyPrefix;
   /** Unix milliseconds */
   readonly now: () => number;
 }
 
+interface KnownKey {
+  readonly apiKey: ApiKey;
+  /** By performance.now() */
+  readonly trustedUntil: number;
+}
+
 export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions): Authenticator {
-  // The cache is keyed by the usual form of the header, so that a key in use is neither parsed nor hashed again. Other
-  // forms share that entry: with extra spaces, each could be 16 KB long and an entry of its own.
-  const lookups = new LRUCache<string, { apiKey: ApiKey | undefined }, Uint8Array>({
-    max: MAX_LOOKUPS,
-    ttl: KEY_TTL_MS,
-    fetchMethod: async (_header, _stale, { context, options }) => {
-      const startedAt = performance.now();
-      const apiKey = await store.findByHash(context);
-      // The key is trusted from when the query was sent: a slow result is already old.
-      options.ttl = Math.max(1, KEY_TTL_MS - (performance.now() - startedAt));
-      return { apiKey };
-    },
-  });
+  // All are keyed by the usual form of the header, so that a key in use is neither parsed nor hashed again. Other forms
+  // share that entry: with extra spaces, each could be 16 KB long and an entry of its own.
+  const known = new LRUCache<string, KnownKey>({ max: MAX_KEYS });
+  const unknown = new LRUCache<string, true>({ max: MAX_KEYS, ttl: KEY_TTL_MS });
+  const pending = new Map<string, Promise<ApiKey | undefined>>();
+  const lookups = new KeyLookups(store);
+
+  const peek = (header: string) => {
+    const found = known.get(header);
+    return found !== undefined && performance.now() < found.trustedUntil ? found.apiKey : undefined;
+  };
+  const lookUp = async (header: string, key: string, isOverLimit: () => boolean) => {
+    // The key is trusted from when the query was sent: a slow result is already old.
+    const trustedUntil = performance.now() + KEY_TTL_MS;
+    const priority = known.has(header) ? 'known' : isOverLimit() ? 'last' : 'new';
+    try {
+      const apiKey = await lookups.find(hashKey(key), priority);
+      if (apiKey === undefined) {
+        known.delete(header);
+        unknown.set(header, true);
+      } else {
+        known.set(header, { apiKey, trustedUntil });
+      }
+      return apiKey;
+    } finally {
+      pending.delete(header);
+    }
+  };
+  const find = (header: string, key: string, isOverLimit: () => boolean) => {
+    const apiKey = peek(header);
+    if (apiKey !== undefined || unknown.has(header)) return apiKey;
+    const running = pending.get(header) ?? lookUp(header, key, isOverLimit);
+    pending.set(header, running);
+    return running;
+  };
   const ifActive = (apiKey: ApiKey | undefined) =>
     apiKey !== undefined && isActive(apiKey, now()) ? apiKey : undefined;
+
   return {
-    async authenticate(authorization) {
+    async authenticate(authorization, isOverLimit = () => false) {
       const key = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
       if (key === undefined) throw unauthorized('missing_api_key');
       if (!isWellFormedKey(key, prefix)) throw unauthorized('invalid_api_key');
-      const header = `Bearer ${key}`;
-      const found = await (lookups.get(header) ?? lookups.fetch(header, { context: hashKey(key) }));
-      const apiKey = ifActive(found?.apiKey);
+      const apiKey = ifActive(await find(`Bearer ${key}`, key, isOverLimit));
       if (apiKey === undefined) throw unauthorized('invalid_api_key');
       return apiKey;
     },
-    peek(authorization) {
-      return authorization === undefined ? undefined : ifActive(lookups.get(authorization)?.apiKey);
-    },
+    peek: (authorization) => (authorization === undefined ? undefined : ifActive(peek(authorization))),
+    peekStale: (authorization) =>
+      authorization === undefined ? undefined : known.peek(authorization)?.apiKey,
   };
 }
 

@@ -41,6 +41,6 @@ async function readKey(path: string): Promise<string | undefined> {
 
 async function isUsable(key: string, store: KeyStore): Promise<boolean> {
   if (!isWellFormedKey(key, 'as_test_')) return false;
-  const found = await store.findByHash(hashKey(key));
+  const [found] = await store.findByHashes([hashKey(key)]);
   return found !== undefined && isActive(found, Date.now());
 }

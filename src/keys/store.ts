@@ -28,8 +28,8 @@ export type PlanChoice = Pick<ApiKey, 'plan' | 'perMinute' | 'perDay'>;
 
 /** All queries on keys. Every method may fail with a database error: see isDatabaseOutage. */
 export interface KeyStore {
-  /** The key with this hash. One that a rotation replaced expires with the overlap. */
-  findByHash(hash: Uint8Array): Promise<ApiKey | undefined>;
+  /** The keys with these hashes, in their order. One that a rotation replaced expires with the overlap. */
+  findByHashes(hashes: readonly Uint8Array[]): Promise<(ApiKey | undefined)[]>;
   /** Issues a key. `key` is the only copy that there will ever be. */
   create(
     input: PlanChoice & { name: string; expiresAt: Date | null },
@@ -54,7 +54,19 @@ export interface KeyStore {
   unban(id: string): Promise<ApiKey | undefined>;
 }
 
-export function createKeyStore({ prisma }: Database, prefix: KeyPrefix): KeyStore {
+type KeyRow = ApiKey & { readonly hash: Buffer; readonly previousHash: Buffer | null };
+
+const FIND_BY_HASHES = {
+  name: 'keys-find-by-hashes',
+  text: `
+    SELECT id, name, start AS hint, plan, per_minute AS "perMinute", per_day AS "perDay", created_at AS "createdAt",
+      expires_at AS "expiresAt", previous_expires_at AS "previousExpiresAt", revoked_at AS "revokedAt",
+      banned_until AS "bannedUntil", ban_seconds AS "banSeconds", hash, previous_hash AS "previousHash"
+    FROM api_keys WHERE hash = ANY ($1::bytea[]) OR previous_hash = ANY ($1::bytea[])`,
+};
+
+export function createKeyStore(database: Database, prefix: KeyPrefix): KeyStore {
+  const { prisma } = database;
   const omit = { hash: true, previousHash: true } as const;
   const find = async (id: string) => (await prisma.apiKey.findUnique({ where: { id }, omit })) ?? undefined;
   const update = async (id: string, data: object) => {
@@ -63,13 +75,14 @@ export function createKeyStore({ prisma }: Database, prefix: KeyPrefix): KeyStor
   };
   return {
     find,
-    async findByHash(bytes) {
-      const hash = new Uint8Array(bytes);
-      const where = { OR: [{ hash }, { previousHash: hash }] };
-      const found = await prisma.apiKey.findFirst({ where, omit: { previousHash: true } });
-      if (found === null) return undefined;
-      const { hash: current, ...apiKey } = found;
-      return Buffer.compare(current, hash) === 0 ? apiKey : expireWithOverlap(apiKey);
+    async findByHashes(hashes) {
+      const rows = await database.keys.query<KeyRow>(FIND_BY_HASHES, [hashes]);
+      const found = new Map<string, ApiKey>();
+      for (const { hash, previousHash, ...apiKey } of rows) {
+        found.set(hash.toString('hex'), apiKey);
+        if (previousHash !== null) found.set(previousHash.toString('hex'), expireWithOverlap(apiKey));
+      }
+      return hashes.map((hash) => found.get(Buffer.from(hash).toString('hex')));
     },
     async create({ name, expiresAt, plan, perMinute, perDay }) {
       const key = generateKey(prefix);

@@ -22,6 +22,8 @@ export interface Limiter {
   consume(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
   /** What `consume` would decide now. Counts nothing; never rejects. */
   read(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
+  /** Whether the last known counters leave no room for `cost` requests. Asks nobody. */
+  isDenied(subject: Subject, cost: number): boolean;
   /** `memory`; the name of the backend, such as `redis`; or `degraded` while memory decides in place of the backend */
   readonly state: string;
   /** Resolves when the configured store decides. @throws OperatorError when Redis does not after `withinMs` */
@@ -117,6 +119,12 @@ class FallbackLimiter implements Limiter {
     if (last?.epoch === this.#backend?.epoch) return memory.readNow(id, cost, { windows });
     const options = { windows, carriedOver: last?.counters };
     return shared.read(id, cost, options).catch(() => memory.read(id, cost, options));
+  }
+
+  isDenied({ kind, id, limits }: Subject, cost: number): boolean {
+    const windows = toWindows(limits);
+    const last = this.#stores[kind].memory.peek(id, windows);
+    return last !== undefined && !hasRoom(windows, last.counters, cost);
   }
 
   async ready(withinMs: number): Promise<void> {

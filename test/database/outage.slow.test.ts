@@ -1,5 +1,6 @@
 import pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { generateKey } from '../../src/keys/format.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import {
   type Caller,
@@ -13,6 +14,7 @@ import {
 let proxy: TcpProxy;
 /** A connection to the same database that does not go through the proxy */
 let direct: pg.Client;
+let databaseUrl: string;
 let service: TestService;
 let call: Caller;
 
@@ -22,7 +24,8 @@ beforeEach(async () => {
   await direct.connect();
   proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
   url.port = String(proxy.port);
-  service = await startService({ databaseUrl: url.href });
+  databaseUrl = url.href;
+  service = await startService({ databaseUrl });
   call = createCaller(service);
   expect((await call('/v1/pets')).status).toBe(200);
 });
@@ -127,6 +130,41 @@ test('PostgreSQL without a free connection: 503 over both protocols, and it reco
   await expectUnavailable('/trpc/listPets');
   await direct.query(`ALTER ROLE ${role} CONNECTION LIMIT 10`);
   await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 5_000 }).toBe(200);
+});
+
+test('a database that is closed to connections before a failover: 503 over both protocols, and it recovers by itself', async () => {
+  const other = new pg.Client(inject('postgresUrl'));
+  await other.connect();
+  await direct.end();
+  await other.query(`ALTER DATABASE ${direct.database} ALLOW_CONNECTIONS false`);
+  await other.query('SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE datname = $1', [
+    direct.database,
+  ]);
+  await expectUnavailable('/v1/pets');
+  await expectUnavailable('/v1/store/orders');
+  await expectUnavailable('/v1/pets', post(rex, { 'idempotency-key': 'closed' }));
+  await expectUnavailable('/trpc/createPet', post(rex));
+  await other.query(`ALTER DATABASE ${direct.database} ALLOW_CONNECTIONS true`);
+  await other.end();
+  await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 5_000 }).toBe(200);
+});
+
+test('a failed key lookup counts against nobody: it reports the limits of the key, if that is known, and of no address', async () => {
+  await service.close();
+  service = await startService({ databaseUrl, anonymousPerMinute: 2 });
+  call = createCaller(service);
+  expect((await call('/v1/pets')).status).toBe(200);
+  const unknown = generateKey('as_test_');
+  await proxy.cut();
+  for (const path of ['/v1/pets', '/trpc/listPets', '/v1/pets']) {
+    expect((await call(path, { key: unknown })).status).toBe(503);
+    expect((await call(path, { key: unknown })).headers.has('x-ratelimit-limit')).toBe(false);
+  }
+  const remaining = async () => (await call('/v1/pets')).headers.get('x-ratelimit-remaining');
+  // For a second after its last lookup the key is trusted, and its requests count.
+  await expect.poll(async () => (await remaining()) === (await remaining())).toBe(true);
+  expect(Number(await remaining())).toBeGreaterThan(999_000);
+  expect((await call('/v1/pets', { key: null })).headers.get('x-ratelimit-remaining')).toBe('1');
 });
 
 test('backends stopped with SIGSTOP or killed during creates: a create retried with its key happens once', async () => {
