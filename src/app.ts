@@ -9,6 +9,7 @@ import Fastify, {
 } from 'fastify';
 import { toApiError } from './error-mapping.js';
 import { ApiError } from './errors.js';
+import { monitorAccepts } from './http/accept-monitor.js';
 import { type AdmissionOptions, registerAdmission } from './http/admission.js';
 import { CONNECTION_LIMITS, type ConnectionLimits, limitRequestsPerSocket } from './http/connections.js';
 import { type DocsOptions, registerDocs } from './http/docs.js';
@@ -20,6 +21,7 @@ import { createOverloadMonitor, type OverloadOptions } from './http/overload.js'
 import { handleParserError, rejectSocket } from './http/parser-error.js';
 import type { Dependencies } from './http/request-context.js';
 import { reportRequests } from './http/request-log.js';
+import { limitRequestsPerTick } from './http/request-queue.js';
 import { toRoutableUrl } from './http/request-target.js';
 import { registerRest } from './http/rest.js';
 import { registerRpc } from './http/rpc.js';
@@ -50,7 +52,9 @@ export interface AppOptions
 /** The HTTP server: a list of everything that happens to a request. */
 export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   const app = openServer(options);
-  const overload = createOverloadMonitor(options);
+  const queue = limitRequestsPerTick(app);
+  const accepts = monitorAccepts(app.server);
+  const overload = createOverloadMonitor({ ...options, queue, accepts });
   app.addHook('onClose', async () => overload.close());
   const checkReadiness = createReadinessCheck(options.checkReadiness);
   const metrics = createMetrics({ ...options, overload, checkReadiness });

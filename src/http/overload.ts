@@ -1,10 +1,12 @@
 import type { FastifyBaseLogger } from 'fastify';
 import type { PoolStatistics } from '../database/client.js';
 import { ApiError } from '../errors.js';
+import type { AcceptMonitor } from './accept-monitor.js';
+import type { RequestQueue } from './request-queue.js';
 
 /** When a process counts as overloaded. */
 interface OverloadLimits {
-  /** How late the event loop may run, in milliseconds */
+  /** How late the event loop may run, and how long requests or connections may wait to be looked at, in milliseconds */
   readonly delayMs: number;
   /** How many queries may wait for a connection to the database */
   readonly waitingQueries: number;
@@ -25,6 +27,12 @@ const LATE_SAMPLES_MIN = 2;
 /** Long enough for a queue to empty, and short enough not to leave the service idle afterwards. */
 const RETRY_SECONDS = 2;
 
+const DESCRIPTIONS = {
+  event_loop: 'overloaded: requests get a 503 until it is over',
+  pool: 'overloaded: requests get a 503 until it is over',
+  connections: 'overloaded: new connections wait to be accepted',
+} as const;
+
 export interface OverloadOptions {
   readonly log: FastifyBaseLogger;
   /** Without it only the event loop is monitored. */
@@ -33,9 +41,17 @@ export interface OverloadOptions {
   readonly overload?: Partial<OverloadLimits>;
 }
 
+interface Sources extends OverloadOptions {
+  readonly queue: RequestQueue;
+  readonly accepts: AcceptMonitor;
+}
+
 export interface OverloadMonitor {
-  /** The part that is overloaded; undefined while there is capacity */
-  readonly reason: 'event_loop' | 'pool' | undefined;
+  /**
+   * The part that is overloaded; undefined while there is capacity. While only new connections wait, requests on the
+   * others are served: to deny them would help nobody, and whoever opens connections could turn everyone away.
+   */
+  readonly reason: keyof typeof DESCRIPTIONS | undefined;
   /** The error for a request that would only queue: 503 with Retry-After; undefined while there is capacity. */
   check(): ApiError | undefined;
   close(): void;
@@ -46,34 +62,40 @@ export interface OverloadMonitor {
  * limit are known, reject health checks too, mistake one long task for load, and only sample the queue at intervals.
  * Here the queue is checked when a request arrives, and the 503 carries the limit headers.
  *
- * The delay of the event loop is how late a timer fires. The loop counts as overloaded after two late samples in a row,
- * and recovers with the first one on time.
+ * The delay of the event loop is how late a timer fires, or how long a request waits for its turn. The loop counts as
+ * overloaded after two late samples in a row, and recovers with the first one on time.
  */
-export function createOverloadMonitor({ log, pool, overload }: OverloadOptions): OverloadMonitor {
+export function createOverloadMonitor({ log, pool, overload, queue, accepts }: Sources): OverloadMonitor {
   const { delayMs, waitingQueries, sampleIntervalMs } = { ...OVERLOAD_LIMITS, ...overload };
   let lateSamples = 0;
+  let backlogMs = 0;
   let dueAt = performance.now() + sampleIntervalMs;
   let logged: OverloadMonitor['reason'];
   const readReason = (): OverloadMonitor['reason'] => {
     if (lateSamples >= LATE_SAMPLES_MIN) return 'event_loop';
+    if (backlogMs > delayMs) return 'connections';
     return pool !== undefined && pool.waitingCount > waitingQueries ? 'pool' : undefined;
   };
   const timer = setTimeout(() => {
     const now = performance.now();
-    lateSamples = now - dueAt > delayMs ? lateSamples + 1 : 0;
+    lateSamples = now - dueAt > delayMs || queue.delayMs > delayMs ? lateSamples + 1 : 0;
+    backlogMs = accepts.hasBacklog() ? backlogMs + sampleIntervalMs : 0;
     dueAt = now + sampleIntervalMs;
     timer.refresh();
     const reason = readReason();
     if (reason === logged) return;
     logged = reason;
     if (reason === undefined) log.info('no longer overloaded');
-    else log.warn({ reason }, 'overloaded: requests get a 503 until it is over');
+    else log.warn({ reason }, DESCRIPTIONS[reason]);
   }, sampleIntervalMs).unref();
   return {
     get reason() {
       return readReason();
     },
-    check: () => (readReason() === undefined ? undefined : createError()),
+    check() {
+      const reason = readReason();
+      return reason === undefined || reason === 'connections' ? undefined : createError();
+    },
     close: () => clearTimeout(timer),
   };
 }
