@@ -1,5 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
+import type { Histogram } from 'prom-client';
+import { createDurations, measure } from '../durations.js';
 import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS } from '../timeouts.js';
 import { PrismaClient } from './generated/client.js';
 import { Pipeline } from './pipeline.js';
@@ -24,6 +26,8 @@ export interface Database {
   /** For single statements that write */
   readonly writes: Pipeline;
   readonly poolStatistics: PoolStatistics;
+  /** What queries took, by `statement`: its name, or `prisma` for all of Prisma's */
+  readonly queryDurations: Histogram;
   close(): Promise<void>;
 }
 
@@ -50,8 +54,13 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
     keepAlive: true,
     application_name: 'animal-store',
   };
-  const reads = new Pipeline(READ_CONNECTIONS, options);
-  const writes = new Pipeline(WRITE_CONNECTIONS, options);
+  const durations = createDurations(
+    'database_query_duration_seconds',
+    'What a query took, with its wait for a connection, if it failed too; one statement may serve several requests',
+    ['statement'],
+  );
+  const reads = new Pipeline(READ_CONNECTIONS, options, durations.observe);
+  const writes = new Pipeline(WRITE_CONNECTIONS, options, durations.observe);
   const pool = new pg.Pool({
     ...options,
     max: MAX_POOL_CONNECTIONS,
@@ -59,8 +68,12 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
   });
   pool.on('error', onIdleError);
   pool.on('release', endOpenTransaction);
-  const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' });
+  const prisma = measurePrisma(
+    new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' }),
+    (seconds) => durations.observe(seconds, 'prisma'),
+  );
   return {
+    queryDurations: durations.histogram,
     prisma,
     pool,
     reads,
@@ -82,6 +95,14 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
       await pool.end();
     },
   };
+}
+
+/** The extension keeps the client's methods, but TypeScript takes the result for another type. */
+function measurePrisma(prisma: PrismaClient, observe: (seconds: number) => void): PrismaClient {
+  const extended = prisma.$extends({
+    query: { $allOperations: ({ args, query }) => measure(observe, () => query(args)) },
+  });
+  return extended as unknown as PrismaClient;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
+import { measure } from '../durations.js';
 
 /** A statement with a name is parsed and planned once per connection. */
 export interface Statement {
@@ -14,15 +15,29 @@ export interface Statement {
  */
 export class Pipeline {
   readonly #connections: readonly PipelinedConnection[];
+  readonly #observe: (seconds: number, statement: string) => void;
 
-  /** Opens at most `size` connections, each when those before it are busy; `options` are those of a pg.Client. */
-  constructor(size: number, options: pg.ClientConfig) {
+  /**
+   * Opens at most `size` connections, each when those before it are busy; `options` are those of a pg.Client.
+   *
+   * @param observe called with what each statement took, and its name
+   */
+  constructor(
+    size: number,
+    options: pg.ClientConfig,
+    observe: (seconds: number, statement: string) => void = () => {},
+  ) {
+    this.#observe = observe;
     this.#connections = Array.from({ length: size }, () => new PipelinedConnection(options));
   }
 
   /** The rows of one statement. May fail with a database error: see isDatabaseOutage. */
   query<Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]): Promise<Row[]> {
-    return this.#connections.reduce(lessBusy).query<Row>(statement, values);
+    const connection = this.#connections.reduce(lessBusy);
+    return measure(
+      (seconds) => this.#observe(seconds, statement.name),
+      () => connection.query<Row>(statement, values),
+    );
   }
 
   /** How many connections are open */
