@@ -111,7 +111,7 @@ async function runWorkers(
   shutdown: Promise<string>,
 ): Promise<void> {
   const probes = new WorkerProbes(config.workers);
-  void shutdown.then(() => probes.close());
+  void shutdown.then(() => probes.drain());
   const closeProbes = await serveProbes(config, log, probes);
   await runCluster({
     count: config.workers,

@@ -49,7 +49,7 @@ export class WorkerProbes implements Probes {
   }
 
   /** From now on the service is draining. */
-  close(): void {
+  drain(): void {
     this.#isClosing = true;
   }
 
