@@ -13,12 +13,13 @@ import { monitorAccepts } from './http/accept-monitor.js';
 import { type AdmissionOptions, registerAdmission } from './http/admission.js';
 import { CONNECTION_LIMITS, type ConnectionLimits, limitRequestsPerSocket } from './http/connections.js';
 import { type DocsOptions, registerDocs } from './http/docs.js';
-import { createReadinessCheck, type HealthOptions, registerHealth } from './http/health.js';
+import { createHealth, createReadinessCheck, type HealthOptions } from './http/health.js';
 import { decodeBody, parseJson, sendJson } from './http/json.js';
-import { createMetrics, type MetricsOptions, registerMetrics } from './http/metrics.js';
+import { createMetrics, type MetricsOptions } from './http/metrics.js';
 import { hasBody, listOperations } from './http/operations.js';
 import { createOverloadMonitor, type OverloadOptions } from './http/overload.js';
 import { handleParserError, rejectSocket } from './http/parser-error.js';
+import { type ProcessProbes, registerProbes } from './http/probes.js';
 import type { Dependencies } from './http/request-context.js';
 import { reportRequests } from './http/request-log.js';
 import { limitRequestsPerTick } from './http/request-queue.js';
@@ -43,14 +44,23 @@ export interface AppOptions
     Dependencies {
   readonly log: FastifyBaseLogger;
   readonly router: AnyTRPCRouter;
+  /** If set, another server has /metrics and /health */
+  readonly metricsPort?: number | undefined;
+  /** The text of /metrics. Default: the metrics of this process */
+  readonly readMetrics?: (() => Promise<string>) | undefined;
   /** Addresses and CIDR blocks of proxies whose forwarded headers are trusted. */
   readonly trustProxy: readonly string[];
   /** Overrides individual defaults. */
   readonly connections?: Partial<ConnectionLimits>;
 }
 
+export interface App {
+  readonly app: FastifyInstance;
+  readonly probes: ProcessProbes;
+}
+
 /** The HTTP server: a list of everything that happens to a request. */
-export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
+export async function buildApp(options: AppOptions): Promise<App> {
   const app = openServer(options);
   const queue = limitRequestsPerTick(app);
   const accepts = monitorAccepts(app.server);
@@ -69,8 +79,13 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   answerErrorsWith(app, (error) => error.body);
   ignoreBodies(app);
 
-  registerHealth(app, { ...options, checkReadiness, isClosing });
-  registerMetrics(app, metrics);
+  const probes: ProcessProbes = {
+    ...createHealth({ ...options, checkReadiness, isClosing }),
+    readMetrics: () => metrics.registry.metrics(),
+    collectMetrics: () => metrics.registry.getMetricsAsJSON(),
+  };
+  const { readMetrics = probes.readMetrics } = options;
+  if (options.metricsPort === undefined) registerProbes(app, { ...probes, readMetrics });
   await registerDocs(app, options);
   const rest = async (scope: FastifyInstance) => {
     const corsMethods = listOperations(options.router).map(({ method }) => method);
@@ -88,7 +103,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   };
   await app.register(rest, { prefix: REST_PREFIX });
   await app.register(trpc, { prefix: TRPC_PREFIX });
-  return app;
+  return { app, probes };
 }
 
 /** Settings that apply before there is a request: connections, and how their bytes are parsed. */

@@ -18,6 +18,8 @@ export interface ClusterOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** Resolves when the workers are to shut down */
   readonly shutdown: Promise<unknown>;
+  /** Called with each worker when it starts; one that replaces another has its index. */
+  readonly onFork: (index: number, worker: Worker) => void;
   readonly onListening: (address: { port: number }) => void;
   readonly warn: (message: string) => void;
 }
@@ -37,7 +39,7 @@ export async function runCluster(options: ClusterOptions): Promise<void> {
     options.onListening(address);
   });
   const keepAliveOptions = { ...options, stopping: stopping.signal, hasListened: () => hasListened };
-  const running = slots.map((slot) => keepAlive(slot, keepAliveOptions));
+  const running = slots.map((slot, index) => keepAlive(slot, index, keepAliveOptions));
   await Promise.race([options.shutdown, Promise.all(running)]);
   stopping.abort();
   const kill = setTimeout(() => {
@@ -60,20 +62,22 @@ async function drainOneByOne(workers: readonly Worker[]): Promise<void> {
   }
 }
 
-interface KeepAliveOptions extends Pick<ClusterOptions, 'environment' | 'warn'> {
+interface KeepAliveOptions extends Pick<ClusterOptions, 'environment' | 'onFork' | 'warn'> {
   readonly stopping: AbortSignal;
   readonly hasListened: () => boolean;
 }
 
 async function keepAlive(
   slot: { worker: Worker | undefined },
-  { environment, stopping, warn, hasListened }: KeepAliveOptions,
+  index: number,
+  { environment, stopping, onFork, warn, hasListened }: KeepAliveOptions,
 ): Promise<void> {
   let restartDelay = MIN_RESTART_DELAY_MS;
   while (!stopping.aborted) {
     const startedAt = Date.now();
     const worker = cluster.fork(environment);
     slot.worker = worker;
+    onFork(index, worker);
     const [code, signal] = await once(worker, 'exit');
     if (stopping.aborted) return;
     if (!hasListened())

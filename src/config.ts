@@ -9,6 +9,8 @@ import { OperatorError } from './operator-error.js';
 export interface Config {
   readonly port: number;
   readonly host: string;
+  /** undefined: /metrics and /health are on `port` */
+  readonly metricsPort: number | undefined;
   readonly appEnv: 'development' | 'staging' | 'production';
   readonly keyPrefix: KeyPrefix;
   /** undefined: the embedded PostgreSQL in dataDir */
@@ -29,9 +31,12 @@ export interface Config {
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
+const DEFAULT_PORT = 3000;
+
 const schema = z.object({
-  PORT: wholeNumber(0, 65_535).default(3000),
+  PORT: wholeNumber(0, 65_535).default(DEFAULT_PORT),
   HOST: z.string().default('127.0.0.1'),
+  METRICS_PORT: wholeNumber(0, 65_535).optional(),
   APP_ENV: z
     .enum(['development', 'staging', 'production'], { error: 'must be development, staging or production' })
     .default('development'),
@@ -81,6 +86,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   return {
     port: data.PORT,
     host: data.HOST,
+    metricsPort: data.METRICS_PORT,
     appEnv: data.APP_ENV,
     keyPrefix: data.APP_ENV === 'production' ? 'as_live_' : 'as_test_',
     databaseUrl: data.DATABASE_URL,
@@ -111,6 +117,11 @@ function findConflicts(set: Record<string, string | undefined>): string[] {
     problems.push(
       'WORKERS above 1 needs REDIS_URL: limits in memory would not hold across several processes',
     );
+  }
+  const port = Number(set.PORT ?? DEFAULT_PORT);
+  // Each 0 is another free port.
+  if (port !== 0 && Number(set.METRICS_PORT) === port) {
+    problems.push(`METRICS_PORT must differ from PORT, which is ${port}: a port has one server`);
   }
   return problems;
 }

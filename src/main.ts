@@ -6,11 +6,13 @@ import type { Logger } from 'pino';
 import { DRAIN_SPREAD_MS, runCluster } from './cluster.js';
 import { type Config, loadEnvironmentFile, readConfig, toLocalUrl } from './config.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
+import { buildProbeServer, type Probes } from './http/probes.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
 import { createKeyStore } from './keys/store.js';
 import { createLogger } from './logger.js';
 import { exitWithError, OperatorError } from './operator-error.js';
 import { createService } from './service.js';
+import { connectToPrimary, WorkerProbes } from './worker-probes.js';
 
 /** How long requests may take to finish after a signal. A worker may get its signal later than the others. */
 const DRAIN_TIMEOUT_MS = 10_000 - (cluster.isWorker ? DRAIN_SPREAD_MS : 0);
@@ -47,8 +49,16 @@ async function serve(
   banner: string,
   shutdown: Promise<string>,
 ): Promise<void> {
-  const { app, close } = await createService({ config, database, log });
-  await listen(app, config);
+  const primary = cluster.worker && connectToPrimary(cluster.worker);
+  const { app, probes, close } = await createService({
+    config,
+    database,
+    log,
+    readMetrics: primary?.readMetrics,
+  });
+  primary?.answerWith(probes);
+  const closeProbes = primary ? undefined : await serveProbes(config, log, probes);
+  await listen(app, { ...config, variable: 'PORT', announcement: 'listening on' });
   const { port } = app.server.address() as AddressInfo;
   process.stdout.write(banner.replaceAll('{url}', toLocalUrl(config.host, port)));
   log.flush();
@@ -56,36 +66,63 @@ async function serve(
   log.flush();
   await drain(app);
   await close();
+  await closeProbes?.();
+}
+
+/** Serves /metrics and /health on METRICS_PORT, if it is set. Returns a function that closes that server. */
+async function serveProbes(
+  { host, metricsPort }: Config,
+  log: Logger,
+  probes: Probes,
+): Promise<() => Promise<void>> {
+  if (metricsPort === undefined) return async () => {};
+  const server = buildProbeServer(probes, log);
+  const announcement = '/metrics and /health are on';
+  await listen(server, { host, port: metricsPort, variable: 'METRICS_PORT', announcement });
+  return () => server.close();
+}
+
+interface ListenOptions extends Pick<Config, 'host' | 'port'> {
+  /** Where the port comes from, for the message when it is taken */
+  readonly variable: string;
+  /** Logged in front of the address */
+  readonly announcement: string;
 }
 
 /** Listens on one address: for a name with several, Fastify would open further servers that are not drained. */
-async function listen(app: FastifyInstance, { host, port }: Config): Promise<void> {
+async function listen(app: FastifyInstance, options: ListenOptions): Promise<void> {
+  const { host, port, variable, announcement } = options;
   try {
     const { address } = await lookup(host);
-    await app.listen({ port, host: address, listenTextResolver: (url) => `listening on ${url}` });
+    await app.listen({ port, host: address, listenTextResolver: (url) => `${announcement} ${url}` });
   } catch (error) {
     throw new OperatorError(
-      `The service cannot listen on ${host}, port ${port}: ${(error as Error).message}`,
+      `The service cannot listen on ${host}, port ${port} (${variable}): ${(error as Error).message}`,
     );
   }
 }
 
 /** Leaves serving to worker processes, which use the database that this process has opened. */
-function runWorkers(
+async function runWorkers(
   config: Config,
   log: Logger,
   { url }: DatabaseSource,
   banner: string,
   shutdown: Promise<string>,
 ): Promise<void> {
-  return runCluster({
+  const probes = new WorkerProbes(config.workers);
+  void shutdown.then(() => probes.drain());
+  const closeProbes = await serveProbes(config, log, probes);
+  await runCluster({
     count: config.workers,
     environment: { DATABASE_URL: url },
     shutdown,
+    onFork: (index, worker) => probes.add(index, worker),
     onListening: ({ port }) =>
       process.stdout.write(banner.replaceAll('{url}', toLocalUrl(config.host, port))),
     warn: (message) => log.warn(message),
   });
+  await closeProbes();
 }
 
 /** Adds the sample catalogue to a new embedded database and provides its key. Returns the banner that shows the key. */

@@ -1,4 +1,3 @@
-import cluster from 'node:cluster';
 import type { AddressInfo } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { type AppOptions, buildApp } from './app.js';
@@ -6,6 +5,8 @@ import { type Config, toLocalUrl } from './config.js';
 import type { Database } from './database/client.js';
 import { withOutages } from './database/outage.js';
 import { checkMigrations } from './database/source.js';
+import { createDurations } from './durations.js';
+import type { ProcessProbes } from './http/probes.js';
 import { deleteExpiredCreates } from './idempotency.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { Bans } from './keys/bans.js';
@@ -29,6 +30,7 @@ type ServiceConfig = Pick<
   | 'corsOrigins'
   | 'host'
   | 'keyPrefix'
+  | 'metricsPort'
   | 'publicUrl'
   | 'redisUrls'
   | 'stagingUrl'
@@ -43,6 +45,8 @@ export interface ServiceOptions {
   readonly now?: () => number;
   /** Default: the list in router.ts. */
   readonly resources?: readonly Resource[];
+  /** The text of /metrics, where it is not that of this process alone. */
+  readonly readMetrics?: AppOptions['readMetrics'];
   /** For tests: replaces parts that would be built from the configuration. */
   readonly parts?: Partial<AppOptions>;
 }
@@ -50,6 +54,7 @@ export interface ServiceOptions {
 /** The service without its process: ready to serve, but not listening yet. */
 export interface Service {
   readonly app: FastifyInstance;
+  readonly probes: ProcessProbes;
   readonly keys: KeyStore;
   readonly limiter: Limiter;
   /** Call it after the app is closed and before the database is. */
@@ -71,13 +76,19 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     warn: warn('usage could not be stored; it is kept in memory'),
   });
   const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
-  const limiter = parts.limiter ?? createLimiter({ redisUrls: config.redisUrls, log, clock: now });
+  const { redisUrls } = config;
+  const redisDurations = createDurations(
+    'redis_command_duration_seconds',
+    'What a command to Redis took, if it failed too',
+  );
+  const limiter =
+    parts.limiter ?? createLimiter({ redisUrls, log, clock: now, observeCommand: redisDurations.observe });
   const authenticator = createAuthenticator({ store: keys, prefix: config.keyPrefix, now });
   // Without Redis the service starts nevertheless, and counts in memory.
   await Promise.all([limiter.ready(REDIS_WAIT_MS).catch(() => {}), warmUp(keys, stores, warn)]);
   let localUrl = '';
   const publicUrl = parts.publicUrl ?? (() => config.publicUrl ?? localUrl);
-  const app: FastifyInstance = await buildApp({
+  const { app, probes } = await buildApp({
     ...config,
     log,
     limiter,
@@ -91,7 +102,9 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     usage,
     checkReadiness: () => checkMigrations(database.pool),
     pool: database.poolStatistics,
-    ...(cluster.worker ? { worker: cluster.worker.id } : {}),
+    durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations.histogram] : [])],
+    countBannedKeys: () => keys.countBanned(new Date(now())),
+    readMetrics: options.readMetrics,
     document: () => buildDocument({ resources, publicUrl: publicUrl(), stagingUrl: config.stagingUrl }),
     ...parts,
     publicUrl,
@@ -114,7 +127,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     await usage.close();
     await limiter.close();
   };
-  return { app, keys, limiter, close };
+  return { app, probes, keys, limiter, close };
 }
 
 /**

@@ -7,6 +7,7 @@ test('an empty environment yields the documented defaults', () => {
   expect(readConfig({ PATH: '/bin', PORT: '' })).toEqual({
     port: 3000,
     host: '127.0.0.1',
+    metricsPort: undefined,
     appEnv: 'development',
     keyPrefix: 'as_test_',
     databaseUrl: undefined,
@@ -26,6 +27,7 @@ test('every variable is read', () => {
   const config = readConfig({
     PORT: '8080',
     HOST: '::',
+    METRICS_PORT: '9464',
     APP_ENV: 'production',
     DATABASE_URL: 'postgresql://user:secret@db/store',
     REDIS_URL: 'redis://a:6379, rediss://b:6380',
@@ -41,6 +43,7 @@ test('every variable is read', () => {
   expect(config).toEqual({
     port: 8080,
     host: '::',
+    metricsPort: 9464,
     appEnv: 'production',
     keyPrefix: 'as_live_',
     databaseUrl: 'postgresql://user:secret@db/store',
@@ -64,6 +67,7 @@ test('only production issues live keys', () => {
 
 test.each([
   ['PORT', ['-1', '65536', '3e3', 'http', ' 80']],
+  ['METRICS_PORT', ['-1', '65536', 'metrics']],
   ['APP_ENV', ['prod', 'Production']],
   ['DATABASE_URL', ['mysql://db', 'db:5432', 'not a url']],
   ['REDIS_URL', ['http://a', 'redis://a,b']],
@@ -105,6 +109,14 @@ test('PUBLIC_URL is normalized so that it is valid in a header', () => {
   expect(readConfig({ PUBLIC_URL: 'https://магазин.example/зоо/' }).publicUrl).toBe(
     'https://xn--80aairftm.example/%D0%B7%D0%BE%D0%BE',
   );
+});
+
+test('METRICS_PORT is a port of its own', () => {
+  const message = /- METRICS_PORT must differ from PORT/;
+  expect(() => readConfig({ METRICS_PORT: '3000' })).toThrow(message);
+  expect(() => readConfig({ METRICS_PORT: '08080', PORT: '8080' })).toThrow(message);
+  expect(readConfig({ METRICS_PORT: '3000', PORT: '8080' }).metricsPort).toBe(3000);
+  expect(readConfig({ METRICS_PORT: '0', PORT: '0' }).metricsPort).toBe(0);
 });
 
 test('several workers require Redis', () => {

@@ -15,6 +15,7 @@ const ENVIRONMENT = {
   APP_ENV: 'development',
   HOST: '127.0.0.1',
   PORT: '0',
+  METRICS_PORT: '',
   DATABASE_URL: '',
   REDIS_URL: '',
   PUBLIC_URL: '',

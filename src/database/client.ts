@@ -1,5 +1,7 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import pg from 'pg';
+import type { Histogram } from 'prom-client';
+import { createDurations, measure } from '../durations.js';
 import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from '../timeouts.js';
 import { PrismaClient } from './generated/client.js';
 import { Pipeline } from './pipeline.js';
@@ -34,6 +36,8 @@ export interface Database {
   /** For the lookup of API keys */
   readonly keys: Pipeline;
   readonly poolStatistics: PoolStatistics;
+  /** What queries took, by `statement`: its name, or `prisma` for all of Prisma's */
+  readonly queryDurations: Histogram;
   close(): Promise<void>;
 }
 
@@ -59,12 +63,18 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
     keepAlive: true,
     application_name: 'animal-store',
   };
+  const durations = createDurations(
+    'database_query_duration_seconds',
+    'What a query took, if it failed too; one statement may serve several requests',
+    ['statement'],
+  );
   const createPipeline = (size: number) =>
     new Pipeline({
       size,
       client,
       sessionSettings: SESSION_SETTINGS,
       onStall: (since) => discardSilent(since),
+      observe: durations.observe,
     });
   const reads = createPipeline(READ_CONNECTIONS);
   const writes = createPipeline(WRITE_CONNECTIONS);
@@ -86,8 +96,12 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
   pool.on('release', (error) => {
     if (error?.message === READ_TIMEOUT) discardSilent(performance.now() - QUERY_TIMEOUT_MS);
   });
-  const prisma = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' });
+  const prisma = measurePrisma(
+    new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' }),
+    (seconds) => durations.observe(seconds, 'prisma'),
+  );
   return {
+    queryDurations: durations.histogram,
     prisma,
     pool,
     reads,
@@ -110,6 +124,14 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
       await pool.end();
     },
   };
+}
+
+/** The extension keeps the client's methods, but TypeScript takes the result for another type. */
+function measurePrisma(prisma: PrismaClient, observe: (seconds: number) => void): PrismaClient {
+  const extended = prisma.$extends({
+    query: { $allOperations: ({ args, query }) => measure(observe, () => query(args)) },
+  });
+  return extended as unknown as PrismaClient;
 }
 
 /**

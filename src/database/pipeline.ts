@@ -19,6 +19,8 @@ export interface PipelineOptions {
    * @param since when it was last known to respond, or to have nothing to respond to, by performance.now()
    */
   readonly onStall?: (since: number) => void;
+  /** Called with what each statement took, and its name */
+  readonly observe?: (seconds: number, statement: string) => void;
 }
 
 interface QueuedQuery {
@@ -41,11 +43,14 @@ export class Pipeline {
   readonly #onStall: PipelineOptions['onStall'];
   #timer: NodeJS.Timeout | undefined;
 
-  constructor({ size, client, sessionSettings, onStall }: PipelineOptions) {
-    const onProgress = () => this.#drain();
+  constructor({ size, client, sessionSettings, onStall, observe }: PipelineOptions) {
+    const onResponse = (seconds: number, statement: string) => {
+      observe?.(seconds, statement);
+      this.#drain();
+    };
     this.#connections = Array.from(
       { length: size },
-      () => new PipelinedConnection({ client, sessionSettings, onProgress }),
+      () => new PipelinedConnection({ client, sessionSettings, onResponse }),
     );
     this.#onStall = onStall;
   }

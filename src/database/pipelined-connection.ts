@@ -12,8 +12,8 @@ export interface PipelinedConnectionOptions {
   readonly client: pg.ClientConfig;
   /** SQL that runs before the first query */
   readonly sessionSettings: string | undefined;
-  /** Called after each response */
-  readonly onProgress: () => void;
+  /** Called when a statement has its result, with what that took and its name */
+  readonly onResponse: (seconds: number, statement: string) => void;
 }
 
 /** A connection without a response for this many ticks is slow. One tick may be much shorter than the others. */
@@ -47,7 +47,8 @@ export class PipelinedConnection {
     statement: Statement,
     values: readonly unknown[],
   ): Promise<Row[]> {
-    if (this.pending === 0) this.silentSince = performance.now();
+    const startedAt = performance.now();
+    if (this.pending === 0) this.silentSince = startedAt;
     this.pending += 1;
     try {
       this.#client ??= this.#connect();
@@ -57,6 +58,7 @@ export class PipelinedConnection {
     } finally {
       this.pending -= 1;
       this.#noteResponse();
+      this.#options.onResponse((this.lastResponseAt - startedAt) / 1000, statement.name);
     }
   }
 
@@ -84,7 +86,6 @@ export class PipelinedConnection {
     this.#silentTicks = 0;
     this.lastResponseAt = performance.now();
     this.silentSince = this.lastResponseAt;
-    this.#options.onProgress();
   }
 
   /** Sends everything written in this event-loop tick with one system call. */

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { Limiter } from '../limits/limiter.js';
 import { READINESS_TIMEOUT_MS, TimeoutError, TimeoutTimer } from '../timeouts.js';
 
@@ -18,29 +18,56 @@ export interface HealthOptions {
   readonly limiter: Limiter;
 }
 
-/**
- * Probes for operators: is the process alive, and can it serve. Neither needs a key. A service without its Redis still
- * serves, so it stays ready, as `degraded`; one that is shutting down finishes its requests, but is not ready.
- */
-export function registerHealth(
-  app: FastifyInstance,
-  { checkReadiness, limiter, isClosing }: HealthOptions & { readonly isClosing: () => boolean },
-): void {
-  app.get('/health/live', { config: { isProbe: true } }, async () => ({ status: 'ok' }));
+/** The body of `/health/ready`. */
+export interface Readiness {
+  /** `degraded` when limits are counted without Redis, which does not keep the service from serving */
+  readonly status: 'ok' | 'degraded' | 'unavailable' | 'draining';
+  readonly database?: 'ok' | 'unavailable';
+  /** Where limits are counted */
+  readonly limits?: string;
+}
 
-  app.get('/health/ready', { config: { isProbe: true } }, async (request, reply) => {
-    if (isClosing()) return reply.code(503).send({ status: 'draining' });
-    try {
-      await checkReadiness();
-      return {
-        status: limiter.state === 'degraded' ? 'degraded' : 'ok',
-        database: 'ok',
-        limits: limiter.state,
-      };
-    } catch (error) {
-      request.log.warn({ reqId: request.id, err: error }, 'not ready: the database cannot be used');
-      return reply.code(503).send({ status: 'unavailable', database: 'unavailable', limits: limiter.state });
-    }
+/** What operators ask of a process, or of several at once. Neither method rejects. */
+export interface Health {
+  isLive(): Promise<boolean>;
+  readReadiness(): Promise<Readiness>;
+}
+
+export const isReady = ({ status }: Readiness) => status === 'ok' || status === 'degraded';
+
+/** The health of this process. One that is shutting down finishes its requests, but is not ready. */
+export function createHealth({
+  checkReadiness,
+  limiter,
+  isClosing,
+  log,
+}: HealthOptions & { readonly isClosing: () => boolean; readonly log: FastifyBaseLogger }): Health {
+  return {
+    isLive: async () => true,
+    async readReadiness() {
+      if (isClosing()) return { status: 'draining' };
+      try {
+        await checkReadiness();
+        const status = limiter.state === 'degraded' ? 'degraded' : 'ok';
+        return { status, database: 'ok', limits: limiter.state };
+      } catch (error) {
+        log.warn({ err: error }, 'not ready: the database cannot be used');
+        return { status: 'unavailable', database: 'unavailable', limits: limiter.state };
+      }
+    },
+  };
+}
+
+/** Probes for operators: is the process alive, and can it serve. Neither needs a key. */
+export function registerHealth(app: FastifyInstance, health: Health): void {
+  app.get('/health/live', { config: { isProbe: true } }, async (_request, reply) => {
+    const isLive = await health.isLive();
+    return reply.code(isLive ? 200 : 503).send({ status: isLive ? 'ok' : 'unavailable' });
+  });
+
+  app.get('/health/ready', { config: { isProbe: true } }, async (_request, reply) => {
+    const readiness = await health.readReadiness();
+    return reply.code(isReady(readiness) ? 200 : 503).send(readiness);
   });
 }
 

@@ -1,20 +1,32 @@
 import type { FastifyInstance } from 'fastify';
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import {
+  type Aggregator,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  type Histogram,
+  Registry,
+} from 'prom-client';
 import type { PoolStatistics } from '../database/client.js';
+import { createDurations } from '../durations.js';
 import type { ErrorCode } from '../errors.js';
 import type { Limiter } from '../limits/limiter.js';
 import type { Protocol } from '../protocol.js';
+import { VERSION } from '../version.js';
+import { createReadinessCheck } from './health.js';
 import type { OverloadMonitor } from './overload.js';
 
-/** In seconds: from a lookup in a warm database to the wait of a client while the database is unavailable. */
-const DURATION_BUCKETS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** Aggregates what is the same in every worker, which the answer for all of them shows once, without `worker`. */
+export const SAME_IN_EVERY_WORKER: Aggregator = 'first';
 
 export interface MetricsOptions {
   readonly limiter: Limiter;
   /** Exported if given */
   readonly pool?: PoolStatistics;
-  /** Names this process among several that share the port. */
-  readonly worker?: number;
+  /** What PostgreSQL and Redis took, counted where they are called */
+  readonly durations?: readonly Histogram[];
+  /** The number of keys that are banned now. May fail with a database error. */
+  readonly countBannedKeys: () => Promise<number>;
 }
 
 interface Sources extends MetricsOptions {
@@ -39,16 +51,13 @@ export interface Metrics {
   countDecision(code: ErrorCode | undefined): void;
 }
 
-/**
- * The metrics of one process, in a registry of their own. With several workers a scrape reaches any one of them; the
- * label `worker` tells which, so that no series mixes two.
- */
+/** The metrics of one process, in a registry of their own. WorkerProbes combines those of several. */
 export function createMetrics(sources: Sources): Metrics {
-  const registry = new Registry();
-  if (sources.worker !== undefined) registry.setDefaultLabels({ worker: String(sources.worker) });
-  collectDefaultMetrics({ register: registry });
+  const registry = createProcessRegistry();
   addPool(registry, sources.pool);
   addStates(registry, sources);
+  addBans(registry, sources.countBannedKeys);
+  for (const histogram of sources.durations ?? []) registry.registerMetric(histogram);
   return {
     registry,
     countRequest: createRequestCounter(registry),
@@ -56,32 +65,36 @@ export function createMetrics(sources: Sources): Metrics {
   };
 }
 
+/** What every process has, the primary one of several too: its version, memory, event loop and garbage collection. */
+export function createProcessRegistry(): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: 'build_info',
+    help: 'Always 1; the version of the service and of Node.js',
+    labelNames: ['version', 'node_version'],
+    registers: [registry],
+    aggregator: SAME_IN_EVERY_WORKER,
+  }).set({ version: VERSION, node_version: process.version }, 1);
+  return registry;
+}
+
 /** `GET /metrics`, in Prometheus' text format. */
-export function registerMetrics(app: FastifyInstance, { registry }: Metrics): void {
+export function registerMetrics(app: FastifyInstance, read: () => Promise<string>): void {
   app.get('/metrics', { config: { isProbe: true } }, async (_request, reply) =>
-    reply.type(registry.contentType).send(await registry.metrics()),
+    reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(await read()),
   );
 }
 
-/** Each combination of labels is resolved once and kept, which is safe because there are few. */
 function createRequestCounter(registry: Registry): Metrics['countRequest'] {
-  const histogram = new Histogram({
-    name: 'http_request_duration_seconds',
-    help: 'From the head of a request to the end of its response, by operation, protocol and status',
-    labelNames: ['operation', 'protocol', 'status'],
-    buckets: DURATION_BUCKETS,
-    registers: [registry],
-  });
-  const children = new Map<string, Histogram.Internal<string>>();
-  return ({ operation, protocol, status, seconds }) => {
-    const name = `${operation} ${protocol} ${status}`;
-    let child = children.get(name);
-    if (child === undefined) {
-      child = histogram.labels({ operation, protocol, status });
-      children.set(name, child);
-    }
-    child.observe(seconds);
-  };
+  const durations = createDurations(
+    'http_request_duration_seconds',
+    'From the head of a request to the end of its response, by operation, protocol and status',
+    ['operation', 'protocol', 'status'],
+  );
+  registry.registerMetric(durations.histogram);
+  return ({ operation, protocol, status, seconds }) =>
+    durations.observe(seconds, operation, protocol, String(status));
 }
 
 const OUTCOMES = ['admitted', 'rate_limit_exceeded', 'api_key_banned'] as const satisfies (
@@ -135,6 +148,31 @@ function addStates(registry: Registry, { limiter, overload, checkReadiness }: So
   addGauge(registry, 'service_overloaded', '1 while requests get a 503 for overload', () =>
     Number(overload.reason !== undefined),
   );
+}
+
+/**
+ * Read from the database, because one node knows only the bans of keys that it has served. The query is shared and
+ * bounded like a readiness check. While it fails there is no series, since nobody knows the number.
+ */
+function addBans(registry: Registry, countBannedKeys: () => Promise<number>): void {
+  let count = 0;
+  const refresh = createReadinessCheck(async () => {
+    count = await countBannedKeys();
+  });
+  new Gauge({
+    name: 'api_keys_banned',
+    help: 'Keys that are banned now, by any node. Every node reports the same number: do not sum it',
+    registers: [registry],
+    aggregator: SAME_IN_EVERY_WORKER,
+    async collect() {
+      try {
+        await refresh();
+        this.set(count);
+      } catch {
+        this.remove();
+      }
+    },
+  });
 }
 
 function addGauge(registry: Registry, name: string, help: string, read: () => number | Promise<number>) {

@@ -37,6 +37,8 @@ export interface KeyStore {
   /** All keys, oldest first. */
   list(): Promise<ApiKey[]>;
   find(id: string): Promise<ApiKey | undefined>;
+  /** How many keys are banned at a moment, without those that are revoked. */
+  countBanned(at: Date): Promise<number>;
   /**
    * Replaces the key with a new one. The old one works until `overlapEndsAt`, or ends at once if that is left out; an
    * old key of an earlier rotation ends in any case. Resolves with undefined when there is no such key, or it is
@@ -115,6 +117,7 @@ export function createKeyStore(database: Database, prefix: KeyPrefix): KeyStore 
         data: { bannedUntil, banSeconds: seconds },
       });
     },
+    countBanned: (at) => prisma.apiKey.count({ where: { bannedUntil: { gt: at }, revokedAt: null } }),
     unban: (id) => update(id, { bannedUntil: null, banSeconds: null }),
   };
 }

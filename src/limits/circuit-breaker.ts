@@ -32,6 +32,8 @@ export interface CircuitBreakerOptions {
   /** Replaces a connection on which several probes have failed */
   readonly reconnect: () => void;
   readonly log: Log;
+  /** Called with what each command took until it settled, in seconds; not with probes */
+  readonly observe?: (seconds: number) => void;
 }
 
 /**
@@ -71,11 +73,14 @@ export class CircuitBreaker {
   /** Runs a command on a key. Rejects within the timeout when it fails, and at once while the breaker is open. */
   async run<T>(key: string, command: () => Promise<T>): Promise<T> {
     if (this.#state !== 'closed') throw OPEN_ERROR;
+    const startedAt = performance.now();
     try {
       return await this.#timeouts.race(command());
     } catch (error) {
       this.open(error, key);
       throw error;
+    } finally {
+      this.#options.observe?.((performance.now() - startedAt) / 1000);
     }
   }
 

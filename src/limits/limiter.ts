@@ -40,6 +40,8 @@ export interface LimiterOptions {
   readonly prefix?: string;
   /** Unix milliseconds. Default `Date.now`. Redis counts by its own clock. */
   readonly clock?: () => number;
+  /** Called with what each command of a request to Redis took, in seconds */
+  readonly observeCommand?: (seconds: number) => void;
 }
 
 /**
@@ -60,8 +62,12 @@ export function createLimiter({
   log,
   prefix = 'limits',
   clock = Date.now,
+  observeCommand = () => {},
 }: LimiterOptions): Limiter {
-  const backend = redisUrls.length > 0 ? createRedisBackend({ urls: redisUrls, prefix, log }) : undefined;
+  const backend =
+    redisUrls.length > 0
+      ? createRedisBackend({ urls: redisUrls, prefix, log, observe: observeCommand })
+      : undefined;
   return new FallbackLimiter(backend, clock);
 }
 

@@ -10,10 +10,12 @@ export interface RedisBackendOptions {
   /** The prefix of every key */
   readonly prefix: string;
   readonly log: Log;
+  /** Called with what each command took, in seconds */
+  readonly observe: (seconds: number) => void;
 }
 
 /** Redis or Valkey, which connects in the background, behind a circuit breaker. */
-export function createRedisBackend({ urls, prefix, log }: RedisBackendOptions): LimitBackend {
+export function createRedisBackend({ urls, prefix, log, observe }: RedisBackendOptions): LimitBackend {
   const client = createRedisClient(urls);
   const breaker = new CircuitBreaker({
     name: 'Redis',
@@ -25,6 +27,7 @@ export function createRedisBackend({ urls, prefix, log }: RedisBackendOptions): 
       if (client.status === 'ready' || client.status === 'connect') client.disconnect(true);
     },
     log,
+    observe,
   });
   client.on('error', (error: Error) => breaker.noteReason(error));
   client.on('ready', () => breaker.tryProbe());

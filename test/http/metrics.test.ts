@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
@@ -6,6 +7,7 @@ import type { AppOptions } from '../../src/app.js';
 import { createLimiter } from '../../src/limits/limiter.js';
 import { createCaller, post, rpcPath, startService, type TestService } from '../support/test-service.js';
 
+const NO_LIMITS = { perMinute: null, perDay: null };
 const closers: (() => Promise<unknown>)[] = [];
 
 afterEach(async () => {
@@ -133,9 +135,62 @@ test('a degraded state is exported', async () => {
   expect(text).toContain('limiter_decisions_total{outcome="admitted",store="degraded"} 1');
 });
 
-test('each of several workers has its own label', async () => {
-  const { service } = await serve({ worker: 3 });
-  expect(await scrape(service)).toContain('\ndatabase_ready{worker="3"} 1\n');
+test('the version, query durations and the number of banned keys are exported', async () => {
+  const { service, call } = await serve();
+  const { key, apiKey } = await service.keys.create({
+    name: 'x',
+    plan: 'free',
+    expiresAt: null,
+    ...NO_LIMITS,
+  });
+  await call('/v1/pets');
+  await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
+  await call('/v1/store/orders');
+  const { version } = JSON.parse(await readFile('package.json', 'utf8'));
+  const text = await scrape(service);
+  expect(text).toContain(`\nbuild_info{version="${version}",node_version="${process.version}"} 1\n`);
+  for (const statement of ['pets-list', 'pets-create', 'prisma']) {
+    expect(text).toMatch(
+      new RegExp(`^database_query_duration_seconds_count\\{statement="${statement}"\\} [1-9]`, 'm'),
+    );
+  }
+  expect(text).not.toContain('redis_command_duration_seconds');
+  expect(text).toContain('\napi_keys_banned 0\n');
+
+  await service.keys.ban(apiKey.id, new Date(), 300);
+  await expect.poll(() => scrape(service), { timeout: 5_000 }).toContain('\napi_keys_banned 1\n');
+  expect((await call('/v1/pets', { key })).body.code).toBe('api_key_banned');
+  await service.keys.unban(apiKey.id);
+  await expect.poll(() => scrape(service), { timeout: 5_000 }).toContain('\napi_keys_banned 0\n');
+});
+
+test('a query that fails is part of the durations', async () => {
+  const { service } = await serve();
+  const countOf = async (statement: string) =>
+    Number(new RegExp(`_count\\{statement="${statement}"\\} (\\d+)`).exec(await scrape(service))?.[1] ?? 0);
+  await expect(service.database.reads.query({ name: 'broken', text: 'SELECT 1/0' }, [])).rejects.toThrow();
+  expect(await countOf('broken')).toBe(1);
+  const before = await countOf('prisma');
+  await expect(service.database.prisma.$queryRaw`SELECT 1/0`).rejects.toThrow();
+  expect(await countOf('prisma')).toBeGreaterThan(before);
+});
+
+test.each([
+  ['fails', () => Promise.reject(new Error('unavailable'))],
+  ['does not respond', () => new Promise<never>(() => {})],
+])('while the count of banned keys %s, a scrape succeeds without it', async (_, countBannedKeys) => {
+  const { service } = await serve({ countBannedKeys });
+  const text = await scrape(service);
+  expect(text).toContain('\ndatabase_ready 1\n');
+  expect(text).not.toMatch(/^api_keys_banned/m);
+});
+
+test('with METRICS_PORT the server of the API has neither metrics nor health', async () => {
+  const { call } = await serve({ metricsPort: 1 });
+  for (const path of ['/metrics', '/health/live', '/health/ready']) {
+    expect(await call(path, { key: null })).toMatchObject({ status: 404, body: { code: 'not_found' } });
+  }
+  expect((await call('/v1/pets')).status).toBe(200);
 });
 
 test('any number of readiness probes queries the database once a second at most', async () => {

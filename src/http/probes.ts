@@ -1,0 +1,38 @@
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import type { MetricObjectWithValues, MetricValue } from 'prom-client';
+import { type Health, registerHealth } from './health.js';
+import { registerMetrics } from './metrics.js';
+
+/** Longer than any answer takes; it ends connections that send no request. */
+const REQUEST_TIMEOUT_MS = 10_000;
+
+/** What operators' machines poll: `/metrics` and `/health`. */
+export interface Probes extends Health {
+  /** The metrics in Prometheus' text format */
+  readMetrics(): Promise<string>;
+}
+
+export type CollectedMetrics = readonly MetricObjectWithValues<MetricValue<string>>[];
+
+/** The probes of one process. */
+export interface ProcessProbes extends Probes {
+  /** The metrics before they are written as text: other processes can add theirs */
+  collectMetrics(): Promise<CollectedMetrics>;
+}
+
+export function registerProbes(app: FastifyInstance, probes: Probes): void {
+  registerHealth(app, probes);
+  registerMetrics(app, () => probes.readMetrics());
+}
+
+/** The server on METRICS_PORT. It outlives the service's own, so that both probes report the shutdown to its end. */
+export function buildProbeServer(probes: Probes, log: FastifyBaseLogger): FastifyInstance {
+  const app: FastifyInstance = Fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true }),
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    forceCloseConnections: true,
+  });
+  registerProbes(app, probes);
+  return app;
+}
