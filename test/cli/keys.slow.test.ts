@@ -1,4 +1,5 @@
 import { rm } from 'node:fs/promises';
+import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Environment, run, runKeys, untilListening } from '../support/process.js';
@@ -86,12 +87,48 @@ test('keys show reports the ban, and keys unban lifts it, beside a service that 
   await expect.poll(code, { timeout: 2_000, interval: 500 }).toBe('rate_limit_exceeded');
 });
 
-test('keys show without REDIS_URL says that the counters live inside the running service', async () => {
+test('keys show without REDIS_URL does not claim to know where the running services count', async () => {
   const environment = { DATABASE_URL: await createTestDatabase() };
   const { id } = await runKeys(environment, 'create', '--name', 'x', '--plan', 'free');
   const show = run('cli/program', ['keys', 'show', id], environment);
   expect(await show.ended).toBe(0);
-  expect(show.output()).toMatch(/inside the running service.*Not banned.*would last 300 s/s);
+  expect(show.output()).toMatch(/^Requests left +unknown without REDIS_URL/m);
+  expect(show.output()).toMatch(/^Next ban +300 s$/m);
+  expect(show.output()).not.toMatch(/memory|no service/i);
+});
+
+test('without REDIS_URL, keys show and keys unban tell and do the truth beside a service that uses Redis', async ({
+  skip,
+}) => {
+  const redis = await startRedis();
+  if (redis === null) return skip('no Redis');
+  closing.push(() => redis.close());
+  const environment = { DATABASE_URL: await createTestDatabase() };
+  const url = await start({ ...environment, REDIS_URL: redis.url, APP_ENV: 'staging' });
+  const limits = ['--plan', 'enterprise', '--per-minute', '2', '--per-day', '50'];
+  const { id, key } = await runKeys(environment, 'create', '--name', 'greedy', ...limits);
+  const call = createCaller({ url, key });
+  const code = async () => (await call('/v1/pets')).body.code;
+  await expect.poll(code, { timeout: 5_000, interval: 10 }).toBe('api_key_banned');
+  const state = async () => (await runKeys(environment, 'show', id)).state;
+  await expect.poll(state, { timeout: 5_000 }).toBe('banned');
+  expect(await runKeys(environment, 'unban', id)).toMatchObject({ state: 'active', bannedUntil: null });
+  await expect.poll(code, { timeout: 2_000, interval: 500 }).toBe('rate_limit_exceeded');
+});
+
+test('keys show fails when Redis is lost while it reads, rather than show full limits', async ({ skip }) => {
+  const redis = await startRedis();
+  if (redis === null) return skip('no Redis');
+  closing.push(() => redis.close());
+  const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: redis.url };
+  const { id } = await runKeys(environment, 'create', '--name', 'x', '--plan', 'free');
+  // Redis connects and responds, but cannot read this one.
+  const client = new Redis(redis.url);
+  await client.set(`limits:key:{${id}}`, 'not a hash');
+  await client.quit();
+  const show = run('cli/program', ['keys', 'show', id], environment);
+  expect(await show.ended).toBe(4);
+  expect(show.output()).toMatch(/^Redis cannot be used/);
 });
 
 test('keys show reads what is left of the limits from Redis', async ({ skip }) => {
@@ -113,7 +150,7 @@ test('while Redis is unavailable keys show says so in one line, and keys unban w
   const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: 'redis://127.0.0.1:1' };
   const { id } = await runKeys(environment, 'create', '--name', 'x', '--plan', 'free');
   const show = run('cli/program', ['keys', 'show', id], environment);
-  expect(await show.ended).toBe(1);
+  expect(await show.ended).toBe(4);
   expect(show.output()).toMatch(/^Redis cannot be used \(.+\).*REDIS_URL.*\n$/);
   expect(await runKeys(environment, 'unban', id)).toMatchObject({ bannedUntil: null });
 });
@@ -128,7 +165,7 @@ test('keys create on a read-only or unreachable database prints one line with th
     const program = run('cli/program', ['keys', 'create', '--name', 'x', '--plan', 'free'], {
       DATABASE_URL: url.href,
     });
-    expect(await program.ended).toBe(1);
+    expect(await program.ended).toBe(4);
     return program.output();
   };
   expect(await create()).toMatch(/^The database cannot be used \(.*read-only.*\).*DATABASE_URL.*\n$/);
@@ -145,9 +182,12 @@ test.each([
   [['create', '--name', '  ', '--plan', 'free'], /1 to 200 characters/],
   [['show', 'x'], /keys list/],
   [['frobnicate'], /frobnicate/],
+  [['show'], /missing required argument/],
+  [['list', '--nonsense'], /unknown option '--nonsense'/],
+  [[], /Commands:/],
 ])('keys %j fails with a message that says what is wrong', async (args, message) => {
   const program = run('cli/program', ['keys', ...args], { DATA_DIR: dataDir });
-  expect(await program.ended).toBe(1);
+  expect(await program.ended).toBe(2);
   expect(program.output()).toMatch(message);
   expect(program.output()).not.toMatch(/ at .*\.js:/);
 });

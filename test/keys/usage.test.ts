@@ -193,6 +193,6 @@ test('keys usage of an unknown key says what to do', async () => {
   const program = run('cli/program', ['keys', 'usage', '00000000-0000-4000-8000-000000000000'], {
     DATABASE_URL: await createTestDatabase(),
   });
-  expect(await program.ended).toBe(1);
+  expect(await program.ended).toBe(3);
   expect(program.output()).toContain('"keys list" shows all');
 });
