@@ -3,10 +3,13 @@ import { DatabaseOutage } from './database/outage.js';
 /** Something the operator can fix. The message says what is wrong and what to do; it is shown without a stack. */
 export class OperatorError extends Error {}
 
-/** Exits with status 1 after printing the message of an OperatorError, or an internal error with its stack. */
-export function exitWithError(error: unknown): never {
+/** A server that the configuration names does not respond, or rejects what is asked of it. */
+export class UnreachableError extends OperatorError {}
+
+/** Exits after printing the message of an OperatorError, or an internal error with its stack. */
+export function exitWithError(error: unknown, exitCode = 1): never {
   process.stderr.write(`${describe(error)}\n`);
-  process.exit(1);
+  process.exit(exitCode);
 }
 
 function describe(error: unknown): string {

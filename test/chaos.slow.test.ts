@@ -2,7 +2,13 @@ import { readFile } from 'node:fs/promises';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { type Environment, type Program, run } from './support/process.js';
+import {
+  type Environment,
+  type Program,
+  runKeys,
+  UNREACHED_LIMITS,
+  untilListening,
+} from './support/process.js';
 import { findRedis } from './support/redis.js';
 import { setUpServiceProcesses } from './support/service-processes.js';
 import { startTcpProxy } from './support/tcp-proxy.js';
@@ -13,17 +19,14 @@ const processes = setUpServiceProcesses();
 
 async function start(environment: Environment = {}): Promise<{ service: Program; url: string }> {
   const service = processes.start(environment);
-  const [, url = ''] = await service.until(/listening on (http:\/\/[\d.]+:\d+)/);
-  return { service, url };
+  return { service, url: await untilListening(service) };
 }
 
 /** Creates a key with limits no test reaches, while the service is running. */
 async function issueKey(environment: Environment = {}): Promise<string> {
-  const limits = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];
-  const args = ['keys', 'create', '--name', 'chaos', ...limits, '--json'];
-  const program = run('cli/program', args, { DATA_DIR: processes.dataDir, ...environment });
-  expect(await program.ended).toBe(0);
-  return JSON.parse(program.output()).key;
+  const { dataDir: DATA_DIR } = processes;
+  const args = ['create', '--name', 'chaos', ...UNREACHED_LIMITS];
+  return (await runKeys({ DATA_DIR, ...environment }, ...args)).key;
 }
 
 async function readNames(call: Caller): Promise<Set<string>> {

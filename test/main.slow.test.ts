@@ -5,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { type Program, run, runCommand } from './support/process.js';
+import { type Program, run, runCommand, runKeys, untilListening } from './support/process.js';
 import { findRedis } from './support/redis.js';
 import { setUpServiceProcesses } from './support/service-processes.js';
 import { startTcpProxy } from './support/tcp-proxy.js';
@@ -95,19 +95,19 @@ test('a database that lacks migrations stops the start with a message that names
   expect(await service.ended).toBe(1);
   expect(service.output()).toContain('npm run migrate');
   expect(await run('cli/program', ['migrate'], { DATABASE_URL }).ended).toBe(0);
-  await start({ DATABASE_URL }).until(/listening on/);
+  await untilListening(start({ DATABASE_URL }));
 });
 
 test('with a DATABASE_URL no key is created or printed', async () => {
   const service = start({ DATABASE_URL: await createTestDatabase(), APP_ENV: 'production' });
-  await service.until(/listening on/);
+  await untilListening(service);
   expect(service.output()).not.toMatch(/as_(live|test)_/);
 });
 
 test('a process has queried every store before it listens, so that its first requests are not slow', async () => {
   const DATABASE_URL = await createTestDatabase();
   const service = start({ DATABASE_URL });
-  await service.until(/listening on/);
+  await untilListening(service);
   expect(await stop(service)).toBe(0);
   const client = new pg.Client(DATABASE_URL);
   await client.connect();
@@ -124,13 +124,9 @@ test('a process has queried every store before it listens, so that its first req
 
 test('each request is logged as one line with the id of the key, and without the key or the body', async () => {
   const DATABASE_URL = await createTestDatabase();
-  const create = run('cli/program', ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'], {
-    DATABASE_URL,
-  });
-  await create.ended;
-  const { id, key } = JSON.parse(create.output());
+  const { id, key } = await runKeys({ DATABASE_URL }, 'create', '--name', 'x', '--plan', 'free');
   const service = start({ DATABASE_URL, APP_ENV: 'staging' });
-  const [, url = ''] = await service.until(/listening on (http:[^"]+)/);
+  const url = await untilListening(service);
   const call = createCaller({ url, key });
   await call('/v1/pets', {
     ...post({ name: 'Secret Name', categoryId: 1 }),
@@ -194,15 +190,10 @@ test.runIf(redis)(
   async () => {
     const DATABASE_URL = await createTestDatabase();
     const environment = { DATABASE_URL, APP_ENV: 'staging', WORKERS: '2', REDIS_URL: redis?.url ?? '' };
-    const create = run(
-      'cli/program',
-      ['keys', 'create', '--name', 'x', '--plan', 'pro', '--json'],
-      environment,
-    );
-    await create.ended;
-    const { key } = JSON.parse(create.output());
+    const { key } = await runKeys(environment, 'create', '--name', 'x', '--plan', 'pro');
     const service = start(environment);
-    const [, url = ''] = await service.until(/listening on (http:[^"]+)"[\s\S]*listening on/);
+    const url = await untilListening(service);
+    await service.until(/listening on[\s\S]*listening on/);
     const finishes = await Promise.all(Array.from({ length: 10 }, () => beginCreate(url, key)));
     const exit = stop(service);
     await service.until(/finishing running requests[\s\S]*finishing running requests/);
@@ -232,7 +223,7 @@ test('a stalled PostgreSQL does not delay the shutdown', async () => {
   const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
   url.port = String(proxy.port);
   const service = start({ DATABASE_URL: url.href });
-  await service.until(/listening on/);
+  await untilListening(service);
   proxy.stall();
   expect(await stop(service)).toBe(0);
   await proxy.close();

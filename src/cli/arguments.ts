@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import type { PlanChoice } from '../keys/store.js';
+import { completeId, type PlanChoice } from '../keys/store.js';
 import { PLANS, type Plan } from '../limits/plans.js';
 
 const PLAN_NAMES = Object.keys(PLANS);
@@ -8,6 +8,8 @@ const CUSTOM_PLANS = PLAN_NAMES.filter((plan) => PLANS[plan as Plan] === undefin
 const DURATION_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const MAX_DURATION_MS = 36_525 * 86_400_000;
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+/** As in git: a shorter beginning is more likely to be a slip. */
+const MIN_ID_PREFIX_CHARACTERS = 4;
 const MAX_LIMIT = 2 ** 31 - 1;
 
 export interface PlanOptions {
@@ -18,15 +20,31 @@ export interface PlanOptions {
 
 export interface Output {
   readonly json?: true;
+  readonly quiet?: true;
 }
 
-/** A command on one key, whose id is its argument. */
-export function addIdCommand(keys: Command, name: string, description: string): Command {
-  return keys
+/** A command on one key, whose id is its argument. The example shows the arguments that follow the id. */
+export function addIdCommand(
+  keys: Command,
+  { name, description, example = '' }: { name: string; description: string; example?: string },
+): Command {
+  const command = keys
     .command(name)
     .description(description)
-    .argument('<id>', 'the id of the key, as "keys list" shows it', parseId)
+    .argument('<id>', 'the id of the key, as "keys list" shows it, or the beginning of it', parseId)
     .option('--json', 'print one JSON object');
+  return addExamples(command, [`${name} 0b54e7c0${example}`]);
+}
+
+/** Adds examples to the help of a command on keys. */
+export function addExamples(command: Command, examples: readonly string[]): Command {
+  const lines = examples.map((example) => `\n  npm run -s keys -- ${example}`);
+  return command.addHelpText('after', `\nExamples:${lines.join('')}`);
+}
+
+/** For commands that issue a key. */
+export function addQuietOption(command: Command): Command {
+  return command.addOption(new Option('-q, --quiet', 'print only the key').conflicts('json'));
 }
 
 /** The options that choose a plan; readPlan checks them. */
@@ -69,15 +87,22 @@ export function parseDuration(text: string): number {
   );
 }
 
+export function parsePort(text: string): number {
+  const port = Number(text);
+  if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port;
+  throw new InvalidArgumentError('A port is a whole number from 1 to 65535.');
+}
+
 function parseLimit(text: string): number {
   const limit = Number(text);
   if (/^\d+$/.test(text) && limit >= 1 && limit <= MAX_LIMIT) return limit;
   throw new InvalidArgumentError(`A limit is a whole number from 1 to ${MAX_LIMIT}.`);
 }
 
+/** An id or the beginning of one, in lower case. */
 function parseId(text: string): string {
-  if (UUID.test(text)) return text.toLowerCase();
+  if (UUID.test(completeId(text, '0')) && text.length >= MIN_ID_PREFIX_CHARACTERS) return text.toLowerCase();
   throw new InvalidArgumentError(
-    'An id looks like 0b54e7c0-3f6e-4d3a-9a53-6d8f4ce1a111; "keys list" shows them.',
+    `An id looks like 0b54e7c0-3f6e-4d3a-9a53-6d8f4ce1a111; at least its first ${MIN_ID_PREFIX_CHARACTERS} characters are needed. "keys list" shows all.`,
   );
 }

@@ -5,21 +5,26 @@ import type { UsageStore } from '../keys/usage-store.js';
 import type { LimitStatus } from '../limits/rate-limit-result.js';
 import { OperatorError } from '../operator-error.js';
 import {
+  addExamples,
   addIdCommand,
   addPlanOptions,
+  addQuietOption,
   type Output,
   type PlanOptions,
   parseDuration,
   parseName,
   readPlan,
 } from './arguments.js';
-import { formatKeys, formatLimits, formatUsage, type OperationName, summariseUsage } from './tables.js';
+import { EXIT_CODE_HELP } from './exit-codes.js';
+import { expectFound, findKey } from './find-key.js';
+import { formatKey, formatKeys, toKeyJson, toLimitFields } from './key-view.js';
+import { formatUsage, type OperationName, summariseUsage } from './tables.js';
 
 /** The stores that a command uses, open while it runs. */
 interface KeyTools {
   readonly store: KeyStore;
   readonly usage: UsageStore;
-  /** The windows of a key in Redis; undefined without REDIS_URL, when running services count in their own memory */
+  /** The windows of a key in Redis; undefined without REDIS_URL */
   readonly readWindows: (apiKey: ApiKey) => Promise<readonly LimitStatus[] | undefined>;
 }
 
@@ -35,7 +40,10 @@ export function addKeyCommands(program: Command, options: KeyCommandOptions): vo
   const keys = program
     .command('keys')
     .description('issue and manage API keys')
+    .version(program.version() ?? '')
     .showHelpAfterError('(--help shows the options of a command)');
+  addExamples(keys, ['create --name shop --plan pro', 'list', 'show 0b54e7c0', 'revoke 0b54e7c0']);
+  keys.addHelpText('after', EXIT_CODE_HELP);
   addCreate(keys, options);
   addList(keys, options);
   addShow(keys, options);
@@ -57,6 +65,12 @@ function addCreate(keys: Command, { withKeys, write }: KeyCommandOptions): void 
       parseDuration,
     )
     .option('--json', 'print one JSON object');
+  addQuietOption(create);
+  addExamples(create, [
+    'create --name shop --plan pro --expires 30d',
+    'create --name warehouse --plan enterprise --per-minute 5000 --per-day 1000000 --json',
+    'create --name ci --plan free -q',
+  ]);
   addPlanOptions(create).action(
     async (options: PlanOptions & Output & { name: string; expires?: number }) => {
       const { name, expires } = options;
@@ -69,48 +83,55 @@ function addCreate(keys: Command, { withKeys, write }: KeyCommandOptions): void 
 
 function addList(keys: Command, { withKeys, write }: KeyCommandOptions): void {
   const list = keys.command('list').description('show all keys').option('--json', 'print one JSON array');
-  list.action((output: Output) =>
+  addExamples(list, ['list', 'list --json']).action((output: Output) =>
     withKeys(async ({ store }) => {
       const apiKeys = await store.list();
-      write(format(apiKeys, output, apiKeys));
+      const now = Date.now();
+      const toJson = () => toLine(apiKeys.map((apiKey) => toKeyJson(apiKey, now)));
+      write(output.json ? toJson() : formatKeys(apiKeys, now));
     }),
   );
 }
 
 function addShow(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  addIdCommand(keys, 'show', 'show one key, the requests it has left, and its ban').action((id, output) =>
+  const description = 'show one key, the requests it has left, and its ban';
+  addIdCommand(keys, { name: 'show', description }).action((id: string, { json }: Output) =>
     withKeys(async ({ store, readWindows }) => {
-      const apiKey = expectFound(id, await store.find(id));
-      write(formatState(apiKey, await readWindows(apiKey), output));
+      const apiKey = await findKey(store, id);
+      const windows = await readWindows(apiKey);
+      const now = Date.now();
+      const limits = { windows: windows ?? null, nextBanSeconds: nextBanSeconds(apiKey, now) };
+      const toText = () => formatKey(apiKey, now, toLimitFields(apiKey, windows, now));
+      write(json ? toLine({ ...toKeyJson(apiKey, now), ...limits }) : toText());
     }),
   );
 }
 
 function addUsage(keys: Command, { withKeys, operations, write }: KeyCommandOptions): void {
-  const usage = addIdCommand(
-    keys,
-    'usage',
-    'show the requests of a key in the last 30 days (UTC) by operation, up to some seconds ago',
-  );
-  usage.action((id: string, { json }: Output) =>
+  const description =
+    'show the requests of a key in the last 30 days (UTC) by operation, up to some seconds ago';
+  addIdCommand(keys, { name: 'usage', description }).action((prefix: string, { json }: Output) =>
     withKeys(async ({ store, usage }) => {
-      const { name } = expectFound(id, await store.find(id));
+      const { id, name } = await findKey(store, prefix);
       const summary = summariseUsage(await usage.read(id, Date.now()), operations);
-      write(json ? `${JSON.stringify({ id, name, ...summary })}\n` : formatUsage(summary, operations));
+      write(json ? toLine({ id, name, ...summary }) : formatUsage(summary, operations));
     }),
   );
 }
 
 function addRotate(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  addIdCommand(keys, 'rotate', 'replace a key: the new one is shown only this once')
+  const description = 'replace a key: the new one is shown only this once';
+  const rotate = addIdCommand(keys, { name: 'rotate', description, example: ' --overlap 24h' });
+  addQuietOption(rotate)
     .option(
       '--overlap <duration>',
       'how long the old key keeps working, such as 24h (default: it ends at once). The old key of an earlier rotation ends in any case',
       parseDuration,
     )
-    .action((id: string, { overlap, ...output }: Output & { overlap?: number }) =>
+    .action((prefix: string, { overlap, ...output }: Output & { overlap?: number }) =>
       withKeys(async ({ store }) => {
-        if (expectFound(id, await store.find(id)).revokedAt !== null) {
+        const { id, revokedAt } = await findKey(store, prefix);
+        if (revokedAt !== null) {
           throw new OperatorError(`The key ${id} is revoked for good: create a new one.`);
         }
         const overlapEndsAt = overlap === undefined ? undefined : new Date(Date.now() + overlap);
@@ -119,54 +140,55 @@ function addRotate(keys: Command, { withKeys, write }: KeyCommandOptions): void 
     );
 }
 
-function addRevoke(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  addIdCommand(keys, 'revoke', 'end a key, and the old one that it replaced').action((id, output) =>
-    withKeys(async ({ store }) => {
-      const apiKey = expectFound(id, await store.revoke(id, new Date()));
-      write(format([apiKey], output, apiKey));
-    }),
+function addRevoke(keys: Command, options: KeyCommandOptions): void {
+  const description = 'end a key, and the old one that it replaced';
+  const revoke = addIdCommand(keys, { name: 'revoke', description });
+  revoke.action((prefix: string, output: Output) =>
+    change(options, prefix, output, (store, id) => store.revoke(id, new Date())),
   );
 }
 
-function addSetPlan(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  const setPlan = addPlanOptions(addIdCommand(keys, 'set-plan', 'move a key to another plan'));
-  setPlan.action(async (id: string, options: PlanOptions & Output) => {
-    const choice = readPlan(setPlan, options);
-    await withKeys(async ({ store }) => {
-      const apiKey = expectFound(id, await store.setPlan(id, choice));
-      write(format([apiKey], options, apiKey));
-    });
+function addSetPlan(keys: Command, options: KeyCommandOptions): void {
+  const description = 'move a key to another plan';
+  const setPlan = addPlanOptions(
+    addIdCommand(keys, { name: 'set-plan', description, example: ' --plan business' }),
+  );
+  setPlan.action(async (prefix: string, output: PlanOptions & Output) => {
+    const choice = readPlan(setPlan, output);
+    await change(options, prefix, output, (store, id) => store.setPlan(id, choice));
   });
 }
 
-function addUnban(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  addIdCommand(keys, 'unban', 'lift the ban of a key, so that its next one is not doubled').action(
-    (id, output) =>
-      withKeys(async ({ store }) => {
-        const apiKey = expectFound(id, await store.unban(id));
-        write(format([apiKey], output, apiKey));
-      }),
+function addUnban(keys: Command, options: KeyCommandOptions): void {
+  const description = 'lift the ban of a key, so that its next one is not doubled';
+  const unban = addIdCommand(keys, { name: 'unban', description });
+  unban.action((prefix: string, output: Output) =>
+    change(options, prefix, output, (store, id) => store.unban(id)),
   );
 }
 
-function format(apiKeys: readonly ApiKey[], { json }: Output, value: unknown): string {
-  return json ? `${JSON.stringify(value)}\n` : formatKeys(apiKeys, Date.now());
+/** Finds a key, changes it, and prints it as it is then. */
+async function change(
+  { withKeys, write }: KeyCommandOptions,
+  prefix: string,
+  { json }: Output,
+  update: (store: KeyStore, id: string) => Promise<ApiKey | undefined>,
+): Promise<void> {
+  await withKeys(async ({ store }) => {
+    const { id } = await findKey(store, prefix);
+    const apiKey = expectFound(id, await update(store, id));
+    const now = Date.now();
+    write(json ? toLine(toKeyJson(apiKey, now)) : formatKey(apiKey, now));
+  });
 }
 
-function formatIssued({ apiKey, key }: { apiKey: ApiKey; key: string }, output: Output): string {
-  const text = format([apiKey], output, { ...apiKey, key });
-  return output.json ? text : `${text}\n${key}\n\nKeep it now: it is not shown again.\n`;
-}
-
-function formatState(apiKey: ApiKey, windows: readonly LimitStatus[] | undefined, output: Output): string {
+function formatIssued({ apiKey, key }: { apiKey: ApiKey; key: string }, { json, quiet }: Output): string {
   const now = Date.now();
-  const state = { ...apiKey, windows: windows ?? null, nextBanSeconds: nextBanSeconds(apiKey, now) };
-  const text = format([apiKey], output, state);
-  return output.json ? text : `${text}\n${formatLimits(apiKey, windows, now)}`;
+  if (json) return toLine({ ...toKeyJson(apiKey, now), key });
+  if (quiet) return `${key}\n`;
+  return `${formatKey(apiKey, now)}\n${key}\n\nKeep it now: it is not shown again.\n`;
 }
 
-function expectFound<T>(id: string, found: T | undefined): T {
-  if (found === undefined)
-    throw new OperatorError(`There is no key with the id ${id}: "keys list" shows all.`);
-  return found;
+function toLine(value: unknown): string {
+  return `${JSON.stringify(value)}\n`;
 }

@@ -1,6 +1,4 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { Command } from 'commander';
+import { Command, CommanderError, Option } from 'commander';
 import { type Config, loadEnvironmentFile, readConfig, toLocalUrl } from '../config.js';
 import { applyMigrations } from '../database/migrations.js';
 import { detectOutage, withOutages } from '../database/outage.js';
@@ -11,9 +9,13 @@ import { createUsageStore } from '../keys/usage-store.js';
 import { createLimiter } from '../limits/limiter.js';
 import { limitsOf } from '../limits/plans.js';
 import { buildDocument } from '../openapi/document.js';
-import { exitWithError } from '../operator-error.js';
+import { exitWithError, OperatorError, UnreachableError } from '../operator-error.js';
 import { appRouter, resources } from '../router.js';
+import { VERSION } from '../version.js';
+import { parsePort } from './arguments.js';
+import { EXIT_CODE_HELP, toExitCode } from './exit-codes.js';
 import { addKeyCommands } from './key-commands.js';
+import { runStudio, type StudioOptions } from './studio.js';
 
 /** Only warnings are worth printing here. */
 const log = {
@@ -26,7 +28,18 @@ const REDIS_WAIT_MS = 2_000;
 /** How long it waits for the database, several statements together. */
 const COMMAND_TIMEOUT_MS = 10_000;
 
-const program = new Command('animal-store').description('operate an Animal Store Service');
+const HELP = `
+Examples:
+  npm run -s keys -- create --name shop --plan pro
+  npm run migrate
+  npm run studio
+${EXIT_CODE_HELP}`;
+
+const program = new Command('animal-store')
+  .description('operate an Animal Store Service')
+  .version(VERSION)
+  .exitOverride()
+  .addHelpText('after', HELP);
 
 addKeyCommands(program, {
   write,
@@ -84,19 +97,36 @@ program
 
 program
   .command('studio')
-  .description("open Prisma Studio on the service's database; options are Prisma Studio's own")
-  .allowUnknownOption()
-  .helpOption(false)
-  .argument('[options...]')
-  .action((options: string[]) => withSource(({ url }) => runStudio(url, options)));
+  .description("open Prisma Studio on the service's database")
+  .option('-p, --port <port>', 'the port that it listens on', parsePort)
+  .addOption(
+    new Option('-b, --browser <program>', 'what to open it with; none: only print its address').env(
+      'BROWSER',
+    ),
+  )
+  .action((options: StudioOptions) =>
+    withSource(async ({ url }) => {
+      process.exitCode = await runStudio(url, options);
+    }),
+  );
 
+process.stdout.on('error', ({ message }) =>
+  exitWithError(
+    new OperatorError(`The output could not be written (${message}); the command was carried out.`),
+  ),
+);
 try {
   loadEnvironmentFile();
   await program.parseAsync();
+  // The callback comes after the error of an earlier write.
+  await new Promise((resolve) => process.stdout.write('', resolve));
   // Prisma's engine leaves timers behind that would keep the process alive for seconds.
   process.exit();
 } catch (error) {
-  exitWithError(error);
+  const exitCode = toExitCode(error);
+  // Commander has printed its message.
+  if (error instanceof CommanderError) process.exit(exitCode);
+  exitWithError(error, exitCode);
 }
 
 function write(text: string): void {
@@ -114,7 +144,7 @@ async function withSource(run: (source: DatabaseSource, config: Config) => Promi
   }
 }
 
-/** The windows of a key in Redis; undefined without REDIS_URL. @throws OperatorError when Redis cannot be reached */
+/** The windows of a key in Redis; undefined without REDIS_URL. @throws UnreachableError when Redis cannot be read */
 async function readWindows(apiKey: ApiKey, redisUrls: readonly string[]) {
   if (redisUrls.length === 0) return undefined;
   // A failing Redis is reported once, by ready().
@@ -122,18 +152,12 @@ async function readWindows(apiKey: ApiKey, redisUrls: readonly string[]) {
   try {
     await limiter.ready(REDIS_WAIT_MS);
     const { windows } = await limiter.read({ kind: 'key', id: apiKey.id, limits: limitsOf(apiKey) }, 0);
+    // The limiter never fails: without Redis it would answer from its own memory, which is empty here.
+    if (limiter.state === 'degraded') {
+      throw new UnreachableError('Redis cannot be used: it failed while it was read. Try again.');
+    }
     return windows;
   } finally {
     await limiter.close();
   }
-}
-
-/** Ctrl-C reaches Studio directly, and SIGTERM is forwarded. The database is released once Studio has exited. */
-async function runStudio(url: string, options: readonly string[]): Promise<void> {
-  const env = { ...process.env, DATABASE_URL: url };
-  const studio = spawn('prisma', ['studio', ...options], { stdio: 'inherit', env });
-  process.on('SIGINT', () => {});
-  process.on('SIGTERM', () => studio.kill());
-  const [code] = await once(studio, 'exit');
-  process.exitCode = code ?? 0;
 }

@@ -1,44 +1,4 @@
-import { nextBanSeconds } from '../keys/bans.js';
-import type { ApiKey } from '../keys/store.js';
 import { USAGE_DAYS, type Usage } from '../keys/usage-store.js';
-import { limitsOf } from '../limits/plans.js';
-import type { LimitStatus } from '../limits/rate-limit-result.js';
-
-const KEY_HEADINGS = [
-  'ID',
-  'NAME',
-  'KEY',
-  'PLAN',
-  'PER MINUTE',
-  'PER DAY',
-  'CREATED',
-  'EXPIRES',
-  'STATE',
-] as const;
-
-/** Keys as a table for people, one line each; `now` in Unix milliseconds decides which have expired. */
-export function formatKeys(apiKeys: readonly ApiKey[], now: number): string {
-  return formatTable([KEY_HEADINGS, ...apiKeys.map((apiKey) => toKeyRow(apiKey, now))]);
-}
-
-/** The state of a key's limits and ban, for people. Without Redis the command line cannot see the counters. */
-export function formatLimits(
-  apiKey: ApiKey,
-  windows: readonly LimitStatus[] | undefined,
-  now: number,
-): string {
-  const counters = windows?.map(
-    ({ name, remaining, limit, resetSeconds }) =>
-      `This ${name}: ${remaining} of ${limit} left, ends in ${resetSeconds} s`,
-  ) ?? ['Requests left: known only inside the running service, which counts in memory without REDIS_URL'];
-  const isBanned = apiKey.bannedUntil !== null && apiKey.bannedUntil.getTime() > now;
-  const lines = [
-    ...counters,
-    isBanned ? `Banned until ${apiKey.bannedUntil?.toISOString()}` : 'Not banned',
-    `A further ban would last ${nextBanSeconds(apiKey, now)} s`,
-  ];
-  return lines.map((line) => `${line}\n`).join('');
-}
 
 /** An operation of the service, as needed to show its usage. */
 export interface OperationName {
@@ -87,47 +47,10 @@ function sum(rows: readonly Usage[]): number {
   return rows.reduce((total, { requests }) => total + requests, 0);
 }
 
-/** Rows of cells as lines of aligned columns; the first row has the headings. */
-function formatTable(rows: readonly (readonly string[])[]): string {
+/** Rows of cells as lines of aligned columns. */
+export function formatTable(rows: readonly (readonly string[])[]): string {
   const columns = rows[0]?.keys() ?? [];
   const widths = Array.from(columns, (column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '));
   return lines.map((line) => `${line.trimEnd()}\n`).join('');
-}
-
-function toKeyRow(apiKey: ApiKey, now: number): string[] {
-  const { perMinute, perDay } = limitsOf(apiKey);
-  return [
-    apiKey.id,
-    apiKey.name,
-    `${apiKey.hint}…`,
-    apiKey.plan,
-    String(perMinute),
-    String(perDay),
-    formatDay(apiKey.createdAt),
-    apiKey.expiresAt === null ? 'never' : formatMinute(apiKey.expiresAt),
-    describeState(apiKey, now),
-  ];
-}
-
-function describeState(
-  { revokedAt, expiresAt, bannedUntil, previousExpiresAt }: ApiKey,
-  now: number,
-): string {
-  const isFuture = (date: Date | null): date is Date => date !== null && date.getTime() > now;
-  if (revokedAt !== null) return `revoked since ${formatMinute(revokedAt)}`;
-  if (expiresAt !== null && expiresAt.getTime() <= now) return 'expired';
-  if (isFuture(bannedUntil)) return `banned until ${formatMinute(bannedUntil)}`;
-  return isFuture(previousExpiresAt)
-    ? `active, the old key too until ${formatMinute(previousExpiresAt)}`
-    : 'active';
-}
-
-function formatDay(date: Date): string {
-  return date.toISOString().slice(0, 10);
-}
-
-/** In UTC, without seconds */
-function formatMinute(date: Date): string {
-  return `${date.toISOString().slice(0, 16)}Z`;
 }

@@ -37,10 +37,15 @@ export function withOutages<T extends object>(timeoutMs: number, target: T): T {
     name,
     (...args: unknown[]) => {
       const result: unknown = method(...args);
-      return result instanceof Promise ? timer.race(result).catch(rethrow) : result;
+      return isThenable(result) ? timer.race(Promise.resolve(result)).catch(rethrow) : result;
     },
   ]);
   return Object.fromEntries(methods);
+}
+
+/** Prisma's promises are not instances of Promise. */
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value;
 }
 
 /** Settles like a promise of a query, but rejects with DatabaseOutage when the database cannot serve. */

@@ -39,6 +39,8 @@ export interface KeyStore {
   find(id: string): Promise<ApiKey | undefined>;
   /** How many keys are banned at a moment, without those that are revoked. */
   countBanned(at: Date): Promise<number>;
+  /** The keys whose ids start with this, the first characters of a UUID in lower case or all of them, oldest first. */
+  findByIdPrefix(prefix: string): Promise<ApiKey[]>;
   /**
    * Replaces the key with a new one. The old one works until `overlapEndsAt`, or ends at once if that is left out; an
    * old key of an earlier rotation ends in any case. Resolves with undefined when there is no such key, or it is
@@ -92,6 +94,11 @@ export function createKeyStore(database: Database, prefix: KeyPrefix): KeyStore 
       return { key, apiKey: await prisma.apiKey.create({ data, omit }) };
     },
     list: () => prisma.apiKey.findMany({ orderBy: { createdAt: 'asc' }, omit }),
+    findByIdPrefix(prefix) {
+      // PostgreSQL orders UUIDs as their text, so a prefix is a range of the primary key.
+      const where = { id: { gte: completeId(prefix, '0'), lte: completeId(prefix, 'f') } };
+      return prisma.apiKey.findMany({ where, orderBy: { createdAt: 'asc' }, omit });
+    },
     async rotate(id, overlapEndsAt) {
       const key = generateKey(prefix);
       const { hash, hint } = toColumns(key);
@@ -131,6 +138,11 @@ function expireWithOverlap(apiKey: ApiKey): ApiKey {
   const { expiresAt, previousExpiresAt } = apiKey;
   if (previousExpiresAt === null || (expiresAt !== null && expiresAt < previousExpiresAt)) return apiKey;
   return { ...apiKey, expiresAt: previousExpiresAt };
+}
+
+/** The UUID that starts with these characters and goes on with one digit. */
+export function completeId(prefix: string, digit: string): string {
+  return prefix + '________-____-____-____-____________'.slice(prefix.length).replaceAll('_', digit);
 }
 
 function toColumns(key: string) {

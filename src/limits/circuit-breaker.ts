@@ -1,4 +1,4 @@
-import { OperatorError } from '../operator-error.js';
+import { UnreachableError } from '../operator-error.js';
 import { TimeoutTimer } from '../timeouts.js';
 
 /** The part of pino's logger that is used here. */
@@ -111,13 +111,13 @@ export class CircuitBreaker {
     }
   }
 
-  /** Resolves when the breaker is closed. @throws OperatorError when it is still open after `withinMs` */
+  /** Resolves when the breaker is closed. @throws UnreachableError when it is still open after `withinMs` */
   async ready(withinMs: number): Promise<void> {
     const { name, variable } = this.#options;
     const deadline = Date.now() + withinMs;
     while (this.#state !== 'closed') {
       if (this.#state === 'disposed' || Date.now() > deadline) {
-        throw new OperatorError(
+        throw new UnreachableError(
           `${name} cannot be used (${this.#reason}), and limits are counted there: check that it is running and that ${variable} points to it.`,
         );
       }

@@ -26,7 +26,7 @@ export interface Limiter {
   isDenied(subject: Subject, cost: number): boolean;
   /** `memory`; the name of the backend, such as `redis`; or `degraded` while memory decides in place of the backend */
   readonly state: string;
-  /** Resolves when the configured store decides. @throws OperatorError when Redis does not after `withinMs` */
+  /** Resolves when the configured store decides. @throws UnreachableError when Redis does not after `withinMs` */
   ready(withinMs: number): Promise<void>;
   /** Ends the connection to Redis. A closed limiter decides from memory. */
   close(): Promise<void>;

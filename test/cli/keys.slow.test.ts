@@ -1,7 +1,8 @@
 import { rm } from 'node:fs/promises';
+import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { type Environment, type Program, run } from '../support/process.js';
+import { type Environment, run, runKeys, untilListening } from '../support/process.js';
 import { startRedis } from '../support/redis.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { createCaller, createTestDatabase } from '../support/test-service.js';
@@ -19,19 +20,12 @@ afterEach(async () => {
 
 /** Starts the service; resolves with its URL. */
 async function start(environment: Environment): Promise<string> {
-  const service: Program = run('main', [], { PORT: '0', LOG_LEVEL: 'info', ...environment });
+  const service = run('main', [], { PORT: '0', LOG_LEVEL: 'info', ...environment });
   closing.push(() => {
     service.child.kill('SIGTERM');
     return service.ended;
   });
-  const [, url = ''] = await service.until(/listening on (http:[\d.:/]+)/);
-  return url;
-}
-
-async function runJson(environment: Environment, ...args: string[]) {
-  const program = run('cli/program', ['keys', ...args, '--json'], environment);
-  expect(await program.ended, program.output()).toBe(0);
-  return JSON.parse(program.output());
+  return untilListening(service);
 }
 
 test('keys can be created and listed with or without a running service; create prints one JSON object on one line', async () => {
@@ -81,24 +75,60 @@ test('keys show reports the ban, and keys unban lifts it, beside a service that 
   const environment = { DATA_DIR: dataDir };
   const url = await start(environment);
   const limits = ['--plan', 'enterprise', '--per-minute', '2', '--per-day', '50'];
-  const { id, key } = await runJson(environment, 'create', '--name', 'greedy', ...limits);
+  const { id, key } = await runKeys(environment, 'create', '--name', 'greedy', ...limits);
   const call = createCaller({ url, key });
   for (let n = 0; n < 4; n += 1) await call('/v1/pets');
   expect((await call('/v1/pets')).body.code).toBe('api_key_banned');
-  const banned = await runJson(environment, 'show', id);
+  const banned = await runKeys(environment, 'show', id);
   expect(banned).toMatchObject({ banSeconds: 300, nextBanSeconds: 600, windows: null });
   expect(Date.parse(banned.bannedUntil)).toBeGreaterThan(Date.now() + 280_000);
-  expect(await runJson(environment, 'unban', id)).toMatchObject({ bannedUntil: null, banSeconds: null });
+  expect(await runKeys(environment, 'unban', id)).toMatchObject({ bannedUntil: null, banSeconds: null });
   const code = async () => (await call('/v1/pets')).body.code;
   await expect.poll(code, { timeout: 2_000, interval: 500 }).toBe('rate_limit_exceeded');
 });
 
-test('keys show without REDIS_URL says that the counters live inside the running service', async () => {
+test('keys show without REDIS_URL does not claim to know where the running services count', async () => {
   const environment = { DATABASE_URL: await createTestDatabase() };
-  const { id } = await runJson(environment, 'create', '--name', 'x', '--plan', 'free');
+  const { id } = await runKeys(environment, 'create', '--name', 'x', '--plan', 'free');
   const show = run('cli/program', ['keys', 'show', id], environment);
   expect(await show.ended).toBe(0);
-  expect(show.output()).toMatch(/inside the running service.*Not banned.*would last 300 s/s);
+  expect(show.output()).toMatch(/^Requests left +unknown without REDIS_URL/m);
+  expect(show.output()).toMatch(/^Next ban +300 s$/m);
+  expect(show.output()).not.toMatch(/memory|no service/i);
+});
+
+test('without REDIS_URL, keys show and keys unban tell and do the truth beside a service that uses Redis', async ({
+  skip,
+}) => {
+  const redis = await startRedis();
+  if (redis === null) return skip('no Redis');
+  closing.push(() => redis.close());
+  const environment = { DATABASE_URL: await createTestDatabase() };
+  const url = await start({ ...environment, REDIS_URL: redis.url, APP_ENV: 'staging' });
+  const limits = ['--plan', 'enterprise', '--per-minute', '2', '--per-day', '50'];
+  const { id, key } = await runKeys(environment, 'create', '--name', 'greedy', ...limits);
+  const call = createCaller({ url, key });
+  const code = async () => (await call('/v1/pets')).body.code;
+  await expect.poll(code, { timeout: 5_000, interval: 10 }).toBe('api_key_banned');
+  const state = async () => (await runKeys(environment, 'show', id)).state;
+  await expect.poll(state, { timeout: 5_000 }).toBe('banned');
+  expect(await runKeys(environment, 'unban', id)).toMatchObject({ state: 'active', bannedUntil: null });
+  await expect.poll(code, { timeout: 2_000, interval: 500 }).toBe('rate_limit_exceeded');
+});
+
+test('keys show fails when Redis is lost while it reads, rather than show full limits', async ({ skip }) => {
+  const redis = await startRedis();
+  if (redis === null) return skip('no Redis');
+  closing.push(() => redis.close());
+  const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: redis.url };
+  const { id } = await runKeys(environment, 'create', '--name', 'x', '--plan', 'free');
+  // Redis connects and responds, but cannot read this one.
+  const client = new Redis(redis.url);
+  await client.set(`limits:key:{${id}}`, 'not a hash');
+  await client.quit();
+  const show = run('cli/program', ['keys', 'show', id], environment);
+  expect(await show.ended).toBe(4);
+  expect(show.output()).toMatch(/^Redis cannot be used/);
 });
 
 test('keys show reads what is left of the limits from Redis', async ({ skip }) => {
@@ -107,9 +137,9 @@ test('keys show reads what is left of the limits from Redis', async ({ skip }) =
   closing.push(() => redis.close());
   const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: redis.url };
   const url = await start({ ...environment, APP_ENV: 'staging' });
-  const { id, key } = await runJson(environment, 'create', '--name', 'x', '--plan', 'free');
+  const { id, key } = await runKeys(environment, 'create', '--name', 'x', '--plan', 'free');
   await createCaller({ url, key })('/v1/pets');
-  const { windows } = await runJson(environment, 'show', id);
+  const { windows } = await runKeys(environment, 'show', id);
   expect(windows).toMatchObject([
     { name: 'minute', limit: 60, remaining: 59 },
     { name: 'day', limit: 1_000, remaining: 999 },
@@ -118,11 +148,11 @@ test('keys show reads what is left of the limits from Redis', async ({ skip }) =
 
 test('while Redis is unavailable keys show says so in one line, and keys unban works', async () => {
   const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: 'redis://127.0.0.1:1' };
-  const { id } = await runJson(environment, 'create', '--name', 'x', '--plan', 'free');
+  const { id } = await runKeys(environment, 'create', '--name', 'x', '--plan', 'free');
   const show = run('cli/program', ['keys', 'show', id], environment);
-  expect(await show.ended).toBe(1);
+  expect(await show.ended).toBe(4);
   expect(show.output()).toMatch(/^Redis cannot be used \(.+\).*REDIS_URL.*\n$/);
-  expect(await runJson(environment, 'unban', id)).toMatchObject({ bannedUntil: null });
+  expect(await runKeys(environment, 'unban', id)).toMatchObject({ bannedUntil: null });
 });
 
 test('keys create on a read-only or unreachable database prints one line with the reason and the remedy', async () => {
@@ -135,7 +165,7 @@ test('keys create on a read-only or unreachable database prints one line with th
     const program = run('cli/program', ['keys', 'create', '--name', 'x', '--plan', 'free'], {
       DATABASE_URL: url.href,
     });
-    expect(await program.ended).toBe(1);
+    expect(await program.ended).toBe(4);
     return program.output();
   };
   expect(await create()).toMatch(/^The database cannot be used \(.*read-only.*\).*DATABASE_URL.*\n$/);
@@ -152,9 +182,12 @@ test.each([
   [['create', '--name', '  ', '--plan', 'free'], /1 to 200 characters/],
   [['show', 'x'], /keys list/],
   [['frobnicate'], /frobnicate/],
+  [['show'], /missing required argument/],
+  [['list', '--nonsense'], /unknown option '--nonsense'/],
+  [[], /Commands:/],
 ])('keys %j fails with a message that says what is wrong', async (args, message) => {
   const program = run('cli/program', ['keys', ...args], { DATA_DIR: dataDir });
-  expect(await program.ended).toBe(1);
+  expect(await program.ended).toBe(2);
   expect(program.output()).toMatch(message);
   expect(program.output()).not.toMatch(/ at .*\.js:/);
 });

@@ -4,7 +4,7 @@ import { createEmbeddedPostgres, type EmbeddedPostgres } from '@animal-store/emb
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { applyMigrations } from '../../src/database/migrations.js';
-import { type Program, run } from '../support/process.js';
+import { type Program, run, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { type Caller, createCaller, post, type TestResponse } from '../support/test-service.js';
 
@@ -25,12 +25,9 @@ beforeEach(async () => {
   postgres = await createEmbeddedPostgres({ dataDir, database: 'animal_store' });
   await applyMigrations(postgres.url);
   const environment = { DATABASE_URL: postgres.url, APP_ENV: 'staging', PORT: '0' };
-  const limits = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];
-  const create = run('cli/program', ['keys', 'create', '--name', 'x', ...limits, '--json'], environment);
-  expect(await create.ended).toBe(0);
+  const { key } = await runKeys(environment, 'create', '--name', 'x', ...UNREACHED_LIMITS);
   service = run('main', [], environment);
-  const [, url = ''] = await service.until(/listening on (http:[^"]+)/);
-  call = createCaller({ url, key: JSON.parse(create.output()).key });
+  call = createCaller({ url: await untilListening(service), key });
   direct = await connect();
 });
 afterEach(async () => {

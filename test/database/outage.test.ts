@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
+import { openDatabase } from '../../src/database/client.js';
 import { Prisma } from '../../src/database/generated/client.js';
 import { DatabaseOutage, isDatabaseOutage, withOutages } from '../../src/database/outage.js';
 import { ApiError } from '../../src/errors.js';
@@ -77,6 +78,13 @@ test.each([
   new ApiError('idempotency_key_reused'),
 ])('%s is no outage', (error) => {
   expect(isDatabaseOutage(error)).toBe(false);
+});
+
+test('the failure of a lazy promise, as Prisma returns them, is an outage too', async () => {
+  const { prisma } = openDatabase('postgresql://127.0.0.1:1/none', () => {});
+  const list = () => prisma.apiKey.findMany();
+  expect(list()).not.toBeInstanceOf(Promise);
+  await expect(withOutages(OPERATION_TIMEOUT_MS, { list }).list()).rejects.toThrow(DatabaseOutage);
 });
 
 test('a method that takes too long rejects with an outage', async () => {

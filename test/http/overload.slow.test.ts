@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
-import { type Environment, run } from '../support/process.js';
+import { type Environment, run, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
 import { createCaller, createTestDatabase } from '../support/test-service.js';
 
 const closers: (() => unknown)[] = [];
@@ -14,16 +14,13 @@ afterEach(async () => {
 /** Starts the built service in a process of its own, with a key whose limits no test reaches. */
 async function startProcess() {
   const environment: Environment = { DATABASE_URL: await createTestDatabase(), APP_ENV: 'staging' };
-  const limits = ['--plan', 'enterprise', '--per-minute', '1000000', '--per-day', '1000000'];
-  const create = run('cli/program', ['keys', 'create', '--name', 'x', ...limits, '--json'], environment);
-  await create.ended;
-  const { key } = JSON.parse(create.output());
+  const { key } = await runKeys(environment, 'create', '--name', 'x', ...UNREACHED_LIMITS);
   const program = run('main', [], { ...environment, PORT: '0', ANONYMOUS_PER_MINUTE: '1000000' });
   closers.push(async () => {
     program.child.kill('SIGKILL');
     await program.ended;
   });
-  const [, url = ''] = await program.until(/listening on (http:[^"]+)/);
+  const url = await untilListening(program);
   return { url, port: Number(new URL(url).port), key };
 }
 

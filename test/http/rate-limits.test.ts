@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { AppOptions } from '../../src/app.js';
 import { createLimiter } from '../../src/limits/limiter.js';
-import { type Program, run } from '../support/process.js';
+import { type Program, run, runKeys, untilListening } from '../support/process.js';
 import { findRedis, type RedisServer, startRedis } from '../support/redis.js';
 import {
   type Caller,
@@ -315,11 +315,7 @@ test.runIf(sharedRedis)(
     const DATABASE_URL = await createTestDatabase();
     const redis = (await startRedis()) as RedisServer;
     closers.push(() => redis.close());
-    const create = run('cli/program', ['keys', 'create', '--name', 'x', '--plan', 'free', '--json'], {
-      DATABASE_URL,
-    });
-    await create.ended;
-    const { key } = JSON.parse(create.output());
+    const { key } = await runKeys({ DATABASE_URL }, 'create', '--name', 'x', '--plan', 'free');
     const nodes: Program[] = [1, 2].map(() =>
       run('main', [], { DATABASE_URL, REDIS_URL: redis.url, PORT: '0', APP_ENV: 'staging' }),
     );
@@ -329,7 +325,7 @@ test.runIf(sharedRedis)(
     });
     const urls = await Promise.all(
       nodes.map(async (node) => {
-        const [, url = ''] = await node.until(/listening on (http:[^"]+)/);
+        const url = await untilListening(node);
         const call = createCaller({ url, key });
         await expect.poll(async () => (await call('/health/ready', { key: null })).body.limits).toBe('redis');
         return url;

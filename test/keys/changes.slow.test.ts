@@ -1,5 +1,5 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { type Environment, type Program, run } from '../support/process.js';
+import { type Environment, run, runKeys, untilListening } from '../support/process.js';
 import { startRedis } from '../support/redis.js';
 import { createCaller, createTestDatabase } from '../support/test-service.js';
 
@@ -10,25 +10,18 @@ afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
 });
 
-async function keys(environment: Environment, ...args: string[]) {
-  const program = run('cli/program', ['keys', ...args, '--json'], environment);
-  expect(await program.ended, program.output()).toBe(0);
-  return JSON.parse(program.output());
-}
-
 async function startNode(environment: Environment): Promise<string> {
-  const program: Program = run('main', [], { ...environment, APP_ENV: 'staging', PORT: '0' });
+  const program = run('main', [], { ...environment, APP_ENV: 'staging', PORT: '0' });
   closing.push(() => {
     program.child.kill('SIGTERM');
     return program.ended;
   });
-  const [, url = ''] = await program.until(/listening on (http:[\d.:/]+)/);
-  return url;
+  return untilListening(program);
 }
 
 /** Issues a key and starts two nodes that use it all the time, so that their cached lookups never expire unused. */
 async function startTwoNodes(environment: Environment, ...plan: string[]) {
-  const { id, key } = await keys(environment, 'create', '--name', 'x', '--plan', ...plan);
+  const { id, key } = await runKeys(environment, 'create', '--name', 'x', '--plan', ...plan);
   const urls = await Promise.all([startNode(environment), startNode(environment)]);
   const calls = urls.map((url) => createCaller({ url, key }));
   const codes = () =>
@@ -51,7 +44,7 @@ test.runIf(redis)('a revocation takes effect within 2 s on two nodes with Redis'
   const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: redis?.url ?? '' };
   const { id, untilBoth } = await startTwoNodes(environment, 'business');
   await untilBoth(200);
-  await keys(environment, 'revoke', id);
+  await runKeys(environment, 'revoke', id);
   expect(await untilBoth('invalid_api_key')).toBeLessThan(2_000);
 });
 
@@ -67,7 +60,7 @@ test.runIf(redis).each([
     const { id, untilBoth } = await startTwoNodes(environment, 'business');
     await untilBoth(200);
     if (own) await fail(own);
-    await keys(environment, 'revoke', id);
+    await runKeys(environment, 'revoke', id);
     expect(await untilBoth('invalid_api_key')).toBeLessThan(2_000);
   },
 );
@@ -76,16 +69,16 @@ test('rotation, a change of plan and revocation take effect within 2 s on two no
   const environment = { DATABASE_URL: await createTestDatabase() };
   const { id, key, urls, untilBoth } = await startTwoNodes(environment, 'business');
   await untilBoth(200);
-  await keys(environment, 'set-plan', id, '--plan', 'pro');
+  await runKeys(environment, 'set-plan', id, '--plan', 'pro');
   for (const url of urls) {
     const policy = async () => (await createCaller({ url, key })('/v1/pets')).headers.get('ratelimit-policy');
     await expect.poll(policy, { timeout: 2_000 }).toContain('q=300');
   }
-  const rotated = await keys(environment, 'rotate', id, '--overlap', '2s');
+  const rotated = await runKeys(environment, 'rotate', id, '--overlap', '2s');
   for (const url of urls)
     expect((await createCaller({ url, key: rotated.key })('/v1/pets')).status).toBe(200);
   expect(await untilBoth('invalid_api_key')).toBeLessThan(4_000);
-  await keys(environment, 'revoke', id);
+  await runKeys(environment, 'revoke', id);
   for (const url of urls) {
     const status = async () => (await createCaller({ url, key: rotated.key })('/v1/pets')).status;
     await expect.poll(status, { timeout: 2_000 }).toBe(401);
@@ -98,9 +91,9 @@ test('a ban that one node starts holds on every node within 2 s, and ends there 
   const { id, calls, untilBoth } = await startTwoNodes(environment, ...limits);
   for (let n = 0; n < 7; n += 1) await calls[0]?.('/v1/pets');
   expect(await untilBoth('api_key_banned')).toBeLessThan(2_000);
-  const shown = await keys(environment, 'show', id);
+  const shown = await runKeys(environment, 'show', id);
   expect(shown).toMatchObject({ banSeconds: 300, nextBanSeconds: 600, windows: null });
-  expect(await keys(environment, 'unban', id)).toMatchObject({ bannedUntil: null, banSeconds: null });
+  expect(await runKeys(environment, 'unban', id)).toMatchObject({ bannedUntil: null, banSeconds: null });
   const isBanned = async () =>
     (await Promise.all(calls.map((call) => call('/v1/pets')))).some(
       ({ body }) => body.code === 'api_key_banned',

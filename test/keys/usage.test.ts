@@ -5,7 +5,7 @@ import { createKeyStore } from '../../src/keys/store.js';
 import { UsageCounter } from '../../src/keys/usage.js';
 import { createUsageStore } from '../../src/keys/usage-store.js';
 import { appRouter } from '../../src/router.js';
-import { type Environment, run } from '../support/process.js';
+import { type Environment, run, runKeys, untilListening } from '../support/process.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import { createCaller, createTestDatabase, post, rpcPath, startService } from '../support/test-service.js';
 
@@ -34,8 +34,8 @@ async function prepare() {
   return { database, store, id: apiKey.id };
 }
 
-async function keys(environment: Environment, ...args: string[]): Promise<string> {
-  const program = run('cli/program', ['keys', ...args], environment);
+async function printUsage(environment: Environment, id: string): Promise<string> {
+  const program = run('cli/program', ['keys', 'usage', id], environment);
   await program.ended;
   return program.output();
 }
@@ -153,13 +153,10 @@ test('usage is kept and shown for 30 days', async () => {
 
 test('a service stores its counts when it shuts down, and keys usage shows deprecated operations separately', async () => {
   const environment = { DATABASE_URL: await createTestDatabase() };
-  const { id, key } = JSON.parse(
-    await keys(environment, 'create', '--name', 'shop', '--plan', 'free', '--json'),
-  );
-  expect(await keys(environment, 'usage', id)).toContain('No requests');
+  const { id, key } = await runKeys(environment, 'create', '--name', 'shop', '--plan', 'free');
+  expect(await printUsage(environment, id)).toContain('No requests');
   const service = run('main', [], { ...environment, PORT: '0' });
-  const [, url = ''] = await service.until(/listening on (http:[\d.:/]+)/);
-  const call = createCaller({ url, key });
+  const call = createCaller({ url: await untilListening(service), key });
   const isReady = async () => (await call('/health/ready', { key: null })).status;
   await expect.poll(isReady, { timeout: 5_000 }).toBe(200);
   const statuses: number[] = [];
@@ -169,7 +166,7 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
   service.child.kill('SIGTERM');
   expect(await service.ended).toBe(0);
   const day = new Date().toISOString().slice(0, 10);
-  expect(JSON.parse(await keys(environment, 'usage', id, '--json'))).toEqual({
+  expect(await runKeys(environment, 'usage', id)).toEqual({
     id,
     name: 'shop',
     requests: 2,
@@ -179,7 +176,7 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
       { day, operation: 'listPets', requests: 2, deprecated: false },
     ],
   });
-  const table = await keys(environment, 'usage', id);
+  const table = await printUsage(environment, id);
   const cells = (prefix: string) => {
     const line = table.split('\n').find((each) => each.startsWith(prefix));
     return line?.trim().split(/ {2,}/);
@@ -196,6 +193,6 @@ test('keys usage of an unknown key says what to do', async () => {
   const program = run('cli/program', ['keys', 'usage', '00000000-0000-4000-8000-000000000000'], {
     DATABASE_URL: await createTestDatabase(),
   });
-  expect(await program.ended).toBe(1);
+  expect(await program.ended).toBe(3);
   expect(program.output()).toContain('"keys list" shows all');
 });

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { expect } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -24,6 +25,13 @@ const INHERITED = Object.fromEntries(
 
 export type Environment = Record<string, string>;
 
+/** The options of `keys create` for limits that no test reaches. */
+export const UNREACHED_LIMITS = [
+  ...['--plan', 'enterprise'],
+  ...['--per-minute', '1000000'],
+  ...['--per-day', '1000000'],
+] as const;
+
 /** Runs dist/main.js or dist/cli/program.js, which the test setup has built. */
 export function run(
   script: 'main' | 'cli/program',
@@ -37,6 +45,19 @@ export function run(
 /** Runs node with any arguments. */
 export function runNode(args: readonly string[], environment: Environment, cwd = ROOT): Program {
   return runCommand(process.execPath, args, environment, cwd);
+}
+
+/** Runs a command on keys that has to succeed; resolves with the JSON that it prints. */
+export async function runKeys(environment: Environment, ...args: readonly string[]) {
+  const program = run('cli/program', ['keys', ...args, '--json'], environment);
+  expect(await program.ended, program.output()).toBe(0);
+  return JSON.parse(program.output());
+}
+
+/** Resolves with the URL of a started service when it, or the first of its workers, listens. */
+export async function untilListening(service: Program): Promise<string> {
+  const [, url = ''] = await service.until(/listening on (http:\/\/[\d.]+:\d+)/);
+  return url;
 }
 
 export function runCommand(

@@ -1,0 +1,74 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { OperatorError } from '../operator-error.js';
+
+/** Where prisma.config.ts is, so that Studio works from any folder */
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const POLICY = new URL('./studio-policy.js', import.meta.url).href;
+/** Without it the page would open on the first table by name, which is Prisma's own list of migrations. */
+const TABLE = '#table=pets';
+
+export interface StudioOptions {
+  readonly port?: number;
+  /** The program to open the page with; `none` only prints its address */
+  readonly browser?: string;
+}
+
+/**
+ * Runs Prisma Studio on a database until it exits, and opens its page. Neither contacts any other host.
+ *
+ * Ctrl-C reaches Studio directly, and SIGTERM is forwarded. Resolves with Studio's exit code.
+ *
+ * @throws OperatorError when Prisma's command line is not installed
+ */
+export async function runStudio(url: string, { port, browser }: StudioOptions): Promise<number> {
+  const ports = port === undefined ? [] : ['--port', String(port)];
+  const args = ['--import', POLICY, findPrisma(), 'studio', '--browser', 'none', ...ports];
+  const studio = spawn(process.execPath, args, {
+    cwd: ROOT,
+    env: { ...process.env, DATABASE_URL: url, CHECKPOINT_DISABLE: '1' },
+    stdio: ['inherit', 'pipe', 'inherit'],
+  });
+  const exited = once(studio, 'exit');
+  let isStopping = false;
+  process.on('SIGINT', () => {
+    isStopping = true;
+  });
+  process.on('SIGTERM', () => {
+    isStopping = true;
+    studio.kill();
+  });
+  for await (const line of createInterface({ input: studio.stdout })) {
+    const [address] = /http:\/\/localhost:\d+/.exec(line) ?? [];
+    process.stdout.write(`${address ? line.replace(address, `${address}/${TABLE}`) : line}\n`);
+    if (address) openPage(`${address}/${TABLE}`, browser);
+  }
+  const [code] = await exited;
+  return isStopping ? 0 : (code ?? 1);
+}
+
+/** The path of Prisma's command line. Only npm puts it on the PATH. */
+function findPrisma(): string {
+  const require = createRequire(import.meta.url);
+  try {
+    const manifest = require.resolve('prisma/package.json');
+    return join(dirname(manifest), require(manifest).bin.prisma);
+  } catch (cause) {
+    throw new OperatorError(
+      'Prisma Studio is not installed: it is one of the development dependencies, which "npm ci" installs.',
+      { cause },
+    );
+  }
+}
+
+/** Does nothing if there is no browser: the address has been printed. */
+function openPage(address: string, browser?: string): void {
+  if (browser === 'none') return;
+  const program = browser ?? (process.platform === 'darwin' ? 'open' : 'xdg-open');
+  const opener = spawn(program, [address], { stdio: 'ignore', detached: true });
+  opener.on('error', () => {}).unref();
+}

@@ -1,0 +1,157 @@
+import { existsSync, readFileSync } from 'node:fs';
+import pg from 'pg';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { type Environment, run, runCommand, runKeys } from '../support/process.js';
+import { createTestDatabase } from '../support/test-service.js';
+
+let environment: Environment;
+
+beforeEach(async () => {
+  environment = { DATABASE_URL: await createTestDatabase() };
+});
+
+async function print(...args: readonly string[]): Promise<{ code: unknown; output: string }> {
+  const program = run('cli/program', args, environment);
+  return { code: await program.ended, output: program.output() };
+}
+
+async function query(sql: string, values: readonly unknown[] = []): Promise<void> {
+  const client = new pg.Client(environment.DATABASE_URL);
+  await client.connect();
+  await client.query(sql, [...values]);
+  await client.end();
+}
+
+const create = (name: string, ...plan: string[]) => runKeys(environment, 'create', '--name', name, ...plan);
+
+test('with --json every command that prints a key includes its state and the limits in effect', {
+  timeout: 60_000,
+}, async () => {
+  const limits = { perMinute: 60, perDay: 1_000 };
+  const { id, ...created } = await create('free', '--plan', 'free');
+  expect(created).toMatchObject({ plan: 'free', perMinute: null, state: 'active', limits });
+  const own = await create('own', '--plan', 'enterprise', '--per-minute', '7', '--per-day', '9');
+  expect(own).toMatchObject({ perMinute: 7, limits: { perMinute: 7, perDay: 9 } });
+  expect(await runKeys(environment, 'show', id)).toMatchObject({ state: 'active', limits });
+  const pro = { plan: 'pro', limits: { perMinute: 300, perDay: 10_000 } };
+  expect(await runKeys(environment, 'set-plan', id, '--plan', 'pro')).toMatchObject(pro);
+  expect(await runKeys(environment, 'rotate', id)).toMatchObject({ ...pro, state: 'active' });
+  expect(await runKeys(environment, 'unban', id)).toMatchObject({ ...pro, state: 'active' });
+  expect(await runKeys(environment, 'revoke', id)).toMatchObject({ ...pro, state: 'revoked' });
+  const listed = await runKeys(environment, 'list');
+  expect(listed).toMatchObject([
+    { name: 'free', state: 'revoked', ...pro },
+    { name: 'own', state: 'active' },
+  ]);
+});
+
+test('show prints a field per line, none longer than 100 columns', async () => {
+  const { id, hint } = await create('n'.repeat(60), '--plan', 'business', '--expires', '30d');
+  const { code, output } = await print('keys', 'show', id);
+  expect(code).toBe(0);
+  const lines = output.trimEnd().split('\n');
+  expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100);
+  const fields = Object.fromEntries(lines.map((line) => line.split(/ {2,}/)));
+  expect(fields).toMatchObject({
+    ID: id,
+    Name: 'n'.repeat(60),
+    Key: `${hint}…`,
+    Plan: 'business',
+    Limits: '1000 per minute, 100000 per day',
+    State: 'active',
+  });
+  const date = /^\d{4}-\d\d-\d\dT\d\d:\d\dZ$/;
+  expect([fields.Created, fields.Expires]).toEqual([
+    expect.stringMatching(date),
+    expect.stringMatching(date),
+  ]);
+});
+
+test('-q prints the key and nothing else, for create and rotate, and excludes --json', async () => {
+  const isKey = /^as_test_\w+\n$/;
+  const created = await print('keys', 'create', '--name', 'x', '--plan', 'free', '-q');
+  expect(created).toEqual({ code: 0, output: expect.stringMatching(isKey) });
+  const [{ id }] = await runKeys(environment, 'list');
+  const rotated = await print('keys', 'rotate', id, '-q');
+  expect(rotated).toEqual({ code: 0, output: expect.stringMatching(isKey) });
+  expect(rotated.output).not.toBe(created.output);
+  const both = await print('keys', 'rotate', id, '-q', '--json');
+  expect(both).toEqual({ code: 2, output: expect.stringMatching(/--quiet.*cannot be used with.*--json/) });
+});
+
+describe('an id may be shortened', () => {
+  const IDS = ['a1b2c3d4-0000-4000-8000-000000000001', 'a1b2c3d4-ffff-4000-8000-000000000002'] as const;
+  beforeEach(async () => {
+    await create('first', '--plan', 'free');
+    await create('second', '--plan', 'free');
+    for (const [index, name] of ['first', 'second'].entries())
+      await query('UPDATE api_keys SET id = $1 WHERE name = $2', [IDS[index], name]);
+  });
+
+  test('to a beginning that no other key has, in every command', { timeout: 60_000 }, async () => {
+    const [id] = IDS;
+    expect(await runKeys(environment, 'show', 'a1b2c3d4-0')).toMatchObject({ id });
+    expect(await runKeys(environment, 'set-plan', 'A1B2C3D4-0000-4', '--plan', 'pro')).toMatchObject({ id });
+    expect(await runKeys(environment, 'usage', 'a1b2c3d4-00')).toMatchObject({ id, name: 'first' });
+    expect(await runKeys(environment, 'rotate', 'a1b2c3d4-000')).toMatchObject({ id });
+    expect(await runKeys(environment, 'unban', 'a1b2c3d4-0000-')).toMatchObject({ id });
+    expect(await runKeys(environment, 'revoke', 'a1b2c3d4-0000')).toMatchObject({ id, state: 'revoked' });
+    const listed = await runKeys(environment, 'list');
+    expect(listed.map(({ state }: { state: string }) => state)).toEqual(['revoked', 'active']);
+  });
+
+  test('but one that several keys have changes none of them, and names them all', async () => {
+    for (const prefix of ['a1b2', 'a1b2c3d4', 'a1b2c3d4-']) {
+      const { code, output } = await print('keys', 'revoke', prefix);
+      expect(code).toBe(2);
+      expect(output).toMatch(new RegExp(`${prefix}.*\n.*${IDS[0]}  first\n.*${IDS[1]}  second\n$`));
+    }
+    const listed = await runKeys(environment, 'list');
+    expect(listed.map(({ state }: { state: string }) => state)).toEqual(['active', 'active']);
+  });
+
+  test('and one that no key has is not found', async () => {
+    const { code, output } = await print('keys', 'revoke', 'a1b2c3d4-1');
+    expect([code, output]).toEqual([3, expect.stringMatching(/no key.*a1b2c3d4-1.*"keys list"/)]);
+  });
+
+  test('but not to less than four characters, which a slip of the finger could be', async () => {
+    const { code, output } = await print('keys', 'revoke', 'a1b');
+    expect([code, output]).toEqual([2, expect.stringContaining('at least its first 4 characters')]);
+  });
+});
+
+describe('help', () => {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+  test.each([[[]], [['keys']]])('%j --version prints the version of the package', async (args) => {
+    expect(await print(...args, '--version')).toEqual({ code: 0, output: `${version}\n` });
+  });
+
+  test.each(['create', 'list', 'show', 'usage', 'rotate', 'revoke', 'set-plan', 'unban'])(
+    'keys %s --help has an example that can be copied',
+    async (command) => {
+      const { code, output } = await print('keys', command, '--help');
+      expect(code).toBe(0);
+      expect(output).toMatch(new RegExp(`Examples?:\n {2}npm run -s keys -- ${command}`));
+    },
+  );
+
+  test.each([[[]], [['keys']]])('%j --help has examples and the exit codes', async (args) => {
+    const { code, output } = await print(...args, '--help');
+    expect(code).toBe(0);
+    expect(output).toMatch(/Examples:\n {2}npm run/);
+    expect(output).toMatch(/Exit codes:\n.*0 .*\n.*1 .*\n.*2 .*\n.*3 .*\n.*4 /);
+  });
+});
+
+const FULL_DEVICE = '/dev/full';
+
+test.runIf(existsSync(FULL_DEVICE))(
+  'a key that could not be printed is not reported as success',
+  async () => {
+    const command = `"$0" dist/cli/program.js keys create --name lost --plan free > ${FULL_DEVICE}`;
+    const program = runCommand('sh', ['-c', command, process.execPath], environment);
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toMatch(/^The output could not be written \(.*ENOSPC.*\).*\n$/);
+  },
+);

@@ -1,0 +1,113 @@
+import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { findChromium, launchBrowser, openPage } from '../support/browser.js';
+import { type Environment, type Program, run, runNode } from '../support/process.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { createTestDatabase } from '../support/test-service.js';
+
+let folder: string;
+const closing: (() => unknown)[] = [];
+
+beforeEach(async () => {
+  folder = await createTemporaryFolder();
+});
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Runs Studio without npm's PATH, and from a folder that is not the repository. */
+async function startStudio(environment: Environment = {}): Promise<{ studio: Program; address: string }> {
+  const DATABASE_URL = await createTestDatabase();
+  const options = { DATABASE_URL, PATH: '/usr/bin:/bin', CI: '', ...environment };
+  const studio = run('cli/program', ['studio', '--browser', 'none'], options, folder);
+  closing.push(() => {
+    studio.child.kill('SIGTERM');
+    return studio.ended;
+  });
+  const [address] = await studio.until(/http:\/\/localhost:\d+\S*/);
+  return { studio, address };
+}
+
+test('Studio starts without npm and from any folder, and exits with 0 on SIGTERM', async () => {
+  const { studio, address } = await startStudio();
+  const page = await fetch(address);
+  expect(await page.text()).toContain('/studio.js');
+  studio.child.kill('SIGTERM');
+  expect(await studio.ended).toBe(0);
+});
+
+test.each([
+  [['--port', '0'], /whole number from 1 to 65535/],
+  [['--nonsense'], /unknown option/],
+])('studio %j is a usage error', async (args, message) => {
+  const studio = run('cli/program', ['studio', ...args], {}, folder);
+  expect([await studio.ended, studio.output()]).toEqual([2, expect.stringMatching(message)]);
+});
+
+test('without the development dependencies, studio says in one line what to install', async () => {
+  const { dependencies } = JSON.parse(await readFile('package.json', 'utf8'));
+  for (const part of ['dist', 'prisma', 'package.json'])
+    await cp(part, join(folder, part), { recursive: true });
+  for (const name of Object.keys(dependencies)) {
+    const installed = join(folder, 'node_modules', name);
+    await mkdir(join(installed, '..'), { recursive: true });
+    await symlink(join(process.cwd(), 'node_modules', name), installed);
+  }
+  const environment = { DATABASE_URL: await createTestDatabase() };
+  const studio = runNode([join(folder, 'dist/cli/program.js'), 'studio'], environment, folder);
+  expect(await studio.ended).toBe(1);
+  expect(studio.output()).toMatch(/^Prisma Studio is not installed: .*"npm ci".*\n$/);
+});
+
+const executable = findChromium();
+if (executable === undefined) {
+  const message = 'No Chromium found: set CHROMIUM or install one. Prisma Studio is not tested in a browser.';
+  if (process.env.CI === 'true') throw new Error(message);
+  console.log(message);
+}
+
+/** Records the processes that a process starts and the names that it looks up, in its children too. */
+const RECORDER = `
+import { appendFileSync } from 'node:fs';
+import { subscribe } from 'node:diagnostics_channel';
+import dns from 'node:dns';
+const record = (line) => appendFileSync(process.env.RECORD, line + '\\n');
+const { lookup } = dns;
+dns.lookup = (name, ...rest) => { record('looks up ' + name); return lookup(name, ...rest); };
+subscribe('child_process', ({ process: child }) => child.once('spawn', () => record('starts ' + child.spawnargs.join(' '))));
+`;
+
+describe.runIf(executable)('in a browser', () => {
+  test('Studio opens on the pets, and neither its page nor its process contacts any other host', async () => {
+    const recorder = join(folder, 'recorder.mjs');
+    await writeFile(recorder, RECORDER);
+    const record = join(folder, 'record');
+    const { address } = await startStudio({
+      NODE_OPTIONS: `--import=${pathToFileURL(recorder)}`,
+      RECORD: record,
+    });
+    const browser = await launchBrowser(executable ?? '');
+    closing.push(() => browser.close());
+    const { page, origins, errors } = await openPage(browser.context);
+    const launched = page.waitForResponse(
+      (response) => /studio_launched/.test(response.request().postData() ?? '') && response.ok(),
+    );
+    await page.goto(address);
+    await page.getByText('category_id').waitFor();
+    await launched;
+    for (const view of ['Visualizer', 'Console', 'SQL', 'orders', 'api_keys'])
+      await page.getByRole('link', { name: view, exact: true }).click();
+    await page.getByText('banned_until').waitFor();
+    expect([...origins]).toEqual([new URL(address).origin]);
+    // The policy that stops the page's report to its maker stops nothing else.
+    const violations = errors.filter((error) => error.startsWith('policy violated'));
+    expect(violations.filter((violation) => !violation.includes('checkpoint.prisma.io'))).toEqual([]);
+    const lines = (await readFile(record, 'utf8')).trim().split('\n');
+    expect(lines.filter((line) => line !== 'looks up 127.0.0.1')).toEqual([
+      expect.stringMatching(/^starts .*prisma\/build\/index\.js studio/),
+    ]);
+  });
+});
