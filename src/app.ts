@@ -11,6 +11,7 @@ import { toApiError } from './error-mapping.js';
 import { ApiError } from './errors.js';
 import { type AdmissionOptions, registerAdmission } from './http/admission.js';
 import { CONNECTION_LIMITS, type ConnectionLimits, limitRequestsPerSocket } from './http/connections.js';
+import { createOriginPolicy, type OriginOptions } from './http/cors.js';
 import { type DocsOptions, registerDocs } from './http/docs.js';
 import { createReadinessCheck, type HealthOptions, registerHealth } from './http/health.js';
 import { decodeBody, parseJson, sendJson } from './http/json.js';
@@ -37,6 +38,7 @@ export interface AppOptions
     HealthOptions,
     DocsOptions,
     MetricsOptions,
+    OriginOptions,
     OverloadOptions,
     Dependencies {
   readonly log: FastifyBaseLogger;
@@ -68,16 +70,17 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   registerHealth(app, { ...options, checkReadiness, isClosing });
   registerMetrics(app, metrics);
   await registerDocs(app, options);
+  const origins = createOriginPolicy(options);
   const rest = async (scope: FastifyInstance) => {
     const corsMethods = listOperations(options.router).map(({ method }) => method);
-    await registerAdmission(scope, { ...options, overload, metrics, corsMethods, protocol: 'rest' });
+    await registerAdmission(scope, { ...options, overload, metrics, origins, corsMethods, protocol: 'rest' });
     readBodyAs(scope, (bytes) => parseJson(decodeBody(bytes)));
     registerRest(scope, options);
     answerErrorsWith(scope, (error) => error.body);
   };
   const trpc = async (scope: FastifyInstance) => {
     const corsMethods = ['GET', 'POST'];
-    await registerAdmission(scope, { ...options, overload, metrics, corsMethods, protocol: 'trpc' });
+    await registerAdmission(scope, { ...options, overload, metrics, origins, corsMethods, protocol: 'trpc' });
     readBodyAs(scope, decodeBody);
     registerRpc(scope, options);
     answerErrorsWith(scope, (error) => ({ error: toErrorShape(error) }));

@@ -16,7 +16,7 @@ test('an empty environment yields the documented defaults', () => {
     publicUrl: undefined,
     stagingUrl: undefined,
     trustProxy: [],
-    corsOrigins: [],
+    corsOrigins: 'localhost',
     anonymousPerMinute: 300,
     logLevel: 'info',
   });
@@ -105,6 +105,15 @@ test('PUBLIC_URL is normalized so that it is valid in a header', () => {
   expect(readConfig({ PUBLIC_URL: 'https://магазин.example/зоо/' }).publicUrl).toBe(
     'https://xn--80aairftm.example/%D0%B7%D0%BE%D0%BE',
   );
+});
+
+test('only in development, and only without CORS_ORIGINS, every origin on localhost may call', () => {
+  const DATABASE_URL = 'postgres://db/store';
+  const CORS_ORIGINS = 'https://shop.example';
+  for (const APP_ENV of ['staging', 'production'])
+    expect(readConfig({ APP_ENV, DATABASE_URL }).corsOrigins).toEqual([]);
+  for (const APP_ENV of ['development', 'staging', 'production'])
+    expect(readConfig({ APP_ENV, DATABASE_URL, CORS_ORIGINS }).corsOrigins).toEqual([CORS_ORIGINS]);
 });
 
 test('several workers require Redis', () => {
