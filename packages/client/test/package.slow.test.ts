@@ -1,33 +1,10 @@
-import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
-import { build, createServer, type Rolldown } from 'vite';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { launchBrowser, openPage } from '../../../test/support/browser.js';
-import { run as runService } from '../../../test/support/process.js';
-import { findBrowser } from '../../../test/support/storefront.js';
+import { build, type Rolldown } from 'vite';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startService, type TestService } from '../../../test/support/test-service.js';
-
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const PACKAGE = 'packages/client';
-const run = promisify(execFile);
-
-/**
- * What the build reads. Packing a copy proves that it needs nothing else, and leaves the files of other tests alone.
- */
-const SOURCES = [
-  'package.json',
-  'tsconfig.base.json',
-  'prisma.config.ts',
-  'prisma',
-  'src',
-  'scripts',
-  PACKAGE,
-];
+import { type InstalledPackage, installPackage, ROOT, run } from './installed-package.js';
 
 const MAX_MODULE_BYTES = 16 * 1024;
 const MAX_BUNDLE_GZIP_BYTES = 16 * 1024;
@@ -62,42 +39,19 @@ if (isApiError(failure)) failure.code === 'no_such_code';
 `;
 
 let service: TestService;
-let folder: string;
 let tarball: string;
 let project: string;
-/** Where the package is after its installation */
 let installed: string;
+let remove: InstalledPackage['remove'];
 
 beforeAll(async () => {
   service = await startService();
-  folder = await mkdtemp(join(tmpdir(), 'animal-store-package-'));
-  tarball = await pack(join(folder, 'sources'));
-  project = join(folder, 'front-end');
-  installed = join(project, 'node_modules/@animal-store/client');
-  await mkdir(project);
-  await writeFile(join(project, 'package.json'), '{ "private": true, "type": "module" }');
-  await npm(project, 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball);
+  ({ tarball, project, installed, remove } = await installPackage());
 }, 180_000);
 afterAll(async () => {
   await service?.close();
-  await rm(folder, { recursive: true, force: true });
+  await remove?.();
 });
-
-async function pack(copy: string): Promise<string> {
-  await mkdir(copy);
-  const filter = (path: string) => !path.startsWith(join(ROOT, PACKAGE, 'dist'));
-  for (const path of SOURCES) await cp(join(ROOT, path), join(copy, path), { recursive: true, filter });
-  await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  const { stdout } = await npm(copy, 'pack', '--silent', '--workspace', '@animal-store/client');
-  for (const path of ['package.json', `${PACKAGE}/package.json`]) {
-    expect(await readFile(join(copy, path), 'utf8')).toBe(await readFile(join(ROOT, path), 'utf8'));
-  }
-  return join(copy, stdout.trim());
-}
-
-function npm(cwd: string, ...args: string[]) {
-  return run('npm', args, { cwd });
-}
 
 const COMPILERS = { 'TypeScript 5.9': 'typescript', 'TypeScript 7': 'typescript-native' } as const;
 type Compiler = keyof typeof COMPILERS;
@@ -218,75 +172,3 @@ test('it bundles for browsers, small and without anything of Node.js', async () 
   expect(code).not.toMatch(/node:|__vite-browser-external/);
   expect(gzipSync(code).length).toBeLessThan(MAX_BUNDLE_GZIP_BYTES);
 });
-
-const browser = findBrowser();
-
-describe.skipIf(browser === undefined)(
-  "the README's example in a new Vite page",
-  { timeout: 120_000 },
-  () => {
-    /** Opens the page as `vite` serves it; prompts are answered with the key, and alerts recorded. */
-    async function openExample(url: string, key: string) {
-      const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
-      const [, example = ''] = /```ts\n(import .*?)```/s.exec(readme) ?? [];
-      expect(example).toContain("baseUrl: 'http://127.0.0.1:3000'");
-      const root = join(project, 'vite-page');
-      await mkdir(root, { recursive: true });
-      await writeFile(join(root, 'main.ts'), example.replace('http://127.0.0.1:3000', url));
-      await writeFile(
-        join(root, 'index.html'),
-        '<link rel="icon" href="data:,"><script type="module" src="/main.ts"></script>',
-      );
-      const vite = await createServer({ root, configFile: false, logLevel: 'silent', server: { port: 0 } });
-      onTestFinished(() => vite.close());
-      await vite.listen();
-      const { context, close } = await launchBrowser(browser ?? '');
-      onTestFinished(close);
-      const { page, errors } = await openPage(context);
-      const shown: string[] = [];
-      page.on('dialog', async (dialog) => {
-        if (dialog.type() === 'alert') shown.push(dialog.message());
-        await dialog.accept(key);
-      });
-      page.on('console', (message) => {
-        if (message.type() === 'table') shown.push(message.text());
-      });
-      await page.goto(vite.resolvedUrls?.local[0] ?? '');
-      return { page, errors, shown };
-    }
-
-    test('works with a service started with its defaults, and may read every header it needs', async () => {
-      const program = runService('main', [], { DATA_DIR: join(folder, '.data'), PORT: '0' });
-      onTestFinished(async () => {
-        program.child.kill('SIGTERM');
-        await program.ended;
-      });
-      const [, key = '', url = ''] = await program.until(/Bearer (\S+)' '(http:\/\/[^/]+)\//);
-      const { page, errors, shown } = await openExample(url, key);
-      await expect.poll(() => shown, { timeout: 30_000 }).toHaveLength(1);
-      const readable = await page.evaluate(
-        async ([address, authorization]) => {
-          const response = await fetch(`${address}/v1/pets?limit=1`, { headers: { authorization } });
-          return [...response.headers.keys()];
-        },
-        [url, `Bearer ${key}`] as const,
-      );
-      expect(readable).toEqual(
-        expect.arrayContaining([
-          'link',
-          'ratelimit',
-          'ratelimit-policy',
-          'x-ratelimit-reset',
-          'x-request-id',
-        ]),
-      );
-      expect(errors).toEqual([]);
-    });
-
-    test('says what to set where the service does not allow its origin', async () => {
-      const { errors, page } = await openExample(service.url, service.key);
-      const hint = new RegExp(`page error: .*CORS_ORIGINS.* ${new URL(page.url()).origin}`);
-      await expect.poll(() => errors, { timeout: 30_000 }).toContainEqual(expect.stringMatching(hint));
-    });
-  },
-);
