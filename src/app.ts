@@ -12,6 +12,7 @@ import { ApiError } from './errors.js';
 import { monitorAccepts } from './http/accept-monitor.js';
 import { type AdmissionOptions, registerAdmission } from './http/admission.js';
 import { CONNECTION_LIMITS, type ConnectionLimits, limitRequestsPerSocket } from './http/connections.js';
+import { createOriginPolicy, type OriginOptions } from './http/cors.js';
 import { type DocsOptions, registerDocs } from './http/docs.js';
 import { createHealth, createReadinessCheck, type HealthOptions } from './http/health.js';
 import { decodeBody, parseJson, sendJson } from './http/json.js';
@@ -40,6 +41,7 @@ export interface AppOptions
     HealthOptions,
     DocsOptions,
     MetricsOptions,
+    OriginOptions,
     OverloadOptions,
     Dependencies {
   readonly log: FastifyBaseLogger;
@@ -87,16 +89,17 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const { readMetrics = probes.readMetrics } = options;
   if (options.metricsPort === undefined) registerProbes(app, { ...probes, readMetrics });
   await registerDocs(app, options);
+  const origins = createOriginPolicy(options);
   const rest = async (scope: FastifyInstance) => {
     const corsMethods = listOperations(options.router).map(({ method }) => method);
-    await registerAdmission(scope, { ...options, overload, metrics, corsMethods, protocol: 'rest' });
+    await registerAdmission(scope, { ...options, overload, metrics, origins, corsMethods, protocol: 'rest' });
     readBodyAs(scope, (bytes) => parseJson(decodeBody(bytes)));
     registerRest(scope, options);
     answerErrorsWith(scope, (error) => error.body);
   };
   const trpc = async (scope: FastifyInstance) => {
     const corsMethods = ['GET', 'POST'];
-    await registerAdmission(scope, { ...options, overload, metrics, corsMethods, protocol: 'trpc' });
+    await registerAdmission(scope, { ...options, overload, metrics, origins, corsMethods, protocol: 'trpc' });
     readBodyAs(scope, decodeBody);
     registerRpc(scope, options);
     answerErrorsWith(scope, (error) => ({ error: toErrorShape(error) }));

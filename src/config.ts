@@ -24,10 +24,13 @@ export interface Config {
   readonly stagingUrl: string | undefined;
   /** Addresses and CIDR blocks */
   readonly trustProxy: readonly string[];
-  readonly corsOrigins: readonly string[];
+  readonly corsOrigins: CorsOrigins;
   readonly anonymousPerMinute: number;
   readonly logLevel: (typeof LOG_LEVELS)[number];
 }
+
+/** The origins whose scripts may call the service from a browser; `localhost` stands for every origin on localhost. */
+export type CorsOrigins = readonly string[] | 'localhost';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 
@@ -96,7 +99,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     publicUrl: data.PUBLIC_URL,
     stagingUrl: data.STAGING_URL,
     trustProxy: data.TRUST_PROXY,
-    corsOrigins: data.CORS_ORIGINS,
+    corsOrigins:
+      data.APP_ENV === 'development' && data.CORS_ORIGINS.length === 0 ? 'localhost' : data.CORS_ORIGINS,
     anonymousPerMinute: data.ANONYMOUS_PER_MINUTE,
     logLevel: data.LOG_LEVEL,
   };

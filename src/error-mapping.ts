@@ -1,7 +1,7 @@
 import { TRPCError } from '@trpc/server';
 import { ZodError } from 'zod';
 import { DatabaseOutage } from './database/outage.js';
-import { ApiError } from './errors.js';
+import { ApiError, type FieldErrors } from './errors.js';
 
 /** The Retry-After of a 503 for a database that cannot serve. */
 const OUTAGE_RETRY_SECONDS = 1;
@@ -53,7 +53,18 @@ function fromZodError(error: ZodError): ApiError {
   const problems = error.issues.map(({ path, message }) =>
     [path.join('.'), message].filter(Boolean).join(' '),
   );
-  return new ApiError('invalid_request', { message: `${[...new Set(problems)].join('; ')}.`, cause: error });
+  const message = `${[...new Set(problems)].join('; ')}.`;
+  return new ApiError('invalid_request', { message, fields: listFields(error), cause: error });
+}
+
+/** The first problem of each field. Undefined if the input as a whole is invalid. */
+function listFields({ issues }: ZodError): FieldErrors | undefined {
+  const fields = new Map<string, string>();
+  for (const { path, message } of issues) {
+    const name = path.join('.');
+    if (name !== '' && !fields.has(name)) fields.set(name, message);
+  }
+  return fields.size === 0 ? undefined : Object.fromEntries(fields);
 }
 
 function readHttpStatus(error: unknown): number {

@@ -129,11 +129,21 @@ export interface ErrorBody {
   status: number;
 }
 
+/** What is wrong with each invalid field, by its name: `{ name: 'is required' }`. A nested one is `address.city`. */
+export type FieldErrors = Readonly<Record<string, string>>;
+
 /** tRPC's error shape, with REST's error body under `data.error`. */
 export interface ErrorShape {
   message: string;
   code: TRPC_ERROR_CODE_NUMBER;
-  data: { code: TRPC_ERROR_CODE_KEY; httpStatus: number; path?: string; error: ErrorBody };
+  data: {
+    code: TRPC_ERROR_CODE_KEY;
+    httpStatus: number;
+    path?: string;
+    error: ErrorBody;
+    /** With `invalid_request`, if the error is about fields */
+    fields?: FieldErrors;
+  };
 }
 
 /**
@@ -146,10 +156,17 @@ export class ApiError extends Error {
   readonly code: ErrorCode;
   /** Response headers that belong to this error, for example Allow or Retry-After. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Sent over tRPC only: the body over REST has exactly three members. */
+  readonly fields: FieldErrors | undefined;
 
   constructor(
     code: ErrorCode,
-    options: { message?: string; headers?: Record<string, string>; cause?: unknown } = {},
+    options: {
+      message?: string;
+      headers?: Record<string, string>;
+      fields?: FieldErrors | undefined;
+      cause?: unknown;
+    } = {},
   ) {
     const { stackTraceLimit } = Error;
     Error.stackTraceLimit = 0;
@@ -158,6 +175,7 @@ export class ApiError extends Error {
     this.name = 'ApiError';
     this.code = code;
     this.headers = options.headers ?? {};
+    this.fields = options.fields;
   }
 
   get status(): number {

@@ -79,6 +79,7 @@ export function toErrorShape(error: ApiError, path?: string): ErrorShape {
       httpStatus: error.status,
       ...(path === undefined ? {} : { path }),
       error: error.body,
+      ...(error.fields === undefined ? {} : { fields: error.fields }),
     },
   };
 }

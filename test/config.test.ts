@@ -17,7 +17,7 @@ test('an empty environment yields the documented defaults', () => {
     publicUrl: undefined,
     stagingUrl: undefined,
     trustProxy: [],
-    corsOrigins: [],
+    corsOrigins: 'localhost',
     anonymousPerMinute: 300,
     logLevel: 'info',
   });
@@ -117,6 +117,15 @@ test('METRICS_PORT is a port of its own', () => {
   expect(() => readConfig({ METRICS_PORT: '08080', PORT: '8080' })).toThrow(message);
   expect(readConfig({ METRICS_PORT: '3000', PORT: '8080' }).metricsPort).toBe(3000);
   expect(readConfig({ METRICS_PORT: '0', PORT: '0' }).metricsPort).toBe(0);
+});
+
+test('only in development, and only without CORS_ORIGINS, every origin on localhost may call', () => {
+  const DATABASE_URL = 'postgres://db/store';
+  const CORS_ORIGINS = 'https://shop.example';
+  for (const APP_ENV of ['staging', 'production'])
+    expect(readConfig({ APP_ENV, DATABASE_URL }).corsOrigins).toEqual([]);
+  for (const APP_ENV of ['development', 'staging', 'production'])
+    expect(readConfig({ APP_ENV, DATABASE_URL, CORS_ORIGINS }).corsOrigins).toEqual([CORS_ORIGINS]);
 });
 
 test('several workers require Redis', () => {

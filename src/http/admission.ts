@@ -41,7 +41,6 @@ export interface AdmissionOptions extends LimitCheckOptions {
   readonly usage: Pick<UsageCounter, 'count'>;
   /** Requests per minute from one address without a valid key */
   readonly anonymousPerMinute: number;
-  readonly corsOrigins: CorsOptions['corsOrigins'];
   /** Without a trailing slash */
   readonly publicUrl: () => string;
 }

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
+import type { ErrorShape } from '../../src/errors.js';
 import {
   type Caller,
   createCaller,
@@ -100,12 +101,20 @@ afterEach(() => service.close());
 /** The response of either protocol, as REST would send it. */
 function toRestBody({ status, body }: TestResponse): unknown {
   if (body.error !== undefined) {
-    expect(Object.keys(body.error.data).sort()).toEqual(['code', 'error', 'httpStatus', 'path']);
+    const { fields, ...data } = body.error.data;
+    expect(Object.keys(data).sort()).toEqual(['code', 'error', 'httpStatus', 'path']);
+    if (fields !== undefined)
+      expect([data.error.code, toSentence(fields)]).toEqual(['invalid_request', data.error.message]);
     expect(body.error.message).toBe(body.error.data.error.message);
     expect(status).toBe(body.error.data.httpStatus);
     return body.error.data.error;
   }
   return withoutId(body.result === undefined ? body : body.result.data);
+}
+
+function toSentence(fields: Readonly<Record<string, string>>): string {
+  const problems = Object.entries(fields).map(([name, problem]) => `${name} ${problem}`);
+  return `${problems.join('; ')}.`;
 }
 
 function withoutId(output: unknown): unknown {
@@ -193,4 +202,40 @@ test('a petId over tRPC is strict JSON: anything but an integer within the bound
     message: 'There is no pet with the id 12345.',
     status: 404,
   });
+});
+
+test('over tRPC field errors are data as well; over REST the body has its three members only', async () => {
+  service = await startService();
+  call = createCaller(service);
+  const invalid = { name: ' ', categoryId: '3', status: 'lost' };
+  const fields = {
+    name: 'must not be white space only',
+    categoryId: 'must be an integer from -9007199254740991 to 9007199254740991',
+    status: 'must be one of available, pending, sold',
+  };
+  expect(Object.keys((await call('/v1/pets', post(invalid))).body)).toEqual(['code', 'message', 'status']);
+  expect((await call('/trpc/createPet', post(invalid))).body.error.data.fields).toEqual(fields);
+  const batch = await call('/trpc/createPet,createPet?batch=1', post({ 0: invalid, 1: {} }));
+  expect(batch.body.map(({ error }: { error: ErrorShape }) => error.data.fields)).toEqual([
+    fields,
+    { name: 'is required', categoryId: 'is required' },
+  ]);
+  const streamed = await fetch(`${service.url}/trpc/createPet?batch=1`, {
+    ...post({ 0: invalid }, { authorization: `Bearer ${service.key}`, 'trpc-accept': 'application/jsonl' }),
+  });
+  expect(await streamed.text()).toContain(`"fields":${JSON.stringify(fields)}`);
+});
+
+test('errors that are not about fields have none', async () => {
+  service = await startService();
+  call = createCaller(service);
+  const responses = [
+    await call('/trpc/createPet', post('{')),
+    await call('/trpc/createPet', post('[]')),
+    await call('/trpc/createPet', post({ name: 'Rex', categoryId: 1 }, { 'idempotency-key': 'ü' })),
+    await call(rpcPath('getPet', { petId: 12345 })),
+    await call('/trpc/nope'),
+    await call('/trpc/listPets', { key: null }),
+  ];
+  for (const { body } of responses) expect(body.error.data).not.toHaveProperty('fields');
 });

@@ -87,28 +87,84 @@ describe.skipIf(executable === undefined)("the storefront's form", { timeout: 60
     expect([sent, errors]).toEqual([[], []]);
   });
 
+  test('errors of all fields appear at once, in words that fit the form', async () => {
+    const { page } = await visit({ pets: 1 });
+    await names(page).first().waitFor();
+    const sent: string[] = [];
+    page.on('request', (request) => sent.push(request.url()));
+    const long = '🐕'.repeat(201);
+    for (const [name, nameError, category, categoryError] of [
+      ['', 'Give it a name.', '', 'Type the number of the category.'],
+      [' \u3000', 'Give it a name.', '1.5', 'Type a whole number, such as 12.'],
+      [long, 'Use at most 200 characters; these are 201.', 'cat', 'Type a whole number, such as 12.'],
+      [long, 'Use at most 200 characters; these are 201.', '0x10', 'Type a whole number, such as 12.'],
+      ['', 'Give it a name.', '9007199254740993', 'Type a number with fewer digits.'],
+    ] as const) {
+      await page.getByLabel('Name').fill(name);
+      await choose(page, 'Category', 'Another category');
+      await page.getByLabel('Number of the category').fill(category);
+      await page.getByRole('button', { name: 'Save animal' }).click();
+      await expectFieldError(page, 'Name', nameError);
+      await expectFieldError(page, 'Number of the category', categoryError);
+      await expectFocus(page, 'Name');
+    }
+    await page.getByLabel('Name').fill('Rex');
+    await page.getByRole('button', { name: 'Save animal' }).click();
+    await expectFocus(page, 'Number of the category');
+    expect(sent).toEqual([]);
+  });
+
   test("the service's validation errors appear beside their fields, and the form keeps its contents", async () => {
     const visited = await visit({ pets: 3 });
     const { page } = visited;
     await names(page).nth(2).waitFor();
-    const name = '🐕'.repeat(201);
-    await fill(page, { name, category: '1.5', status: 'Sold' });
+    const name = 'Re\0x';
+    await fill(page, { name, category: '15', status: 'Sold' });
     await page.getByRole('button', { name: 'Save animal' }).click();
-    await expectFieldError(page, 'Name', 'It must have 1 to 200 characters.');
-    await expectFieldError(page, 'Number of the category', /^It must be an integer from/);
+    await expectFieldError(page, 'Name', 'It must not contain a NUL character.');
     await expectFocus(page, 'Name');
     expect(await page.getByLabel('Name').inputValue()).toBe(name);
-    expect(await page.getByLabel('Number of the category').inputValue()).toBe('1.5');
+    expect(await page.getByLabel('Number of the category').inputValue()).toBe('15');
     expect(
       await page.getByRole('group', { name: 'Status', exact: true }).getByLabel('Sold').isChecked(),
     ).toBe(true);
     expect(await numbers(page)).toEqual([1, 2, 3]);
     await inspect(page, 'field-errors');
     await page.getByLabel('Name').fill('Rex');
-    await page.getByLabel('Number of the category').fill('15');
     await page.getByRole('button', { name: 'Save animal' }).click();
     await page.getByText('Just added').waitFor();
     expectNoErrors(visited, FAILED_REQUESTS);
+  });
+
+  test('the confirmation fades after a while, but not while the pointer is on it, and the announcement stays', async () => {
+    const { page } = await visit({ pets: 1 });
+    await names(page).first().waitFor();
+    const confirmation = page.locator('.form-notice[data-state=saved]');
+    /** The fading that is scheduled or running: how long it waits and takes */
+    const fading = () =>
+      confirmation.evaluate((notice) =>
+        notice.getAnimations().map((animation) => {
+          const { delay, duration } = animation.effect?.getTiming() ?? {};
+          return { delay, duration };
+        }),
+      );
+    const save = async () => {
+      await fill(page, { name: 'Miso', category: 'Cats', status: 'Sold' });
+      await page.getByRole('button', { name: 'Save animal' }).click();
+      await confirmation.waitFor();
+    };
+    for (const reducedMotion of ['no-preference', 'reduce'] as const) {
+      await page.emulateMedia({ reducedMotion });
+      await save();
+      const duration = reducedMotion === 'reduce' ? 0 : 500;
+      expect(await fading()).toEqual([{ delay: 8_000, duration }]);
+      await confirmation.hover();
+      await expect.poll(fading, POLL).toEqual([]);
+      await page.mouse.move(0, 0);
+      await expect.poll(fading, POLL).toEqual([{ delay: 8_000, duration }]);
+      await confirmation.waitFor({ state: 'detached' });
+      await announcement(page, 'Miso is in the catalogue').waitFor({ state: 'attached' });
+    }
   });
 
   test('form and filter work with the keyboard alone', async () => {

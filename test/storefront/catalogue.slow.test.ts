@@ -8,6 +8,7 @@ import {
   expectNoErrors,
   FILTER,
   fill,
+  leftEdges,
   names,
   numbers,
 } from '../support/storefront-page.js';
@@ -55,6 +56,40 @@ describe.skipIf(executable === undefined)("the storefront's catalogue", { timeou
     expectNoErrors(visited);
   });
 
+  test('the filter is in the address: it can be shared, survives a reload, and back and forward follow it', async () => {
+    const visited = await visit({ pets: 12 });
+    const { page, url, service } = visited;
+    const expectShown = async (choice: string, search: string) => {
+      const count = choice === 'All' ? 12 : 4;
+      await page.getByText(`That is everyone: ${count} animals.`).waitFor();
+      expect(page.url()).toBe(url + search);
+      const filter = page.getByRole('group', { name: FILTER, exact: true });
+      expect(await filter.getByLabel(choice, { exact: true }).isChecked()).toBe(true);
+      if (choice !== 'All') expect(await badges(page)).toEqual(Array(4).fill(choice));
+    };
+    await expectShown('All', '');
+    await choose(page, FILTER, 'Sold');
+    await expectShown('Sold', '?status=sold');
+    await choose(page, FILTER, 'Pending');
+    await expectShown('Pending', '?status=pending');
+    await page.goBack();
+    await expectShown('Sold', '?status=sold');
+    await page.goBack();
+    await expectShown('All', '');
+    await page.goForward();
+    await expectShown('Sold', '?status=sold');
+    await page.reload();
+    await expectShown('Sold', '?status=sold');
+    await choose(page, FILTER, 'All');
+    await expectShown('All', '');
+    // As someone with a key of their own opens a shared address.
+    await page.goto(`${url}?status=pending#key=${service.key}`);
+    await expectShown('Pending', '?status=pending');
+    await page.goto(`${url}?status=lost`);
+    await expectShown('All', '?status=lost');
+    expectNoErrors(visited);
+  });
+
   test('scrolling shows each of 250 animals exactly once', async () => {
     const visited = await visit({ pets: 250 });
     const { page } = visited;
@@ -64,7 +99,7 @@ describe.skipIf(executable === undefined)("the storefront's catalogue", { timeou
           await page.mouse.wheel(0, 4_000);
           return page.getByText('That is everyone: 250 animals.').isVisible();
         },
-        { timeout: 20_000 },
+        { timeout: 45_000 },
       )
       .toBe(true);
     expect(await numbers(page)).toEqual(Array.from({ length: 250 }, (_, index) => index + 1));
@@ -122,4 +157,56 @@ describe.skipIf(executable === undefined)("the storefront's catalogue", { timeou
     await inspect(page, 'odd-names');
     expectNoErrors(visited);
   });
+
+  test('a name that cannot be wrapped between words takes three lines at most, at every width', async () => {
+    const unbroken = [
+      'W'.repeat(200),
+      'W'.repeat(50),
+      '猫'.repeat(200),
+      `${'x'.repeat(38)}, ${'y'.repeat(100)}`,
+    ];
+    const broken = `${'A rather long name of many words '.repeat(5)}which ends at last`;
+    const { page } = await visitNames([...unbroken, broken]);
+    await names(page).nth(4).waitFor();
+    for (const width of [320, 768, 1280, 1440]) {
+      await page.setViewportSize({ width, height: 800 });
+      const lines = await names(page).evaluateAll((all) =>
+        all.map((name) =>
+          Math.round(name.clientHeight / Number.parseFloat(getComputedStyle(name).lineHeight)),
+        ),
+      );
+      expect([width, lines.slice(0, 4).map((count) => count <= 3)]).toEqual([
+        width,
+        [true, true, true, true],
+      ]);
+      expect([width, (lines[4] ?? 0) > 3]).toEqual([width, true]);
+      expect(await names(page).first().getAttribute('title')).toBe(unbroken[0]);
+    }
+  });
+
+  test('directional controls in a name do not reorder the text around it', async () => {
+    const { page } = await visitNames(['\u202EOtto, cat of the house', '\u2067Ada, dog of the garden']);
+    await names(page).nth(1).waitFor();
+    const inOrder = (edges: number[]) =>
+      edges.every((edge, index) => index === 0 || edge > (edges[index - 1] ?? 0));
+    expect(inOrder(await leftEdges(names(page).nth(0), ['cat', 'of', 'the', 'house']))).toBe(true);
+    expect(inOrder(await leftEdges(names(page).nth(1), ['dog', 'of', 'the', 'garden']))).toBe(true);
+    for (const control of ['\u202E', '\u2067', '\u202B']) {
+      await fill(page, { name: `${control}Miso`, category: 'Cats', status: 'Sold' });
+      await page.getByRole('button', { name: 'Save animal' }).click();
+      const words = ['is', 'in', 'the', 'catalogue'];
+      const confirmation = page.locator('.form-notice').filter({ hasText: `${control}Miso` });
+      await confirmation.waitFor();
+      expect([control, inOrder(await leftEdges(confirmation, words))]).toEqual([control, true]);
+      const announced = page.getByRole('status').filter({ hasText: 'is in the catalogue' });
+      expect([control, inOrder(await leftEdges(announced, words))]).toEqual([control, true]);
+    }
+  });
+
+  async function visitNames(list: readonly string[]) {
+    const service = await startService();
+    onTestFinished(() => service.close());
+    for (const name of list) await service.pets.create({ name, categoryId: 1, status: 'available' });
+    return visit({ service });
+  }
 });

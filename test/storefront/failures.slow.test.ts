@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createLimiter } from '../../src/limits/limiter.js';
 import { createOrderStore } from '../../src/orders/store.js';
@@ -59,6 +60,7 @@ describe.skipIf(executable === undefined)('the storefront, when a request fails'
       .getByText(/^(1:00|0:5\d)$/)
       .waitFor();
     expect(await page.getByRole('meter').getAttribute('aria-valuetext')).toBe('0 of 3 left');
+    await expectEmptyGauge(page);
     await announcement(page, /A short pause.* seconds/).waitFor({ state: 'attached' });
     expect(await page.getByRole('button', { name: 'Try now' }).count()).toBe(0);
     await inspect(page, 'limited');
@@ -72,6 +74,14 @@ describe.skipIf(executable === undefined)('the storefront, when a request fails'
     expect(await page.getByRole('region', { name: 'A short pause' }).count()).toBe(0);
     expectNoErrors(visited, FAILED_REQUESTS);
   });
+
+  /** The ring has the colour of the page's other lines all around. */
+  async function expectEmptyGauge(page: Page) {
+    expect(await page.locator('.gauge .arc').count()).toBe(0);
+    const stroke = await page.locator('.gauge .track').evaluate((ring) => getComputedStyle(ring).stroke);
+    const line = await page.locator('.masthead').evaluate((head) => getComputedStyle(head).borderBottomColor);
+    expect(stroke).toBe(line);
+  }
 
   test('after a 429 for a further page it keeps the earlier pages and continues with it', async () => {
     const { skip, page, ...watched } = await visitLimited(2, 30);

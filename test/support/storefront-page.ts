@@ -31,6 +31,25 @@ export function names(page: Page) {
   return page.getByRole('heading', { level: 3 });
 }
 
+/** The texts and left edges of some words, as they are displayed: whether their order is that of the text. */
+export function leftEdges(locator: Locator, words: readonly string[]): Promise<number[]> {
+  return locator.evaluate((element, wanted) => {
+    const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);
+    const edges = new Map<string, number>();
+    for (let node = walker.nextNode(); node !== null; node = walker.nextNode()) {
+      for (const word of wanted) {
+        const start = (node.textContent ?? '').indexOf(word);
+        if (start < 0) continue;
+        const range = document.createRange();
+        range.setStart(node, start);
+        range.setEnd(node, start + word.length);
+        edges.set(word, range.getBoundingClientRect().left);
+      }
+    }
+    return wanted.map((word) => edges.get(word) ?? Number.NaN);
+  }, words);
+}
+
 export function badges(page: Page): Promise<string[]> {
   return page.locator('.badge').allTextContents();
 }

@@ -142,7 +142,7 @@ async function inspect(page: Page, name: string, folder: string): Promise<void> 
     for (const colorScheme of SCHEMES) {
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
       const state = `${name}-${size.width}-${colorScheme}`;
-      await page.screenshot({ path: join(folder, `${state}.png`), animations: 'disabled' });
+      await page.screenshot({ path: join(folder, `${state}.png`) });
       expect([state, await findViolations(page)]).toEqual([state, []]);
     }
   }

@@ -2,6 +2,7 @@ import type { NewPet, PetStatus } from '@animal-store/client';
 import { type FormEvent, useId, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { CategoryField } from './category-field.js';
+import { BLANK, type Draft, findProblems, toPet } from './draft.js';
 import { FIELDS, type Field, FieldError, type FieldErrors, readFieldErrors } from './field-errors.js';
 import { type Failure, SaveRow, useWait } from './save-row.js';
 import { STATUS_LABELS, STATUSES } from './vocabulary.js';
@@ -11,15 +12,6 @@ export interface AddPetProps {
   /** Rejects if the call fails. */
   readonly onSubmit: (pet: NewPet) => Promise<unknown>;
 }
-
-/** The contents of the form, which may not be a valid animal yet. */
-interface Draft {
-  readonly name: string;
-  readonly categoryId: string;
-  readonly status: PetStatus;
-}
-
-const BLANK: Draft = { name: '', categoryId: '', status: STATUSES[0] ?? 'available' };
 
 /** The form that adds an animal. It keeps its contents until the animal is saved. */
 export function AddPet({ isSaving, onSubmit }: AddPetProps) {
@@ -48,16 +40,17 @@ export function AddPet({ isSaving, onSubmit }: AddPetProps) {
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     if (isSaving || waitSeconds > 0) return;
-    const missing = findMissing(draft);
+    const problems = findProblems(draft);
     setFailure(undefined);
     setSavedName(undefined);
-    showErrors(missing);
-    if (Object.keys(missing).length > 0) return;
+    showErrors(problems);
+    if (Object.keys(problems).length > 0) return;
     try {
-      await onSubmit({ ...draft, categoryId: Number(draft.categoryId) });
+      await onSubmit(toPet(draft));
       setSavedName(draft.name);
       // If the user has typed in the meantime, that is already the next animal.
-      setDraft((current) => (current === draft ? { ...BLANK, categoryId: draft.categoryId } : current));
+      const { categoryId, isOtherCategory } = draft;
+      setDraft((current) => (current === draft ? { ...BLANK, categoryId, isOtherCategory } : current));
       focusField(form.current, 'name');
     } catch (error) {
       const found = readFieldErrors(error);
@@ -79,14 +72,27 @@ export function AddPet({ isSaving, onSubmit }: AddPetProps) {
         {isOpen ? 'Close' : 'Add an animal'}
       </button>
       <form ref={form} id={`${id}-form`} className="add-form" noValidate onSubmit={submit}>
-        <NameField name={draft.name} error={errors.name} onChange={(name) => change({ name })} />
-        <CategoryField
-          categoryId={draft.categoryId}
-          error={errors.categoryId}
-          onChange={(categoryId) => change({ categoryId })}
+        <div className="add-fields">
+          <NameField name={draft.name} error={errors.name} onChange={(name) => change({ name })} />
+          <CategoryField
+            categoryId={draft.categoryId}
+            isOther={draft.isOtherCategory}
+            error={errors.categoryId}
+            onChange={(categoryId, isOtherCategory) => change({ categoryId, isOtherCategory })}
+          />
+          <StatusField
+            status={draft.status}
+            error={errors.status}
+            onChange={(status) => change({ status })}
+          />
+        </div>
+        <SaveRow
+          failure={failure}
+          savedName={savedName}
+          onSavedShown={() => setSavedName(undefined)}
+          isSaving={isSaving}
+          waitSeconds={waitSeconds}
         />
-        <StatusField status={draft.status} error={errors.status} onChange={(status) => change({ status })} />
-        <SaveRow failure={failure} savedName={savedName} isSaving={isSaving} waitSeconds={waitSeconds} />
       </form>
     </section>
   );
@@ -143,21 +149,16 @@ function StatusField({
   );
 }
 
-/** Checks only that required fields are filled in; everything else is validated by the service. */
-function findMissing({ name, categoryId }: Draft): FieldErrors {
-  return {
-    ...(name.trim() === '' ? { name: 'Give it a name.' } : {}),
-    ...(categoryId.trim() === '' ? { categoryId: 'Choose a category.' } : {}),
-  };
-}
-
 function focusFirst(form: HTMLFormElement | null, errors: FieldErrors): void {
   const first = FIELDS.find((field) => errors[field] !== undefined);
   if (first !== undefined) focusField(form, first);
 }
 
+/** Focuses what is typed or chosen there, and scrolls to the whole field, whose error is below it. */
 function focusField(form: HTMLFormElement | null, field: Field): void {
-  const inputs = form?.querySelectorAll<HTMLInputElement>(`[data-field=${field}] input`) ?? [];
-  const [first] = inputs;
-  ([...inputs].find(({ type, checked }) => type !== 'radio' || checked) ?? first)?.focus();
+  const inputs = [...(form?.querySelectorAll<HTMLInputElement>(`[data-field=${field}] input`) ?? [])];
+  const typed = inputs.find(({ type }) => type !== 'radio');
+  const input = typed ?? inputs.find(({ checked }) => checked) ?? inputs[0];
+  input?.focus();
+  input?.closest('.field')?.scrollIntoView({ block: 'nearest' });
 }

@@ -1,10 +1,10 @@
 import { createContext, type ReactNode, useContext, useState } from 'react';
 
-const Announce = createContext<(text: string) => void>(() => {});
+const Announce = createContext<(text: ReactNode) => void>(() => {});
 
 /** The page's only live region, rendered from the start: screen readers often miss one that is added with its text. */
 export function Announcer({ children }: { children: ReactNode }) {
-  const [text, announce] = useState('');
+  const [text, announce] = useState<ReactNode>('');
   return (
     <Announce value={announce}>
       {children}
@@ -16,6 +16,6 @@ export function Announcer({ children }: { children: ReactNode }) {
 }
 
 /** Returns a function that tells screen reader users what has changed. */
-export function useAnnounce(): (text: string) => void {
+export function useAnnounce(): (text: ReactNode) => void {
   return useContext(Announce);
 }

@@ -8,6 +8,7 @@ import { moveFocusOnRemoval } from './move-focus.js';
 import { Notice } from './notice.js';
 import { CardSkeleton, PetCard } from './pet-card.js';
 import { StatusFilter } from './status-filter.js';
+import { useStatusInAddress } from './status-in-address.js';
 import { STATUS_LABELS } from './vocabulary.js';
 
 /** Fills whole rows of two, four and five cards. */
@@ -21,7 +22,7 @@ export interface CatalogueProps {
 }
 
 export function Catalogue(props: CatalogueProps) {
-  const [status, setStatus] = useState<PetStatus>();
+  const [status, setStatus] = useStatusInAddress();
   return (
     <section className="catalogue" aria-labelledby="catalogue-heading">
       <header className="catalogue-head">

@@ -1,4 +1,4 @@
-import { useId, useState } from 'react';
+import { useId } from 'react';
 import { FieldError } from './field-errors.js';
 import { KindIcon } from './illustration.js';
 import { CATEGORIES } from './vocabulary.js';
@@ -6,18 +6,15 @@ import { CATEGORIES } from './vocabulary.js';
 export interface CategoryFieldProps {
   /** As chosen or typed */
   readonly categoryId: string;
+  /** Whether it is typed */
+  readonly isOther: boolean;
   readonly error: string | undefined;
-  readonly onChange: (categoryId: string) => void;
+  readonly onChange: (categoryId: string, isOther: boolean) => void;
 }
 
 /** Offers the known categories as tiles, and takes any other by its number. */
-export function CategoryField({ categoryId, error, onChange }: CategoryFieldProps) {
-  const [isOther, setOther] = useState(false);
+export function CategoryField({ categoryId, isOther, error, onChange }: CategoryFieldProps) {
   const id = useId();
-  const choose = (other: boolean, chosen: string) => {
-    setOther(other);
-    onChange(chosen);
-  };
   return (
     <fieldset className="field" data-field="categoryId" aria-describedby={error && `${id}-error`}>
       <legend>Category</legend>
@@ -28,14 +25,14 @@ export function CategoryField({ categoryId, error, onChange }: CategoryFieldProp
               type="radio"
               name={id}
               checked={!isOther && categoryId === String(number)}
-              onChange={() => choose(false, String(number))}
+              onChange={() => onChange(String(number), false)}
             />
             <KindIcon kind={kind} />
             <span>{label}</span>
           </label>
         ))}
         <label className="tile slim" data-kind="paw">
-          <input type="radio" name={id} checked={isOther} onChange={() => choose(true, '')} />
+          <input type="radio" name={id} checked={isOther} onChange={() => onChange('', true)} />
           <KindIcon kind="paw" />
           <span>Another category</span>
         </label>
@@ -48,7 +45,7 @@ export function CategoryField({ categoryId, error, onChange }: CategoryFieldProp
           inputMode="numeric"
           autoComplete="off"
           value={categoryId}
-          onChange={({ target }) => onChange(target.value)}
+          onChange={({ target }) => onChange(target.value, true)}
           aria-invalid={error !== undefined}
           aria-describedby={error === undefined ? undefined : `${id}-error`}
         />

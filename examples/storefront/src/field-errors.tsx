@@ -17,17 +17,13 @@ export function FieldError({ id, text }: { id: string; text: string | undefined 
   );
 }
 
-/**
- * The service's complaint about each field. The message of an `invalid_request` reads `name is required; categoryId
- * must be …`. Undefined for any other error, and if the message names something that is not in the form.
- */
+/** The service's complaint about each field. Undefined for any other error, and if it is about a field not in the form. */
 export function readFieldErrors(error: unknown): FieldErrors | undefined {
-  if (!isApiError(error) || error.code !== 'invalid_request') return undefined;
+  if (!isApiError(error) || error.fields === undefined) return undefined;
   const errors: FieldErrors = {};
-  for (const sentence of error.message.replace(/\.$/, '').split('; ')) {
-    const [path = '', ...words] = sentence.split(' ');
-    if (!Object.hasOwn(ORDER, path)) return undefined;
-    errors[path as Field] ??= `It ${words.join(' ')}.`;
+  for (const [name, problem] of Object.entries(error.fields)) {
+    if (!Object.hasOwn(ORDER, name)) return undefined;
+    errors[name as Field] = `It ${problem}.`;
   }
   return errors;
 }

@@ -1,9 +1,9 @@
 import type { LimitStatus, LimitWatch } from '@animal-store/client';
 import { useSyncExternalStore } from 'react';
+import { Ring } from './ring.js';
 import { formatClock, secondsUntil, useNow } from './time.js';
 
 const DAY_SECONDS = 86_400;
-const CIRCUMFERENCE = 2 * Math.PI * 17;
 
 /** Shows how many requests the key has left in the tighter of its windows, and when that window ends. */
 export function Gauge({ limits }: { limits: LimitWatch }) {
@@ -28,21 +28,14 @@ function Meter({ status }: { status: LimitStatus }) {
         value={left}
         aria-valuetext={`${format(left)} of ${format(limit)} left`}
       />
-      <svg className="gauge-ring" viewBox="0 0 40 40" aria-hidden="true">
-        <circle className="track" cx="20" cy="20" r="17" />
-        <circle
-          className="arc"
-          cx="20"
-          cy="20"
-          r="17"
-          strokeDasharray={CIRCUMFERENCE}
-          strokeDashoffset={CIRCUMFERENCE * (1 - share)}
-          transform="rotate(-90 20 20)"
-        />
-      </svg>
+      <Ring className="gauge-ring" size={40} radius={17} share={share} />
       <p className="gauge-text">
         <span>
-          <strong>{format(left)}</strong> of {format(limit)} <span className="gauge-unit">requests left</span>
+          <strong>{format(left)}</strong>{' '}
+          <span className="gauge-limit">
+            of {format(limit)} <span className="gauge-unit">requests</span>{' '}
+          </span>
+          left
         </span>
         <span className="gauge-reset">
           {isOver ? 'a new window' : `resets in ${formatClock(secondsUntil(resetAtMs, now, windowSeconds))}`}

@@ -3,6 +3,7 @@ import { useAnnounce } from './announcer.js';
 import { Picture } from './illustration.js';
 import { moveFocusOnRemoval } from './move-focus.js';
 import { describeProblem, type Problem } from './problem.js';
+import { Ring } from './ring.js';
 import { formatClock, formatDuration, secondsUntil, useNow } from './time.js';
 import type { Kind } from './vocabulary.js';
 
@@ -85,25 +86,13 @@ function Wait({ since, seconds }: { since: number; seconds: number }) {
   );
 }
 
-const CIRCUMFERENCE = 2 * Math.PI * 20;
-
 /** A clock with a ring that empties during the wait. */
 function CountdownRing({ since, until }: { since: number; until: number | undefined }) {
   const now = useNow();
   const left = until === undefined ? 1 : Math.max(0, Math.min(1, (until - now) / (until - since)));
   return (
-    <svg className="countdown-ring" viewBox="0 0 48 48" aria-hidden="true">
-      <circle className="track" cx="24" cy="24" r="20" />
-      <circle
-        className="arc"
-        cx="24"
-        cy="24"
-        r="20"
-        strokeDasharray={CIRCUMFERENCE}
-        strokeDashoffset={CIRCUMFERENCE * (1 - left)}
-        transform="rotate(-90 24 24)"
-      />
+    <Ring className="countdown-ring" size={48} radius={20} share={left}>
       <path className="hands" d={until === undefined ? 'M24 15 V26 M24 32 V32.5' : 'M24 14 V24 L30 28'} />
-    </svg>
+    </Ring>
   );
 }

@@ -7,11 +7,15 @@ export type DisplayedPet = Pet | (NewPet & { readonly id?: undefined });
 
 /** Names with more UTF-16 code units than this are set smaller, and truncated visually if that is not enough. */
 const LONG_NAME = 60;
+/** Names with a word this long are truncated sooner: what cannot be wrapped between words is hard to read anyway. */
+const UNBROKEN_NAME = /\S{30}/;
 
 export function PetCard({ pet, isNew = false }: { pet: DisplayedPet; isNew?: boolean }) {
   const { id, name, categoryId, status } = pet;
   const isSaving = id === undefined;
   const { label, kind } = categoryOf(categoryId);
+  const isUnbroken = UNBROKEN_NAME.test(name);
+  const isLong = isUnbroken || name.length > LONG_NAME;
   return (
     <li
       className="card"
@@ -30,8 +34,9 @@ export function PetCard({ pet, isNew = false }: { pet: DisplayedPet; isNew?: boo
           <h3
             className="card-name"
             dir="auto"
-            data-long={name.length > LONG_NAME}
-            title={name.length > LONG_NAME ? name : undefined}
+            data-long={isLong}
+            data-unbroken={isUnbroken}
+            title={isLong ? name : undefined}
           >
             <Name name={name} />
           </h3>
@@ -58,7 +63,7 @@ function Name({ name }: { name: string }) {
   if (first === undefined) return name;
   return (
     <>
-      {first}
+      <span className="card-call-name">{first}</span>
       <span className="visually-hidden">, </span>
       <span className="card-detail">{rest}</span>
     </>

@@ -13,6 +13,8 @@ export interface SaveRowProps {
   readonly failure: Failure | undefined;
   /** The name of the animal that was saved last, whose card may be hidden by the filter or below the fold */
   readonly savedName: string | undefined;
+  /** Called when its confirmation has faded. */
+  readonly onSavedShown: () => void;
   readonly isSaving: boolean;
   readonly waitSeconds: number;
 }
@@ -26,21 +28,21 @@ export function useWait(failure: Failure | undefined): number {
   return mustWait ? secondsUntil(failure.atMs + waitSeconds * 1_000, now, waitSeconds) : 0;
 }
 
-/** The save button, and above it whether the animal was saved. The form does not retry; the user decides when to. */
-export function SaveRow({ failure, savedName, isSaving, waitSeconds }: SaveRowProps) {
+/** The save button, and whether the animal was saved. The form does not retry; the user decides when to. */
+export function SaveRow({ failure, savedName, onSavedShown, isSaving, waitSeconds }: SaveRowProps) {
   const label = waitSeconds > 0 ? `Save again in ${formatClock(waitSeconds)}` : 'Save animal';
   return (
-    <>
-      {failure !== undefined && <Reason error={failure.error} />}
-      {savedName !== undefined && (
-        <p className="form-notice" data-state="saved">
-          <bdi>{savedName}</bdi> is in the catalogue.
-        </p>
-      )}
+    <div className="save-row">
       <button type="submit" className="button" aria-disabled={isSaving || waitSeconds > 0}>
         {isSaving ? 'Saving…' : label}
       </button>
-    </>
+      {failure !== undefined && <Reason error={failure.error} />}
+      {savedName !== undefined && (
+        <p className="form-notice" data-state="saved" onAnimationEnd={onSavedShown}>
+          <bdi>{savedName}</bdi> is in the catalogue.
+        </p>
+      )}
+    </div>
   );
 }
 

@@ -47,10 +47,19 @@ function FormAndCatalogue() {
   const [added, setAdded] = useState<readonly Pet[]>([]);
   const createPet = useMutation(
     trpc.createPet.mutationOptions({
-      onMutate: ({ name }) => announce(`Saving ${name}`),
+      onMutate: ({ name }) =>
+        announce(
+          <>
+            Saving <bdi>{name}</bdi>
+          </>,
+        ),
       onSuccess: (pet) => {
         setAdded((before) => [pet, ...before]);
-        announce(`${pet.name} is in the catalogue`);
+        announce(
+          <>
+            <bdi>{pet.name}</bdi> is in the catalogue
+          </>,
+        );
       },
     }),
   );

@@ -1,5 +1,5 @@
 import { TRPCClientError } from '@trpc/client';
-import type { AppRouter, ErrorBody, ErrorCode } from './app-router.js';
+import type { AppRouter, ErrorBody, ErrorCode, FieldErrors } from './app-router.js';
 
 /** The error that tRPC's links reject with */
 export type Failure = TRPCClientError<AppRouter>;
@@ -9,6 +9,11 @@ export class ApiClientError extends TRPCClientError<AppRouter> {
   readonly code: ErrorCode;
   /** The HTTP status */
   readonly status: number;
+  /**
+   * With `invalid_request`: what is wrong with each invalid field, without the name of the field, so that it can follow
+   * a label. Undefined if the error is not about fields.
+   */
+  readonly fields: FieldErrors | undefined;
   /** Whole seconds until the call may be sent again; present with 429 and 503 */
   readonly retryAfterSeconds: number | undefined;
   /** The X-Request-Id of the response, by which the operator finds the call in the log */
@@ -24,6 +29,7 @@ export class ApiClientError extends TRPCClientError<AppRouter> {
     this.name = 'ApiClientError';
     this.code = code;
     this.status = status;
+    this.fields = error.data?.fields;
     this.retryAfterSeconds = retryAfterSeconds;
     this.requestId = responseOf(error)?.headers.get('x-request-id') ?? undefined;
   }

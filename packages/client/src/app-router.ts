@@ -33,11 +33,20 @@ export interface ErrorBody<Code = ErrorCode> {
   readonly status: number;
 }
 
+/** What is wrong with each invalid field, by its name: `{ name: 'is required' }` */
+export type FieldErrors = Readonly<Record<string, string>>;
+
 /** tRPC's error shape with that body in it */
 interface ErrorShape<Code = ErrorCode> {
   message: string;
   code: TRPC_ERROR_CODE_NUMBER;
-  data: { code: TRPC_ERROR_CODE_KEY; httpStatus: number; path?: string; error: ErrorBody<Code> };
+  data: {
+    code: TRPC_ERROR_CODE_KEY;
+    httpStatus: number;
+    path?: string;
+    error: ErrorBody<Code>;
+    fields?: FieldErrors;
+  };
 }
 
 type PublicProcedure<Procedure> =

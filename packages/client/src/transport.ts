@@ -1,9 +1,17 @@
 /** No response, or an incomplete one: the service may or may not have executed the call. */
 export class NetworkError extends Error {
-  constructor(cause: unknown) {
-    super('The service could not be reached', { cause });
+  constructor(url: string, cause: unknown) {
+    super(describe(url), { cause });
     this.name = 'NetworkError';
   }
+}
+
+/** Browsers do not tell a page whether its request was rejected because of its origin or failed for another reason. */
+function describe(url: string): string {
+  const unreachable = 'The service could not be reached';
+  const page = typeof location === 'undefined' ? undefined : location;
+  if (page === undefined || new URL(url, page.href).origin === page.origin) return unreachable;
+  return `${unreachable}, or its CORS_ORIGINS does not allow ${page.origin}`;
 }
 
 /** The options that tRPC's links pass to `fetch`, as far as they are used here */
@@ -42,7 +50,7 @@ async function send(fetch: typeof globalThis.fetch, url: string, options: Reques
     return { response, text: await response.text() };
   } catch (cause) {
     if (options.signal?.aborted) throw cause;
-    throw new NetworkError(cause);
+    throw new NetworkError(url, cause);
   }
 }
 

@@ -14,6 +14,7 @@ import {
   type AppRouter,
   type ClientOptions,
   createClient,
+  type FieldErrors,
   type Inputs,
   isApiError,
   type NewPet,
@@ -124,6 +125,33 @@ test('isApiError recognizes an error of the service, whatever its status, and gi
     expect(failure.requestId).toMatch(/^[0-9a-f-]{36}$/);
     expect(response?.headers.get('x-request-id')).toBe(failure.requestId);
   }
+});
+
+test('fields names what is wrong with each invalid field, and is undefined for other errors', async () => {
+  const { client } = connect();
+  const invalid = { name: '🐕'.repeat(201), categoryId: 1.5 };
+  const failures = [
+    () => client.createPet.mutate(invalid),
+    () => client.listPets.query({ limit: 0 }),
+    () => client.getPet.query({ petId: 0 }),
+    () => connect({ apiKey: 'nonsense' }).client.createPet.mutate(invalid),
+  ];
+  const found: unknown[] = [];
+  for (const call of failures) {
+    const failure = await call().catch((error: unknown) => error);
+    if (!isApiError(failure)) throw failure;
+    expectTypeOf(failure.fields).toEqualTypeOf<FieldErrors | undefined>();
+    found.push(failure.fields);
+  }
+  expect(found).toEqual([
+    {
+      name: 'must have 1 to 200 characters',
+      categoryId: 'must be an integer from -9007199254740991 to 9007199254740991',
+    },
+    { limit: 'must be an integer from 1 to 100' },
+    undefined,
+    undefined,
+  ]);
 });
 
 test('isApiError rejects network errors, responses of a proxy, and anything else', async () => {

@@ -1,30 +1,10 @@
-import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build, type Rolldown } from 'vite';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startService, type TestService } from '../../../test/support/test-service.js';
-
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const PACKAGE = 'packages/client';
-const run = promisify(execFile);
-
-/**
- * What the build reads. Packing a copy proves that it needs nothing else, and leaves the files of other tests alone.
- */
-const SOURCES = [
-  'package.json',
-  'tsconfig.base.json',
-  'prisma.config.ts',
-  'prisma',
-  'src',
-  'scripts',
-  PACKAGE,
-];
+import { type InstalledPackage, installPackage, ROOT, run } from './installed-package.js';
 
 const MAX_MODULE_BYTES = 16 * 1024;
 const MAX_BUNDLE_GZIP_BYTES = 16 * 1024;
@@ -59,42 +39,19 @@ if (isApiError(failure)) failure.code === 'no_such_code';
 `;
 
 let service: TestService;
-let folder: string;
 let tarball: string;
 let project: string;
-/** Where the package is after its installation */
 let installed: string;
+let remove: InstalledPackage['remove'];
 
 beforeAll(async () => {
   service = await startService();
-  folder = await mkdtemp(join(tmpdir(), 'animal-store-package-'));
-  tarball = await pack(join(folder, 'sources'));
-  project = join(folder, 'front-end');
-  installed = join(project, 'node_modules/@animal-store/client');
-  await mkdir(project);
-  await writeFile(join(project, 'package.json'), '{ "private": true, "type": "module" }');
-  await npm(project, 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball);
+  ({ tarball, project, installed, remove } = await installPackage());
 }, 180_000);
 afterAll(async () => {
   await service?.close();
-  await rm(folder, { recursive: true, force: true });
+  await remove?.();
 });
-
-async function pack(copy: string): Promise<string> {
-  await mkdir(copy);
-  const filter = (path: string) => !path.startsWith(join(ROOT, PACKAGE, 'dist'));
-  for (const path of SOURCES) await cp(join(ROOT, path), join(copy, path), { recursive: true, filter });
-  await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  const { stdout } = await npm(copy, 'pack', '--silent', '--workspace', '@animal-store/client');
-  for (const path of ['package.json', `${PACKAGE}/package.json`]) {
-    expect(await readFile(join(copy, path), 'utf8')).toBe(await readFile(join(ROOT, path), 'utf8'));
-  }
-  return join(copy, stdout.trim());
-}
-
-function npm(cwd: string, ...args: string[]) {
-  return run('npm', args, { cwd });
-}
 
 const COMPILERS = { 'TypeScript 5.9': 'typescript', 'TypeScript 7': 'typescript-native' } as const;
 type Compiler = keyof typeof COMPILERS;
