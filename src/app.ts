@@ -18,6 +18,7 @@ import { createMetrics, type MetricsOptions, registerMetrics } from './http/metr
 import { hasBody, listOperations } from './http/operations.js';
 import { createOverloadMonitor, type OverloadOptions } from './http/overload.js';
 import { handleParserError, rejectSocket } from './http/parser-error.js';
+import { createProxyTrust } from './http/proxy-trust.js';
 import type { Dependencies } from './http/request-context.js';
 import { reportRequests } from './http/request-log.js';
 import { toRoutableUrl } from './http/request-target.js';
@@ -97,7 +98,7 @@ function openServer({ log, trustProxy, ...options }: AppOptions): FastifyInstanc
     // A child logger per request would cost more than the log line itself, which has the request id anyway.
     childLoggerFactory: (logger) => logger,
     genReqId: ({ headers }) => readRequestId(headers['x-request-id']),
-    trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
+    trustProxy: trustProxy.length > 0 ? createProxyTrust(trustProxy) : false,
     rewriteUrl: toRoutableUrl,
     // Parses the query once, the way tRPC does. URLSearchParams drops a leading `?`, so this one protects the query's.
     routerOptions: {
