@@ -20,7 +20,7 @@ import { createOverloadMonitor, type OverloadOptions } from './http/overload.js'
 import { handleParserError, rejectSocket } from './http/parser-error.js';
 import { createProxyTrust } from './http/proxy-trust.js';
 import type { Dependencies } from './http/request-context.js';
-import { reportRequests } from './http/request-log.js';
+import { identify, reportRequests } from './http/request-log.js';
 import { toRoutableUrl } from './http/request-target.js';
 import { registerRest } from './http/rest.js';
 import { registerRpc } from './http/rpc.js';
@@ -135,7 +135,7 @@ function answerErrorsWith(app: FastifyInstance, toBody: (error: ApiError) => obj
     request.errorCode = apiError.code;
     // An overload error has no cause, and an overloaded process no time for a second log line.
     if (apiError.status >= 500 && apiError.cause !== undefined)
-      request.log.error({ reqId: request.id, err: apiError.cause }, apiError.message);
+      request.log.error({ ...identify(request), err: apiError.cause }, apiError.message);
     return sendJson(reply.code(apiError.status).headers(apiError.headers), JSON.stringify(toBody(apiError)));
   });
   app.setNotFoundHandler(() => {

@@ -4,7 +4,6 @@ import { ApiError } from '../errors.js';
 import type { Authenticator } from '../keys/authenticator.js';
 import type { ApiKey } from '../keys/store.js';
 import type { UsageCounter } from '../keys/usage.js';
-import { addressId } from '../limits/address.js';
 import { limitHeaders } from '../limits/headers.js';
 import type { Limits } from '../limits/plans.js';
 import { type Protocol, REST_PREFIX } from '../protocol.js';
@@ -89,7 +88,7 @@ async function admit(
     request.apiKey === undefined ? await authenticate(request, options.authenticator) : undefined;
   const limited = {
     apiKey: request.apiKey,
-    address: () => ({ kind: 'address', id: addressId(request.ip), limits: anonymous }) as const,
+    address: () => ({ kind: 'address', id: request.addressId, limits: anonymous }) as const,
     cost: config.cost?.(request) ?? 1,
     countsTowardsBan: routeError === undefined,
   };

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Limiter } from '../limits/limiter.js';
 import { READINESS_TIMEOUT_MS, TimeoutError, TimeoutTimer } from '../timeouts.js';
+import { identify } from './request-log.js';
 
 /** How long a successful check stays valid. */
 const READINESS_TTL_MS = 1_000;
@@ -38,7 +39,7 @@ export function registerHealth(
         limits: limiter.state,
       };
     } catch (error) {
-      request.log.warn({ reqId: request.id, err: error }, 'not ready: the database cannot be used');
+      request.log.warn({ ...identify(request), err: error }, 'not ready: the database cannot be used');
       return reply.code(503).send({ status: 'unavailable', database: 'unavailable', limits: limiter.state });
     }
   });

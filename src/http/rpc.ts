@@ -7,6 +7,7 @@ import { MAX_BATCH_SIZE } from '../protocol.js';
 import { type OperationMeta, type RequestContext, toErrorShape } from '../trpc.js';
 import { keepFractions, sendJson } from './json.js';
 import { createContextFactory, type ServeOptions } from './request-context.js';
+import { identify } from './request-log.js';
 import { respondWithTrpc } from './rpc-stream.js';
 
 declare module 'fastify' {
@@ -187,7 +188,7 @@ function reportError(
   const apiError = toApiError(getTRPCErrorFromUnknown(error));
   request.errorCode ??= apiError.code;
   if (apiError.status >= 500)
-    request.log.error({ reqId: request.id, err: apiError.cause, path }, apiError.message);
+    request.log.error({ ...identify(request), err: apiError.cause, path }, apiError.message);
   reply.headers(apiError.headers);
   return apiError;
 }
