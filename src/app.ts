@@ -1,12 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { METHODS } from 'node:http';
 import type { AnyTRPCRouter } from '@trpc/server';
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyRequest,
-  LogController,
-} from 'fastify';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { toApiError } from './error-mapping.js';
 import { ApiError } from './errors.js';
 import { type AdmissionOptions, registerAdmission } from './http/admission.js';
@@ -17,8 +12,9 @@ import { decodeBody, parseJson, sendJson } from './http/json.js';
 import { createMetrics, type MetricsOptions, registerMetrics } from './http/metrics.js';
 import { hasBody, listOperations } from './http/operations.js';
 import { createOverloadMonitor, type OverloadOptions } from './http/overload.js';
-import { handleParserError, rejectSocket } from './http/parser-error.js';
+import { handleParserError, rejectSocket, trackResponses } from './http/parser-error.js';
 import { createProxyTrust } from './http/proxy-trust.js';
+import { findMessageError } from './http/request-checks.js';
 import type { Dependencies } from './http/request-context.js';
 import { identify, reportRequests } from './http/request-log.js';
 import { toRoutableUrl } from './http/request-target.js';
@@ -60,7 +56,8 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
   registerSecurity(app, options);
   app.addHook('onRequest', (request, reply, next) => {
     reply.header('x-request-id', request.id);
-    next();
+    // Within the protocols, admission does this, so that the response has limit headers.
+    next(request.apiProtocol === undefined ? findMessageError(request) : undefined);
   });
   const isClosing = endConnectionsWhenClosing(app);
   answerErrorsWith(app, (error) => error.body);
@@ -116,10 +113,16 @@ function openServer({ log, trustProxy, ...options }: AppOptions): FastifyInstanc
   });
   app.server.maxConnections = connections.maxConnections;
   limitRequestsPerSocket(app, connections.maxRequestsPerSocket);
+  trackResponses(app);
   addUnusualMethods(app);
   // An unknown Expect may be ignored (RFC 9110, section 10.1.1). Otherwise Node.js itself would reject it.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  app.server.on('connect', (_request, socket) => rejectSocket(socket, 'CONNECT is not supported.'));
+  app.server.on('connect', ({ headers }, socket) => {
+    // Node.js has given up the socket: nothing else reads from it or handles its errors.
+    socket.on('error', () => socket.destroy()).resume();
+    const error = new ApiError('invalid_request', { message: 'CONNECT is not supported.' });
+    void rejectSocket(socket, error, readRequestId(headers['x-request-id']));
+  });
   return app;
 }
 
@@ -171,12 +174,19 @@ function ignoreBodies(app: FastifyInstance): void {
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 }
 
-/** One parser for every media type, because admission has checked the media type before any body is read. */
+/**
+ * One parser for every media type, because admission has checked the media type before any body is read. The parser
+ * only collects the bytes: if it failed, Fastify would close the connection.
+ */
 function readBodyAs(app: FastifyInstance, read: (bytes: Uint8Array) => unknown): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes));
+  app.addHook('preValidation', (request, _reply, next) => {
+    const { body: bytes } = request;
+    if (!Buffer.isBuffer(bytes)) return next();
     if (request.headers['idempotency-key'] !== undefined)
       request.bodyHash = createHash('sha256').update(bytes).digest();
-    return hasBody(request.method) ? read(bytes) : undefined;
+    request.body = hasBody(request.method) ? read(bytes) : undefined;
+    next();
   });
 }

@@ -11,7 +11,7 @@ import { type CorsOptions, registerCors } from './cors.js';
 import { checkLimits, type LimitCheckOptions } from './limit-check.js';
 import type { Metrics } from './metrics.js';
 import type { OverloadMonitor } from './overload.js';
-import { findHostError, findMediaTypeError } from './request-checks.js';
+import { findMediaTypeError, findMessageError } from './request-checks.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -107,8 +107,8 @@ async function admit(
 }
 
 function findRouteError(request: FastifyRequest): ApiError | undefined {
-  const hostError = findHostError(request);
-  if (hostError !== undefined) return hostError;
+  const messageError = findMessageError(request);
+  if (messageError !== undefined) return messageError;
   if (request.is404) return new ApiError('not_found');
   return request.routeOptions.config.routeError?.(request);
 }
