@@ -1,7 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { METHODS } from 'node:http';
 import type { AnyTRPCRouter } from '@trpc/server';
-import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
 import { toApiError } from './error-mapping.js';
 import { ApiError } from './errors.js';
 import { type AdmissionOptions, registerAdmission } from './http/admission.js';
@@ -20,9 +26,9 @@ import { identify, reportRequests } from './http/request-log.js';
 import { toRoutableUrl } from './http/request-target.js';
 import { registerRest } from './http/rest.js';
 import { registerRpc } from './http/rpc.js';
+import { sendRpcError } from './http/rpc-stream.js';
 import { registerSecurity } from './http/security-headers.js';
 import { REST_PREFIX, TRPC_PREFIX } from './protocol.js';
-import { toErrorShape } from './trpc.js';
 
 const BODY_LIMIT_BYTES = 64 * 1024;
 /** Node.js limits the request line and headers to 16 KiB in total; path parameters need no limit of their own. */
@@ -60,7 +66,7 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     next(request.apiProtocol === undefined ? findMessageError(request) : undefined);
   });
   const isClosing = endConnectionsWhenClosing(app);
-  answerErrorsWith(app, (error) => error.body);
+  answerErrorsWith(app, sendError);
   ignoreBodies(app);
 
   registerHealth(app, { ...options, checkReadiness, isClosing });
@@ -71,14 +77,14 @@ export async function buildApp(options: AppOptions): Promise<FastifyInstance> {
     await registerAdmission(scope, { ...options, overload, metrics, corsMethods, protocol: 'rest' });
     readBodyAs(scope, (bytes) => parseJson(decodeBody(bytes)));
     registerRest(scope, options);
-    answerErrorsWith(scope, (error) => error.body);
+    answerErrorsWith(scope, sendError);
   };
   const trpc = async (scope: FastifyInstance) => {
     const corsMethods = ['GET', 'POST'];
     await registerAdmission(scope, { ...options, overload, metrics, corsMethods, protocol: 'trpc' });
     readBodyAs(scope, decodeBody);
     registerRpc(scope, options);
-    answerErrorsWith(scope, (error) => ({ error: toErrorShape(error) }));
+    answerErrorsWith(scope, sendRpcError);
   };
   await app.register(rest, { prefix: REST_PREFIX });
   await app.register(trpc, { prefix: TRPC_PREFIX });
@@ -132,18 +138,22 @@ function readRequestId(header: string | string[] | undefined): string {
 }
 
 /** Every error passes through here: its cause goes to the log, and the client can quote the request id. */
-function answerErrorsWith(app: FastifyInstance, toBody: (error: ApiError) => object): void {
+function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void {
   app.setErrorHandler((error, request, reply) => {
     const apiError = toApiError(error);
     request.errorCode = apiError.code;
     // An overload error has no cause, and an overloaded process no time for a second log line.
     if (apiError.status >= 500 && apiError.cause !== undefined)
       request.log.error({ ...identify(request), err: apiError.cause }, apiError.message);
-    return sendJson(reply.code(apiError.status).headers(apiError.headers), JSON.stringify(toBody(apiError)));
+    return send(apiError, request, reply.headers(apiError.headers));
   });
   app.setNotFoundHandler(() => {
     throw new ApiError('not_found');
   });
+}
+
+function sendError({ status, body }: ApiError, _request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendJson(reply.code(status), JSON.stringify(body));
 }
 
 /**
