@@ -4,6 +4,7 @@ import type { AnyTRPCRouter } from '@trpc/server';
 import Fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
+  type FastifyReply,
   type FastifyRequest,
   LogController,
 } from 'fastify';
@@ -19,17 +20,19 @@ import { decodeBody, parseJson, sendJson } from './http/json.js';
 import { createMetrics, type MetricsOptions } from './http/metrics.js';
 import { hasBody, listOperations } from './http/operations.js';
 import { createOverloadMonitor, type OverloadOptions } from './http/overload.js';
-import { handleParserError, rejectSocket } from './http/parser-error.js';
+import { handleParserError, rejectSocket, trackResponses } from './http/parser-error.js';
 import { type ProcessProbes, registerProbes } from './http/probes.js';
+import { createProxyTrust } from './http/proxy-trust.js';
+import { findMessageError } from './http/request-checks.js';
 import type { Dependencies } from './http/request-context.js';
-import { reportRequests } from './http/request-log.js';
+import { identify, reportRequests } from './http/request-log.js';
 import { limitRequestsPerTick } from './http/request-queue.js';
 import { toRoutableUrl } from './http/request-target.js';
 import { registerRest } from './http/rest.js';
 import { registerRpc } from './http/rpc.js';
+import { sendRpcError } from './http/rpc-stream.js';
 import { registerSecurity } from './http/security-headers.js';
 import { REST_PREFIX, TRPC_PREFIX } from './protocol.js';
-import { toErrorShape } from './trpc.js';
 
 const BODY_LIMIT_BYTES = 64 * 1024;
 /** Node.js limits the request line and headers to 16 KiB in total; path parameters need no limit of their own. */
@@ -75,10 +78,11 @@ export async function buildApp(options: AppOptions): Promise<App> {
   registerSecurity(app, options);
   app.addHook('onRequest', (request, reply, next) => {
     reply.header('x-request-id', request.id);
-    next();
+    // Within the protocols, admission does this, so that the response has limit headers.
+    next(request.apiProtocol === undefined ? findMessageError(request) : undefined);
   });
   const isClosing = endConnectionsWhenClosing(app);
-  answerErrorsWith(app, (error) => error.body);
+  answerErrorsWith(app, sendError);
   ignoreBodies(app);
 
   const probes: ProcessProbes = {
@@ -95,14 +99,14 @@ export async function buildApp(options: AppOptions): Promise<App> {
     await registerAdmission(scope, { ...options, overload, metrics, origins, corsMethods, protocol: 'rest' });
     readBodyAs(scope, (bytes) => parseJson(decodeBody(bytes)));
     registerRest(scope, options);
-    answerErrorsWith(scope, (error) => error.body);
+    answerErrorsWith(scope, sendError);
   };
   const trpc = async (scope: FastifyInstance) => {
     const corsMethods = ['GET', 'POST'];
     await registerAdmission(scope, { ...options, overload, metrics, origins, corsMethods, protocol: 'trpc' });
     readBodyAs(scope, decodeBody);
     registerRpc(scope, options);
-    answerErrorsWith(scope, (error) => ({ error: toErrorShape(error) }));
+    answerErrorsWith(scope, sendRpcError);
   };
   await app.register(rest, { prefix: REST_PREFIX });
   await app.register(trpc, { prefix: TRPC_PREFIX });
@@ -119,7 +123,7 @@ function openServer({ log, trustProxy, ...options }: AppOptions): FastifyInstanc
     // A child logger per request would cost more than the log line itself, which has the request id anyway.
     childLoggerFactory: (logger) => logger,
     genReqId: ({ headers }) => readRequestId(headers['x-request-id']),
-    trustProxy: trustProxy.length > 0 ? [...trustProxy] : false,
+    trustProxy: trustProxy.length > 0 ? createProxyTrust(trustProxy) : false,
     rewriteUrl: toRoutableUrl,
     // Parses the query once, the way tRPC does. URLSearchParams drops a leading `?`, so this one protects the query's.
     routerOptions: {
@@ -137,10 +141,16 @@ function openServer({ log, trustProxy, ...options }: AppOptions): FastifyInstanc
   });
   app.server.maxConnections = connections.maxConnections;
   limitRequestsPerSocket(app, connections.maxRequestsPerSocket);
+  trackResponses(app);
   addUnusualMethods(app);
   // An unknown Expect may be ignored (RFC 9110, section 10.1.1). Otherwise Node.js itself would reject it.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  app.server.on('connect', (_request, socket) => rejectSocket(socket, 'CONNECT is not supported.'));
+  app.server.on('connect', ({ headers }, socket) => {
+    // Node.js has given up the socket: nothing else reads from it or handles its errors.
+    socket.on('error', () => socket.destroy()).resume();
+    const error = new ApiError('invalid_request', { message: 'CONNECT is not supported.' });
+    void rejectSocket(socket, error, readRequestId(headers['x-request-id']));
+  });
   return app;
 }
 
@@ -150,18 +160,22 @@ function readRequestId(header: string | string[] | undefined): string {
 }
 
 /** Every error passes through here: its cause goes to the log, and the client can quote the request id. */
-function answerErrorsWith(app: FastifyInstance, toBody: (error: ApiError) => object): void {
+function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void {
   app.setErrorHandler((error, request, reply) => {
     const apiError = toApiError(error);
     request.errorCode = apiError.code;
     // An overload error has no cause, and an overloaded process no time for a second log line.
     if (apiError.status >= 500 && apiError.cause !== undefined)
-      request.log.error({ reqId: request.id, err: apiError.cause }, apiError.message);
-    return sendJson(reply.code(apiError.status).headers(apiError.headers), JSON.stringify(toBody(apiError)));
+      request.log.error({ ...identify(request), err: apiError.cause }, apiError.message);
+    return send(apiError, request, reply.headers(apiError.headers));
   });
   app.setNotFoundHandler(() => {
     throw new ApiError('not_found');
   });
+}
+
+function sendError({ status, body }: ApiError, _request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  return sendJson(reply.code(status), JSON.stringify(body));
 }
 
 /**
@@ -192,12 +206,19 @@ function ignoreBodies(app: FastifyInstance): void {
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 }
 
-/** One parser for every media type, because admission has checked the media type before any body is read. */
+/**
+ * One parser for every media type, because admission has checked the media type before any body is read. The parser
+ * only collects the bytes: if it failed, Fastify would close the connection.
+ */
 function readBodyAs(app: FastifyInstance, read: (bytes: Uint8Array) => unknown): void {
   app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, async (request: FastifyRequest, bytes: Buffer) => {
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes));
+  app.addHook('preValidation', (request, _reply, next) => {
+    const { body: bytes } = request;
+    if (!Buffer.isBuffer(bytes)) return next();
     if (request.headers['idempotency-key'] !== undefined)
       request.bodyHash = createHash('sha256').update(bytes).digest();
-    return hasBody(request.method) ? read(bytes) : undefined;
+    request.body = hasBody(request.method) ? read(bytes) : undefined;
+    next();
   });
 }

@@ -112,6 +112,12 @@ export const errorTable = {
     message: 'Something went wrong inside the service. Quote the X-Request-Id when you report it.',
     description: 'an error inside the service; quote the `X-Request-Id` when you report it',
   },
+  not_implemented: {
+    status: 501,
+    trpcCode: 'NOT_IMPLEMENTED',
+    message: 'The service does not implement this part of HTTP.',
+    description: 'the method, or a transfer coding other than chunked, is unknown to the service',
+  },
   service_unavailable: {
     status: 503,
     trpcCode: 'SERVICE_UNAVAILABLE',

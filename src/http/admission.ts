@@ -4,7 +4,6 @@ import { ApiError } from '../errors.js';
 import type { Authenticator } from '../keys/authenticator.js';
 import type { ApiKey } from '../keys/store.js';
 import type { UsageCounter } from '../keys/usage.js';
-import { addressId } from '../limits/address.js';
 import { limitHeaders } from '../limits/headers.js';
 import type { Limits } from '../limits/plans.js';
 import { type Protocol, REST_PREFIX } from '../protocol.js';
@@ -12,7 +11,7 @@ import { type CorsOptions, registerCors } from './cors.js';
 import { checkLimits, type LimitCheckOptions, readLimits } from './limit-check.js';
 import type { Metrics } from './metrics.js';
 import type { OverloadMonitor } from './overload.js';
-import { findHostError, findMediaTypeError } from './request-checks.js';
+import { findMediaTypeError, findMessageError } from './request-checks.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -84,7 +83,7 @@ async function admit(
     reply.headers(deprecationHeaders(deprecation, options.publicUrl() + REST_PREFIX, options.now()));
   }
   const { authorization } = request.headers;
-  const address = () => ({ kind: 'address', id: addressId(request.ip), limits: anonymous }) as const;
+  const address = () => ({ kind: 'address', id: request.addressId, limits: anonymous }) as const;
   const cost = config.cost?.(request) ?? 1;
   request.apiKey = options.authenticator.peek(authorization);
   const keyError =
@@ -107,8 +106,8 @@ async function admit(
 }
 
 function findRouteError(request: FastifyRequest): ApiError | undefined {
-  const hostError = findHostError(request);
-  if (hostError !== undefined) return hostError;
+  const messageError = findMessageError(request);
+  if (messageError !== undefined) return messageError;
   if (request.is404) return new ApiError('not_found');
   return request.routeOptions.config.routeError?.(request);
 }

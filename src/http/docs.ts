@@ -61,5 +61,7 @@ export async function registerDocs(app: FastifyInstance, { document }: DocsOptio
     xDnsPrefetchControl: true,
   });
   app.get('/docs', (_request, reply) => reply.headers(pageHeaders).sendFile('page.html'));
+  // Both are relative: a proxy may serve the page under a path of its own.
+  app.get('/', (_request, reply) => reply.redirect('docs'));
   app.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));
 }

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { addressId } from '../limits/address.js';
 import type { Protocol } from '../protocol.js';
 import type { Metrics, RequestReport } from './metrics.js';
 
@@ -8,6 +9,8 @@ declare module 'fastify' {
     errorCode: string | undefined;
     /** The protocol that was called; undefined outside of both */
     apiProtocol?: Protocol;
+    /** The id of the client's address, by which requests without a valid key are counted */
+    addressId: string;
   }
 }
 
@@ -25,7 +28,10 @@ export function reportRequests(
 ): void {
   const known = new Set(operations);
   app.decorateRequest('errorCode', undefined);
+  app.decorateRequest('addressId', '');
   app.addHook('onRequest', (request, reply, next) => {
+    // Read now: a socket that its client has closed does not know its peer any more.
+    request.addressId = addressId(request.ip);
     // Fastify's onResponse hook does not run when the client leaves; a response always closes, and once.
     reply.raw.once('close', () => {
       const called = listCalls(request);
@@ -49,6 +55,12 @@ function listCalls(request: FastifyRequest): readonly string[] {
   return typeof operation === 'string' ? [operation] : operation(request);
 }
 
+/** What every log line of a request has. A route is a pattern such as `/v1/pets/{petId}`, never what a client sent. */
+export function identify({ id, routeOptions, addressId: address }: FastifyRequest) {
+  const route = routeOptions.url?.replaceAll(/:(\w+)(?:\([^)]*\))?/g, '{$1}') ?? 'unknown';
+  return { reqId: id, route, address };
+}
+
 /** A 5xx is only a warning here: its cause is logged on a line of its own. */
 function logRequest(
   request: FastifyRequest,
@@ -59,7 +71,7 @@ function logRequest(
   const level = status >= 500 ? 'warn' : isProbe && status < 400 ? 'debug' : 'info';
   request.log[level](
     {
-      reqId: request.id,
+      ...identify(request),
       keyId: request.apiKey?.id,
       protocol,
       operation: names.length > 0 ? names.join(',') : undefined,

@@ -7,24 +7,9 @@ import { MAX_BATCH_SIZE } from '../protocol.js';
 import { type OperationMeta, type RequestContext, toErrorShape } from '../trpc.js';
 import { keepFractions, sendJson } from './json.js';
 import { createContextFactory, type ServeOptions } from './request-context.js';
-import { respondWithTrpc } from './rpc-stream.js';
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Read from the URL of a tRPC request when it is first needed. */
-    rpcTarget: RpcTarget | null;
-  }
-}
-
-/** The calls in a URL, parsed the way tRPC parses them, so that exactly the calls that are counted are run. */
-interface RpcTarget {
-  readonly names: readonly string[];
-  readonly isBatch: boolean;
-  /** JSON: the input of a query. */
-  readonly input: string | null;
-  /** Whether it carries the parameters of a WebSocket handshake. */
-  readonly hasConnectionParams: boolean;
-}
+import { identify } from './request-log.js';
+import { addVary, respondWithTrpc } from './rpc-stream.js';
+import { type RpcTarget, readTarget } from './rpc-target.js';
 
 interface PlainCall {
   readonly name: string;
@@ -65,20 +50,6 @@ export function registerRpc(app: FastifyInstance, { router, stores, now }: Serve
       );
     },
   });
-}
-
-function readTarget(request: FastifyRequest): RpcTarget {
-  if (request.rpcTarget !== null) return request.rpcTarget;
-  const { path } = request.params as { path: string };
-  const query = request.query as URLSearchParams;
-  const isBatch = query.get('batch') === '1';
-  request.rpcTarget = {
-    names: isBatch ? path.split(',') : [path],
-    isBatch,
-    input: query.get('input'),
-    hasConnectionParams: query.has('connectionParams'),
-  };
-  return request.rpcTarget;
 }
 
 function checkBatchSize({ length }: readonly string[]): void {
@@ -187,13 +158,7 @@ function reportError(
   const apiError = toApiError(getTRPCErrorFromUnknown(error));
   request.errorCode ??= apiError.code;
   if (apiError.status >= 500)
-    request.log.error({ reqId: request.id, err: apiError.cause, path }, apiError.message);
+    request.log.error({ ...identify(request), err: apiError.cause, path }, apiError.message);
   reply.headers(apiError.headers);
   return apiError;
-}
-
-/** tRPC's responses vary with these headers, in addition to those that CORS has listed. */
-function addVary(reply: FastifyReply): void {
-  const listed = reply.getHeader('vary');
-  reply.header('vary', listed === undefined ? 'trpc-accept, accept' : `${listed}, trpc-accept, accept`);
 }

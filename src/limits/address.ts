@@ -1,18 +1,43 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
+export interface Address {
+  /** Without zone and port */
+  readonly ip: string;
+  readonly family: 'ipv4' | 'ipv6';
+  /** The link of a link-local IPv6 address (RFC 4007, section 11), usually the name of an interface; otherwise empty */
+  readonly zone: string;
+}
+
+/** `1.2.3.4:5678`, `[2001:db8::1]:443`, `[2001:db8::1]`: some proxies forward an address with its port. */
+const BRACKETS_OR_PORT = /^(?:\[(.+)\]|([\d.]+))(?::\d+)?$/;
+
+/** An IPv4-mapped IPv6 address in the form that sockets have: those of all IPv4 clients of a service on `::`. */
+const MAPPED_IPV4 = /^::ffff:(?=[\d.]+$)/;
+
+/** Reads an address as a peer of a socket has it, or as proxies forward it; undefined for anything else. */
+export function parseAddress(text: string): Address | undefined {
+  const [, bracketed, beforePort] = BRACKETS_OR_PORT.exec(text) ?? [];
+  // The zone is split off first: interfaces may have names that neither Node.js nor ipaddr.js takes for one.
+  const [ip = '', zone = ''] = (bracketed ?? beforePort ?? text).split('%', 2);
+  const version = isIP(ip);
+  if (version === 6) return { ip, family: 'ipv6', zone };
+  return version === 4 && zone === '' ? { ip, family: 'ipv4', zone } : undefined;
+}
+
 /**
  * The id under which a client address is counted: IPv4 whole, IPv6 by its /64 (the usual allocation per customer,
  * without which one machine could be 2^64 callers), an IPv4-mapped IPv6 address (RFC 4291, section 2.5.5.2) as the IPv4
- * address.
+ * address. Ports and zones do not count.
  *
  * Everything that is not an address, such as the peer of a Unix socket, shares the id `unknown`.
  */
-export function addressId(address: string | undefined): string {
-  const version = address === undefined ? 0 : isIP(address);
-  if (address === undefined || version === 0) return 'unknown';
-  if (version === 4) return address;
-  const parsed = ipaddr.process(address);
+export function addressId(text: string | undefined): string {
+  // ipaddr.js would take 4 µs of every request for a mapped address.
+  const address = text === undefined ? undefined : parseAddress(text.replace(MAPPED_IPV4, ''));
+  if (address === undefined) return 'unknown';
+  if (address.family === 'ipv4') return address.ip;
+  const parsed = ipaddr.process(address.ip);
   if (parsed instanceof ipaddr.IPv4) return parsed.toString();
   const prefix = parsed.parts.slice(0, 4).map((group) => group.toString(16));
   return `${prefix.join(':')}::/64`;

@@ -124,6 +124,17 @@ test('HEAD responds like GET without a body, and a trailing slash redirects to t
   }
 });
 
+test('the root leads to the page, also where a proxy serves it under a path of its own', async () => {
+  for (const method of ['GET', 'HEAD']) {
+    const { status, headers, text } = await get('/', { accept: 'text/html' }, method);
+    expect([status, text]).toEqual([302, '']);
+    const location = headers.get('location') ?? '';
+    expect(new URL(location, `${service.url}/`).href).toBe(`${service.url}/docs`);
+    expect(new URL(location, 'https://pets.example/store/').href).toBe('https://pets.example/store/docs');
+  }
+  expect((await get('/', {}, 'POST')).status).toBe(404);
+});
+
 test('a path without a file is a 404 of the service, in JSON', async () => {
   const bundle = await bundlePath();
   for (const path of [

@@ -101,6 +101,44 @@ test.each<readonly [string, string, RequestInit, Record<string, unknown>]>([
   },
 );
 
+test.each([
+  ['/v1/pets?limit=1&status=secret', '/v1/pets'],
+  ['/v1/pets/12345678', '/v1/pets/{petId}'],
+  ['/trpc/listPets?input={"limit":"secret"}', '/trpc/{path}'],
+  ['/trpc/secret,secret?batch=1', '/trpc/{path}'],
+  ['/v1/secret', 'unknown'],
+  ['/trpc/secret/secret', 'unknown'],
+  ['/secret?secret', 'unknown'],
+  ['/?secret', '/'],
+])('%s is logged with its route and address, and nothing else that the client chose', async (path, route) => {
+  await fetch(service.url + path, { redirect: 'manual' });
+  expect(await onlyLine()).toMatchObject({ route, address: '127.0.0.1' });
+  expect(written).not.toMatch(/secret|12345678/);
+});
+
+test('a method that a path does not support is logged with the route of the path', async () => {
+  await call('/v1/pets/1', { method: 'DELETE' });
+  expect(await onlyLine()).toMatchObject({ route: '/v1/pets/{petId}', method: 'DELETE', status: 405 });
+});
+
+test('the address is logged as it is counted', async () => {
+  await service.close();
+  const log = pino({ level: 'info' }, { write });
+  service = await startService({ log, trustProxy: ['127.0.0.1'] });
+  call = createCaller(service);
+  const addresses = {
+    '203.0.113.7:4711': '203.0.113.7',
+    '[2001:db8:1:2:3:4:5:6]:443': '2001:db8:1:2::/64',
+    'fe80::1%br-abc': 'fe80:0:0:0::/64',
+    secret: 'unknown',
+  };
+  for (const [forwarded, address] of Object.entries(addresses)) {
+    written = '';
+    await call('/v1/pets', { key: null, headers: { 'x-forwarded-for': forwarded } });
+    expect(await onlyLine()).toMatchObject({ address, status: 401 });
+  }
+});
+
 test('a client that disconnects in the middle of its body is logged as one line, without an error', async () => {
   const socket = connect(service.port, '127.0.0.1');
   await once(socket, 'connect');
@@ -112,6 +150,8 @@ test('a client that disconnects in the middle of its body is logged as one line,
     level: INFO,
     protocol: 'rest',
     operation: 'createPet',
+    route: '/v1/pets',
+    address: '127.0.0.1',
     status: 499,
     code: 'client_left',
   };
@@ -131,9 +171,9 @@ test('a client that disconnects before its response is logged as one line, witho
 
 test('an internal error is logged once with its cause, and its request as a warning', async () => {
   await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
-  for (const [path, protocol] of [
-    ['/v1/pets', 'rest'],
-    ['/trpc/listPets', 'trpc'],
+  for (const [path, protocol, route] of [
+    ['/v1/pets', 'rest', '/v1/pets'],
+    ['/trpc/listPets', 'trpc', '/trpc/{path}'],
   ] as const) {
     written = '';
     await call(path);
@@ -141,6 +181,7 @@ test('an internal error is logged once with its cause, and its request as a warn
     const [cause, request] = lines();
     expect(cause).toMatchObject({ level: 50, reqId: request?.reqId, err: { message: expect.any(String) } });
     expect(request).toMatchObject({ level: WARN, protocol, status: 500, code: 'internal_error' });
+    for (const line of [cause, request]) expect(line).toMatchObject({ route, address: '127.0.0.1' });
   }
 });
 

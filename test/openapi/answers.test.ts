@@ -9,6 +9,7 @@ import {
   ordinaryInit,
 } from '../support/document-requests.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
+import { exchange, readResponses } from '../support/raw-http.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import {
   type Caller,
@@ -124,6 +125,21 @@ test('every operation rejects invalid requests as the document says', async () =
     await expectStatus(operationId, 413, path, { ...post('x'.repeat(70_000)), method });
     await expectStatus(operationId, 415, path, { ...post('{}', { 'content-type': 'text/plain' }), method });
     await expectStatus(operationId, 415, path, { ...post('{}', { 'content-encoding': 'gzip' }), method });
+  }
+});
+
+test('every operation rejects an unknown transfer coding as the document says', async () => {
+  const fields = [
+    `Authorization: Bearer ${service.key}`,
+    'Transfer-Encoding: gzip, chunked',
+    'Connection: close',
+  ];
+  for (const operation of operations) {
+    const { operationId, method } = operation;
+    const head = [`${method} /v1${fillPath(operation, '1')} HTTP/1.1`, 'Host: x', ...fields].join('\r\n');
+    const [response] = readResponses(await exchange(service.port, `${head}\r\n\r\n0\r\n\r\n`));
+    if (response?.status !== 501) throw new Error(`${operationId} responded with ${response?.status}`);
+    expectCovered(operationId, { ...response, body: JSON.parse(response.body) });
   }
 });
 

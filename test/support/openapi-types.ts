@@ -212,6 +212,7 @@ export interface components {
         | 'rate_limit_exceeded'
         | 'api_key_banned'
         | 'internal_error'
+        | 'not_implemented'
         | 'service_unavailable';
       /** @description Human-readable description */
       message: string;
@@ -381,6 +382,21 @@ export interface components {
         'application/json': components['schemas']['Error'];
       };
     };
+    /** @description `not_implemented`: the method, or a transfer coding other than chunked, is unknown to the service. */
+    NotImplemented: {
+      headers: {
+        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
+        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
+        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
+        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
+        RateLimit: components['headers']['RateLimit'];
+        'X-Request-Id': components['headers']['X-Request-Id'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['Error'];
+      };
+    };
     /** @description `service_unavailable`: the service cannot reach its database, or is overloaded. */
     ServiceUnavailable: {
       headers: {
@@ -528,6 +544,7 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['InternalServerError'];
+      501: components['responses']['NotImplemented'];
       503: components['responses']['ServiceUnavailable'];
     };
   };
@@ -588,6 +605,7 @@ export interface operations {
       422: components['responses']['UnprocessableEntity'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['InternalServerError'];
+      501: components['responses']['NotImplemented'];
       503: components['responses']['ServiceUnavailable'];
     };
   };
@@ -713,6 +731,24 @@ export interface operations {
           'application/json': components['schemas']['Error'];
         };
       };
+      /** @description `not_implemented`: the method, or a transfer coding other than chunked, is unknown to the service. */
+      501: {
+        headers: {
+          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
+          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
+          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
+          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
+          RateLimit: components['headers']['RateLimit'];
+          'X-Request-Id': components['headers']['X-Request-Id'];
+          Deprecation: components['headers']['Deprecation'];
+          Sunset: components['headers']['Sunset'];
+          Link: components['headers']['Successor'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Error'];
+        };
+      };
       /** @description `service_unavailable`: the service cannot reach its database, or is overloaded. */
       503: {
         headers: {
@@ -780,6 +816,7 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['InternalServerError'];
+      501: components['responses']['NotImplemented'];
       503: components['responses']['ServiceUnavailable'];
     };
   };
