@@ -1,18 +1,10 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { METHODS } from 'node:http';
+import { createHash } from 'node:crypto';
 import type { AnyTRPCRouter } from '@trpc/server';
-import Fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  LogController,
-} from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { toApiError } from './error-mapping.js';
 import { ApiError } from './errors.js';
 import { monitorAccepts } from './http/accept-monitor.js';
 import { type AdmissionOptions, registerAdmission } from './http/admission.js';
-import { CONNECTION_LIMITS, type ConnectionLimits, limitRequestsPerSocket } from './http/connections.js';
 import { createOriginPolicy, type OriginOptions } from './http/cors.js';
 import { type DocsOptions, registerDocs } from './http/docs.js';
 import { createHealth, createReadinessCheck, type HealthOptions } from './http/health.js';
@@ -20,24 +12,17 @@ import { decodeBody, parseJson, sendJson } from './http/json.js';
 import { createMetrics, type MetricsOptions } from './http/metrics.js';
 import { hasBody, listOperations } from './http/operations.js';
 import { createOverloadMonitor, type OverloadOptions } from './http/overload.js';
-import { handleParserError, rejectSocket, trackResponses } from './http/parser-error.js';
 import { type ProcessProbes, registerProbes } from './http/probes.js';
-import { createProxyTrust } from './http/proxy-trust.js';
 import { findMessageError } from './http/request-checks.js';
 import type { Dependencies } from './http/request-context.js';
 import { identify, reportRequests } from './http/request-log.js';
 import { limitRequestsPerTick } from './http/request-queue.js';
-import { toRoutableUrl } from './http/request-target.js';
 import { registerRest } from './http/rest.js';
 import { registerRpc } from './http/rpc.js';
 import { sendRpcError } from './http/rpc-stream.js';
 import { registerSecurity } from './http/security-headers.js';
+import { openServer, type ServerOptions } from './http/server.js';
 import { REST_PREFIX, TRPC_PREFIX } from './protocol.js';
-
-const BODY_LIMIT_BYTES = 64 * 1024;
-/** Node.js limits the request line and headers to 16 KiB in total; path parameters need no limit of their own. */
-const MAX_PARAM_LENGTH = 16 * 1024;
-const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 
 export interface AppOptions
   extends AdmissionOptions,
@@ -46,6 +31,7 @@ export interface AppOptions
     MetricsOptions,
     OriginOptions,
     OverloadOptions,
+    ServerOptions,
     Dependencies {
   readonly log: FastifyBaseLogger;
   readonly router: AnyTRPCRouter;
@@ -53,10 +39,6 @@ export interface AppOptions
   readonly metricsPort?: number | undefined;
   /** The text of /metrics. Default: the metrics of this process */
   readonly readMetrics?: (() => Promise<string>) | undefined;
-  /** Addresses and CIDR blocks of proxies whose forwarded headers are trusted. */
-  readonly trustProxy: readonly string[];
-  /** Overrides individual defaults. */
-  readonly connections?: Partial<ConnectionLimits>;
 }
 
 export interface App {
@@ -113,52 +95,6 @@ export async function buildApp(options: AppOptions): Promise<App> {
   return { app, probes };
 }
 
-/** Settings that apply before there is a request: connections, and how their bytes are parsed. */
-function openServer({ log, trustProxy, ...options }: AppOptions): FastifyInstance {
-  const connections = { ...CONNECTION_LIMITS, ...options.connections };
-  const { headersTimeout, connectionsCheckingInterval } = connections;
-  const app: FastifyInstance = Fastify({
-    loggerInstance: log,
-    logController: new LogController({ disableRequestLogging: true }),
-    // A child logger per request would cost more than the log line itself, which has the request id anyway.
-    childLoggerFactory: (logger) => logger,
-    genReqId: ({ headers }) => readRequestId(headers['x-request-id']),
-    trustProxy: trustProxy.length > 0 ? createProxyTrust(trustProxy) : false,
-    rewriteUrl: toRoutableUrl,
-    // Parses the query once, the way tRPC does. URLSearchParams drops a leading `?`, so this one protects the query's.
-    routerOptions: {
-      maxParamLength: MAX_PARAM_LENGTH,
-      querystringParser: (text) => new URLSearchParams(`?${text}`) as never,
-    },
-    bodyLimit: BODY_LIMIT_BYTES,
-    return503OnClosing: false,
-    forceCloseConnections: 'idle',
-    requestTimeout: connections.requestTimeout,
-    keepAliveTimeout: connections.keepAliveTimeout,
-    // Otherwise Node.js itself would reject requests without a Host header.
-    http: { requireHostHeader: false, headersTimeout, connectionsCheckingInterval },
-    clientErrorHandler: handleParserError,
-  });
-  app.server.maxConnections = connections.maxConnections;
-  limitRequestsPerSocket(app, connections.maxRequestsPerSocket);
-  trackResponses(app);
-  addUnusualMethods(app);
-  // An unknown Expect may be ignored (RFC 9110, section 10.1.1). Otherwise Node.js itself would reject it.
-  app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
-  app.server.on('connect', ({ headers }, socket) => {
-    // Node.js has given up the socket: nothing else reads from it or handles its errors.
-    socket.on('error', () => socket.destroy()).resume();
-    const error = new ApiError('invalid_request', { message: 'CONNECT is not supported.' });
-    void rejectSocket(socket, error, readRequestId(headers['x-request-id']));
-  });
-  return app;
-}
-
-/** Keeps the client's own id if it is safe to log. */
-function readRequestId(header: string | string[] | undefined): string {
-  return typeof header === 'string' && REQUEST_ID.test(header) ? header : randomUUID();
-}
-
 /** Every error passes through here: its cause goes to the log, and the client can quote the request id. */
 function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void {
   app.setErrorHandler((error, request, reply) => {
@@ -192,12 +128,6 @@ function endConnectionsWhenClosing(app: FastifyInstance): () => boolean {
     next(null, payload);
   });
   return () => isClosing;
-}
-
-/** Fastify knows only the common methods. The others get a 404 or 405, like any method that a path does not support. */
-function addUnusualMethods(app: FastifyInstance): void {
-  const unusual = METHODS.filter((method) => method !== 'CONNECT' && !app.supportedMethods.includes(method));
-  for (const method of unusual) app.addHttpMethod(method, { hasBody: true });
 }
 
 /** Routes outside the two protocols ignore request bodies. */
