@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { toApiError } from './error-mapping.js';
@@ -10,9 +9,10 @@ import { type DocsOptions, registerDocs } from './http/docs.js';
 import { createHealth, createReadinessCheck, type HealthOptions } from './http/health.js';
 import { decodeBody, parseJson, sendJson } from './http/json.js';
 import { createMetrics, type MetricsOptions } from './http/metrics.js';
-import { hasBody, listOperations } from './http/operations.js';
+import { listOperations } from './http/operations.js';
 import { createOverloadMonitor, type OverloadOptions } from './http/overload.js';
 import { type ProcessProbes, registerProbes } from './http/probes.js';
+import { ignoreBodies, readBodyAs } from './http/request-body.js';
 import { findMessageError } from './http/request-checks.js';
 import type { Dependencies } from './http/request-context.js';
 import { identify, reportRequests } from './http/request-log.js';
@@ -128,27 +128,4 @@ function endConnectionsWhenClosing(app: FastifyInstance): () => boolean {
     next(null, payload);
   });
   return () => isClosing;
-}
-
-/** Routes outside the two protocols ignore request bodies. */
-function ignoreBodies(app: FastifyInstance): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
-}
-
-/**
- * One parser for every media type, because admission has checked the media type before any body is read. The parser
- * only collects the bytes: if it failed, Fastify would close the connection.
- */
-function readBodyAs(app: FastifyInstance, read: (bytes: Uint8Array) => unknown): void {
-  app.removeAllContentTypeParsers();
-  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes));
-  app.addHook('preValidation', (request, _reply, next) => {
-    const { body: bytes } = request;
-    if (!Buffer.isBuffer(bytes)) return next();
-    if (request.headers['idempotency-key'] !== undefined)
-      request.bodyHash = createHash('sha256').update(bytes).digest();
-    request.body = hasBody(request.method) ? read(bytes) : undefined;
-    next();
-  });
 }
