@@ -49,7 +49,11 @@ export interface App {
 /** The HTTP server: a list of everything that happens to a request. */
 export async function buildApp(options: AppOptions): Promise<App> {
   const app = openServer(options);
-  const queue = limitRequestsPerTick(app);
+  const queue = limitRequestsPerTick(
+    app,
+    ({ apiProtocol, headers }) =>
+      apiProtocol === undefined || options.authenticator.isKnown(headers.authorization),
+  );
   const accepts = monitorAccepts(app.server);
   const overload = createOverloadMonitor({ ...options, queue, accepts });
   app.addHook('onClose', async () => overload.close());

@@ -1,51 +1,65 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 
 /** Few enough for a tick to take a millisecond or two, and enough for their queries to share statements. */
-const MAX_REQUESTS_PER_TICK = 16;
+const MAX_PER_TICK = 16;
+/** So that the others are slow, but never stuck, while preferred requests alone would fill every tick. */
+const MIN_OTHERS_PER_TICK = 2;
 
 export interface RequestQueue {
-  /** For how many milliseconds the first request in the queue has been waiting; 0 when there is none */
+  /** For how many milliseconds the first preferred request has been waiting; 0 when there is none */
   readonly delayMs: number;
 }
 
 interface Waiting {
+  /** By performance.now() */
   readonly since: number;
-  readonly next: () => void;
+  readonly start: () => void;
 }
 
 /**
- * Starts a few requests per tick of the event loop, in the order of their arrival; the others wait. Node.js accepts one
- * new connection per tick: with a hundred requests in each, 200 new connections would wait for over a second.
+ * Starts a few requests per tick of the event loop; the others wait, preferred ones in front.
+ *
+ * Node.js accepts one new connection per tick: with a hundred requests in each, 200 new connections would wait for over
+ * a second. And what a process cannot keep up with waits here, before it has cost much: a flood of requests that are
+ * not preferred delays those that are by a tick.
  */
-export function limitRequestsPerTick(app: FastifyInstance): RequestQueue {
-  let waiting: Waiting[] = [];
+export function limitRequestsPerTick(
+  app: FastifyInstance,
+  isPreferred: (request: FastifyRequest) => boolean,
+): RequestQueue {
+  let preferred: Waiting[] = [];
+  let others: Waiting[] = [];
   let started = 0;
   let isScheduled = false;
   const schedule = () => {
     if (isScheduled) return;
     isScheduled = true;
-    setImmediate(run);
+    setImmediate(startNext);
   };
-  const run = () => {
+  const startNext = () => {
     isScheduled = false;
-    const batch = waiting.slice(0, MAX_REQUESTS_PER_TICK);
-    waiting = waiting.slice(MAX_REQUESTS_PER_TICK);
+    const reserved = Math.min(others.length, MIN_OTHERS_PER_TICK);
+    const batch = preferred.slice(0, MAX_PER_TICK - reserved);
+    const rest = MAX_PER_TICK - batch.length;
+    preferred = preferred.slice(batch.length);
+    batch.push(...others.slice(0, rest));
+    others = others.slice(rest);
     started = batch.length;
-    for (const { next } of batch) next();
+    for (const { start } of batch) start();
     if (started > 0) schedule();
   };
-  app.addHook('onRequest', (_request, _reply, next) => {
+  app.addHook('onRequest', (request, _reply, next) => {
     schedule();
-    if (waiting.length === 0 && started < MAX_REQUESTS_PER_TICK) {
+    if (started < MAX_PER_TICK && preferred.length === 0 && others.length === 0) {
       started += 1;
-      next();
-    } else {
-      waiting.push({ since: performance.now(), next });
+      return next();
     }
+    const queue = isPreferred(request) ? preferred : others;
+    queue.push({ since: performance.now(), start: next });
   });
   return {
     get delayMs() {
-      const [first] = waiting;
+      const [first] = preferred;
       return first === undefined ? 0 : performance.now() - first.since;
     },
   };

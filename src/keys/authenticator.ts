@@ -27,6 +27,8 @@ export interface Authenticator {
   peek(authorization: string | undefined): ApiKey | undefined;
   /** The key as it was last found, however long ago; undefined when it is not known. */
   peekStale(authorization: string | undefined): ApiKey | undefined;
+  /** Whether the key was valid when it was last found. */
+  isKnown(authorization: string | undefined): boolean;
 }
 
 export interface AuthenticatorOptions {
@@ -81,6 +83,9 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   const ifActive = (apiKey: ApiKey | undefined) =>
     apiKey !== undefined && isActive(apiKey, now()) ? apiKey : undefined;
 
+  const peekStale = (authorization: string | undefined) =>
+    authorization === undefined ? undefined : known.peek(authorization)?.apiKey;
+
   return {
     async authenticate(authorization, isOverLimit = () => false) {
       const key = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
@@ -91,8 +96,8 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
       return apiKey;
     },
     peek: (authorization) => (authorization === undefined ? undefined : ifActive(peek(authorization))),
-    peekStale: (authorization) =>
-      authorization === undefined ? undefined : known.peek(authorization)?.apiKey,
+    peekStale,
+    isKnown: (authorization) => ifActive(peekStale(authorization)) !== undefined,
   };
 }
 
