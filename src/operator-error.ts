@@ -9,13 +9,24 @@ export function exitWithError(error: unknown): never {
   process.exit(1);
 }
 
+/** What to do about a database that cannot be used, by what its error says. */
+const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
+  [/no space left|disk quota/i, 'free space on its disk.'],
+  [/certificate/i, 'check its certificate; NODE_EXTRA_CA_CERTS names a file with the CA that signed it.'],
+];
+const DEFAULT_ADVICE = 'check that it is running and that DATABASE_URL points to it.';
+
+/** The one line that an operator needs about an error of the database, whatever it was used for. */
+export function toDatabaseError(error: unknown): OperatorError {
+  // Prisma puts the reason last, after the call that failed.
+  const reason = (error instanceof Error ? error.message : String(error)).trim().split('\n').at(-1) ?? '';
+  const [, advice = DEFAULT_ADVICE] = ADVICE.find(([pattern]) => pattern.test(reason)) ?? [];
+  return new OperatorError(`The database cannot be used (${reason}): ${advice}`, { cause: error });
+}
+
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof OperatorError) return error.message;
-  if (isDatabaseOutage(error)) {
-    // Prisma puts the reason last, after the call that failed.
-    const reason = error.message.trim().split('\n').at(-1);
-    return `The database cannot be used (${reason}): check that it is running and that DATABASE_URL points to it.`;
-  }
+  if (isDatabaseOutage(error)) return toDatabaseError(error).message;
   return 'syscall' in error ? error.message : (error.stack ?? error.message);
 }
