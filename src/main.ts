@@ -1,15 +1,17 @@
+import '../scripts/node-version.js';
 import cluster from 'node:cluster';
-import { lookup } from 'node:dns/promises';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { DRAIN_SPREAD_MS, runCluster } from './cluster.js';
-import { type Config, loadEnvironmentFile, readConfig, toLocalUrl } from './config.js';
+import { type Config, readConfig, toLocalUrl } from './config.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
+import { loadEnvironmentFile } from './environment-file.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
 import { createKeyStore } from './keys/store.js';
+import { checkAddress, listen } from './listen.js';
 import { createLogger } from './logger.js';
-import { exitWithError, OperatorError } from './operator-error.js';
+import { exitWithError } from './operator-error.js';
 import { createService } from './service.js';
 
 /** How long requests may take to finish after a signal. A worker may get its signal later than the others. */
@@ -25,6 +27,8 @@ try {
   void shutdown.then(() => setTimeout(forceExit, FORCE_EXIT_MS).unref());
   const config = readConfig(process.env);
   const log = await createLogger(config);
+  // The workers listen through the primary process.
+  if (cluster.isPrimary) await checkAddress(config);
   const source = await openSource({ config, role: 'service', log });
   try {
     const banner = source.isEmbedded ? await seedDevelopment(config, source) : '';
@@ -48,25 +52,16 @@ async function serve(
   shutdown: Promise<string>,
 ): Promise<void> {
   const { app, close } = await createService({ config, database, log });
-  await listen(app, config);
-  const { port } = app.server.address() as AddressInfo;
-  process.stdout.write(banner.replaceAll('{url}', toLocalUrl(config.host, port)));
-  log.flush();
-  log.info(`${await shutdown}: finishing running requests`);
-  log.flush();
-  await drain(app);
-  await close();
-}
-
-/** Listens on one address: for a name with several, Fastify would open further servers that are not drained. */
-async function listen(app: FastifyInstance, { host, port }: Config): Promise<void> {
   try {
-    const { address } = await lookup(host);
-    await app.listen({ port, host: address, listenTextResolver: (url) => `listening on ${url}` });
-  } catch (error) {
-    throw new OperatorError(
-      `The service cannot listen on ${host}, port ${port}: ${(error as Error).message}`,
-    );
+    await listen(app, config);
+    const { port } = app.server.address() as AddressInfo;
+    process.stdout.write(banner.replaceAll('{url}', toLocalUrl(config.host, port)));
+    log.flush();
+    log.info(`${await shutdown}: finishing running requests`);
+    log.flush();
+    await drain(app);
+  } finally {
+    await close();
   }
 }
 

@@ -36,17 +36,18 @@ export function run(
 
 /** Runs node with any arguments. */
 export function runNode(args: readonly string[], environment: Environment, cwd = ROOT): Program {
-  return runCommand(process.execPath, args, environment, cwd);
+  return runCommand(process.execPath, args, environment, { cwd });
 }
 
 export function runCommand(
   command: string,
   args: readonly string[],
   environment: Environment,
-  cwd = ROOT,
+  { cwd = ROOT, detached = false }: { cwd?: string; detached?: boolean } = {},
 ): Program {
   const child = spawn(command, args, {
     cwd,
+    detached,
     env: { ...INHERITED, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
