@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
@@ -47,9 +46,9 @@ const schema = z.object({
   REDIS_URL: list(url(['redis:', 'rediss:'])),
   DATA_DIR: z.string().default('.data'),
   WORKERS: z
-    .literal('auto')
-    .transform(() => availableParallelism())
-    .or(wholeNumber(1, 256))
+    .union([z.literal('auto').transform(() => availableParallelism()), wholeNumber(1, 256)], {
+      error: 'must be auto or a whole number from 1 to 256',
+    })
     .default(1),
   PUBLIC_URL: baseUrl().optional(),
   STAGING_URL: baseUrl().optional(),
@@ -63,25 +62,20 @@ const schema = z.object({
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
 });
 
-/** Reads `.env` in the working directory, if it exists. Variables that are already set take precedence. */
-export function loadEnvironmentFile(): void {
-  if (existsSync('.env')) process.loadEnvFile('.env');
-}
+/** The names of all variables. */
+export const VARIABLES = Object.keys(schema.shape);
 
 /**
  * Reads the configuration from environment variables; an empty one counts as unset.
  *
- * @throws OperatorError naming every invalid variable, but no value: a URL may contain a password
+ * @throws OperatorError naming every invalid variable, with its value unless that may contain a password
  */
 export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
   const set = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
   );
-  const parsed = schema.safeParse(set);
-  const problems = [
-    ...(parsed.error?.issues.map(({ path, message }) => `${String(path[0])} ${message}`) ?? []),
-    ...findConflicts(set),
-  ];
+  const parsed = schema.safeParse(set, { reportInput: true });
+  const problems = [...(parsed.error?.issues.map(describeIssue) ?? []), ...findConflicts(set)];
   if (!parsed.success || problems.length > 0) {
     throw new OperatorError(['The configuration is invalid:', ...new Set(problems)].join('\n  - '));
   }
@@ -109,6 +103,13 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
 /** The URL of a service on this machine; an IPv6 host is put in brackets (RFC 3986, section 3.2.2). */
 export function toLocalUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+function describeIssue({ path, message, input }: z.core.$ZodIssue): string {
+  const name = String(path[0]);
+  // A user and password of any URL end with @, and a token may be in its query.
+  const isSecret = /^(?:DATABASE|REDIS)_URL$/.test(name) || /[@?]/.test(String(input));
+  return `${name} ${message}${isSecret ? '' : `, not ${JSON.stringify(String(input))}`}`;
 }
 
 function findConflicts(set: Record<string, string | undefined>): string[] {

@@ -1,16 +1,18 @@
+import '../scripts/node-version.js';
 import cluster from 'node:cluster';
-import { lookup } from 'node:dns/promises';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { DRAIN_SPREAD_MS, runCluster } from './cluster.js';
-import { type Config, loadEnvironmentFile, readConfig, toLocalUrl } from './config.js';
+import { type Config, readConfig, toLocalUrl } from './config.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
+import { loadEnvironmentFile } from './environment-file.js';
 import { buildProbeServer, type Probes } from './http/probes.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
 import { createKeyStore } from './keys/store.js';
+import { checkAddress, listen } from './listen.js';
 import { createLogger } from './logger.js';
-import { exitWithError, OperatorError } from './operator-error.js';
+import { exitWithError } from './operator-error.js';
 import { createService } from './service.js';
 import { connectToPrimary, WorkerProbes } from './worker-probes.js';
 
@@ -27,6 +29,8 @@ try {
   void shutdown.then(() => setTimeout(forceExit, FORCE_EXIT_MS).unref());
   const config = readConfig(process.env);
   const log = await createLogger(config);
+  // The workers listen through the primary process.
+  if (cluster.isPrimary) await checkAddresses(config);
   const source = await openSource({ config, role: 'service', log });
   try {
     const banner = source.isEmbedded ? await seedDevelopment(config, source) : '';
@@ -41,6 +45,11 @@ try {
   exitWithError(error);
 }
 
+async function checkAddresses({ host, port, metricsPort }: Config): Promise<void> {
+  await checkAddress({ host, port, variable: 'PORT' });
+  if (metricsPort !== undefined) await checkAddress({ host, port: metricsPort, variable: 'METRICS_PORT' });
+}
+
 /** Serves until the shutdown, then finishes the requests that are running. */
 async function serve(
   config: Config,
@@ -50,23 +59,23 @@ async function serve(
   shutdown: Promise<string>,
 ): Promise<void> {
   const primary = cluster.worker && connectToPrimary(cluster.worker);
-  const { app, probes, close } = await createService({
-    config,
-    database,
-    log,
-    readMetrics: primary?.readMetrics,
-  });
+  const readMetrics = primary?.readMetrics;
+  const { app, probes, close } = await createService({ config, database, log, readMetrics });
   primary?.answerWith(probes);
-  const closeProbes = primary ? undefined : await serveProbes(config, log, probes);
-  await listen(app, { ...config, variable: 'PORT', announcement: 'listening on' });
-  const { port } = app.server.address() as AddressInfo;
-  process.stdout.write(banner.replaceAll('{url}', toLocalUrl(config.host, port)));
-  log.flush();
-  log.info(`${await shutdown}: finishing running requests`);
-  log.flush();
-  await drain(app);
-  await close();
-  await closeProbes?.();
+  let closeProbes: (() => Promise<void>) | undefined;
+  try {
+    closeProbes = primary ? undefined : await serveProbes(config, log, probes);
+    await listen(app, { ...config, variable: 'PORT' });
+    const { port } = app.server.address() as AddressInfo;
+    process.stdout.write(banner.replaceAll('{url}', toLocalUrl(config.host, port)));
+    log.flush();
+    log.info(`${await shutdown}: finishing running requests`);
+    log.flush();
+    await drain(app);
+  } finally {
+    await close();
+    await closeProbes?.();
+  }
 }
 
 /** Serves /metrics and /health on METRICS_PORT, if it is set. Returns a function that closes that server. */
@@ -77,29 +86,8 @@ async function serveProbes(
 ): Promise<() => Promise<void>> {
   if (metricsPort === undefined) return async () => {};
   const server = buildProbeServer(probes, log);
-  const announcement = '/metrics and /health are on';
-  await listen(server, { host, port: metricsPort, variable: 'METRICS_PORT', announcement });
+  await listen(server, { host, port: metricsPort, variable: 'METRICS_PORT' });
   return () => server.close();
-}
-
-interface ListenOptions extends Pick<Config, 'host' | 'port'> {
-  /** Where the port comes from, for the message when it is taken */
-  readonly variable: string;
-  /** Logged in front of the address */
-  readonly announcement: string;
-}
-
-/** Listens on one address: for a name with several, Fastify would open further servers that are not drained. */
-async function listen(app: FastifyInstance, options: ListenOptions): Promise<void> {
-  const { host, port, variable, announcement } = options;
-  try {
-    const { address } = await lookup(host);
-    await app.listen({ port, host: address, listenTextResolver: (url) => `${announcement} ${url}` });
-  } catch (error) {
-    throw new OperatorError(
-      `The service cannot listen on ${host}, port ${port} (${variable}): ${(error as Error).message}`,
-    );
-  }
 }
 
 /** Leaves serving to worker processes, which use the database that this process has opened. */

@@ -12,11 +12,24 @@ export function exitWithError(error: unknown, exitCode = 1): never {
   process.exit(exitCode);
 }
 
+/** What to do about a database that cannot be used, by what its error says. */
+const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
+  [/no space left|disk quota/i, 'free space on its disk.'],
+  [/certificate/i, 'check its certificate; NODE_EXTRA_CA_CERTS names a file with the CA that signed it.'],
+];
+const DEFAULT_ADVICE = 'check that it is running and that DATABASE_URL points to it.';
+
+/** The one line that an operator needs about an error of the database, whatever it was used for. */
+export function toDatabaseError(error: unknown): UnreachableError {
+  // Prisma puts the reason last, after the call that failed.
+  const reason = (error instanceof Error ? error.message : String(error)).trim().split('\n').at(-1) ?? '';
+  const [, advice = DEFAULT_ADVICE] = ADVICE.find(([pattern]) => pattern.test(reason)) ?? [];
+  return new UnreachableError(`The database cannot be used (${reason}): ${advice}`, { cause: error });
+}
+
 function describe(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof OperatorError) return error.message;
-  if (error instanceof DatabaseOutage) {
-    return `The database cannot be used (${error.message}): check that it is running and that DATABASE_URL points to it.`;
-  }
+  if (error instanceof DatabaseOutage) return toDatabaseError(error.cause).message;
   return 'syscall' in error ? error.message : (error.stack ?? error.message);
 }

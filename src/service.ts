@@ -119,10 +119,13 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     );
     await usages.deleteExpired(now()).catch(warn('old usage could not be deleted'));
   };
-  const cleanup = setInterval(deleteExpired, CLEANUP_INTERVAL_MS).unref();
-  void deleteExpired();
+  let deletion = deleteExpired();
+  const cleanup = setInterval(() => {
+    deletion = deleteExpired();
+  }, CLEANUP_INTERVAL_MS).unref();
   const close = async () => {
     clearInterval(cleanup);
+    await deletion;
     bans.close();
     await usage.close();
     await limiter.close();

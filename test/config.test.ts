@@ -92,12 +92,24 @@ test.each([
   for (const value of values) expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`- ${name} `));
 });
 
-test('one message lists every invalid variable, without its value', () => {
-  const secret = 'mysql://user:hunter2@db';
-  const read = () => readConfig({ PORT: 'x', LOG_LEVEL: 'y', DATABASE_URL: secret, WORKERS: '2' });
+test('one message lists every invalid variable with its value', () => {
+  const read = () => readConfig({ PORT: '99999', LOG_LEVEL: 'y\nz', WORKERS: '-1', TRUST_PROXY: '::1,a' });
   expect(read).toThrow(OperatorError);
-  expect(read).toThrow(/PORT[\s\S]*DATABASE_URL[\s\S]*LOG_LEVEL[\s\S]*WORKERS/);
-  expect(read).not.toThrow(/hunter2/);
+  expect(read).toThrow(/- PORT [^\n]*, not "99999"\n/);
+  expect(read).toThrow(/- LOG_LEVEL [^\n]*, not "y\\nz"/);
+  expect(read).toThrow(/- WORKERS must be auto or a whole number from 1 to 256, not "-1"\n/);
+  expect(read).toThrow(/- TRUST_PROXY [^\n]*, not "a"\n/);
+});
+
+test('a message never contains a value that may hold a password', () => {
+  const url = 'mysql://user:hunter2@db';
+  for (const name of ['DATABASE_URL', 'REDIS_URL', 'PUBLIC_URL', 'STAGING_URL', 'CORS_ORIGINS', 'PORT']) {
+    for (const value of [url, `${url}?a`, 'https://db/?token=hunter2']) {
+      expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`- ${name} `));
+      expect(() => readConfig({ [name]: value })).not.toThrow(/hunter2/);
+    }
+  }
+  expect(() => readConfig({ DATABASE_URL: 'hunter2' })).not.toThrow(/hunter2/);
 });
 
 test('staging and production require a DATABASE_URL', () => {

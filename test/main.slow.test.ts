@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { stat, writeFile } from 'node:fs/promises';
-import { request as httpRequest } from 'node:http';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { type Program, run, runCommand, runKeys, untilListening } from './support/process.js';
+import { beginCreate } from './support/begin-create.js';
+import { type Program, run, runCommand, runKeys, runNode, untilListening } from './support/process.js';
 import { findRedis } from './support/redis.js';
 import { setUpServiceProcesses } from './support/service-processes.js';
 import { startTcpProxy } from './support/tcp-proxy.js';
@@ -138,29 +138,6 @@ test('each request is logged as one line with the id of the key, and without the
   expect(service.output()).not.toContain('Secret Name');
 });
 
-/** Sends the headers of a createPet; resolves when the service has read them and waits for the body. */
-async function beginCreate(url: string, key: string) {
-  const body = JSON.stringify({ name: 'Late', categoryId: 1 });
-  const request = httpRequest(`${url}/v1/pets`, {
-    method: 'POST',
-    headers: {
-      authorization: `Bearer ${key}`,
-      'content-type': 'application/json',
-      'content-length': body.length,
-      expect: '100-continue',
-    },
-  });
-  const responded = once(request, 'response');
-  responded.catch(() => {});
-  request.flushHeaders();
-  await once(request, 'continue');
-  return async () => {
-    request.end(body);
-    const [response] = await responded;
-    return response.statusCode as number;
-  };
-}
-
 test.each(['SIGTERM', 'SIGINT'] as const)(
   '%s finishes running requests, accepts no new connections, and exits with 0',
   async (signal) => {
@@ -229,19 +206,64 @@ test('a stalled PostgreSQL does not delay the shutdown', async () => {
   await proxy.close();
 });
 
+/** Listens on a free port, or on the given one. */
+async function occupy(port = 0) {
+  const server = createServer().listen(port, '127.0.0.1');
+  await once(server, 'listening');
+  return { port: (server.address() as AddressInfo).port, free: () => server.close() };
+}
+
 test.runIf(redis)(
-  'a port that is in use stops the start with a message, with one process or several',
+  'a port that is in use stops the start with one line that names PORT, with one process or several',
   async () => {
-    const blocker = createServer().listen(0, '127.0.0.1');
-    await once(blocker, 'listening');
-    const { port } = blocker.address() as AddressInfo;
-    const DATABASE_URL = await createTestDatabase();
+    const { port, free } = await occupy();
     for (const WORKERS of ['1', '2']) {
-      const service = start({ DATABASE_URL, PORT: String(port), WORKERS, REDIS_URL: redis?.url ?? '' });
+      const service = start({ PORT: String(port), WORKERS, REDIS_URL: redis?.url ?? '' });
       expect(await service.ended).toBe(1);
-      expect(service.output()).toContain(`cannot listen on 127.0.0.1, port ${port}`);
+      expect(service.output()).toBe(
+        `PORT ${port} is in use on 127.0.0.1: stop what uses it, or set PORT to another one.\n`,
+      );
     }
-    blocker.close();
+    free();
+  },
+);
+
+test('a port that is taken while PostgreSQL starts stops the start with the same line and nothing else', async () => {
+  const { port, free } = await occupy();
+  free();
+  const service = start({ PORT: String(port) });
+  await service.until(/PostgreSQL listens/);
+  const other = await occupy(port);
+  expect(await service.ended).toBe(1);
+  other.free();
+  expect(service.output()).toMatch(/^.*PostgreSQL listens.*\nPORT \d+ is in use on 127\.0\.0\.1: .*\n$/);
+});
+
+/** Containers often let every account use every port. */
+const reserved = await readFile('/proc/sys/net/ipv4/ip_unprivileged_port_start', 'utf8').catch(() => '0');
+
+test.runIf(Number(reserved) > 80)(
+  'a port that only root may use is reported to others on one line that names PORT',
+  async () => {
+    const script = `
+      import { checkAddress } from './dist/listen.js';
+      if (process.getuid() === 0) process.setuid(65534);
+      await checkAddress({ host: '127.0.0.1', port: 80 }).catch(({ message }) => console.log(message));`;
+    const program = runNode(['--input-type=module', '-e', script], {});
+    expect(await program.ended).toBe(0);
+    expect(program.output()).toMatch(/^PORT 80 is reserved for privileged accounts: set PORT to 1024 .*\n$/);
+  },
+);
+
+test.each(['dist/main.js', 'dist/cli/program.js', 'scripts/build.js'])(
+  '%s tells an older Node.js in one line what is needed',
+  async (script) => {
+    const pretend = `Object.defineProperty(process, 'versions', { value: { node: '18.20.8' } })`;
+    const program = runNode(['--import', `data:text/javascript,${pretend}`, script], {});
+    expect(await program.ended).toBe(1);
+    expect(program.output()).toMatch(
+      /^This is Node\.js 18\.20\.8, .* needs 20\.19\.0 or later: install .*\n$/,
+    );
   },
 );
 
@@ -259,4 +281,38 @@ test('.env in the working directory is read, and environment variables take prec
   expect(await program.ended).toBe(1);
   expect(program.output()).toContain('PORT must be');
   expect(program.output()).not.toContain('LOG_LEVEL');
+});
+
+test('a .env that is a directory stops the start with one line that says what to do', async () => {
+  await mkdir(join(processes.dataDir, '.env'));
+  const program = run('main', [], {}, processes.dataDir);
+  expect(await program.ended).toBe(1);
+  expect(program.output()).toMatch(
+    /^\S+\.env cannot be read \(it is a directory\): make it .*, or remove it\.\n$/,
+  );
+});
+
+test('a misspelt variable in .env is reported, and what belongs to other programs is not', async () => {
+  const lines = [
+    'DATABSE_URL=x',
+    'redis_url=x',
+    'CORS_ORIGIN=x',
+    'PGPORT=1',
+    'PGHOST=x',
+    'EDITOR=vi',
+    'NODE_ENV=x',
+  ];
+  await writeFile(join(processes.dataDir, '.env'), `${lines.join('\n')}\nPORT=x\n`);
+  const program = run('main', [], {}, processes.dataDir);
+  expect(await program.ended).toBe(1);
+  expect(
+    program
+      .output()
+      .match(/^\.env: .*$/gm)
+      ?.sort(),
+  ).toEqual([
+    '.env: the service has no variable CORS_ORIGIN. Did you mean CORS_ORIGINS?',
+    '.env: the service has no variable DATABSE_URL. Did you mean DATABASE_URL?',
+    '.env: the service has no variable redis_url. Did you mean REDIS_URL?',
+  ]);
 });

@@ -1,8 +1,10 @@
+import '../../scripts/node-version.js';
 import { Command, CommanderError, Option } from 'commander';
-import { type Config, loadEnvironmentFile, readConfig, toLocalUrl } from '../config.js';
+import { type Config, readConfig, toLocalUrl } from '../config.js';
 import { applyMigrations } from '../database/migrations.js';
 import { detectOutage, withOutages } from '../database/outage.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from '../database/source.js';
+import { loadEnvironmentFile } from '../environment-file.js';
 import { listOperations } from '../http/operations.js';
 import { type ApiKey, createKeyStore } from '../keys/store.js';
 import { createUsageStore } from '../keys/usage-store.js';

@@ -8,7 +8,7 @@ import { bindMigrationAwareSqlAdapterFactory } from '@prisma/driver-adapter-util
 import type { MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm';
 import * as engineBindings from '@prisma/schema-engine-wasm/schema_engine_bg';
 import pg from 'pg';
-import { detectOutage } from './outage.js';
+import { OperatorError, toDatabaseError } from '../operator-error.js';
 
 // TypeScript declares WebAssembly only as part of the whole DOM library.
 declare const WebAssembly: {
@@ -21,23 +21,25 @@ declare const WebAssembly: {
 
 const PRISMA_FOLDER = fileURLToPath(new URL('../../prisma/', import.meta.url));
 const MIGRATIONS_FOLDER = join(PRISMA_FOLDER, 'migrations');
+/** Longer than a request may wait: nobody repeats a migration as readily. */
+const CONNECT_TIMEOUT_MS = 10_000;
 const ALL_SCHEMAS = { externalTables: [], externalEnums: [] };
 
 /**
  * The names of the migrations in prisma/migrations that the database lacks, in order. Reads Prisma's own table
  * `_prisma_migrations` and nothing else, so that a start with nothing to apply never loads the engine.
  *
- * @throws Error when an applied migration was edited afterwards, naming it
+ * @throws OperatorError when an applied migration was edited afterwards, naming it, or the database cannot be used
  */
 export async function listPendingMigrations(pool: pg.Pool): Promise<string[]> {
-  const applied = await detectOutage(readAppliedMigrations(pool));
+  const applied = await readAppliedMigrations(pool);
   const { migrationDirectories } = await readMigrations();
   const pending = migrationDirectories.filter(({ path, migrationFile }) => {
     const checksum = applied.get(path);
     if (checksum === undefined) return true;
     const { content } = migrationFile;
     if (content.tag === 'ok' && sha256(content.value) !== checksum) {
-      throw new Error(
+      throw new OperatorError(
         `Migration ${path} was changed after it was applied: restore the file and add a new migration. ` +
           'If it was never released and this is a development database, delete DATA_DIR (.data) instead.',
       );
@@ -52,17 +54,21 @@ export async function listPendingMigrations(pool: pg.Pool): Promise<string[]> {
  * `_prisma_migrations` as `prisma migrate deploy`, without the binary that its command line would download.
  *
  * @returns the names of the migrations applied now
- * @throws Error when a migration fails; it is then marked as failed, as Prisma does
+ * @throws OperatorError when the database cannot be used or a migration fails; it is then marked as failed, as Prisma does
  */
 export async function applyMigrations(url: string): Promise<string[]> {
   return withEngine(url, async (engine) => {
     const migrationsList = await readMigrations();
-    const { appliedMigrationNames } = await engine.applyMigrations({ migrationsList, filters: ALL_SCHEMAS });
+    const { appliedMigrationNames } = await engine
+      .applyMigrations({ migrationsList, filters: ALL_SCHEMAS })
+      .catch((error: unknown) => {
+        throw toMigrationError(error);
+      });
     return appliedMigrationNames;
   });
 }
 
-/** The SQL with which Prisma's engine would create schema.prisma in an empty database. Does not touch the database. */
+/** The SQL with which Prisma's engine would create schema.prisma in an empty database. Changes nothing there. */
 export async function printSchema(url: string): Promise<string> {
   const path = join(PRISMA_FOLDER, 'schema.prisma');
   const files = [{ path, content: await readFile(path, 'utf8') }];
@@ -78,13 +84,39 @@ export async function printSchema(url: string): Promise<string> {
   });
 }
 
-async function readAppliedMigrations(pool: pg.Pool): Promise<Map<string, string>> {
-  const { rows: tables } = await pool.query(`SELECT to_regclass('_prisma_migrations') AS found`);
-  if (tables[0].found === null) return new Map();
-  const { rows } = await pool.query<{ name: string; checksum: string }>(
-    'SELECT migration_name AS name, checksum FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL',
+/** Prisma's engine says what PostgreSQL reported, and then how it got there. */
+function toMigrationError(error: unknown): OperatorError {
+  const message = error instanceof Error ? error.message : String(error);
+  const [text = '', calls = ''] = message.split(/\n(?=\s+0: )/);
+  const reason = /ERROR: (.*)/.exec(text)?.[1] ?? text.split('\n')[0];
+  const failed = /migration_name="(.+)"/.exec(calls)?.[1];
+  const failedBefore = /The `(.+)` migration started at .* failed/.exec(text)?.[1];
+  if (failed === undefined && failedBefore === undefined) {
+    return new OperatorError(
+      `The migrations cannot be applied (${reason}): check that DATABASE_URL points to the right database, with a role that may create tables there.`,
+      { cause: error },
+    );
+  }
+  const what = failed === undefined ? `${failedBefore} failed earlier` : `${failed} failed (${reason})`;
+  return new OperatorError(
+    `Migration ${what}: remove the cause, restore the backup (or undo its changes and delete its row from ` +
+      '_prisma_migrations), and apply it again with: npm run migrate. ' +
+      'If this is a development database, delete DATA_DIR (.data) instead.',
+    { cause: error },
   );
-  return new Map(rows.map(({ name, checksum }) => [name, checksum]));
+}
+
+async function readAppliedMigrations(pool: pg.Pool): Promise<Map<string, string>> {
+  try {
+    const { rows: tables } = await pool.query(`SELECT to_regclass('_prisma_migrations') AS found`);
+    if (tables[0].found === null) return new Map();
+    const { rows } = await pool.query<{ name: string; checksum: string }>(
+      'SELECT migration_name AS name, checksum FROM _prisma_migrations WHERE finished_at IS NOT NULL AND rolled_back_at IS NULL',
+    );
+    return new Map(rows.map(({ name, checksum }) => [name, checksum]));
+  } catch (error) {
+    throw toDatabaseError(error);
+  }
 }
 
 async function readMigrations(): Promise<MigrationList> {
@@ -113,17 +145,25 @@ async function readMigrations(): Promise<MigrationList> {
 }
 
 async function withEngine<T>(url: string, use: (engine: SchemaEngine) => Promise<T>): Promise<T> {
-  const { SchemaEngine } = await loadEngineOnce();
   // The engine releases its connections only when it is garbage-collected, so this function owns the pool and ends it.
-  const pool = new pg.Pool({ connectionString: url });
+  const pool = new pg.Pool({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
   try {
-    // The engine would describe an unavailable database less clearly.
-    await detectOutage(pool.query('SELECT 1'));
+    await checkConnection(pool);
+    const { SchemaEngine } = await loadEngineOnce();
     const adapter = bindMigrationAwareSqlAdapterFactory(new PrismaPg(pool));
     const engine = await SchemaEngine.new({ datamodels: undefined }, () => {}, adapter);
     return await use(engine);
   } finally {
     await pool.end();
+  }
+}
+
+/** The engine would not say why it cannot connect. */
+async function checkConnection(pool: pg.Pool): Promise<void> {
+  try {
+    await pool.query('SELECT 1');
+  } catch (error) {
+    throw toDatabaseError(error);
   }
 }
 

@@ -35,10 +35,18 @@ export interface SourceOptions {
  * @throws OperatorError when the embedded PostgreSQL cannot be used
  */
 export async function openSource({ config, role, log }: SourceOptions): Promise<DatabaseSource> {
-  const warnOfIdleError = (error: Error) => log.warn({ err: error }, 'a database connection broke');
+  let isClosing = false;
+  const warnOfIdleError = (error: Error) => {
+    // The pool does not wait until its connections have ended, and PostgreSQL may be the first to end them.
+    if (!isClosing) log.warn({ err: error }, 'a database connection broke');
+  };
   if (config.databaseUrl !== undefined) {
     const database = openDatabase(config.databaseUrl, warnOfIdleError);
-    return { url: config.databaseUrl, database, isEmbedded: false, close: () => database.close() };
+    const close = () => {
+      isClosing = true;
+      return database.close();
+    };
+    return { url: config.databaseUrl, database, isEmbedded: false, close };
   }
   const embedded = await createEmbeddedPostgres({
     ...EMBEDDED,
@@ -51,6 +59,7 @@ export async function openSource({ config, role, log }: SourceOptions): Promise<
   });
   const database = openDatabase(embedded.url, warnOfIdleError);
   const close = async () => {
+    isClosing = true;
     await database.close().finally(() => embedded.release());
   };
   try {

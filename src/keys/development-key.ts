@@ -1,5 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { OperatorError } from '../operator-error.js';
 import { hashKey, isWellFormedKey } from './format.js';
 import { isActive, type KeyStore } from './store.js';
 
@@ -8,6 +9,8 @@ const FILE = 'development-key';
 /**
  * The key that every start on the embedded database prints: the one stored in DATA_DIR, readable only by its owner, or
  * a new one if that does not work.
+ *
+ * @throws OperatorError when it cannot be stored
  */
 export async function provideDevelopmentKey(dataDir: string, store: KeyStore): Promise<string> {
   const path = join(dataDir, FILE);
@@ -20,8 +23,15 @@ export async function provideDevelopmentKey(dataDir: string, store: KeyStore): P
     perDay: null,
     expiresAt: null,
   });
-  await writeFile(`${path}.new`, `${key}\n`, { mode: 0o600 });
-  await rename(`${path}.new`, path);
+  try {
+    await writeFile(`${path}.new`, `${key}\n`, { mode: 0o600 });
+    await rename(`${path}.new`, path);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new OperatorError(
+      `The development key cannot be stored as ${path} (${message}): make DATA_DIR writable, with free space, or set it to another folder.`,
+    );
+  }
   return key;
 }
 

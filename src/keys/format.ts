@@ -1,5 +1,5 @@
 import { createHash, randomInt } from 'node:crypto';
-import { crc32 } from 'node:zlib';
+import zlib from 'node:zlib';
 
 /** How keys start: a key of one kind is invalid in a deployment of the other. */
 export type KeyPrefix = 'as_live_' | 'as_test_';
@@ -36,7 +36,7 @@ export function toHint(key: string): string {
 }
 
 function checksum(text: string): string {
-  let rest = crc32(text);
+  let rest = zlib.crc32(text);
   let digits = '';
   for (let place = 0; place < CHECKSUM_LENGTH; place += 1) {
     digits = ALPHABET.charAt(rest % ALPHABET.length) + digits;

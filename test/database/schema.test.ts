@@ -3,7 +3,8 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import { applyMigrations, listPendingMigrations, printSchema } from '../../src/database/migrations.js';
-import { checkMigrations, seedCatalogue } from '../../src/database/source.js';
+import { checkMigrations, openSource, seedCatalogue } from '../../src/database/source.js';
+import { OperatorError } from '../../src/operator-error.js';
 import { newPet } from '../../src/pets/schema.js';
 import { createTestDatabase } from '../support/test-service.js';
 
@@ -72,6 +73,64 @@ test('a migration that was edited after it was applied is rejected', async () =>
   );
   await tampered.close();
 });
+
+/** Runs statements as the owner of a database of the tests. */
+async function execute(url: string, sql: string): Promise<void> {
+  const client = new pg.Client(url);
+  await client.connect();
+  await client.query(sql);
+  await client.end();
+}
+
+test('a migration that fails is reported on one line, with its name, the reason and what to do, and so is a next attempt', async () => {
+  const url = await createTestDatabase();
+  await execute(url, `DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_orders'`);
+  const failed = applyMigrations(url);
+  await expect(failed).rejects.toBeInstanceOf(OperatorError);
+  await expect(failed).rejects.toThrow(
+    /^Migration \d+_orders failed \(.* already exists\): remove the cause, restore the backup [^\n]*npm run migrate[^\n]*$/,
+  );
+  await expect(applyMigrations(url)).rejects.toThrow(
+    /^Migration \d+_orders failed earlier: remove the cause, restore the backup [^\n]*npm run migrate[^\n]*$/,
+  );
+});
+
+test('a database that belongs to something else is rejected on one line', async () => {
+  const url = await createTestDatabase('template0');
+  await execute(url, 'CREATE TABLE pets (id integer)');
+  await expect(applyMigrations(url)).rejects.toThrow(
+    /^The migrations cannot be applied \(The database schema is not empty\.[^\n]*\): check that DATABASE_URL [^\n]*$/,
+  );
+});
+
+test('migrations for a database that cannot be used are rejected with the reason, on one line', async () => {
+  const url = new URL(await createTestDatabase('template0'));
+  const attempt = async (changes: Partial<URL>) => {
+    const changed = Object.assign(new URL(url), changes).href;
+    const messages = await Promise.all(
+      [applyMigrations(changed), check(changed)].map((promise) => promise.catch(String)),
+    );
+    expect(messages[0]).toBe(messages[1]);
+    return messages[0];
+  };
+  expect(await attempt({ port: '1' })).toMatch(
+    /^Error: The database cannot be used \(connect ECONNREFUSED 127\.0\.0\.1:1\): check that it is running [^\n]*$/,
+  );
+  expect(await attempt({ password: 'wrong' })).toMatch(/^[^\n]*\(password authentication failed [^\n]*$/);
+  expect(await attempt({ search: '?sslrootcert=/missing' })).toMatch(/^[^\n]*ENOENT[^\n]*$/);
+  expect(await attempt({ search: '?sslmode=verify-full' })).toMatch(/^[^\n]*does not support SSL[^\n]*$/);
+});
+
+/** What a service does first with the database of DATABASE_URL. */
+async function check(databaseUrl: string): Promise<void> {
+  const log = { info: () => {}, warn: () => {} };
+  const { database, close } = await openSource({
+    config: { databaseUrl, dataDir: '' },
+    role: 'service',
+    log,
+  });
+  await checkMigrations(database.pool).finally(close);
+}
 
 test('the sample catalogue consists of pets that the service would accept, and is inserted once', async () => {
   const seeded = openDatabase(await createTestDatabase(), () => {});

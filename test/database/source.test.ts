@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openSource } from '../../src/database/source.js';
@@ -41,4 +41,23 @@ test('a second service is rejected with advice about DATA_DIR, and a guest may j
   expect(guest.url).toBe(first.url);
   await guest.close();
   await first.close();
+});
+
+test('nothing is reported when PostgreSQL ends a connection of the pool that is being closed', async () => {
+  const warnings: string[] = [];
+  const { database, close } = await openSource({
+    config: { databaseUrl: undefined, dataDir: folder },
+    role: 'service',
+    log: { info: () => {}, warn: (_bindings, message) => warnings.push(message) },
+  });
+  const { rows } = await database.pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  const pid = rows[0]?.pid as number;
+  // The process at the other end reads that the connection is being closed only after it was told to stop.
+  process.kill(pid, 'SIGSTOP');
+  const closed = close();
+  const readStatus = async () => readFile(join(folder, 'postgres/data/postmaster.pid'), 'utf8');
+  await expect.poll(readStatus).toContain('stopping');
+  process.kill(pid, 'SIGCONT');
+  await closed;
+  expect(warnings).toEqual([]);
 });

@@ -44,7 +44,7 @@ export function run(
 
 /** Runs node with any arguments. */
 export function runNode(args: readonly string[], environment: Environment, cwd = ROOT): Program {
-  return runCommand(process.execPath, args, environment, cwd);
+  return runCommand(process.execPath, args, environment, { cwd });
 }
 
 /** Runs a command on keys that has to succeed; resolves with the JSON that it prints. */
@@ -64,10 +64,11 @@ export function runCommand(
   command: string,
   args: readonly string[],
   environment: Environment,
-  cwd = ROOT,
+  { cwd = ROOT, detached = false }: { cwd?: string; detached?: boolean } = {},
 ): Program {
   const child = spawn(command, args, {
     cwd,
+    detached,
     env: { ...INHERITED, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

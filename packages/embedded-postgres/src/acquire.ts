@@ -1,14 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from './database-cluster.js';
-import { EmbeddedPostgresError, toMessage } from './error.js';
+import { EmbeddedPostgresError, findRemedy, toMessage } from './error.js';
 import { LockConnection, type Mode } from './lock-connection.js';
 import { readLockFile, removeLockFile, SERVER_TIMEOUT_S, startServer } from './server.js';
 
 /**
  * How long each reason may last before `acquire` gives up. The server takes a moment to notice that the process that
- * used it was killed, and the orphans of a killed server keep its shared memory until they notice.
+ * used it was killed, and the orphans of a killed server keep its shared memory until they notice. A full or read-only
+ * file system is nothing that waiting helps against.
  */
-const PATIENCE_MS = { inUse: 2000, failed: 10_000, busy: SERVER_TIMEOUT_S * 1000 };
+const PATIENCE_MS = { inUse: 2000, failed: 10_000, fileSystem: 0, busy: SERVER_TIMEOUT_S * 1000 };
 
 /** A server listens right after writing its lock file, so a process that does not listen after this time is not one. */
 const STALE_LOCK_FILE_MS = 500;
@@ -107,6 +108,8 @@ function busy({ directory }: Cluster): Blocked {
 }
 
 function failed({ directory }: Cluster, cause: unknown): Blocked {
-  const message = `PostgreSQL in ${directory} cannot be used (${toMessage(cause)}): see server.log there.`;
-  return { reason: 'failed', error: new EmbeddedPostgresError('SERVER_FAILED', message, { cause }) };
+  const remedy = findRemedy(cause);
+  const message = `PostgreSQL in ${directory} cannot be used (${toMessage(cause)}): ${remedy ?? 'see server.log there'}.`;
+  const error = new EmbeddedPostgresError('SERVER_FAILED', message, { cause });
+  return { reason: remedy === undefined ? 'failed' : 'fileSystem', error };
 }

@@ -5,7 +5,7 @@ import { getuid } from 'node:process';
 import { type Account, canEnter, run, selectAccount } from './account.js';
 import { type Binaries, findBinaries } from './binaries.js';
 import { createAtomically, createDirectory, isMissing } from './directory.js';
-import { EmbeddedPostgresError, toMessage } from './error.js';
+import { EmbeddedPostgresError, findRemedy, toMessage } from './error.js';
 
 export interface ClusterOptions {
   readonly dataDir: string;
@@ -54,9 +54,10 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
     return await openOrCreate({ ...options, dataDir });
   } catch (cause) {
     if (cause instanceof EmbeddedPostgresError) throw cause;
+    const remedies = [findRemedy(cause), 'choose another data directory'].filter(Boolean).join(' or ');
     throw new EmbeddedPostgresError(
       'DATA_DIR_UNUSABLE',
-      `${dataDir} cannot hold a database (${toMessage(cause)}): choose another data directory.`,
+      `${dataDir} cannot hold a database (${toMessage(cause)}): ${remedies}.`,
       { cause },
     );
   }

@@ -23,8 +23,19 @@ export function toMessage(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The line of a program's output that says what went wrong. */
+/** What to do when an error is about the file system below the data directory; undefined for other errors. */
+export function findRemedy(error: unknown): string | undefined {
+  const message = toMessage(error);
+  // PostgreSQL's own words for a write that the disk had only part of the room for come last.
+  if (/no space left on device|disk quota exceeded|wrote only \d+ of \d+ bytes/i.test(message))
+    return 'free some disk space';
+  if (/read-only file system/i.test(message)) return 'make its file system writable';
+  return undefined;
+}
+
+/** The line of a program's output that says what went wrong, without PostgreSQL's time and process number. */
 export function findErrorLine(output: string): string {
   const lines = output.trim().split('\n');
-  return lines.find((line) => /error|fatal|panic/i.test(line)) ?? lines[0] ?? '';
+  const line = lines.find((line) => /error|fatal|panic/i.test(line)) ?? lines[0] ?? '';
+  return line.replace(/^[-\d]+ [:.\d]+ \w+ \[\d+\] /, '');
 }

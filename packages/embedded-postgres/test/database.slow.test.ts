@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import { mkdir, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rm, stat, statfs, symlink, writeFile } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join, relative } from 'node:path';
 import { expect, test } from 'vitest';
-import { createDirectory, isRunning, newDataDir, open, query } from './support.js';
+import { canMount, createDirectory, isRunning, mountFileSystem, newDataDir, open, query } from './support.js';
 
 test('the first start creates an empty UTF-8 database whose files only its owner can read', async () => {
   const dataDir = await newDataDir();
@@ -92,6 +92,41 @@ test('a data directory that cannot be used is rejected with what to do', async (
     await expect(attempt).rejects.toThrow(/^[^\n]* cannot hold a database \(E[^\n]*\): choose another/);
   }
 });
+
+test.runIf(canMount)(
+  'a full disk is named as the reason, with what to do, however much fits on it',
+  async () => {
+    for (const size of ['16k', '8m', '24m', '32m', '40m']) {
+      const directory = await createDirectory();
+      mountFileSystem(directory, `size=${size}`);
+      await expect(open(directory), size).rejects.toThrow(
+        /^\S+ cannot hold a database \((?:initdb|postgres) failed: [^\n]*(?:No space left on device|wrote only)[^\n]*\): free some disk space or choose another data directory\.$/,
+      );
+    }
+  },
+);
+
+test.runIf(canMount)(
+  'an existing database whose disk is full or read-only is rejected with what to do',
+  async () => {
+    const directory = await createDirectory();
+    const remount = mountFileSystem(directory, 'size=100m');
+    await (await open(directory)).release();
+    const { bavail, bsize } = await statfs(directory);
+    await writeFile(join(directory, 'filler'), Buffer.alloc(bavail * bsize));
+    await expect(open(directory)).rejects.toThrow(
+      /^PostgreSQL in \S+ cannot be used \([^\n]*No space left on device\): free some disk space\.$/,
+    );
+    await rm(join(directory, 'filler'));
+    remount('ro');
+    await expect(open(directory)).rejects.toThrow(
+      /^PostgreSQL in \S+ cannot be used \([^\n]*Read-only file system\): make its file system writable\.$/,
+    );
+    await expect(open(join(directory, 'new'))).rejects.toThrow(
+      /^\S+ cannot hold a database \(EROFS: [^\n]*\): make its file system writable or choose another data directory\.$/,
+    );
+  },
+);
 
 test.each(['Shop', 'my-shop', 'pg_shop', 'postgres', 'x"; DROP DATABASE y'])(
   'the database name %s is rejected',

@@ -1,6 +1,6 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmdirSync } from 'node:fs';
 import { chmod, cp, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -28,6 +28,7 @@ const children: ChildProcess[] = [];
 afterEach(async () => {
   await Promise.all(opened.splice(0).map((postgres) => postgres.release()));
   for (const child of children.splice(0)) child.kill('SIGKILL');
+  for (const directory of mounts.splice(0)) execFileSync('umount', [directory]);
   for (const directory of directories.splice(0)) await removeWithServers(directory);
 });
 
@@ -54,6 +55,26 @@ async function createTemporary(mode: number): Promise<string> {
   const directory = await mkdtemp(join(await realpath(tmpdir()), 'embedded-'));
   await chmod(directory, mode);
   return directory;
+}
+
+/** Whether this process may mount file systems: only root may, and not in every container. */
+export const canMount = isRoot && tryToMount();
+
+function tryToMount(): boolean {
+  const directory = mkdtempSync(join(tmpdir(), 'embedded-'));
+  const result = spawnSync('mount', ['-t', 'tmpfs', 'tmpfs', directory]);
+  if (result.status === 0) execFileSync('umount', [directory]);
+  rmdirSync(directory);
+  return result.status === 0;
+}
+
+const mounts: string[] = [];
+
+/** Mounts an empty file system until the end of the test, and returns how to mount it anew with other options. */
+export function mountFileSystem(directory: string, options: string): (options: string) => void {
+  execFileSync('mount', ['-t', 'tmpfs', '-o', `mode=711,${options}`, 'tmpfs', directory]);
+  mounts.push(directory);
+  return (changes) => void execFileSync('mount', ['-o', `remount,${changes}`, directory]);
 }
 
 export async function newDataDir(): Promise<string> {

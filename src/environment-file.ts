@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import util from 'node:util';
+import { closestMatch } from 'leven';
+import { VARIABLES } from './config.js';
+import { OperatorError } from './operator-error.js';
+
+const FILE = '.env';
+/** Misspelt names differ from the right one in this many letters at most, short names in one. */
+const MAX_TYPOS = 2;
+const SHORT_NAME_LENGTH = 6;
+
+/**
+ * Reads `.env` in the working directory, if it exists. Variables that are already set take precedence. Warns about
+ * names that look like a misspelt variable of the service, which would otherwise have no effect without a word.
+ *
+ * @throws OperatorError when it cannot be read
+ */
+export function loadEnvironmentFile(): void {
+  for (const [name, value] of Object.entries(readEnvironmentFile())) {
+    // Workers inherit everything from the primary process, which has warned already.
+    if (process.env[name] !== undefined) continue;
+    process.env[name] = value;
+    const intended = findIntendedVariable(name);
+    if (intended === undefined) continue;
+    process.stderr.write(`${FILE}: the service has no variable ${name}. Did you mean ${intended}?\n`);
+  }
+}
+
+function readEnvironmentFile(): NodeJS.Dict<string> {
+  try {
+    return util.parseEnv(readFileSync(FILE, 'utf8'));
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT') return {};
+    const reason = code === 'EISDIR' ? 'it is a directory' : message;
+    throw new OperatorError(
+      `${resolve(FILE)} cannot be read (${reason}): make it a readable file with a line NAME=value for each variable, or remove it.`,
+    );
+  }
+}
+
+/** The variable that a name in the file is probably meant to be; undefined for one that is spelt right or not ours. */
+function findIntendedVariable(name: string): string | undefined {
+  if (VARIABLES.includes(name)) return undefined;
+  const maxDistance = name.length <= SHORT_NAME_LENGTH ? 1 : MAX_TYPOS;
+  return closestMatch(name.toUpperCase(), VARIABLES, { maxDistance });
+}
