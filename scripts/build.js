@@ -1,15 +1,14 @@
 import './node-version.js';
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
-import findCompiler from '../node_modules/typescript-native/lib/getExePath.js';
 import { run, runTool } from './run-tool.js';
 
 /*
  * Builds everything the service runs from: the Prisma client, dist/, and the files of the reference page. Whatever is
  * up to date is skipped, so this runs before every start. With `--check` it also type-checks; otherwise it only
- * compiles.
+ * compiles. A production install has nothing to build with and runs what was built before.
  *
  * Messages go to standard error, because the standard output of `npm run -s keys` and the like belongs to the command.
  */
@@ -20,9 +19,14 @@ const PAGE_SOURCE = 'src/http/reference-page';
 const PAGE_OUTPUT = 'dist/reference-page';
 
 process.chdir(join(import.meta.dirname, '..'));
-generateClient();
-compile();
-writeReferencePage();
+if (existsSync('node_modules/typescript-native')) {
+  generateClient();
+  await compile();
+  writeReferencePage();
+} else if (process.argv.includes('--check') || !existsSync(join(PAGE_OUTPUT, 'page.html'))) {
+  process.stderr.write('The development dependencies, which the build needs, are not installed: npm ci\n');
+  process.exit(1);
+}
 
 function generateClient() {
   const client = 'src/database/generated/client.ts';
@@ -30,7 +34,8 @@ function generateClient() {
 }
 
 /** Starts the compiler without its wrapper in Node.js, which would double the time of a build with nothing to do. */
-function compile() {
+async function compile() {
+  const { default: findCompiler } = await import('../node_modules/typescript-native/lib/getExePath.js');
   const checks = process.argv.includes('--check') ? [] : ['--noCheck'];
   run(findCompiler(), ['--build', ...checks], TO_STDERR);
 }

@@ -17,7 +17,7 @@ const stdio = ['ignore', 'pipe', 'inherit'];
 
 run(process.execPath, ['scripts/build.js']);
 writeFileSync(DOCUMENT, run(process.execPath, ['dist/cli/program.js', 'openapi'], { environment, stdio }));
-runTool('openapi-typescript', [DOCUMENT, '--default-non-nullable', 'false', '--output', TYPES]);
+runTool('openapi-typescript', [DOCUMENT, '--output', TYPES]);
 runTool('@biomejs/biome', ['format', '--write', DOCUMENT, TYPES]);
 
 const { toPlanTable } = await import('../dist/limits/plans.js');

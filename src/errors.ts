@@ -6,8 +6,6 @@ export interface OperationFeatures {
   readonly isIdempotent: boolean;
   readonly hasBody: boolean;
   readonly hasPathParameters: boolean;
-  /** A query or a body, which can be invalid. An invalid path parameter is a 404 instead. */
-  readonly hasInput: boolean;
 }
 
 export interface ErrorDefinition {
@@ -18,8 +16,8 @@ export interface ErrorDefinition {
   readonly message: string;
   /** Explains the code in the OpenAPI document; starts in lower case and has no full stop. */
   readonly description: string;
-  /** The document's example of a message, where `message` is not typical. */
-  readonly example?: string;
+  /** The document's examples of a message, where `message` alone is not typical. */
+  readonly examples?: readonly [string, ...string[]];
   /** Only operations with this feature can respond with the code. If left out, every operation can. */
   readonly appliesTo?: keyof OperationFeatures;
 }
@@ -30,9 +28,10 @@ export const errorTable = {
     status: 400,
     trpcCode: 'BAD_REQUEST',
     message: 'The request is invalid.',
-    description: 'the input is not JSON, or a field is missing or invalid; `message` names each such field',
-    example: 'status must be one of available, pending, sold.',
-    appliesTo: 'hasInput',
+    description:
+      'the input is not JSON, or a field is missing or invalid, and `message` names each such field; or the request ' +
+      'is not well-formed HTTP, and the response has no rate limit headers',
+    examples: ['status must be one of available, pending, sold.', 'The request is not well-formed HTTP/1.1.'],
   },
   missing_api_key: {
     status: 401,
@@ -122,7 +121,11 @@ export const errorTable = {
     status: 503,
     trpcCode: 'SERVICE_UNAVAILABLE',
     message: 'The service cannot reach its database. Try again shortly.',
-    description: 'the service cannot reach its database, or is overloaded',
+    description: 'the database cannot serve the request now, or the service is overloaded',
+    examples: [
+      'The service cannot reach its database. Try again shortly.',
+      'The service is overloaded. Try again in 2 s.',
+    ],
   },
 } as const satisfies Record<string, ErrorDefinition>;
 

@@ -4,6 +4,7 @@ import type {} from 'zod/v4';
 import type {} from 'zod-openapi';
 
 const MAX_INTEGER = Number.MAX_SAFE_INTEGER;
+const MAX_INT32 = 2 ** 31 - 1;
 /** With the u flag, a complete pair is one code point, which does not match. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const BLANK = /^\p{White_Space}+$/u;
@@ -22,21 +23,23 @@ export function integer(min: number, max: number) {
     .int({ error })
     .min(min, { error })
     .max(max, { error })
-    .meta({ override: { type: 'integer', minimum: min, maximum: max } });
+    .meta({ override: integerSchema(min, max) });
+}
+
+/** The JSON Schema of an integer within bounds, with the format that tells typed languages its size. */
+export function integerSchema(min: number, max: number) {
+  const format = min >= -MAX_INT32 && max <= MAX_INT32 ? 'int32' : 'int64';
+  return { type: 'integer', format, minimum: min, maximum: max } as const;
 }
 
 /** An identifier: int64 on the wire, within the integers that JavaScript represents exactly. */
 export function int64() {
-  return integer(-MAX_INTEGER, MAX_INTEGER).meta({
-    override: { type: 'integer', format: 'int64', minimum: -MAX_INTEGER, maximum: MAX_INTEGER },
-  });
+  return integer(-MAX_INTEGER, MAX_INTEGER);
 }
 
 /** An identifier that the database assigns: always positive. */
 export function assignedId() {
-  return integer(1, MAX_INTEGER).meta({
-    override: { type: 'integer', format: 'int64', minimum: 1, maximum: MAX_INTEGER },
-  });
+  return integer(1, MAX_INTEGER);
 }
 
 /**

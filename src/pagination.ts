@@ -34,6 +34,11 @@ export function pageInput<Filters extends Readonly<Record<string, z.ZodOptional>
     .prefault(nothing);
 }
 
+/** The output of every paginated list: a bare array, never longer than the largest `limit`. */
+export function pageOutput<Item extends z.ZodType>(item: Item) {
+  return z.array(item).max(MAX_PAGE_SIZE);
+}
+
 /** Makes a page of up to `limit + 1` rows: the extra row only shows that more follow. */
 export function toPage<Item>(rows: Item[], limit: number): Page<Item> {
   const hasMore = rows.length > limit;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import { createEmbeddedPostgres, EmbeddedPostgresError } from '@animal-store/embedded-postgres';
+import type { EmbeddedPostgresError } from '@animal-store/embedded-postgres';
 import type pg from 'pg';
 import type { Config } from '../config.js';
 import { OperatorError } from '../operator-error.js';
@@ -48,6 +48,7 @@ export async function openSource({ config, role, log }: SourceOptions): Promise<
     };
     return { url: config.databaseUrl, database, isEmbedded: false, close };
   }
+  const { createEmbeddedPostgres, EmbeddedPostgresError } = await loadEmbeddedPostgres();
   const embedded = await createEmbeddedPostgres({
     ...EMBEDDED,
     dataDir: config.dataDir,
@@ -69,6 +70,19 @@ export async function openSource({ config, role, log }: SourceOptions): Promise<
     throw error;
   }
   return { url: embedded.url, database, isEmbedded: true, close };
+}
+
+/** Loads the embedded PostgreSQL only when it is used: production, which refuses it, installs no such dependency. */
+async function loadEmbeddedPostgres() {
+  try {
+    return await import('@animal-store/embedded-postgres');
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause;
+    throw new OperatorError(
+      'DATABASE_URL is missing, and the embedded PostgreSQL is not installed: it is a development dependency.',
+      { cause },
+    );
+  }
 }
 
 function toOperatorError(error: EmbeddedPostgresError, dataDir: string): OperatorError {

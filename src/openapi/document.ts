@@ -125,7 +125,7 @@ function collectBodies(
     const { operationId, requestBody } = each;
     const operation = find(each);
     const name = bodyName(operation);
-    const schema = applyOverride(requestBody.content['application/json'].schema, operation);
+    const schema = describeDefaults(applyOverride(requestBody.content['application/json'].schema, operation));
     const other = bodies.get(name);
     if (other !== undefined && !isDeepStrictEqual(other.schema, schema)) {
       throw new TypeError(
@@ -144,6 +144,19 @@ function applyOverride(schema: Schema, { input }: TaggedOperation): Schema {
   const jsonSchema = structuredClone(schema) as z.core.JSONSchema.BaseSchema;
   override({ jsonSchema, path: [] });
   return jsonSchema as Schema;
+}
+
+/**
+ * Says in words what a member is when it is left out: code generators take one with a `default` for one that is always
+ * there, in requests too.
+ */
+function describeDefaults(schema: Schema): Schema {
+  const members = mapValues((schema.properties ?? {}) as Schemas, ({ default: value, ...member }) => {
+    if (value === undefined) return member;
+    const absence = `\`${JSON.stringify(value)}\` if left out`;
+    return { ...member, description: [member.description, absence].filter(Boolean).join('; ') };
+  });
+  return { ...schema, properties: members };
 }
 
 /** trpc-to-openapi describes its own errors, which no client ever sees. */

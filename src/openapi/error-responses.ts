@@ -7,7 +7,14 @@ import {
   errorTable,
   type OperationFeatures,
 } from '../errors.js';
-import { COMMON_HEADERS, type HeaderName, headerRefs } from './response-headers.js';
+import { integerSchema } from '../input.js';
+import {
+  COMMON_HEADERS,
+  type HeaderName,
+  headerRefs,
+  LIMIT_HEADERS,
+  optionalHeaders,
+} from './response-headers.js';
 
 type Responses = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>;
 type Response = Exclude<Responses[string], { $ref: string }>;
@@ -30,7 +37,7 @@ export const errorSchema = {
   properties: {
     code: { type: 'string', enum: codes, description: 'Machine-readable error code' },
     message: { type: 'string', description: 'Human-readable description' },
-    status: { type: 'integer', minimum: 400, maximum: 599, description: 'The HTTP status code' },
+    status: { ...integerSchema(400, 599), description: 'The HTTP status code' },
   },
   required: ['code', 'message', 'status'],
   additionalProperties: false,
@@ -61,17 +68,29 @@ function describeStatus(status: number): Response {
   const header = STATUS_HEADERS[status];
   return {
     description: statusCodes.map((code) => `\`${code}\`: ${definitions[code].description}.`).join('\n\n'),
-    headers: headerRefs(header === undefined ? COMMON_HEADERS : [...COMMON_HEADERS, header]),
+    headers: {
+      ...headerRefs(header === undefined ? COMMON_HEADERS : [...COMMON_HEADERS, header]),
+      // Node.js' HTTP parser refuses a malformed request before it can be counted.
+      ...(status === 400 ? optionalHeaders(LIMIT_HEADERS) : {}),
+    },
     content: {
       'application/json': {
         schema: { $ref: '#/components/schemas/Error' },
-        examples: Object.fromEntries(statusCodes.map((code) => [code, { value: toExample(code) }])),
+        examples: Object.fromEntries(statusCodes.flatMap(listExamples)),
       },
     },
   };
 }
 
-function toExample(code: ErrorCode): object {
-  const { example, message } = definitions[code];
-  return new ApiError(code, { message: example ?? message }).body;
+/** The examples of a code by name: the first has the name of the code, further ones are numbered. */
+function listExamples(code: ErrorCode): [string, { value: object }][] {
+  const { message, examples = [message] } = definitions[code];
+  return examples.map((each, index) => [
+    index === 0 ? code : `${code}_${index + 1}`,
+    { value: toExample(code, each) },
+  ]);
+}
+
+function toExample(code: ErrorCode, message: string = definitions[code].message): object {
+  return new ApiError(code, { message }).body;
 }

@@ -36,13 +36,8 @@ const IDEMPOTENCY_KEY = {
   name: 'Idempotency-Key',
   description:
     'Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again.',
-  schema: {
-    type: 'string',
-    minLength: 1,
-    maxLength: 255,
-    pattern: '^[!-~]+$',
-    examples: ['c0ffee00-5f0e-4c9b-9e0f-2f4f3c1b7a10'],
-  },
+  // Without an example: the reference page would put it into every code sample, and a key is good for one request.
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
 };
 
 /** The name of an operation's body among the schemas: its own id, or one derived from the operation's name. */
@@ -70,7 +65,7 @@ export function completeOperation(
   } = generated;
   const { stability, idempotent, tag } = operation;
   const parameters = [...own.map(liftDescription), ...(idempotent ? [IDEMPOTENCY_KEY] : [])];
-  const features = readFeatures(operation, generated);
+  const features = readFeatures(operation);
   const body = { $ref: `#/components/schemas/${bodyName(operation)}` };
   return {
     ...rest,
@@ -89,15 +84,12 @@ export function completeOperation(
   };
 }
 
-function readFeatures(operation: Operation, { requestBody }: GeneratedOperation): OperationFeatures {
-  const { deprecation, idempotent = false, method, parameters } = operation;
+function readFeatures({ deprecation, idempotent, method, parameters }: Operation): OperationFeatures {
   return {
     hasBody: hasBody(method),
     isDeprecated: deprecation !== undefined,
-    isIdempotent: idempotent,
+    isIdempotent: idempotent === true,
     hasPathParameters: parameters.some((parameter) => parameter.in === 'path'),
-    hasInput:
-      requestBody !== undefined || parameters.some((parameter) => parameter.in === 'query') || idempotent,
   };
 }
 

@@ -1,9 +1,11 @@
 import type { OpenAPIObject } from 'trpc-to-openapi';
+import { integerSchema } from '../input.js';
 
 type Headers = NonNullable<NonNullable<OpenAPIObject['components']>['headers']>;
 type Header = Exclude<Headers[string], { $ref: string }>;
 
-const count = { type: 'integer', minimum: 0 } as const;
+/** A limit and what is left of it: PostgreSQL stores limits as 32-bit integers. */
+const count = integerSchema(0, 2 ** 31 - 1);
 
 /** Every header of a response that clients may rely on, by its name among the document's components. */
 export const headers = {
@@ -22,7 +24,7 @@ export const headers = {
   'X-RateLimit-Reset': {
     description: 'When the window ends: a Unix timestamp in seconds, rounded up',
     required: true,
-    schema: count,
+    schema: integerSchema(1, Number.MAX_SAFE_INTEGER),
     example: 1_769_850_060,
   },
   'RateLimit-Policy': {
@@ -47,7 +49,7 @@ export const headers = {
   'Retry-After': {
     description: 'Seconds to wait before the next attempt',
     required: true,
-    schema: { type: 'integer', minimum: 1 },
+    schema: integerSchema(1, 2 ** 31 - 1),
     example: 60,
   },
   'WWW-Authenticate': {
@@ -106,14 +108,15 @@ export type HeaderName = keyof typeof headers;
 const FIELD_NAMES: Partial<Record<HeaderName, string>> = { NextPage: 'Link', Successor: 'Link' };
 
 /** The headers of every response that counts against a limit. */
-export const COMMON_HEADERS: readonly HeaderName[] = [
+export const LIMIT_HEADERS: readonly HeaderName[] = [
   'X-RateLimit-Limit',
   'X-RateLimit-Remaining',
   'X-RateLimit-Reset',
   'RateLimit-Policy',
   'RateLimit',
-  'X-Request-Id',
 ];
+
+export const COMMON_HEADERS: readonly HeaderName[] = [...LIMIT_HEADERS, 'X-Request-Id'];
 
 /** The headers of every response of a deprecated operation. */
 export const DEPRECATION_HEADERS: readonly HeaderName[] = ['Deprecation', 'Sunset', 'Successor'];
@@ -123,6 +126,11 @@ export function headerRefs(names: readonly HeaderName[]): Record<string, { $ref:
   return Object.fromEntries(
     names.map((name) => [FIELD_NAMES[name] ?? name, { $ref: `#/components/headers/${name}` }]),
   );
+}
+
+/** The headers of a response that may lack them, in full: a reference cannot make a required header optional. */
+export function optionalHeaders(names: readonly HeaderName[]): Record<string, Header> {
+  return Object.fromEntries(names.map((name) => [name, { ...headers[name], required: false }]));
 }
 
 /** The pattern of a structured field list (RFC 9651): named windows, each with the same parameters. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { assignedId, integer } from '../input.js';
-import { pageInput } from '../pagination.js';
+import { pageInput, pageOutput } from '../pagination.js';
 
 const STATUSES = ['placed', 'approved', 'delivered'] as const;
 const QUANTITY_MAX = 2 ** 31 - 1;
@@ -26,9 +26,11 @@ export const order = z
   })
   .meta({ id: 'Order', description: 'An order of animals', examples: [EXAMPLE] });
 
-export const orderList = z
-  .array(order)
-  .meta({ id: 'Orders', description: 'Orders in ascending order of id', examples: [[EXAMPLE]] });
+export const orderList = pageOutput(order).meta({
+  id: 'Orders',
+  description: 'Orders in ascending order of id',
+  examples: [[EXAMPLE]],
+});
 
 export const ordersPage = pageInput({});
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { assignedId, fieldError, INPUT_ERROR, int64, text } from '../input.js';
-import { pageInput } from '../pagination.js';
+import { pageInput, pageOutput } from '../pagination.js';
 
 const MAX_NAME_LENGTH = 200;
 const EXAMPLE = { id: 7, name: 'Rex', categoryId: 3, status: 'available' } as const;
@@ -19,10 +19,10 @@ export const newPet = z
   .object(
     {
       name: petName.meta({
-        description: `The animal's name: 1 to ${MAX_NAME_LENGTH} Unicode code points, not only white space, kept as sent`,
+        description: `The animal's name: 1 to ${MAX_NAME_LENGTH} Unicode code points, kept as sent. Not only white space, and without NUL or half of a surrogate pair.`,
       }),
       categoryId,
-      status: petStatus.default('available'),
+      status: petStatus.default('available').meta({ description: 'Availability of the animal' }),
     },
     { error: INPUT_ERROR },
   )
@@ -43,9 +43,11 @@ export const pet = z
   })
   .meta({ id: 'Pet', description: 'An animal of the catalogue', examples: [EXAMPLE] });
 
-export const petList = z
-  .array(pet)
-  .meta({ id: 'Pets', description: 'Animals in ascending order of id', examples: [[EXAMPLE]] });
+export const petList = pageOutput(pet).meta({
+  id: 'Pets',
+  description: 'Animals in ascending order of id',
+  examples: [[EXAMPLE]],
+});
 
 export const petReference = z.object(
   { petId: int64().meta({ description: 'Identifier of the animal', examples: [EXAMPLE.id] }) },

@@ -69,13 +69,13 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
   });
   afterAll(() => browser?.close());
 
-  /** Opens the page with a key pasted and the client for listPets open */
-  async function openClient(base: string, key: string) {
+  /** Opens the page with a key pasted and the client for an operation, by default listPets, open */
+  async function openClient(base: string, key: string, operation = 'get /pets') {
     const watched = await openPage(browser.context);
     const { page } = watched;
     await page.goto(`${base}/docs#tag/pets`);
     await page.getByPlaceholder('Token').first().fill(key);
-    await page.getByRole('button', { name: /^Test Request.*get \/pets\)/ }).click();
+    await page.getByRole('button', { name: new RegExp(`^Test Request.*${operation}\\)`) }).click();
     return { ...watched, client: page.getByRole('dialog') };
   }
 
@@ -138,6 +138,44 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
       await page.close();
     },
   );
+
+  test('code samples leave optional parameters out: no two readers paste the same Idempotency-Key or cursor', async () => {
+    const { page } = await openPage(browser.context);
+    for (const operation of ['orders/GET/store/orders', 'pets/GET/pets', 'pets/POST/pets']) {
+      await page.goto(`${service.url}/docs#tag/${operation}`);
+      const section = page.locator(`[id$="tag/${operation}"]`);
+      const sample = section.locator('pre').filter({ hasText: 'curl' }).first();
+      const text = (await sample.innerText()).replaceAll('\n', ' ');
+      expect(text).toContain('Authorization: Bearer');
+      expect(text.includes('--data')).toBe(operation.includes('POST'));
+      expect(text).not.toMatch(/idempotency-key|cursor|limit|\?/i);
+    }
+    await page.close();
+  });
+
+  test('optional parameters that the reader fills in are sent', async () => {
+    const fill = async (operation: string, name: string, value: string) => {
+      const { page, client } = await openClient(service.url, service.key, operation);
+      const row = client.getByRole('row').filter({ hasText: name }).first();
+      await row.locator('[contenteditable=true]').last().fill(value);
+      // The page takes over what is typed after a moment.
+      const send = async () => {
+        const sent = page.waitForRequest((request) => request.url().startsWith(`${service.url}/v1/`));
+        await client.getByRole('button', { name: /^Send/ }).first().click();
+        const request = await sent;
+        const status = (await request.response())?.status();
+        return [status, new URL(request.url()).search || request.headers()['idempotency-key']];
+      };
+      await expect
+        .poll(send, { timeout: 10_000, interval: 500 })
+        .toEqual([expect.any(Number), expect.stringContaining(value)]);
+      const answer = await send();
+      await page.close();
+      return answer;
+    };
+    expect(await fill('get /pets', 'limit', '2')).toEqual([200, '?limit=2']);
+    expect(await fill('post /pets', 'Idempotency-Key', 'typed')).toEqual([201, 'typed']);
+  });
 
   test('shows that an invalid key is rejected', async () => {
     const { page, client, origins } = await openClient(service.url, 'as_test_no');

@@ -1,3 +1,6 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { resources } from '../../src/router.js';
 import {
@@ -142,6 +145,29 @@ test('every operation rejects an unknown transfer coding as the document says', 
     expectCovered(operationId, { ...response, body: JSON.parse(response.body) });
   }
 });
+
+test('every operation responds as the document says to a request that is not proper HTTP', async () => {
+  for (const operation of operations) {
+    const response = await callWithoutHost(operation);
+    expect([operation.operationId, response.status]).toEqual([operation.operationId, 400]);
+    expectCovered(operation.operationId, response);
+  }
+});
+
+/** HTTP/1.1 requires a Host, which fetch always sends. */
+async function callWithoutHost(operation: ListedOperation): Promise<TestResponse> {
+  const { method } = operation;
+  const headers = { authorization: `Bearer ${service.key}`, 'content-type': 'application/json' };
+  const path = `/v1${fillPath(operation, '1')}`;
+  const sent = request({ port: service.port, path, method, headers, setHost: false }).end();
+  const [received] = (await once(sent, 'response')) as [IncomingMessage];
+  const fields = Object.entries(received.headersDistinct).map(([name, values = []]) => [
+    name,
+    values.join(', '),
+  ]);
+  const body = await json(received);
+  return { status: received.statusCode ?? 0, headers: new Headers(fields as [string, string][]), body };
+}
 
 test('no operation responds with 500 to a body that the database cannot store', async () => {
   await expectUnstorableBodiesRejected(checker, call);

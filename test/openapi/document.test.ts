@@ -51,7 +51,7 @@ test('the service serves the document without a key', async () => {
 const SPECIFIED_OPERATIONS = [
   ['GET /pets', 'listPets', 'stable', '200 400 401 405 429 500 501 503'],
   ['POST /pets', 'createPet', 'stable', '201 400 401 405 409 413 415 422 429 500 501 503'],
-  ['GET /pets/{petId}', 'getPet', 'stable', '200 401 404 405 410 429 500 501 503'],
+  ['GET /pets/{petId}', 'getPet', 'stable', '200 400 401 404 405 410 429 500 501 503'],
   ['GET /store/orders', 'listOrders', 'experimental', '200 400 401 405 429 500 501 503'],
 ];
 const SPECIFIED_SCHEMAS = ['Error', 'NewPet', 'Order', 'OrderStatus', 'Orders', 'Pet', 'PetStatus', 'Pets'];

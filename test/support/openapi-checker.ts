@@ -15,7 +15,7 @@ interface Header {
 }
 interface Response {
   readonly description: string;
-  readonly headers: Record<string, Reference>;
+  readonly headers: Record<string, Header | Reference>;
   /** Absent from a 204. */
   readonly content?: Record<
     string,
@@ -100,7 +100,7 @@ export function createChecker(resources: readonly Resource[]) {
     }
     const described = Object.entries(response.headers).map(([name, reference]) => ({
       name,
-      ...resolve<Header>(reference),
+      ...('$ref' in reference ? resolve<Header>(reference) : reference),
     }));
     for (const { name, required, schema } of described) {
       const value = headers.get(name);

@@ -86,14 +86,14 @@ export interface components {
      *     }
      */
     NewPet: {
-      /** @description The animal's name: 1 to 200 Unicode code points, not only white space, kept as sent */
+      /** @description The animal's name: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or half of a surrogate pair. */
       name: string;
       /**
        * Format: int64
        * @description Identifier of the category the animal belongs to
        */
       categoryId: number;
-      /** @default available */
+      /** @description Availability of the animal; `"available"` if left out */
       status?: components['schemas']['PetStatus'];
     };
     /**
@@ -171,7 +171,10 @@ export interface components {
        * @description Identifier of the animal ordered
        */
       petId: number;
-      /** @description How many are ordered */
+      /**
+       * Format: int32
+       * @description How many are ordered
+       */
       quantity: number;
       status: components['schemas']['OrderStatus'];
       /**
@@ -216,19 +219,42 @@ export interface components {
         | 'service_unavailable';
       /** @description Human-readable description */
       message: string;
-      /** @description The HTTP status code */
+      /**
+       * Format: int32
+       * @description The HTTP status code
+       */
       status: number;
     };
   };
   responses: {
-    /** @description `invalid_request`: the input is not JSON, or a field is missing or invalid; `message` names each such field. */
+    /** @description `invalid_request`: the input is not JSON, or a field is missing or invalid, and `message` names each such field; or the request is not well-formed HTTP, and the response has no rate limit headers. */
     BadRequest: {
       headers: {
-        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-        RateLimit: components['headers']['RateLimit'];
+        /**
+         * @description Requests allowed in the window that is currently tighter for the caller
+         * @example 60
+         */
+        'X-RateLimit-Limit'?: number;
+        /**
+         * @description Requests left in the current window
+         * @example 59
+         */
+        'X-RateLimit-Remaining'?: number;
+        /**
+         * @description When the window ends: a Unix timestamp in seconds, rounded up
+         * @example 1769850060
+         */
+        'X-RateLimit-Reset'?: number;
+        /**
+         * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers)
+         * @example "minute";q=60;w=60, "day";q=1000;w=86400
+         */
+        'RateLimit-Policy'?: string;
+        /**
+         * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)
+         * @example "minute";r=59;t=60, "day";r=999;t=86400
+         */
+        RateLimit?: string;
         'X-Request-Id': components['headers']['X-Request-Id'];
         [name: string]: unknown;
       };
@@ -397,7 +423,7 @@ export interface components {
         'application/json': components['schemas']['Error'];
       };
     };
-    /** @description `service_unavailable`: the service cannot reach its database, or is overloaded. */
+    /** @description `service_unavailable`: the database cannot serve the request now, or the service is overloaded. */
     ServiceUnavailable: {
       headers: {
         'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
@@ -647,6 +673,44 @@ export interface operations {
           'application/json': components['schemas']['Pet'];
         };
       };
+      /** @description `invalid_request`: the input is not JSON, or a field is missing or invalid, and `message` names each such field; or the request is not well-formed HTTP, and the response has no rate limit headers. */
+      400: {
+        headers: {
+          /**
+           * @description Requests allowed in the window that is currently tighter for the caller
+           * @example 60
+           */
+          'X-RateLimit-Limit'?: number;
+          /**
+           * @description Requests left in the current window
+           * @example 59
+           */
+          'X-RateLimit-Remaining'?: number;
+          /**
+           * @description When the window ends: a Unix timestamp in seconds, rounded up
+           * @example 1769850060
+           */
+          'X-RateLimit-Reset'?: number;
+          /**
+           * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers)
+           * @example "minute";q=60;w=60, "day";q=1000;w=86400
+           */
+          'RateLimit-Policy'?: string;
+          /**
+           * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)
+           * @example "minute";r=59;t=60, "day";r=999;t=86400
+           */
+          RateLimit?: string;
+          'X-Request-Id': components['headers']['X-Request-Id'];
+          Deprecation: components['headers']['Deprecation'];
+          Sunset: components['headers']['Sunset'];
+          Link: components['headers']['Successor'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Error'];
+        };
+      };
       /**
        * @description `missing_api_key`: no bearer token was sent.
        *
@@ -749,7 +813,7 @@ export interface operations {
           'application/json': components['schemas']['Error'];
         };
       };
-      /** @description `service_unavailable`: the service cannot reach its database, or is overloaded. */
+      /** @description `service_unavailable`: the database cannot serve the request now, or the service is overloaded. */
       503: {
         headers: {
           'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];

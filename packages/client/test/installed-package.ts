@@ -40,7 +40,9 @@ export async function installPackage(): Promise<InstalledPackage> {
   const project = join(folder, 'front-end');
   await mkdir(project);
   await writeFile(join(project, 'package.json'), '{ "private": true, "type": "module" }');
-  await npm(project, 'install', '--prefer-offline', '--no-audit', '--no-fund', tarball);
+  // npm hands the settings of this repository on to its scripts, but the front-end has npm's own: peers are installed.
+  const settings = ['--legacy-peer-deps=false', '--prefer-offline', '--no-audit', '--no-fund'];
+  await npm(project, 'install', ...settings, tarball);
   return {
     tarball,
     project,
