@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '../errors.js';
 import { hashKey, isWellFormedKey, type KeyPrefix } from './format.js';
-import { KeyLookups } from './key-lookups.js';
+import { KeyLookups, type LookupPriority } from './key-lookups.js';
 import { type ApiKey, isActive, type KeyStore } from './store.js';
 
 /**
@@ -9,6 +9,8 @@ import { type ApiKey, isActive, type KeyStore } from './store.js';
  * the length of a request; the contract allows two seconds.
  */
 export const KEY_TTL_MS = 1_000;
+/** A key that is used when its lookup is this old is looked up again in the background: no request waits for that. */
+const REFRESH_AFTER_MS = 500;
 /** The most keys cached at once; as many unknown ones besides, so that a flood of those leaves the others alone. */
 const MAX_KEYS = 10_000;
 
@@ -40,8 +42,9 @@ export interface AuthenticatorOptions {
 
 interface KnownKey {
   readonly apiKey: ApiKey;
+  readonly hash: Uint8Array;
   /** By performance.now() */
-  readonly trustedUntil: number;
+  readonly foundAt: number;
 }
 
 export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions): Authenticator {
@@ -52,33 +55,40 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   const pending = new Map<string, Promise<ApiKey | undefined>>();
   const lookups = new KeyLookups(store);
 
-  const peek = (header: string) => {
-    const found = known.get(header);
-    return found !== undefined && performance.now() < found.trustedUntil ? found.apiKey : undefined;
-  };
-  const lookUp = async (header: string, key: string, isOverLimit: () => boolean) => {
+  const lookUp = async (header: string, hash: Uint8Array, priority: LookupPriority) => {
     // The key is trusted from when the query was sent: a slow result is already old.
-    const trustedUntil = performance.now() + KEY_TTL_MS;
-    const priority = known.has(header) ? 'known' : isOverLimit() ? 'last' : 'new';
+    const foundAt = performance.now();
     try {
-      const apiKey = await lookups.find(hashKey(key), priority);
+      const apiKey = await lookups.find(hash, priority);
       if (apiKey === undefined) {
         known.delete(header);
         unknown.set(header, true);
       } else {
-        known.set(header, { apiKey, trustedUntil });
+        known.set(header, { apiKey, hash, foundAt });
       }
       return apiKey;
     } finally {
       pending.delete(header);
     }
   };
+  const lookUpOnce = (header: string, hash: Uint8Array, priority: LookupPriority) => {
+    const running = pending.get(header) ?? lookUp(header, hash, priority);
+    pending.set(header, running);
+    return running;
+  };
+  const peek = (header: string) => {
+    const found = known.get(header);
+    if (found === undefined) return undefined;
+    const ageMs = performance.now() - found.foundAt;
+    if (ageMs >= KEY_TTL_MS) return undefined;
+    if (ageMs >= REFRESH_AFTER_MS) void lookUpOnce(header, found.hash, 'known').catch(() => {});
+    return found.apiKey;
+  };
   const find = (header: string, key: string, isOverLimit: () => boolean) => {
     const apiKey = peek(header);
     if (apiKey !== undefined || unknown.has(header)) return apiKey;
-    const running = pending.get(header) ?? lookUp(header, key, isOverLimit);
-    pending.set(header, running);
-    return running;
+    const priority = known.has(header) ? 'known' : isOverLimit() ? 'last' : 'new';
+    return lookUpOnce(header, hashKey(key), priority);
   };
   const ifActive = (apiKey: ApiKey | undefined) =>
     apiKey !== undefined && isActive(apiKey, now()) ? apiKey : undefined;
