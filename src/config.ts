@@ -42,7 +42,7 @@ const schema = z.object({
   APP_ENV: z
     .enum(['development', 'staging', 'production'], { error: 'must be development, staging or production' })
     .default('development'),
-  DATABASE_URL: url(['postgresql:', 'postgres:']).optional(),
+  DATABASE_URL: postgresUrl().optional(),
   REDIS_URL: list(url(['redis:', 'rediss:'])),
   DATA_DIR: z.string().default('.data'),
   WORKERS: z
@@ -140,9 +140,27 @@ function wholeNumber(min: number, max: number) {
     .pipe(z.number().min(min, { error }).max(max, { error }));
 }
 
-function url(protocols: readonly string[]) {
+function url(protocols: readonly string[], complete = (text: string) => text) {
   const error = `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
-  return z.string().refine((text) => URL.canParse(text) && protocols.includes(new URL(text).protocol), error);
+  const isUrl = (text: string) => URL.canParse(text) && protocols.includes(new URL(text).protocol);
+  return z.string().refine((text) => isUrl(complete(text)), error);
+}
+
+/** Of one host, or of a directory with a socket, which takes the host's place or is a parameter. */
+function postgresUrl() {
+  const error = 'names several hosts, and only one can be used: set an address that follows the primary';
+  // URL does not parse a user without a host.
+  const complete = (text: string) => text.replace('@/', '@localhost/');
+  return z
+    .string()
+    .refine((text) => !hasSeveralHosts(text), { error, abort: true })
+    .pipe(url(['postgresql:', 'postgres:'], complete));
+}
+
+/** libpq's lists of hosts: `postgresql://user@a,b/store` and `postgresql:///store?host=a,b` */
+function hasSeveralHosts(text: string): boolean {
+  const [hosts = ''] = text.replace(/^[^:]+:\/\/([^/?#]*@)?/, '').split(/[/?#]/);
+  return hosts.includes(',') || /[?&]host=[^&#]*(,|%2C)/i.test(text);
 }
 
 function list(item: z.ZodType<string, string>) {

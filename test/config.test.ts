@@ -66,6 +66,25 @@ test('only production issues live keys', () => {
 });
 
 test.each([
+  'postgresql:///store?host=/var/run/postgresql',
+  'postgresql://user:a,b@/store?host=/var/run/postgresql',
+  'postgresql://user@%2Fvar%2Frun%2Fpostgresql/store',
+  'postgresql://user:a,b@db:5433/store?sslmode=verify-full&sslrootcert=/etc/ssl/a,b.pem',
+])('DATABASE_URL may be %s', (DATABASE_URL) => {
+  expect(readConfig({ DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
+});
+
+test.each([
+  'postgresql://a,b/store',
+  'postgresql://user:secret@a:5432,b:5433/store',
+  'postgresql:///store?host=a,b',
+  'postgresql://user@localhost/store?application_name=x&host=a%2Cb',
+])('DATABASE_URL=%s: the message says that one host is needed', (DATABASE_URL) => {
+  expect(() => readConfig({ DATABASE_URL })).toThrow(/DATABASE_URL names several hosts/);
+  expect(() => readConfig({ DATABASE_URL })).not.toThrow(/secret|must be a URL/);
+});
+
+test.each([
   ['PORT', ['-1', '65536', '3e3', 'http', ' 80']],
   ['METRICS_PORT', ['-1', '65536', 'metrics']],
   ['APP_ENV', ['prod', 'Production']],

@@ -7,9 +7,11 @@ export interface Log {
   warn(details: object, message: string): void;
 }
 
-const PROBE_INTERVAL_MS = 500;
+const PROBE_INTERVAL_MS = 200;
+/** A service that has just started gives its connection so many probes before the log says that there is none. */
+const PROBES_AT_START = 3;
 /** After this many failed probes, the connection itself is replaced. */
-const PROBES_PER_CONNECTION = 4;
+const PROBES_PER_CONNECTION = 8;
 const READY_POLL_INTERVAL_MS = 20;
 /** Timeouts are counted in ticks of this share of them, so that a pause of this process is not taken for a failure. */
 const TICKS_PER_TIMEOUT = 4;
@@ -45,10 +47,11 @@ export class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;
   readonly #timeouts: TimeoutTimer;
   #state: 'open' | 'closed' | 'disposed' = 'open';
-  #epoch = 0;
   #failedProbes = 0;
   #probeKey: string;
   #reason = '';
+  /** What the log already says about this outage */
+  readonly #loggedReasons = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: CircuitBreakerOptions) {
@@ -63,11 +66,6 @@ export class CircuitBreaker {
   /** Whether commands go through. */
   get isClosed(): boolean {
     return this.#state === 'closed';
-  }
-
-  /** How often the breaker has closed: what was written in an earlier epoch may have been lost since. */
-  get epoch(): number {
-    return this.#epoch;
   }
 
   /** Runs a command on a key. Rejects within the timeout when it fails, and at once while the breaker is open. */
@@ -90,14 +88,14 @@ export class CircuitBreaker {
     this.#state = 'open';
     this.#probeKey = key;
     this.#failedProbes = 0;
-    this.#warn(error);
+    this.#warn(toMessage(error));
     this.#timeouts.rejectAll(OPEN_ERROR);
     this.#scheduleProbe();
   }
 
-  /** Keeps the reason why there is no connection, which says more than the command that then fails. */
+  /** For the reason why there is no connection, which says more than the command that fails for the lack of one. */
   noteReason(error: Error): void {
-    this.#reason = error.message;
+    if (this.#state === 'open') this.#warn(toMessage(error));
   }
 
   /** The half-open state: one command goes through, and decides. */
@@ -118,7 +116,7 @@ export class CircuitBreaker {
     while (this.#state !== 'closed') {
       if (this.#state === 'disposed' || Date.now() > deadline) {
         throw new UnreachableError(
-          `${name} cannot be used (${this.#reason}), and limits are counted there: check that it is running and that ${variable} points to it.`,
+          `${name} cannot be used (${this.#reason || 'there is no connection yet'}), and limits are counted there: check that it is running and that ${variable} points to it.`,
         );
       }
       await new Promise((resolve) => setTimeout(resolve, READY_POLL_INTERVAL_MS));
@@ -135,8 +133,8 @@ export class CircuitBreaker {
   #close(): void {
     if (this.#state !== 'open') return;
     this.#state = 'closed';
-    this.#epoch += 1;
     this.#reason = '';
+    this.#loggedReasons.clear();
     clearTimeout(this.#timer);
     this.#options.log.info({}, `Limits are counted in ${this.#options.name}`);
   }
@@ -150,16 +148,24 @@ export class CircuitBreaker {
   #keepOpen(error: unknown): void {
     if (this.#state !== 'open') return;
     this.#failedProbes += 1;
-    // When the service starts without a connection, no command has failed yet that would have been logged.
-    if (this.#epoch === 0 && this.#failedProbes === 1) this.#warn(error);
+    if (this.#reason === '' && this.#failedProbes === PROBES_AT_START) this.#warn(toMessage(error));
     if (this.#failedProbes % PROBES_PER_CONNECTION === 0) this.#options.reconnect();
     this.#scheduleProbe();
   }
 
-  /** Logs the message only: an error of ioredis carries the command with its arguments, such as a password. */
-  #warn(error: unknown): void {
-    this.#reason ||= error instanceof Error ? error.message : String(error);
+  /** Logs each reason of an outage once. */
+  #warn(reason: string): void {
+    this.#reason = reason;
+    if (this.#loggedReasons.has(reason)) return;
+    this.#loggedReasons.add(reason);
     const { log, name } = this.#options;
-    log.warn({ reason: this.#reason }, `${name} cannot be used: limits are counted in memory`);
+    log.warn({ reason }, `${name} cannot be used: limits are counted in memory`);
   }
+}
+
+/** The message only: an error of ioredis carries the command with its arguments, such as a password. */
+function toMessage(error: unknown): string {
+  // A name with several addresses, none of which answers, is one error per address.
+  if (error instanceof AggregateError) return error.errors.map(toMessage).join(', ');
+  return error instanceof Error ? error.message : String(error);
 }

@@ -5,11 +5,8 @@ import type { Window, WindowCounter } from './windows.js';
 export interface ConsumeOptions {
   /** The windows that apply, with the current limits; the store holds counters only. */
   readonly windows: readonly Window[];
-  /**
-   * Counters of this subject carried over from another store, in the order of `windows`. The store continues from the
-   * higher of the two. This is how counts survive a change of store, such as an outage of Redis and the return from it.
-   */
-  readonly carriedOver?: readonly WindowCounter[] | undefined;
+  /** The counters of `InsuranceLimiter.peek`, which the store continues from where they are higher than its own */
+  readonly known?: readonly WindowCounter[] | undefined;
 }
 
 /** Where requests are counted. Each store gets the ids of one kind of subject. */
@@ -29,26 +26,25 @@ export interface LimitBackend {
   readonly name: string;
   /** Whether it decides now. If not, memory does. */
   readonly isAvailable: boolean;
-  /** Changes each time the backend becomes available: counters that it held before may be lost. */
-  readonly epoch: number;
   createStore(options: StoreOptions): LimitStore;
   /** @throws OperatorError when the backend is still unavailable after `withinMs` */
   ready(withinMs: number): Promise<void>;
   close(): void;
 }
 
+/** The memory of this node, which holds what the store last answered, and decides when the store fails. */
+export interface InsuranceLimiter extends RateLimiterCompatibleAbstract {
+  /** The counters of a subject, without those of windows that have ended; undefined for an unknown subject. */
+  peek(id: string, windows: readonly Window[]): { readonly counters: readonly WindowCounter[] } | undefined;
+  /** To be called with the counters of every answer */
+  replace(id: string, windows: readonly Window[], counters: readonly WindowCounter[]): void;
+}
+
 export interface StoreOptions {
   /** What kind of subject the ids are of */
   readonly kind: 'key' | 'address';
-  /** Decides when the store fails: rate-limiter-flexible's name for a fallback. */
-  readonly insuranceLimiter: RateLimiterCompatibleAbstract;
-  /** To be called with the counters of every answer, and the epoch in which the question was sent */
-  readonly onCounters: (
-    id: string,
-    windows: readonly Window[],
-    counters: readonly WindowCounter[],
-    epoch: number,
-  ) => void;
+  /** rate-limiter-flexible's name for what decides when the store fails */
+  readonly insuranceLimiter: InsuranceLimiter;
   /** Unix milliseconds */
   readonly clock: () => number;
 }

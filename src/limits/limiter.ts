@@ -78,8 +78,8 @@ interface Stores {
 
 /**
  * The backend decides; while it cannot, memory does. Memory holds the counters of the backend's last reply, so that it
- * can continue from there, and can deny without asking where the result is certain. When the backend is back, the next
- * request of each subject carries the counters of memory over.
+ * can continue from there, and can deny without asking where the result is certain. When the backend is back, or has
+ * lost its counters, it continues from those of memory.
  */
 class FallbackLimiter implements Limiter {
   readonly #clock: () => number;
@@ -89,8 +89,7 @@ class FallbackLimiter implements Limiter {
   constructor(backend: LimitBackend | undefined, clock: () => number) {
     const createStores = (kind: Subject['kind']): Stores => {
       const memory = new MemoryStore({ maxSubjects: MAX_SUBJECTS[kind], clock });
-      const onCounters = memory.replace.bind(memory);
-      return { memory, shared: backend?.createStore({ kind, insuranceLimiter: memory, onCounters, clock }) };
+      return { memory, shared: backend?.createStore({ kind, insuranceLimiter: memory, clock }) };
     };
     this.#clock = clock;
     this.#backend = backend;
@@ -112,19 +111,16 @@ class FallbackLimiter implements Limiter {
     if (last !== undefined && isRecent && !hasRoom(windows, last.counters, cost)) {
       return new RateLimitResult(windows, last.counters, { isAllowed: false, cost, nowMs: this.#clock() });
     }
-    // While the backend is unavailable the epoch is still the old one, but it may return before this request is sent.
-    const isCurrent = this.#backend?.isAvailable === true && last?.epoch === this.#backend.epoch;
-    return settle(shared, id, cost, { windows, carriedOver: isCurrent ? undefined : last?.counters });
+    return settle(shared, id, cost, { windows, known: last?.counters });
   }
 
   read({ kind, id, limits }: Subject, cost: number): RateLimitResult | Promise<RateLimitResult> {
     const { memory, shared } = this.#stores[kind];
     const windows = toWindows(limits);
-    if (shared === undefined) return memory.readNow(id, cost, { windows });
-    const last = memory.peek(id, windows);
-    if (last?.epoch === this.#backend?.epoch) return memory.readNow(id, cost, { windows });
-    const options = { windows, carriedOver: last?.counters };
-    return shared.read(id, cost, options).catch(() => memory.read(id, cost, options));
+    const options = { windows };
+    if (shared === undefined || memory.peek(id, windows) !== undefined)
+      return memory.readNow(id, cost, options);
+    return shared.read(id, cost, options).catch(() => memory.readNow(id, cost, options));
   }
 
   isDenied({ kind, id, limits }: Subject, cost: number): boolean {

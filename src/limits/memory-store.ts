@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { RateLimiterCompatibleAbstract } from 'rate-limiter-flexible';
-import type { ConsumeOptions, LimitStore } from './limit-store.js';
+import type { ConsumeOptions, InsuranceLimiter, LimitStore } from './limit-store.js';
 import { RateLimitResult } from './rate-limit-result.js';
 import { hasRoom, type Window, type WindowCounter } from './windows.js';
 
@@ -14,16 +14,13 @@ interface SubjectState {
   minute: Counter;
   day: Counter;
   /** See `replace` */
-  epoch: number;
   replacedAtMs: number;
 }
 
 /** What `peek` finds. */
 export interface PeekedCounters {
   readonly counters: readonly WindowCounter[];
-  /** The epoch in which the counters were last replaced */
-  readonly epoch: number;
-  /** How long ago that was */
+  /** How long ago they were last replaced */
   readonly ageMs: number;
 }
 
@@ -41,7 +38,7 @@ export interface MemoryStoreOptions {
  *
  * There are no timers: windows that have ended are overwritten, or evicted with their subject.
  */
-export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitStore {
+export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitStore, InsuranceLimiter {
   // The library sets these two on every insurance limiter.
   override blockDuration = 0;
   override execEvenly = false;
@@ -76,10 +73,9 @@ export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitS
   }
 
   /** The same as `consume`, without a promise: returns the result whether the request is allowed or denied. */
-  consumeNow(id: string, cost: number, { windows, carriedOver }: ConsumeOptions): RateLimitResult {
+  consumeNow(id: string, cost: number, { windows }: ConsumeOptions): RateLimitResult {
     const state = this.#getOrCreate(id);
     const nowMs = this.#clock();
-    if (carriedOver !== undefined) keepHigher(state, windows, carriedOver, nowMs);
     const counters = readCounters(state, windows, nowMs);
     const isAllowed = hasRoom(windows, counters, cost);
     if (!isAllowed) return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs });
@@ -93,22 +89,17 @@ export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitS
     if (state === undefined) return undefined;
     const nowMs = this.#clock();
     const ageMs = Math.abs(nowMs - state.replacedAtMs);
-    return { counters: readCounters(state, windows, nowMs), epoch: state.epoch, ageMs };
+    return { counters: readCounters(state, windows, nowMs), ageMs };
   }
 
-  /**
-   * Sets the counters of a subject to those of a store that counts for several processes.
-   *
-   * @param epoch a number that the caller changes when that store may have lost counters; `peek` returns it
-   */
-  replace(id: string, windows: readonly Window[], counters: readonly WindowCounter[], epoch: number): void {
+  /** Sets the counters of a subject to those of a store that counts for several processes. */
+  replace(id: string, windows: readonly Window[], counters: readonly WindowCounter[]): void {
     const state = this.#getOrCreate(id);
     const nowMs = this.#clock();
     for (const [index, { name }] of windows.entries()) {
       const counter = counters[index];
       if (counter) state[name] = { count: counter.count, endsAtMs: nowMs + counter.msLeft };
     }
-    state.epoch = epoch;
     state.replacedAtMs = nowMs;
   }
 
@@ -118,7 +109,6 @@ export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitS
     const state = {
       minute: { count: 0, endsAtMs: 0 },
       day: { count: 0, endsAtMs: 0 },
-      epoch: 0,
       replacedAtMs: Number.NEGATIVE_INFINITY,
     };
     this.#subjects.set(id, state);
@@ -131,20 +121,6 @@ function readCounters(state: SubjectState, windows: readonly Window[], nowMs: nu
     const msLeft = readMsLeft(state[name], lengthMs, nowMs);
     return { count: msLeft > 0 ? state[name].count : 0, msLeft };
   });
-}
-
-function keepHigher(
-  state: SubjectState,
-  windows: readonly Window[],
-  carriedOver: readonly WindowCounter[],
-  nowMs: number,
-): void {
-  for (const [index, { count, msLeft }] of readCounters(state, windows, nowMs).entries()) {
-    const other = carriedOver[index];
-    const window = windows[index];
-    if (window === undefined || other === undefined || other.count <= count) continue;
-    state[window.name] = { count: other.count, endsAtMs: nowMs + (msLeft || other.msLeft) };
-  }
 }
 
 /** Adds to a window, and starts it if none is running. */

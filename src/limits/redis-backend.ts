@@ -1,11 +1,11 @@
 import { REDIS_TIMEOUT_MS } from '../timeouts.js';
 import { CircuitBreaker, type Log } from './circuit-breaker.js';
 import type { LimitBackend } from './limit-store.js';
-import { createRedisClient } from './redis-client.js';
+import { RedisConnection } from './redis-connection.js';
 import { probeRedis, RedisStore, toKey } from './redis-store.js';
 
 export interface RedisBackendOptions {
-  /** One: Redis or Valkey. Several: the nodes of a cluster. */
+  /** One: Redis or Valkey, or a node of a cluster. Several: nodes of a cluster. */
   readonly urls: readonly string[];
   /** The prefix of every key */
   readonly prefix: string;
@@ -16,36 +16,33 @@ export interface RedisBackendOptions {
 
 /** Redis or Valkey, which connects in the background, behind a circuit breaker. */
 export function createRedisBackend({ urls, prefix, log, observe }: RedisBackendOptions): LimitBackend {
-  const client = createRedisClient(urls);
   const breaker = new CircuitBreaker({
     name: 'Redis',
     variable: 'REDIS_URL',
     timeoutMs: REDIS_TIMEOUT_MS,
-    probe: (key) => probeRedis(client, key),
+    probe: (key) => probeRedis(connection, key),
     probeKey: toKey(prefix, ''),
-    reconnect() {
-      if (client.status === 'ready' || client.status === 'connect') client.disconnect(true);
-    },
+    reconnect: () => connection.reconnect(),
     log,
     observe,
   });
-  client.on('error', (error: Error) => breaker.noteReason(error));
-  client.on('ready', () => breaker.tryProbe());
-  client.on('close', () => breaker.open(new Error('The connection was closed')));
+  const connection = new RedisConnection({
+    urls,
+    onReady: () => breaker.tryProbe(),
+    onClose: () => breaker.open(new Error('The connection was closed')),
+    onError: (error) => breaker.noteReason(error),
+  });
   return {
     name: 'redis',
     get isAvailable() {
       return breaker.isClosed;
     },
-    get epoch() {
-      return breaker.epoch;
-    },
     createStore: (options) =>
-      new RedisStore({ ...options, client, breaker, keyPrefix: `${prefix}:${options.kind}` }),
+      new RedisStore({ ...options, connection, breaker, keyPrefix: `${prefix}:${options.kind}` }),
     ready: (withinMs) => breaker.ready(withinMs),
     close() {
       breaker.dispose();
-      client.disconnect();
+      connection.close();
     },
   };
 }

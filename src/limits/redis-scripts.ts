@@ -5,24 +5,21 @@
  * clock). Replies contain only relative times. Only core commands are used, so that it runs on Redis, on Valkey and in
  * a cluster alike.
  *
- * KEYS[1]: the subject. ARGV: the cost and the number of windows; for each window its name, limit and length in ms.
- * Then, optionally, for each window the count and the milliseconds left that the caller knows. Where its count is
- * higher, as after a restart of Redis, counting continues from it.
+ * KEYS[1]: the subject. ARGV: the cost; 1 for the window of a minute, 2 for that of a day too; for each window its limit,
+ * its length in ms and the count that the caller knows. Where Redis counted less, it has lost the others, and does nothing but say so. The
+ * caller then repeats the call with the milliseconds left in each window that it knows: counting continues from what
+ * the caller knows.
  *
- * Returns 1 if the request is allowed, else 0; then for each window the count and the milliseconds left.
+ * Returns 2 if counters are lost; or 1 if the request is allowed, else 0, then for each window the count and the
+ * milliseconds left.
  */
 export const CONSUME_SCRIPT = `
 local key = KEYS[1]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local cost, windows = tonumber(ARGV[1]), tonumber(ARGV[2])
-local known = 2 + 3 * windows
-local fields = {}
-for i = 1, windows do
-  fields[2 * i - 1] = ARGV[3 * i]
-  fields[2 * i] = ARGV[3 * i] .. 'Ends'
-end
-local held = redis.call('HMGET', key, unpack(fields))
+local fields = { 'minute', 'minuteEnds', 'day', 'dayEnds' }
+local held = redis.call('HMGET', key, unpack(fields, 1, 2 * windows))
 local changes, expiry = {}, 0
 local function set(field, value)
   changes[#changes + 1] = field
@@ -32,16 +29,17 @@ end
 local allowed = true
 local reply = { 0 }
 for i = 1, windows do
-  local limit, length = tonumber(ARGV[3 * i + 1]), tonumber(ARGV[3 * i + 2])
+  local limit, length, known = tonumber(ARGV[3 * i]), tonumber(ARGV[3 * i + 1]), tonumber(ARGV[3 * i + 2])
   local count, left = tonumber(held[2 * i - 1] or 0), tonumber(held[2 * i] or 0) - now
   -- More time left than the window is long: the clock was set back, which must not prolong it.
   if left <= 0 or left > length then count, left = 0, 0 end
-  local knownCount = tonumber(ARGV[known + 2 * i - 1] or 0)
-  if knownCount > count then
-    count = knownCount
+  if known > count then
+    local knownLeft = tonumber(ARGV[2 + 3 * windows + i])
+    if not knownLeft then return { 2 } end
+    count = known
     set(fields[2 * i - 1], count)
-    if left == 0 then
-      left = tonumber(ARGV[known + 2 * i])
+    if left == 0 or knownLeft < left then
+      left = knownLeft
       set(fields[2 * i], now + left)
       expiry = math.max(expiry, left)
     end
@@ -56,7 +54,7 @@ if allowed then
     reply[2 * i] = reply[2 * i] + cost
     set(fields[2 * i - 1], reply[2 * i])
     if reply[2 * i + 1] == 0 then
-      local length = tonumber(ARGV[3 * i + 2])
+      local length = tonumber(ARGV[3 * i + 1])
       reply[2 * i + 1] = length
       set(fields[2 * i], now + length)
       expiry = math.max(expiry, length)

@@ -1,16 +1,22 @@
 import DataLoader from 'dataloader';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import type { CircuitBreaker } from './circuit-breaker.js';
-import type { ConsumeOptions, LimitStore, StoreOptions } from './limit-store.js';
+import type { ConsumeOptions, InsuranceLimiter, LimitStore, StoreOptions } from './limit-store.js';
 import { RateLimitResult } from './rate-limit-result.js';
-import type { RedisClient } from './redis-client.js';
+import type { RedisConnection } from './redis-connection.js';
 import { hasRoom, type Window, type WindowCounter } from './windows.js';
 
 export interface RedisStoreOptions extends Omit<StoreOptions, 'kind'> {
-  readonly client: RedisClient;
+  readonly connection: Pick<RedisConnection, 'consumeLimits'>;
   readonly breaker: CircuitBreaker;
   readonly keyPrefix: string;
 }
+
+/** What CONSUME_SCRIPT returns when Redis counted less than this node knows. */
+const LOST = 2;
+const UNKNOWN: WindowCounter = { count: 0, msLeft: 0 };
+/** A window with less time left may have ended in Redis while a reply was on its way, which is no loss. */
+const LAST_MS = 1_000;
 
 /** One call of `consume` or `read`; consumptions wait for the end of their tick. */
 interface Consumption extends ConsumeOptions {
@@ -32,9 +38,9 @@ interface Reply {
  * window requests that another denies.
  */
 export class RedisStore extends RateLimiterRedis implements LimitStore {
-  readonly #client: RedisClient;
+  readonly #connection: RedisStoreOptions['connection'];
   readonly #breaker: CircuitBreaker;
-  readonly #onCounters: StoreOptions['onCounters'];
+  readonly #memory: InsuranceLimiter;
   readonly #clock: () => number;
   /** Merges the requests that arrive within one tick of the event loop. */
   readonly #consumptions = new DataLoader<Consumption, Reply>((batch) => this.#consumeBatch(batch), {
@@ -42,12 +48,12 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
     batchScheduleFn: setImmediate,
   });
 
-  constructor({ client, breaker, keyPrefix, insuranceLimiter, onCounters, clock }: RedisStoreOptions) {
+  constructor({ connection, breaker, keyPrefix, insuranceLimiter, clock }: RedisStoreOptions) {
     // The library requires points and a duration; here the limits come with each call.
-    super({ storeClient: client, keyPrefix, points: 0, duration: 0, insuranceLimiter });
-    this.#client = client;
+    super({ storeClient: connection, keyPrefix, points: 0, duration: 0, insuranceLimiter });
+    this.#connection = connection;
     this.#breaker = breaker;
-    this.#onCounters = onCounters;
+    this.#memory = insuranceLimiter;
     this.#clock = clock;
   }
 
@@ -59,14 +65,10 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
    * The library takes any other error for a failure of Redis and turns to the insurance limiter without a word, so an
    * error of this class would go unnoticed: it opens the circuit breaker, which logs it and shows as `degraded`.
    */
-  async _consume(
-    id: string,
-    cost: number,
-    { windows, carriedOver }: ConsumeOptions,
-  ): Promise<RateLimitResult> {
+  async _consume(id: string, cost: number, { windows, known }: ConsumeOptions): Promise<RateLimitResult> {
     let result: RateLimitResult;
     try {
-      const reply = await this.#consumptions.load({ id, cost, windows, carriedOver });
+      const reply = await this.#consumptions.load({ id, cost, windows, known });
       result = this.#toResult(reply, cost, windows);
     } catch (error) {
       this.#breaker.open(error, toKey(this.keyPrefix, id));
@@ -76,8 +78,8 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
     return result;
   }
 
-  async read(id: string, cost: number, { windows, carriedOver }: ConsumeOptions): Promise<RateLimitResult> {
-    const { counters } = await this.#send({ id, cost: 0, windows, carriedOver });
+  async read(id: string, cost: number, { windows }: ConsumeOptions): Promise<RateLimitResult> {
+    const { counters } = await this.#send({ id, cost: 0, windows });
     return this.#toResult({ isAllowed: hasRoom(windows, counters, cost), counters }, cost, windows);
   }
 
@@ -118,20 +120,27 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
     }
   }
 
-  async #send({ id, cost, windows, carriedOver }: Consumption): Promise<Reply> {
-    const { epoch } = this.#breaker;
+  /** Asks again with all that this node knows by then when Redis turns out to have lost counters. */
+  async #send({ id, cost, windows, known }: Consumption): Promise<Reply> {
     const key = toKey(this.keyPrefix, id);
-    const args = toArguments(windows, cost, carriedOver);
-    const reply = toReply(await this.#breaker.run(key, () => this.#client.consumeLimits(key, ...args)));
-    this.#onCounters(id, windows, reply.counters, epoch);
+    const run = (args: readonly number[]) =>
+      this.#breaker.run(key, () => this.#connection.consumeLimits(key, args));
+    let answer = await run(toArguments(windows, cost, known));
+    if (answer[0] === LOST) {
+      const counters = this.#memory.peek(id, windows)?.counters ?? [];
+      const msLeft = counters.map((counter) => counter.msLeft);
+      answer = await run([...toArguments(windows, cost, counters), ...msLeft]);
+    }
+    const reply = toReply(answer);
+    this.#memory.replace(id, windows, reply.counters);
     return reply;
   }
 }
 
 /** The probe of the circuit breaker: the same script, writing, in the slot of the key that failed. */
-export function probeRedis(client: RedisClient, key: string): Promise<unknown> {
+export function probeRedis(connection: RedisConnection, key: string): Promise<unknown> {
   const window: Window = { name: 'minute', lengthMs: 1_000, limit: Number.MAX_SAFE_INTEGER };
-  return client.consumeLimits(`${key}:probe`, ...toArguments([window], 1, undefined));
+  return connection.consumeLimits(`${key}:probe`, toArguments([window], 1, undefined));
 }
 
 /** The id is a hash tag: everything that a cluster stores about a subject is in one slot. */
@@ -159,11 +168,13 @@ function subtract({ isAllowed, counters }: Reply, cost: number): Reply {
 function toArguments(
   windows: readonly Window[],
   cost: number,
-  carriedOver: readonly WindowCounter[] | undefined,
-): (string | number)[] {
-  const args: (string | number)[] = [cost, windows.length];
-  for (const { name, limit, lengthMs } of windows) args.push(name, limit, lengthMs);
-  for (const { count, msLeft } of carriedOver ?? []) args.push(count, msLeft);
+  known: readonly WindowCounter[] | undefined,
+): number[] {
+  const args = [cost, windows.length];
+  for (const [index, { limit, lengthMs }] of windows.entries()) {
+    const { count, msLeft } = known?.[index] ?? UNKNOWN;
+    args.push(limit, lengthMs, msLeft < LAST_MS ? 0 : count);
+  }
   return args;
 }
 

@@ -1,68 +1,25 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import { Redis } from 'ioredis';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createLimiter, type Limiter, type Subject } from '../../src/limits/limiter.js';
+import type { Limiter } from '../../src/limits/limiter.js';
 import type { RateLimitResult } from '../../src/limits/rate-limit-result.js';
-import { type RedisServer, startRedis, until } from '../support/redis.js';
+import {
+  admin,
+  closeAll,
+  consumeMany,
+  countAllowed,
+  node,
+  onClose,
+  reaches,
+  server,
+  subject,
+} from '../support/limiter-nodes.js';
+import { startRedis, until } from '../support/redis.js';
 
 const probe = await startRedis();
 await probe?.close();
 
-const closing: (() => Promise<unknown> | unknown)[] = [];
-afterEach(async () => {
-  await Promise.all(closing.splice(0).map((close) => close()));
-});
-
-async function server(...flags: string[]): Promise<RedisServer> {
-  const started = await startRedis(flags);
-  if (!started) throw new Error('The server could be started a moment ago');
-  closing.push(() => started.close());
-  return started;
-}
-
-/** The limiter of one process, what it logs, and how far its clock is ahead. */
-interface Node {
-  limiter: Limiter;
-  logged: string[];
-  clock: { aheadMs: number };
-}
-
-/** Starts a node; waits until it counts in Redis, unless told not to. */
-async function node(urls: string[], waits = true): Promise<Node> {
-  const clock = { aheadMs: 0 };
-  const logged: string[] = [];
-  const record = (details: object, message: string) => logged.push(`${message} ${JSON.stringify(details)}`);
-  const log = { info: record, warn: record };
-  const limiter = createLimiter({ redisUrls: urls, log, clock: () => Date.now() + clock.aheadMs });
-  closing.push(() => limiter.close());
-  if (waits) await reaches(limiter, 'redis');
-  return { limiter, logged, clock };
-}
-
-/** The contract allows 5 s for a recovery. */
-async function reaches(limiter: Limiter, state: Limiter['state']): Promise<void> {
-  await until(() => (limiter.state === state ? true : null), 5_000);
-}
-
-function admin({ url }: { url: string }): Redis {
-  const client = new Redis(url);
-  client.on('error', () => {});
-  closing.push(() => client.disconnect());
-  return client;
-}
-
-const subject: Subject = { kind: 'key', id: 'key-of-the-test', limits: { perMinute: 60, perDay: 1_000 } };
-
-async function consumeMany(limiter: Limiter, count: number, of = subject): Promise<RateLimitResult[]> {
-  const results: RateLimitResult[] = [];
-  for (let n = 0; n < count; n += 1) results.push(await limiter.consume(of, 1));
-  return results;
-}
-
-function countAllowed(results: readonly RateLimitResult[]): number {
-  return results.filter(({ isAllowed }) => isAllowed).length;
-}
+afterEach(closeAll);
 
 async function readRemaining(limiter: Limiter, of = subject): Promise<number[]> {
   const { windows } = await limiter.read(of, 0);
@@ -213,6 +170,55 @@ describe.skipIf(!probe)('a Redis that fails', () => {
     expect(limiter.state).toBe('redis');
   });
 
+  test('FLUSHALL before every request: exactly the limit is allowed', async () => {
+    const redis = await server();
+    const { limiter } = await node([redis.url]);
+    const client = admin(redis);
+    let allowed = 0;
+    for (let n = 0; n < 70; n += 1) {
+      allowed += countAllowed([await limiter.consume(subject, 1)]);
+      await client.flushall();
+    }
+    expect(allowed).toBe(60);
+    expect(limiter.state).toBe('redis');
+  });
+
+  test('FLUSHALL with many requests in flight: no more than the limit is allowed', async () => {
+    const redis = await server();
+    const { limiter } = await node([redis.url]);
+    const client = admin(redis);
+    await consumeMany(limiter, 30);
+    const requests: ReturnType<Limiter['consume']>[] = [];
+    for (let n = 0; n < 60; n += 1) {
+      requests.push(limiter.consume(subject, 1));
+      if (n === 15) void client.flushall();
+      await new Promise(setImmediate);
+    }
+    expect(30 + countAllowed(await Promise.all(requests))).toBeLessThanOrEqual(60);
+    expect(limiter.state).toBe('redis');
+  });
+
+  test('a window that Redis has lost ends when it would have ended', async () => {
+    const redis = await server();
+    const { limiter, clock } = await node([redis.url]);
+    await consumeMany(limiter, 59);
+    clock.aheadMs = 20_000;
+    await admin(redis).flushall();
+    const { tighter, windows } = await limiter.consume(subject, 1);
+    expect(tighter).toMatchObject({ remaining: 0, resetSeconds: 40 });
+    expect(windows[1]?.resetSeconds).toBe(86_400 - 20);
+  });
+
+  test('a window that has ended is not taken for a lost one', async () => {
+    const redis = await server();
+    const { limiter, clock } = await node([redis.url]);
+    await consumeMany(limiter, 60);
+    clock.aheadMs = 60_000;
+    const age = "redis.call('HINCRBY', KEYS[1], 'minuteEnds', -60000)";
+    await admin(redis).eval(age, 1, `limits:key:{${subject.id}}`);
+    expect(await limiter.consume(subject, 1)).toMatchObject({ tighter: { remaining: 59, resetSeconds: 60 } });
+  });
+
   test('a stall of this process is not mistaken for one of Redis', async () => {
     const redis = await server();
     const { limiter } = await node([redis.url]);
@@ -258,6 +264,41 @@ describe.skipIf(!probe)('several nodes on one Redis', () => {
     expect(countAllowed(results)).toBe(20);
   });
 
+  test('together they allow exactly the limit, even after FLUSHALL', async () => {
+    const redis = await server();
+    const nodes = await Promise.all([node([redis.url]), node([redis.url])]);
+    for (const { limiter } of nodes) await consumeMany(limiter, 20);
+    await admin(redis).flushall();
+    const results = [
+      ...(await consumeMany(nodes[1].limiter, 30)),
+      ...(await consumeMany(nodes[0].limiter, 30)),
+    ];
+    expect(countAllowed(results)).toBe(20);
+    expect(nodes.map(({ limiter }) => limiter.state)).toEqual(['redis', 'redis']);
+  });
+
+  test('after FLUSHALL under load, only what a node has not been told yet is lost', async () => {
+    const redis = await server();
+    const nodes = await Promise.all([node([redis.url]), node([redis.url])]);
+    const client = admin(redis);
+    let sent = 0;
+    // The nodes take turns, so that each lags one request per key behind.
+    const consumeInTurns = async (of: typeof subject) => {
+      let allowed = 0;
+      for (let n = 0; n < 100; n += 1) {
+        sent += 1;
+        if (sent === 48 * 40) void client.flushall();
+        const result = await nodes[n % nodes.length]?.limiter.consume(of, 1);
+        if (result?.isAllowed) allowed += 1;
+      }
+      return allowed;
+    };
+    const ids = Array.from({ length: 48 }, (_, n) => `key-${n}`);
+    const allowed = await Promise.all(ids.map((id) => consumeInTurns({ ...subject, id })));
+    expect(Math.min(...allowed)).toBeGreaterThanOrEqual(60);
+    expect(Math.max(...allowed)).toBeLessThanOrEqual(61);
+  });
+
   test('an allowed request is one command, a known denial none, and every key expires', async () => {
     const redis = await server();
     const { limiter } = await node([redis.url]);
@@ -276,38 +317,6 @@ describe.skipIf(!probe)('several nodes on one Redis', () => {
   });
 });
 
-describe.skipIf(!probe)('a cluster', () => {
-  test('counts exactly, for several nodes, whichever shard a key is in', async () => {
-    const shards = await cluster();
-    const urls = shards.map(({ url }) => url);
-    const nodes = await Promise.all([node(urls), node(urls)]);
-    for (const id of ['a', 'b', 'c', 'd', 'e', 'f']) {
-      const requests = nodes.flatMap(({ limiter }) =>
-        Array.from({ length: 100 }, () => limiter.consume({ ...subject, id }, 1)),
-      );
-      expect(countAllowed(await Promise.all(requests))).toBe(60);
-    }
-    const held = await Promise.all(shards.map((shard) => admin(shard).dbsize()));
-    expect(Math.min(...held)).toBeGreaterThan(0);
-    expect(nodes.map(({ limiter }) => limiter.state)).toEqual(['redis', 'redis']);
-  });
-
-  test('with a stalled shard is replaced by memory until the shard is back', async () => {
-    const shards = await cluster();
-    const { limiter } = await node(shards.map(({ url }) => url));
-    const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
-    const consumeEach = () => Promise.all(ids.map((id) => limiter.consume({ ...subject, id }, 1)));
-    await consumeEach();
-    shards[1]?.stall();
-    expect(await timed(consumeEach)).toBeLessThan(1_000);
-    expect(limiter.state).toBe('degraded');
-    shards[1]?.resume();
-    await reaches(limiter, 'redis');
-    for (const { tighter } of await consumeEach()) expect(tighter.remaining).toBe(57);
-    expect(limiter.state).toBe('redis');
-  });
-});
-
 /** A proxy whose open connections can be silenced without being closed. Later connections work. */
 async function startSilenceableProxy(to: number): Promise<{ port: number; silence(): void }> {
   const open = new Set<[Socket, Socket]>();
@@ -318,7 +327,7 @@ async function startSilenceableProxy(to: number): Promise<{ port: number; silenc
     open.add([near, far]);
   }).listen(0, '127.0.0.1');
   await once(proxy, 'listening');
-  closing.push(() => {
+  onClose(() => {
     proxy.close();
     for (const [near, far] of open) near.destroy() && far.destroy();
   });
@@ -331,26 +340,4 @@ async function startSilenceableProxy(to: number): Promise<{ port: number; silenc
     }
   };
   return { port: address.port, silence };
-}
-
-/** Two servers, each with half of a cluster's slots. */
-async function cluster(): Promise<RedisServer[]> {
-  const flags = ['--cluster-enabled', 'yes', '--cluster-node-timeout', '2000'];
-  const shards = await Promise.all([server(...flags), server(...flags)]);
-  const [first, second] = shards.map(admin);
-  if (!first || !second) throw new Error('Two shards have two clients');
-  await first.call('CLUSTER', 'ADDSLOTSRANGE', '0', '8191');
-  await second.call('CLUSTER', 'ADDSLOTSRANGE', '8192', '16383');
-  await first.call('CLUSTER', 'MEET', '127.0.0.1', `${shards[1]?.port}`);
-  for (const client of [first, second]) {
-    await until(
-      async () => ((await client.cluster('INFO')).includes('cluster_slots_ok:16384') ? true : null),
-      10_000,
-    );
-    await until(
-      async () => ((await client.cluster('INFO')).includes('cluster_state:ok') ? true : null),
-      10_000,
-    );
-  }
-  return shards;
 }

@@ -11,6 +11,11 @@ export class LimitsModel {
   readonly #minute: Span = { count: 0, endsAt: 0 };
   readonly #day: Span = { count: 0, endsAt: 0 };
 
+  /** Whether a window is in its last second. */
+  get isAboutToEnd(): boolean {
+    return [this.#minute, this.#day].some(({ endsAt }) => endsAt === this.nowSeconds + 1);
+  }
+
   consume(limits: Limits, cost: number, isBanned = false) {
     this.#endPassed();
     const spans = [

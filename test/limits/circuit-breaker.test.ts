@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest';
+import { CircuitBreaker } from '../../src/limits/circuit-breaker.js';
+
+/** An open breaker whose probes never answer, and the reasons that it logs. */
+function createBreaker() {
+  const reasons: unknown[] = [];
+  const breaker = new CircuitBreaker({
+    name: 'Redis',
+    variable: 'REDIS_URL',
+    timeoutMs: 160,
+    probe: () => new Promise(() => {}),
+    probeKey: 'key',
+    reconnect: () => {},
+    log: { info: () => {}, warn: (details) => reasons.push((details as { reason: unknown }).reason) },
+  });
+  return { breaker, reasons };
+}
+
+test('each reason of an outage is logged once, and `ready` names the last one', async () => {
+  const { breaker, reasons } = createBreaker();
+  for (const reason of ['refused', 'refused', 'certificate has expired', 'refused']) {
+    breaker.noteReason(new Error(reason));
+  }
+  expect(reasons).toEqual(['refused', 'certificate has expired']);
+  await expect(breaker.ready(-1)).rejects.toThrow('Redis cannot be used (refused)');
+  breaker.dispose();
+});
+
+test('a name with several addresses: the reason is that of each, not the empty message of them all', () => {
+  const { breaker, reasons } = createBreaker();
+  const refused = ['::1', '127.0.0.1'].map((address) => new Error(`connect ECONNREFUSED ${address}`));
+  breaker.noteReason(new AggregateError(refused));
+  expect(reasons).toEqual(['connect ECONNREFUSED ::1, connect ECONNREFUSED 127.0.0.1']);
+  breaker.dispose();
+});

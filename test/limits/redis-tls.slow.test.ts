@@ -1,0 +1,95 @@
+import { rm } from 'node:fs/promises';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type Certificates, canCreateCertificates, createCertificates } from '../support/certificates.js';
+import { closeAll, node, onClose, server } from '../support/limiter-nodes.js';
+import { freePort, startRedis, until } from '../support/redis.js';
+import { startCluster } from '../support/redis-cluster.js';
+import { setUpServiceProcesses } from '../support/service-processes.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { createTestDatabase } from '../support/test-service.js';
+
+const probe = await startRedis();
+await probe?.close();
+const isPossible = probe !== null && canCreateCertificates();
+
+const processes = setUpServiceProcesses();
+let folder: string;
+let certificates: Certificates;
+afterEach(closeAll);
+
+const PASSWORD = ['--requirepass', 'top-secret', '--masterauth', 'top-secret'];
+const toUrl = (port: number) => `rediss://:top-secret@localhost:${port}`;
+
+function tlsFlags(): string[] {
+  const { ca, cert, key } = certificates;
+  const files = ['--tls-ca-cert-file', ca, '--tls-cert-file', cert, '--tls-key-file', key];
+  return [...files, '--tls-auth-clients', 'no', ...PASSWORD];
+}
+
+/** Three primaries, which refer clients to each other by name, as managed clusters do. */
+async function startTlsCluster(): Promise<string[]> {
+  const names = ['--cluster-announce-hostname', 'localhost', '--cluster-preferred-endpoint-type', 'hostname'];
+  const cluster = await startCluster({
+    shards: 3,
+    tls: true,
+    password: 'top-secret',
+    flags: [...tlsFlags(), ...names],
+  });
+  onClose(() => cluster.close());
+  return cluster.ports.map(toUrl);
+}
+
+async function startTlsServer(): Promise<string[]> {
+  const port = await freePort();
+  await server('--tls-port', `${port}`, ...tlsFlags());
+  return [toUrl(port)];
+}
+
+/** Starts a service that trusts the private authority, and waits until it counts in Redis. */
+async function countsInRedis(urls: readonly string[]): Promise<string> {
+  const service = processes.start({
+    DATABASE_URL: await createTestDatabase(),
+    REDIS_URL: urls.join(','),
+    NODE_EXTRA_CA_CERTS: certificates.ca,
+  });
+  const [, url] = await service.until(/listening on (http:\/\/[\d.]+:\d+)/);
+  await until(async () => {
+    const ready = await fetch(`${url}/health/ready`);
+    return ((await ready.json()) as { limits: string }).limits === 'redis' || null;
+  });
+  return service.output();
+}
+
+describe.skipIf(!isPossible)('Redis over TLS, with a certificate of a private authority', () => {
+  beforeAll(async () => {
+    folder = await createTemporaryFolder();
+    certificates = createCertificates(folder, 'localhost');
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  test('a cluster whose certificates are for host names is used, by several URLs and by a single one', async () => {
+    const urls = await startTlsCluster();
+    for (const reachedBy of [urls, urls.slice(0, 1)]) {
+      expect(await countsInRedis(reachedBy)).not.toMatch(/cannot be used|top-secret/);
+    }
+  });
+
+  test('a single server is used', async () => {
+    expect(await countsInRedis(await startTlsServer())).not.toMatch(/cannot be used|top-secret/);
+  });
+
+  test.each([
+    { what: 'a single server', start: startTlsServer },
+    { what: 'a cluster behind a single URL', start: async () => (await startTlsCluster()).slice(0, 1) },
+    { what: 'a cluster', start: startTlsCluster },
+  ])(
+    '$what that is not trusted: the log and `ready` name the problem of the certificate',
+    async ({ start }) => {
+      const { limiter, logged } = await node(await start(), false);
+      const reason = /self-signed certificate in certificate chain/;
+      await until(() => logged.find((line) => reason.test(line)) ?? null);
+      await expect(limiter.ready(0)).rejects.toThrow(reason);
+      expect(logged.join()).not.toContain('top-secret');
+    },
+  );
+});

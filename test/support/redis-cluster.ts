@@ -1,0 +1,75 @@
+import { Redis } from 'ioredis';
+import { freePort, type RedisServer, startRedis, until } from './redis.js';
+
+export interface ClusterOptions {
+  readonly shards: number;
+  /** Replicas of each shard. Default 0 */
+  readonly replicas?: number;
+  /** Further flags of each server */
+  readonly flags?: readonly string[];
+  /** What the flags require from clients */
+  readonly password?: string;
+  /** TLS: clients and nodes connect to ports of their own; those of `RedisServer.port` remain plain. */
+  readonly tls?: boolean;
+}
+
+export interface RedisCluster {
+  /** The primaries, then the replicas */
+  readonly servers: readonly RedisServer[];
+  /** The port on which each server accepts clients */
+  readonly ports: readonly number[];
+  close(): Promise<void>;
+}
+
+/** Starts servers that share the slots of a cluster. */
+export async function startCluster(options: ClusterOptions): Promise<RedisCluster> {
+  const { shards, replicas = 0, flags = [], password, tls = false } = options;
+  const members = await Promise.all(
+    Array.from({ length: shards * (1 + replicas) }, async () => {
+      const [busPort, tlsPort] = [await freePort(), await freePort()];
+      const own = ['--cluster-enabled', 'yes', '--cluster-port', `${busPort}`, ...flags];
+      if (tls) own.push('--tls-port', `${tlsPort}`, '--tls-cluster', 'yes');
+      const server = await startRedis(['--cluster-node-timeout', '2000', ...own]);
+      if (!server) throw new Error('The server could be started a moment ago');
+      const admin = new Redis(server.url, { ...(password && { password }) });
+      admin.on('error', () => {});
+      return { server, admin, busPort, port: tls ? tlsPort : server.port };
+    }),
+  );
+  const admins = members.map(({ admin }) => admin);
+  const [first] = admins;
+  for (const { port, busPort } of members.slice(1)) {
+    await first?.call('CLUSTER', 'MEET', '127.0.0.1', `${port}`, `${busPort}`);
+  }
+  for (const admin of admins) {
+    await reports(admin, `cluster_known_nodes:${members.length}`);
+  }
+  const primaries = admins.slice(0, shards);
+  for (const [index, admin] of primaries.entries()) {
+    const slots = [index, index + 1].map((n) => Math.round((n * 16_384) / shards)) as [number, number];
+    await admin.call('CLUSTER', 'ADDSLOTSRANGE', `${slots[0]}`, `${slots[1] - 1}`);
+  }
+  for (const [index, admin] of admins.slice(shards).entries()) {
+    await admin.call('CLUSTER', 'REPLICATE', `${await primaries[index % shards]?.call('CLUSTER', 'MYID')}`);
+    await until(
+      async () => (await admin.info('replication')).includes('master_link_status:up') || null,
+      15_000,
+    );
+  }
+  for (const admin of admins) {
+    await reports(admin, 'cluster_slots_ok:16384');
+    await reports(admin, 'cluster_state:ok');
+    admin.disconnect();
+  }
+  return {
+    servers: members.map(({ server }) => server),
+    ports: members.map(({ port }) => port),
+    close: async () => {
+      await Promise.all(members.map(({ server }) => server.close()));
+    },
+  };
+}
+
+async function reports(admin: Redis, line: string): Promise<void> {
+  await until(async () => (await admin.cluster('INFO')).includes(line) || null, 15_000);
+}
