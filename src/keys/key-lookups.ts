@@ -1,8 +1,8 @@
 import { KEY_LOOKUP_TIMEOUT_MS, TimeoutError } from '../timeouts.js';
 import type { ApiKey, KeyStore } from './store.js';
 
-/** The most keys that one statement looks up: few enough to take PostgreSQL a millisecond or two. */
-const MAX_BATCH_SIZE = 200;
+/** The most keys that one statement looks up: few enough to be answered within one tick. */
+const MAX_BATCH_SIZE = 50;
 
 /**
  * `known`: the key was valid a moment ago. `new`: it has not been seen. `last`: neither, and its address is over its
