@@ -143,7 +143,7 @@ async function warmUp(
   warn: (message: string) => (error: unknown) => void,
 ): Promise<void> {
   await Promise.all([
-    keys.findByHashes([]).catch(warn('the warm-up query of keys failed')),
+    keys.findByHashes([new Uint8Array(32)]).catch(warn('the warm-up query of keys failed')),
     ...stores.map(({ name, warmUp, store }) =>
       warmUp(store).catch(warn(`the warm-up query of ${name} failed`)),
     ),

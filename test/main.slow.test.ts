@@ -248,7 +248,7 @@ test.runIf(Number(reserved) > 80)(
     const script = `
       import { checkAddress } from './dist/listen.js';
       if (process.getuid() === 0) process.setuid(65534);
-      await checkAddress({ host: '127.0.0.1', port: 80 }).catch(({ message }) => console.log(message));`;
+      await checkAddress({ host: '127.0.0.1', port: 80, variable: 'PORT' }).catch(({ message }) => console.log(message));`;
     const program = runNode(['--input-type=module', '-e', script], {});
     expect(await program.ended).toBe(0);
     expect(program.output()).toMatch(/^PORT 80 is reserved for privileged accounts: set PORT to 1024 .*\n$/);
