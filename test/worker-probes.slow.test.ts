@@ -135,6 +135,6 @@ test('a METRICS_PORT that is in use stops the start with a message that names it
   for (const WORKERS of redis ? ['1', '2'] : ['1']) {
     const service = start({ DATABASE_URL, METRICS_PORT, WORKERS, REDIS_URL: redis?.url ?? '' });
     expect(await service.ended).toBe(1);
-    expect(service.output()).toContain(`port ${METRICS_PORT} (METRICS_PORT)`);
+    expect(service.output()).toContain(`METRICS_PORT ${METRICS_PORT} is in use on 127.0.0.1`);
   }
 });
