@@ -146,6 +146,8 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     const banned = await call('/trpc/listPets', { key });
     expect([banned.status, banned.body.error.data.error.code]).toEqual([429, 'api_key_banned']);
     expect(Number(banned.headers.get('retry-after'))).toBeGreaterThan(290);
+    // The ban is stored in the background; an operator sees it from then on.
+    await expect.poll(async () => (await service.keys.find(apiKey.id))?.bannedUntil).toBeInstanceOf(Date);
     await service.keys.unban(apiKey.id);
     await expect
       .poll(async () => (await call('/v1/pets', { key })).body.code, { timeout: 2_000 })
