@@ -49,7 +49,7 @@ test.each([
 
 test('without the development dependencies, studio says in one line what to install', async () => {
   const { dependencies } = JSON.parse(await readFile('package.json', 'utf8'));
-  for (const part of ['dist', 'prisma', 'package.json'])
+  for (const part of ['dist', 'prisma', 'scripts', 'package.json'])
     await cp(part, join(folder, part), { recursive: true });
   for (const name of Object.keys(dependencies)) {
     const installed = join(folder, 'node_modules', name);
