@@ -7,6 +7,9 @@ import { ApiError } from './errors.js';
 /** How long a create is remembered under its Idempotency-Key. */
 const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
 
+/** How many expired creates one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */
+const DELETE_BATCH_SIZE = 5_000;
+
 /** 1 to 255 visible ASCII characters. */
 const KEY_PATTERN = /^[!-~]{1,255}$/;
 /** The pause before each attempt while the first create with a key is running. No connection is held during a pause. */
@@ -92,9 +95,13 @@ export async function createOnce<Output>(
 
 /** Deletes the creates that have expired at `now`, in Unix milliseconds. */
 export async function deleteExpiredCreates(prisma: PrismaClient, now: number): Promise<void> {
-  await prisma.idempotentCreate.deleteMany({
-    where: { createdAt: { lte: new Date(now - IDEMPOTENCY_TTL_MS) } },
-  });
+  const expiredAt = new Date(now - IDEMPOTENCY_TTL_MS);
+  let deleted: number;
+  do {
+    deleted = await prisma.$executeRaw`
+      DELETE FROM idempotent_creates WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM idempotent_creates WHERE created_at <= ${expiredAt} LIMIT ${DELETE_BATCH_SIZE}))`;
+  } while (deleted === DELETE_BATCH_SIZE);
 }
 
 async function insertRow<Output>(prisma: PrismaClient, insert: Insert): Promise<Output> {

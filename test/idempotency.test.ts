@@ -219,6 +219,18 @@ test('only expired keys are deleted', async () => {
   expect(rows).toEqual([{ key: fresh }]);
 });
 
+test('any number of expired keys are deleted, a few thousand per statement', async () => {
+  const { pool } = service.database;
+  await pool.query(
+    `INSERT INTO idempotent_creates (api_key_id, key, call, body_hash, response, created_at)
+     SELECT id, 'expired-' || n, 0, decode(repeat('00', 32), 'hex'), '{}', '2020-01-01'
+     FROM (SELECT id FROM api_keys LIMIT 1) AS owner, generate_series(1, 5500) AS n`,
+  );
+  await deleteExpiredCreates(service.database.prisma, now);
+  const { rows } = await pool.query("SELECT key FROM idempotent_creates WHERE key LIKE 'expired-%'");
+  expect(rows).toEqual([]);
+});
+
 test('the header works over tRPC too, and the same bytes are the same body over both protocols', async () => {
   const key = randomUUID();
   const rest = await create(key, body('Both'));
