@@ -25,10 +25,11 @@ function toOperationTable({ paths }) {
       describeName(operation),
       `\`${method.toUpperCase()} /v1${path}${describeQuery(operation)}\``,
       operation.summary,
+      operation.security.flatMap(Object.values).map((scope) => `\`${scope}\``),
       Object.keys(operation.responses).find((status) => status.startsWith('2')),
     ]),
   );
-  const headings = ['operation', 'request', 'what it does', 'success'];
+  const headings = ['operation', 'request', 'what it does', 'scope', 'success'];
   return [headings, headings.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 

@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { type Deprecation, isRemoved } from './deprecation.js';
 import { ApiError, errorTable } from './errors.js';
 import { createIdempotencyKey } from './idempotency.js';
+import { findScopeError } from './keys/scope-check.js';
+import { SCOPES } from './keys/scopes.js';
 import type { OperationMeta, RequestContext } from './trpc.js';
 
 /** The members of a procedure that tRPC's runner reads but its types do not declare. */
@@ -41,9 +43,11 @@ export function callDirectly(name: string, procedure: AnyTRPCProcedure): AnyTRPC
   if (problem !== undefined) throw new TypeError(`${name} cannot be an operation: ${problem}`);
   const { inputs, resolver, meta } = definition;
   const [schema] = inputs;
-  const { deprecation, idempotent = false } = meta as OperationMeta;
+  const { scope, deprecation, idempotent = false } = meta as OperationMeta;
   const call = async (options: CallOptions) => {
     const { path, signal, batchIndex } = options;
+    const scopeError = findScopeError(options.ctx.apiKey, scope);
+    if (scopeError !== undefined) throw scopeError;
     if (deprecation !== undefined && isRemoved(deprecation, options.ctx.now())) throw removed(deprecation);
     const input = schema && parseInput(schema, await options.getRawInput());
     const ctx = idempotent ? withIdempotencyKey(options) : options.ctx;
@@ -59,6 +63,7 @@ function findProblem({ type, meta, inputs, output, middlewares }: Definition): s
   const middlewareCount = middlewares.filter(({ _type }) => _type === undefined).length;
   if (middlewareCount > 1)
     return 'it has a .use(), which would be skipped: src/direct-call.ts calls procedures without their middleware.';
+  if (!SCOPES.includes(meta.scope)) return `its scope is none of ${SCOPES.join(', ')}.`;
   const { method } = meta.openapi;
   if (type !== (method === 'GET' ? 'query' : 'mutation')) return `a ${type} cannot be served as ${method}.`;
   if (meta.success !== undefined && output instanceof z.ZodVoid)

@@ -1,4 +1,5 @@
 import type { TRPC_ERROR_CODE_KEY, TRPC_ERROR_CODE_NUMBER } from '@trpc/server/rpc';
+import type { Scope } from './keys/scopes.js';
 
 /** The features of an operation that decide which errors it can respond with. */
 export interface OperationFeatures {
@@ -44,6 +45,13 @@ export const errorTable = {
     trpcCode: 'UNAUTHORIZED',
     message: 'The API key is malformed, unknown, revoked or expired.',
     description: 'the API key is malformed, unknown, revoked or expired',
+  },
+  insufficient_scope: {
+    status: 403,
+    trpcCode: 'FORBIDDEN',
+    message: 'The API key lacks the scope that this operation needs.',
+    description: 'the API key lacks the scope of the operation; `WWW-Authenticate` names it',
+    examples: ['The API key lacks the scope pets:write.'],
   },
   not_found: {
     status: 404,
@@ -152,6 +160,8 @@ export interface ErrorShape {
     error: ErrorBody;
     /** With `invalid_request`, if the error is about fields */
     fields?: FieldErrors;
+    /** With `insufficient_scope`: the one that the key lacks */
+    scope?: Scope;
   };
 }
 
@@ -165,8 +175,9 @@ export class ApiError extends Error {
   readonly code: ErrorCode;
   /** Response headers that belong to this error, for example Allow or Retry-After. */
   readonly headers: Readonly<Record<string, string>>;
-  /** Sent over tRPC only: the body over REST has exactly three members. */
+  /** Like the scope, sent over tRPC only: the body over REST has exactly three members. */
   readonly fields: FieldErrors | undefined;
+  readonly scope: Scope | undefined;
 
   constructor(
     code: ErrorCode,
@@ -174,6 +185,7 @@ export class ApiError extends Error {
       message?: string;
       headers?: Record<string, string>;
       fields?: FieldErrors | undefined;
+      scope?: Scope;
       cause?: unknown;
     } = {},
   ) {
@@ -185,6 +197,7 @@ export class ApiError extends Error {
     this.code = code;
     this.headers = options.headers ?? {};
     this.fields = options.fields;
+    this.scope = options.scope;
   }
 
   get status(): number {

@@ -4,6 +4,7 @@ import type { Deprecation } from './deprecation.js';
 import { toApiError } from './error-mapping.js';
 import { type ApiError, type ErrorShape, errorTable } from './errors.js';
 import type { IdempotencyHeader, IdempotencyKey } from './idempotency.js';
+import type { Scope } from './keys/scopes.js';
 import type { ApiKey } from './keys/store.js';
 
 /** The context of a procedure, to which createProcedure adds the stores. */
@@ -40,6 +41,8 @@ export interface OperationMeta {
   };
   /** How far clients may rely on it: `x-stability` in the OpenAPI document. */
   readonly stability: 'stable' | 'beta' | 'experimental';
+  /** What a key needs to be allowed to call it. */
+  readonly scope: Scope;
   readonly deprecation?: Deprecation;
   /** Over REST, success is 200, or 204 for `.output(z.void())`, unless a 201 with its Location is declared here. */
   readonly success?: {
@@ -80,6 +83,7 @@ export function toErrorShape(error: ApiError, path?: string): ErrorShape {
       ...(path === undefined ? {} : { path }),
       error: error.body,
       ...(error.fields === undefined ? {} : { fields: error.fields }),
+      ...(error.scope === undefined ? {} : { scope: error.scope }),
     },
   };
 }

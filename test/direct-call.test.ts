@@ -5,7 +5,11 @@ import { createRouter } from '../src/resource.js';
 import { createProcedure, type OperationMeta } from '../src/trpc.js';
 
 const procedure = createProcedure();
-const meta = { openapi: { method: 'GET', path: '/x', summary: 'X' }, stability: 'beta' } as const;
+const meta = {
+  openapi: { method: 'GET', path: '/x', summary: 'X' },
+  stability: 'beta',
+  scope: 'pets:read',
+} as const;
 const post = { ...meta, openapi: { ...meta.openapi, method: 'POST' } } satisfies OperationMeta;
 
 function createWith(operation: Parameters<typeof createRouter>[0][number]['procedures'][string], name = 'x') {
@@ -29,7 +33,8 @@ test('an operation is called without the middleware runner, with its parsed inpu
       .query(({ input, path }) => [path, input.n] as unknown as number),
   );
   const call = router._def.procedures.x as unknown as (options: object) => Promise<unknown>;
-  const options = { ctx: {}, path: 'x', getRawInput: async () => ({ unknown: 1 }) };
+  const ctx = { apiKey: { scopes: ['pets:read'] } };
+  const options = { ctx, path: 'x', getRawInput: async () => ({ unknown: 1 }) };
   // tRPC's runner would reject this output.
   expect(await call(options)).toEqual(['x', 2]);
   await expect(call({ ...options, getRawInput: async () => ({ n: '3' }) })).rejects.toMatchObject({
@@ -70,6 +75,13 @@ test.each([
       .meta(meta)
       .output(z.void())
       .mutation(() => {}),
+  ],
+  [
+    /its scope is none of pets:read, /,
+    procedure
+      .meta({ ...meta, scope: 'toys:read' as 'pets:read' })
+      .output(z.void())
+      .query(() => {}),
   ],
   [
     /204.*201/,

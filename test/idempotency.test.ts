@@ -20,6 +20,7 @@ const createTwin = createProcedure<{ readonly twins: PetStore }>()
   .meta({
     openapi: { method: 'POST', path: '/twins', summary: 'Add a twin' },
     stability: 'beta',
+    scope: 'pets:write',
     success: { status: 201, location: ({ id }: Pet) => `/pets/${id}` },
     idempotent: true,
   })

@@ -44,6 +44,7 @@ const createToy = procedure
   .meta({
     openapi: { method: 'POST', path: '/toys', summary: 'Add a toy' },
     stability: 'beta',
+    scope: 'pets:write',
     success: { status: 201, location: ({ id }: Toy) => `/toys/${id}` },
     idempotent: true,
   })
@@ -51,7 +52,11 @@ const createToy = procedure
   .output(toy)
   .mutation(({ ctx, input }) => ctx.toys.create(input.name, ctx.idempotencyKey));
 const renameToy = procedure
-  .meta({ openapi: { method: 'PATCH', path: '/toys/{toyId}', summary: 'Rename a toy' }, stability: 'beta' })
+  .meta({
+    openapi: { method: 'PATCH', path: '/toys/{toyId}', summary: 'Rename a toy' },
+    stability: 'beta',
+    scope: 'pets:write',
+  })
   .input(toyChange)
   .output(toy)
   .mutation(async ({ ctx, input: { toyId, name } }) => {
@@ -59,7 +64,11 @@ const renameToy = procedure
     return { id: toyId, name };
   });
 const deleteToy = procedure
-  .meta({ openapi: { method: 'DELETE', path: '/toys/{toyId}', summary: 'Delete a toy' }, stability: 'beta' })
+  .meta({
+    openapi: { method: 'DELETE', path: '/toys/{toyId}', summary: 'Delete a toy' },
+    stability: 'beta',
+    scope: 'pets:write',
+  })
   .input(toyReference)
   .output(z.void())
   .mutation(async ({ ctx, input: { toyId } }) => {

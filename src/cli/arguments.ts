@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
+import { SCOPES, type Scope } from '../keys/scopes.js';
 import { completeId, type PlanChoice } from '../keys/store.js';
 import { PLANS, type Plan } from '../limits/plans.js';
 
@@ -69,6 +70,13 @@ export function readPlan(command: Command, options: PlanOptions): PlanChoice {
   return choice;
 }
 
+/** The option that chooses what a key may do. */
+export function createScopesOption(): Option {
+  return new Option('--scopes <scopes>', `what it may do: a list of ${SCOPES.join(',')}`).argParser(
+    parseScopes,
+  );
+}
+
 /** Like all parsers here, throws InvalidArgumentError with a message that says what is valid. */
 export function parseName(text: string): string {
   const name = text.trim();
@@ -85,6 +93,14 @@ export function parseDuration(text: string): number {
   throw new InvalidArgumentError(
     'A duration is a number and s, m, h or d, such as 30d, up to a hundred years.',
   );
+}
+
+/** Scopes in the order of SCOPES, each once. */
+function parseScopes(text: string): Scope[] {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.some((name) => !SCOPES.includes(name as Scope)))
+    throw new InvalidArgumentError(`Scopes are one or more of ${SCOPES.join(', ')}, separated by commas.`);
+  return SCOPES.filter((scope) => names.includes(scope));
 }
 
 export function parsePort(text: string): number {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { nextBanSeconds } from '../keys/bans.js';
+import type { Scope } from '../keys/scopes.js';
 import type { ApiKey, KeyStore } from '../keys/store.js';
 import type { UsageStore } from '../keys/usage-store.js';
 import type { LimitStatus } from '../limits/rate-limit-result.js';
@@ -9,6 +10,7 @@ import {
   addIdCommand,
   addPlanOptions,
   addQuietOption,
+  createScopesOption,
   type Output,
   type PlanOptions,
   parseDuration,
@@ -51,6 +53,7 @@ export function addKeyCommands(program: Command, options: KeyCommandOptions): vo
   addRotate(keys, options);
   addRevoke(keys, options);
   addSetPlan(keys, options);
+  addSetScopes(keys, options);
   addUnban(keys, options);
 }
 
@@ -64,18 +67,19 @@ function addCreate(keys: Command, { withKeys, write }: KeyCommandOptions): void 
       'how long it is valid: a number and s, m, h or d, such as 30d',
       parseDuration,
     )
+    .addOption(createScopesOption())
     .option('--json', 'print one JSON object');
   addQuietOption(create);
   addExamples(create, [
     'create --name shop --plan pro --expires 30d',
     'create --name warehouse --plan enterprise --per-minute 5000 --per-day 1000000 --json',
-    'create --name ci --plan free -q',
+    'create --name storefront --plan free --scopes pets:read -q',
   ]);
   addPlanOptions(create).action(
-    async (options: PlanOptions & Output & { name: string; expires?: number }) => {
-      const { name, expires } = options;
+    async (options: PlanOptions & Output & { name: string; expires?: number; scopes?: Scope[] }) => {
+      const { name, expires, scopes } = options;
       const expiresAt = expires === undefined ? null : new Date(Date.now() + expires);
-      const input = { name, expiresAt, ...readPlan(create, options) };
+      const input = { name, expiresAt, ...(scopes && { scopes }), ...readPlan(create, options) };
       await withKeys(async ({ store }) => write(formatIssued(await store.create(input), options)));
     },
   );
@@ -157,6 +161,17 @@ function addSetPlan(keys: Command, options: KeyCommandOptions): void {
     const choice = readPlan(setPlan, output);
     await change(options, prefix, output, (store, id) => store.setPlan(id, choice));
   });
+}
+
+function addSetScopes(keys: Command, options: KeyCommandOptions): void {
+  const description = 'change what a key may do';
+  const example = ' --scopes pets:read,orders:read';
+  const setScopes = addIdCommand(keys, { name: 'set-scopes', description, example });
+  setScopes
+    .addOption(createScopesOption().makeOptionMandatory())
+    .action((prefix: string, { scopes, ...output }: Output & { scopes: Scope[] }) =>
+      change(options, prefix, output, (store, id) => store.setScopes(id, scopes)),
+    );
 }
 
 function addUnban(keys: Command, options: KeyCommandOptions): void {

@@ -1,4 +1,5 @@
 import { nextBanSeconds } from '../keys/bans.js';
+import { SCOPES } from '../keys/scopes.js';
 import type { ApiKey } from '../keys/store.js';
 import { limitsOf } from '../limits/plans.js';
 import type { LimitStatus } from '../limits/rate-limit-result.js';
@@ -11,6 +12,7 @@ const KEY_HEADINGS = [
   'PLAN',
   'PER MINUTE',
   'PER DAY',
+  'SCOPES',
   'CREATED',
   'EXPIRES',
   'STATE',
@@ -41,6 +43,7 @@ export function formatKey(apiKey: ApiKey, now: number, more: readonly Field[] = 
     ['Key', `${apiKey.hint}…`],
     ['Plan', apiKey.plan],
     ['Limits', `${perMinute} per minute, ${perDay} per day`],
+    ['Scopes', apiKey.scopes.join(', ')],
     ['Created', formatMinute(apiKey.createdAt)],
     ['Expires', formatExpiry(apiKey)],
     ['State', describeState(apiKey, now)],
@@ -79,6 +82,7 @@ function toKeyRow(apiKey: ApiKey, now: number): string[] {
     apiKey.plan,
     String(perMinute),
     String(perDay),
+    formatScopes(apiKey),
     formatDay(apiKey.createdAt),
     formatExpiry(apiKey),
     describeState(apiKey, now),
@@ -108,6 +112,11 @@ function isAfter(date: Date | null, now: number): boolean {
 
 function formatExpiry({ expiresAt }: ApiKey): string {
   return expiresAt === null ? 'never' : formatMinute(expiresAt);
+}
+
+/** Most keys have all scopes. */
+function formatScopes({ scopes }: ApiKey): string {
+  return SCOPES.every((scope) => scopes.includes(scope)) ? 'all' : scopes.join(',');
 }
 
 function formatDay(date: Date): string {

@@ -2,6 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type Deprecation, deprecationHeaders } from '../deprecation.js';
 import { ApiError } from '../errors.js';
 import type { Authenticator } from '../keys/authenticator.js';
+import { findScopeError } from '../keys/scope-check.js';
+import type { Scope } from '../keys/scopes.js';
 import type { ApiKey } from '../keys/store.js';
 import type { UsageCounter } from '../keys/usage.js';
 import { limitHeaders } from '../limits/headers.js';
@@ -19,6 +21,8 @@ declare module 'fastify' {
     operation?: string | ((request: FastifyRequest) => readonly string[]);
     /** How many requests this one counts as. Default 1 */
     cost?: (request: FastifyRequest) => number;
+    /** The scope that the request needs; undefined for a batch, each of whose calls needs its own */
+    scope?: (request: FastifyRequest) => Scope | undefined;
     /** The deprecation of the operation, or of the first deprecated one in a batch */
     deprecation?: (request: FastifyRequest) => Deprecation | undefined;
     /** Why the route cannot serve the request: 404 or 405 */
@@ -52,7 +56,7 @@ interface ProtocolOptions extends AdmissionOptions, CorsOptions {
 
 /**
  * Admits requests to a protocol. The checks run in the order that the contract specifies: route (404, 405), key, ban
- * and limits, load of the process, media type. No body is read and no handler runs until all of them have passed.
+ * and limits, load of the process, scope, media type. No body is read and no handler runs until all of them have passed.
  *
  * The error is determined first and thrown last, so that its response also carries the limit and CORS headers.
  */
@@ -102,7 +106,15 @@ async function admit(
   options.metrics.countDecision(limitError?.code);
   if (limitError === undefined && routeError === undefined) countUsage(request, options.usage);
   // A caller over its limit gets a 429 instead of a 401.
-  return routeError ?? limitError ?? keyError ?? options.overload.check() ?? findMediaTypeError(request);
+  const error = routeError ?? limitError ?? keyError ?? options.overload.check();
+  return error ?? findRequestScopeError(request) ?? findMediaTypeError(request);
+}
+
+/** A key without the scope learns nothing about the input. Procedures check it, too, for the calls of batches. */
+function findRequestScopeError(request: FastifyRequest): ApiError | undefined {
+  const scope = request.routeOptions.config.scope?.(request);
+  if (scope === undefined || request.apiKey === undefined) return undefined;
+  return findScopeError(request.apiKey, scope);
 }
 
 function findRouteError(request: FastifyRequest): ApiError | undefined {

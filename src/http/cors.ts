@@ -18,6 +18,7 @@ const EXPOSED_HEADERS = [
   'Deprecation',
   'Sunset',
   'Idempotency-Replayed',
+  'WWW-Authenticate',
   'X-Request-Id',
 ];
 /** How long a browser may cache a preflight. No browser caches one for more than two hours. */

@@ -30,7 +30,11 @@ export function registerRest(app: FastifyInstance, { router, stores, now, public
     app.route({
       method: operation.method,
       url: toFastifyPath(operation.path),
-      config: { operation: operation.name, deprecation: () => operation.deprecation },
+      config: {
+        operation: operation.name,
+        scope: () => operation.scope,
+        deprecation: () => operation.deprecation,
+      },
       async handler(request, reply) {
         const rest = new RestReply(request, reply, publicUrl);
         const context = createContext(request, reply, rest);

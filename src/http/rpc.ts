@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Deprecation } from '../deprecation.js';
 import { toApiError } from '../error-mapping.js';
 import { ApiError, type ErrorShape } from '../errors.js';
+import type { Scope } from '../keys/scopes.js';
 import { MAX_BATCH_SIZE } from '../protocol.js';
 import { type OperationMeta, type RequestContext, toErrorShape } from '../trpc.js';
 import { keepFractions, sendJson } from './json.js';
@@ -32,6 +33,7 @@ export function registerRpc(app: FastifyInstance, { router, stores, now }: Serve
     url: '/:path',
     config: {
       operation: (request) => readTarget(request).names,
+      scope: (request) => findScope(procedures, readTarget(request)),
       cost: (request) => countCalls(readTarget(request).names),
       deprecation: (request) => findDeprecation(procedures, readTarget(request).names),
       routeError: (request) => findRouteError(procedures, request, readTarget(request).names),
@@ -65,6 +67,11 @@ function countCalls({ length }: readonly string[]): number {
 }
 
 type Procedures = ReadonlyMap<string, AnyTRPCProcedure>;
+
+function findScope(procedures: Procedures, { names, isBatch }: RpcTarget): Scope | undefined {
+  const [name = ''] = isBatch ? [] : names;
+  return (procedures.get(name)?._def.meta as OperationMeta | undefined)?.scope;
+}
 
 function findDeprecation(procedures: Procedures, names: readonly string[]): Deprecation | undefined {
   for (const name of names) {

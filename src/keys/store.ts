@@ -1,6 +1,7 @@
 import type { Database } from '../database/client.js';
 import type { Plan } from '../limits/plans.js';
 import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
+import { SCOPES, type Scope } from './scopes.js';
 
 /** A stored key: everything but the key itself. */
 export interface ApiKey {
@@ -12,6 +13,8 @@ export interface ApiKey {
   /** Its own limits, for enterprise only */
   readonly perMinute: number | null;
   readonly perDay: number | null;
+  /** One or more. A later version may have added some that this one does not know. */
+  readonly scopes: readonly string[];
   readonly createdAt: Date;
   readonly expiresAt: Date | null;
   /** Until when the key that a rotation replaced by this one still works */
@@ -30,9 +33,9 @@ export type PlanChoice = Pick<ApiKey, 'plan' | 'perMinute' | 'perDay'>;
 export interface KeyStore {
   /** The keys with these hashes, in their order. One that a rotation replaced expires with the overlap. */
   findByHashes(hashes: readonly Uint8Array[]): Promise<(ApiKey | undefined)[]>;
-  /** Issues a key. `key` is the only copy that there will ever be. */
+  /** Issues a key, by default with all scopes. `key` is the only copy that there will ever be. */
   create(
-    input: PlanChoice & { name: string; expiresAt: Date | null },
+    input: PlanChoice & { name: string; expiresAt: Date | null; scopes?: readonly Scope[] },
   ): Promise<{ apiKey: ApiKey; key: string }>;
   /** All keys, oldest first. */
   list(): Promise<ApiKey[]>;
@@ -50,6 +53,7 @@ export interface KeyStore {
   /** Ends a key. One that is already revoked keeps its original time. Resolves with undefined when there is none. */
   revoke(id: string, at: Date): Promise<ApiKey | undefined>;
   setPlan(id: string, choice: PlanChoice): Promise<ApiKey | undefined>;
+  setScopes(id: string, scopes: readonly Scope[]): Promise<ApiKey | undefined>;
   /**
    * Bans a key from `startsAt` on, unless a ban is running then: two nodes that ban at the same moment start one ban.
    */
@@ -63,8 +67,8 @@ type KeyRow = ApiKey & { readonly hash: Buffer; readonly previousHash: Buffer | 
 const FIND_BY_HASHES = {
   name: 'keys-find-by-hashes',
   text: `
-    SELECT id, name, start AS hint, plan, per_minute AS "perMinute", per_day AS "perDay", created_at AS "createdAt",
-      expires_at AS "expiresAt", previous_expires_at AS "previousExpiresAt", revoked_at AS "revokedAt",
+    SELECT id, name, start AS hint, plan, per_minute AS "perMinute", per_day AS "perDay", scopes,
+      created_at AS "createdAt", expires_at AS "expiresAt", previous_expires_at AS "previousExpiresAt", revoked_at AS "revokedAt",
       banned_until AS "bannedUntil", ban_seconds AS "banSeconds", hash, previous_hash AS "previousHash"
     FROM api_keys WHERE hash = ANY ($1::bytea[]) OR previous_hash = ANY ($1::bytea[])`,
 };
@@ -88,9 +92,9 @@ export function createKeyStore(database: Database, prefix: KeyPrefix): KeyStore 
       }
       return hashes.map((hash) => found.get(Buffer.from(hash).toString('hex')));
     },
-    async create({ name, expiresAt, plan, perMinute, perDay }) {
+    async create({ name, expiresAt, scopes = SCOPES, plan, perMinute, perDay }) {
       const key = generateKey(prefix);
-      const data = { name, expiresAt, plan, perMinute, perDay, ...toColumns(key) };
+      const data = { name, expiresAt, scopes: [...scopes], plan, perMinute, perDay, ...toColumns(key) };
       return { key, apiKey: await prisma.apiKey.create({ data, omit }) };
     },
     list: () => prisma.apiKey.findMany({ orderBy: { createdAt: 'asc' }, omit }),
@@ -116,6 +120,7 @@ export function createKeyStore(database: Database, prefix: KeyPrefix): KeyStore 
       return find(id);
     },
     setPlan: (id, { plan, perMinute, perDay }) => update(id, { plan, perMinute, perDay }),
+    setScopes: (id, scopes) => update(id, { scopes }),
     async ban(id, startsAt, seconds) {
       const isNotBanned = { OR: [{ bannedUntil: null }, { bannedUntil: { lte: startsAt } }] };
       const bannedUntil = new Date(startsAt.getTime() + seconds * 1000);

@@ -13,6 +13,7 @@ import {
   type GeneratedOperation,
   type Schema,
   type Schemas,
+  SECURITY_SCHEME,
   type TaggedOperation,
 } from './operation.js';
 import { headers } from './response-headers.js';
@@ -82,7 +83,11 @@ function generate(router: AnyTRPCRouter, publicUrl: string): Generated {
     baseUrl: publicUrl + REST_PREFIX,
     openApiVersion: '3.1.0',
     securitySchemes: {
-      bearerAuth: { type: 'http', scheme: 'bearer', description: 'The API key as a bearer token' },
+      [SECURITY_SCHEME]: {
+        type: 'http',
+        scheme: 'bearer',
+        description: 'The API key as a bearer token. Each operation names the scope that the key needs.',
+      },
     },
   });
   return document as Generated;

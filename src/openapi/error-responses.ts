@@ -21,6 +21,7 @@ type Response = Exclude<Responses[string], { $ref: string }>;
 
 const STATUS_HEADERS: Readonly<Record<number, HeaderName>> = {
   401: 'WWW-Authenticate',
+  403: 'WWW-Authenticate',
   405: 'Allow',
   429: 'Retry-After',
   503: 'Retry-After',

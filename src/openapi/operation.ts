@@ -31,6 +31,9 @@ export interface TaggedOperation extends Operation {
   readonly tag: string;
 }
 
+/** The name of the API key among the document's security schemes. */
+export const SECURITY_SCHEME = 'bearerAuth';
+
 const IDEMPOTENCY_KEY = {
   in: 'header',
   name: 'Idempotency-Key',
@@ -63,16 +66,19 @@ export function completeOperation(
     responses,
     ...rest
   } = generated;
-  const { stability, idempotent, tag } = operation;
+  const { stability, scope, idempotent, tag } = operation;
   const parameters = [...own.map(liftDescription), ...(idempotent ? [IDEMPOTENCY_KEY] : [])];
   const features = readFeatures(operation);
   const body = { $ref: `#/components/schemas/${bodyName(operation)}` };
   return {
     ...rest,
     tags: [tag],
-    description: [description, describeDeprecation(operation)].filter(Boolean).join('\n\n'),
+    description: [description, `Needs the scope \`${scope}\`.`, describeDeprecation(operation)]
+      .filter(Boolean)
+      .join('\n\n'),
     ...(features.isDeprecated ? { deprecated: true } : {}),
     'x-stability': stability,
+    security: [{ [SECURITY_SCHEME]: [scope] }],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(requestBody === undefined
       ? {}

@@ -53,7 +53,7 @@ export const headers = {
     example: 60,
   },
   'WWW-Authenticate': {
-    description: 'How to authenticate (RFC 6750)',
+    description: 'How to authenticate, and with a 403 which scope the key lacks (RFC 6750)',
     required: true,
     schema: { type: 'string', pattern: '^Bearer\\b' },
     example: 'Bearer',

@@ -18,6 +18,7 @@ const listOrders = procedure
       successDescription: 'The orders of the page',
     },
     stability: 'experimental',
+    scope: 'orders:read',
   })
   .input(ordersPage)
   .output(orderList)

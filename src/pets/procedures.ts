@@ -18,6 +18,7 @@ const listPets = procedure
       successDescription: 'The animals of the page',
     },
     stability: 'stable',
+    scope: 'pets:read',
   })
   .input(petsPage)
   .output(petList)
@@ -33,6 +34,7 @@ const createPet = procedure
       successDescription: 'The added animal',
     },
     stability: 'stable',
+    scope: 'pets:write',
     success: { status: 201, location: ({ id }: Pet) => `/pets/${id}` },
     idempotent: true,
   })
@@ -50,6 +52,7 @@ const getPet = procedure
       successDescription: 'The animal',
     },
     stability: 'stable',
+    scope: 'pets:read',
     deprecation: {
       since: new Date('2025-12-05T00:00:00Z'),
       removal: new Date('2030-12-05T00:00:00Z'),

@@ -13,6 +13,7 @@ const apiKey: ApiKey = {
   plan: 'free',
   perMinute: null,
   perDay: null,
+  scopes: ['pets:read', 'orders:read'],
   createdAt: new Date('2026-11-19T23:59:59Z'),
   expiresAt: null,
   previousExpiresAt: null,

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import pg from 'pg';
 import { beforeEach, describe, expect, test } from 'vitest';
+import { SCOPES } from '../../src/keys/scopes.js';
 import { type Environment, run, runCommand, runKeys } from '../support/process.js';
 import { createTestDatabase } from '../support/test-service.js';
 
@@ -29,19 +30,37 @@ test('with --json every command that prints a key includes its state and the lim
 }, async () => {
   const limits = { perMinute: 60, perDay: 1_000 };
   const { id, ...created } = await create('free', '--plan', 'free');
-  expect(created).toMatchObject({ plan: 'free', perMinute: null, state: 'active', limits });
-  const own = await create('own', '--plan', 'enterprise', '--per-minute', '7', '--per-day', '9');
-  expect(own).toMatchObject({ perMinute: 7, limits: { perMinute: 7, perDay: 9 } });
+  expect(created).toMatchObject({ plan: 'free', perMinute: null, state: 'active', limits, scopes: SCOPES });
+  const own = await create(
+    'own',
+    '--scopes',
+    'pets:write',
+    '--plan',
+    'enterprise',
+    '--per-minute',
+    '7',
+    '--per-day',
+    '9',
+  );
+  expect(own).toMatchObject({ perMinute: 7, scopes: ['pets:write'], limits: { perMinute: 7, perDay: 9 } });
   expect(await runKeys(environment, 'show', id)).toMatchObject({ state: 'active', limits });
   const pro = { plan: 'pro', limits: { perMinute: 300, perDay: 10_000 } };
   expect(await runKeys(environment, 'set-plan', id, '--plan', 'pro')).toMatchObject(pro);
+  const readOnly = await runKeys(
+    environment,
+    'set-scopes',
+    id,
+    '--scopes',
+    'orders:read, pets:read,pets:read',
+  );
+  expect(readOnly).toMatchObject({ ...pro, scopes: ['pets:read', 'orders:read'] });
   expect(await runKeys(environment, 'rotate', id)).toMatchObject({ ...pro, state: 'active' });
   expect(await runKeys(environment, 'unban', id)).toMatchObject({ ...pro, state: 'active' });
   expect(await runKeys(environment, 'revoke', id)).toMatchObject({ ...pro, state: 'revoked' });
   const listed = await runKeys(environment, 'list');
   expect(listed).toMatchObject([
-    { name: 'free', state: 'revoked', ...pro },
-    { name: 'own', state: 'active' },
+    { name: 'free', state: 'revoked', scopes: ['pets:read', 'orders:read'], ...pro },
+    { name: 'own', state: 'active', scopes: ['pets:write'] },
   ]);
 });
 
@@ -58,6 +77,7 @@ test('show prints a field per line, none longer than 100 columns', async () => {
     Key: `${hint}…`,
     Plan: 'business',
     Limits: '1000 per minute, 100000 per day',
+    Scopes: 'pets:read, pets:write, orders:read',
     State: 'active',
   });
   const date = /^\d{4}-\d\d-\d\dT\d\d:\d\dZ$/;
@@ -127,7 +147,7 @@ describe('help', () => {
     expect(await print(...args, '--version')).toEqual({ code: 0, output: `${version}\n` });
   });
 
-  test.each(['create', 'list', 'show', 'usage', 'rotate', 'revoke', 'set-plan', 'unban'])(
+  test.each(['create', 'list', 'show', 'usage', 'rotate', 'revoke', 'set-plan', 'set-scopes', 'unban'])(
     'keys %s --help has an example that can be copied',
     async (command) => {
       const { code, output } = await print('keys', command, '--help');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findChromium, launchBrowser, openPage } from '../support/browser.js';
-import { type Environment, type Program, run, runNode } from '../support/process.js';
+import { type Environment, type Program, run, runKeys, runNode } from '../support/process.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { createTestDatabase } from '../support/test-service.js';
 
@@ -19,16 +19,18 @@ afterEach(async () => {
 });
 
 /** Runs Studio without npm's PATH, and from a folder that is not the repository. */
-async function startStudio(environment: Environment = {}): Promise<{ studio: Program; address: string }> {
-  const DATABASE_URL = await createTestDatabase();
-  const options = { DATABASE_URL, PATH: '/usr/bin:/bin', CI: '', ...environment };
+async function startStudio(
+  environment: Environment = {},
+): Promise<{ studio: Program; address: string; databaseUrl: string }> {
+  const databaseUrl = await createTestDatabase();
+  const options = { DATABASE_URL: databaseUrl, PATH: '/usr/bin:/bin', CI: '', ...environment };
   const studio = run('cli/program', ['studio', '--browser', 'none'], options, folder);
   closing.push(() => {
     studio.child.kill('SIGTERM');
     return studio.ended;
   });
   const [address] = await studio.until(/http:\/\/localhost:\d+\S*/);
-  return { studio, address };
+  return { studio, address, databaseUrl };
 }
 
 test('Studio starts without npm and from any folder, and exits with 0 on SIGTERM', async () => {
@@ -109,5 +111,24 @@ describe.runIf(executable)('in a browser', () => {
     expect(lines.filter((line) => line !== 'looks up 127.0.0.1')).toEqual([
       expect.stringMatching(/^starts .*prisma\/build\/index\.js studio/),
     ]);
+  });
+
+  test('Studio edits the scopes of a key as a JSON list', { timeout: 60_000 }, async () => {
+    const { address, databaseUrl } = await startStudio();
+    await runKeys({ DATABASE_URL: databaseUrl }, 'create', '--name', 'x', '--plan', 'free');
+    const browser = await launchBrowser(executable ?? '');
+    closing.push(() => browser.close());
+    const { page } = await openPage(browser.context);
+    // Columns outside the window are not rendered.
+    await page.setViewportSize({ width: 3_800, height: 900 });
+    await page.goto(address);
+    await page.getByRole('link', { name: 'api_keys', exact: true }).click();
+    await page.getByText('pets:write').dblclick();
+    await page.locator('textarea:focus').fill('["pets:read"]');
+    await page.keyboard.press('Control+Enter');
+    await page.getByRole('button', { name: 'Save 1 row' }).click();
+    await page.getByRole('button', { name: 'yes, write to db' }).click();
+    const scopes = async () => (await runKeys({ DATABASE_URL: databaseUrl }, 'list'))[0].scopes;
+    await expect.poll(scopes, { timeout: 15_000 }).toEqual(['pets:read']);
   });
 });

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import { applyMigrations, listPendingMigrations, printSchema } from '../../src/database/migrations.js';
 import { checkMigrations, openSource, seedCatalogue } from '../../src/database/source.js';
+import { SCOPES } from '../../src/keys/scopes.js';
 import { OperatorError } from '../../src/operator-error.js';
 import { newPet } from '../../src/pets/schema.js';
 import { createTestDatabase } from '../support/test-service.js';
@@ -170,9 +171,29 @@ describe('Prisma Studio cannot store rows that the service cannot serve', () => 
       'a limit of 0',
       { ...key, hash: new Uint8Array(32), plan: 'enterprise' as const, perMinute: 0, perDay: 5 },
     ],
+    ['an unknown scope', { ...key, hash: new Uint8Array(32), scopes: ['pets:read', 'pets:eat'] }],
+    ['no scope', { ...key, hash: new Uint8Array(32), scopes: [] }],
     ['no name', { ...key, hash: new Uint8Array(32), name: '' }],
   ])('a key with %s', async (_name, data) => {
     await expect(database.prisma.apiKey.create({ data })).rejects.toThrow();
+  });
+
+  test.each([
+    'NULL',
+    `'{}'`,
+    `'{NULL}'`,
+    `'{pets:read,NULL}'`,
+    `'{pets:Read}'`,
+    `'{{pets:read},{pets:write}}'`,
+  ])('scopes that are %s', async (scopes) => {
+    await database.prisma.apiKey.create({ data: { ...key, name: scopes, hash: randomBytes(32) } });
+    const change = database.pool.query(`UPDATE api_keys SET scopes = ${scopes} WHERE name = $1`, [scopes]);
+    await expect(change).rejects.toThrow(/api_keys_scopes_known/);
+  });
+
+  test('a key that a node of the version before inserts has every scope', async () => {
+    const { scopes } = await database.prisma.apiKey.create({ data: { ...key, hash: randomBytes(32) } });
+    expect(scopes).toEqual(SCOPES);
   });
 
   test.each(['infinity', '-infinity', '10000-01-01T00:00:00Z'])('a ban until %s', async (bannedUntil) => {

@@ -90,6 +90,7 @@ test('a script of a configured origin may read every response, with the headers 
       'Retry-After',
       'Link',
       'Location',
+      'WWW-Authenticate',
       'Deprecation',
       'Sunset',
     ]) {

@@ -12,6 +12,7 @@ type Method = OperationMeta['openapi']['method'];
 const describe = (method: Method, path: `/${string}`): OperationMeta => ({
   openapi: { method, path, summary: `${method} ${path}` },
   stability: 'beta',
+  scope: 'pets:read',
 });
 const procedure = createProcedure();
 const size = z.enum(['small', 'large']).meta({ id: 'Size' });
@@ -102,10 +103,10 @@ test('an operation without output is a 204 without a body over REST, and has no 
 test('the document follows from the definitions', () => {
   const { findOperation, document } = createChecker([echoes]);
   expect(Object.keys(findOperation('replace').responses)).toEqual(
-    '200 400 401 404 405 413 415 429 500 501 503'.split(' '),
+    '200 400 401 403 404 405 413 415 429 500 501 503'.split(' '),
   );
   expect(Object.keys(findOperation('remove').responses)).toEqual(
-    '204 400 401 404 405 429 500 501 503'.split(' '),
+    '204 400 401 403 404 405 429 500 501 503'.split(' '),
   );
   expect(findOperation('ping').responses['204']).not.toHaveProperty('content');
   expect(Object.keys(document.components.schemas)).toContain('ReplaceBody');

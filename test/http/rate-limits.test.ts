@@ -51,10 +51,15 @@ async function issueFree({ keys }: TestService) {
   return keys.create({ name: 'free', plan: 'free', perMinute: null, perDay: null, expiresAt: null });
 }
 
-/** Sends GETs over a number of sockets at once; resolves with their statuses. */
-async function flood(url: string, key: string, requests: number, sockets: number): Promise<number[]> {
+/** Sends GETs to the URLs in turn, over a number of sockets at once; resolves with their statuses. */
+async function flood(
+  urls: readonly string[],
+  key: string,
+  requests: number,
+  sockets: number,
+): Promise<number[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: sockets });
-  const one = () =>
+  const one = (url: string) =>
     new Promise<number>((resolve, reject) => {
       const headers = { authorization: `Bearer ${key}` };
       request(url, { agent, headers }, (response) => {
@@ -63,7 +68,9 @@ async function flood(url: string, key: string, requests: number, sockets: number
         .on('error', reject)
         .end();
     });
-  const statuses = await Promise.all(Array.from({ length: requests }, one));
+  const statuses = await Promise.all(
+    Array.from({ length: requests }, (_, n) => one(urls[n % urls.length] ?? '')),
+  );
   agent.destroy();
   return statuses;
 }
@@ -79,8 +86,20 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
   test('of 500 requests on 50 sockets against a limit of 60, exactly 60 are admitted', async () => {
     const { service } = await serve({ redisUrl });
     const { key } = await issueFree(service);
-    const statuses = await flood(`${service.url}/v1/pets?limit=1`, key, 500, 50);
+    const statuses = await flood([`${service.url}/v1/pets?limit=1`], key, 500, 50);
     expect([count(statuses, 200), count(statuses, 429)]).toEqual([60, 440]);
+  });
+
+  test('of 500 requests, half of which the key lacks the scope for, exactly 60 are admitted', async () => {
+    const { service } = await serve({ redisUrl });
+    const { key, apiKey } = await issueFree(service);
+    await service.keys.setScopes(apiKey.id, ['pets:read']);
+    const paths = ['/v1/pets', '/v1/store/orders', '/trpc/listPets', '/trpc/listOrders?batch=1'];
+    const urls = paths.map((path) => service.url + path);
+    const statuses = await flood(urls, key, 500, 50);
+    const [served = 0, lacking = 0] = [count(statuses, 200), count(statuses, 403)];
+    expect([served + lacking, count(statuses, 429)]).toEqual([60, 440]);
+    expect(Math.min(served, lacking)).toBeGreaterThan(0);
   });
 
   test('both protocols are counted together, and a batch counts as its number of calls', async () => {
@@ -333,7 +352,7 @@ test.runIf(sharedRedis)(
         return url;
       }),
     );
-    const statuses = await Promise.all(urls.map((url) => flood(`${url}/v1/pets?limit=1`, key, 250, 25)));
+    const statuses = await Promise.all(urls.map((url) => flood([`${url}/v1/pets?limit=1`], key, 250, 25)));
     // The others were admitted, whatever their response on a busy machine.
     expect(count(statuses.flat(), 429)).toBe(440);
   },

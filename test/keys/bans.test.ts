@@ -67,6 +67,7 @@ function createKey({ perMinute, perDay = 1_000_000 }: Limits): ApiKey {
     plan: 'enterprise',
     perMinute,
     perDay,
+    scopes: ['pets:read'],
     createdAt: new Date(START_MS),
     expiresAt: null,
     previousExpiresAt: null,

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { type Environment, run, runKeys, untilListening } from '../support/process.js';
 import { startRedis } from '../support/redis.js';
@@ -82,6 +83,24 @@ test('rotation, a change of plan and revocation take effect within 2 s on two no
   for (const url of urls) {
     const status = async () => (await createCaller({ url, key: rotated.key })('/v1/pets')).status;
     await expect.poll(status, { timeout: 2_000 }).toBe(401);
+  }
+});
+
+test('narrowed scopes take effect within 2 s on two nodes, whether by the command line or by SQL', async () => {
+  const environment = { DATABASE_URL: await createTestDatabase() };
+  const { id, untilBoth } = await startTwoNodes(environment, 'business');
+  await untilBoth(200);
+  await runKeys(environment, 'set-scopes', id, '--scopes', 'pets:write,orders:read');
+  expect(await untilBoth('insufficient_scope')).toBeLessThan(2_000);
+  const client = new pg.Client(environment.DATABASE_URL);
+  await client.connect();
+  closing.push(() => client.end());
+  for (const [scopes, code] of [
+    ['{pets:read}', 200],
+    ['{pets:write}', 'insufficient_scope'],
+  ]) {
+    await client.query('UPDATE api_keys SET scopes = $1 WHERE id = $2', [scopes, id]);
+    expect(await untilBoth(code)).toBeLessThan(2_000);
   }
 });
 

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { SCOPES } from '../../src/keys/scopes.js';
 import { resources } from '../../src/router.js';
 import {
   bodyOf,
@@ -27,7 +28,7 @@ import {
 type Init = Parameters<Caller>[1];
 
 const checker = createChecker(resources);
-const { operations, expectDescribed } = checker;
+const { operations, findOperation, expectDescribed } = checker;
 
 let proxy: TcpProxy;
 let service: TestService;
@@ -180,6 +181,17 @@ test('every operation responds with 404 to a path whose identifier is not an int
 test('without a valid key every operation responds as the document says', async () => {
   await expectEvery(401, { key: null });
   await expectEvery(401, { key: 'nonsense' });
+});
+
+test('without its scope every operation responds as the document says', async () => {
+  const limits = { plan: 'enterprise', perMinute: 1_000, perDay: 1_000, expiresAt: null } as const;
+  for (const { operationId, security } of operations) {
+    const scopes = SCOPES.filter((scope) => !JSON.stringify(security).includes(`"${scope}"`));
+    const { key } = await service.keys.create({ name: operationId, scopes, ...limits });
+    const operation = findOperation(operationId);
+    const request = { ...ordinaryInit(operation), key };
+    await expectStatus(operationId, 403, fillPath(operation, '1'), request);
+  }
 });
 
 test('over the limit, and when banned, every operation responds as the document says', async () => {

@@ -8,7 +8,7 @@ const procedure = createProcedure();
 const describeOperations = (first: z.ZodType, second: z.ZodType) => {
   const add = (path: `/${string}`, input: z.ZodType) =>
     procedure
-      .meta({ openapi: { method: 'PATCH', path, summary: 'Change' }, stability: 'beta' })
+      .meta({ openapi: { method: 'PATCH', path, summary: 'Change' }, stability: 'beta', scope: 'pets:read' })
       .input(input)
       .output(z.void())
       .mutation(() => {});

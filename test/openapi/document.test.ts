@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { errorTable } from '../../src/errors.js';
+import { SCOPES } from '../../src/keys/scopes.js';
 import { toPlanTable } from '../../src/limits/plans.js';
 import { newPet } from '../../src/pets/schema.js';
 import { resources } from '../../src/router.js';
@@ -49,20 +50,23 @@ test('the service serves the document without a key', async () => {
 
 /** docs/openapi.json may contain further operations; reviewing its diff catches unintended ones. */
 const SPECIFIED_OPERATIONS = [
-  ['GET /pets', 'listPets', 'stable', '200 400 401 405 429 500 501 503'],
-  ['POST /pets', 'createPet', 'stable', '201 400 401 405 409 413 415 422 429 500 501 503'],
-  ['GET /pets/{petId}', 'getPet', 'stable', '200 400 401 404 405 410 429 500 501 503'],
-  ['GET /store/orders', 'listOrders', 'experimental', '200 400 401 405 429 500 501 503'],
+  ['GET /pets', 'listPets', 'stable', 'pets:read', '200 400 401 403 405 429 500 501 503'],
+  ['POST /pets', 'createPet', 'stable', 'pets:write', '201 400 401 403 405 409 413 415 422 429 500 501 503'],
+  ['GET /pets/{petId}', 'getPet', 'stable', 'pets:read', '200 400 401 403 404 405 410 429 500 501 503'],
+  ['GET /store/orders', 'listOrders', 'experimental', 'orders:read', '200 400 401 403 405 429 500 501 503'],
 ];
 const SPECIFIED_SCHEMAS = ['Error', 'NewPet', 'Order', 'OrderStatus', 'Orders', 'Pet', 'PetStatus', 'Pets'];
 
-test('the specified operations have their paths, statuses and stability', () => {
-  const found = operations.map(({ method, path, operationId, responses, 'x-stability': stability }) => [
-    `${method} ${path}`,
-    operationId,
-    stability,
-    Object.keys(responses).join(' '),
-  ]);
+test('the specified operations have their paths, statuses, stability and scopes', () => {
+  const found = operations.map(
+    ({ method, path, operationId, responses, security, 'x-stability': stability }) => [
+      `${method} ${path}`,
+      operationId,
+      stability,
+      security.flatMap(Object.values).join(' '),
+      Object.keys(responses).join(' '),
+    ],
+  );
   expect(found).toEqual(expect.arrayContaining(SPECIFIED_OPERATIONS));
 });
 
@@ -98,9 +102,9 @@ test('only getPet is deprecated, and its description names the date of removal',
   expect(deprecated[0]?.description).toContain('2030-12-05T00:00:00Z');
 });
 
-test('every operation needs the bearer token, and every parameter is described', () => {
+test('every operation needs the bearer token with a scope, and every parameter is described', () => {
   for (const { security, parameters = [] } of operations) {
-    expect(security).toEqual([{ bearerAuth: [] }]);
+    expect(security).toEqual([{ bearerAuth: [expect.toBeOneOf([...SCOPES])] }]);
     for (const { description } of parameters) expect(description).toMatch(/\w/);
   }
 });

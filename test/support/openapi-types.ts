@@ -14,12 +14,16 @@ export interface paths {
     /**
      * List animals
      * @description A page of animals by ascending id. While more follow, `Link` carries the address of the next page.
+     *
+     *     Needs the scope `pets:read`.
      */
     get: operations['listPets'];
     put?: never;
     /**
      * Add an animal
      * @description Adds an animal. With an Idempotency-Key it is safe to repeat when the response was lost.
+     *
+     *     Needs the scope `pets:write`.
      */
     post: operations['createPet'];
     delete?: never;
@@ -39,6 +43,8 @@ export interface paths {
      * Get one animal
      * @deprecated
      * @description Fetches one animal by its identifier. `GET /pets` with its status filter replaces it.
+     *
+     *     Needs the scope `pets:read`.
      *
      *     Deprecated: it will be removed on 2030-12-05T00:00:00Z and respond with 410 `operation_removed` from that instant. Use `GET /pets` instead.
      */
@@ -63,6 +69,8 @@ export interface paths {
      * @description A page of orders by ascending id. While more follow, `Link` carries the address of the next page.
      *
      *     Experimental: parameters and fields may change within this version.
+     *
+     *     Needs the scope `orders:read`.
      */
     get: operations['listOrders'];
     put?: never;
@@ -205,6 +213,7 @@ export interface components {
         | 'invalid_request'
         | 'missing_api_key'
         | 'invalid_api_key'
+        | 'insufficient_scope'
         | 'not_found'
         | 'method_not_allowed'
         | 'idempotency_key_in_use'
@@ -268,6 +277,22 @@ export interface components {
      *     `invalid_api_key`: the API key is malformed, unknown, revoked or expired.
      */
     Unauthorized: {
+      headers: {
+        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
+        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
+        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
+        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
+        RateLimit: components['headers']['RateLimit'];
+        'X-Request-Id': components['headers']['X-Request-Id'];
+        'WWW-Authenticate': components['headers']['WWW-Authenticate'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['Error'];
+      };
+    };
+    /** @description `insufficient_scope`: the API key lacks the scope of the operation; `WWW-Authenticate` names it. */
+    Forbidden: {
       headers: {
         'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
         'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
@@ -479,7 +504,7 @@ export interface components {
      */
     'Retry-After': number;
     /**
-     * @description How to authenticate (RFC 6750)
+     * @description How to authenticate, and with a 403 which scope the key lacks (RFC 6750)
      * @example Bearer
      */
     'WWW-Authenticate': string;
@@ -567,6 +592,7 @@ export interface operations {
       };
       400: components['responses']['BadRequest'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['InternalServerError'];
@@ -624,6 +650,7 @@ export interface operations {
       };
       400: components['responses']['BadRequest'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
       409: components['responses']['Conflict'];
       413: components['responses']['PayloadTooLarge'];
@@ -717,6 +744,25 @@ export interface operations {
        *     `invalid_api_key`: the API key is malformed, unknown, revoked or expired.
        */
       401: {
+        headers: {
+          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
+          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
+          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
+          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
+          RateLimit: components['headers']['RateLimit'];
+          'X-Request-Id': components['headers']['X-Request-Id'];
+          'WWW-Authenticate': components['headers']['WWW-Authenticate'];
+          Deprecation: components['headers']['Deprecation'];
+          Sunset: components['headers']['Sunset'];
+          Link: components['headers']['Successor'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Error'];
+        };
+      };
+      /** @description `insufficient_scope`: the API key lacks the scope of the operation; `WWW-Authenticate` names it. */
+      403: {
         headers: {
           'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
           'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
@@ -877,6 +923,7 @@ export interface operations {
       };
       400: components['responses']['BadRequest'];
       401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['InternalServerError'];

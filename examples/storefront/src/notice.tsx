@@ -9,6 +9,7 @@ import type { Kind } from './vocabulary.js';
 
 const PICTURES = {
   'unknown-key': 'paw',
+  forbidden: 'rabbit',
   'rate-limited': 'tortoise',
   banned: 'cat',
   unavailable: 'bird',

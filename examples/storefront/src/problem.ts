@@ -2,7 +2,7 @@ import { isApiError } from '@animal-store/client';
 
 /** Why a call failed, for people who do not read status codes. */
 export interface Problem {
-  readonly type: 'unknown-key' | 'rate-limited' | 'banned' | 'unavailable' | 'error';
+  readonly type: 'unknown-key' | 'forbidden' | 'rate-limited' | 'banned' | 'unavailable' | 'error';
   readonly title: string;
   readonly text: string;
   /** Whole seconds until an automatic retry; undefined if there is none */
@@ -15,11 +15,17 @@ const DEFAULT_WAIT_SECONDS = 5;
 /** Anything but a response of the service means that the service could not be reached. */
 export function describeProblem(error: unknown): Problem {
   if (!isApiError(error)) return unavailable(DEFAULT_WAIT_SECONDS);
-  const { code, message, requestId, retryAfterSeconds = DEFAULT_WAIT_SECONDS } = error;
+  const { code, message, scope, requestId, retryAfterSeconds = DEFAULT_WAIT_SECONDS } = error;
   switch (code) {
     case 'missing_api_key':
     case 'invalid_api_key':
       return { type: 'unknown-key', title: 'The store does not know this key', text: message };
+    case 'insufficient_scope':
+      return {
+        type: 'forbidden',
+        title: scope === 'pets:write' ? 'This key may only look' : 'This key may not look',
+        text: `It lacks the scope ${scope}. Whoever issued it can add that, or give you another one.`,
+      };
     case 'rate_limit_exceeded':
       return {
         type: 'rate-limited',

@@ -8,6 +8,7 @@ import { Catalogue } from './catalogue.js';
 import { createQueryClient, createStoreClient, TRPCProvider, useTRPC } from './connection.js';
 import { Gauge } from './gauge.js';
 import { describeProblem } from './problem.js';
+import { ReadOnly } from './read-only.js';
 
 export interface ShopProps {
   readonly apiKey: string;
@@ -63,9 +64,14 @@ function FormAndCatalogue() {
       },
     }),
   );
+  const isReadOnly = createPet.isError && describeProblem(createPet.error).type === 'forbidden';
   return (
     <main className="columns">
-      <AddPet isSaving={createPet.isPending} onSubmit={createPet.mutateAsync} />
+      {isReadOnly ? (
+        <ReadOnly error={createPet.error} />
+      ) : (
+        <AddPet isSaving={createPet.isPending} onSubmit={createPet.mutateAsync} />
+      )}
       <Catalogue saving={createPet.isPending ? createPet.variables : undefined} added={added} />
     </main>
   );

@@ -1,5 +1,5 @@
 import { TRPCClientError } from '@trpc/client';
-import type { AppRouter, ErrorBody, ErrorCode, FieldErrors } from './app-router.js';
+import type { AppRouter, ErrorBody, ErrorCode, FieldErrors, Scope } from './app-router.js';
 
 /** The error that tRPC's links reject with */
 export type Failure = TRPCClientError<AppRouter>;
@@ -14,6 +14,8 @@ export class ApiClientError extends TRPCClientError<AppRouter> {
    * a label. Undefined if the error is not about fields.
    */
   readonly fields: FieldErrors | undefined;
+  /** With `insufficient_scope`: the scope that the key lacks */
+  readonly scope: Scope | undefined;
   /** Whole seconds until the call may be sent again; present with 429 and 503 */
   readonly retryAfterSeconds: number | undefined;
   /** The X-Request-Id of the response, by which the operator finds the call in the log */
@@ -30,6 +32,7 @@ export class ApiClientError extends TRPCClientError<AppRouter> {
     this.code = code;
     this.status = status;
     this.fields = error.data?.fields;
+    this.scope = error.data?.scope;
     this.retryAfterSeconds = retryAfterSeconds;
     this.requestId = responseOf(error)?.headers.get('x-request-id') ?? undefined;
   }

@@ -10,12 +10,15 @@ import type { AppRouter as ServiceRouter } from '../../../src/router.js';
 /*
  * The service's router as clients see it: without the context and the metadata, whose types belong to the service.
  *
- * An alias of the service's types would drag its sources into the published declarations. The two constants exist only
+ * An alias of the service's types would drag its sources into the published declarations. The constants exist only
  * for their inferred types, which the compiler has to write out in full; this module is imported for types alone.
  */
 
+type ServiceErrorShape = ServiceRouter['_def']['_config']['$types']['errorShape'];
+
 const procedures = writeOutProcedures<ServiceRouter['_def']['record']>();
-const errorCode = writeOutCode<ServiceRouter['_def']['_config']['$types']['errorShape']>();
+const errorCode = writeOutCode<ServiceErrorShape>();
+const scope = writeOutScope<ServiceErrorShape>();
 
 export type AppRouter = TRPCBuiltRouter<
   { ctx: object; meta: object; errorShape: ErrorShape; transformer: false },
@@ -24,6 +27,9 @@ export type AppRouter = TRPCBuiltRouter<
 
 /** Names what went wrong. */
 export type ErrorCode = typeof errorCode;
+
+/** What an API key can allow. */
+export type Scope = typeof scope;
 
 /** The body of every error, over both protocols */
 export interface ErrorBody<Code = ErrorCode> {
@@ -46,6 +52,7 @@ interface ErrorShape<Code = ErrorCode> {
     path?: string;
     error: ErrorBody<Code>;
     fields?: FieldErrors;
+    scope?: Scope;
   };
 }
 
@@ -62,4 +69,8 @@ function writeOutProcedures<Procedures>() {
 
 function writeOutCode<Shape extends ErrorShape<string>>() {
   return '' as Shape['data']['error']['code'];
+}
+
+function writeOutScope<Shape extends { data: { scope?: string } }>() {
+  return '' as NonNullable<Shape['data']['scope']>;
 }

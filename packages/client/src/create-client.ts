@@ -7,7 +7,7 @@ import { type Clock, retryLink } from './retry.js';
 import { createTransport } from './transport.js';
 
 export { ApiClientError, isApiError } from './api-error.js';
-export type { AppRouter, ErrorCode, FieldErrors } from './app-router.js';
+export type { AppRouter, ErrorCode, FieldErrors, Scope } from './app-router.js';
 export type { LimitStatus, LimitWatch, WindowStatus } from './limit-watch.js';
 export type { Clock } from './retry.js';
 

@@ -20,6 +20,7 @@ import {
   type NewPet,
   type Outputs,
   type Pet,
+  type Scope,
 } from '../src/create-client.js';
 
 let service: TestService;
@@ -107,9 +108,21 @@ test('isApiError recognizes an error of the service, whatever its status, and gi
   });
   const limited = connect({ apiKey: oneRequest.key }).client;
   await limited.listPets.query();
+  const readOnlyKey = await service.keys.create({
+    name: 'read-only',
+    scopes: ['pets:read'],
+    plan: 'free',
+    perMinute: null,
+    perDay: null,
+    expiresAt: null,
+  });
+  const readOnly = connect({ apiKey: readOnlyKey.key }).client;
+  const lacking = (scope: Scope) => ({ code: 'insufficient_scope', status: 403, scope });
   const failures: [() => Promise<unknown>, object][] = [
     [() => client.getPet.query({ petId: 0 }), { code: 'not_found', status: 404 }],
     [() => client.createPet.mutate({ name: '', categoryId: 1 }), { code: 'invalid_request', status: 400 }],
+    [() => readOnly.createPet.mutate({ name: 'Miso', categoryId: 2 }), lacking('pets:write')],
+    [() => readOnly.listOrders.query(), lacking('orders:read')],
     [() => connect({ apiKey: 'nonsense' }).client.listPets.query(), { code: 'invalid_api_key', status: 401 }],
     [
       () => limited.listPets.query(),
@@ -120,6 +133,7 @@ test('isApiError recognizes an error of the service, whatever its status, and gi
     const failure = await call().catch((error: unknown) => error);
     if (!isApiError(failure)) throw failure;
     expect(failure).toMatchObject(expected);
+    expectTypeOf(failure.scope).toEqualTypeOf<'pets:read' | 'pets:write' | 'orders:read' | undefined>();
     expect(failure.message).toBe(failure.data?.error.message);
     const response = failure.meta?.response as Response | undefined;
     expect(failure.requestId).toMatch(/^[0-9a-f-]{36}$/);
