@@ -48,17 +48,16 @@ export function compareSchemas(
 
 function compareValues(old: Schema, now: Schema, place: string, comparison: SchemaComparison): void {
   const { before, after, direction, report } = comparison;
-  if (direction === 'error' && place.endsWith('.code')) {
-    const missing = listMissing(old.enum, now.enum ?? old.enum);
-    if (missing.length > 0) report('codes-kept', `${place} is no longer ${missing.join(', ')}`);
-    return;
-  }
+  const isErrorCode = direction === 'error' && place.endsWith('.code');
+  const missingCodes = isErrorCode ? listMissing(old.enum, now.enum ?? old.enum) : [];
+  for (const code of missingCodes) report('codes-kept', `${place} is no longer ${code}`);
   const isRequest = direction === 'request';
   const rule = isRequest ? 'input-accepted' : 'output-expected';
   const isSame = (keyword: string) =>
     toComparableText(old[keyword], before) === toComparableText(now[keyword], after);
   for (const keyword of isRequest ? listExcesses(now, old) : listExcesses(old, now)) {
     if (isSame(keyword) || (!isRequest && FREE_IN_RESPONSES.includes(keyword))) continue;
+    if (isErrorCode && keyword === 'enum') continue;
     report(rule, `${place}: ${keyword} is ${toText(now[keyword])}, was ${toText(old[keyword])}`);
   }
   const [oldDefault, newDefault] = [readDefault(old), readDefault(now)];

@@ -134,6 +134,11 @@ const BREAKING: readonly [what: string, edit: Edit, ...rules: RuleId[]][] = [
     'codes-kept',
   ],
   ['an error code is removed', drop(`${SCHEMAS} Error properties code enum 0`), 'codes-kept'],
+  [
+    "an error code's type changes",
+    set(`${SCHEMAS} Error properties code type`, 'integer'),
+    'output-expected',
+  ],
   ['a member of errors is removed', drop(`${SCHEMAS} Error properties status`), 'output-kept'],
 ];
 
