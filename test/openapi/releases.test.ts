@@ -56,7 +56,8 @@ test('the document, the metrics and the client have the version in package.json'
   expect(document.info.version).toBe(version);
   expect(metrics).toContain(`\nbuild_info{version="${version}",`);
   expect((await readJson('packages/client/package.json')).version).toBe(version);
-  expect(devDependencies['@animal-store/client']).toBe(version);
+  // Any: `npm version` does not change it, and would leave a release that looks for the last client in the registry.
+  expect(devDependencies['@animal-store/client']).toBe('*');
 });
 
 test('the guide has the rules that the check applies, and the operations with their dates', async () => {
