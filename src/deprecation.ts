@@ -1,3 +1,6 @@
+/** How long a stable operation stays, at least, after its deprecation was announced. */
+export const MIN_NOTICE_MONTHS = 12;
+
 /** When an operation was deprecated, when it is removed, and what replaces it. */
 export interface Deprecation {
   readonly since: Date;

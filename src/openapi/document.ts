@@ -2,10 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AnyTRPCRouter } from '@trpc/server';
 import { generateOpenApiDocument } from 'trpc-to-openapi';
 import type { z } from 'zod';
+import { MIN_NOTICE_MONTHS } from '../deprecation.js';
 import { listOperations } from '../http/operations.js';
 import { toPlanTable } from '../limits/plans.js';
 import { REST_PREFIX } from '../protocol.js';
 import { createRouter, type Resource } from '../resource.js';
+import { VERSION } from '../version.js';
 import { errorResponses, errorSchema } from './error-responses.js';
 import {
   bodyName,
@@ -33,6 +35,14 @@ interface Generated {
   readonly components: { readonly schemas: Schemas };
 }
 
+/** The policy in short; docs/guides/compatibility.md has it in full. */
+const COMPATIBILITY = `
+Operations marked \`x-stability: stable\` stay compatible within /v1. They may gain optional parameters, members, error
+codes and headers, so clients must tolerate those they do not know. A stable operation is deprecated, by the headers
+\`Deprecation\` and \`Sunset\` and in the changelog, at least ${MIN_NOTICE_MONTHS} months before it is removed. Experimental operations may
+change in any release. The version of this document is that of the service.
+`.trim();
+
 const DESCRIPTION = `
 The catalogue and the orders of an animal store.
 
@@ -43,6 +53,8 @@ members; programs should rely on its \`code\`, not on its \`message\`.
 ${toPlanTable()}
 
 Identifiers are int64, limited to ±(2^53 - 1), so that every language can read them exactly from JSON.
+
+${COMPATIBILITY}
 `.trim();
 
 /**
@@ -76,7 +88,7 @@ export function buildDocument({ resources, publicUrl, stagingUrl }: DocumentOpti
 function generate(router: AnyTRPCRouter, publicUrl: string): Generated {
   const document: unknown = generateOpenApiDocument(router, {
     title: 'Animal Store Service',
-    version: '1.0.0',
+    version: VERSION,
     description: DESCRIPTION,
     contact: { name: 'Animal Store Service', url: `${publicUrl}/docs` },
     license: { name: 'MIT', url: 'https://opensource.org/license/mit' },

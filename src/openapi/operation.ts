@@ -76,7 +76,7 @@ export function completeOperation(
     description: [description, `Needs the scope \`${scope}\`.`, describeDeprecation(operation)]
       .filter(Boolean)
       .join('\n\n'),
-    ...(features.isDeprecated ? { deprecated: true } : {}),
+    ...markDeprecation(operation),
     'x-stability': stability,
     security: [{ [SECURITY_SCHEME]: [scope] }],
     ...(parameters.length === 0 ? {} : { parameters }),
@@ -138,14 +138,26 @@ function describeErrors(features: OperationFeatures): Record<string, object> {
   );
 }
 
+/** With the dates for programs, such as the check of compatibility; `x-sunset` is what other tools read, too. */
+function markDeprecation({ deprecation }: Operation): object {
+  if (deprecation === undefined) return {};
+  const { since, removal } = deprecation;
+  return { deprecated: true, 'x-deprecated-since': toInstant(since), 'x-sunset': toInstant(removal) };
+}
+
 /** The successor is named with the method of the operation that it replaces. */
 function describeDeprecation({ deprecation, method }: Operation): string | undefined {
   if (deprecation === undefined) return undefined;
   const { removal, successor } = deprecation;
   return (
-    `Deprecated: it will be removed on ${removal.toISOString().replace('.000', '')} and respond with 410 ` +
+    `Deprecated: it will be removed on ${toInstant(removal)} and respond with 410 ` +
     `\`operation_removed\` from that instant. Use \`${method} ${successor}\` instead.`
   );
+}
+
+/** RFC 3339, in whole seconds. */
+function toInstant(date: Date): string {
+  return date.toISOString().replace('.000', '');
 }
 
 /** Tools show the description of a parameter, but not that of its schema. */
