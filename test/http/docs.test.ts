@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { startService, type TestService } from '../support/test-service.js';
 
 let service: TestService;
@@ -28,6 +29,31 @@ function policyOf(headers: Headers): Record<string, string> {
   const directives = headers.get('content-security-policy')?.split(';') ?? [];
   return Object.fromEntries(directives.map((directive) => directive.trim().split(/ (.*)/, 2)));
 }
+
+test('/openapi.yaml is the document of /openapi.json, for parsers of YAML 1.2 and of 1.1', async () => {
+  const yaml = await get('/openapi.yaml');
+  const json = await get('/openapi.json');
+  const document = JSON.parse(json.text);
+  expect(parse(yaml.text)).toEqual(document);
+  expect(parse(yaml.text, { version: '1.1' })).toEqual(document);
+  // Anchors and aliases are what some parsers reject, and not what a reader wants to look up.
+  expect(yaml.text).not.toMatch(/[:-] [&*]\w/);
+  expect(yaml.headers.get('content-type')).toBe('application/yaml');
+  const own = ['content-type', 'content-length', 'date', 'x-request-id'];
+  const shared = ({ headers }: { headers: Headers }) => [...headers].filter(([name]) => !own.includes(name));
+  expect(shared(yaml)).toEqual(shared(json));
+});
+
+test('HEAD on either document responds like GET without a body', async () => {
+  for (const path of ['/openapi.json', '/openapi.yaml']) {
+    const whole = await get(path);
+    const head = await get(path, {}, 'HEAD');
+    expect([path, head.status, head.text]).toEqual([path, 200, '']);
+    for (const name of ['content-type', 'content-length']) {
+      expect([path, name, head.headers.get(name)]).toEqual([path, name, whole.headers.get(name)]);
+    }
+  }
+});
 
 test('the policy of the page allows scripts from, and calls to, this server only', async () => {
   const { status, headers } = await get('/docs');

@@ -14,6 +14,8 @@ export interface paths {
     /**
      * List animals
      * @description A page of animals by ascending id. While more follow, `Link` carries the address of the next page.
+     *
+     *     To find one animal by its id, ask for a page of one that starts after the id before it: `GET /pets?cursor=6&limit=1` returns animal 7 if there is one. If there is none, it returns the animal with the next higher id, or an empty array; so compare the id.
      */
     get: operations['listPets'];
     put?: never;
@@ -38,7 +40,7 @@ export interface paths {
     /**
      * Get one animal
      * @deprecated
-     * @description Fetches one animal by its identifier. `GET /pets` with its status filter replaces it.
+     * @description Fetches one animal by its identifier. `GET /pets` replaces it: with `limit=1` and, as its `cursor`, the identifier minus one, it returns the animal if there is one. If there is none, it returns the animal with the next higher id, or an empty array; so compare the id.
      *
      *     Deprecated: it will be removed on 2030-12-05T00:00:00Z and respond with 410 `operation_removed` from that instant. Use `GET /pets` instead.
      */
@@ -128,7 +130,7 @@ export interface components {
        * @description Unique identifier, assigned by the service: positive and increasing
        */
       id: number;
-      /** @description The animal's name */
+      /** @description The animal's name: 1 to 200 Unicode code points */
       name: string;
       /**
        * Format: int64
@@ -578,7 +580,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again. */
+        /** @description Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again. Any 1 to 255 visible ASCII characters, such as a UUID. */
         'Idempotency-Key'?: string;
       };
       path?: never;
