@@ -9,7 +9,7 @@ export interface DocsOptions {
   readonly document: () => object;
 }
 
-/** Written by scripts/build.js: the files of reference-page/ and Scalar's browser bundle, each with a gzipped copy. */
+/** Written by scripts/build.js: the files of reference-page/, the guides and Scalar's browser bundle, each with a gzipped copy. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../dist/reference-page/', import.meta.url));
 /** The bundle carries its version in its name, so its content never changes under that name. */
 const VERSIONED_FILE = /scalar-\d[^/]*$/;
@@ -29,7 +29,7 @@ const PAGE_POLICY = {
   directives: {
     defaultSrc: ["'none'"],
     scriptSrc: ["'self'"],
-    styleSrc: ["'unsafe-inline'"],
+    styleSrc: ["'self'", "'unsafe-inline'"],
     imgSrc: ["'self'", 'data:'],
     connectSrc: ["'self'"],
     objectSrc: ["'none'"],

@@ -1,3 +1,4 @@
+import { readdir, readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { startService, type TestService } from '../support/test-service.js';
@@ -61,7 +62,7 @@ test('the policy of the page allows scripts from, and calls to, this server only
   expect(policyOf(headers)).toEqual({
     'default-src': "'none'",
     'script-src': "'self'",
-    'style-src': "'unsafe-inline'",
+    'style-src': "'self' 'unsafe-inline'",
     'img-src': "'self' data:",
     'connect-src': "'self'",
     'object-src': "'none'",
@@ -85,6 +86,28 @@ test('the page has no inline script, and every script it names is served without
     expect(headers.get('content-type')).toMatch(/^(?:text|application)\/javascript; charset=utf-8$/);
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   }
+});
+
+test('the style sheet, the icon, the modules and the guides are served with their types', async () => {
+  const types = {
+    '/docs/page.css': 'text/css; charset=utf-8',
+    '/docs/icon.svg': 'image/svg+xml',
+    '/docs/guides.js': 'text/javascript; charset=utf-8',
+    '/docs/guides.json': 'application/json; charset=utf-8',
+  };
+  for (const [path, type] of Object.entries(types)) {
+    const { status, headers, text } = await get(path);
+    expect([path, status, headers.get('content-type')]).toEqual([path, 200, type]);
+    expect(headers.get('cache-control')).toBe('no-cache');
+    expect(text).not.toBe('');
+  }
+});
+
+test('the guides are those of the repository, by file name', async () => {
+  const names = (await readdir('docs/guides').catch(() => [])).filter((name) => name.endsWith('.md')).sort();
+  const guides = JSON.parse((await get('/docs/guides.json')).text) as { name: string; text: string }[];
+  expect(guides.map(({ name }) => name)).toEqual(names);
+  for (const { name, text } of guides) expect(text).toBe(await readFile(`docs/guides/${name}`, 'utf8'));
 });
 
 test('the bundle has its version in its name and is cached forever; everything else is revalidated', async () => {
