@@ -7,8 +7,10 @@ const REPAIRS = new Map([
   ['button[aria-selected]:not([role])', moveSelected],
   // A button is not a landmark; without this role its text becomes its name.
   ['button[role=search]', (button) => button.removeAttribute('role')],
-  // An aside cannot be a navigation, but the list of links in it can.
-  ['aside[role=navigation]', moveNavigation],
+  // An aside is a landmark of its own kind.
+  ['aside[role=navigation]', (aside) => aside.removeAttribute('role')],
+  // Landmarks need different names, and there is an example for each operation.
+  ['.scalar-card[role=region]', (card) => card.setAttribute('role', 'group')],
   // The button for more languages is among the tabs of the first few.
   ['[role=tablist] button.client-libraries__select', makeTab],
   ['button:is([class*="copy"]):not([aria-label])', (button) => button.setAttribute('aria-label', 'Copy')],
@@ -36,15 +38,6 @@ export function watchMarkup() {
 function moveSelected(button) {
   button.setAttribute('aria-current', button.getAttribute('aria-selected'));
   button.removeAttribute('aria-selected');
-}
-
-function moveNavigation(aside) {
-  const list = aside.querySelector('ul')?.parentElement;
-  if (!list || list === aside) return;
-  list.setAttribute('role', 'navigation');
-  list.setAttribute('aria-label', aside.getAttribute('aria-label'));
-  aside.removeAttribute('role');
-  aside.removeAttribute('aria-label');
 }
 
 function makeTab(button) {
