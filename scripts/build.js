@@ -16,6 +16,7 @@ const TO_STDERR = { stdio: ['ignore', 2, 2] };
 /** npm writes this file whenever it changes an installed package. */
 const INSTALLED = 'node_modules/.package-lock.json';
 const PAGE_SOURCE = 'src/http/reference-page';
+const GUIDES = 'docs/guides';
 const PAGE_OUTPUT = 'dist/reference-page';
 
 process.chdir(join(import.meta.dirname, '..'));
@@ -40,10 +41,15 @@ async function compile() {
   run(findCompiler(), ['--build', ...checks], TO_STDERR);
 }
 
-/** Copies the page and Scalar's browser bundle, and puts a gzipped copy beside each file. */
+/** Copies the page, the guides and Scalar's browser bundle, and puts a gzipped copy beside each file. */
 function writeReferencePage() {
   const names = readdirSync(PAGE_SOURCE);
-  const sources = names.map((name) => join(PAGE_SOURCE, name));
+  const guides = existsSync(GUIDES) ? readdirSync(GUIDES).filter((name) => name.endsWith('.md')) : [];
+  const sources = [
+    ...names.map((name) => join(PAGE_SOURCE, name)),
+    // The folder itself is newer than the page when a guide was removed.
+    ...[GUIDES, ...guides.map((name) => join(GUIDES, name))],
+  ];
   if (isUpToDate(join(PAGE_OUTPUT, 'page.html'), [...sources, 'scripts/build.js', INSTALLED])) return;
 
   const plugin = dirname(createRequire(import.meta.url).resolve('@scalar/fastify-api-reference'));
@@ -53,11 +59,16 @@ function writeReferencePage() {
   rmSync(PAGE_OUTPUT, { recursive: true, force: true });
   mkdirSync(PAGE_OUTPUT, { recursive: true });
   writeWithGzip(bundle, readFileSync(join(plugin, 'js/standalone.js')));
-  for (const name of names.filter((name) => name.endsWith('.js'))) {
+  writeWithGzip('guides.json', JSON.stringify(guides.sort().map(readGuide)));
+  for (const name of names.filter((name) => name !== 'page.html')) {
     writeWithGzip(name, readFileSync(join(PAGE_SOURCE, name)));
   }
   // Last, because its presence marks the folder as complete.
   writeWithGzip('page.html', html.replace('docs/scalar.js', `docs/${bundle}`));
+}
+
+function readGuide(name) {
+  return { name, text: readFileSync(join(GUIDES, name), 'utf8') };
 }
 
 function writeWithGzip(name, content) {

@@ -11,7 +11,7 @@ type Procedures = Readonly<Record<string, AnyTRPCProcedure>>;
  * needs to know of one.
  */
 export interface Resource<Store extends object = object> {
-  /** The name of the store in the procedures' context, and the tag in the OpenAPI document. */
+  /** The name of the store in the procedures' context, and, capitalized, the tag in the OpenAPI document. */
   readonly name: string;
   /** The description of the tag. */
   readonly description: string;

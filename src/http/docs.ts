@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
+import { stringify } from 'yaml';
 import { composeHeaders, HELMET_OPTIONS } from './security-headers.js';
 
 export interface DocsOptions {
@@ -8,13 +9,16 @@ export interface DocsOptions {
   readonly document: () => object;
 }
 
-/** Written by scripts/build.js: the files of reference-page/ and Scalar's browser bundle, each with a gzipped copy. */
+/** Written by scripts/build.js: the files of reference-page/, the guides and Scalar's browser bundle, each with a gzipped copy. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../dist/reference-page/', import.meta.url));
 /** The bundle carries its version in its name, so its content never changes under that name. */
 const VERSIONED_FILE = /scalar-\d[^/]*$/;
 const CACHE_FOREVER = 'public, max-age=31536000, immutable';
 /** Browsers keep a copy but revalidate it on each use; the response is usually a 304. */
 const CACHE_AND_REVALIDATE = 'no-cache';
+
+/** Parsers of YAML 1.1, which are common, would read an unquoted time as a date. Few of them expand aliases safely. */
+const YAML_OPTIONS = { compat: 'yaml-1.1', aliasDuplicateObjects: false } as const;
 
 /**
  * Only scripts from this server run, and only this server is called. Styles are the exception: Scalar adds its style
@@ -25,7 +29,7 @@ const PAGE_POLICY = {
   directives: {
     defaultSrc: ["'none'"],
     scriptSrc: ["'self'"],
-    styleSrc: ["'unsafe-inline'"],
+    styleSrc: ["'self'", "'unsafe-inline'"],
     imgSrc: ["'self'", 'data:'],
     connectSrc: ["'self'"],
     objectSrc: ["'none'"],
@@ -38,9 +42,12 @@ const PAGE_POLICY = {
 /** Serves the OpenAPI document and its reference page, which need no key and load nothing from other hosts. */
 export async function registerDocs(app: FastifyInstance, { document }: DocsOptions): Promise<void> {
   let built: object | undefined;
-  app.get('/openapi.json', async () => {
-    built ??= document();
-    return built;
+  let yaml: string | undefined;
+  const build = () => (built ??= document());
+  app.get('/openapi.json', async () => build());
+  app.get('/openapi.yaml', async (_request, reply) => {
+    yaml ??= stringify(build(), YAML_OPTIONS);
+    return reply.type('application/yaml').send(yaml);
   });
 
   await app.register(fastifyStatic, {

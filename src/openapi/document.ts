@@ -11,6 +11,7 @@ import { VERSION } from '../version.js';
 import { errorResponses, errorSchema } from './error-responses.js';
 import {
   bodyName,
+  capitalize,
   completeOperation,
   type GeneratedOperation,
   type Schema,
@@ -107,15 +108,17 @@ function generate(router: AnyTRPCRouter, publicUrl: string): Generated {
 
 function listTaggedOperations(resources: readonly Resource[]): TaggedOperation[] {
   return resources.flatMap((resource) =>
-    listOperations(createRouter([resource])).map((operation) => ({ ...operation, tag: resource.name })),
+    listOperations(createRouter([resource])).map((operation) => ({ ...operation, tag: tagName(resource) })),
   );
 }
 
-/** Linters want tags in alphabetical order. */
+/** In the order of the resources, which is that of the reference page. */
 function listTags(resources: readonly Resource[]): object[] {
-  return resources
-    .map(({ name, description }) => ({ name, description }))
-    .sort((a, b) => a.name.localeCompare(b.name));
+  return resources.map((resource) => ({ name: tagName(resource), description: resource.description }));
+}
+
+function tagName({ name }: Resource): string {
+  return capitalize(name);
 }
 
 function listServers(publicUrl: string, stagingUrl: string | undefined): object[] {

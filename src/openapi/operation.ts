@@ -26,7 +26,7 @@ export interface GeneratedOperation {
   readonly responses: { readonly 200: { readonly description: string; readonly content: Media } };
 }
 
-/** An operation with the name of the resource that it belongs to. */
+/** An operation with the tag of the resource that it belongs to. */
 export interface TaggedOperation extends Operation {
   readonly tag: string;
 }
@@ -38,7 +38,8 @@ const IDEMPOTENCY_KEY = {
   in: 'header',
   name: 'Idempotency-Key',
   description:
-    'Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again.',
+    'Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again. ' +
+    'Any 1 to 255 visible ASCII characters, such as a UUID.',
   // Without an example: the reference page would put it into every code sample, and a key is good for one request.
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
 };
@@ -46,7 +47,11 @@ const IDEMPOTENCY_KEY = {
 /** The name of an operation's body among the schemas: its own id, or one derived from the operation's name. */
 export function bodyName({ name, input }: Operation): string {
   const id = input?.meta()?.id;
-  return typeof id === 'string' ? id : `${name.slice(0, 1).toUpperCase()}${name.slice(1)}Body`;
+  return typeof id === 'string' ? id : `${capitalize(name)}Body`;
+}
+
+export function capitalize(name: string): string {
+  return name.slice(0, 1).toUpperCase() + name.slice(1);
 }
 
 /**

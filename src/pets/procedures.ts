@@ -14,7 +14,10 @@ const listPets = procedure
       path: '/pets',
       summary: 'List animals',
       description:
-        'A page of animals by ascending id. While more follow, `Link` carries the address of the next page.',
+        'A page of animals by ascending id. While more follow, `Link` carries the address of the next page.\n\n' +
+        'To find one animal by its id, ask for a page of one that starts after the id before it: ' +
+        '`GET /pets?cursor=6&limit=1` returns animal 7 if there is one. If there is none, it returns the animal with ' +
+        'the next higher id, or an empty array; so compare the id.',
       successDescription: 'The animals of the page',
     },
     stability: 'stable',
@@ -48,7 +51,10 @@ const getPet = procedure
       method: 'GET',
       path: '/pets/{petId}',
       summary: 'Get one animal',
-      description: 'Fetches one animal by its identifier. `GET /pets` with its status filter replaces it.',
+      description:
+        'Fetches one animal by its identifier. `GET /pets` replaces it: with `limit=1` and, as its `cursor`, the ' +
+        'identifier minus one, it returns the animal if there is one. If there is none, it returns the animal with ' +
+        'the next higher id, or an empty array; so compare the id.',
       successDescription: 'The animal',
     },
     stability: 'stable',

@@ -37,7 +37,7 @@ export const pet = z
     id: assignedId().meta({
       description: 'Unique identifier, assigned by the service: positive and increasing',
     }),
-    name: petName.meta({ description: "The animal's name" }),
+    name: petName.meta({ description: `The animal's name: 1 to ${MAX_NAME_LENGTH} Unicode code points` }),
     categoryId,
     status: petStatus,
   })

@@ -5,7 +5,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Browser, findChromium, launchBrowser, openPage, type WatchedPage } from '../support/browser.js';
+import {
+  type Browser,
+  findChromium,
+  findViolations,
+  launchBrowser,
+  openPage,
+  type WatchedPage,
+} from '../support/browser.js';
 import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
 
 let service: TestService;
@@ -98,7 +105,7 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
       await page.emulateMedia({ colorScheme });
       await page.goto(`${service.url}/docs/`);
       for (const summary of await readSummaries()) {
-        await page.getByRole('navigation').getByText(summary, { exact: true }).waitFor();
+        await page.getByRole('complementary').getByText(summary, { exact: true }).waitFor();
       }
       await page.locator(`body.${colorScheme}-mode`).waitFor();
       const colour = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
@@ -107,6 +114,102 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
       await takeScreenshot(page, `page-${colorScheme}`);
       expectNoErrors(watched);
       await page.close();
+    },
+  );
+
+  const GUIDES = [
+    {
+      name: '01-keys.md',
+      text: '# Keys\n\n## Next steps\n\nSee [waiting](02-limits.md#wait-for-retry-after).',
+    },
+    {
+      name: '02-limits.md',
+      text: [
+        '# Limits',
+        '## Wait for `Retry-After`',
+        `\`\`\`sh\ncurl ${'x'.repeat(300)}\n\`\`\``,
+        `| header | what it says |\n| --- | --- |\n| \`X-RateLimit-Remaining\` | ${'left '.repeat(30)} |`,
+        '## Next steps',
+        '[Get a key](01-keys.md).',
+      ].join('\n\n'),
+    },
+  ];
+
+  /** Opens the page at a section, with guides of this test in place of the repository's. */
+  async function openGuides(hash = '', options: { width?: number; colorScheme?: 'light' | 'dark' } = {}) {
+    const watched = await openPage(browser.context);
+    const { page } = watched;
+    await page.setViewportSize({ width: options.width ?? 1440, height: 900 });
+    await page.emulateMedia({ colorScheme: options.colorScheme ?? 'light', reducedMotion: 'reduce' });
+    await page.route('**/docs/guides.json', (route) => route.fulfill({ json: GUIDES }));
+    await page.goto(`${service.url}/docs${hash}`);
+    await page.getByRole('heading', { name: 'Introduction', exact: true }).waitFor();
+    return watched;
+  }
+
+  test('guides are sections of the sidebar, before the operations, and links between them lead there', async () => {
+    const { page, ...watched } = await openGuides();
+    const entries = page.getByRole('complementary').locator('ul').first().locator('> li');
+    await expect
+      .poll(async () => (await entries.allInnerTexts()).map((text) => text.trim().split('\n')[0]))
+      .toEqual(['Introduction', 'Keys', 'Limits', 'Pets', 'Orders', 'Models']);
+    for (const [link, hash] of [
+      ['waiting', '#description/wait-for-retry-after'],
+      ['Get a key', '#description/keys'],
+    ] as const) {
+      await page.getByRole('link', { name: link, exact: true }).click();
+      await expect.poll(() => new URL(page.url()).hash).toBe(hash);
+      const heading = page.locator(`[id="animal-store/${hash.slice(1)}"]`).first();
+      await expect.poll(async () => (await heading.boundingBox())?.y).toBeLessThan(400);
+    }
+    expectNoErrors({ page, ...watched });
+    await page.close();
+  });
+
+  test('the introduction links to the document as it is served, in both formats', async () => {
+    const { page } = await openGuides();
+    for (const name of ['JSON', 'YAML']) {
+      const href = await page.getByRole('link', { name, exact: true }).getAttribute('href');
+      const served = await fetch(new URL(href ?? '', page.url()));
+      expect([name, served.status]).toEqual([name, 200]);
+      expect(await served.text()).not.toContain('Wait for');
+    }
+    await page.close();
+  });
+
+  test('operations have their stability as a badge, and bounds are words', async () => {
+    const { page } = await openGuides('#tag/pets/GET/pets');
+    const section = page.locator('[id$="tag/pets/GET/pets"]').first();
+    await section.locator('.badge').getByText('stable').waitFor();
+    await section.getByText('An integer from 1 to 100.').waitFor();
+    expect(await section.innerText()).not.toContain('9007199254740991');
+    await page.close();
+  });
+
+  test.each([
+    [1440, 'light'],
+    [1440, 'dark'],
+    [390, 'light'],
+    [390, 'dark'],
+  ] as const)(
+    'axe has no finding and nothing overflows at %i pixels, %s',
+    { timeout: 120_000 },
+    async (width, colorScheme) => {
+      for (const hash of ['#description/limits', '#tag/pets/POST/pets']) {
+        const { page, ...watched } = await openGuides(hash, { width, colorScheme });
+        await page
+          .getByRole('button', { name: /^Test Request/ })
+          .first()
+          .waitFor({ state: 'attached' });
+        // Sections are repaired as they appear.
+        await expect.poll(() => findViolations(page), { timeout: 50_000, interval: 1_000 }).toEqual([]);
+        expect(
+          await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
+        ).toBeLessThanOrEqual(0);
+        await takeScreenshot(page, `${hash.split('/').at(-1)}-${width}-${colorScheme}`);
+        expectNoErrors({ page, ...watched });
+        await page.close();
+      }
     },
   );
 

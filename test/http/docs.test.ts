@@ -1,4 +1,6 @@
+import { readdir, readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { startService, type TestService } from '../support/test-service.js';
 
 let service: TestService;
@@ -29,13 +31,38 @@ function policyOf(headers: Headers): Record<string, string> {
   return Object.fromEntries(directives.map((directive) => directive.trim().split(/ (.*)/, 2)));
 }
 
+test('/openapi.yaml is the document of /openapi.json, for parsers of YAML 1.2 and of 1.1', async () => {
+  const yaml = await get('/openapi.yaml');
+  const json = await get('/openapi.json');
+  const document = JSON.parse(json.text);
+  expect(parse(yaml.text)).toEqual(document);
+  expect(parse(yaml.text, { version: '1.1' })).toEqual(document);
+  // Anchors and aliases are what some parsers reject, and not what a reader wants to look up.
+  expect(yaml.text).not.toMatch(/[:-] [&*]\w/);
+  expect(yaml.headers.get('content-type')).toBe('application/yaml');
+  const own = ['content-type', 'content-length', 'date', 'x-request-id'];
+  const shared = ({ headers }: { headers: Headers }) => [...headers].filter(([name]) => !own.includes(name));
+  expect(shared(yaml)).toEqual(shared(json));
+});
+
+test('HEAD on either document responds like GET without a body', async () => {
+  for (const path of ['/openapi.json', '/openapi.yaml']) {
+    const whole = await get(path);
+    const head = await get(path, {}, 'HEAD');
+    expect([path, head.status, head.text]).toEqual([path, 200, '']);
+    for (const name of ['content-type', 'content-length']) {
+      expect([path, name, head.headers.get(name)]).toEqual([path, name, whole.headers.get(name)]);
+    }
+  }
+});
+
 test('the policy of the page allows scripts from, and calls to, this server only', async () => {
   const { status, headers } = await get('/docs');
   expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
   expect(policyOf(headers)).toEqual({
     'default-src': "'none'",
     'script-src': "'self'",
-    'style-src': "'unsafe-inline'",
+    'style-src': "'self' 'unsafe-inline'",
     'img-src': "'self' data:",
     'connect-src': "'self'",
     'object-src': "'none'",
@@ -59,6 +86,28 @@ test('the page has no inline script, and every script it names is served without
     expect(headers.get('content-type')).toMatch(/^(?:text|application)\/javascript; charset=utf-8$/);
     expect(headers.get('x-content-type-options')).toBe('nosniff');
   }
+});
+
+test('the style sheet, the icon, the modules and the guides are served with their types', async () => {
+  const types = {
+    '/docs/page.css': 'text/css; charset=utf-8',
+    '/docs/icon.svg': 'image/svg+xml',
+    '/docs/guides.js': 'text/javascript; charset=utf-8',
+    '/docs/guides.json': 'application/json; charset=utf-8',
+  };
+  for (const [path, type] of Object.entries(types)) {
+    const { status, headers, text } = await get(path);
+    expect([path, status, headers.get('content-type')]).toEqual([path, 200, type]);
+    expect(headers.get('cache-control')).toBe('no-cache');
+    expect(text).not.toBe('');
+  }
+});
+
+test('the guides are those of the repository, by file name', async () => {
+  const names = (await readdir('docs/guides').catch(() => [])).filter((name) => name.endsWith('.md')).sort();
+  const guides = JSON.parse((await get('/docs/guides.json')).text) as { name: string; text: string }[];
+  expect(guides.map(({ name }) => name)).toEqual(names);
+  for (const { name, text } of guides) expect(text).toBe(await readFile(`docs/guides/${name}`, 'utf8'));
 });
 
 test('the bundle has its version in its name and is cached forever; everything else is revalidated', async () => {

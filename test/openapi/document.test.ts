@@ -96,6 +96,47 @@ test('every int64 states its bounds, and those that the database assigns are pos
   for (const schema of assigned) expect(schema).toMatchObject({ properties: { id: { minimum: 1 } } });
 });
 
+test('tags have proper names, pets come before orders, and every operation has the tag of its resource', () => {
+  expect(document.tags.map(({ name }) => name)).toEqual(['Pets', 'Orders']);
+  expect(operations.map(({ operationId, tags }) => [operationId, ...tags])).toEqual([
+    ['listPets', 'Pets'],
+    ['createPet', 'Pets'],
+    ['getPet', 'Pets'],
+    ['listOrders', 'Orders'],
+  ]);
+});
+
+test('whatever a pattern demands of a value is described in words, too', () => {
+  const described = findPatterns({ name: 'document', node: document });
+  expect(described.length).toBeGreaterThan(5);
+  expect(described.filter(({ description }) => !/\w+ \w+/.test(description))).toEqual([]);
+});
+
+interface Described {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** Schemas with a pattern, each with its own description or that of the parameter or header it belongs to. */
+function findPatterns({
+  name,
+  node,
+  parent = {},
+}: {
+  name: string;
+  node: object;
+  parent?: object;
+}): Described[] {
+  const { pattern, description } = { ...parent, ...node } as { pattern?: unknown; description?: string };
+  const own = typeof pattern === 'string' ? [{ name, description: description ?? '' }] : [];
+  const nested = Object.entries(node).filter(([, value]) => typeof value === 'object' && value !== null);
+  return own.concat(
+    nested.flatMap(([key, child]) =>
+      findPatterns({ name: `${name}.${key}`, node: child, ...(key === 'schema' ? { parent: node } : {}) }),
+    ),
+  );
+}
+
 test('only getPet is deprecated, and its description names the date of removal', () => {
   const deprecated = operations.filter((operation) => operation.deprecated);
   expect(deprecated.map(({ operationId }) => operationId)).toEqual(['getPet']);

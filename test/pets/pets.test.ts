@@ -216,6 +216,19 @@ test('a cursor may be any integer within the bounds', async () => {
   expect((await call(`/v1/pets?cursor=${ids[0]}`)).body).toHaveLength(2);
 });
 
+test('the page of one after the id before it has the animal, else the one with the next higher id, else none', async () => {
+  const [first = 0, gone = 0, last = 0] = await addPets(3);
+  await service.database.pool.query('DELETE FROM pets WHERE id = $1', [gone]);
+  const found = async (id: number) => {
+    const { body } = await call(`/v1/pets?cursor=${id - 1}&limit=1`);
+    return body.map((pet: { id: number }) => pet.id);
+  };
+  expect(await found(first)).toEqual([first]);
+  expect(await found(gone)).toEqual([last]);
+  expect(await found(last)).toEqual([last]);
+  expect(await found(last + 1)).toEqual([]);
+});
+
 test('HEAD responds like GET without a body', async () => {
   await addPets(2);
   const get = await call('/v1/pets?limit=1');

@@ -1,9 +1,12 @@
-import { accessSync, constants } from 'node:fs';
+import { accessSync, constants, readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
+import type { AxeResults } from 'axe-core';
 import { type BrowserContext, chromium, type Page } from 'playwright-core';
 
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 const ARGUMENTS = [
   '--no-sandbox',
@@ -78,6 +81,15 @@ export async function openPage(context: BrowserContext): Promise<WatchedPage> {
     ),
   );
   return { page, origins, errors };
+}
+
+/** What axe objects to in a page, each with the elements concerned. */
+export async function findViolations(page: Page): Promise<string[]> {
+  await page.evaluate(AXE);
+  const { violations } = await page.evaluate<AxeResults>("axe.run({ resultTypes: ['violations'] })");
+  return violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`,
+  );
 }
 
 function isExecutable(path: string): boolean {

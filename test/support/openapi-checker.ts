@@ -24,6 +24,7 @@ interface Response {
 }
 interface Operation {
   readonly operationId: string;
+  readonly tags: string[];
   readonly deprecated?: boolean;
   readonly description: string;
   readonly 'x-stability': string;
@@ -40,6 +41,7 @@ export interface ListedOperation extends Operation {
 }
 interface Document {
   readonly servers: { url: string }[];
+  readonly tags: { name: string }[];
   readonly paths: Record<string, Record<string, Operation>>;
   readonly components: { schemas: Record<string, object>; headers: Record<string, Header> };
 }

@@ -15,6 +15,8 @@ export interface paths {
      * List animals
      * @description A page of animals by ascending id. While more follow, `Link` carries the address of the next page.
      *
+     *     To find one animal by its id, ask for a page of one that starts after the id before it: `GET /pets?cursor=6&limit=1` returns animal 7 if there is one. If there is none, it returns the animal with the next higher id, or an empty array; so compare the id.
+     *
      *     Needs the scope `pets:read`.
      */
     get: operations['listPets'];
@@ -42,7 +44,7 @@ export interface paths {
     /**
      * Get one animal
      * @deprecated
-     * @description Fetches one animal by its identifier. `GET /pets` with its status filter replaces it.
+     * @description Fetches one animal by its identifier. `GET /pets` replaces it: with `limit=1` and, as its `cursor`, the identifier minus one, it returns the animal if there is one. If there is none, it returns the animal with the next higher id, or an empty array; so compare the id.
      *
      *     Needs the scope `pets:read`.
      *
@@ -136,7 +138,7 @@ export interface components {
        * @description Unique identifier, assigned by the service: positive and increasing
        */
       id: number;
-      /** @description The animal's name */
+      /** @description The animal's name: 1 to 200 Unicode code points */
       name: string;
       /**
        * Format: int64
@@ -604,7 +606,7 @@ export interface operations {
     parameters: {
       query?: never;
       header?: {
-        /** @description Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again. */
+        /** @description Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again. Any 1 to 255 visible ASCII characters, such as a UUID. */
         'Idempotency-Key'?: string;
       };
       path?: never;

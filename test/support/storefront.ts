@@ -1,17 +1,20 @@
-import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { AxeResults } from 'axe-core';
 import type { Page } from 'playwright-core';
 import { type InlineConfig, preview, build as viteBuild } from 'vite';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { storefrontConfig } from '../../examples/storefront/vite.config.js';
-import { type Browser, findChromium, launchBrowser, openPage, type WatchedPage } from './browser.js';
+import {
+  type Browser,
+  findChromium,
+  findViolations,
+  launchBrowser,
+  openPage,
+  type WatchedPage,
+} from './browser.js';
 import { startService, type TestService } from './test-service.js';
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const SIZES = [
   { width: 390, height: 844 },
   { width: 1280, height: 900 },
@@ -151,12 +154,4 @@ async function inspect(page: Page, name: string, folder: string): Promise<void> 
     const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     expect([name, width, overflow <= 0]).toEqual([name, width, true]);
   }
-}
-
-async function findViolations(page: Page): Promise<string[]> {
-  await page.evaluate(AXE);
-  const { violations } = await page.evaluate<AxeResults>("axe.run({ resultTypes: ['violations'] })");
-  return violations.map(
-    ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 120)).join(' | ')}`,
-  );
 }

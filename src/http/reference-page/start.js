@@ -1,15 +1,30 @@
+import { watchMarkup } from './accessibility.js';
+import { appendGuides } from './guides.js';
+import { prepareForReaders } from './presentation.js';
+
+/** Before the sections of the guides, and beside them in the sidebar. Links are relative to the page. */
+const toIntroduction = (description) => `# Introduction
+
+${description}
+
+Code generators and other tools can use the document as [JSON](openapi.json) or as [YAML](openapi.yaml).`;
+
 showReference();
 
 async function showReference() {
-  const response = await fetch(new URL('openapi.json', document.baseURI));
+  watchMarkup();
+  const [openapi, guides] = await Promise.all(['openapi.json', 'docs/guides.json'].map(readJson));
+  openapi.info.description = appendGuides(toIntroduction(openapi.info.description), guides);
+  prepareForReaders(openapi);
   // https://scalar.com/products/api-references/configuration. Every feature that calls or links to another host is off.
   globalThis.Scalar.createApiReference('#reference', {
-    content: omitFromSamples(await response.json()),
+    content: openapi,
     title: 'Animal Store Service',
     slug: 'animal-store',
     authentication: { preferredSecurityScheme: 'bearerAuth' },
     defaultHttpClient: { targetKey: 'shell', clientKey: 'curl' },
-    documentDownloadType: 'json',
+    // Scalar would offer what it was given, which has the guides in it. The introduction links to what is served.
+    documentDownloadType: 'none',
     defaultOpenAllTags: true,
     // Without this, Scalar sends test requests through a proxy on its own host.
     proxyUrl: '',
@@ -25,17 +40,7 @@ async function showReference() {
   });
 }
 
-/**
- * Keeps optional parameters out of the code samples, as they are out of the test requests until the reader fills them in.
- * Scalar makes up a value for each that has a schema: an Idempotency-Key that is empty, and so invalid, and a cursor that
- * skips the first page. Described by its content, which means the same, a parameter has no value in samples.
- */
-function omitFromSamples(openapi) {
-  const operations = Object.values(openapi.paths).flatMap((item) => Object.values(item));
-  const parameters = operations.flatMap((operation) => operation.parameters ?? []);
-  for (const parameter of parameters.filter(({ required }) => !required)) {
-    parameter.content = { 'text/plain': { schema: parameter.schema } };
-    delete parameter.schema;
-  }
-  return openapi;
+async function readJson(path) {
+  const response = await fetch(new URL(path, document.baseURI));
+  return response.json();
 }

@@ -1,0 +1,58 @@
+/*
+ * The document as the page shows it. Code generators and linters read the served one, which says the same in the terms
+ * of JSON Schema.
+ */
+const MAX_SAFE = Number.MAX_SAFE_INTEGER;
+const BOUND_NAMES = new Map([
+  [MAX_SAFE, '2^53 − 1'],
+  [-MAX_SAFE, '−(2^53 − 1)'],
+  [2 ** 31 - 1, '2^31 − 1'],
+]);
+
+/** @param {object} openapi is changed */
+export function prepareForReaders(openapi) {
+  const operations = Object.values(openapi.paths).flatMap((item) => Object.values(item));
+  operations.forEach(addBadge);
+  describeValues(openapi, openapi);
+  operations.flatMap(({ parameters = [] }) => parameters).forEach(omitFromSamples);
+}
+
+function addBadge(operation) {
+  operation['x-badges'] = [{ name: operation['x-stability'], position: 'before' }];
+}
+
+/**
+ * Puts the bounds of integers into words, where Scalar would start with `min: -9007199254740991`, and leaves out
+ * patterns, which the descriptions explain.
+ *
+ * @param {object} node is changed
+ * @param {object} holder what Scalar shows the description of: the node, or the parameter or header that it belongs to
+ */
+function describeValues(node, holder) {
+  for (const [name, child] of Object.entries(node)) {
+    if (typeof child === 'object' && child !== null) describeValues(child, name === 'schema' ? node : child);
+  }
+  if (typeof node.pattern === 'string') delete node.pattern;
+  if (node.type !== 'integer' || node.minimum === undefined || node.maximum === undefined) return;
+  const range = describeRange(node);
+  const { description } = holder;
+  holder.description = description === undefined ? range : `${description.replace(/\.$/, '')}. ${range}`;
+  delete node.minimum;
+  delete node.maximum;
+}
+
+function describeRange({ minimum, maximum }) {
+  const [from, to] = [minimum, maximum].map((bound) => BOUND_NAMES.get(bound) ?? bound.toLocaleString('en'));
+  return `An integer from ${from} to ${to}.`;
+}
+
+/**
+ * Keeps an optional parameter out of the code samples, as it is out of the test requests until the reader fills it in.
+ * Scalar makes up a value for each that has a schema: an Idempotency-Key that is empty, and so invalid, and a cursor that
+ * skips the first page. Described by its content, which means the same, a parameter has no value in samples.
+ */
+function omitFromSamples(parameter) {
+  if (parameter.required) return;
+  parameter.content = { 'text/plain': { schema: parameter.schema } };
+  delete parameter.schema;
+}
