@@ -5,7 +5,7 @@ import { readSqlState } from './database/outage.js';
 import { ApiError } from './errors.js';
 
 /** How long a create is remembered under its Idempotency-Key. */
-const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
+export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
 
 /** 1 to 255 visible ASCII characters. */
 const KEY_PATTERN = /^[!-~]{1,255}$/;
