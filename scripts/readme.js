@@ -9,6 +9,18 @@ export function updateReadme(readme, planTable, document) {
   return replaceSection(replaceSection(readme, 'plans', planTable), 'operations', toOperationTable(document));
 }
 
+/**
+ * A guide with the table of plans as the code has it. The reference page shows guides as they are, so they have no
+ * comments around sections: the table is the one with the same headings.
+ */
+export function updatePlanTable(guide, planTable) {
+  const headings = planTable.slice(0, planTable.indexOf('\n'));
+  const start = guide.indexOf(headings);
+  if (start < 0) throw new Error(`There is no table with ${headings}`);
+  const rest = guide.slice(start).replace(/^(?:\|.*\n)+/, '');
+  return `${guide.slice(0, start)}${planTable}\n${rest}`;
+}
+
 /** Sections are between two comments, `<!-- name, written by npm run docs:update -->` and `<!-- /name -->`. */
 function replaceSection(readme, name, content) {
   const section = new RegExp(

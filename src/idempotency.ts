@@ -5,7 +5,7 @@ import { readSqlState } from './database/outage.js';
 import { ApiError } from './errors.js';
 
 /** How long a create is remembered under its Idempotency-Key. */
-const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
+export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
 
 /** How many expired creates one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */
 const DELETE_BATCH_SIZE = 5_000;

@@ -3,7 +3,7 @@ import { INPUT_ERROR, int64, integer } from './input.js';
 import { MAX_PAGE_SIZE } from './protocol.js';
 import type { RequestContext } from './trpc.js';
 
-const DEFAULT_PAGE_SIZE = 20;
+export const DEFAULT_PAGE_SIZE = 20;
 
 /** One page of a list that is ordered by ascending id. */
 export interface Page<Item> {

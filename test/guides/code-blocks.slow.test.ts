@@ -1,0 +1,151 @@
+import { type ExecFileException, execFile, execFileSync, spawnSync } from 'node:child_process';
+import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Environment, type Program, run, runKeys, untilListening } from '../support/process.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { createTestDatabase } from '../support/test-service.js';
+import { type CodeBlock, findDifference, readCodeBlocks } from './code-blocks.js';
+import { startUnreliableProxy } from './unreliable-proxy.js';
+
+/** How a block is run: a program, the name of the file, the arguments before it, and what has to be installed. */
+const LANGUAGES: Readonly<
+  Record<string, { tool: string; file: string; args: readonly string[]; needs?: string }>
+> = {
+  bash: { tool: 'bash', file: 'block.sh', args: ['-euo', 'pipefail'] },
+  js: { tool: process.execPath, file: 'block.mjs', args: [] },
+  ts: {
+    tool: process.execPath,
+    file: 'block.ts',
+    args: ['--conditions=@animal-store/source', '--import', 'tsx'],
+  },
+  python: { tool: 'python3', file: 'block.py', args: [] },
+  // A runtime alone cannot compile.
+  java: { tool: 'java', file: 'Block.java', args: [], needs: 'javac' },
+  go: { tool: 'go', file: 'block.go', args: ['run'] },
+};
+/** Languages of samples, such as a body or a header */
+const SAMPLES = ['http', 'json', 'text'];
+/** A compiler's first run on a busy machine */
+const BLOCK_TIMEOUT_MS = 150_000;
+/** More than a page of them; the loops of the guide to pagination show the name of the last. */
+const MORE_PETS = `INSERT INTO pets (name, category_id)
+  SELECT CASE n WHEN 120 THEN 'Zoe' ELSE 'Rex' END, 3 FROM generate_series(1, 120) n ORDER BY n`;
+
+/** The service's address in the guides */
+const EXAMPLE_URL = 'https://store.example.org';
+
+const blocks = readCodeBlocks();
+const runnable = blocks.filter(({ language, notRun }) => notRun === undefined && language in LANGUAGES);
+
+let folder: string;
+let environment: Environment;
+let service: Program;
+let url: string;
+
+beforeAll(async () => {
+  folder = await createTemporaryFolder();
+  await symlink(resolve('node_modules'), join(folder, 'node_modules'));
+  await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
+  environment = { DATABASE_URL: await createTestDatabase(), PORT: '0' };
+  const seed = run('cli/program', ['seed'], environment);
+  expect(await seed.ended, seed.output()).toBe(0);
+  const client = new pg.Client(environment.DATABASE_URL);
+  await client.connect();
+  await client.query(MORE_PETS);
+  await client.end();
+  service = run('main', [], environment);
+  url = await untilListening(service);
+});
+afterAll(async () => {
+  service?.child.kill('SIGTERM');
+  await service?.ended;
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Runs a block with a key of its own on the free plan; resolves with what it writes to its standard output. */
+async function runBlock(block: CodeBlock, baseUrl: string): Promise<string> {
+  const { tool, file, args } = LANGUAGES[block.language] ?? expect.unreachable(block.language);
+  const { id, key } = await runKeys(environment, 'create', '--name', 'guide', '--plan', 'free');
+  const cwd = join(folder, id);
+  await mkdir(cwd);
+  // Unless a sample shows what the service responds, a curl that gets an error has to fail.
+  await writeFile(join(cwd, '.curlrc'), `silent\nshow-error\n${block.output ? '' : 'fail-with-body\n'}`);
+  const code = block.code
+    .replaceAll(EXAMPLE_URL, baseUrl)
+    .replaceAll('http://127.0.0.1:3000', baseUrl)
+    .replaceAll('as_test_…', key)
+    .replaceAll('0b54e7c0', id);
+  await writeFile(join(cwd, file), code);
+  const variables = {
+    ANIMAL_STORE_URL: baseUrl,
+    ANIMAL_STORE_KEY: key,
+    CURL_HOME: cwd,
+    GOTOOLCHAIN: 'local',
+  };
+  const options = {
+    // The commands of the guides are those of a checkout.
+    cwd: block.language === 'bash' ? process.cwd() : cwd,
+    env: { ...process.env, ...environment, ...variables },
+    timeout: BLOCK_TIMEOUT_MS - 10_000,
+  };
+  return new Promise((finish, fail) => {
+    execFile(tool, [...args, join(cwd, file)], options, (error: ExecFileException | null, stdout, stderr) => {
+      if (error === null) finish(stdout.replaceAll(baseUrl, EXAMPLE_URL));
+      else fail(new Error(`${error.message}\n${stdout}\n${stderr}`));
+    });
+  });
+}
+
+describe('every code block of the guides and the README runs', () => {
+  for (const block of runnable) {
+    const { place, language, first, output } = block;
+    const { tool = '', needs = tool } = LANGUAGES[language] ?? {};
+    const isSkipped = spawnSync(needs, ['--help']).error !== undefined && !process.env.CI;
+    const title = `${place} (${language})${isSkipped ? `, skipped: ${needs} is not installed` : ''}`;
+    test.skipIf(isSkipped)(title, { timeout: BLOCK_TIMEOUT_MS }, async () => {
+      const proxy = first && (await startUnreliableProxy(url, first));
+      try {
+        const written = await runBlock(block, proxy?.url ?? url);
+        if (output) expect(findDifference(output, written), written).toBeUndefined();
+        // Otherwise the block has not tried again.
+        if (proxy) expect(proxy.requestCount()).toBeGreaterThan(1);
+      } finally {
+        proxy?.close();
+      }
+    });
+  }
+});
+
+test('every block has a known language, and those that do not run say why', () => {
+  const known = [...Object.keys(LANGUAGES), ...SAMPLES];
+  expect(blocks.filter(({ language }) => !known.includes(language)).map(({ place }) => place)).toEqual([]);
+  const reasons = blocks.flatMap(({ notRun }) => notRun ?? []).sort();
+  expect(reasons).toEqual([
+    '.ci/run does, from a clean checkout',
+    'a synopsis',
+    'packages/client/test packs and installs it',
+    'test/storefront starts it',
+  ]);
+});
+
+test('the TypeScript blocks pass the strict type check', async () => {
+  const files = blocks.filter(({ language }) => language === 'ts');
+  expect(files.length).toBeGreaterThan(0);
+  const project = join(folder, 'types');
+  await mkdir(project);
+  const names = files.map((_block, index) => `block-${index}.ts`);
+  await Promise.all(files.map(({ code }, index) => writeFile(join(project, names[index] ?? ''), code)));
+  const compilerOptions = {
+    noEmit: true,
+    composite: false,
+    lib: ['es2023', 'dom'],
+    typeRoots: [resolve('node_modules/@types')],
+  };
+  const settings = { extends: resolve('tsconfig.base.json'), compilerOptions, files: names };
+  await writeFile(join(project, 'tsconfig.json'), JSON.stringify(settings));
+  execFileSync(process.execPath, [resolve('node_modules/typescript-native/bin/tsc'), '-p', project], {
+    stdio: 'inherit',
+  });
+});

@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { readConfig } from '../../src/config.js';
+import { errorTable } from '../../src/errors.js';
+import { listOperations } from '../../src/http/operations.js';
+import { IDEMPOTENCY_TTL_MS } from '../../src/idempotency.js';
+import { nextBanSeconds } from '../../src/keys/bans.js';
+import { generateKey } from '../../src/keys/format.js';
+import { toPlanTable } from '../../src/limits/plans.js';
+import { DEFAULT_PAGE_SIZE } from '../../src/pagination.js';
+import { MAX_BATCH_SIZE, MAX_PAGE_SIZE } from '../../src/protocol.js';
+import { createRouter } from '../../src/resource.js';
+import { resources } from '../../src/router.js';
+import { createChecker } from '../support/openapi-checker.js';
+import { GUIDES_FOLDER, listGuides } from './code-blocks.js';
+
+interface JsonSchema {
+  readonly properties: Readonly<Record<string, { readonly maxLength?: number }>>;
+}
+
+const { document, operations } = createChecker(resources);
+
+const names = listGuides().filter((name) => /^\d\d-/.test(name));
+const guides = new Map(
+  await Promise.all(
+    names.map(async (name) => [name, await readFile(join(GUIDES_FOLDER, name), 'utf8')] as const),
+  ),
+);
+
+function read(name: string): string {
+  return guides.get(name) ?? expect.unreachable(`there is no ${name}`);
+}
+
+function withoutCode(guide: string): string {
+  return guide.replaceAll(/^ *```.*?^ *```$/gms, '');
+}
+
+describe.each(names)('%s', (name) => {
+  const text = withoutCode(read(name));
+
+  test('is a section of the reference page: one title, then smaller headings, and no HTML', () => {
+    expect(text).toMatch(/^# \S/);
+    expect(text.match(/^#+ /gm)?.filter((heading) => heading === '# ')).toHaveLength(1);
+    expect(text.replaceAll(/`[^`]+`/g, '')).not.toMatch(/<[a-z!/]/i);
+  });
+
+  test('links to nothing but other guides', () => {
+    const targets = [...text.matchAll(/\]\(([^)]*)\)/g)].map(([, target = '']) => target);
+    for (const target of targets) expect(listGuides()).toContain(target);
+  });
+
+  test('names only codes, operations and headers that exist', () => {
+    const spans = [...text.matchAll(/`([^`]+)`/g)].map(([, span = '']) => span);
+    const codes = spans.filter((span) => /^[a-z]+(_[a-z]+)+$/.test(span));
+    expect(Object.keys(errorTable)).toEqual(expect.arrayContaining(codes));
+
+    const paths = [...read(name).matchAll(/\/v1(\/[a-z{}/]+)/gi)].map(([, path = '']) => path);
+    const known = operations.map(({ path }) => path);
+    // Before an id, as in /pets/7
+    for (const path of paths) expect([...known, '/pets/']).toContain(path);
+
+    const headers = spans.filter((span) => /^(X-|RateLimit|Retry|Idempotency-)[\w-]*[a-z]$/.test(span));
+    const parameters = operations.flatMap((operation) => operation.parameters ?? []);
+    const sent = parameters.filter((parameter) => parameter.in === 'header');
+    for (const header of headers) {
+      expect([
+        ...Object.keys(document.components.headers),
+        ...sent.map((parameter) => parameter.name),
+      ]).toContain(header);
+    }
+  });
+});
+
+test('the guide to errors explains every code with its status, by ascending status', () => {
+  const rows = [
+    ...read('03-errors.md').matchAll(/^\| (\d{3}) \| `(\w+)` \| (.+) \| (.+) \| (yes|no|later) \|$/gm),
+  ];
+  const explained = rows.map(([, status, code]) => `${status} ${code}`);
+  expect(explained.toSorted()).toEqual(
+    Object.entries(errorTable)
+      .map(([code, { status }]) => `${status} ${code}`)
+      .sort(),
+  );
+  const statuses = rows.map(([, status]) => Number(status));
+  expect(statuses).toEqual(statuses.toSorted((a, b) => a - b));
+});
+
+test('the table of plans is that of the code', async () => {
+  const module = await import(pathToFileURL('scripts/readme.js').href);
+  const updatePlanTable: (guide: string, planTable: string) => string = module.updatePlanTable;
+  const guide = read('04-rate-limits.md');
+  expect(updatePlanTable(guide, toPlanTable()), 'npm run docs:update').toBe(guide);
+});
+
+const ENDED_NOW = { bannedUntil: new Date(), banSeconds: 10 ** 6 };
+const firstBanMinutes = nextBanSeconds({ bannedUntil: null, banSeconds: null }, Date.now()) / 60;
+const longestBanHours = nextBanSeconds(ENDED_NOW, Date.now()) / 3_600;
+const getPet = listOperations(createRouter(resources)).find(({ name }) => name === 'getPet');
+const removalDay = getPet?.deprecation?.removal.toLocaleDateString('en-GB', {
+  dateStyle: 'long',
+  timeZone: 'UTC',
+});
+const { name: petName } = (document.components.schemas.NewPet as JsonSchema).properties;
+const keyLength = generateKey('as_live_').length - 'as_live_'.length;
+
+test.each([
+  ['02-first-call.md', `\`name\` has 1 to ${petName?.maxLength} characters`],
+  ['01-keys.md', `followed by ${keyLength} letters and digits`],
+  ['03-errors.md', errorTable.payload_too_large.message],
+  ['04-rate-limits.md', `per client address: ${readConfig({}).anonymousPerMinute} per minute`],
+  ['04-rate-limits.md', `banned for ${firstBanMinutes} minutes`],
+  ['04-rate-limits.md', `up to ${longestBanHours} hours`],
+  ['04-rate-limits.md', `pages of ${MAX_PAGE_SIZE}, the most`],
+  ['04-rate-limits.md', `the default ${DEFAULT_PAGE_SIZE}`],
+  ['05-pagination.md', `from 1 to ${MAX_PAGE_SIZE}; the default is ${DEFAULT_PAGE_SIZE}`],
+  ['05-pagination.md', `will be removed on ${removalDay}`],
+  ['06-safe-retries.md', `remembered for ${IDEMPOTENCY_TTL_MS / 3_600_000} hours`],
+  ['07-typescript.md', `at most ${MAX_BATCH_SIZE} calls`],
+  ['07-typescript.md', `maxItems: ${MAX_BATCH_SIZE},`],
+])('%s says what the code does: %s', (name, fact) => {
+  expect(read(name).replaceAll(/\s+/g, ' ')).toContain(fact);
+});
