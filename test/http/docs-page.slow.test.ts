@@ -213,6 +213,14 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
     },
   );
 
+  test('axe finds one thing in the client for test requests: the page behind it is a main landmark, too', async () => {
+    const { page } = await openClient(service.url, service.key);
+    await expect
+      .poll(() => findViolations(page), { timeout: 50_000, interval: 1_000 })
+      .toEqual([expect.stringMatching(/^landmark-no-duplicate-main: [^|]*$/)]);
+    await page.close();
+  }, 60_000);
+
   async function readSummaries(): Promise<string[]> {
     const { body } = await call('/openapi.json');
     const operations = Object.values<Record<string, { summary: string }>>(body.paths).flatMap((item) =>

@@ -80,7 +80,8 @@ test('the page has no inline script, and every script it names is served without
   expect(text).not.toMatch(/<script(?! src="docs\/)/);
   const paths = await scriptPaths();
   expect(paths.length).toBeGreaterThan(1);
-  for (const path of paths) {
+  const modules = ['accessibility', 'guides', 'presentation'].map((name) => `/docs/${name}.js`);
+  for (const path of [...paths, ...modules]) {
     const { status, headers } = await get(path);
     expect([path, status]).toEqual([path, 200]);
     expect(headers.get('content-type')).toMatch(/^(?:text|application)\/javascript; charset=utf-8$/);
@@ -88,11 +89,10 @@ test('the page has no inline script, and every script it names is served without
   }
 });
 
-test('the style sheet, the icon, the modules and the guides are served with their types', async () => {
+test('the style sheet, the icon and the guides are served with their types', async () => {
   const types = {
     '/docs/page.css': 'text/css; charset=utf-8',
     '/docs/icon.svg': 'image/svg+xml',
-    '/docs/guides.js': 'text/javascript; charset=utf-8',
     '/docs/guides.json': 'application/json; charset=utf-8',
   };
   for (const [path, type] of Object.entries(types)) {

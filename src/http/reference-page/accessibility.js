@@ -14,6 +14,14 @@ const REPAIRS = new Map([
   // The button for more languages is among the tabs of the first few.
   ['[role=tablist] button.client-libraries__select', makeTab],
   ['button:is([class*="copy"]):not([aria-label])', (button) => button.setAttribute('aria-label', 'Copy')],
+  // The page and the client for test requests each have a list of messages.
+  ['section[aria-live]:not([role])', (section) => section.setAttribute('role', 'log')],
+  // The client for test requests: buttons have a role, and fields have names.
+  ['button[role=none]', (button) => button.removeAttribute('role')],
+  ['[role=combobox]:not([aria-expanded])', (field) => field.setAttribute('aria-expanded', 'false')],
+  ['[aria-label^="undefined "]', dropUndefined],
+  ['[role=dialog] button.scalar-button:not([aria-label])', nameEmptyButton],
+  ['[role=dialog] input[type=checkbox]:not([aria-label])', (box) => box.setAttribute('aria-label', 'Send')],
   ['.markdown :is(pre > code, table)', makeScrollable],
 ]);
 
@@ -46,6 +54,14 @@ function makeTab(button) {
   button.setAttribute('role', 'tab');
   button.setAttribute('aria-label', 'More languages');
   button.setAttribute('aria-selected', isSelected);
+}
+
+function dropUndefined(field) {
+  field.setAttribute('aria-label', field.getAttribute('aria-label').replace('undefined ', ''));
+}
+
+function nameEmptyButton(button) {
+  if (button.textContent.trim() === '') button.setAttribute('aria-label', 'Choose a value');
 }
 
 /** What scrolls sideways has to be in the order of the Tab key, and only that. */
