@@ -44,7 +44,7 @@ async function compile() {
 /** Copies the page, the guides and Scalar's browser bundle, and puts a gzipped copy beside each file. */
 function writeReferencePage() {
   const names = readdirSync(PAGE_SOURCE);
-  const guides = existsSync(GUIDES) ? readdirSync(GUIDES).filter((name) => name.endsWith('.md')) : [];
+  const guides = readdirSync(GUIDES).filter((name) => name.endsWith('.md'));
   const sources = [
     ...names.map((name) => join(PAGE_SOURCE, name)),
     // The folder itself is newer than the page when a guide was removed.
