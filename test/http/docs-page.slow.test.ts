@@ -92,8 +92,8 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
     console.log(`Screenshot: ${path}`);
   }
 
-  function expectNoErrors({ origins, errors }: WatchedPage, origin = service.url): void {
-    expect(errors).toEqual([]);
+  function expectNoErrors({ origins, errors, messages }: WatchedPage, origin = service.url): void {
+    expect([errors, messages]).toEqual([[], []]);
     expect([...origins]).toEqual([origin]);
   }
 

@@ -57,6 +57,8 @@ export interface WatchedPage {
   readonly page: Page;
   /** The origins of all requests so far */
   readonly origins: ReadonlySet<string>;
+  /** Everything in the console */
+  readonly messages: readonly string[];
   /** Console errors and warnings, uncaught exceptions, failed requests, and violations of the page's policy */
   readonly errors: readonly string[];
 }
@@ -66,12 +68,14 @@ export async function openPage(context: BrowserContext): Promise<WatchedPage> {
   const page = await context.newPage();
   const origins = new Set<string>();
   const errors: string[] = [];
+  const messages: string[] = [];
   page.on('request', (request) => {
     if (!/^(?:data|blob):/.test(request.url())) origins.add(new URL(request.url()).origin);
   });
   page.on('requestfailed', (request) => errors.push(`${request.url()}: ${request.failure()?.errorText}`));
   page.on('pageerror', (error) => errors.push(`page error: ${error.message}`));
   page.on('console', (message) => {
+    messages.push(message.text());
     if (['error', 'warning'].includes(message.type())) errors.push(`console: ${message.text()}`);
   });
   await page.exposeFunction('reportViolation', (violation: string) => errors.push(violation));
@@ -80,7 +84,7 @@ export async function openPage(context: BrowserContext): Promise<WatchedPage> {
       Reflect.get(window, 'reportViolation')(`policy violated: ${violatedDirective} by ${blockedURI}`),
     ),
   );
-  return { page, origins, errors };
+  return { page, origins, errors, messages };
 }
 
 /** What axe objects to in a page, each with the elements concerned. */
