@@ -21,14 +21,15 @@ describe.skipIf(browser === undefined)(
     }, 180_000);
     afterAll(() => front?.remove());
 
-    /** Opens the page as `vite` serves it; prompts are answered with the key, and alerts recorded. */
+    /** Opens the page as `vite` serves it, with the address and the key in their places. */
     async function openExample(url: string, key: string) {
       const readme = await readFile(join(ROOT, 'README.md'), 'utf8');
       const [, example = ''] = /```ts\n(import .*?)```/s.exec(readme) ?? [];
-      expect(example).toContain("baseUrl: 'http://127.0.0.1:3000'");
+      expect(example).toContain("{ baseUrl: 'http://127.0.0.1:3000', apiKey: 'as_test_…' }");
       const root = join(front.project, 'page');
       await mkdir(root, { recursive: true });
-      await writeFile(join(root, 'main.ts'), example.replace('http://127.0.0.1:3000', url));
+      const code = example.replace('http://127.0.0.1:3000', url).replace('as_test_…', key);
+      await writeFile(join(root, 'main.ts'), code);
       await writeFile(
         join(root, 'index.html'),
         '<link rel="icon" href="data:,"><script type="module" src="/main.ts"></script>',
@@ -40,10 +41,6 @@ describe.skipIf(browser === undefined)(
       onTestFinished(close);
       const { page, errors } = await openPage(context);
       const shown: string[] = [];
-      page.on('dialog', async (dialog) => {
-        if (dialog.type() === 'alert') shown.push(dialog.message());
-        await dialog.accept(key);
-      });
       page.on('console', (message) => {
         if (message.type() === 'table') shown.push(message.text());
       });
