@@ -73,8 +73,8 @@ export function createOverloadMonitor({ log, pool, overload, queue, accepts }: S
   let logged: OverloadMonitor['reason'];
   const readReason = (): OverloadMonitor['reason'] => {
     if (lateSamples >= LATE_SAMPLES_MIN) return 'event_loop';
-    if (backlogMs > delayMs) return 'connections';
-    return pool !== undefined && pool.waitingCount > waitingQueries ? 'pool' : undefined;
+    if (pool !== undefined && pool.waitingCount > waitingQueries) return 'pool';
+    return backlogMs > delayMs ? 'connections' : undefined;
   };
   const timer = setTimeout(() => {
     const now = performance.now();

@@ -1,7 +1,9 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import type { AppOptions } from '../../src/app.js';
+import { createOverloadMonitor } from '../../src/http/overload.js';
 import { createCaller, startService, type TestService } from '../support/test-service.js';
 
 const closers: (() => unknown)[] = [];
@@ -130,4 +132,20 @@ test('connections beyond the maximum are closed immediately, and existing ones k
   expect((await received(await open(service.port))).text).toBe('');
   first.write(get('/health/live'));
   expect(String(await once(first, 'data'))).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+test('while new connections wait, requests are served, but denied when the database is overloaded as well', async () => {
+  const pool = { totalCount: 10, idleCount: 0, waitingCount: 0 };
+  const monitor = createOverloadMonitor({
+    log: pino({ level: 'silent' }),
+    pool,
+    overload: { delayMs: 20, sampleIntervalMs: 5 },
+    queue: { delayMs: 0 },
+    accepts: { hasBacklog: () => true },
+  });
+  closers.push(() => monitor.close());
+  await expect.poll(() => monitor.reason).toBe('connections');
+  expect(monitor.check()).toBeUndefined();
+  pool.waitingCount = 1_001;
+  expect(monitor.check()?.status).toBe(503);
 });
