@@ -1,7 +1,8 @@
 import { type AnyTRPCProcedure, TRPCError } from '@trpc/server';
 import { z } from 'zod';
 import { type Deprecation, isRemoved } from './deprecation.js';
-import { ApiError, errorTable } from './errors.js';
+import { errorTable } from './error-table.js';
+import { ApiError } from './errors.js';
 import { createIdempotencyKey } from './idempotency.js';
 import { findScopeError } from './keys/scope-check.js';
 import { SCOPES } from './keys/scopes.js';

@@ -1,4 +1,5 @@
-import { ApiError, errorTable } from '../errors.js';
+import { errorTable } from '../error-table.js';
+import { ApiError } from '../errors.js';
 import type { Bans } from '../keys/bans.js';
 import type { ApiKey } from '../keys/store.js';
 import type { Limiter, Subject } from '../limits/limiter.js';

@@ -1,12 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { OpenAPIObject } from 'trpc-to-openapi';
-import {
-  ApiError,
-  type ErrorCode,
-  type ErrorDefinition,
-  errorTable,
-  type OperationFeatures,
-} from '../errors.js';
+import { type ErrorDefinition, errorTable, type OperationFeatures } from '../error-table.js';
+import { ApiError, type ErrorCode } from '../errors.js';
 import { integerSchema } from '../input.js';
 import {
   COMMON_HEADERS,

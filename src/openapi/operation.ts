@@ -1,4 +1,4 @@
-import type { OperationFeatures } from '../errors.js';
+import type { OperationFeatures } from '../error-table.js';
 import { hasBody, type Operation } from '../http/operations.js';
 import { errorResponses, listErrorStatuses, responseName } from './error-responses.js';
 import { COMMON_HEADERS, DEPRECATION_HEADERS, type HeaderName, headerRefs } from './response-headers.js';

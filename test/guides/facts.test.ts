@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../src/config.js';
-import { errorTable } from '../../src/errors.js';
+import { errorTable } from '../../src/error-table.js';
 import { listOperations } from '../../src/http/operations.js';
 import { IDEMPOTENCY_TTL_MS } from '../../src/idempotency.js';
 import { nextBanSeconds } from '../../src/keys/bans.js';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { errorTable } from '../../src/errors.js';
+import { errorTable } from '../../src/error-table.js';
 import { SCOPES } from '../../src/keys/scopes.js';
 import { toPlanTable } from '../../src/limits/plans.js';
 import { newPet } from '../../src/pets/schema.js';

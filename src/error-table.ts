@@ -1,0 +1,137 @@
+import type { TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc';
+
+/** The features of an operation that decide which errors it can respond with. */
+export interface OperationFeatures {
+  readonly isDeprecated: boolean;
+  readonly isIdempotent: boolean;
+  readonly hasBody: boolean;
+  readonly hasPathParameters: boolean;
+}
+
+export interface ErrorDefinition {
+  readonly status: number;
+  /** The closest of tRPC's own codes. */
+  readonly trpcCode: TRPC_ERROR_CODE_KEY;
+  /** Sent to the client unless the error is given a more specific message. */
+  readonly message: string;
+  /** Explains the code in the OpenAPI document; starts in lower case and has no full stop. */
+  readonly description: string;
+  /** The document's examples of a message, where `message` alone is not typical. */
+  readonly examples?: readonly [string, ...string[]];
+  /** Only operations with this feature can respond with the code. If left out, every operation can. */
+  readonly appliesTo?: keyof OperationFeatures;
+}
+
+/** Every error code: its HTTP status, its messages, and the operations that it applies to. */
+export const errorTable = {
+  invalid_request: {
+    status: 400,
+    trpcCode: 'BAD_REQUEST',
+    message: 'The request is invalid.',
+    description:
+      'the input is not JSON, or a field is missing or invalid, and `message` names each such field; or the request ' +
+      'is not well-formed HTTP, and the response has no rate limit headers',
+    examples: ['status must be one of available, pending, sold.', 'The request is not well-formed HTTP/1.1.'],
+  },
+  missing_api_key: {
+    status: 401,
+    trpcCode: 'UNAUTHORIZED',
+    message: 'Send your API key as: Authorization: Bearer <API_KEY>',
+    description: 'no bearer token was sent',
+  },
+  invalid_api_key: {
+    status: 401,
+    trpcCode: 'UNAUTHORIZED',
+    message: 'The API key is malformed, unknown, revoked or expired.',
+    description: 'the API key is malformed, unknown, revoked or expired',
+  },
+  insufficient_scope: {
+    status: 403,
+    trpcCode: 'FORBIDDEN',
+    message: 'The API key lacks the scope that this operation needs.',
+    description: 'the API key lacks the scope of the operation; `WWW-Authenticate` names it',
+    examples: ['The API key lacks the scope pets:write.'],
+  },
+  not_found: {
+    status: 404,
+    trpcCode: 'NOT_FOUND',
+    message: 'There is nothing at this address.',
+    description: 'there is nothing at this address',
+    appliesTo: 'hasPathParameters',
+  },
+  method_not_allowed: {
+    status: 405,
+    trpcCode: 'METHOD_NOT_SUPPORTED',
+    message: 'This method is not allowed at this address.',
+    description: 'the path does not support this method; `Allow` lists those it does',
+  },
+  idempotency_key_in_use: {
+    status: 409,
+    trpcCode: 'CONFLICT',
+    message: 'The first request with this Idempotency-Key is still running. Try again.',
+    description: 'a request with this Idempotency-Key is still running',
+    appliesTo: 'isIdempotent',
+  },
+  operation_removed: {
+    status: 410,
+    trpcCode: 'NOT_FOUND',
+    message: 'This operation has been removed.',
+    description: "the operation's removal date has passed",
+    appliesTo: 'isDeprecated',
+  },
+  payload_too_large: {
+    status: 413,
+    trpcCode: 'PAYLOAD_TOO_LARGE',
+    message: 'The body is larger than 64 KiB.',
+    description: 'the body is larger than 64 KiB',
+    appliesTo: 'hasBody',
+  },
+  unsupported_media_type: {
+    status: 415,
+    trpcCode: 'UNSUPPORTED_MEDIA_TYPE',
+    message: 'The body must be application/json without a Content-Encoding.',
+    description: 'the body is not application/json, or has a Content-Encoding',
+    appliesTo: 'hasBody',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    trpcCode: 'UNPROCESSABLE_CONTENT',
+    message: 'This Idempotency-Key was used with another body. Choose a new one.',
+    description: 'this Idempotency-Key was used with another body',
+    appliesTo: 'isIdempotent',
+  },
+  rate_limit_exceeded: {
+    status: 429,
+    trpcCode: 'TOO_MANY_REQUESTS',
+    message: 'The rate limit is used up.',
+    description: 'the rate limit is used up; wait for `Retry-After`, then back off exponentially',
+  },
+  api_key_banned: {
+    status: 429,
+    trpcCode: 'TOO_MANY_REQUESTS',
+    message: 'The API key is banned for a while.',
+    description: 'the key kept sending while it was over its limit, and is banned for a while',
+  },
+  internal_error: {
+    status: 500,
+    trpcCode: 'INTERNAL_SERVER_ERROR',
+    message: 'Something went wrong inside the service. Quote the X-Request-Id when you report it.',
+    description: 'an error inside the service; quote the `X-Request-Id` when you report it',
+  },
+  not_implemented: {
+    status: 501,
+    trpcCode: 'NOT_IMPLEMENTED',
+    message: 'The service does not implement this part of HTTP.',
+    description: 'the method, or a transfer coding other than chunked, is unknown to the service',
+  },
+  service_unavailable: {
+    status: 503,
+    trpcCode: 'SERVICE_UNAVAILABLE',
+    message: 'The service cannot reach its database. Try again shortly.',
+    description: 'the database cannot serve the request now, or the service is overloaded',
+    examples: [
+      'The service cannot reach its database. Try again shortly.',
+      'The service is overloaded. Try again in 2 s.',
+    ],
+  },
+} as const satisfies Record<string, ErrorDefinition>;
