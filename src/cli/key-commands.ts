@@ -2,40 +2,21 @@ import type { Command } from 'commander';
 import { nextBanSeconds } from '../keys/bans.js';
 import type { Scope } from '../keys/scopes.js';
 import type { ApiKey, KeyStore } from '../keys/store.js';
-import type { UsageStore } from '../keys/usage-store.js';
-import type { LimitStatus } from '../limits/rate-limit-result.js';
-import { OperatorError } from '../operator-error.js';
 import {
   addExamples,
   addIdCommand,
   addPlanOptions,
-  addQuietOption,
   createScopesOption,
   type Output,
   type PlanOptions,
-  parseDuration,
-  parseName,
   readPlan,
 } from './arguments.js';
 import { EXIT_CODE_HELP } from './exit-codes.js';
 import { expectFound, findKey } from './find-key.js';
+import { addCreate, addRotate } from './issue-commands.js';
+import type { KeyCommandOptions } from './key-tools.js';
 import { formatKey, formatKeys, toKeyJson, toLimitFields } from './key-view.js';
-import { formatUsage, type OperationName, summariseUsage } from './tables.js';
-
-/** The stores that a command uses, open while it runs. */
-interface KeyTools {
-  readonly store: KeyStore;
-  readonly usage: UsageStore;
-  /** The windows of a key in Redis; undefined without REDIS_URL */
-  readonly readWindows: (apiKey: ApiKey) => Promise<readonly LimitStatus[] | undefined>;
-}
-
-export interface KeyCommandOptions {
-  /** Opens the tools, and closes them afterwards */
-  readonly withKeys: (run: (tools: KeyTools) => Promise<void>) => Promise<void>;
-  readonly operations: readonly OperationName[];
-  readonly write: (text: string) => void;
-}
+import { formatUsage, summariseUsage, toJsonLine } from './tables.js';
 
 /** The commands that issue and manage keys. Invalid arguments are reported before anything is opened. */
 export function addKeyCommands(program: Command, options: KeyCommandOptions): void {
@@ -57,41 +38,13 @@ export function addKeyCommands(program: Command, options: KeyCommandOptions): vo
   addUnban(keys, options);
 }
 
-function addCreate(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  const create = keys
-    .command('create')
-    .description('issue a key, which is shown only this once')
-    .requiredOption('--name <name>', 'who or what the key is for', parseName)
-    .option(
-      '--expires <duration>',
-      'how long it is valid: a number and s, m, h or d, such as 30d',
-      parseDuration,
-    )
-    .addOption(createScopesOption())
-    .option('--json', 'print one JSON object');
-  addQuietOption(create);
-  addExamples(create, [
-    'create --name shop --plan pro --expires 30d',
-    'create --name warehouse --plan enterprise --per-minute 5000 --per-day 1000000 --json',
-    'create --name storefront --plan free --scopes pets:read -q',
-  ]);
-  addPlanOptions(create).action(
-    async (options: PlanOptions & Output & { name: string; expires?: number; scopes?: Scope[] }) => {
-      const { name, expires, scopes } = options;
-      const expiresAt = expires === undefined ? null : new Date(Date.now() + expires);
-      const input = { name, expiresAt, ...(scopes && { scopes }), ...readPlan(create, options) };
-      await withKeys(async ({ store }) => write(formatIssued(await store.create(input), options)));
-    },
-  );
-}
-
 function addList(keys: Command, { withKeys, write }: KeyCommandOptions): void {
   const list = keys.command('list').description('show all keys').option('--json', 'print one JSON array');
   addExamples(list, ['list', 'list --json']).action((output: Output) =>
     withKeys(async ({ store }) => {
       const apiKeys = await store.list();
       const now = Date.now();
-      const toJson = () => toLine(apiKeys.map((apiKey) => toKeyJson(apiKey, now)));
+      const toJson = () => toJsonLine(apiKeys.map((apiKey) => toKeyJson(apiKey, now)));
       write(output.json ? toJson() : formatKeys(apiKeys, now));
     }),
   );
@@ -106,7 +59,7 @@ function addShow(keys: Command, { withKeys, write }: KeyCommandOptions): void {
       const now = Date.now();
       const limits = { windows: windows ?? null, nextBanSeconds: nextBanSeconds(apiKey, now) };
       const toText = () => formatKey(apiKey, now, toLimitFields(apiKey, windows, now));
-      write(json ? toLine({ ...toKeyJson(apiKey, now), ...limits }) : toText());
+      write(json ? toJsonLine({ ...toKeyJson(apiKey, now), ...limits }) : toText());
     }),
   );
 }
@@ -118,30 +71,9 @@ function addUsage(keys: Command, { withKeys, operations, write }: KeyCommandOpti
     withKeys(async ({ store, usage }) => {
       const { id, name } = await findKey(store, prefix);
       const summary = summariseUsage(await usage.read(id, Date.now()), operations);
-      write(json ? toLine({ id, name, ...summary }) : formatUsage(summary, operations));
+      write(json ? toJsonLine({ id, name, ...summary }) : formatUsage(summary, operations));
     }),
   );
-}
-
-function addRotate(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  const description = 'replace a key: the new one is shown only this once';
-  const rotate = addIdCommand(keys, { name: 'rotate', description, example: ' --overlap 24h' });
-  addQuietOption(rotate)
-    .option(
-      '--overlap <duration>',
-      'how long the old key keeps working, such as 24h (default: it ends at once). The old key of an earlier rotation ends in any case',
-      parseDuration,
-    )
-    .action((prefix: string, { overlap, ...output }: Output & { overlap?: number }) =>
-      withKeys(async ({ store }) => {
-        const { id, revokedAt } = await findKey(store, prefix);
-        if (revokedAt !== null) {
-          throw new OperatorError(`The key ${id} is revoked for good: create a new one.`);
-        }
-        const overlapEndsAt = overlap === undefined ? undefined : new Date(Date.now() + overlap);
-        write(formatIssued(expectFound(id, await store.rotate(id, overlapEndsAt)), output));
-      }),
-    );
 }
 
 function addRevoke(keys: Command, options: KeyCommandOptions): void {
@@ -193,17 +125,6 @@ async function change(
     const { id } = await findKey(store, prefix);
     const apiKey = expectFound(id, await update(store, id));
     const now = Date.now();
-    write(json ? toLine(toKeyJson(apiKey, now)) : formatKey(apiKey, now));
+    write(json ? toJsonLine(toKeyJson(apiKey, now)) : formatKey(apiKey, now));
   });
-}
-
-function formatIssued({ apiKey, key }: { apiKey: ApiKey; key: string }, { json, quiet }: Output): string {
-  const now = Date.now();
-  if (json) return toLine({ ...toKeyJson(apiKey, now), key });
-  if (quiet) return `${key}\n`;
-  return `${formatKey(apiKey, now)}\n${key}\n\nKeep it now: it is not shown again.\n`;
-}
-
-function toLine(value: unknown): string {
-  return `${JSON.stringify(value)}\n`;
 }

@@ -47,6 +47,11 @@ function sum(rows: readonly Usage[]): number {
   return rows.reduce((total, { requests }) => total + requests, 0);
 }
 
+/** What `--json` prints. */
+export function toJsonLine(value: unknown): string {
+  return `${JSON.stringify(value)}\n`;
+}
+
 /** Rows of cells as lines of aligned columns. */
 export function formatTable(rows: readonly (readonly string[])[]): string {
   const columns = rows[0]?.keys() ?? [];
