@@ -2,7 +2,7 @@ import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { findChromium, launchBrowser, openPage } from '../support/browser.js';
+import { findBrowser, launchBrowser, openPage } from '../support/browser.js';
 import { type Environment, type Program, run, runKeys, runNode } from '../support/process.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { createTestDatabase } from '../support/test-service.js';
@@ -64,12 +64,7 @@ test('without the development dependencies, studio says in one line what to inst
   expect(studio.output()).toMatch(/^Prisma Studio is not installed: .*"npm ci".*\n$/);
 });
 
-const executable = findChromium();
-if (executable === undefined) {
-  const message = 'No Chromium found: set CHROMIUM or install one. Prisma Studio is not tested in a browser.';
-  if (process.env.CI === 'true') throw new Error(message);
-  console.log(message);
-}
+const executable = findBrowser();
 
 /** Records the processes that a process starts and the names that it looks up, in its children too. */
 const RECORDER = `

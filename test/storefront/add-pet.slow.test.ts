@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { findBrowser, setUpStorefront } from '../support/storefront.js';
+import { findBrowser } from '../support/browser.js';
+import { setUpStorefront } from '../support/storefront.js';
 import {
   announcement,
   badges,

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { findBrowser, setUpStorefront } from '../support/storefront.js';
+import { findBrowser } from '../support/browser.js';
+import { setUpStorefront } from '../support/storefront.js';
 import {
   badges,
   choose,

@@ -5,7 +5,8 @@ import type { Scope } from '../../src/keys/scopes.js';
 import { createLimiter } from '../../src/limits/limiter.js';
 import { createOrderStore } from '../../src/orders/store.js';
 import type { PetStore } from '../../src/pets/store.js';
-import { addPets, findBrowser, setUpStorefront } from '../support/storefront.js';
+import { findBrowser } from '../support/browser.js';
+import { addPets, setUpStorefront } from '../support/storefront.js';
 import {
   announcement,
   choose,

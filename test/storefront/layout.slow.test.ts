@@ -1,6 +1,7 @@
 import type { Page } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { addPets, findBrowser, setUpStorefront } from '../support/storefront.js';
+import { findBrowser } from '../support/browser.js';
+import { addPets, setUpStorefront } from '../support/storefront.js';
 import { choose, fill, names } from '../support/storefront-page.js';
 import { createCaller, startService } from '../support/test-service.js';
 

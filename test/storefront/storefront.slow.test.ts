@@ -1,9 +1,9 @@
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { openPage } from '../support/browser.js';
+import { findBrowser, openPage } from '../support/browser.js';
 import { runNode } from '../support/process.js';
-import { findBrowser, setUpStorefront } from '../support/storefront.js';
+import { setUpStorefront } from '../support/storefront.js';
 import {
   expectFieldError,
   expectFocus,

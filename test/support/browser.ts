@@ -21,8 +21,19 @@ const ARGUMENTS = [
 /** For every Playwright action */
 const TIMEOUT_MS = 15_000;
 
-/** The system's Chromium: CHROMIUM if set, otherwise the first of the usual names on the PATH. */
-export function findChromium(): string | undefined {
+/** The path of the system's Chromium. Undefined, with a message, if there is none; in CI that is an error. */
+export function findBrowser(): string | undefined {
+  const executable = findChromium();
+  if (executable !== undefined) return executable;
+  const message =
+    'No Chromium: set CHROMIUM or install one. The tests of this file in a browser are skipped.';
+  if (process.env.CI === 'true') throw new Error(message);
+  console.log(message);
+  return undefined;
+}
+
+/** CHROMIUM if set, otherwise the first of the usual names on the PATH */
+function findChromium(): string | undefined {
   const { CHROMIUM, PATH = '' } = process.env;
   if (CHROMIUM) return CHROMIUM;
   const candidates = PATH.split(delimiter).flatMap((folder) => NAMES.map((name) => join(folder, name)));

@@ -5,14 +5,7 @@ import type { Page } from 'playwright-core';
 import { type InlineConfig, preview, build as viteBuild } from 'vite';
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { storefrontConfig } from '../../examples/storefront/vite.config.js';
-import {
-  type Browser,
-  findChromium,
-  findViolations,
-  launchBrowser,
-  openPage,
-  type WatchedPage,
-} from './browser.js';
+import { type Browser, findViolations, launchBrowser, openPage, type WatchedPage } from './browser.js';
 import { startService, type TestService } from './test-service.js';
 
 const SIZES = [
@@ -22,16 +15,6 @@ const SIZES = [
 const SCHEMES = ['light', 'dark'] as const;
 /** States that involve the form, which narrow pages hide behind a button */
 const FORM_STATES = ['saving', 'added', 'field-errors', 'limited-save'];
-
-/** Undefined, with a message, if there is no browser. In CI that is an error. */
-export function findBrowser(): string | undefined {
-  const executable = findChromium();
-  if (executable !== undefined) return executable;
-  const message = 'No Chromium: set CHROMIUM or install one. The storefront is not tested.';
-  if (process.env.CI === 'true') throw new Error(message);
-  console.log(message);
-  return undefined;
-}
 
 export interface Visit extends WatchedPage {
   readonly service: TestService;

@@ -2,9 +2,8 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createServer } from 'vite';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { launchBrowser, openPage } from '../../../test/support/browser.js';
+import { findBrowser, launchBrowser, openPage } from '../../../test/support/browser.js';
 import { run } from '../../../test/support/process.js';
-import { findBrowser } from '../../../test/support/storefront.js';
 import { startService } from '../../../test/support/test-service.js';
 import { type InstalledPackage, installPackage, ROOT } from './installed-package.js';
 
