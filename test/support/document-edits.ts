@@ -5,7 +5,7 @@ import { compareDocuments } from '../../scripts/compatibility/operations.js';
 type Node = Record<string, unknown>;
 export type Edit = (document: object) => void;
 
-/** The real document, in place of the one of the last release. */
+/** The current document, which stands for that of the last release. */
 export const RELEASED = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
 
 /** When the next release is made. */
@@ -22,14 +22,14 @@ export const PET = `${SCHEMAS} Pet`;
 export const NOTE = { type: 'string', maxLength: 50 };
 export const TAG = { in: 'query', name: 'tag', schema: { type: 'string' } };
 
-/** Edits the real document and compares the two. */
+/** Edits a copy of the current document and compares the two. */
 export function compareAfter(edit: Edit, now = RELEASE_TIME) {
   const draft = structuredClone(RELEASED);
   edit(draft);
   return compareDocuments(RELEASED, draft as Document, now);
 }
 
-/** Where a path such as "paths /pets get" ends, which has to exist but for its last part. */
+/** The parent and the last name of a path such as "paths /pets get". The parent has to exist. */
 function find(document: object, path: string): [Node, string] {
   const names = path.split(' ');
   const last = names.pop() as string;

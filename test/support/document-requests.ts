@@ -54,6 +54,7 @@ export async function existingPath(
 
 /** Fails unless every operation copes, over both protocols, with bodies that the database cannot store. */
 export async function expectUnstorableBodiesRejected(checker: Checker, call: Caller): Promise<void> {
+  let checked = 0;
   for (const operation of checker.operations) {
     const { operationId, method } = operation;
     for (const { change, isInvalid } of listUnstorableChanges(checker, operation)) {
@@ -66,12 +67,15 @@ export async function expectUnstorableBodiesRejected(checker: Checker, call: Cal
       const input = { ...readPathParameters(operation, path), ...body };
       const { status } = await call(`/trpc/${operationId}`, post(input));
       expect([operationId, change, status]).toEqual([operationId, change, expected]);
+      checked += 1;
     }
   }
+  expect(checked).toBeGreaterThan(0);
 }
 
 /** Fails unless every operation with an integer in its path rejects what is not an identifier, over both protocols. */
 export async function expectInvalidIdsRejected(checker: Checker, call: Caller): Promise<void> {
+  let checked = 0;
   for (const operation of checker.operations) {
     const { operationId, method, parameters = [] } = operation;
     const ids = parameters.filter(
@@ -87,8 +91,10 @@ export async function expectInvalidIdsRejected(checker: Checker, call: Caller): 
         ? call(rpcPath(operationId, input))
         : call(`/trpc/${operationId}`, post(input)));
       expect([operationId, id, status]).toEqual([operationId, id, 400]);
+      checked += 1;
     }
   }
+  expect(checked).toBeGreaterThan(0);
 }
 
 /** One change of the body for each value that the database may not be able to store. */

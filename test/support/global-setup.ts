@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import { applyMigrations } from '../../src/database/migrations.js';
+import { applyMigrations } from '../../src/database/schema-engine.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 
 declare module 'vitest' {

@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { createLimiter, type Limiter, type Subject } from '../../src/limits/limiter.js';
 import type { RateLimitResult } from '../../src/limits/rate-limit-result.js';
-import { type RedisServer, startRedis, until } from './redis.js';
+import { type RedisServer, startRedis } from './redis.js';
+import { until } from './until.js';
 
 const closing: (() => Promise<unknown> | unknown)[] = [];
 
@@ -24,9 +25,9 @@ export async function server(...flags: string[]): Promise<RedisServer> {
 
 /** The limiter of one process, what it logs, and how far its clock is ahead. */
 export interface Node {
-  limiter: Limiter;
-  logged: string[];
-  clock: { aheadMs: number };
+  readonly limiter: Limiter;
+  readonly logged: readonly string[];
+  readonly clock: { aheadMs: number };
 }
 
 /** Starts a node; waits until it counts in Redis, unless told not to. */
@@ -43,7 +44,7 @@ export async function node(urls: string[], waits = true): Promise<Node> {
 
 /** The contract allows 5 s for a recovery. */
 export async function reaches(limiter: Limiter, state: Limiter['state']): Promise<void> {
-  await until(() => (limiter.state === state ? true : null), 5_000);
+  await until(() => limiter.state === state || undefined, 5_000);
 }
 
 export function admin({ url }: { url: string }): Redis {
@@ -68,4 +69,26 @@ export async function consumeMany(limiter: Limiter, count: number, of = subject)
 
 export function countAllowed(results: readonly RateLimitResult[]): number {
   return results.filter(({ isAllowed }) => isAllowed).length;
+}
+
+/** Sends requests on all nodes at once, about a thousand a second on each, until the work is done. */
+export async function consumeDuring(
+  nodes: readonly Node[],
+  of: Subject,
+  work: () => Promise<unknown>,
+): Promise<{ allowed: number }> {
+  const sent = { allowed: 0 };
+  let isDone = false;
+  const send = async ({ limiter }: Node) => {
+    while (!isDone) {
+      if ((await limiter.consume(of, 1)).isAllowed) sent.allowed += 1;
+      await new Promise((resolve) => setTimeout(resolve, 1));
+    }
+  };
+  const sending = Promise.all(nodes.map(send));
+  await work().finally(() => {
+    isDone = true;
+  });
+  await sending;
+  return sent;
 }

@@ -47,7 +47,7 @@ export function runNode(args: readonly string[], environment: Environment, cwd =
   return runCommand(process.execPath, args, environment, { cwd });
 }
 
-/** Runs a command on keys that has to succeed; resolves with the JSON that it prints. */
+/** Runs a command of `keys`, which has to succeed. Resolves with the JSON that it prints. */
 export async function runKeys(environment: Environment, ...args: readonly string[]) {
   const program = run('cli/program', ['keys', ...args, '--json'], environment);
   expect(await program.ended, program.output()).toBe(0);
@@ -60,15 +60,23 @@ export async function untilListening(service: Program): Promise<string> {
   return url;
 }
 
+interface RunOptions {
+  readonly cwd?: string;
+  readonly detached?: boolean;
+  /** Root can run a program as another user. */
+  readonly account?: { readonly uid: number; readonly gid: number } | undefined;
+}
+
 export function runCommand(
   command: string,
   args: readonly string[],
   environment: Environment,
-  { cwd = ROOT, detached = false }: { cwd?: string; detached?: boolean } = {},
+  { cwd = ROOT, detached = false, account }: RunOptions = {},
 ): Program {
   const child = spawn(command, args, {
     cwd,
     detached,
+    ...account,
     env: { ...INHERITED, ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

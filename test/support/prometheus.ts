@@ -1,27 +1,20 @@
-import { execFileSync } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { runCommand } from './process.js';
+import { hasProgram } from './programs.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 
 /** A Prometheus that scrapes a service every two seconds. */
 export interface Prometheus {
   /** The result of a PromQL query now: each series' value by its labels, such as `worker=1`. */
   query(promql: string): Promise<Record<string, number>>;
+  /** The names of all metrics that were scraped. */
+  listMetrics(): Promise<string[]>;
   close(): Promise<void>;
 }
 
-/** Whether `prometheus` is on PATH. Without it tests are skipped with a message; with CI=true that is an error. */
-export function hasPrometheus(): boolean {
-  try {
-    execFileSync('prometheus', ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch (error) {
-    if (process.env.CI === 'true') throw new Error('CI needs prometheus on PATH', { cause: error });
-    process.stderr.write('Skipped the tests with Prometheus: there is no prometheus on PATH\n');
-    return false;
-  }
-}
+export const hasPrometheus = () => hasProgram('prometheus', '--version', 'Prometheus');
+export const hasPromtool = () => hasProgram('promtool', '--version', 'promtool');
 
 /** @param target the address of /metrics, as HOST:PORT */
 export async function startPrometheus(target: string): Promise<Prometheus> {
@@ -48,11 +41,17 @@ export async function startPrometheus(target: string): Promise<Prometheus> {
   const [, address = ''] = await program.until(/"Listening on" address=(\S+)/);
   await program.until(/Server is ready/);
   return {
+    async listMetrics() {
+      const response = await fetch(`http://${address}/api/v1/label/__name__/values`);
+      return ((await response.json()) as { data: string[] }).data;
+    },
     async query(promql) {
       const response = await fetch(`http://${address}/api/v1/query?query=${encodeURIComponent(promql)}`);
-      const { data } = (await response.json()) as {
+      const { data, error } = (await response.json()) as {
         data: { result: { metric: Record<string, string>; value: [number, string] }[] };
+        error?: string;
       };
+      if (error !== undefined) throw new Error(`${error}: ${promql}`);
       return Object.fromEntries(
         data.result.map(({ metric, value }) => [
           Object.entries(metric)

@@ -1,5 +1,7 @@
 import { Redis } from 'ioredis';
-import { freePort, type RedisServer, startRedis, until } from './redis.js';
+import { freePort } from './free-port.js';
+import { type RedisServer, startRedis } from './redis.js';
+import { until } from './until.js';
 
 export interface ClusterOptions {
   readonly shards: number;
@@ -29,7 +31,13 @@ export async function startCluster(options: ClusterOptions): Promise<RedisCluste
       const [busPort, tlsPort] = [await freePort(), await freePort()];
       const own = ['--cluster-enabled', 'yes', '--cluster-port', `${busPort}`, ...flags];
       if (tls) own.push('--tls-port', `${tlsPort}`, '--tls-cluster', 'yes');
-      const server = await startRedis(['--cluster-node-timeout', '2000', ...own]);
+      const server = await startRedis([
+        '--cluster-node-timeout',
+        '2000',
+        '--repl-diskless-sync-delay',
+        '0',
+        ...own,
+      ]);
       if (!server) throw new Error('The server could be started a moment ago');
       const admin = new Redis(server.url, { ...(password && { password }) });
       admin.on('error', () => {});
@@ -52,7 +60,7 @@ export async function startCluster(options: ClusterOptions): Promise<RedisCluste
   for (const [index, admin] of admins.slice(shards).entries()) {
     await admin.call('CLUSTER', 'REPLICATE', `${await primaries[index % shards]?.call('CLUSTER', 'MYID')}`);
     await until(
-      async () => (await admin.info('replication')).includes('master_link_status:up') || null,
+      async () => (await admin.info('replication')).includes('master_link_status:up') || undefined,
       15_000,
     );
   }
@@ -70,6 +78,26 @@ export async function startCluster(options: ClusterOptions): Promise<RedisCluste
   };
 }
 
+/** Moves a slot while clients use it, as `redis-cli --cluster reshard` does. Returns how many keys were in it. */
+export async function moveSlot(slot: number, from: Redis, to: Redis): Promise<number> {
+  const [source, target] = await Promise.all([from, to].map((admin) => admin.call('CLUSTER', 'MYID')));
+  const set = (admin: Redis, ...args: unknown[]) =>
+    admin.call('CLUSTER', 'SETSLOT', slot, ...args.map(String));
+  await set(to, 'IMPORTING', source);
+  await set(from, 'MIGRATING', target);
+  const { host = '', port = 0 } = to.options;
+  let moved = 0;
+  for (;;) {
+    const keys = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 1)) as string[];
+    if (keys.length === 0) break;
+    await from.call('MIGRATE', host, port, '', 0, 5_000, 'KEYS', ...keys);
+    moved += keys.length;
+  }
+  await set(to, 'NODE', target);
+  await set(from, 'NODE', target);
+  return moved;
+}
+
 async function reports(admin: Redis, line: string): Promise<void> {
-  await until(async () => (await admin.cluster('INFO')).includes(line) || null, 15_000);
+  await until(async () => (await admin.cluster('INFO')).includes(line) || undefined, 15_000);
 }

@@ -1,10 +1,12 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { freePort } from './free-port.js';
+import { isOnPath } from './programs.js';
+import { until } from './until.js';
 
 /** A Redis that tests may use. */
 export interface TestRedis {
@@ -15,11 +17,11 @@ export interface TestRedis {
 
 /**
  * Finds a Redis to share: the one that TEST_REDIS_URL or REDIS_URL names, else the one on 127.0.0.1:6379, else one
- * started for the caller. Returns null with a message if there is none; with CI=true that is an error.
+ * started for the caller. Returns undefined with a message if there is none; with CI=true that is an error.
  *
  * Others may use it at the same time, so keys need a prefix of their own.
  */
-export async function findRedis(): Promise<TestRedis | null> {
+export async function findRedis(): Promise<TestRedis | undefined> {
   const named = process.env.TEST_REDIS_URL || process.env.REDIS_URL;
   const url = named || 'redis://127.0.0.1:6379';
   if (await responds(url)) return { url, close: async () => {} };
@@ -28,16 +30,32 @@ export async function findRedis(): Promise<TestRedis | null> {
   return startRedis();
 }
 
-/** Starts a server on a free port; returns null, as above, if no redis-server or valkey-server is on PATH. */
-export async function startRedis(flags: string[] = []): Promise<RedisServer | null> {
-  const binary = ['redis-server', 'valkey-server'].find(isOnPath);
-  if (binary) return RedisServer.start(binary, flags);
-  if (process.env.CI === 'true')
-    throw new Error('CI needs Redis, and no redis-server or valkey-server is on PATH to start one');
-  process.stderr.write(
-    'Skipped tests that need Redis: no redis-server or valkey-server is on PATH to start one\n',
-  );
-  return null;
+/**
+ * Starts a server on a free port, TEST_REDIS_SERVER if that is set; returns undefined, as above, if no redis-server or
+ * valkey-server is on PATH. With a configuration for it, the server is a sentinel.
+ */
+export async function startRedis(
+  flags: string[] = [],
+  sentinelConfig?: string,
+): Promise<RedisServer | undefined> {
+  const binary = findBinary();
+  return binary === undefined ? undefined : RedisServer.start(binary, flags, sentinelConfig);
+}
+
+/** Whether `startRedis` can start a server, with the same message or error if not. */
+export function canStartRedis(): boolean {
+  return findBinary() !== undefined;
+}
+
+function findBinary(): string | undefined {
+  const named = process.env.TEST_REDIS_SERVER;
+  const binaries = named ? [named] : ['redis-server', 'valkey-server'];
+  const binary = binaries.find((program) => isOnPath(program));
+  if (binary !== undefined) return binary;
+  const missing = `no ${binaries.join(' or ')} is on PATH to start one`;
+  if (process.env.CI === 'true') throw new Error(`CI needs Redis and Valkey, and ${missing}`);
+  process.stderr.write(`Skipped tests that need Redis or Valkey: ${missing}\n`);
+  return undefined;
 }
 
 const running = new Set<ChildProcess>();
@@ -51,16 +69,22 @@ export class RedisServer implements TestRedis {
   readonly #binary: string;
   readonly #flags: string[];
   readonly #folder = mkdtempSync(join(tmpdir(), 'limits-redis-'));
-  #process: ChildProcess | null = null;
+  readonly #mode: readonly string[] = [];
+  #process: ChildProcess | undefined;
 
-  private constructor(binary: string, port: number, flags: string[]) {
+  private constructor(binary: string, port: number, flags: string[], sentinelConfig?: string) {
     this.#binary = binary;
     this.port = port;
     this.#flags = flags;
+    if (sentinelConfig !== undefined) {
+      const file = join(this.#folder, 'sentinel.conf');
+      writeFileSync(file, sentinelConfig);
+      this.#mode = [file, '--sentinel'];
+    }
   }
 
-  static async start(binary: string, flags: string[]): Promise<RedisServer> {
-    const server = new RedisServer(binary, await freePort(), flags);
+  static async start(binary: string, flags: string[], sentinelConfig?: string): Promise<RedisServer> {
+    const server = new RedisServer(binary, await freePort(), flags, sentinelConfig);
     await server.run();
     return server;
   }
@@ -72,10 +96,10 @@ export class RedisServer implements TestRedis {
   /** Starts the process, empty, and waits until it responds. */
   async run(): Promise<void> {
     const required = ['--bind', '127.0.0.1', '--port', `${this.port}`, '--save', '', '--appendonly', 'no'];
-    const flags = [...required, '--dir', this.#folder, ...this.#flags];
+    const flags = [...this.#mode, ...required, '--dir', this.#folder, ...this.#flags];
     this.#process = spawn(this.#binary, flags, { stdio: 'ignore' });
     running.add(this.#process);
-    await until(async () => (await responds(this.url)) || null);
+    await until(async () => (await responds(this.url)) || undefined);
   }
 
   /** Suspends the process: connections stay open and nothing responds. */
@@ -90,7 +114,7 @@ export class RedisServer implements TestRedis {
   /** Kills the process; its data is lost. */
   async kill(): Promise<void> {
     const child = this.#process;
-    this.#process = null;
+    this.#process = undefined;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
     running.delete(child);
     child.kill('SIGKILL');
@@ -100,17 +124,6 @@ export class RedisServer implements TestRedis {
   async close(): Promise<void> {
     await this.kill();
     rmSync(this.#folder, { recursive: true, force: true });
-  }
-}
-
-/** Polls until there is a value, for at most `timeoutMs`, then throws. */
-export async function until<T>(read: () => T | null | Promise<T | null>, timeoutMs = 5_000): Promise<T> {
-  const deadlineMs = performance.now() + timeoutMs;
-  for (;;) {
-    const value = await read();
-    if (value !== null) return value;
-    if (performance.now() > deadlineMs) throw new Error(`No value within ${timeoutMs} ms: ${read}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 
@@ -128,25 +141,5 @@ async function responds(url: string): Promise<boolean> {
     return message.includes('NOAUTH') || message.includes('WRONGPASS');
   } finally {
     client.disconnect();
-  }
-}
-
-/** A port that nothing listens on. */
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('A TCP server has a port');
-  return address.port;
-}
-
-function isOnPath(binary: string): boolean {
-  try {
-    execFileSync(binary, ['--version'], { stdio: 'ignore' });
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -31,7 +31,7 @@ export function names(page: Page) {
   return page.getByRole('heading', { level: 3 });
 }
 
-/** The texts and left edges of some words, as they are displayed: whether their order is that of the text. */
+/** The left edge of each word in the window; NaN for one that is not displayed. Shows in which order they appear. */
 export function leftEdges(locator: Locator, words: readonly string[]): Promise<number[]> {
   return locator.evaluate((element, wanted) => {
     const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);

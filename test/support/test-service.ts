@@ -16,12 +16,27 @@ import { TEMPLATE } from './global-setup.js';
 export async function createTestDatabase(template = TEMPLATE): Promise<string> {
   const url = new URL(inject('postgresUrl'));
   const name = `test_${randomBytes(6).toString('hex')}`;
-  const client = new pg.Client(url.href);
-  await client.connect();
-  await client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
-  await client.end();
+  await execute(url.href, `CREATE DATABASE ${name} TEMPLATE ${template}`);
   url.pathname = `/${name}`;
   return url.href;
+}
+
+/** Runs a statement, or several without values, on a connection of its own. Resolves with the rows of a single one. */
+export async function execute<Row extends pg.QueryResultRow>(
+  url: string,
+  sql: string,
+  values?: unknown[],
+): Promise<Row[]> {
+  const client = new pg.Client(url);
+  // A connection that breaks rejects the query, too.
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    const { rows } = await client.query<Row>(sql, values);
+    return rows;
+  } finally {
+    await client.end();
+  }
 }
 
 export interface TestService {

@@ -1,0 +1,71 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { freePort } from './free-port.js';
+import type { PostgresServer } from './postgres-server.js';
+import { type Program, runCommand } from './process.js';
+import { hasProgram } from './programs.js';
+import { createTemporaryFolder } from './temporary-folder.js';
+
+/** PGBOUNCER names another one than that on PATH. */
+const BINARY = process.env.PGBOUNCER || 'pgbouncer';
+
+export const hasPgbouncer = () => hasProgram(BINARY, '--version', 'PgBouncer');
+
+/** A PgBouncer in transaction mode, with the settings of docs/operations.md. */
+export class Pgbouncer {
+  readonly port: number;
+  readonly #folder: string;
+  readonly #account: PostgresServer['account'];
+  #process: Program | undefined;
+
+  private constructor(port: number, folder: string, account: PostgresServer['account']) {
+    this.port = port;
+    this.#folder = folder;
+    this.#account = account;
+  }
+
+  static async start(
+    server: PostgresServer,
+    { user, password, poolSize }: { user: string; password: string; poolSize: number },
+  ): Promise<Pgbouncer> {
+    const folder = await createTemporaryFolder();
+    const port = await freePort();
+    const users = join(folder, 'users');
+    await writeFile(users, `"${user}" "${password}"\n`);
+    await writeFile(
+      join(folder, 'pgbouncer.ini'),
+      `
+[databases]
+* = host=127.0.0.1 port=${server.port}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = scram-sha-256
+auth_file = ${users}
+pool_mode = transaction
+default_pool_size = ${poolSize}
+server_login_retry = 1
+`,
+    );
+    const pgbouncer = new Pgbouncer(port, folder, server.account);
+    await pgbouncer.run();
+    return pgbouncer;
+  }
+
+  async run(): Promise<void> {
+    // Like PostgreSQL, it refuses to run as root.
+    this.#process = runCommand(BINARY, [join(this.#folder, 'pgbouncer.ini')], {}, { account: this.#account });
+    await this.#process.until(/process up/);
+  }
+
+  async end(signal: 'SIGTERM' | 'SIGKILL'): Promise<void> {
+    this.#process?.child.kill(signal);
+    await this.#process?.ended;
+  }
+
+  async close(): Promise<void> {
+    await this.end('SIGTERM');
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
