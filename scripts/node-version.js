@@ -1,16 +1,23 @@
 import { readFileSync } from 'node:fs';
 
 /*
- * Ends the process with one line when this Node.js is older than package.json demands, instead of a stack from the
+ * Ends the process with one line when package.json does not name this version of Node.js, instead of a stack from the
  * first missing function. An entry imports it before everything else, and nothing that an entry imports may import by
  * name what Node.js 18 lacks: a missing name fails before any module runs. Old versions have to understand this file.
  */
 const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-const required = engines.node.replace('>=', '');
 const current = process.versions.node;
-if (current.localeCompare(required, 'en', { numeric: true }) < 0) {
+/** Each is the first of its line; all lines after the last one will do. */
+const supported = engines.node.match(/\d+\.\d+/g);
+const isSupported = supported.some(
+  (first) =>
+    current.localeCompare(first, 'en', { numeric: true }) >= 0 &&
+    (current.split('.')[0] === first.split('.')[0] || first === supported.at(-1)),
+);
+if (!isSupported) {
+  const versions = supported.map((first) => `${first}+`).join(' or ');
   process.stderr.write(
-    `This is Node.js ${current}, and the service needs ${required} or later: install it from https://nodejs.org or with your version manager.\n`,
+    `This is Node.js ${current}, and the service needs ${versions}: install it from https://nodejs.org or with your version manager.\n`,
   );
   process.exit(1);
 }

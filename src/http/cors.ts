@@ -36,7 +36,7 @@ export interface OriginOptions {
 export interface OriginPolicy {
   /** Whether there is any */
   readonly allowsSome: boolean;
-  /** Whether the request comes from one. Logs each origin once that is not. */
+  /** Whether the request comes from one. Logs each other origin once. */
   readonly allows: (request: FastifyRequest) => boolean;
 }
 

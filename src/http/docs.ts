@@ -1,15 +1,17 @@
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
-import { stringify } from 'yaml';
 import { composeHeaders, HELMET_OPTIONS } from './security-headers.js';
 
 export interface DocsOptions {
   /** Returns the OpenAPI document */
-  readonly document: () => object;
+  readonly document: () => Promise<object>;
 }
 
-/** Written by scripts/build.js: the files of reference-page/, the guides and Scalar's browser bundle, each with a gzipped copy. */
+/**
+ * Written by scripts/build.js: the files of reference-page/, the guides and Scalar's browser bundle, each with a
+ * gzipped copy.
+ */
 const PAGE_FOLDER = fileURLToPath(new URL('../../dist/reference-page/', import.meta.url));
 /** The bundle carries its version in its name, so its content never changes under that name. */
 const VERSIONED_FILE = /scalar-\d[^/]*$/;
@@ -41,12 +43,19 @@ const PAGE_POLICY = {
 
 /** Serves the OpenAPI document and its reference page, which need no key and load nothing from other hosts. */
 export async function registerDocs(app: FastifyInstance, { document }: DocsOptions): Promise<void> {
-  let built: object | undefined;
+  let built: Promise<object> | undefined;
   let yaml: string | undefined;
-  const build = () => (built ??= document());
-  app.get('/openapi.json', async () => build());
+  const build = () => {
+    built ??= document().catch((error: unknown) => {
+      built = undefined;
+      throw error;
+    });
+    return built;
+  };
+  app.get('/openapi.json', build);
   app.get('/openapi.yaml', async (_request, reply) => {
-    yaml ??= stringify(build(), YAML_OPTIONS);
+    const { stringify } = await import('yaml');
+    yaml ??= stringify(await build(), YAML_OPTIONS);
     return reply.type('application/yaml').send(yaml);
   });
 

@@ -1,11 +1,10 @@
 import { rm } from 'node:fs/promises';
 import { Redis } from 'ioredis';
-import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { type Environment, run, runKeys, untilListening } from '../support/process.js';
 import { startRedis } from '../support/redis.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
-import { createCaller, createTestDatabase } from '../support/test-service.js';
+import { createCaller, createTestDatabase, execute } from '../support/test-service.js';
 
 let dataDir: string;
 const closing: (() => unknown)[] = [];
@@ -97,11 +96,11 @@ test('keys show without REDIS_URL does not claim to know where the running servi
   expect(show.output()).not.toMatch(/memory|no service/i);
 });
 
-test('without REDIS_URL, keys show and keys unban tell and do the truth beside a service that uses Redis', async ({
+test('without REDIS_URL, keys show shows a ban of a service that uses Redis, and keys unban ends it', async ({
   skip,
 }) => {
   const redis = await startRedis();
-  if (redis === null) return skip('no Redis');
+  if (redis === undefined) return skip('no Redis');
   closing.push(() => redis.close());
   const environment = { DATABASE_URL: await createTestDatabase() };
   const url = await start({ ...environment, REDIS_URL: redis.url, APP_ENV: 'staging' });
@@ -118,7 +117,7 @@ test('without REDIS_URL, keys show and keys unban tell and do the truth beside a
 
 test('keys show fails when Redis is lost while it reads, rather than show full limits', async ({ skip }) => {
   const redis = await startRedis();
-  if (redis === null) return skip('no Redis');
+  if (redis === undefined) return skip('no Redis');
   closing.push(() => redis.close());
   const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: redis.url };
   const { id } = await runKeys(environment, 'create', '--name', 'x', '--plan', 'free');
@@ -133,7 +132,7 @@ test('keys show fails when Redis is lost while it reads, rather than show full l
 
 test('keys show reads what is left of the limits from Redis', async ({ skip }) => {
   const redis = await startRedis();
-  if (redis === null) return skip('no Redis');
+  if (redis === undefined) return skip('no Redis');
   closing.push(() => redis.close());
   const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: redis.url };
   const url = await start({ ...environment, APP_ENV: 'staging' });
@@ -157,10 +156,7 @@ test('while Redis is unavailable keys show says so in one line, and keys unban w
 
 test('keys create on a read-only or unreachable database prints one line with the reason and the remedy', async () => {
   const url = new URL(await createTestDatabase());
-  const client = new pg.Client(url.href);
-  await client.connect();
-  await client.query(`ALTER DATABASE ${client.database} SET default_transaction_read_only = on`);
-  await client.end();
+  await execute(url.href, `ALTER DATABASE ${url.pathname.slice(1)} SET default_transaction_read_only = on`);
   const create = async () => {
     const program = run('cli/program', ['keys', 'create', '--name', 'x', '--plan', 'free'], {
       DATABASE_URL: url.href,

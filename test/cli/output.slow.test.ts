@@ -1,26 +1,20 @@
 import { existsSync, readFileSync } from 'node:fs';
-import pg from 'pg';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../src/keys/scopes.js';
 import { type Environment, run, runCommand, runKeys } from '../support/process.js';
-import { createTestDatabase } from '../support/test-service.js';
+import { createTestDatabase, execute } from '../support/test-service.js';
 
+let databaseUrl: string;
 let environment: Environment;
 
 beforeEach(async () => {
-  environment = { DATABASE_URL: await createTestDatabase() };
+  databaseUrl = await createTestDatabase();
+  environment = { DATABASE_URL: databaseUrl };
 });
 
 async function print(...args: readonly string[]): Promise<{ code: unknown; output: string }> {
   const program = run('cli/program', args, environment);
   return { code: await program.ended, output: program.output() };
-}
-
-async function query(sql: string, values: readonly unknown[] = []): Promise<void> {
-  const client = new pg.Client(environment.DATABASE_URL);
-  await client.connect();
-  await client.query(sql, [...values]);
-  await client.end();
 }
 
 const create = (name: string, ...plan: string[]) => runKeys(environment, 'create', '--name', name, ...plan);
@@ -99,16 +93,16 @@ test('-q prints the key and nothing else, for create and rotate, and excludes --
   expect(both).toEqual({ code: 2, output: expect.stringMatching(/--quiet.*cannot be used with.*--json/) });
 });
 
-describe('an id may be shortened', () => {
+describe('the beginning of an id', () => {
   const IDS = ['a1b2c3d4-0000-4000-8000-000000000001', 'a1b2c3d4-ffff-4000-8000-000000000002'] as const;
   beforeEach(async () => {
     await create('first', '--plan', 'free');
     await create('second', '--plan', 'free');
     for (const [index, name] of ['first', 'second'].entries())
-      await query('UPDATE api_keys SET id = $1 WHERE name = $2', [IDS[index], name]);
+      await execute(databaseUrl, 'UPDATE api_keys SET id = $1 WHERE name = $2', [IDS[index], name]);
   });
 
-  test('to a beginning that no other key has, in every command', { timeout: 60_000 }, async () => {
+  test('is accepted by every command if no other key has it', { timeout: 60_000 }, async () => {
     const [id] = IDS;
     expect(await runKeys(environment, 'show', 'a1b2c3d4-0')).toMatchObject({ id });
     expect(await runKeys(environment, 'set-plan', 'A1B2C3D4-0000-4', '--plan', 'pro')).toMatchObject({ id });
@@ -120,7 +114,7 @@ describe('an id may be shortened', () => {
     expect(listed.map(({ state }: { state: string }) => state)).toEqual(['revoked', 'active']);
   });
 
-  test('but one that several keys have changes none of them, and names them all', async () => {
+  test('is rejected if several keys have it: none is changed, and all are named', async () => {
     for (const prefix of ['a1b2', 'a1b2c3d4', 'a1b2c3d4-']) {
       const { code, output } = await print('keys', 'revoke', prefix);
       expect(code).toBe(2);
@@ -130,12 +124,12 @@ describe('an id may be shortened', () => {
     expect(listed.map(({ state }: { state: string }) => state)).toEqual(['active', 'active']);
   });
 
-  test('and one that no key has is not found', async () => {
+  test('is reported as not found if no key has it', async () => {
     const { code, output } = await print('keys', 'revoke', 'a1b2c3d4-1');
     expect([code, output]).toEqual([3, expect.stringMatching(/no key.*a1b2c3d4-1.*"keys list"/)]);
   });
 
-  test('but not to less than four characters, which a slip of the finger could be', async () => {
+  test('is rejected if it has fewer than four characters, because a typing error could match a key', async () => {
     const { code, output } = await print('keys', 'revoke', 'a1b');
     expect([code, output]).toEqual([2, expect.stringContaining('at least its first 4 characters')]);
   });

@@ -1,11 +1,10 @@
 import { type ExecFileException, execFile, execFileSync, spawnSync } from 'node:child_process';
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Environment, type Program, run, runKeys, untilListening } from '../support/process.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
-import { createTestDatabase } from '../support/test-service.js';
+import { createTestDatabase, execute } from '../support/test-service.js';
 import { type CodeBlock, findDifference, readCodeBlocks } from './code-blocks.js';
 import { startUnreliableProxy } from './unreliable-proxy.js';
 
@@ -48,13 +47,11 @@ beforeAll(async () => {
   folder = await createTemporaryFolder();
   await symlink(resolve('node_modules'), join(folder, 'node_modules'));
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
-  environment = { DATABASE_URL: await createTestDatabase(), PORT: '0' };
+  const databaseUrl = await createTestDatabase();
+  environment = { DATABASE_URL: databaseUrl, PORT: '0' };
   const seed = run('cli/program', ['seed'], environment);
   expect(await seed.ended, seed.output()).toBe(0);
-  const client = new pg.Client(environment.DATABASE_URL);
-  await client.connect();
-  await client.query(MORE_PETS);
-  await client.end();
+  await execute(databaseUrl, MORE_PETS);
   service = run('main', [], environment);
   url = await untilListening(service);
 });

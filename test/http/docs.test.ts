@@ -1,6 +1,8 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { GUIDES_FOLDER, listGuides } from '../guides/code-blocks.js';
 import { startService, type TestService } from '../support/test-service.js';
 
 let service: TestService;
@@ -104,10 +106,9 @@ test('the style sheet, the icon and the guides are served with their types', asy
 });
 
 test('the guides are those of the repository, by file name', async () => {
-  const names = (await readdir('docs/guides')).filter((name) => name.endsWith('.md')).sort();
   const guides = JSON.parse((await get('/docs/guides.json')).text) as { name: string; text: string }[];
-  expect(guides.map(({ name }) => name)).toEqual(names);
-  for (const { name, text } of guides) expect(text).toBe(await readFile(`docs/guides/${name}`, 'utf8'));
+  expect(guides.map(({ name }) => name)).toEqual(listGuides());
+  for (const { name, text } of guides) expect(text).toBe(await readFile(join(GUIDES_FOLDER, name), 'utf8'));
 });
 
 test('the bundle has its version in its name and is cached forever; everything else is revalidated', async () => {

@@ -1,7 +1,8 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
+import { GUIDES_FOLDER, listGuides } from '../guides/code-blocks.js';
 
 interface Guide {
   readonly name: string;
@@ -56,10 +57,8 @@ test('code stays as it is, whatever it looks like', () => {
 });
 
 test('every link between the guides of the repository leads to a heading, and each has one title', async () => {
-  const folder = 'docs/guides';
-  const names = (await readdir(folder)).filter((name) => name.endsWith('.md')).sort();
   const guides = await Promise.all(
-    names.map(async (name) => ({ name, text: await readFile(join(folder, name), 'utf8') })),
+    listGuides().map(async (name) => ({ name, text: await readFile(join(GUIDES_FOLDER, name), 'utf8') })),
   );
   const count = (text: string, pattern: RegExp) => text.match(pattern)?.length ?? 0;
   const description = appendGuides('', guides);

@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** Each with nothing but its input and output: what a third party gets that reads the first page of the manual. */
+/** Each with only its input and output, the way the first page of its manual shows it. */
 test.each([
   {
     generator: 'openapi-typescript',

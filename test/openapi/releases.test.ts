@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import type { Document } from '../../scripts/compatibility/document.js';
 import { RULES } from '../../scripts/compatibility/rules.js';
 import { deprecationHeaders, MIN_NOTICE_MONTHS } from '../../src/deprecation.js';
@@ -17,7 +17,9 @@ async function check(edit: Edit) {
   const versions = (await readdir(folder)).sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
   const document = await readJson(join(folder, versions.at(-1) ?? ''));
   edit(document);
-  const path = join(await createTemporaryFolder(), 'openapi.json');
+  const temporary = await createTemporaryFolder();
+  onTestFinished(() => rm(temporary, { recursive: true }));
+  const path = join(temporary, 'openapi.json');
   await writeFile(path, JSON.stringify(document));
   const script = ['--import', 'tsx', 'scripts/check-compatibility.ts', path];
   return spawnSync(process.execPath, script, { encoding: 'utf8' });

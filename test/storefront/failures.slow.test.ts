@@ -110,7 +110,7 @@ describe.skipIf(executable === undefined)('the storefront, when a request fails'
     return visit({ service, key });
   }
 
-  test('with a read-only key, saving replaces the form by the reason, and the catalogue stays', async () => {
+  test('saving with a read-only key replaces the form with the reason, and the catalogue stays', async () => {
     const visited = await visitNarrowed(['pets:read']);
     const { page } = visited;
     await names(page).nth(2).waitFor();

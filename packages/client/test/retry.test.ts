@@ -5,7 +5,6 @@ import {
   failConnection,
   type Intercept,
   interceptFetch,
-  loseResponse,
   neverRespond,
   respondAsProxy,
   respondWithError,
@@ -13,6 +12,7 @@ import {
 } from '../../../test/support/intercepted-fetch.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
 import { type ClientOptions, createClient, isApiError } from '../src/create-client.js';
+import { connectWith, failureOf } from './retrying-client.js';
 
 let service: TestService;
 let petId: number;
@@ -23,13 +23,8 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** A client whose first requests are intercepted, the requests it sent, and how long it waited between them. */
-function connect(intercepts: Intercept[], options: Partial<ClientOptions> = {}) {
-  const { fetch, sent } = interceptFetch(...intercepts);
-  const { clock, waits } = createFakeClock();
-  const client = createClient({ baseUrl: service.url, apiKey: service.key, fetch, clock, ...options });
-  return { client, sent, waits };
-}
+const connect = (intercepts: Intercept[], options?: Partial<ClientOptions>) =>
+  connectWith(service, intercepts, options);
 
 function createDeferred() {
   let resolve = () => {};
@@ -37,17 +32,6 @@ function createDeferred() {
     resolve = settle;
   });
   return { promise, resolve };
-}
-
-const failureOf = (call: Promise<unknown>) =>
-  call.then(
-    () => expect.unreachable('the call succeeded'),
-    (error: unknown) => error as Error,
-  );
-
-async function countPets(name: string): Promise<number> {
-  const pets = await connect([]).client.listPets.query({ limit: 100 });
-  return pets.filter((pet) => pet.name === name).length;
 }
 
 test.each([
@@ -120,60 +104,6 @@ test.each([
   expect(failure.cause).toBeInstanceOf(TypeError);
   expect(inspect(failure)).not.toContain('secret');
   expect([sent, waits]).toEqual([[], []]);
-});
-
-test('a create whose response was lost is retried and executed once', async () => {
-  const { client, sent } = connect([loseResponse, truncateBody, respondAsProxy(502)]);
-  const pet = await client.createPet.mutate({ name: 'Lost and found', categoryId: 1 });
-  expect(pet).toMatchObject({ name: 'Lost and found' });
-  expect(sent).toHaveLength(4);
-  expect(await countPets('Lost and found')).toBe(1);
-});
-
-test('all attempts of a create have the same Idempotency-Key and bytes, whatever the caller changes', async () => {
-  const newPet = { name: 'Steady', categoryId: 1 };
-  const changeInput: Intercept = (send) => {
-    newPet.name = 'Changed';
-    return loseResponse(send, {});
-  };
-  const { client, sent } = connect([changeInput, failConnection]);
-  expect(await client.createPet.mutate(newPet)).toMatchObject({ name: 'Steady' });
-  expect(new Set(sent.map(({ body }) => body))).toEqual(new Set(['{"name":"Steady","categoryId":1}']));
-  const keys = sent.map(({ headers }) => headers.get('idempotency-key'));
-  expect(keys).toEqual(Array(3).fill(expect.stringMatching(/^[0-9a-f]{32}$/)));
-  expect(new Set(keys).size).toBe(1);
-});
-
-test('a create generates a key if the given one is undefined or null', async () => {
-  const { client, sent } = connect([]);
-  for (const idempotencyKey of [undefined, null]) {
-    await client.createPet.mutate({ name: 'Keyless', categoryId: 1 }, { context: { idempotencyKey } });
-  }
-  const keys = sent.map(({ headers }) => headers.get('idempotency-key'));
-  expect(keys).toEqual(Array(2).fill(expect.stringMatching(/^[0-9a-f]{32}$/)));
-});
-
-test('simultaneous creates are sent separately, each with its own key', async () => {
-  const { client, sent } = connect([]);
-  await Promise.all([1, 2, 3].map((categoryId) => client.createPet.mutate({ name: 'Triplet', categoryId })));
-  expect(new Set(sent.map(({ headers }) => headers.get('idempotency-key'))).size).toBe(3);
-  expect(await countPets('Triplet')).toBe(3);
-});
-
-test("a create under the caller's key returns the same pet again", async () => {
-  const { client, sent } = connect([]);
-  const options = { context: { idempotencyKey: 'mine' } };
-  const first = await client.createPet.mutate({ name: 'Mine', categoryId: 1 }, options);
-  expect(await client.createPet.mutate({ name: 'Mine', categoryId: 1 }, options)).toEqual(first);
-  const other = await failureOf(client.createPet.mutate({ name: 'Other', categoryId: 1 }, options));
-  expect(other).toMatchObject({ code: 'idempotency_key_reused', status: 422 });
-  expect(sent.map(({ headers }) => headers.get('idempotency-key'))).toEqual(['mine', 'mine', 'mine']);
-});
-
-test('a create waits for an earlier attempt that is still running', async () => {
-  const { client, waits } = connect([respondWithError('idempotency_key_in_use')]);
-  expect(await client.createPet.mutate({ name: 'Second', categoryId: 1 })).toMatchObject({ name: 'Second' });
-  expect(waits).toEqual([250]);
 });
 
 test('only the failed calls of a batch are retried, and the others return in the meantime', async () => {

@@ -26,7 +26,7 @@ export function toMessage(error: unknown): string {
 /** What to do when an error is about the file system below the data directory; undefined for other errors. */
 export function findRemedy(error: unknown): string | undefined {
   const message = toMessage(error);
-  // PostgreSQL's own words for a write that the disk had only part of the room for come last.
+  // The last alternative is PostgreSQL's message for a write that did not fit on the disk completely.
   if (/no space left on device|disk quota exceeded|wrote only \d+ of \d+ bytes/i.test(message))
     return 'free some disk space';
   if (/read-only file system/i.test(message)) return 'make its file system writable';

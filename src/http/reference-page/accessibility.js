@@ -11,17 +11,20 @@ const REPAIRS = new Map([
   ['aside[role=navigation]', (aside) => aside.removeAttribute('role')],
   // Landmarks need different names, and there is an example for each operation.
   ['.scalar-card[role=region]', (card) => card.setAttribute('role', 'group')],
+  // The section of a tag has the name of the header section in it.
+  ['.tag-section-container[role=region]', (section) => section.setAttribute('role', 'group')],
   // The button for more languages is among the tabs of the first few.
   ['[role=tablist] button.client-libraries__select', makeTab],
   ['button:is([class*="copy"]):not([aria-label])', (button) => button.setAttribute('aria-label', 'Copy')],
   // The page and the client for test requests each have a list of messages.
-  ['section[aria-live]:not([role])', (section) => section.setAttribute('role', 'log')],
+  ['section[aria-label^="Notifications"]:not([role])', (section) => section.setAttribute('role', 'log')],
   // The client for test requests: buttons have a role, and fields have names.
   ['button[role=none]', (button) => button.removeAttribute('role')],
   ['[role=combobox]:not([aria-expanded])', (field) => field.setAttribute('aria-expanded', 'false')],
   ['[aria-label^="undefined "]', dropUndefined],
   ['[role=dialog] button.scalar-button:not([aria-label])', nameEmptyButton],
   ['[role=dialog] input[type=checkbox]:not([aria-label])', (box) => box.setAttribute('aria-label', 'Send')],
+  ['[role=dialog] [role=textbox]:not([aria-label])', nameTextbox],
   ['.markdown :is(pre > code, table)', makeScrollable],
 ]);
 
@@ -62,6 +65,15 @@ function dropUndefined(field) {
 
 function nameEmptyButton(button) {
   if (button.textContent.trim() === '') button.setAttribute('aria-label', 'Choose a value');
+}
+
+/** A row has a field for the name of a parameter, and one for its value. */
+function nameTextbox(field) {
+  const [name] = field.closest('[role=row], tr')?.querySelectorAll('[role=textbox]') ?? [];
+  field.setAttribute(
+    'aria-label',
+    field === name ? 'Name' : `Value of ${name?.textContent.trim() || 'the field'}`,
+  );
 }
 
 /** What scrolls sideways has to be in the order of the Tab key, and only that. */
