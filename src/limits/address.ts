@@ -15,10 +15,10 @@ const BRACKETS_OR_PORT = /^(?:\[(.+)\]|([\d.]+))(?::\d+)?$/;
 /** An IPv4-mapped IPv6 address in the form that sockets have: those of all IPv4 clients of a service on `::`. */
 const MAPPED_IPV4 = /^::ffff:(?=[\d.]+$)/;
 
-/** Reads an address as a peer of a socket has it, or as proxies forward it; undefined for anything else. */
+/** Parses the address of a socket's peer, or one that a proxy forwarded; undefined for anything else. */
 export function parseAddress(text: string): Address | undefined {
   const [, bracketed, beforePort] = BRACKETS_OR_PORT.exec(text) ?? [];
-  // The zone is split off first: interfaces may have names that neither Node.js nor ipaddr.js takes for one.
+  // The zone is split off first: Node.js and ipaddr.js reject some names of interfaces as zones.
   const [ip = '', zone = ''] = (bracketed ?? beforePort ?? text).split('%', 2);
   const version = isIP(ip);
   if (version === 6) return { ip, family: 'ipv6', zone };

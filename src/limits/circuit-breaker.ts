@@ -8,12 +8,12 @@ export interface Log {
 }
 
 const PROBE_INTERVAL_MS = 200;
-/** A service that has just started gives its connection so many probes before the log says that there is none. */
+/** At the start, the connection gets this many probes before the log says that there is none. */
 const PROBES_AT_START = 3;
 /** After this many failed probes, the connection itself is replaced. */
 const PROBES_PER_CONNECTION = 8;
 const READY_POLL_INTERVAL_MS = 20;
-/** Timeouts are counted in ticks of this share of them, so that a pause of this process is not taken for a failure. */
+/** A timeout is counted in this many ticks of a timer, so that a pause of this process is not taken for a failure. */
 const TICKS_PER_TIMEOUT = 4;
 
 /** Created once: capturing a stack for every rejected command would cost more than deciding in memory. */
@@ -34,7 +34,7 @@ export interface CircuitBreakerOptions {
   /** Replaces a connection on which several probes have failed */
   readonly reconnect: () => void;
   readonly log: Log;
-  /** Called with what each command took until it settled, in seconds; not with probes */
+  /** Called with the seconds that each command took to settle; not for probes */
   readonly observe?: (seconds: number) => void;
 }
 

@@ -17,6 +17,8 @@ export const PLANS = {
 
 export type Plan = keyof typeof PLANS;
 
+export const PLAN_NAMES = Object.keys(PLANS) as Plan[];
+
 /**
  * The limits of a key.
  *

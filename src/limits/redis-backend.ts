@@ -5,7 +5,7 @@ import { RedisConnection } from './redis-connection.js';
 import { probeRedis, RedisStore, toKey } from './redis-store.js';
 
 export interface RedisBackendOptions {
-  /** One: Redis or Valkey, or a node of a cluster. Several: nodes of a cluster. */
+  /** One: Redis or Valkey, a node of a cluster, or Sentinels. Several: nodes of a cluster. */
   readonly urls: readonly string[];
   /** The prefix of every key */
   readonly prefix: string;

@@ -1,74 +1,54 @@
-import { type ClientContext, Cluster, Redis, type RedisOptions, type Result } from 'ioredis';
-import { CONSUME_SCRIPT } from './redis-scripts.js';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { consumeAlone, openCluster } from './redis-cluster.js';
+import {
+  COMMON_OPTIONS,
+  CONNECTION_OPTIONS,
+  RECONNECT_DELAY_MS,
+  type RedisConnectionOptions,
+} from './redis-options.js';
+import { isSentinelUrl, parseSentinelUrl } from './redis-urls.js';
+import { readSentinelError, toSentinelOptions, watchSentinels } from './sentinels.js';
 
-declare module 'ioredis' {
-  interface RedisCommander<Context extends ClientContext> {
-    /** CONSUME_SCRIPT */
-    consumeLimits(key: string, ...args: number[]): Result<number[], Context>;
-  }
-}
-
-export interface RedisConnectionOptions {
-  /** One: Redis or Valkey, or a node of a cluster. Several: nodes of a cluster. */
-  readonly urls: readonly string[];
-  readonly onReady: () => void;
-  readonly onClose: () => void;
-  /** Called with what prevents or breaks a connection, to one of the nodes or to all of them */
-  readonly onError: (error: Error) => void;
-}
-
-const RECONNECT_DELAY_MS = 200;
-/** How soon a cluster's client notices that a replica has taken the place of a primary that hangs. */
-const SLOTS_REFRESH_INTERVAL_MS = 1_000;
-/** For each node that is asked: the first one may be the one that hangs. */
-const SLOTS_REFRESH_TIMEOUT_MS = 500;
-
-/** What ioredis says of every command that a lost connection takes along. It hides the reason. */
-const CLOSED_MESSAGE = 'Connection is closed.';
-
-/*
- * Everything that ioredis does to rescue a command is turned off. A limit is decided now, by Redis or else by the
- * memory of this process: a command that is sent late or twice would count a request a second time.
- */
-const COMMON_OPTIONS = {
+const SERVER_OPTIONS = {
+  ...COMMON_OPTIONS,
   enableAutoPipelining: true,
-  enableOfflineQueue: false,
-  scripts: { consumeLimits: { lua: CONSUME_SCRIPT, numberOfKeys: 1 } },
-};
-
-const CONNECTION_OPTIONS = {
-  autoResendUnfulfilledCommands: false,
-  // With 1, ioredis never settles the commands that a lost connection left unanswered, and its automatic pipeline waits
-  // for them forever. With 0 they are all rejected when the connection closes.
-  maxRetriesPerRequest: 0,
-  // Attempts to reach a vanished host get no response, so they must time out: only a new one notices that it is back.
-  connectTimeout: 1_000,
-  disconnectTimeout: 100,
+  autoPipeliningIgnoredCommands: ['consumeLimitsNow'],
+  ...CONNECTION_OPTIONS,
+  retryStrategy: () => RECONNECT_DELAY_MS,
 } satisfies RedisOptions;
 
 /**
- * Redis or Valkey, a single server or a cluster: the same commands on both. Managed clusters often have one address for
- * all of their nodes, so a single URL is asked which of the two it leads to.
+ * Redis or Valkey, a single server, the primary that Sentinels name, or a cluster: the same commands on all. Managed
+ * clusters often have one address for all of their nodes, so a single URL is asked whether it leads to one.
  *
  * Connects in the background, and keeps trying.
  */
 export class RedisConnection {
   readonly #options: RedisConnectionOptions;
   #client: Redis | Cluster;
+  #sentinelWatch: { close(): void } | undefined;
   /** Whether it is known that `#client` is of the right kind */
   #isIdentified: boolean;
   #isClosed = false;
 
   constructor(options: RedisConnectionOptions) {
     this.#options = options;
-    this.#isIdentified = options.urls.length > 1;
-    this.#client = this.#isIdentified ? this.#openCluster() : this.#openServer();
+    const [url = '', ...others] = options.urls;
+    this.#isIdentified = others.length > 0 || isSentinelUrl(url);
+    if (others.length > 0) this.#client = openCluster(options);
+    else this.#client = isSentinelUrl(url) ? this.#openPrimary(url) : this.#openServer(url);
   }
 
-  /** Runs CONSUME_SCRIPT. Rejects while there is no connection; may take long. */
-  consumeLimits(key: string, args: readonly number[]): Promise<number[]> {
+  /**
+   * Runs CONSUME_SCRIPT. Rejects while there is no connection; may take long.
+   *
+   * @param isAlone whether no other command of this event-loop tick is expected: it is then sent without delay
+   */
+  consumeLimits(key: string, args: readonly number[], isAlone: boolean): Promise<number[]> {
     if (!this.#isIdentified) return Promise.reject(new Error('There is no connection yet'));
-    return this.#client.consumeLimits(key, ...args);
+    const client = this.#client;
+    if (client instanceof Cluster) return consumeAlone(client, key, args);
+    return isAlone ? client.consumeLimitsNow(key, ...args) : client.consumeLimits(key, ...args);
   }
 
   /** Replaces a connection that seems to be dead; does nothing while a new one is being made. */
@@ -78,70 +58,50 @@ export class RedisConnection {
 
   close(): void {
     this.#isClosed = true;
+    this.#sentinelWatch?.close();
     this.#client.disconnect();
   }
 
-  #openServer(): Redis {
-    const { urls, onReady, onClose, onError } = this.#options;
-    const retryStrategy = () => RECONNECT_DELAY_MS;
-    const server = new Redis(urls[0] ?? '', { ...COMMON_OPTIONS, ...CONNECTION_OPTIONS, retryStrategy });
+  /** The primary that Sentinels name at the moment. */
+  #openPrimary(text: string): Redis {
+    const { onReady, onClose, onError } = this.#options;
+    const url = parseSentinelUrl(text);
+    const onSentinelError = (error: Error) => {
+      const reason = readSentinelError(error, url);
+      if (reason) onError(reason);
+    };
+    const primary = new Redis({ ...toSentinelOptions(url), ...SERVER_OPTIONS });
+    primary.on('sentinelError', onSentinelError);
+    primary.on('error', onSentinelError);
+    primary.on('close', onClose);
+    primary.on('ready', onReady);
+    this.#sentinelWatch = watchSentinels({ url, onPromotion: () => this.reconnect(), onError });
+    return primary;
+  }
+
+  #openServer(url: string): Redis {
+    const { onReady, onClose, onError } = this.#options;
+    const server = new Redis(url, SERVER_OPTIONS);
     server.on('error', onError);
     server.on('close', onClose);
     server.on('ready', async () => {
-      const isClusterNode = await readIsClusterNode(server);
+      const isClusterNode = await readIsClusterNode(server, onError);
       if (this.#isClosed) return;
       this.#isIdentified = true;
       if (!isClusterNode) return onReady();
       server.off('close', onClose);
       server.disconnect();
-      this.#client = this.#openCluster();
+      this.#client = openCluster(this.#options);
     });
     return server;
   }
-
-  /** The first URL gives user, password and TLS for all nodes. */
-  #openCluster(): Cluster {
-    const { urls, onReady, onClose, onError } = this.#options;
-    const { username, password, protocol } = new URL(urls[0] ?? '');
-    const cluster = new Cluster([...urls], {
-      ...COMMON_OPTIONS,
-      clusterRetryStrategy: () => RECONNECT_DELAY_MS,
-      clusterNodeRetryStrategy: () => RECONNECT_DELAY_MS,
-      slotsRefreshInterval: SLOTS_REFRESH_INTERVAL_MS,
-      slotsRefreshTimeout: SLOTS_REFRESH_TIMEOUT_MS,
-      // Certificates are for names, so names must not be replaced by their addresses.
-      dnsLookup: (hostname, callback) => callback(null, hostname),
-      redisOptions: {
-        ...CONNECTION_OPTIONS,
-        ...(username && { username: decodeURIComponent(username) }),
-        ...(password && { password: decodeURIComponent(password) }),
-        ...(protocol === 'rediss:' && { tls: {} }),
-      },
-    });
-    cluster.on('ready', onReady);
-    cluster.on('close', onClose);
-    cluster.on('node error', (error: Error) => {
-      if (error.message !== CLOSED_MESSAGE) onError(error);
-    });
-    cluster.on('error', () => findErrors(cluster, onError));
-    return cluster;
-  }
 }
 
-/** False for a user who may not run INFO, too. */
-async function readIsClusterNode(server: Redis): Promise<boolean> {
-  const info = await server.info('cluster').catch(() => '');
+/** False for a user who may not run INFO, too, which is reported: in a cluster nothing else works then. */
+async function readIsClusterNode(server: Redis, onError: (error: Error) => void): Promise<boolean> {
+  const info = await server.info('cluster').catch((error: Error) => {
+    if (error.message.startsWith('NOPERM')) onError(error);
+    return '';
+  });
   return info.includes('cluster_enabled:1');
-}
-
-/**
- * Finds out why no node of a cluster can be reached. The connections on which Cluster looks for its nodes keep the
- * reason to themselves.
- */
-function findErrors(cluster: Cluster, onError: (error: Error) => void): void {
-  for (const node of cluster.nodes()) {
-    const attempt = node.duplicate({ lazyConnect: false, retryStrategy: () => null });
-    attempt.on('error', onError);
-    attempt.on('ready', () => attempt.disconnect());
-  }
 }

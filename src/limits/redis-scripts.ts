@@ -5,13 +5,13 @@
  * clock). Replies contain only relative times. Only core commands are used, so that it runs on Redis, on Valkey and in
  * a cluster alike.
  *
- * KEYS[1]: the subject. ARGV: the cost; 1 for the window of a minute, 2 for that of a day too; for each window its limit,
- * its length in ms and the count that the caller knows. Where Redis counted less, it has lost the others, and does nothing but say so. The
- * caller then repeats the call with the milliseconds left in each window that it knows: counting continues from what
- * the caller knows.
+ * KEYS[1]: the subject. ARGV: the cost; the number of windows (1: the minute, 2: the minute and the day); then for
+ * each window its limit, its length in milliseconds and the count that the caller knows. A lower count in Redis means
+ * that Redis has lost data: the script then changes nothing and returns only 2. The caller repeats the call and appends
+ * the milliseconds left in each window, and counting continues from the caller's counts.
  *
- * Returns 2 if counters are lost; or 1 if the request is allowed, else 0, then for each window the count and the
- * milliseconds left.
+ * Returns 2 if counts are lost. Otherwise 1 if the request is allowed and 0 if it is denied, followed by the count and
+ * the milliseconds left of each window.
  */
 export const CONSUME_SCRIPT = `
 local key = KEYS[1]

@@ -1,5 +1,5 @@
-import DataLoader from 'dataloader';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
+import { createBatchLoader } from '../batch-loader.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
 import type { ConsumeOptions, InsuranceLimiter, LimitStore, StoreOptions } from './limit-store.js';
 import { RateLimitResult } from './rate-limit-result.js';
@@ -18,7 +18,7 @@ const UNKNOWN: WindowCounter = { count: 0, msLeft: 0 };
 /** A window with less time left may have ended in Redis while a reply was on its way, which is no loss. */
 const LAST_MS = 1_000;
 
-/** One call of `consume` or `read`; consumptions wait for the end of their tick. */
+/** One call of `consume` or `read`. */
 interface Consumption extends ConsumeOptions {
   readonly id: string;
   readonly cost: number;
@@ -42,11 +42,7 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
   readonly #breaker: CircuitBreaker;
   readonly #memory: InsuranceLimiter;
   readonly #clock: () => number;
-  /** Merges the requests that arrive within one tick of the event loop. */
-  readonly #consumptions = new DataLoader<Consumption, Reply>((batch) => this.#consumeBatch(batch), {
-    cache: false,
-    batchScheduleFn: setImmediate,
-  });
+  readonly #consumptions = createBatchLoader<Consumption, Reply>((batch) => this.#consumeBatch(batch));
 
   constructor({ connection, breaker, keyPrefix, insuranceLimiter, clock }: RedisStoreOptions) {
     // The library requires points and a duration; here the limits come with each call.
@@ -89,7 +85,8 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
 
   async #consumeBatch(batch: readonly Consumption[]): Promise<(Reply | Error)[]> {
     const replies = new Map<Consumption, Reply | Error>();
-    await Promise.all(groupBySubject(batch).map((group) => this.#consumeGroup(group, replies)));
+    const groups = groupBySubject(batch);
+    await Promise.all(groups.map((group) => this.#consumeGroup(group, replies, groups.length === 1)));
     return batch.map((consumption) => replies.get(consumption) as Reply | Error);
   }
 
@@ -100,11 +97,12 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
   async #consumeGroup(
     group: readonly Consumption[],
     replies: Map<Consumption, Reply | Error>,
+    isAlone: boolean,
   ): Promise<void> {
     const [first] = group as [Consumption];
     try {
       const cost = group.reduce((sum, consumption) => sum + consumption.cost, 0);
-      const reply = await this.#send({ ...first, cost });
+      const reply = await this.#send({ ...first, cost }, isAlone);
       if (group.length > 1 && !reply.isAllowed) {
         const single = await Promise.all(group.map((consumption) => this.#send(consumption)));
         for (const [index, consumption] of group.entries()) replies.set(consumption, single[index] as Reply);
@@ -121,10 +119,10 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
   }
 
   /** Asks again with all that this node knows by then when Redis turns out to have lost counters. */
-  async #send({ id, cost, windows, known }: Consumption): Promise<Reply> {
+  async #send({ id, cost, windows, known }: Consumption, isAlone = false): Promise<Reply> {
     const key = toKey(this.keyPrefix, id);
     const run = (args: readonly number[]) =>
-      this.#breaker.run(key, () => this.#connection.consumeLimits(key, args));
+      this.#breaker.run(key, () => this.#connection.consumeLimits(key, args, isAlone));
     let answer = await run(toArguments(windows, cost, known));
     if (answer[0] === LOST) {
       const counters = this.#memory.peek(id, windows)?.counters ?? [];
@@ -137,10 +135,16 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
   }
 }
 
-/** The probe of the circuit breaker: the same script, writing, in the slot of the key that failed. */
-export function probeRedis(connection: RedisConnection, key: string): Promise<unknown> {
-  const window: Window = { name: 'minute', lengthMs: 1_000, limit: Number.MAX_SAFE_INTEGER };
-  return connection.consumeLimits(`${key}:probe`, toArguments([window], 1, undefined));
+/**
+ * The probe of the circuit breaker: the same script, writing, in the slot of the key that failed. It uses every right that
+ * counting needs: the window is over by the next probe, so each sets an expiry, and the first run on a connection sends
+ * the script, the second its hash.
+ */
+export async function probeRedis(connection: RedisConnection, key: string): Promise<void> {
+  const window: Window = { name: 'minute', lengthMs: 1, limit: Number.MAX_SAFE_INTEGER };
+  for (let run = 0; run < 2; run += 1) {
+    await connection.consumeLimits(`${key}:probe`, toArguments([window], 1, undefined), true);
+  }
 }
 
 /** The id is a hash tag: everything that a cluster stores about a subject is in one slot. */

@@ -1,8 +1,7 @@
-import pg from 'pg';
 import { afterAll, afterEach, expect, test } from 'vitest';
 import { type Environment, run, runKeys, untilListening } from '../support/process.js';
 import { startRedis } from '../support/redis.js';
-import { createCaller, createTestDatabase } from '../support/test-service.js';
+import { createCaller, createTestDatabase, execute } from '../support/test-service.js';
 
 const redis = await startRedis();
 afterAll(() => redis?.close());
@@ -92,14 +91,11 @@ test('narrowed scopes take effect within 2 s on two nodes, whether by the comman
   await untilBoth(200);
   await runKeys(environment, 'set-scopes', id, '--scopes', 'pets:write,orders:read');
   expect(await untilBoth('insufficient_scope')).toBeLessThan(2_000);
-  const client = new pg.Client(environment.DATABASE_URL);
-  await client.connect();
-  closing.push(() => client.end());
   for (const [scopes, code] of [
     ['{pets:read}', 200],
     ['{pets:write}', 'insufficient_scope'],
   ]) {
-    await client.query('UPDATE api_keys SET scopes = $1 WHERE id = $2', [scopes, id]);
+    await execute(environment.DATABASE_URL, 'UPDATE api_keys SET scopes = $1 WHERE id = $2', [scopes, id]);
     expect(await untilBoth(code)).toBeLessThan(2_000);
   }
 });

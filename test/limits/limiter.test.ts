@@ -11,8 +11,9 @@ import { MemoryStore } from '../../src/limits/memory-store.js';
 import type { Limits } from '../../src/limits/plans.js';
 import type { RateLimitResult } from '../../src/limits/rate-limit-result.js';
 import { RedisStore } from '../../src/limits/redis-store.js';
+import { countAllowed, reaches } from '../support/limiter-nodes.js';
 import { LimitsModel } from '../support/limits-model.js';
-import { findRedis, until } from '../support/redis.js';
+import { findRedis } from '../support/redis.js';
 
 const silent = { info: () => {}, warn: () => {} };
 const START_MS = Date.UTC(2030, 0, 1);
@@ -47,7 +48,7 @@ async function openRedis(): Promise<Fixture> {
   const options = { redisUrls: [redis?.url ?? ''], log: silent, prefix, clock: () => clock.nowMs };
   const limiter = createLimiter(options);
   opened.push(limiter);
-  await until(() => (limiter.state === 'redis' ? true : null));
+  await reaches(limiter, 'redis');
   const advance = async (ms: number, keyId: string) => {
     clock.nowMs += ms;
     const age = `for _, field in ipairs({'minuteEnds', 'dayEnds'}) do
@@ -88,10 +89,6 @@ async function consumeMany(
   const results: RateLimitResult[] = [];
   for (let n = 0; n < count; n += 1) results.push(await limiter.consume(subject, 1));
   return results;
-}
-
-function countAllowed(results: readonly RateLimitResult[]): number {
-  return results.filter(({ isAllowed }) => isAllowed).length;
 }
 
 function remaining({ windows }: RateLimitResult): number[] {

@@ -1,16 +1,19 @@
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { type Certificates, canCreateCertificates, createCertificates } from '../support/certificates.js';
+import { freePort } from '../support/free-port.js';
 import { closeAll, node, onClose, server } from '../support/limiter-nodes.js';
-import { freePort, startRedis, until } from '../support/redis.js';
+import { untilListening } from '../support/process.js';
+import { canStartRedis } from '../support/redis.js';
 import { startCluster } from '../support/redis-cluster.js';
+import { PRIMARY_NAME, startSentinels } from '../support/redis-sentinel.js';
 import { setUpServiceProcesses } from '../support/service-processes.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { createTestDatabase } from '../support/test-service.js';
+import { until } from '../support/until.js';
 
-const probe = await startRedis();
-await probe?.close();
-const isPossible = probe !== null && canCreateCertificates();
+const hasRedis = canStartRedis();
+const isPossible = hasRedis && canCreateCertificates();
 
 const processes = setUpServiceProcesses();
 let folder: string;
@@ -23,7 +26,7 @@ const toUrl = (port: number) => `rediss://:top-secret@localhost:${port}`;
 function tlsFlags(): string[] {
   const { ca, cert, key } = certificates;
   const files = ['--tls-ca-cert-file', ca, '--tls-cert-file', cert, '--tls-key-file', key];
-  return [...files, '--tls-auth-clients', 'no', ...PASSWORD];
+  return [...files, '--tls-auth-clients', 'no'];
 }
 
 /** Three primaries, which refer clients to each other by name, as managed clusters do. */
@@ -33,7 +36,7 @@ async function startTlsCluster(): Promise<string[]> {
     shards: 3,
     tls: true,
     password: 'top-secret',
-    flags: [...tlsFlags(), ...names],
+    flags: [...tlsFlags(), ...PASSWORD, ...names],
   });
   onClose(() => cluster.close());
   return cluster.ports.map(toUrl);
@@ -41,8 +44,20 @@ async function startTlsCluster(): Promise<string[]> {
 
 async function startTlsServer(): Promise<string[]> {
   const port = await freePort();
-  await server('--tls-port', `${port}`, ...tlsFlags());
+  await server('--tls-port', `${port}`, ...tlsFlags(), ...PASSWORD);
   return [toUrl(port)];
+}
+
+/** Three sentinels whose certificates are for a name, and who have a password of their own. */
+async function startTlsSentinels(): Promise<string[]> {
+  const setup = await startSentinels({
+    tls: tlsFlags(),
+    flags: PASSWORD,
+    password: 'top-secret',
+    sentinelPassword: 'other-secret',
+  });
+  onClose(() => setup.close());
+  return [`rediss+sentinel://:top-secret@${setup.hosts}/${PRIMARY_NAME}?sentinelPassword=other-secret`];
 }
 
 /** Starts a service that trusts the private authority, and waits until it counts in Redis. */
@@ -52,10 +67,10 @@ async function countsInRedis(urls: readonly string[]): Promise<string> {
     REDIS_URL: urls.join(','),
     NODE_EXTRA_CA_CERTS: certificates.ca,
   });
-  const [, url] = await service.until(/listening on (http:\/\/[\d.]+:\d+)/);
+  const url = await untilListening(service);
   await until(async () => {
     const ready = await fetch(`${url}/health/ready`);
-    return ((await ready.json()) as { limits: string }).limits === 'redis' || null;
+    return ((await ready.json()) as { limits: string }).limits === 'redis' || undefined;
   });
   return service.output();
 }
@@ -78,8 +93,15 @@ describe.skipIf(!isPossible)('Redis over TLS, with a certificate of a private au
     expect(await countsInRedis(await startTlsServer())).not.toMatch(/cannot be used|top-secret/);
   });
 
+  test('the primary that sentinels name is used', async () => {
+    expect(await countsInRedis(await startTlsSentinels())).not.toMatch(
+      /cannot be used|top-secret|other-secret/,
+    );
+  });
+
   test.each([
     { what: 'a single server', start: startTlsServer },
+    { what: 'a sentinel', start: startTlsSentinels },
     { what: 'a cluster behind a single URL', start: async () => (await startTlsCluster()).slice(0, 1) },
     { what: 'a cluster', start: startTlsCluster },
   ])(
@@ -87,9 +109,9 @@ describe.skipIf(!isPossible)('Redis over TLS, with a certificate of a private au
     async ({ start }) => {
       const { limiter, logged } = await node(await start(), false);
       const reason = /self-signed certificate in certificate chain/;
-      await until(() => logged.find((line) => reason.test(line)) ?? null);
+      await until(() => logged.find((line) => reason.test(line)));
       await expect(limiter.ready(0)).rejects.toThrow(reason);
-      expect(logged.join()).not.toContain('top-secret');
+      expect(logged.join()).not.toMatch(/top-secret|other-secret/);
     },
   );
 });

@@ -1,0 +1,42 @@
+import type { ClientContext, RedisOptions, Result } from 'ioredis';
+import { CONSUME_SCRIPT } from './redis-scripts.js';
+
+declare module 'ioredis' {
+  interface RedisCommander<Context extends ClientContext> {
+    /** CONSUME_SCRIPT, in one pipeline with the others of this event-loop tick */
+    consumeLimits(key: string, ...args: number[]): Result<number[], Context>;
+    /** CONSUME_SCRIPT, sent without delay */
+    consumeLimitsNow(key: string, ...args: number[]): Result<number[], Context>;
+  }
+}
+
+export interface RedisConnectionOptions {
+  /** One: Redis or Valkey, a node of a cluster, or Sentinels. Several: nodes of a cluster. */
+  readonly urls: readonly string[];
+  readonly onReady: () => void;
+  readonly onClose: () => void;
+  /** Called with what prevents or breaks a connection, to one of the nodes or to all of them */
+  readonly onError: (error: Error) => void;
+}
+
+export const RECONNECT_DELAY_MS = 200;
+
+const SCRIPT = { lua: CONSUME_SCRIPT, numberOfKeys: 1 };
+/*
+ * Everything that ioredis does to rescue a command is turned off. A limit is decided now, by Redis or else by the
+ * memory of this process: a command that is sent late or twice would count a request a second time.
+ */
+export const COMMON_OPTIONS = {
+  enableOfflineQueue: false,
+  scripts: { consumeLimits: SCRIPT, consumeLimitsNow: SCRIPT },
+};
+
+export const CONNECTION_OPTIONS = {
+  autoResendUnfulfilledCommands: false,
+  // With 1, ioredis never settles the commands that a lost connection left unanswered, and its automatic pipeline waits
+  // for them forever. With 0 they are all rejected when the connection closes.
+  maxRetriesPerRequest: 0,
+  // Attempts to reach a vanished host get no response, so they must time out: only a new one notices that it is back.
+  connectTimeout: 1_000,
+  disconnectTimeout: 100,
+} satisfies RedisOptions;
