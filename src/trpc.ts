@@ -16,7 +16,7 @@ export interface RequestContext {
   readonly now: () => number;
   /** The Idempotency-Key of the request, which several calls of a tRPC batch share. */
   readonly idempotency: IdempotencyHeader | undefined;
-  /** The Idempotency-Key of this call, only in operations declared `idempotent`: hand it to createOnce. */
+  /** The Idempotency-Key of this call, only in operations declared `idempotent`: hand it to createInsert's function. */
   readonly idempotencyKey: IdempotencyKey | undefined;
   /** Present over REST only. */
   readonly rest: RestContext | undefined;

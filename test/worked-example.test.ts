@@ -1,10 +1,9 @@
 import { afterAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../src/database/client.js';
-import { Prisma } from '../src/database/generated/client.js';
 import { ApiError } from '../src/errors.js';
-import { createOnce, type IdempotencyKey } from '../src/idempotency.js';
 import { assignedId, INPUT_ERROR, int64, text } from '../src/input.js';
+import { createInsert } from '../src/inserts.js';
 import type { Resource } from '../src/resource.js';
 import { createProcedure } from '../src/trpc.js';
 import { expectInvalidIdsRejected, expectUnstorableBodiesRejected } from './support/document-requests.js';
@@ -28,11 +27,11 @@ type Toy = z.output<typeof toy>;
 // --- store.ts
 
 type ToyStore = ReturnType<typeof createToyStore>;
-const createToyStore = ({ prisma }: Database) => ({
-  create(name: string, idempotencyKey?: IdempotencyKey) {
-    const insert = { into: 'toys (name)', values: Prisma.sql`${name}`, returning: 'to_json(toys)' };
-    return createOnce<Toy>(prisma, insert, idempotencyKey);
-  },
+const createToyStore = ({ prisma, writes }: Database) => ({
+  create: createInsert<string, Toy>(
+    { prisma, writes },
+    { table: 'toys', columns: { name: 'text' }, toValues: (name) => [name], returning: 'to_json(toys)' },
+  ),
   rename: (id: number, name: string) => prisma.$executeRaw`UPDATE toys SET name = ${name} WHERE id = ${id}`,
   delete: (id: number) => prisma.$executeRaw`DELETE FROM toys WHERE id = ${id}`,
 });

@@ -1,8 +1,8 @@
-import DataLoader from 'dataloader';
+import { createBatchLoader } from '../batch-loader.js';
 import type { Database } from '../database/client.js';
-import { Prisma } from '../database/generated/client.js';
 import type { Statement } from '../database/pipelined-connection.js';
-import { createOnce, type IdempotencyKey } from '../idempotency.js';
+import type { Inserts } from '../insert-sql.js';
+import { createInsert, type Insert } from '../inserts.js';
 import { type Page, toPage } from '../pagination.js';
 import type { NewPet, Pet, PetsPage } from './schema.js';
 
@@ -10,8 +10,7 @@ import type { NewPet, Pet, PetsPage } from './schema.js';
 export interface PetStore {
   /** The page after `cursor`, by ascending id. */
   list(page: PetsPage): Promise<Page<Pet>>;
-  /** @throws ApiError idempotency_key_reused, idempotency_key_in_use */
-  create(newPet: NewPet, idempotencyKey?: IdempotencyKey): Promise<Pet>;
+  readonly create: Insert<NewPet, Pet>;
   get(id: number): Promise<Pet | undefined>;
 }
 
@@ -47,10 +46,7 @@ const pagesSql = (condition: string, order: string) => `
     WITH ORDINALITY AS wanted (cursor, row_count, pet_status, position)
   ORDER BY position`;
 
-/**
- * The most pages and pets that one statement reads. Requests of one event-loop tick share a statement, because a round
- * trip costs more than the query itself.
- */
+/** The most pages and pets that one statement reads. Requests share one because a round trip costs more than the query. */
 const MAX_PAGES_PER_STATEMENT = 8;
 const MAX_GETS_PER_STATEMENT = 100;
 
@@ -69,15 +65,19 @@ const statements = {
     ),
   },
   get: { name: 'pets-get', text: `SELECT ${COLUMNS} AS columns FROM pets WHERE id = ANY ($1)` },
-  create: {
-    name: 'pets-create',
-    text: 'INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING id',
-  },
 };
 
-export function createPetStore({ prisma, reads, writes }: Database): PetStore {
+const newPets: Inserts<NewPet> = {
+  table: 'pets',
+  columns: { name: 'text', category_id: 'bigint', status: 'pet_status' },
+  toValues: ({ name, categoryId, status }) => [name, categoryId, status],
+  returning: `json_build_object('id', id, 'name', name, 'categoryId', category_id, 'status', status)`,
+};
+
+export function createPetStore(database: Database): PetStore {
+  const { reads } = database;
   const createPageLoader = (statement: Statement) =>
-    new DataLoader<PetsPage, Pet[]>(
+    createBatchLoader<PetsPage, Pet[]>(
       async (pages) => {
         const rows = await reads.query<{ columns: Columns }>(statement, [
           pages.map(({ cursor = 0 }) => cursor),
@@ -86,36 +86,24 @@ export function createPetStore({ prisma, reads, writes }: Database): PetStore {
         ]);
         return rows.map(({ columns }) => toPets(columns));
       },
-      { cache: false, maxBatchSize: MAX_PAGES_PER_STATEMENT, batchScheduleFn: setImmediate },
+      { maxSize: MAX_PAGES_PER_STATEMENT },
     );
   const allPages = createPageLoader(statements.list);
   const statusPages = createPageLoader(statements.listByStatus);
-  const gets = new DataLoader<number, Pet | undefined>(
+  const gets = createBatchLoader<number, Pet | undefined>(
     async (ids) => {
       const [row] = await reads.query<{ columns: Columns }>(statements.get, [ids]);
       const found = new Map(row && toPets(row.columns).map((pet) => [pet.id, pet]));
       return ids.map((id) => found.get(id));
     },
-    { cache: false, maxBatchSize: MAX_GETS_PER_STATEMENT, batchScheduleFn: setImmediate },
+    { maxSize: MAX_GETS_PER_STATEMENT },
   );
   return {
     async list(page) {
       const loader = page.status === undefined ? allPages : statusPages;
       return toPage(await loader.load(page), page.limit);
     },
-    async create({ name, categoryId, status }, idempotencyKey) {
-      if (idempotencyKey === undefined) {
-        const values = [name, categoryId, status];
-        const [row] = await writes.query<{ id: string }>(statements.create, values);
-        return { id: Number(row?.id), name, categoryId, status };
-      }
-      const insert = {
-        into: 'pets (name, category_id, status)',
-        values: Prisma.sql`${name}, ${BigInt(categoryId)}, ${status}::pet_status`,
-        returning: `json_build_object('id', id, 'name', name, 'categoryId', category_id, 'status', status)`,
-      };
-      return createOnce<Pet>(prisma, insert, idempotencyKey);
-    },
+    create: createInsert(database, newPets),
     get: (id) => gets.load(id),
   };
 }
