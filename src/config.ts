@@ -1,7 +1,9 @@
 import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
+import { parseDatabaseUrl } from './database/database-url.js';
 import type { KeyPrefix } from './keys/format.js';
+import { parseRedisUrls } from './limits/redis-urls.js';
 import { OperatorError } from './operator-error.js';
 
 /** Everything the environment configures. The README's table and .env.example describe each variable. */
@@ -14,7 +16,7 @@ export interface Config {
   readonly keyPrefix: KeyPrefix;
   /** undefined: the embedded PostgreSQL in dataDir */
   readonly databaseUrl: string | undefined;
-  /** Empty: limits live in memory; several: a cluster */
+  /** Empty: limits live in memory; several: a cluster. Sentinels are one URL. */
   readonly redisUrls: readonly string[];
   readonly dataDir: string;
   readonly workers: number;
@@ -42,8 +44,8 @@ const schema = z.object({
   APP_ENV: z
     .enum(['development', 'staging', 'production'], { error: 'must be development, staging or production' })
     .default('development'),
-  DATABASE_URL: postgresUrl().optional(),
-  REDIS_URL: list(url(['redis:', 'rediss:'])),
+  DATABASE_URL: z.string().transform(orIssue(parseDatabaseUrl)).optional(),
+  REDIS_URL: z.string().default('').transform(orIssue(parseRedisUrls)),
   DATA_DIR: z.string().default('.data'),
   WORKERS: z
     .union([z.literal('auto').transform(() => availableParallelism()), wholeNumber(1, 256)], {
@@ -140,27 +142,16 @@ function wholeNumber(min: number, max: number) {
     .pipe(z.number().min(min, { error }).max(max, { error }));
 }
 
-function url(protocols: readonly string[], complete = (text: string) => text) {
-  const error = `must be a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`;
-  const isUrl = (text: string) => URL.canParse(text) && protocols.includes(new URL(text).protocol);
-  return z.string().refine((text) => isUrl(complete(text)), error);
-}
-
-/** Of one host, or of a directory with a socket, which takes the host's place or is a parameter. */
-function postgresUrl() {
-  const error = 'names several hosts, and only one can be used: set an address that follows the primary';
-  // URL does not parse a user without a host.
-  const complete = (text: string) => text.replace('@/', '@localhost/');
-  return z
-    .string()
-    .refine((text) => !hasSeveralHosts(text), { error, abort: true })
-    .pipe(url(['postgresql:', 'postgres:'], complete));
-}
-
-/** libpq's lists of hosts: `postgresql://user@a,b/store` and `postgresql:///store?host=a,b` */
-function hasSeveralHosts(text: string): boolean {
-  const [hosts = ''] = text.replace(/^[^:]+:\/\/([^/?#]*@)?/, '').split(/[/?#]/);
-  return hosts.includes(',') || /[?&]host=[^&#]*(,|%2C)/i.test(text);
+/** Turns what `parse` throws into the message about the variable. */
+function orIssue<T>(parse: (text: string) => T) {
+  return (text: string, context: z.RefinementCtx): T => {
+    try {
+      return parse(text);
+    } catch (error) {
+      context.addIssue((error as Error).message);
+      return z.NEVER;
+    }
+  };
 }
 
 function list(item: z.ZodType<string, string>) {
@@ -175,9 +166,15 @@ function splitList(text: string): string[] {
 /** A URL to append paths to: normalized so that it is valid in a header, and without a trailing slash. */
 function baseUrl() {
   const error = 'must be a URL without user, query, fragment, or the /v1 that the service adds';
-  return url(['http:', 'https:'])
+  return z
+    .string()
+    .refine(isHttpUrl, 'must be a URL that starts with http:// or https://')
     .refine((text) => !URL.canParse(text) || isBase(new URL(text)), error)
     .transform((text) => (URL.canParse(text) ? new URL(text).href.replace(/\/+$/, '') : text));
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
 }
 
 function isBase({ href, username, password, pathname }: URL): boolean {
@@ -194,5 +191,5 @@ function isAddressOrBlock(text: string): boolean {
 }
 
 function isOrigin(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && new URL(text).origin === text;
+  return isHttpUrl(text) && new URL(text).origin === text;
 }

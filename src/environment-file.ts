@@ -6,13 +6,13 @@ import { VARIABLES } from './config.js';
 import { OperatorError } from './operator-error.js';
 
 const FILE = '.env';
-/** Misspelt names differ from the right one in this many letters at most, short names in one. */
+/** A misspelt name differs from the intended one in at most this many letters; a short name in only one. */
 const MAX_TYPOS = 2;
 const SHORT_NAME_LENGTH = 6;
 
 /**
  * Reads `.env` in the working directory, if it exists. Variables that are already set take precedence. Warns about
- * names that look like a misspelt variable of the service, which would otherwise have no effect without a word.
+ * names that look like a misspelt variable of the service, which would otherwise be ignored silently.
  *
  * @throws OperatorError when it cannot be read
  */
@@ -40,7 +40,7 @@ function readEnvironmentFile(): NodeJS.Dict<string> {
   }
 }
 
-/** The variable that a name in the file is probably meant to be; undefined for one that is spelt right or not ours. */
+/** The variable that a name in the file probably means; undefined for one that is correct, or similar to none. */
 function findIntendedVariable(name: string): string | undefined {
   if (VARIABLES.includes(name)) return undefined;
   const maxDistance = name.length <= SHORT_NAME_LENGTH ? 1 : MAX_TYPOS;

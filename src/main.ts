@@ -5,6 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { DRAIN_SPREAD_MS, runCluster } from './cluster.js';
 import { type Config, readConfig, toLocalUrl } from './config.js';
+import { type Database, openDatabase } from './database/client.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
 import { loadEnvironmentFile } from './environment-file.js';
 import { buildProbeServer, type Probes } from './http/probes.js';
@@ -13,7 +14,6 @@ import { createKeyStore } from './keys/store.js';
 import { checkAddress, listen } from './listen.js';
 import { createLogger } from './logger.js';
 import { exitWithError } from './operator-error.js';
-import { createService } from './service.js';
 import { connectToPrimary, WorkerProbes } from './worker-probes.js';
 
 /** How long requests may take to finish after a signal. A worker may get its signal later than the others. */
@@ -31,11 +31,13 @@ try {
   const log = await createLogger(config);
   // The workers listen through the primary process.
   if (cluster.isPrimary) await checkAddresses(config);
-  const source = await openSource({ config, role: 'service', log });
+  const hasWorkers = config.workers > 1 && cluster.isPrimary;
+  if (!hasWorkers) await loadService(config);
+  const source = await openSource({ config, role: 'service', log, open: openDatabase });
   try {
     const banner = source.isEmbedded ? await seedDevelopment(config, source) : '';
     if (!source.isEmbedded) await checkMigrations(source.database.pool);
-    if (config.workers > 1 && cluster.isPrimary) await runWorkers(config, log, source, banner, shutdown);
+    if (hasWorkers) await runWorkers(config, log, source, banner, shutdown);
     else await serve(config, log, source, banner, shutdown);
   } finally {
     await source.close();
@@ -43,6 +45,15 @@ try {
   process.exit(0);
 } catch (error) {
   exitWithError(error);
+}
+
+/**
+ * Loads the service's modules: before a connection to the database is opened, because loading blocks the event loop and
+ * the connection could time out, or while the embedded PostgreSQL starts. If that fails, serve() fails with the same error.
+ */
+async function loadService({ databaseUrl }: Config): Promise<void> {
+  const loading = import('./service.js').catch(() => {});
+  if (databaseUrl !== undefined) await loading;
 }
 
 async function checkAddresses({ host, port, metricsPort }: Config): Promise<void> {
@@ -54,12 +65,13 @@ async function checkAddresses({ host, port, metricsPort }: Config): Promise<void
 async function serve(
   config: Config,
   log: Logger,
-  { database }: DatabaseSource,
+  { database }: DatabaseSource<Database>,
   banner: string,
   shutdown: Promise<string>,
 ): Promise<void> {
   const primary = cluster.worker && connectToPrimary(cluster.worker);
   const readMetrics = primary?.readMetrics;
+  const { createService } = await import('./service.js');
   const { app, probes, close } = await createService({ config, database, log, readMetrics });
   primary?.answerWith(probes);
   let closeProbes: (() => Promise<void>) | undefined;

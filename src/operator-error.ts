@@ -1,4 +1,4 @@
-import { DatabaseOutage } from './database/outage.js';
+import { DatabaseOutage, readReason } from './database/outage.js';
 
 /** Something the operator can fix. The message says what is wrong and what to do; it is shown without a stack. */
 export class OperatorError extends Error {}
@@ -16,13 +16,16 @@ export function exitWithError(error: unknown, exitCode = 1): never {
 const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/no space left|disk quota/i, 'free space on its disk.'],
   [/certificate/i, 'check its certificate; NODE_EXTRA_CA_CERTS names a file with the CA that signed it.'],
+  [
+    /too many (?:clients|connections)|connection slots are reserved/i,
+    'raise its max_connections or close connections of others; each process of the service opens up to 20.',
+  ],
 ];
 const DEFAULT_ADVICE = 'check that it is running and that DATABASE_URL points to it.';
 
 /** The one line that an operator needs about an error of the database, whatever it was used for. */
 export function toDatabaseError(error: unknown): UnreachableError {
-  // Prisma puts the reason last, after the call that failed.
-  const reason = (error instanceof Error ? error.message : String(error)).trim().split('\n').at(-1) ?? '';
+  const reason = readReason(error);
   const [, advice = DEFAULT_ADVICE] = ADVICE.find(([pattern]) => pattern.test(reason)) ?? [];
   return new UnreachableError(`The database cannot be used (${reason}): ${advice}`, { cause: error });
 }

@@ -14,7 +14,6 @@ import { createKeyStore, type KeyStore } from './keys/store.js';
 import { UsageCounter } from './keys/usage.js';
 import { createUsageStore } from './keys/usage-store.js';
 import { createLimiter, type Limiter } from './limits/limiter.js';
-import { buildDocument } from './openapi/document.js';
 import { createRouter, type Resource } from './resource.js';
 import { resources as ownResources } from './router.js';
 import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS } from './timeouts.js';
@@ -79,7 +78,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   const { redisUrls } = config;
   const redisDurations = createDurations(
     'redis_command_duration_seconds',
-    'What a command to Redis took, if it failed too',
+    'How long commands to Redis took, including failed ones',
   );
   const limiter =
     parts.limiter ?? createLimiter({ redisUrls, log, clock: now, observeCommand: redisDurations.observe });
@@ -105,7 +104,10 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations.histogram] : [])],
     countBannedKeys: () => keys.countBanned(new Date(now())),
     readMetrics: options.readMetrics,
-    document: () => buildDocument({ resources, publicUrl: publicUrl(), stagingUrl: config.stagingUrl }),
+    document: async () => {
+      const { buildDocument } = await import('./openapi/document.js');
+      return buildDocument({ resources, publicUrl: publicUrl(), stagingUrl: config.stagingUrl });
+    },
     ...parts,
     publicUrl,
   });

@@ -90,7 +90,7 @@ function create(url: string, key: string, name: string, agent: Agent | false): P
   });
 }
 
-test.each(redis === null ? ['1'] : ['1', '2'])(
+test.each(redis === undefined ? ['1'] : ['1', '2'])(
   'SIGTERM under load on %s process(es): no response is cut, nothing unanswered was stored, exit 0 within 12 s',
   { timeout: 40_000 },
   async (WORKERS) => {

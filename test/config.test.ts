@@ -84,12 +84,48 @@ test.each([
   expect(() => readConfig({ DATABASE_URL })).not.toThrow(/secret|must be a URL/);
 });
 
+test('REDIS_URL may name sentinels, several in one URL', () => {
+  const url = 'rediss+sentinel://user:pass@a:26379,b,[::1]:5000/name?db=2';
+  expect(readConfig({ REDIS_URL: ` ${url} ` }).redisUrls).toEqual([url]);
+  expect(readConfig({ WORKERS: '2', REDIS_URL: url }).workers).toBe(2);
+});
+
+test.each([
+  ['redis+sentinel://a,b', /must end with the name of the primary/],
+  ['redis+sentinel://a:x/name', /must have host:port,host:port for the sentinels/],
+  [
+    'redis+sentinel://a/name?hunter2=1',
+    /the parameters sentinelUsername, sentinelPassword, db and no others/,
+  ],
+])('REDIS_URL=%s: the message says what is wrong', (REDIS_URL, message) => {
+  expect(() => readConfig({ REDIS_URL })).toThrow(message);
+  expect(() => readConfig({ REDIS_URL })).not.toThrow(/hunter2/);
+});
+
 test.each([
   ['PORT', ['-1', '65536', '3e3', 'http', ' 80']],
   ['METRICS_PORT', ['-1', '65536', 'metrics']],
   ['APP_ENV', ['prod', 'Production']],
   ['DATABASE_URL', ['mysql://db', 'db:5432', 'not a url']],
-  ['REDIS_URL', ['http://a', 'redis://a,b']],
+  [
+    'REDIS_URL',
+    [
+      'http://a',
+      'redis://a,b',
+      'redis+sentinel://a:26379',
+      'redis+sentinel://a:26379/',
+      'redis+sentinel://a:26379/two/names',
+      'redis+sentinel:///name',
+      'redis+sentinel://a,,b/name',
+      'redis+sentinel://a:port/name',
+      'redis+sentinel://a:65536/name',
+      'redis+sentinel://user:100%@a/name',
+      'redis+sentinel://a/name?password=x',
+      'redis+sentinel://a/name?db=first',
+      'redis+sentinel://a/name,redis://b',
+      'redis://b,redis+sentinel://a/name',
+    ],
+  ],
   ['WORKERS', ['0', '-2', 'many', '1.5']],
   [
     'PUBLIC_URL',
@@ -129,6 +165,22 @@ test('a message never contains a value that may hold a password', () => {
     }
   }
   expect(() => readConfig({ DATABASE_URL: 'hunter2' })).not.toThrow(/hunter2/);
+});
+
+test.each(['p#w', 'p%w', 'p%zz%2Fw', 'p%', 'p%E4w', 'p w', 'p/w', 'p?w', '12#w', '12/w', '12?w'])(
+  'DATABASE_URL with the password %s: the message says what must be encoded, and not the password',
+  (password) => {
+    const DATABASE_URL = `postgresql://store:${password}@db:5432/store`;
+    expect(() => readConfig({ DATABASE_URL })).toThrow(/DATABASE_URL .* percent-encoded/);
+    expect(() => readConfig({ DATABASE_URL })).not.toThrow(/must be a URL|12|zz/);
+    expect(() => readConfig({ DATABASE_URL })).not.toThrow(password);
+  },
+);
+
+test('every odd character may be in the password of DATABASE_URL', () => {
+  const password = ' !"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~äß€';
+  const DATABASE_URL = `postgresql://store:${encodeURIComponent(password)}@db:5432/store`;
+  expect(readConfig({ DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
 });
 
 test('staging and production require a DATABASE_URL', () => {

@@ -255,17 +255,35 @@ test.runIf(Number(reserved) > 80)(
   },
 );
 
+/** Runs a script of the repository as if another version of Node.js did. */
+function runOn(version: string, script: string): Program {
+  const pretend = `Object.defineProperty(process, 'versions', { value: { node: '${version}' } })`;
+  return runNode(['--import', `data:text/javascript,${pretend}`, script], {});
+}
+
 test.each(['dist/main.js', 'dist/cli/program.js', 'scripts/build.js'])(
   '%s tells an older Node.js in one line what is needed',
   async (script) => {
-    const pretend = `Object.defineProperty(process, 'versions', { value: { node: '18.20.8' } })`;
-    const program = runNode(['--import', `data:text/javascript,${pretend}`, script], {});
+    const program = runOn('18.20.8', script);
     expect(await program.ended).toBe(1);
     expect(program.output()).toMatch(
-      /^This is Node\.js 18\.20\.8, .* needs 20\.19\.0 or later: install .*\n$/,
+      /^This is Node\.js 18\.20\.8, .* needs 20\.19\+ or 22\.13\+ or 24\.0\+: install .*\n$/,
     );
   },
 );
+
+test.each([
+  ['20.18.3', 1],
+  ['20.19.0', 0],
+  ['21.7.3', 1],
+  ['22.11.0', 1],
+  ['22.13.0', 0],
+  ['23.11.1', 1],
+  ['24.0.0', 0],
+  ['26.10.0', 0],
+])('on Node.js %s, the check of the version exits with %i', async (version, code) => {
+  expect(await runOn(version, 'scripts/node-version.js').ended).toBe(code);
+});
 
 test('a request that takes longer than 10 s after the signal is cut off, and the exit code is still 0', async () => {
   const service = start();

@@ -1,11 +1,10 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { SCOPES, type Scope } from '../keys/scopes.js';
 import { completeId, type PlanChoice } from '../keys/store.js';
-import { PLANS, type Plan } from '../limits/plans.js';
+import { PLAN_NAMES, PLANS, type Plan } from '../limits/plans.js';
 
-const PLAN_NAMES = Object.keys(PLANS);
 /** The plans whose keys have limits of their own */
-const CUSTOM_PLANS = PLAN_NAMES.filter((plan) => PLANS[plan as Plan] === undefined);
+const CUSTOM_PLANS = PLAN_NAMES.filter((plan) => PLANS[plan] === undefined);
 const DURATION_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const MAX_DURATION_MS = 36_525 * 86_400_000;
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;

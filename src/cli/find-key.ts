@@ -5,9 +5,9 @@ import { NotFoundError, UsageError } from './exit-codes.js';
 const MAX_CANDIDATES = 10;
 
 /**
- * The key whose id this is, or starts with this.
+ * Finds a key by its id or the beginning of it.
  *
- * @throws UsageError when several do, NotFoundError when none does
+ * @throws UsageError when several keys match, NotFoundError when none does
  */
 export async function findKey(store: KeyStore, prefix: string): Promise<ApiKey> {
   const found = await store.findByIdPrefix(prefix);

@@ -64,12 +64,13 @@ function addShow(keys: Command, { withKeys, write }: KeyCommandOptions): void {
   );
 }
 
-function addUsage(keys: Command, { withKeys, operations, write }: KeyCommandOptions): void {
+function addUsage(keys: Command, { withKeys, listOperations, write }: KeyCommandOptions): void {
   const description =
     'show the requests of a key in the last 30 days (UTC) by operation, up to some seconds ago';
   addIdCommand(keys, { name: 'usage', description }).action((prefix: string, { json }: Output) =>
     withKeys(async ({ store, usage }) => {
       const { id, name } = await findKey(store, prefix);
+      const operations = await listOperations();
       const summary = summariseUsage(await usage.read(id, Date.now()), operations);
       write(json ? toJsonLine({ id, name, ...summary }) : formatUsage(summary, operations));
     }),

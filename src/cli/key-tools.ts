@@ -14,6 +14,6 @@ interface KeyTools {
 export interface KeyCommandOptions {
   /** Opens the tools, and closes them afterwards */
   readonly withKeys: (run: (tools: KeyTools) => Promise<void>) => Promise<void>;
-  readonly operations: readonly OperationName[];
+  readonly listOperations: () => Promise<readonly OperationName[]>;
   readonly write: (text: string) => void;
 }

@@ -1,23 +1,23 @@
 import '../../scripts/node-version.js';
 import { Command, CommanderError, Option } from 'commander';
 import { type Config, readConfig, toLocalUrl } from '../config.js';
-import { applyMigrations } from '../database/migrations.js';
+import { openConnections } from '../database/connections.js';
 import { detectOutage, withOutages } from '../database/outage.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from '../database/source.js';
 import { loadEnvironmentFile } from '../environment-file.js';
-import { listOperations } from '../http/operations.js';
 import { type ApiKey, createKeyStore } from '../keys/store.js';
 import { createUsageStore } from '../keys/usage-store.js';
-import { createLimiter } from '../limits/limiter.js';
 import { limitsOf } from '../limits/plans.js';
-import { buildDocument } from '../openapi/document.js';
 import { exitWithError, OperatorError, UnreachableError } from '../operator-error.js';
-import { appRouter, resources } from '../router.js';
 import { VERSION } from '../version.js';
 import { parsePort } from './arguments.js';
 import { EXIT_CODE_HELP, toExitCode } from './exit-codes.js';
 import { addKeyCommands } from './key-commands.js';
 import { runStudio, type StudioOptions } from './studio.js';
+
+/*
+ * What only some commands need is imported where it is used: loading the whole service would make all of them slower.
+ */
 
 /** Only warnings are worth printing here. */
 const log = {
@@ -45,10 +45,14 @@ const program = new Command('animal-store')
 
 addKeyCommands(program, {
   write,
-  operations: listOperations(appRouter).map(({ name, deprecation }) => ({
-    name,
-    isDeprecated: deprecation !== undefined,
-  })),
+  listOperations: async () => {
+    const { listOperations } = await import('../http/operations.js');
+    const { appRouter } = await import('../router.js');
+    return listOperations(appRouter).map(({ name, deprecation }) => ({
+      name,
+      isDeprecated: deprecation !== undefined,
+    }));
+  },
   withKeys: (run) =>
     withSource(async ({ database }, { keyPrefix, redisUrls }) => {
       await checkMigrations(database.pool);
@@ -65,6 +69,7 @@ program
   .description('apply pending migrations')
   .action(() =>
     withSource(async ({ url }) => {
+      const { applyMigrations } = await import('../database/schema-engine.js');
       const applied = await applyMigrations(url);
       write(
         applied.length === 0
@@ -92,8 +97,10 @@ program
 program
   .command('openapi')
   .description('print the OpenAPI document')
-  .action(() => {
+  .action(async () => {
     const { host, port, publicUrl = toLocalUrl(host, port), stagingUrl } = readConfig(process.env);
+    const { buildDocument } = await import('../openapi/document.js');
+    const { resources } = await import('../router.js');
     write(`${JSON.stringify(buildDocument({ resources, publicUrl, stagingUrl }), null, 2)}\n`);
   });
 
@@ -138,7 +145,7 @@ function write(text: string): void {
 /** Opens DATABASE_URL or the embedded database, whether or not a service is using it. */
 async function withSource(run: (source: DatabaseSource, config: Config) => Promise<void>): Promise<void> {
   const config = readConfig(process.env);
-  const source = await openSource({ config, role: 'guest', log });
+  const source = await openSource({ config, role: 'guest', log, open: openConnections });
   try {
     await run(source, config);
   } finally {
@@ -149,6 +156,7 @@ async function withSource(run: (source: DatabaseSource, config: Config) => Promi
 /** The windows of a key in Redis; undefined without REDIS_URL. @throws UnreachableError when Redis cannot be read */
 async function readWindows(apiKey: ApiKey, redisUrls: readonly string[]) {
   if (redisUrls.length === 0) return undefined;
+  const { createLimiter } = await import('../limits/limiter.js');
   // A failing Redis is reported once, by ready().
   const limiter = createLimiter({ redisUrls, log: { info() {}, warn() {} } });
   try {

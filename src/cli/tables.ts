@@ -15,7 +15,7 @@ export interface UsageSummary {
 }
 
 export function summariseUsage(rows: readonly Usage[], operations: readonly OperationName[]): UsageSummary {
-  const deprecated = new Set(operations.flatMap(({ name, isDeprecated }) => (isDeprecated ? [name] : [])));
+  const deprecated = listDeprecated(operations);
   const usage = rows.map((row) => ({ ...row, deprecated: deprecated.has(row.operation) }));
   const count = (isDeprecated: boolean) => sum(usage.filter((row) => row.deprecated === isDeprecated));
   return { requests: count(false), deprecatedRequests: count(true), usage };
@@ -26,7 +26,7 @@ export function formatUsage(summary: UsageSummary, operations: readonly Operatio
   const { usage } = summary;
   if (usage.length === 0) return `No requests in the last ${USAGE_DAYS} days.\n`;
   const names = [...new Set([...operations.map(({ name }) => name), ...usage.map((row) => row.operation)])];
-  const deprecated = new Set(operations.flatMap(({ name, isDeprecated }) => (isDeprecated ? [name] : [])));
+  const deprecated = listDeprecated(operations);
   const headings = names.map((name) => (deprecated.has(name) ? `${name} (deprecated)` : name));
   const toCells = (rows: readonly Usage[]) =>
     names.map((name) => String(sum(rows.filter(({ operation }) => operation === name))));
@@ -41,6 +41,10 @@ function formatDeprecated({ requests, deprecatedRequests, usage }: UsageSummary)
   if (last === undefined) return 'It has called no deprecated operation.\n';
   const all = requests + deprecatedRequests;
   return `${deprecatedRequests} of ${all} requests called a deprecated operation, the last on ${last.day}.\n`;
+}
+
+function listDeprecated(operations: readonly OperationName[]): ReadonlySet<string> {
+  return new Set(operations.flatMap(({ name, isDeprecated }) => (isDeprecated ? [name] : [])));
 }
 
 function sum(rows: readonly Usage[]): number {

@@ -1,127 +1,34 @@
 import { PrismaPg } from '@prisma/adapter-pg';
-import pg from 'pg';
 import type { Histogram } from 'prom-client';
 import { createDurations, measure } from '../durations.js';
-import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from '../timeouts.js';
+import { type Connections, openConnections } from './connections.js';
 import { PrismaClient } from './generated/client.js';
-import { Pipeline } from './pipeline.js';
 
-const MAX_POOL_CONNECTIONS = 8;
-/** Key lookups have connections of their own, so that neither a locked table nor a flood of unknown keys delays others. */
-const KEY_CONNECTIONS = 2;
-/** Two keep PostgreSQL as busy with reads as one Node.js process can; each further one makes the batches smaller. */
-const READ_CONNECTIONS = 2;
-/** Writes wait for the disk, and PostgreSQL flushes together what several connections commit at once. */
-const WRITE_CONNECTIONS = 8;
-/**
- * Set on every connection before its first use. Prisma's adapter writes and reads times without their offset, which is
- * only correct in UTC. And a process that freezes within a transaction must not keep its locks.
- */
-const SESSION_SETTINGS = `
-  SET TIME ZONE 'UTC';
-  SET statement_timeout = ${STATEMENT_TIMEOUT_MS};
-  SET idle_in_transaction_session_timeout = '5s'`;
-
-/** The message of pg's error for a query without a response, which has no code. */
-const READ_TIMEOUT = 'Query read timeout';
-
-export interface Database {
+export interface Database extends Connections {
   readonly prisma: PrismaClient;
-  /** The pool that Prisma uses too */
-  readonly pool: pg.Pool;
-  /** For single statements that read */
-  readonly reads: Pipeline;
-  /** For single statements that write */
-  readonly writes: Pipeline;
-  /** For the lookup of API keys */
-  readonly keys: Pipeline;
-  readonly poolStatistics: PoolStatistics;
   /** What queries took, by `statement`: its name, or `prisma` for all of Prisma's */
   readonly queryDurations: Histogram;
-  close(): Promise<void>;
 }
 
-/** The current use of the connections of the pool and of the pipelines. */
-export interface PoolStatistics {
-  readonly totalCount: number;
-  readonly idleCount: number;
-  /** Queries that wait for a connection, or for the query before them on theirs */
-  readonly waitingCount: number;
-}
-
-/**
- * Opens the database lazily: nothing is sent before the first query, and an unavailable database shows as an error of
- * that query within CONNECT_TIMEOUT_MS + QUERY_TIMEOUT_MS.
- *
- * @param url postgresql:// connection string
- * @param onIdleError called when a connection breaks while idle; the pool replaces it
- */
+/** Opens connections, and Prisma's client on their pool. The parameters are those of openConnections. */
 export function openDatabase(url: string, onIdleError: (error: Error) => void): Database {
-  const client = {
-    connectionString: url,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-    keepAlive: true,
-    application_name: 'animal-store',
-  };
-  const durations = createDurations(
+  const { histogram, observe } = createDurations(
     'database_query_duration_seconds',
-    'What a query took, if it failed too; one statement may serve several requests',
+    'How long queries took, including failed ones; one statement may serve several requests',
     ['statement'],
   );
-  const createPipeline = (size: number) =>
-    new Pipeline({
-      size,
-      client,
-      sessionSettings: SESSION_SETTINGS,
-      onStall: (since) => discardSilent(since),
-      observe: durations.observe,
-    });
-  const reads = createPipeline(READ_CONNECTIONS);
-  const writes = createPipeline(WRITE_CONNECTIONS);
-  const keys = createPipeline(KEY_CONNECTIONS);
-  const pipelines = [reads, writes, keys];
-  const pool = new pg.Pool({
-    ...client,
-    query_timeout: QUERY_TIMEOUT_MS,
-    max: MAX_POOL_CONNECTIONS,
-    onConnect: (connected) => connected.query(SESSION_SETTINGS),
-  });
-  /** When one connection is dead, those that were silent all the while probably are too: a firewall lost its state. */
-  const discardSilent = (since: number) => {
-    for (const pipeline of pipelines) pipeline.discardSilentSince(since);
-    discardIdle(pool);
-  };
-  pool.on('error', onIdleError);
-  pool.on('release', endOpenTransaction);
-  pool.on('release', (error) => {
-    if (error?.message === READ_TIMEOUT) discardSilent(performance.now() - QUERY_TIMEOUT_MS);
-  });
+  const connections = openConnections(url, onIdleError, observe);
   const prisma = measurePrisma(
-    new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' }),
-    (seconds) => durations.observe(seconds, 'prisma'),
+    new PrismaClient({ adapter: new PrismaPg(connections.pool), errorFormat: 'minimal' }),
+    (seconds) => observe(seconds, 'prisma'),
   );
   return {
-    queryDurations: durations.histogram,
+    ...connections,
     prisma,
-    pool,
-    reads,
-    writes,
-    keys,
-    poolStatistics: {
-      get totalCount() {
-        return pipelines.reduce((sum, { connections }) => sum + connections, pool.totalCount);
-      },
-      get idleCount() {
-        return pool.idleCount;
-      },
-      get waitingCount() {
-        return pipelines.reduce((sum, { waiting }) => sum + waiting, pool.waitingCount);
-      },
-    },
+    queryDurations: histogram,
     async close() {
       await prisma.$disconnect();
-      await Promise.all(pipelines.map((pipeline) => pipeline.close()));
-      await pool.end();
+      await connections.close();
     },
   };
 }
@@ -132,20 +39,4 @@ function measurePrisma(prisma: PrismaClient, observe: (seconds: number) => void)
     query: { $allOperations: ({ args, query }) => measure(observe, () => query(args)) },
   });
   return extended as unknown as PrismaClient;
-}
-
-/**
- * Prisma returns a connection to the pool as healthy even when its COMMIT or ROLLBACK got no response in time. The
- * next query on it would run inside the open transaction, and be lost with it after it had been acknowledged.
- */
-function endOpenTransaction(error: Error | undefined, client: pg.PoolClient & pg.Client): void {
-  const status = client.getTransactionStatus();
-  if (!error && (status === 'T' || status === 'E')) void client.end().catch(() => {});
-}
-
-/** Ends the idle connections of a pool, by taking each out of it and not returning it. */
-function discardIdle(pool: pg.Pool): void {
-  for (let count = pool.idleCount; count > 0; count -= 1) {
-    pool.connect((_error, _client, release) => release(true));
-  }
 }

@@ -1,29 +1,13 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { PrismaPg } from '@prisma/adapter-pg';
-import { bindMigrationAwareSqlAdapterFactory } from '@prisma/driver-adapter-utils';
-import type { MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm';
-import * as engineBindings from '@prisma/schema-engine-wasm/schema_engine_bg';
-import pg from 'pg';
+import type { MigrationList } from '@prisma/schema-engine-wasm';
+import type pg from 'pg';
 import { OperatorError, toDatabaseError } from '../operator-error.js';
 
-// TypeScript declares WebAssembly only as part of the whole DOM library.
-declare const WebAssembly: {
-  compile(bytes: Uint8Array): Promise<object>;
-  instantiate(
-    module: object,
-    imports: object,
-  ): Promise<{ readonly exports: Readonly<Record<string, unknown>> }>;
-};
-
-const PRISMA_FOLDER = fileURLToPath(new URL('../../prisma/', import.meta.url));
+export const PRISMA_FOLDER = fileURLToPath(new URL('../../prisma/', import.meta.url));
 const MIGRATIONS_FOLDER = join(PRISMA_FOLDER, 'migrations');
-/** Longer than a request may wait: nobody repeats a migration as readily. */
-const CONNECT_TIMEOUT_MS = 10_000;
-const ALL_SCHEMAS = { externalTables: [], externalEnums: [] };
 
 /**
  * The names of the migrations in prisma/migrations that the database lacks, in order. Reads Prisma's own table
@@ -49,63 +33,6 @@ export async function listPendingMigrations(pool: pg.Pool): Promise<string[]> {
   return pending.map(({ path }) => path);
 }
 
-/**
- * Applies the pending migrations with Prisma's schema engine, in this process: the same engine and the same table
- * `_prisma_migrations` as `prisma migrate deploy`, without the binary that its command line would download.
- *
- * @returns the names of the migrations applied now
- * @throws OperatorError when the database cannot be used or a migration fails; it is then marked as failed, as Prisma does
- */
-export async function applyMigrations(url: string): Promise<string[]> {
-  return withEngine(url, async (engine) => {
-    const migrationsList = await readMigrations();
-    const { appliedMigrationNames } = await engine
-      .applyMigrations({ migrationsList, filters: ALL_SCHEMAS })
-      .catch((error: unknown) => {
-        throw toMigrationError(error);
-      });
-    return appliedMigrationNames;
-  });
-}
-
-/** The SQL with which Prisma's engine would create schema.prisma in an empty database. Changes nothing there. */
-export async function printSchema(url: string): Promise<string> {
-  const path = join(PRISMA_FOLDER, 'schema.prisma');
-  const files = [{ path, content: await readFile(path, 'utf8') }];
-  return withEngine(url, async (engine) => {
-    const { stdout } = await engine.diff({
-      from: { tag: 'empty' },
-      to: { tag: 'schemaDatamodel', files },
-      script: true,
-      exitCode: null,
-      filters: ALL_SCHEMAS,
-    });
-    return stdout ?? '';
-  });
-}
-
-/** Prisma's engine says what PostgreSQL reported, and then how it got there. */
-function toMigrationError(error: unknown): OperatorError {
-  const message = error instanceof Error ? error.message : String(error);
-  const [text = '', calls = ''] = message.split(/\n(?=\s+0: )/);
-  const reason = /ERROR: (.*)/.exec(text)?.[1] ?? text.split('\n')[0];
-  const failed = /migration_name="(.+)"/.exec(calls)?.[1];
-  const failedBefore = /The `(.+)` migration started at .* failed/.exec(text)?.[1];
-  if (failed === undefined && failedBefore === undefined) {
-    return new OperatorError(
-      `The migrations cannot be applied (${reason}): check that DATABASE_URL points to the right database, with a role that may create tables there.`,
-      { cause: error },
-    );
-  }
-  const what = failed === undefined ? `${failedBefore} failed earlier` : `${failed} failed (${reason})`;
-  return new OperatorError(
-    `Migration ${what}: remove the cause, restore the backup (or undo its changes and delete its row from ` +
-      '_prisma_migrations), and apply it again with: npm run migrate. ' +
-      'If this is a development database, delete DATA_DIR (.data) instead.',
-    { cause: error },
-  );
-}
-
 async function readAppliedMigrations(pool: pg.Pool): Promise<Map<string, string>> {
   try {
     const { rows: tables } = await pool.query(`SELECT to_regclass('_prisma_migrations') AS found`);
@@ -119,7 +46,8 @@ async function readAppliedMigrations(pool: pg.Pool): Promise<Map<string, string>
   }
 }
 
-async function readMigrations(): Promise<MigrationList> {
+/** All migrations in prisma/migrations, as the engine takes them. */
+export async function readMigrations(): Promise<MigrationList> {
   const entries = await readdir(MIGRATIONS_FOLDER, { withFileTypes: true });
   const names = entries
     .filter((entry) => entry.isDirectory())
@@ -142,52 +70,6 @@ async function readMigrations(): Promise<MigrationList> {
     content: await readFile(join(MIGRATIONS_FOLDER, 'migration_lock.toml'), 'utf8'),
   };
   return { baseDir: MIGRATIONS_FOLDER, lockfile, shadowDbInitScript: '', migrationDirectories };
-}
-
-async function withEngine<T>(url: string, use: (engine: SchemaEngine) => Promise<T>): Promise<T> {
-  // The engine releases its connections only when it is garbage-collected, so this function owns the pool and ends it.
-  const pool = new pg.Pool({ connectionString: url, connectionTimeoutMillis: CONNECT_TIMEOUT_MS });
-  try {
-    await checkConnection(pool);
-    const { SchemaEngine } = await loadEngineOnce();
-    const adapter = bindMigrationAwareSqlAdapterFactory(new PrismaPg(pool));
-    const engine = await SchemaEngine.new({ datamodels: undefined }, () => {}, adapter);
-    return await use(engine);
-  } finally {
-    await pool.end();
-  }
-}
-
-/** The engine would not say why it cannot connect. */
-async function checkConnection(pool: pg.Pool): Promise<void> {
-  try {
-    await pool.query('SELECT 1');
-  } catch (error) {
-    throw toDatabaseError(error);
-  }
-}
-
-let loadedEngine: Promise<typeof engineBindings> | undefined;
-
-/** Loads the engine at most once: its bindings keep views into the memory of the first instance that they are given. */
-function loadEngineOnce(): Promise<typeof engineBindings> {
-  loadedEngine ??= loadEngine();
-  return loadedEngine;
-}
-
-/** The package's entry imports its .wasm as a module, which Node.js 20 cannot do, so it is instantiated here. */
-async function loadEngine(): Promise<typeof engineBindings> {
-  const folder = dirname(createRequire(import.meta.url).resolve('@prisma/schema-engine-wasm'));
-  const module = await WebAssembly.compile(await readFile(join(folder, 'schema_engine_bg.wasm')));
-  const instance = await WebAssembly.instantiate(module, { './schema_engine_bg.js': engineBindings });
-  engineBindings.__wbg_set_wasm(instance.exports);
-  Object.assign(globalThis, { PRISMA_WASM_PANIC_REGISTRY: { set_message: failOnPanic } });
-  (instance.exports.__wbindgen_start as () => void)();
-  return engineBindings;
-}
-
-function failOnPanic(message: string): never {
-  throw new Error(`Prisma's schema engine failed: ${message}`);
 }
 
 function sha256(text: string): string {

@@ -6,17 +6,17 @@ export class DatabaseOutage extends Error {
   override readonly name = 'DatabaseOutage';
 
   constructor(cause: unknown) {
-    super(cause instanceof Error ? lastLine(cause.message) : String(cause), { cause });
+    super(readReason(cause), { cause });
   }
 }
 
 /**
  * SQLSTATE classes (PostgreSQL, appendix A) of errors that a statement itself causes: 0A feature not supported, 21
  * cardinality violation, 22 data exception, 23 integrity constraint violation, 42 syntax error or access rule
- * violation, 44 WITH CHECK OPTION violation, 54 program limit exceeded. 42P05 is none: pg prepares a statement a second
- * time after an outage has interrupted the first.
+ * violation, 44 WITH CHECK OPTION violation, 54 program limit exceeded, P0 error raised in PL/pgSQL, such as an
+ * operator's trigger. 42P05 is none: pg prepares a statement a second time after an outage has interrupted the first.
  */
-const QUERY_ERRORS = /^(?:0A|21|22|23|42(?!P05)|44|54)/;
+const QUERY_ERRORS = /^(?:0A|21|22|23|42(?!P05)|44|54|P0)/;
 
 /**
  * Prisma's codes of errors in a query. P2010 is any failure of a raw query, P2024 and P2037 are missing connections,
@@ -55,7 +55,8 @@ export function detectOutage<T>(query: Promise<T>): Promise<T> {
 
 /**
  * Whether an error of a query means that the database cannot serve now (503, try again) rather than that the query is
- * wrong (500). There is no end of reasons why a database cannot serve, so that is everything but known query errors.
+ * wrong (500). A database can fail for any number of reasons, so every error counts as an outage, except known errors of
+ * queries.
  */
 export function isDatabaseOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
@@ -71,7 +72,7 @@ export function isDatabaseOutage(error: unknown): boolean {
  * The SQLSTATE of a failed query of Prisma. Its adapter's description of the failure is under
  * `meta.driverAdapterError.cause`; a failure of COMMIT or ROLLBACK is the adapter's own error, with it under `cause`.
  */
-export function readSqlState(error: unknown): string | undefined {
+function readSqlState(error: unknown): string | undefined {
   const failed = error as { meta?: { driverAdapterError?: { cause?: unknown } }; cause?: unknown };
   const cause = (failed.meta?.driverAdapterError?.cause ?? failed.cause) as
     | { originalCode?: unknown }
@@ -95,7 +96,8 @@ function rethrow(error: unknown): never {
   throw isDatabaseOutage(error) ? new DatabaseOutage(error) : error;
 }
 
-/** Prisma puts the reason last, after the call that failed. */
-function lastLine(message: string): string {
+/** The last line of an error's message: Prisma puts the reason there, after the call that failed. */
+export function readReason(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
   return message.trim().split('\n').at(-1) ?? '';
 }

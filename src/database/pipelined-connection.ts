@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import pg from 'pg';
 import { TimeoutError } from '../timeouts.js';
 
-/** A statement with a name is parsed and planned once per connection. */
+/** PostgreSQL parses and plans a statement once per connection, under its name. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
@@ -19,6 +19,12 @@ export interface PipelinedConnectionOptions {
 /** A connection without a response for this many ticks is slow. One tick may be much shorter than the others. */
 const SLOW_AFTER_TICKS = 2;
 
+/** Shows whether PostgreSQL knows this statement under the name that it was sent with. */
+const PROBE = {
+  name: 'probe',
+  text: "SELECT bool_or(name = 'probe') AS is_unchanged FROM pg_prepared_statements",
+};
+
 /** One connection of a pipeline. After it breaks, the next query opens a new one. */
 export class PipelinedConnection {
   readonly #options: PipelinedConnectionOptions;
@@ -26,6 +32,7 @@ export class PipelinedConnection {
   #client: Promise<pg.Client> | undefined;
   #silentTicks = 0;
   #isSlow = false;
+  #supportsNames = false;
   /** Queries still without a result */
   pending = 0;
   isOpen = false;
@@ -53,8 +60,10 @@ export class PipelinedConnection {
     try {
       this.#client ??= this.#connect();
       const client = await this.#client;
-      this.#corkUntilEndOfTick();
-      return await send<Row>(client, { ...statement, values: values as unknown[] });
+      if (this.pending > 1) this.#corkUntilEndOfTick();
+      const { name, text } = statement;
+      const query = { text, values: values as unknown[] };
+      return await send<Row>(client, this.#supportsNames ? { ...query, name } : query);
     } finally {
       this.pending -= 1;
       this.#noteResponse();
@@ -88,7 +97,7 @@ export class PipelinedConnection {
     this.silentSince = this.lastResponseAt;
   }
 
-  /** Sends everything written in this event-loop tick with one system call. */
+  /** Sends everything written in this event-loop tick with one system call. A lone query is sent without delay. */
   #corkUntilEndOfTick(): void {
     const socket = this.#socket;
     if (socket === undefined || socket.writableCorked > 0) return;
@@ -124,16 +133,34 @@ export class PipelinedConnection {
   }
 
   async #open(client: pg.Client): Promise<void> {
-    const { sessionSettings } = this.#options;
+    const { sessionSettings = '' } = this.#options;
     await client.connect();
-    if (sessionSettings === undefined) return;
     try {
-      await client.query(sessionSettings);
+      this.#supportsNames = await supportsNames(client, sessionSettings);
     } catch (error) {
       void client.end().catch(() => {});
       throw error;
     }
   }
+}
+
+/**
+ * Whether statements can be prepared under a name. Behind a connection pooler in transaction mode each query may reach
+ * another server process, which lacks a statement that was prepared before, or has another one under its name.
+ *
+ * A pooler announces another process than the one that runs the queries. PgBouncer from 1.21 on prepares statements
+ * wherever they are needed, under names of its own.
+ *
+ * @param sessionSettings SQL that runs before
+ */
+async function supportsNames(client: pg.Client, sessionSettings: string): Promise<boolean> {
+  const results: unknown = await client.query(`${sessionSettings}; SELECT pg_backend_pid() AS pid`);
+  const [last] = [results].flat().slice(-1) as pg.QueryResult<{ pid: number }>[];
+  const { processID } = client as pg.Client & { readonly processID: number };
+  if (last?.rows[0]?.pid === processID) return true;
+  // Fails where another client of the pooler has prepared it.
+  const named = await client.query<{ is_unchanged: boolean }>(PROBE).catch(() => undefined);
+  return named?.rows[0]?.is_unchanged === false;
 }
 
 /** Uses pg's callbacks, because its promises catch and rethrow every error to rewrite its stack. */

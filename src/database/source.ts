@@ -4,8 +4,8 @@ import type { EmbeddedPostgresError } from '@animal-store/embedded-postgres';
 import type pg from 'pg';
 import type { Config } from '../config.js';
 import { OperatorError } from '../operator-error.js';
-import { type Database, openDatabase } from './client.js';
-import { applyMigrations, listPendingMigrations } from './migrations.js';
+import type { Connections } from './connections.js';
+import { listPendingMigrations } from './migrations.js';
 
 const SEED = new URL('../../prisma/seed.sql', import.meta.url);
 
@@ -15,14 +15,16 @@ const ALTERNATIVE = 'Or set DATABASE_URL to a PostgreSQL of your own.';
 const EMBEDDED = { database: 'animal_store', systemDir: '/var/lib/animal-store' };
 
 /** The database that the configuration names, or the embedded one. */
-export interface DatabaseSource {
+export interface DatabaseSource<Opened extends Connections = Connections> {
   readonly url: string;
-  readonly database: Database;
+  readonly database: Opened;
   readonly isEmbedded: boolean;
   close(): Promise<void>;
 }
 
-export interface SourceOptions {
+export interface SourceOptions<Opened extends Connections> {
+  /** openDatabase, or openConnections where Prisma's client is not needed */
+  readonly open: (url: string, onIdleError: (error: Error) => void) => Opened;
   readonly config: Pick<Config, 'databaseUrl' | 'dataDir'>;
   /** Only one service may use an embedded database, beside any number of guests (command line, Prisma Studio). */
   readonly role: 'service' | 'guest';
@@ -34,14 +36,19 @@ export interface SourceOptions {
  *
  * @throws OperatorError when the embedded PostgreSQL cannot be used
  */
-export async function openSource({ config, role, log }: SourceOptions): Promise<DatabaseSource> {
+export async function openSource<Opened extends Connections>({
+  config,
+  role,
+  log,
+  open,
+}: SourceOptions<Opened>): Promise<DatabaseSource<Opened>> {
   let isClosing = false;
   const warnOfIdleError = (error: Error) => {
     // The pool does not wait until its connections have ended, and PostgreSQL may be the first to end them.
     if (!isClosing) log.warn({ err: error }, 'a database connection broke');
   };
   if (config.databaseUrl !== undefined) {
-    const database = openDatabase(config.databaseUrl, warnOfIdleError);
+    const database = open(config.databaseUrl, warnOfIdleError);
     const close = () => {
       isClosing = true;
       return database.close();
@@ -58,13 +65,16 @@ export async function openSource({ config, role, log }: SourceOptions): Promise<
   }).catch((error: unknown) => {
     throw error instanceof EmbeddedPostgresError ? toOperatorError(error, config.dataDir) : error;
   });
-  const database = openDatabase(embedded.url, warnOfIdleError);
+  const database = open(embedded.url, warnOfIdleError);
   const close = async () => {
     isClosing = true;
     await database.close().finally(() => embedded.release());
   };
   try {
-    if ((await listPendingMigrations(database.pool)).length > 0) await applyMigrations(embedded.url);
+    if ((await listPendingMigrations(database.pool)).length > 0) {
+      const { applyMigrations } = await import('./schema-engine.js');
+      await applyMigrations(embedded.url);
+    }
   } catch (error) {
     await close();
     throw error;

@@ -52,7 +52,7 @@ export class Bans {
     this.#store = store;
     this.#now = now;
     this.#log = log;
-    // Every ban that waits to be stored listens for the end; from the eleventh on Node.js would warn of a leak.
+    // Every ban that waits to be stored listens to this signal; from the eleventh on, Node.js would warn of a leak.
     setMaxListeners(0, this.#closing.signal);
   }
 

@@ -52,7 +52,7 @@ export class KeyLookups {
   }
 }
 
-/** Runs one batch at a time. */
+/** Runs one batch at a time, like createBatchLoader's exclusive ones, but those of the first queue before the others. */
 class LookupQueue {
   readonly #run: (batch: readonly Lookup[]) => Promise<void>;
   #first: Lookup[] = [];
@@ -79,7 +79,8 @@ class LookupQueue {
       for (const { reject } of batch.filter((lookup) => !isWanted(lookup))) {
         reject(new TimeoutError('The key was not looked up in time'));
       }
-      await this.#run(batch.filter(isWanted));
+      const wanted = batch.filter(isWanted);
+      if (wanted.length > 0) await this.#run(wanted);
     }
     this.#isBusy = false;
   }

@@ -1,4 +1,4 @@
-import type { Database } from '../database/client.js';
+import type { Connections } from '../database/connections.js';
 import type { Plan } from '../limits/plans.js';
 import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
 import { SCOPES, type Scope } from './scopes.js';
@@ -40,8 +40,8 @@ export interface KeyStore {
   /** All keys, oldest first. */
   list(): Promise<ApiKey[]>;
   find(id: string): Promise<ApiKey | undefined>;
-  /** How many keys are banned at a moment, without those that are revoked. */
-  countBanned(at: Date): Promise<number>;
+  /** How many keys of each plan are banned at a moment, without those that are revoked. Plans without any are left out. */
+  countBanned(at: Date): Promise<ReadonlyMap<Plan, number>>;
   /** The keys whose ids start with this, the first characters of a UUID in lower case or all of them, oldest first. */
   findByIdPrefix(prefix: string): Promise<ApiKey[]>;
   /**
@@ -64,27 +64,55 @@ export interface KeyStore {
 
 type KeyRow = ApiKey & { readonly hash: Buffer; readonly previousHash: Buffer | null };
 
+/** All but the hashes. */
+const COLUMNS = `
+  id, name, start AS hint, plan, per_minute AS "perMinute", per_day AS "perDay", scopes, created_at AS "createdAt",
+  expires_at AS "expiresAt", previous_expires_at AS "previousExpiresAt", revoked_at AS "revokedAt",
+  banned_until AS "bannedUntil", ban_seconds AS "banSeconds"`;
+
+const SELECT = `SELECT ${COLUMNS} FROM api_keys`;
+
 const FIND_BY_HASHES = {
   name: 'keys-find-by-hashes',
   text: `
-    SELECT id, name, start AS hint, plan, per_minute AS "perMinute", per_day AS "perDay", scopes,
-      created_at AS "createdAt", expires_at AS "expiresAt", previous_expires_at AS "previousExpiresAt", revoked_at AS "revokedAt",
-      banned_until AS "bannedUntil", ban_seconds AS "banSeconds", hash, previous_hash AS "previousHash"
+    SELECT ${COLUMNS}, hash, previous_hash AS "previousHash"
     FROM api_keys WHERE hash = ANY ($1::bytea[]) OR previous_hash = ANY ($1::bytea[])`,
 };
 
-export function createKeyStore(database: Database, prefix: KeyPrefix): KeyStore {
-  const { prisma } = database;
-  const omit = { hash: true, previousHash: true } as const;
-  const find = async (id: string) => (await prisma.apiKey.findUnique({ where: { id }, omit })) ?? undefined;
-  const update = async (id: string, data: object) => {
-    const [changed] = await prisma.apiKey.updateManyAndReturn({ where: { id }, data, omit });
+const INSERT = `
+  INSERT INTO api_keys (name, expires_at, scopes, plan, per_minute, per_day, hash, start)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING ${COLUMNS}`;
+
+const ROTATE = `
+  UPDATE api_keys
+  SET previous_hash = CASE WHEN $2::timestamptz IS NOT NULL THEN hash END, previous_expires_at = $2, hash = $3, start = $4
+  WHERE id = $1 AND revoked_at IS NULL RETURNING ${COLUMNS}`;
+
+const BAN = `
+  UPDATE api_keys SET banned_until = $3, ban_seconds = $4
+  WHERE id = $1 AND (banned_until IS NULL OR banned_until <= $2)`;
+
+const COUNT_BANNED = `
+  SELECT plan, count(*)::int FROM api_keys WHERE banned_until > $1 AND revoked_at IS NULL GROUP BY plan`;
+
+/** Uses SQL, because the command line needs no other store, and Prisma's client takes long to load. */
+export function createKeyStore(
+  { pool, keys }: Pick<Connections, 'pool' | 'keys'>,
+  prefix: KeyPrefix,
+): KeyStore {
+  const query = async (text: string, ...values: unknown[]) => (await pool.query<ApiKey>(text, values)).rows;
+  const update = async (id: string, assignments: string, ...values: unknown[]) => {
+    const text = `UPDATE api_keys SET ${assignments} WHERE id = $1 RETURNING ${COLUMNS}`;
+    const [changed] = await query(text, id, ...values);
     return changed;
   };
   return {
-    find,
+    async find(id) {
+      const [found] = await query(`${SELECT} WHERE id = $1`, id);
+      return found;
+    },
     async findByHashes(hashes) {
-      const rows = await database.keys.query<KeyRow>(FIND_BY_HASHES, [hashes]);
+      const rows = await keys.query<KeyRow>(FIND_BY_HASHES, [hashes]);
       const found = new Map<string, ApiKey>();
       for (const { hash, previousHash, ...apiKey } of rows) {
         found.set(hash.toString('hex'), apiKey);
@@ -94,43 +122,34 @@ export function createKeyStore(database: Database, prefix: KeyPrefix): KeyStore 
     },
     async create({ name, expiresAt, scopes = SCOPES, plan, perMinute, perDay }) {
       const key = generateKey(prefix);
-      const data = { name, expiresAt, scopes: [...scopes], plan, perMinute, perDay, ...toColumns(key) };
-      return { key, apiKey: await prisma.apiKey.create({ data, omit }) };
+      const columns = [name, expiresAt, scopes, plan, perMinute, perDay, hashKey(key), toHint(key)];
+      const [apiKey] = await query(INSERT, ...columns);
+      return { key, apiKey: apiKey as ApiKey };
     },
-    list: () => prisma.apiKey.findMany({ orderBy: { createdAt: 'asc' }, omit }),
+    list: () => query(`${SELECT} ORDER BY created_at`),
     findByIdPrefix(prefix) {
       // PostgreSQL orders UUIDs as their text, so a prefix is a range of the primary key.
-      const where = { id: { gte: completeId(prefix, '0'), lte: completeId(prefix, 'f') } };
-      return prisma.apiKey.findMany({ where, orderBy: { createdAt: 'asc' }, omit });
+      const range = [completeId(prefix, '0'), completeId(prefix, 'f')];
+      return query(`${SELECT} WHERE id BETWEEN $1 AND $2 ORDER BY created_at`, ...range);
     },
     async rotate(id, overlapEndsAt) {
       const key = generateKey(prefix);
-      const { hash, hint } = toColumns(key);
-      const until = overlapEndsAt ?? null;
-      const rotated = await prisma.$executeRaw`
-        UPDATE api_keys
-        SET previous_hash = CASE WHEN ${until}::timestamptz IS NOT NULL THEN hash END,
-          previous_expires_at = ${until}::timestamptz, hash = ${hash}, start = ${hint}
-        WHERE id = ${id}::uuid AND revoked_at IS NULL`;
-      const apiKey = rotated === 0 ? undefined : await find(id);
+      const [apiKey] = await query(ROTATE, id, overlapEndsAt, hashKey(key), toHint(key));
       return apiKey && { key, apiKey };
     },
-    async revoke(id, at) {
-      await prisma.apiKey.updateMany({ where: { id, revokedAt: null }, data: { revokedAt: at } });
-      return find(id);
-    },
-    setPlan: (id, { plan, perMinute, perDay }) => update(id, { plan, perMinute, perDay }),
-    setScopes: (id, scopes) => update(id, { scopes }),
+    revoke: (id, at) => update(id, 'revoked_at = coalesce(revoked_at, $2)', at),
+    setPlan: (id, { plan, perMinute, perDay }) =>
+      update(id, 'plan = $2, per_minute = $3, per_day = $4', plan, perMinute, perDay),
+    setScopes: (id, scopes) => update(id, 'scopes = $2', scopes),
     async ban(id, startsAt, seconds) {
-      const isNotBanned = { OR: [{ bannedUntil: null }, { bannedUntil: { lte: startsAt } }] };
-      const bannedUntil = new Date(startsAt.getTime() + seconds * 1000);
-      await prisma.apiKey.updateMany({
-        where: { id, ...isNotBanned },
-        data: { bannedUntil, banSeconds: seconds },
-      });
+      const endsAt = new Date(startsAt.getTime() + seconds * 1000);
+      await query(BAN, id, startsAt, endsAt, seconds);
     },
-    countBanned: (at) => prisma.apiKey.count({ where: { bannedUntil: { gt: at }, revokedAt: null } }),
-    unban: (id) => update(id, { bannedUntil: null, banSeconds: null }),
+    async countBanned(at) {
+      const { rows } = await pool.query<{ plan: Plan; count: number }>(COUNT_BANNED, [at]);
+      return new Map(rows.map(({ plan, count }) => [plan, count]));
+    },
+    unban: (id) => update(id, 'banned_until = NULL, ban_seconds = NULL'),
   };
 }
 
@@ -148,8 +167,4 @@ function expireWithOverlap(apiKey: ApiKey): ApiKey {
 /** The UUID that starts with these characters and goes on with one digit. */
 export function completeId(prefix: string, digit: string): string {
   return prefix + '________-____-____-____-____________'.slice(prefix.length).replaceAll('_', digit);
-}
-
-function toColumns(key: string) {
-  return { hash: new Uint8Array(hashKey(key)), hint: toHint(key) };
 }

@@ -1,8 +1,8 @@
-import type { Database } from '../database/client.js';
+import type { Connections } from '../database/connections.js';
 
 /** For how many days usage is kept and shown, today included. */
 export const USAGE_DAYS = 30;
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 /** How often a key called an operation on one day. */
 export interface Usage {
@@ -40,7 +40,7 @@ const READ = `
   SELECT day::text, operation, requests::float8 AS requests FROM api_key_usage
   WHERE api_key_id = $1 AND day >= $2 ORDER BY day, operation COLLATE "C"`;
 
-export function createUsageStore({ pool }: Pick<Database, 'pool'>): UsageStore {
+export function createUsageStore({ pool }: Pick<Connections, 'pool'>): UsageStore {
   return {
     async add(rows) {
       await pool.query(ADD, [

@@ -1,11 +1,10 @@
-import { type KeyUsage, toDay, type UsageStore } from './usage-store.js';
+import { DAY_MS, type KeyUsage, toDay, type UsageStore } from './usage-store.js';
 
 const FLUSH_INTERVAL_MS = 3_000;
 /** The most sums of key, day and operation held at once, about 25 MB. Beyond that, new ones are not counted. */
 const MAX_SUMS = 100_000;
 /** The most sums added by one statement, so that it stays well within its timeout. */
 const BATCH_SIZE = 2_000;
-const DAY_MS = 86_400_000;
 
 export interface UsageOptions {
   readonly store: Pick<UsageStore, 'add'>;

@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/client.js';
-import { applyMigrations, listPendingMigrations, printSchema } from '../../src/database/migrations.js';
+import { listPendingMigrations } from '../../src/database/migrations.js';
+import { applyMigrations, printSchema } from '../../src/database/schema-engine.js';
 import { checkMigrations, openSource, seedCatalogue } from '../../src/database/source.js';
 import { SCOPES } from '../../src/keys/scopes.js';
 import { OperatorError } from '../../src/operator-error.js';
 import { newPet } from '../../src/pets/schema.js';
-import { createTestDatabase } from '../support/test-service.js';
+import { createTestDatabase, execute } from '../support/test-service.js';
 
 let migratedUrl: string;
 let database: Database;
@@ -34,19 +35,13 @@ const CATALOGUE = `
   ORDER BY 1`;
 
 async function readCatalogue(url: string): Promise<string[]> {
-  const client = new pg.Client(url);
-  await client.connect();
-  const { rows } = await client.query<{ line: string }>(CATALOGUE);
-  await client.end();
+  const rows = await execute<{ line: string }>(url, CATALOGUE);
   return rows.map(({ line }) => line);
 }
 
 test('schema.prisma and the migrations agree', async () => {
   const emptyUrl = await createTestDatabase('template0');
-  const client = new pg.Client(emptyUrl);
-  await client.connect();
-  await client.query(await printSchema(emptyUrl));
-  await client.end();
+  await execute(emptyUrl, await printSchema(emptyUrl));
   const migrated = await readCatalogue(migratedUrl);
   expect(migrated.length).toBeGreaterThan(15);
   const sides =
@@ -65,6 +60,23 @@ test('migrations are applied once, and a database that is behind is rejected wit
   await behind.close();
 });
 
+test('a migration may take longer than the statement timeout of its role', async () => {
+  const url = await createTestDatabase('template0');
+  const other = new pg.Client(url);
+  await other.connect();
+  await other.query(`ALTER DATABASE ${other.database} SET statement_timeout = '100ms'`);
+  // The lock that Prisma's engine takes first
+  await other.query('SELECT pg_advisory_lock(72707369)');
+  const applied = applyMigrations(url);
+  const waitsForLong = `
+    SELECT 1 FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query_start < now() - interval '300 ms'`;
+  const isWaiting = async () => (await other.query(waitsForLong)).rowCount;
+  await Promise.race([applied, expect.poll(isWaiting, { timeout: 10_000 }).toBe(1)]);
+  await other.end();
+  expect((await applied).length).toBeGreaterThan(0);
+});
+
 test('a migration that was edited after it was applied is rejected', async () => {
   const url = await createTestDatabase();
   const tampered = openDatabase(url, () => {});
@@ -74,14 +86,6 @@ test('a migration that was edited after it was applied is rejected', async () =>
   );
   await tampered.close();
 });
-
-/** Runs statements as the owner of a database of the tests. */
-async function execute(url: string, sql: string): Promise<void> {
-  const client = new pg.Client(url);
-  await client.connect();
-  await client.query(sql);
-  await client.end();
-}
 
 test('a migration that fails is reported on one line, with its name, the reason and what to do, and so is a next attempt', async () => {
   const url = await createTestDatabase();
@@ -129,6 +133,7 @@ async function check(databaseUrl: string): Promise<void> {
     config: { databaseUrl, dataDir: '' },
     role: 'service',
     log,
+    open: openDatabase,
   });
   await checkMigrations(database.pool).finally(close);
 }

@@ -1,0 +1,130 @@
+import pg from 'pg';
+import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from '../timeouts.js';
+import { Pipeline } from './pipeline.js';
+
+const MAX_POOL_CONNECTIONS = 8;
+/** Key lookups have their own, so that neither a locked table nor a flood of unknown keys delays others. */
+const KEY_CONNECTIONS = 2;
+/** Two keep PostgreSQL as busy with reads as one Node.js process can; each further one makes the batches smaller. */
+const READ_CONNECTIONS = 2;
+/** A rejected batch of rows is repeated row by row: PostgreSQL flushes together what several connections commit at once. */
+const WRITE_CONNECTIONS = 8;
+/**
+ * Set on every connection before its first use. Prisma's adapter writes and reads times without their offset, which is
+ * only correct in UTC. And a process that freezes within a transaction must not keep its locks.
+ */
+const SESSION_SETTINGS = `
+  SET TIME ZONE 'UTC';
+  SET statement_timeout = ${STATEMENT_TIMEOUT_MS};
+  SET idle_in_transaction_session_timeout = '5s'`;
+
+/** The message of pg's error for a query without a response, which has no code. */
+const READ_TIMEOUT = 'Query read timeout';
+
+/** The connections to the database, without Prisma's client, which takes long to load. */
+export interface Connections {
+  /** For statements of every kind; Prisma uses it too */
+  readonly pool: pg.Pool;
+  /** For single statements that read */
+  readonly reads: Pipeline;
+  /** For single statements that write */
+  readonly writes: Pipeline;
+  /** For the lookup of API keys */
+  readonly keys: Pipeline;
+  readonly poolStatistics: PoolStatistics;
+  close(): Promise<void>;
+}
+
+/** The current use of the connections of the pool and of the pipelines. */
+export interface PoolStatistics {
+  readonly totalCount: number;
+  readonly idleCount: number;
+  /** Queries that wait for a connection, or for the query before them on theirs */
+  readonly waitingCount: number;
+}
+
+/**
+ * Opens the database lazily: nothing is sent before the first query, and an unavailable database shows as an error of
+ * that query within CONNECT_TIMEOUT_MS + QUERY_TIMEOUT_MS.
+ *
+ * @param url postgresql:// connection string
+ * @param onIdleError called when a connection breaks while idle; the pool replaces it
+ * @param observe called with what each statement of a pipeline took, and its name
+ */
+export function openConnections(
+  url: string,
+  onIdleError: (error: Error) => void,
+  observe: (seconds: number, statement: string) => void = () => {},
+): Connections {
+  const client = {
+    connectionString: url,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    keepAlive: true,
+    application_name: 'animal-store',
+  };
+  const createPipeline = (size: number) =>
+    new Pipeline({
+      size,
+      client,
+      sessionSettings: SESSION_SETTINGS,
+      onStall: (since) => discardSilent(since),
+      observe,
+    });
+  const reads = createPipeline(READ_CONNECTIONS);
+  const writes = createPipeline(WRITE_CONNECTIONS);
+  const keys = createPipeline(KEY_CONNECTIONS);
+  const pipelines = [reads, writes, keys];
+  const pool = new pg.Pool({
+    ...client,
+    query_timeout: QUERY_TIMEOUT_MS,
+    max: MAX_POOL_CONNECTIONS,
+    onConnect: (connected) => connected.query(SESSION_SETTINGS),
+  });
+  /** When one connection is dead, those that were silent all the while probably are too: a firewall lost its state. */
+  const discardSilent = (since: number) => {
+    for (const pipeline of pipelines) pipeline.discardSilentSince(since);
+    discardIdle(pool);
+  };
+  pool.on('error', onIdleError);
+  pool.on('release', endOpenTransaction);
+  pool.on('release', (error) => {
+    if (error?.message === READ_TIMEOUT) discardSilent(performance.now() - QUERY_TIMEOUT_MS);
+  });
+  return {
+    pool,
+    reads,
+    writes,
+    keys,
+    poolStatistics: {
+      get totalCount() {
+        return pipelines.reduce((sum, { connections }) => sum + connections, pool.totalCount);
+      },
+      get idleCount() {
+        return pool.idleCount;
+      },
+      get waitingCount() {
+        return pipelines.reduce((sum, { waiting }) => sum + waiting, pool.waitingCount);
+      },
+    },
+    async close() {
+      await Promise.all(pipelines.map((pipeline) => pipeline.close()));
+      await pool.end();
+    },
+  };
+}
+
+/**
+ * Prisma returns a connection to the pool as healthy even when its COMMIT or ROLLBACK got no response in time. The
+ * next query on it would run inside the open transaction, and be lost with it after it had been acknowledged.
+ */
+function endOpenTransaction(error: Error | undefined, client: pg.PoolClient & pg.Client): void {
+  const status = client.getTransactionStatus();
+  if (!error && (status === 'T' || status === 'E')) void client.end().catch(() => {});
+}
+
+/** Ends the idle connections of a pool, by taking each out of it and not returning it. */
+function discardIdle(pool: pg.Pool): void {
+  for (let count = pool.idleCount; count > 0; count -= 1) {
+    pool.connect((_error, _client, release) => release(true));
+  }
+}
