@@ -49,6 +49,10 @@ export interface App {
 /** The HTTP server: a list of everything that happens to a request. */
 export async function buildApp(options: AppOptions): Promise<App> {
   const app = openServer(options);
+  // Before the queue: a client may leave while its request waits there.
+  reportRequests(app, Object.keys(options.router._def.procedures), {
+    countRequest: (report) => metrics.countRequest(report),
+  });
   const queue = limitRequestsPerTick(
     app,
     ({ apiProtocol, headers }) =>
@@ -58,9 +62,8 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const overload = createOverloadMonitor({ ...options, queue, accepts });
   app.addHook('onClose', async () => overload.close());
   const checkReadiness = createReadinessCheck(options.checkReadiness);
-  const metrics = createMetrics({ ...options, overload, checkReadiness });
+  const metrics = createMetrics({ ...options, accepts, overload, checkReadiness });
 
-  reportRequests(app, Object.keys(options.router._def.procedures), metrics);
   registerSecurity(app, options);
   app.addHook('onRequest', (request, reply, next) => {
     reply.header('x-request-id', request.id);
@@ -99,7 +102,10 @@ export async function buildApp(options: AppOptions): Promise<App> {
   return { app, probes };
 }
 
-/** Every error passes through here: its cause goes to the log, and the client can quote the request id. */
+/**
+ * Every error but those of tRPC calls (see rpc.ts) passes through here: its cause goes to the log, and the client can
+ * quote the request id.
+ */
 function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void {
   app.setErrorHandler((error, request, reply) => {
     const apiError = toApiError(error);

@@ -59,7 +59,7 @@ export class WorkerProbes implements Probes {
     return Promise.any(answers).catch(() => false);
   }
 
-  /** The readiness of the first worker that is ready; when none is, that of one which is not. */
+  /** The readiness of the first worker that is ready; if none is, that of one of the others. */
   async readReadiness(): Promise<Readiness> {
     if (this.#isClosing) return { status: 'draining' };
     let notReady: Readiness = { status: 'unavailable' };
@@ -72,7 +72,7 @@ export class WorkerProbes implements Probes {
     return Promise.any(answers).catch(() => notReady);
   }
 
-  /** Any number of scrapes at once ask the workers once. */
+  /** Concurrent scrapes share one round of questions to the workers. */
   readMetrics(): Promise<string> {
     this.#running ??= this.#readMetrics().finally(() => {
       this.#running = undefined;
@@ -99,7 +99,7 @@ export class WorkerProbes implements Probes {
     return AggregatorRegistry.aggregate([[up], own, ...metrics]).metrics();
   }
 
-  /** One answer for each worker, in their order; of one that is not listening, a rejection. */
+  /** The answers of the workers, in their order; rejects for a worker that is not listening. */
   #ask<T>(question: (worker: WorkerFunctions) => Promise<T>): Promise<T>[] {
     return this.#slots.map(async ({ worker }) => {
       if (worker === undefined) throw new Error('not listening');

@@ -1,12 +1,12 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { run } from './support/process.js';
+import { runKeys } from './support/process.js';
 import { hasPrometheus, startPrometheus } from './support/prometheus.js';
 import { findRedis } from './support/redis.js';
 import { setUpServiceProcesses } from './support/service-processes.js';
 import { createCaller, createTestDatabase } from './support/test-service.js';
 
 const redis = await findRedis();
-const testWithPrometheus = test.skipIf(redis === null || !hasPrometheus());
+const testWithPrometheus = test.skipIf(redis === undefined || !hasPrometheus());
 const { start } = setUpServiceProcesses();
 const closers: (() => Promise<void>)[] = [];
 
@@ -22,11 +22,7 @@ const COUNTS = 'http_request_duration_seconds_count{operation="listPets"}';
 /** Two workers behind one port, and a Prometheus that scrapes them. */
 async function startScrapedWorkers(environment: { METRICS_PORT?: string } = {}) {
   const DATABASE_URL = await createTestDatabase();
-  const create = run('cli/program', ['keys', 'create', '--name', 'x', '--plan', 'business', '--json'], {
-    DATABASE_URL,
-  });
-  await create.ended;
-  const { key } = JSON.parse(create.output());
+  const { key } = await runKeys({ DATABASE_URL }, 'create', '--name', 'x', '--plan', 'business');
   const shared = { DATABASE_URL, APP_ENV: 'staging', WORKERS: '2', REDIS_URL: redis?.url ?? '' };
   const service = start({ ...shared, ...environment });
   const [, pid = '', url = ''] = await service.until(
@@ -37,8 +33,9 @@ async function startScrapedWorkers(environment: { METRICS_PORT?: string } = {}) 
   closers.push(() => prometheus.close());
   const call = createCaller({ url, key });
   return {
-    ...{ service, pid: Number(pid) },
-    query: async (promql: string) => prometheus.query(promql),
+    service,
+    pid: Number(pid),
+    query: prometheus.query,
     /** Sends each request over a new connection: the workers take them in turn. */
     async listPets(count: number) {
       const options = { headers: { connection: 'close' } };

@@ -14,6 +14,7 @@ import { checkLimits, type LimitCheckOptions, readLimits } from './limit-check.j
 import type { Metrics } from './metrics.js';
 import type { OverloadMonitor } from './overload.js';
 import { findMediaTypeError, findMessageError } from './request-checks.js';
+import { listCalls } from './request-log.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -103,8 +104,8 @@ async function admit(
   const limited = { apiKey: request.apiKey, address, cost, countsTowardsBan: routeError === undefined };
   const { result, error: limitError } = await checkLimits(limited, options);
   reply.headers(limitHeaders(result));
-  options.metrics.countDecision(limitError?.code);
-  if (limitError === undefined && routeError === undefined) countUsage(request, options.usage);
+  options.metrics.countDecision(limitError?.code, request.apiKey?.plan);
+  if (limitError === undefined && routeError === undefined) countUsage(request, cost, options.usage);
   // A caller over its limit gets a 429 instead of a 401.
   const error = routeError ?? limitError ?? keyError ?? options.overload.check();
   return error ?? findRequestScopeError(request) ?? findMediaTypeError(request);
@@ -139,9 +140,8 @@ async function authenticate(
 }
 
 /** Each call of a batch counts for its operation. A batch that is too large costs 1 and runs none of its calls. */
-function countUsage(request: FastifyRequest, usage: AdmissionOptions['usage']): void {
-  const { operation, cost } = request.routeOptions.config;
-  if (request.apiKey === undefined || operation === undefined) return;
-  const names = typeof operation === 'function' ? operation(request) : [operation];
-  if (names.length === (cost?.(request) ?? 1)) usage.count(request.apiKey.id, names);
+function countUsage(request: FastifyRequest, cost: number, usage: AdmissionOptions['usage']): void {
+  if (request.apiKey === undefined) return;
+  const names = listCalls(request);
+  if (names.length === cost) usage.count(request.apiKey.id, names);
 }

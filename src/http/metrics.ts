@@ -7,29 +7,33 @@ import {
   type Histogram,
   Registry,
 } from 'prom-client';
-import type { PoolStatistics } from '../database/client.js';
+import type { PoolStatistics } from '../database/connections.js';
 import { createDurations } from '../durations.js';
 import type { ErrorCode } from '../errors.js';
 import type { Limiter } from '../limits/limiter.js';
+import { PLAN_NAMES, type Plan } from '../limits/plans.js';
 import type { Protocol } from '../protocol.js';
 import { VERSION } from '../version.js';
+import type { AcceptMonitor } from './accept-monitor.js';
+import { createDecisionCounter } from './decision-counter.js';
 import { createReadinessCheck } from './health.js';
-import type { OverloadMonitor } from './overload.js';
+import { OVERLOAD_REASONS, type OverloadMonitor } from './overload.js';
 
-/** Aggregates what is the same in every worker, which the answer for all of them shows once, without `worker`. */
+/** For metrics that are the same in every worker: /metrics shows them once, without the label `worker`. */
 export const SAME_IN_EVERY_WORKER: Aggregator = 'first';
 
 export interface MetricsOptions {
   readonly limiter: Limiter;
   /** Exported if given */
   readonly pool?: PoolStatistics;
-  /** What PostgreSQL and Redis took, counted where they are called */
+  /** How long PostgreSQL and Redis took, measured where they are called */
   readonly durations?: readonly Histogram[];
-  /** The number of keys that are banned now. May fail with a database error. */
-  readonly countBannedKeys: () => Promise<number>;
+  /** How many keys of each plan are banned now. May fail with a database error. */
+  readonly countBannedKeys: () => Promise<ReadonlyMap<Plan, number>>;
 }
 
 interface Sources extends MetricsOptions {
+  readonly accepts: AcceptMonitor;
   readonly overload: OverloadMonitor;
   readonly checkReadiness: () => Promise<void>;
 }
@@ -47,8 +51,11 @@ export interface RequestReport {
 export interface Metrics {
   readonly registry: Registry;
   countRequest(report: RequestReport): void;
-  /** Counts a decision of the limiter: the code of a denial, undefined when the request was admitted. */
-  countDecision(code: ErrorCode | undefined): void;
+  /**
+   * Counts a decision of the limiter: the code of a denial, undefined when the request was admitted, and the plan of the
+   * key, undefined when the request was counted against its address.
+   */
+  countDecision(code: ErrorCode | undefined, plan: Plan | undefined): void;
 }
 
 /** The metrics of one process, in a registry of their own. WorkerProbes combines those of several. */
@@ -56,6 +63,7 @@ export function createMetrics(sources: Sources): Metrics {
   const registry = createProcessRegistry();
   addPool(registry, sources.pool);
   addStates(registry, sources);
+  addConnections(registry, sources.accepts);
   addBans(registry, sources.countBannedKeys);
   for (const histogram of sources.durations ?? []) registry.registerMetric(histogram);
   return {
@@ -97,35 +105,6 @@ function createRequestCounter(registry: Registry): Metrics['countRequest'] {
     durations.observe(seconds, operation, protocol, String(status));
 }
 
-const OUTCOMES = ['admitted', 'rate_limit_exceeded', 'api_key_banned'] as const satisfies (
-  | ErrorCode
-  | 'admitted'
-)[];
-
-/** Every request passes here, so it increments plain numbers, which prom-client collects on each scrape. */
-function createDecisionCounter(registry: Registry, limiter: Limiter): Metrics['countDecision'] {
-  const zeros = () => new Map<string, number>(OUTCOMES.map((outcome) => [outcome, 0]));
-  const counts = new Map(['memory', 'redis', 'degraded'].map((store) => [store, zeros()]));
-  new Counter({
-    name: 'limiter_decisions_total',
-    help: 'Decisions of the limiter by outcome and by the store that decided; a batch is one decision',
-    labelNames: ['outcome', 'store'],
-    registers: [registry],
-    collect() {
-      this.reset();
-      for (const [store, outcomes] of counts) {
-        for (const [outcome, count] of outcomes) this.inc({ outcome, store }, count);
-      }
-    },
-  });
-  return (code) => {
-    const outcomes = counts.get(limiter.state) ?? zeros();
-    counts.set(limiter.state, outcomes);
-    const outcome = code ?? 'admitted';
-    outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
-  };
-}
-
 function addPool(registry: Registry, pool: PoolStatistics | undefined): void {
   if (pool === undefined) return;
   const add = (name: string, help: string, read: () => number) =>
@@ -145,31 +124,51 @@ function addStates(registry: Registry, { limiter, overload, checkReadiness }: So
     Number(limiter.state === 'degraded'),
   );
   addGauge(registry, 'database_ready', '1 while the database can be used', isReady);
-  addGauge(registry, 'service_overloaded', '1 while requests get a 503 for overload', () =>
-    Number(overload.reason !== undefined),
-  );
+  new Gauge({
+    name: 'service_overloaded',
+    help: '1 while the process is overloaded: with the reasons event_loop and pool, requests get a 503',
+    labelNames: ['reason'],
+    registers: [registry],
+    collect() {
+      for (const reason of OVERLOAD_REASONS) this.set({ reason }, Number(overload.reason === reason));
+    },
+  });
+}
+
+function addConnections(registry: Registry, accepts: AcceptMonitor): void {
+  addGauge(registry, 'http_connections', 'Connections of clients', () => accepts.connections);
+  new Counter({
+    name: 'http_connections_accepted_total',
+    help: 'Connections accepted from clients',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(accepts.accepted);
+    },
+  });
 }
 
 /**
  * Read from the database, because one node knows only the bans of keys that it has served. The query is shared and
  * bounded like a readiness check. While it fails there is no series, since nobody knows the number.
  */
-function addBans(registry: Registry, countBannedKeys: () => Promise<number>): void {
-  let count = 0;
+function addBans(registry: Registry, countBannedKeys: MetricsOptions['countBannedKeys']): void {
+  let counts: ReadonlyMap<Plan, number> = new Map();
   const refresh = createReadinessCheck(async () => {
-    count = await countBannedKeys();
+    counts = await countBannedKeys();
   });
   new Gauge({
     name: 'api_keys_banned',
-    help: 'Keys that are banned now, by any node. Every node reports the same number: do not sum it',
+    help: 'Keys that are banned now, by any node. Every node reports the same numbers: do not sum over nodes',
+    labelNames: ['plan'],
     registers: [registry],
     aggregator: SAME_IN_EVERY_WORKER,
     async collect() {
       try {
         await refresh();
-        this.set(count);
+        for (const plan of PLAN_NAMES) this.set({ plan }, counts.get(plan) ?? 0);
       } catch {
-        this.remove();
+        this.reset();
       }
     },
   });

@@ -1,5 +1,5 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { PoolStatistics } from '../database/client.js';
+import type { PoolStatistics } from '../database/connections.js';
 import { ApiError } from '../errors.js';
 import type { AcceptMonitor } from './accept-monitor.js';
 import type { RequestQueue } from './request-queue.js';
@@ -17,7 +17,7 @@ interface OverloadLimits {
 const OVERLOAD_LIMITS: OverloadLimits = {
   // Clients then wait over a second before their request is even looked at: many have given up, or soon will.
   delayMs: 1_000,
-  // Ten connections at 5 ms a query take half a second for them; a longer queue nears the 1 s that a query may wait.
+  // The pool's eight connections at 5 ms a query take 0.6 s for them; a longer queue nears the 1 s a query may wait.
   waitingQueries: 1_000,
   sampleIntervalMs: 250,
 };
@@ -33,6 +33,10 @@ const DESCRIPTIONS = {
   connections: 'overloaded: new connections wait to be accepted',
 } as const;
 
+type OverloadReason = keyof typeof DESCRIPTIONS;
+
+export const OVERLOAD_REASONS = Object.keys(DESCRIPTIONS) as OverloadReason[];
+
 export interface OverloadOptions {
   readonly log: FastifyBaseLogger;
   /** Without it only the event loop is monitored. */
@@ -43,7 +47,7 @@ export interface OverloadOptions {
 
 interface Sources extends OverloadOptions {
   readonly queue: RequestQueue;
-  readonly accepts: AcceptMonitor;
+  readonly accepts: Pick<AcceptMonitor, 'hasBacklog'>;
 }
 
 export interface OverloadMonitor {
@@ -51,7 +55,7 @@ export interface OverloadMonitor {
    * The part that is overloaded; undefined while there is capacity. While only new connections wait, requests on the
    * others are served: to deny them would help nobody, and whoever opens connections could turn everyone away.
    */
-  readonly reason: keyof typeof DESCRIPTIONS | undefined;
+  readonly reason: OverloadReason | undefined;
   /** The error for a request that would only queue: 503 with Retry-After; undefined while there is capacity. */
   check(): ApiError | undefined;
   close(): void;

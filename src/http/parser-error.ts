@@ -6,7 +6,7 @@ import type { ConnectionError, FastifyInstance } from 'fastify';
 import { ApiError } from '../errors.js';
 import { addressId } from '../limits/address.js';
 
-/** How long a refused client may go on sending. Closing earlier could take its responses from it: see rejectSocket. */
+/** How long a rejected client may continue to send. Closing earlier could cost it its responses: see rejectSocket. */
 const LINGER_MS = 1_000;
 
 /** A request line with a method that is well-formed (RFC 9112, section 3). The end of a body may precede it. */
@@ -21,7 +21,7 @@ const METHOD_ERRORS = ['HPE_INVALID_METHOD', 'HPE_INVALID_CONSTANT'];
 const owedResponses = new WeakMap<Duplex, Set<ServerResponse>>();
 const rejectedSockets = new WeakSet<Duplex>();
 
-/** Keeps track of the responses that have to be sent before a connection can be refused. */
+/** Keeps track of the responses that have to be sent before a connection can be rejected. */
 export function trackResponses({ server }: FastifyInstance): void {
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
     const owed = owedResponses.get(socket) ?? new Set();
@@ -43,7 +43,7 @@ export function handleParserError(
   socket: Socket,
 ): void {
   if (error.code === 'ECONNRESET') socket.destroy();
-  // The parser goes on failing with all that follows.
+  // The parser also fails on everything that follows.
   if (socket.destroyed || rejectedSockets.has(socket)) return;
   const reqId = randomUUID();
   this.log.debug({ reqId, code: error.code, address: addressId(socket.remoteAddress) }, 'malformed HTTP');
@@ -51,7 +51,7 @@ export function handleParserError(
 }
 
 /**
- * Refuses what was sent on a connection and closes it. There is no request object, so the response is written to the
+ * Rejects what was sent on a connection and closes it. There is no request object, so the response is written to the
  * socket, with the same body as every other error. Responses to earlier requests come first.
  *
  * The connection is closed in steps (RFC 9112, section 9.6): while the client still sends, closing it at once would

@@ -49,16 +49,35 @@ export function reportRequests(
   });
 }
 
-function listCalls(request: FastifyRequest): readonly string[] {
+/** The names of the operations that a request calls: none, one, or one for each call of a batch. */
+export function listCalls(request: FastifyRequest): readonly string[] {
   const { operation } = request.routeOptions.config;
   if (operation === undefined) return [];
   return typeof operation === 'string' ? [operation] : operation(request);
 }
 
 /** What every log line of a request has. A route is a pattern such as `/v1/pets/{petId}`, never what a client sent. */
-export function identify({ id, routeOptions, addressId: address }: FastifyRequest) {
+export function identify({ id, headers, routeOptions, addressId: address }: FastifyRequest) {
   const route = routeOptions.url?.replaceAll(/:(\w+)(?:\([^)]*\))?/g, '{$1}') ?? 'unknown';
-  return { reqId: id, route, address };
+  const { traceparent } = headers;
+  if (traceparent === undefined) return { reqId: id, route, address };
+  return { reqId: id, route, address, ...readTrace(traceparent) };
+}
+
+/**
+ * A `traceparent` (W3C Trace Context, section 3.2): its trace id is captured. Version 00 ends with the flags; later
+ * versions may continue. Version ff and ids of zeros only are invalid.
+ */
+const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-|$)/;
+
+/**
+ * The trace that a request belongs to; nothing for a header that is invalid, which the specification says to ignore. The
+ * field has the name that OpenTelemetry's instrumentation of pino gives it, so that a line has one field for the trace
+ * with and without that instrumentation.
+ */
+function readTrace(traceparent: string | string[]): { trace_id?: string } {
+  const traceId = TRACEPARENT.exec(String(traceparent))?.[1];
+  return traceId === undefined ? {} : { trace_id: traceId };
 }
 
 /** A 5xx is only a warning here: its cause is logged on a line of its own. */

@@ -38,6 +38,8 @@ export function openServer({ log, trustProxy, ...options }: ServerOptions): Fast
       querystringParser: (text) => new URLSearchParams(`?${text}`) as never,
     },
     bodyLimit: BODY_LIMIT_BYTES,
+    // No route has a schema for Fastify. Its default compilers take about 5 % of the start to load.
+    schemaController: { compilersFactory: { buildValidator: rejectSchema, buildSerializer: rejectSchema } },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     requestTimeout: connections.requestTimeout,
@@ -59,6 +61,10 @@ export function openServer({ log, trustProxy, ...options }: ServerOptions): Fast
     void rejectSocket(socket, error, readRequestId(headers['x-request-id']));
   });
   return app;
+}
+
+function rejectSchema(): never {
+  throw new TypeError('Inputs are checked with zod, not by schemas of Fastify');
 }
 
 /** Keeps the client's own id if it is safe to log. */

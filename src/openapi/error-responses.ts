@@ -66,7 +66,7 @@ function describeStatus(status: number): Response {
     description: statusCodes.map((code) => `\`${code}\`: ${definitions[code].description}.`).join('\n\n'),
     headers: {
       ...headerRefs(header === undefined ? COMMON_HEADERS : [...COMMON_HEADERS, header]),
-      // Node.js' HTTP parser refuses a malformed request before it can be counted.
+      // Node.js' HTTP parser rejects a malformed request before it can be counted.
       ...(status === 400 ? optionalHeaders(LIMIT_HEADERS) : {}),
     },
     content: {

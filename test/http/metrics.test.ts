@@ -93,17 +93,36 @@ test('the set of labels does not grow, whatever clients send', async () => {
   expect(text).not.toMatch(/first|mark\d/);
 });
 
-test('decisions of the limiter are counted by outcome and store', async () => {
+test('decisions of the limiter are counted by outcome, store and plan', async () => {
   const { service, call } = await serve();
   const { key } = await service.keys.create({
     ...{ name: 'x', plan: 'enterprise', perMinute: 2, perDay: 9, expiresAt: null },
   } as const);
   for (let n = 0; n < 7; n += 1) await call('/v1/pets', { key });
+  await call('/v1/pets', { key: null });
   const text = await scrape(service);
-  expect(text).toContain('limiter_decisions_total{outcome="admitted",store="memory"} 2');
-  expect(text).toContain('limiter_decisions_total{outcome="rate_limit_exceeded",store="memory"} 2');
-  expect(text).toContain('limiter_decisions_total{outcome="api_key_banned",store="memory"} 3');
-  expect(text).toContain('limiter_decisions_total{outcome="admitted",store="redis"} 0');
+  const count = (outcome: string, store: string, plan: string) =>
+    Number(
+      text.split(`limiter_decisions_total{outcome="${outcome}",store="${store}",plan="${plan}"} `)[1]?.[0],
+    );
+  expect(count('admitted', 'memory', 'enterprise')).toBe(2);
+  expect(count('rate_limit_exceeded', 'memory', 'enterprise')).toBe(2);
+  expect(count('api_key_banned', 'memory', 'enterprise')).toBe(3);
+  expect(count('admitted', 'memory', 'anonymous')).toBe(1);
+  expect(count('rate_limit_exceeded', 'redis', 'free')).toBe(0);
+});
+
+test('connections of clients are counted', async () => {
+  const { service } = await serve();
+  const read = async (name: string) =>
+    Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await scrape(service))?.[1]);
+  // Scrapes have connections of their own, but not as many.
+  const sockets = Array.from({ length: 50 }, () => connect(service.port, '127.0.0.1'));
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  await expect.poll(() => read('http_connections')).toBeGreaterThanOrEqual(50);
+  for (const socket of sockets) socket.destroy();
+  await expect.poll(() => read('http_connections')).toBeLessThan(10);
+  expect(await read('http_connections_accepted_total')).toBeGreaterThanOrEqual(50);
 });
 
 test('pool statistics, event-loop delay and process state are exported', async () => {
@@ -116,7 +135,7 @@ test('pool statistics, event-loop delay and process state are exported', async (
   for (const name of ['nodejs_eventloop_lag_p99_seconds', 'process_resident_memory_bytes']) {
     expect(text).toMatch(new RegExp(`^${name} \\d`, 'm'));
   }
-  for (const flag of ['limits_degraded 0', 'database_ready 1', 'service_overloaded 0']) {
+  for (const flag of ['limits_degraded 0', 'database_ready 1', 'service_overloaded{reason="pool"} 0']) {
     expect(text).toContain(`\n${flag}\n`);
   }
 });
@@ -133,10 +152,10 @@ test('a degraded state is exported', async () => {
   const text = await scrape(service);
   expect(text).toContain('\nlimits_degraded 1\n');
   expect(text).toContain('\ndatabase_ready 0\n');
-  expect(text).toContain('limiter_decisions_total{outcome="admitted",store="degraded"} 1');
+  expect(text).toContain('limiter_decisions_total{outcome="admitted",store="degraded",plan="enterprise"} 1');
 });
 
-test('the version, query durations and the number of banned keys are exported', async () => {
+test('the version, query durations and the number of banned keys by plan are exported', async () => {
   const { service, call } = await serve();
   const { key, apiKey } = await service.keys.create({
     name: 'x',
@@ -156,13 +175,18 @@ test('the version, query durations and the number of banned keys are exported', 
     );
   }
   expect(text).not.toContain('redis_command_duration_seconds');
-  expect(text).toContain('\napi_keys_banned 0\n');
+  expect(text).toContain('\napi_keys_banned{plan="free"} 0\n');
 
   await service.keys.ban(apiKey.id, new Date(), 300);
-  await expect.poll(() => scrape(service), { timeout: 5_000 }).toContain('\napi_keys_banned 1\n');
+  await expect
+    .poll(() => scrape(service), { timeout: 5_000 })
+    .toContain('\napi_keys_banned{plan="free"} 1\n');
+  expect(await scrape(service)).toContain('\napi_keys_banned{plan="pro"} 0\n');
   expect((await call('/v1/pets', { key })).body.code).toBe('api_key_banned');
   await service.keys.unban(apiKey.id);
-  await expect.poll(() => scrape(service), { timeout: 5_000 }).toContain('\napi_keys_banned 0\n');
+  await expect
+    .poll(() => scrape(service), { timeout: 5_000 })
+    .toContain('\napi_keys_banned{plan="free"} 0\n');
 });
 
 test('a query that fails is part of the durations', async () => {

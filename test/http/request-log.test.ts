@@ -169,6 +169,25 @@ test('a client that disconnects before its response is logged as one line, witho
   blocker.release();
 });
 
+test('clients that leave while their requests are queued are logged with their addresses', async () => {
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+  const open = async () => {
+    const socket = connect(service.port, '127.0.0.1').on('error', () => {});
+    // The response to a probe, which is not logged, shows that the service has accepted the connection.
+    socket.write(get('/health/live'));
+    await once(socket, 'data');
+    return socket;
+  };
+  const sockets = await Promise.all(Array.from({ length: 200 }, open));
+  const firstResponse = Promise.race(sockets.map((socket) => once(socket, 'data')));
+  for (const socket of sockets) socket.write(get('/v1/pets'));
+  await firstResponse;
+  for (const socket of sockets) socket.resetAndDestroy();
+  await expect.poll(() => lines().length).toBe(sockets.length);
+  expect(new Set(lines().map(({ address }) => address))).toEqual(new Set(['127.0.0.1']));
+  expect(lines().some(({ status }) => status === 499)).toBe(true);
+});
+
 test('an internal error is logged once with its cause, and its request as a warning', async () => {
   await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
   for (const [path, protocol, route] of [
@@ -218,6 +237,57 @@ test('a well-formed X-Request-Id is kept, otherwise one is generated, and every 
   for (const id of [undefined, 'two words', 'x'.repeat(129), '"quoted"', '<b>']) {
     expect(await sendId(id)).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
   }
+});
+
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
+const SPAN_ID = '00f067aa0ba902b7';
+
+test.each([
+  ['REST', '/v1/pets'],
+  ['tRPC', '/trpc/listPets'],
+  ['a tRPC batch', '/trpc/listPets,getPet?batch=1'],
+  ['a path outside of both protocols', '/nope'],
+])("the log line of %s has the trace id of the caller's traceparent", async (_name, path) => {
+  await call(path, { headers: { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` } });
+  expect(await onlyLine()).toMatchObject({ trace_id: TRACE_ID });
+});
+
+test('the line with the cause of an error has the trace id, too', async () => {
+  await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
+  for (const path of ['/v1/pets', '/trpc/listPets']) {
+    written = '';
+    await call(path, { headers: { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` } });
+    await expect.poll(lines).toHaveLength(2);
+    for (const line of lines()) expect(line).toMatchObject({ trace_id: TRACE_ID });
+  }
+});
+
+test.each([
+  ['one that is not sampled', `00-${TRACE_ID}-${SPAN_ID}-00`],
+  ['a later version', `01-${TRACE_ID}-${SPAN_ID}-01`],
+  ['a later version with more parts', `cc-${TRACE_ID}-${SPAN_ID}-01-what-the-future-will-be-like`],
+])('a traceparent is read: %s', async (_name, traceparent) => {
+  expect((await call('/v1/pets', { headers: { traceparent } })).status).toBe(200);
+  expect(await onlyLine()).toMatchObject({ trace_id: TRACE_ID });
+});
+
+test.each([
+  ['version ff', `ff-${TRACE_ID}-${SPAN_ID}-01`],
+  ['a trace id of zeros', `00-${'0'.repeat(32)}-${SPAN_ID}-01`],
+  ['a parent id of zeros', `00-${TRACE_ID}-${'0'.repeat(16)}-01`],
+  ['version 00 with a fifth part', `00-${TRACE_ID}-${SPAN_ID}-01-more`],
+  ['version 00 with a dash at its end', `00-${TRACE_ID}-${SPAN_ID}-01-`],
+  ['flags of a later version that go on without a dash', `01-${TRACE_ID}-${SPAN_ID}-01x`],
+  ['capital letters', `00-${TRACE_ID.toUpperCase()}-${SPAN_ID}-01`],
+  ['a short trace id', `00-${TRACE_ID.slice(1)}-${SPAN_ID}-01`],
+  ['no flags', `00-${TRACE_ID}-${SPAN_ID}`],
+  ['two in one', `00-${TRACE_ID}-${SPAN_ID}-01, 00-${TRACE_ID}-${SPAN_ID}-01`],
+  ['anything else', 'secret'],
+  ['nothing', ''],
+])('an invalid traceparent is ignored: %s', async (_name, traceparent) => {
+  expect((await call('/v1/pets', { headers: { traceparent } })).status).toBe(200);
+  expect(await onlyLine()).not.toHaveProperty('trace_id');
+  expect(written).not.toContain('secret');
 });
 
 test('an error of PostgreSQL is logged without the row that it quotes', () => {
