@@ -1,0 +1,77 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv } from 'ajv';
+import { parse, parseAllDocuments } from 'yaml';
+import { run } from '../run-tool.js';
+
+/**
+ * Their schemas are the Compose specification's, which dclint contains, and the types of the Kubernetes API. Only this
+ * check needs these 30 MB, so they are no dependencies.
+ */
+const SCHEMAS = ['dclint@3.1.0', 'kubernetes-models@5.1.0'];
+const KUBERNETES = ['docs/deploy/kubernetes.yaml', 'docs/deploy/kubernetes-migrate.yaml'];
+const UNIT = 'docs/deploy/animal-store@.service';
+
+/** Checks everything in docs/deploy and compose.yaml that a schema describes. Throws at the first error. */
+export async function checkManifests(folder) {
+  run('npm', ['install', '--silent', '--no-save', '--prefix', folder, ...SCHEMAS]);
+  checkCompose(folder);
+  const resources = KUBERNETES.flatMap((path) =>
+    parseAllDocuments(readFileSync(path, 'utf8')).map((document) => document.toJS()),
+  );
+  for (const resource of resources) await checkResource(resource, folder);
+  checkMembers(resources, folder);
+  checkUnit(folder);
+  process.stdout.write(`compose.yaml, ${resources.length} Kubernetes resources and ${UNIT} are valid\n`);
+}
+
+function checkCompose(folder) {
+  const path = join(folder, 'node_modules/dclint/schemas/compose.schema.json');
+  // Ajv knows the schema of schemas by another spelling.
+  const { $schema: _, ...schema } = JSON.parse(readFileSync(path, 'utf8'));
+  const compose = parse(readFileSync('compose.yaml', 'utf8'), { merge: true });
+  const validate = new Ajv({ strict: false, validateFormats: false, allErrors: true }).compile(schema);
+  if (!validate(compose)) throw new Error(`compose.yaml: ${JSON.stringify(validate.errors, null, 2)}`);
+  for (const [name, { depends_on = {}, networks = [] }] of Object.entries(compose.services)) {
+    const unknown = [
+      ...Object.keys(depends_on).filter((other) => !(other in compose.services)),
+      ...networks.filter((network) => network !== 'default' && !(network in compose.networks)),
+    ];
+    if (unknown.length > 0) throw new Error(`compose.yaml: ${name} refers to unknown ${unknown}`);
+  }
+}
+
+/** Checks values and required members. */
+async function checkResource(resource, folder) {
+  const { [resource.kind]: Model } = await import(
+    join(folder, 'node_modules', moduleOf(resource), 'index.js')
+  );
+  try {
+    new Model(resource).validate();
+  } catch (error) {
+    throw new Error(`${resource.kind}: ${error.message}`);
+  }
+}
+
+/** Has TypeScript look for members that the API does not know, which the schemas let pass. */
+function checkMembers(resources, folder) {
+  const lines = resources.map(
+    (resource) =>
+      `(${JSON.stringify(resource, null, 2)}) satisfies import('${moduleOf(resource)}').I${resource.kind};`,
+  );
+  writeFileSync(join(folder, 'resources.mts'), lines.join('\n'));
+  const compilerOptions = { module: 'nodenext', noEmit: true, strict: true, skipLibCheck: true, types: [] };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['resources.mts'] }));
+  run(process.execPath, ['node_modules/typescript-native/bin/tsc', '--project', folder]);
+}
+
+const moduleOf = ({ apiVersion }) => `kubernetes-models/${apiVersion}`;
+
+/** systemd-analyze exits with 0 after a warning about a misspelt setting, and looks for the programs on this machine. */
+function checkUnit(folder) {
+  const path = join(folder, 'animal-store@3000.service');
+  writeFileSync(path, readFileSync(UNIT, 'utf8').replaceAll('/usr/bin/node', process.execPath));
+  const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', path], { encoding: 'utf8' });
+  if (status !== 0 || stderr !== '') throw new Error(`${UNIT}: ${stderr}`);
+}
