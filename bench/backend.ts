@@ -1,6 +1,8 @@
+import { Redis } from 'ioredis';
 import { startRedis } from '../test/support/redis.js';
 import { type Keys, PET_COUNT, STATUSES } from './cases.js';
 import { runCommand } from './checkout.js';
+import { type CpuTimes, readCpuTime } from './cpu-time.js';
 import { type BenchPostgres, withClient } from './postgres.js';
 
 const UNLIMITED = 2 ** 31 - 1;
@@ -12,6 +14,8 @@ export interface Backend {
   /** Undefined: limits in memory */
   readonly redisUrl: string | undefined;
   readonly keys: Keys;
+  /** Since the start of PostgreSQL and Redis; 0 without Redis */
+  cpuTimes(): Omit<CpuTimes, 'server'>;
   close(): Promise<void>;
 }
 
@@ -37,9 +41,26 @@ export async function createBackend({
   const databaseUrl = await postgres.createDatabase(name, checkout);
   await addPets(databaseUrl);
   const keys = await createKeys(checkout, databaseUrl);
-  const redis = withRedis ? await startRedis() : null;
-  const close = async () => redis?.close();
-  return { checkout, databaseUrl, redisUrl: redis?.url, keys, close };
+  const redis = withRedis ? await startRedis() : undefined;
+  const redisPid = redis && (await findRedisProcess(redis.url));
+  return {
+    checkout,
+    databaseUrl,
+    redisUrl: redis?.url,
+    keys,
+    cpuTimes: () => ({
+      postgres: postgres.cpuTime(),
+      redis: redisPid === undefined ? 0 : readCpuTime(redisPid),
+    }),
+    close: async () => redis?.close(),
+  };
+}
+
+async function findRedisProcess(url: string): Promise<number> {
+  const client = new Redis(url);
+  const info = await client.info('server');
+  client.disconnect();
+  return Number(/process_id:(\d+)/.exec(info)?.[1]);
 }
 
 async function createKeys(checkout: string, databaseUrl: string): Promise<Keys> {
@@ -56,7 +77,7 @@ async function createKeys(checkout: string, databaseUrl: string): Promise<Keys> 
   return { unlimited: unlimited.key, exhausted: exhausted.key, unknown: replaced.key };
 }
 
-async function addPets(databaseUrl: string): Promise<void> {
+export async function addPets(databaseUrl: string): Promise<void> {
   await withClient(databaseUrl, async (client) => {
     await client.query(
       `INSERT INTO pets (name, category_id, status)

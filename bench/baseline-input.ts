@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 
 /*
- * How bench/baseline.ts reads bodies and query parameters, and the errors that it responds with.
+ * How bench/baseline.ts reads bodies and query parameters, and the errors that it and bench/hono.ts respond with.
  */
 
-const BODY_LIMIT_BYTES = 64 * 1024;
+export const BODY_LIMIT_BYTES = 64 * 1024;
 
 export class ApiError extends Error {
   readonly status: number;

@@ -4,7 +4,7 @@ import { LRUCache } from 'lru-cache';
 import pg from 'pg';
 import { isWellFormedKey } from '../src/keys/format.js';
 import { ApiError, isName, parseJson, readBody, readInteger } from './baseline-input.js';
-import { consumeInMemory, consumeInRedis } from './baseline-limits.js';
+import { ANONYMOUS, countRequest, type Headers, type Limits } from './baseline-limits.js';
 
 /*
  * The least that the measured requests can cost: their REST side written by hand, with the checks, limits, headers and
@@ -18,15 +18,8 @@ const MAX = Number.MAX_SAFE_INTEGER;
 const STATUSES = ['available', 'pending', 'sold'];
 const COLUMNS = 'id, name, category_id AS "categoryId", status';
 
-interface Limits {
-  readonly perMinute: number;
-  readonly perDay: number;
-}
 type ApiKey = Limits & { readonly id: string };
-type Headers = Record<string, string>;
 
-const ANONYMOUS: Limits = { perMinute: 1e9, perDay: 1e9 };
-const consume = process.env.REDIS_URL ? consumeInRedis(process.env.REDIS_URL) : consumeInMemory();
 const apiKeys = new LRUCache<string, { found: ApiKey | undefined }>({ max: 10_000, ttl: KEY_TTL_MS });
 const pool = new pg.Pool({
   connectionString: process.env.DATABASE_URL,
@@ -103,29 +96,6 @@ async function authenticate(token: string): Promise<ApiKey | undefined> {
   });
   apiKeys.set(token, { found: rows[0] });
   return rows[0];
-}
-
-/** Counts the request and sets the headers of its limits. Throws when it is over one of them, or banned. */
-async function countRequest(id: string | undefined, limits: Limits, headers: Headers): Promise<void> {
-  const { perMinute, perDay } = limits;
-  const prefix = `baseline:{${id}}`;
-  const result = await consume(`${prefix}:minute`, `${prefix}:day`, `${prefix}:ban`, perMinute, perDay);
-  const [admitted = 0, minuteCount = 0, minuteMs = 0, dayCount = 0, dayMs = 0, banMs = 0] = result;
-  const minuteLeft = Math.max(0, perMinute - minuteCount);
-  const dayLeft = Math.max(0, perDay - dayCount);
-  const isMinute = minuteLeft <= dayLeft;
-  const minuteSeconds = Math.ceil(minuteMs / 1000);
-  const daySeconds = Math.ceil(dayMs / 1000);
-  headers['X-RateLimit-Limit'] = String(isMinute ? perMinute : perDay);
-  headers['X-RateLimit-Remaining'] = String(isMinute ? minuteLeft : dayLeft);
-  headers['X-RateLimit-Reset'] = String(Math.ceil((Date.now() + (isMinute ? minuteMs : dayMs)) / 1000));
-  headers['RateLimit-Policy'] = `"minute";q=${perMinute};w=60, "day";q=${perDay};w=86400`;
-  headers.RateLimit = `"minute";r=${minuteLeft};t=${minuteSeconds}, "day";r=${dayLeft};t=${daySeconds}`;
-  if (admitted === 1) return;
-  const seconds = Math.max(1, Math.ceil(banMs / 1000), isMinute ? minuteSeconds : daySeconds);
-  headers['Retry-After'] = String(seconds);
-  const code = banMs > 0 ? 'api_key_banned' : 'rate_limit_exceeded';
-  throw new ApiError(429, code, `Try again in ${seconds} s.`);
 }
 
 const LIST = `SELECT ${COLUMNS} FROM pets WHERE id > $1 ORDER BY id LIMIT $2`;

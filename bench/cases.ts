@@ -94,6 +94,10 @@ export const cases = {
 
 export type CaseId = keyof typeof cases;
 
+export function isRpc(caseId: CaseId): boolean {
+  return cases[caseId].path(1).startsWith('/trpc');
+}
+
 /** The REST case that reads the same, for servers without tRPC; a batch is compared with a single get. */
 export const restCounterparts: Partial<Record<CaseId, CaseId>> = {
   rpcList20: 'list20',

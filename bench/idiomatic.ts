@@ -24,7 +24,7 @@ import { type ApiKey, type Pet, PrismaClient } from '../src/database/generated/c
  *
  * It uses the packages of the real service the way their own documentation shows, with nothing tuned: what a competent
  * team has after its first week. The real service consists of the same four parts. Each part below says where to find
- * it in src/ and what it does differently there, and `npm run bench` measures the two side by side.
+ * it in src/ and what it does differently there, and `npm run bench -- --servers=service,idiomatic` measures both.
  *
  * Left out on purpose: orders, idempotency keys, scopes, bans, logs, metrics, a graceful shutdown, and the OpenAPI
  * document.

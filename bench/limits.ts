@@ -28,7 +28,7 @@ type Decide = (n: number) => unknown;
 export async function benchLimits(args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: OPTIONS });
   const redis = await findRedis();
-  if (redis === null) throw new Error('This measurement needs a Redis: see the README');
+  if (redis === undefined) throw new Error('This measurement needs a Redis: see the README');
   const prefix = `bench:${process.pid}`;
   const inMemory = await openLimiter();
   const inRedis = await openLimiter(redis.url, prefix);

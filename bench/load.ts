@@ -1,10 +1,12 @@
-import { connect } from 'node:net';
 import { type Case, type CaseId, cases, type Keys, PET_COUNT } from './cases.js';
+import { type Latencies, LatencyRecorder } from './latencies.js';
+import { openConnection, type PreparedRequest } from './load-connection.js';
 
 /*
  * A process that sends requests of one case on several connections, each of which waits for the response before it
- * sends again, and checks every response. Written by hand because a general load generator on Node.js needs as much CPU
- * as the servers measured here, and those that need little do not check responses.
+ * sends again, and checks every response. Requests are prepared before the clock starts, and nothing that a request
+ * needs while it runs is garbage afterwards: what this process computes between two responses is part of the latency of
+ * the second.
  */
 
 export interface LoadOrder {
@@ -13,77 +15,61 @@ export interface LoadOrder {
   readonly keys: Keys;
   readonly connections: number;
   readonly seconds: number;
+  /** The only id to ask for. Left out: random ones */
+  readonly id: number | undefined;
 }
 
-export interface LoadReport {
+export interface LoadReport extends Latencies {
+  /** Those that the figures come from */
   readonly requests: number;
   readonly seconds: number;
-  /** Latencies in milliseconds */
-  readonly p50: number;
-  readonly p99: number;
+  /** All, with those before and after the time that counts */
+  readonly sent: number;
+  /** CPU time of this process, in microseconds per request */
+  readonly loadCpu: number;
 }
 
 export interface LoadFailure {
   readonly error: string;
 }
 
-const HEAD_END = Buffer.from('\r\n\r\n');
-const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n');
+const PREPARED_REQUESTS = 4_096;
+/** Not counted: the first requests arrive all at once, and find a pool whose connections have been idle for long. */
+const RAMP_UP_MS = 500;
 
 process.on('message', async (order: LoadOrder) => {
   process.send?.(await run(order).catch((error: Error): LoadFailure => ({ error: error.message })));
 });
 process.on('disconnect', () => process.exit());
 
-async function run({ caseId, port, keys, connections, seconds }: LoadOrder): Promise<LoadReport> {
+async function run({ caseId, port, keys, connections, seconds, id }: LoadOrder): Promise<LoadReport> {
   const requestCase: Case = cases[caseId];
-  const key = keys[requestCase.key];
-  const latencies: number[] = [];
-  const startedAt = performance.now();
-  const endsAt = startedAt + seconds * 1000;
-  await Promise.all(
-    Array.from({ length: connections }, () => runConnection(requestCase, port, key, endsAt, latencies)),
-  );
-  const sorted = Float64Array.from(latencies).sort();
-  const percentile = (share: number) => sorted[Math.floor(sorted.length * share)] ?? Number.NaN;
-  return {
-    requests: sorted.length,
-    seconds: (performance.now() - startedAt) / 1000,
-    p50: percentile(0.5),
-    p99: percentile(0.99),
+  const requests = prepareRequests(requestCase, keys[requestCase.key], id);
+  const latencies = new LatencyRecorder();
+  let sent = 0;
+  const takeRequest = () => {
+    sent += 1;
+    return requests[sent % requests.length] as PreparedRequest;
   };
+  const options = { port, status: requestCase.status, takeRequest, latencies };
+  const opened = await Promise.all(Array.from({ length: connections }, () => openConnection(options)));
+  const cpuBefore = process.cpuUsage();
+  const countsFrom = performance.now() + RAMP_UP_MS;
+  const endsAt = countsFrom + seconds * 1000;
+  await Promise.all(opened.map((connection) => connection.sendBetween(countsFrom, endsAt)));
+  const { user, system } = process.cpuUsage(cpuBefore);
+  const loadCpu = (user + system) / sent;
+  return { ...latencies.summarize(), requests: latencies.count, seconds, sent, loadCpu };
 }
 
-/** Sends until the time is up, and adds every latency. Rejects at the first wrong response. */
-function runConnection(
-  requestCase: Case,
-  port: number,
-  key: string,
-  endsAt: number,
-  latencies: number[],
-): Promise<void> {
-  const socket = connect({ port, host: '127.0.0.1', noDelay: true });
-  let n = 0;
-  let sentAt = 0;
-  let received: Buffer | undefined;
-  const send = () => {
-    n = 1 + Math.floor(Math.random() * (PET_COUNT - 400));
-    sentAt = performance.now();
-    socket.write(toRequest(requestCase, n, key));
-  };
-  socket.on('connect', send);
-  socket.on('data', (chunk: Buffer) => {
-    received = received === undefined ? chunk : Buffer.concat([received, chunk]);
-    if (!isComplete(received)) return;
-    const respondedAt = performance.now();
-    latencies.push(respondedAt - sentAt);
-    const error = checkResponse(requestCase, n, received);
-    received = undefined;
-    if (error !== undefined) socket.destroy(error);
-    else if (respondedAt < endsAt) send();
-    else socket.end();
+function prepareRequests(requestCase: Case, key: string, id: number | undefined): PreparedRequest[] {
+  return Array.from({ length: id === undefined ? PREPARED_REQUESTS : 1 }, () => {
+    const n = id ?? 1 + Math.floor(Math.random() * (PET_COUNT - 400));
+    return {
+      bytes: Buffer.from(toRequest(requestCase, n, key), 'latin1'),
+      expected: requestCase.expected(n).map((text) => Buffer.from(text, 'latin1')),
+    };
   });
-  return new Promise((resolve, reject) => socket.on('error', reject).on('close', () => resolve()));
 }
 
 function toRequest({ method, path, body }: Case, n: number, key: string): string {
@@ -91,19 +77,4 @@ function toRequest({ method, path, body }: Case, n: number, key: string): string
   if (body === undefined) return `${head}\r\n`;
   const text = body(n);
   return `${head}Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
-}
-
-function isComplete(response: Buffer): boolean {
-  const headEnd = response.indexOf(HEAD_END);
-  if (headEnd < 0) return false;
-  const length = /\r\ncontent-length: *(\d+)/i.exec(response.toString('latin1', 0, headEnd))?.[1];
-  if (length !== undefined) return response.length >= headEnd + HEAD_END.length + Number(length);
-  return response.subarray(-LAST_CHUNK.length).equals(LAST_CHUNK);
-}
-
-function checkResponse({ name, status, expected }: Case, n: number, response: Buffer): Error | undefined {
-  const isRight =
-    response.toString('latin1', 9, 12) === String(status) &&
-    expected(n).every((text) => response.includes(text, 12, 'latin1'));
-  return isRight ? undefined : new Error(`${name}: wrong response for ${n}: ${response.subarray(0, 2_000)}`);
 }

@@ -3,18 +3,23 @@ import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { createTemporaryFolder } from '../test/support/temporary-folder.js';
 import { runCommand } from './checkout.js';
+import { readParentPid, readTreeCpuTime } from './cpu-time.js';
 
 /** A PostgreSQL of the bench's own, started with this process's CPU affinity and deleted when it is closed. */
 export interface BenchPostgres {
   /** Creates a database, migrated by the command line of the checkout; returns its URL. */
   createDatabase(name: string, checkout: string): Promise<string>;
+  /** CPU time of all its processes since the start, in microseconds */
+  cpuTime(): number;
   close(): Promise<void>;
 }
 
 export async function startPostgres(): Promise<BenchPostgres> {
   const dataDir = await createTemporaryFolder();
   const postgres = await createEmbeddedPostgres({ dataDir, database: 'bench' });
+  const postmasterPid = await findPostmaster(postgres.url);
   return {
+    cpuTime: () => readTreeCpuTime(postmasterPid),
     async createDatabase(name, checkout) {
       await withClient(postgres.url, (client) => client.query(`CREATE DATABASE ${name}`));
       const url = new URL(postgres.url);
@@ -33,4 +38,12 @@ export async function withClient<T>(url: string, use: (client: pg.Client) => Pro
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   return use(client).finally(() => client.end());
+}
+
+/** The parent of the process that serves a connection. */
+async function findPostmaster(url: string): Promise<number> {
+  return withClient(url, async (client) => {
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    return readParentPid(rows[0]?.pid ?? Number.NaN);
+  });
 }

@@ -1,85 +1,152 @@
-import { type Case, type CaseId, cases, restCounterparts } from './cases.js';
-import type { Samples } from './rounds.js';
+import { type Case, type CaseId, cases } from './cases.js';
+import type { RunOptions } from './rounds.js';
+import type { Cell, Samples } from './samples.js';
 import type { BenchServer } from './servers.js';
-import { median, printTable, quantile } from './table.js';
+import { median, printTable } from './table.js';
 
-export type Row = readonly (string | number)[];
+/** What was measured. */
+export interface Report {
+  readonly samples: Samples;
+  readonly servers: readonly BenchServer[];
+  readonly caseIds: readonly CaseId[];
+  readonly run: RunOptions;
+}
 
-export interface Summary {
+export interface Table {
   readonly headings: readonly string[];
-  /** One per case and server */
-  readonly rows: readonly Row[];
-  /** The name of each server, and its peak memory in MB */
-  readonly memory: readonly Row[];
+  readonly rows: readonly (readonly (string | number)[])[];
 }
 
-/** Prints what each server achieved, and how that compares with the baseline. */
-export function printSummary(
-  samples: Samples,
-  caseIds: readonly CaseId[],
-  servers: readonly BenchServer[],
-): Summary {
-  const headings = [
-    'case',
-    'server',
-    'requests/s',
-    'of the baseline',
-    'CPU µs',
-    'of the baseline',
-    'p50 ms',
-    'p99 ms',
+/** Prints, for each load, how the servers compare with the baseline, and all figures. */
+export function printReport(report: Report): void {
+  const hasBaseline = report.servers.some(({ name }) => name === 'baseline');
+  for (const connections of report.run.connections) {
+    process.stdout.write(`${describeLoad(connections)}\n\n`);
+    if (hasBaseline) print(compareWithBaseline(report, connections));
+    print(listFigures(report, connections));
+  }
+  print(listMemory(report));
+}
+
+export function describeLoad(connections: number): string {
+  return connections === 1 ? '1 connection' : `${connections} connections`;
+}
+
+/** Per case: each server's requests per second and p99 beside the baseline's, and the service's beside the limit. */
+export function compareWithBaseline({ samples, servers, caseIds }: Report, connections: number): Table {
+  const names = servers.map(({ name }) => name);
+  const compared = names.filter((name) => name !== 'baseline');
+  const served = compared.filter((name) => name !== 'raw');
+  const hasLimit = names.includes('service') && names.includes('raw');
+  const toRow = (caseId: CaseId) => {
+    const at = (server: string): Cell => ({ server, caseId, connections });
+    const ofLimit = () => median(samples.ratios(at('service'), { server: 'raw' }, 'requestsPerSecond'));
+    return [
+      (cases[caseId] as Case).name,
+      ...compared.map((name) => toPercent(samples.ofBaseline(at(name), 'requestsPerSecond'))),
+      ...(hasLimit ? [toPercent(ofLimit())] : []),
+      ...served.map((name) => toTimes(samples.ofBaseline(at(name), 'p99'))),
+    ];
+  };
+  return {
+    headings: [
+      'case',
+      ...compared,
+      ...(hasLimit ? ['service of raw'] : []),
+      ...served.map((name) => `p99 ${name}`),
+    ],
+    rows: caseIds.filter((caseId) => isMeasured(samples, servers, caseId, connections)).map(toRow),
+  };
+}
+
+/** Per case and server: all figures. */
+export function listFigures({ samples, servers, caseIds }: Report, connections: number): Table {
+  const toRow = (cell: Cell) => [
+    (cases[cell.caseId] as Case).name,
+    cell.server,
+    Math.round(samples.median(cell, 'requestsPerSecond')),
+    toPercent(samples.ofBaseline(cell, 'requestsPerSecond')),
+    toPercent(median(samples.ratios(cell, { server: 'raw' }, 'requestsPerSecond'))),
+    ...(['p50', 'p99', 'p999'] as const).map((figure) => toFixed(samples.median(cell, figure), 2)),
+    toTimes(samples.ofBaseline(cell, 'p99')),
+    ...CPU_FIGURES.map((figure) => toFixed(samples.median(cell, figure), 1)),
   ];
-  const rows = caseIds.flatMap((caseId) =>
-    servers
-      .filter(({ name }) => samples.has(name, caseId))
-      .map(({ name }) => summarize(samples, caseId, name)),
+  const cells = caseIds.flatMap((caseId) =>
+    servers.map(({ name }) => ({ server: name, caseId, connections })),
   );
-  const memory = servers.map((server) => [server.name, Math.round(server.peakMemory())]);
+  return { headings: FIGURE_HEADINGS, rows: cells.filter((cell) => samples.has(cell)).map(toRow) };
+}
+
+const CPU_FIGURES = ['cpu', 'postgresCpu', 'redisCpu', 'loadCpu'] as const;
+const FIGURE_HEADINGS = [
+  'case',
+  'server',
+  'requests/s',
+  'of baseline',
+  'of raw',
+  'p50 ms',
+  'p99 ms',
+  'p99.9 ms',
+  'p99 of baseline',
+  'CPU µs',
+  'PostgreSQL µs',
+  'Redis µs',
+  'load µs',
+];
+
+export function listMemory({ servers }: Report): Table {
+  return {
+    headings: ['server', 'peak memory MB'],
+    rows: servers.map((server) => [server.name, toFixed(server.peakMemory(), 0)]),
+  };
+}
+
+/** How many times as many gets per second batches of ten achieve as single calls over tRPC. NaN when not measured. */
+export function batchGain({ samples }: Report, connections: number): number {
+  const batch: Cell = { server: 'service', caseId: 'rpcBatch', connections };
+  return 10 * median(samples.ratios(batch, { caseId: 'rpcGet' }, 'requestsPerSecond'));
+}
+
+/** The cases in which the service does worse than the baseline, with their figures. */
+export function listSlower({ samples, caseIds }: Report, connections: number) {
+  const list = (figure: 'requestsPerSecond' | 'p99', isWorse: (ratio: number) => boolean) =>
+    caseIds
+      .map((caseId) => ({
+        caseId,
+        name: (cases[caseId] as Case).name,
+        ratio: samples.ofBaseline({ server: 'service', caseId, connections }, figure),
+      }))
+      .filter(({ caseId, ratio }) => caseId !== 'rpcBatch' && isWorse(ratio));
+  return {
+    throughput: list('requestsPerSecond', (ratio) => ratio < 0.995).map(
+      ({ name, ratio }) => `${name} (${toPercent(ratio)})`,
+    ),
+    p99: list('p99', (ratio) => ratio > 1.05).map(({ name, ratio }) => `${name} (${toTimes(ratio)})`),
+  };
+}
+
+function isMeasured(
+  samples: Samples,
+  servers: readonly BenchServer[],
+  caseId: CaseId,
+  connections: number,
+): boolean {
+  return servers.some(({ name }) => samples.has({ server: name, caseId, connections }));
+}
+
+function print({ headings, rows }: Table): void {
   printTable(headings, rows);
-  printTable(['server', 'peak memory MB'], memory);
-  return { headings, rows, memory };
 }
 
-function summarize(samples: Samples, caseId: CaseId, server: string): Row {
-  const { name }: Case = cases[caseId];
-  const ofBaseline = (figure: 'requestsPerSecond' | 'cpu') =>
-    median(samples.ratios(server, 'baseline', caseId, figure, restCounterparts[caseId]));
-  return [
-    name,
-    server,
-    Math.round(samples.median(server, caseId, 'requestsPerSecond')),
-    toPercent(ofBaseline('requestsPerSecond')),
-    samples.median(server, caseId, 'cpu').toFixed(1),
-    // Inverted, so that more is better in both columns.
-    toPercent(1 / ofBaseline('cpu')),
-    samples.median(server, caseId, 'p50').toFixed(2),
-    samples.median(server, caseId, 'p99').toFixed(2),
-  ];
-}
-
-/** A dash when the baseline was not measured. */
+/** A dash when one of the two was not measured. */
 function toPercent(ratio: number): string {
   return Number.isNaN(ratio) ? '–' : `${Math.round(100 * ratio)} %`;
 }
 
-/**
- * Prints service / before for every case: the median of the ratios of all rounds, and between which values the middle
- * half of them is. A median within a wide middle half may be chance.
- */
-export function printComparison(samples: Samples, caseIds: readonly CaseId[]): void {
-  const compare = (caseId: CaseId, figure: 'requestsPerSecond' | 'cpu') => {
-    const ratios = samples.ratios('service', 'before', caseId, figure);
-    const middleHalf = [0.25, 0.75].map((share) => quantile(ratios, share).toFixed(2));
-    return [median(ratios).toFixed(3), middleHalf.join(' to ')];
-  };
-  printTable(
-    ['service / before', 'requests/s', 'middle half', 'CPU per request', 'middle half'],
-    caseIds
-      .filter((caseId) => samples.has('service', caseId) && samples.has('before', caseId))
-      .map((caseId) => [
-        (cases[caseId] as Case).name,
-        ...compare(caseId, 'requestsPerSecond'),
-        ...compare(caseId, 'cpu'),
-      ]),
-  );
+function toTimes(ratio: number): string {
+  return Number.isNaN(ratio) ? '–' : `${ratio.toFixed(2)} ×`;
+}
+
+function toFixed(value: number, digits: number): string {
+  return Number.isNaN(value) ? '–' : value.toFixed(digits);
 }

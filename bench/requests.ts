@@ -1,23 +1,29 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { type Backend, createBackend } from './backend.js';
+import { createBackend } from './backend.js';
 import { type CaseId, cases } from './cases.js';
 import { THIS_CHECKOUT } from './checkout.js';
+import { printComparison } from './comparison.js';
+import { compileServers } from './compile.js';
 import { startPostgres } from './postgres.js';
-import { printComparison, printSummary } from './report.js';
+import { printReport } from './report.js';
 import { writeResults } from './results.js';
 import { measureRounds } from './rounds.js';
 import { leaveServerCore } from './server-process.js';
-import { type BenchServer, type ServerName, startExample, startService } from './servers.js';
+import type { BenchServer } from './servers.js';
+import { isExample, type ServerName, startServer } from './start-server.js';
 
 const OPTIONS = {
   rounds: { type: 'string', default: '3' },
-  /** For each case and server in a round */
-  seconds: { type: 'string', default: '3' },
-  connections: { type: 'string', default: '32' },
+  /** For each case and server at each load in a round */
+  seconds: { type: 'string', default: '2.5' },
+  /** Comma-separated loads. Default: 1,8,32,128,512; with --compare: 32 */
+  connections: { type: 'string' },
+  /** Those of the loads that tRPC cases are measured at, comma-separated */
+  'rpc-connections': { type: 'string', default: '32' },
   /** Comma-separated, as in bench/cases.ts */
   only: { type: 'string', default: Object.keys(cases).join() },
-  /** Comma-separated. Default: baseline,service,idiomatic; with --compare: before,service */
+  /** Comma-separated, idiomatic too. Default: baseline,hono,service,raw; with --compare: before,service */
   servers: { type: 'string' },
   /** The folder of another, built checkout */
   compare: { type: 'string' },
@@ -33,27 +39,30 @@ const OPTIONS = {
 export async function benchRequests(args: string[]): Promise<void> {
   const { names, caseIds, run, compare, embedded, profile, write } = readOptions(args);
   leaveServerCore();
-  const postgres = await startPostgres();
-  const backends: Backend[] = [];
-  const servers: BenchServer[] = [];
-  const addBackend = async (name: string, checkout: string) => {
-    const backend = await createBackend({ postgres, name, checkout, withRedis: !embedded });
-    backends.push(backend);
-    return backend;
+  const opened: { close(): Promise<void> }[] = [];
+  const closeLater = <T extends { close(): Promise<void> }>(resource: T): T => {
+    opened.push(resource);
+    return resource;
   };
   try {
+    const { folder } = closeLater(await compileServers(names.filter(isExample)));
+    const postgres = closeLater(await startPostgres());
+    const addBackend = async (name: string, checkout: string) =>
+      closeLater(await createBackend({ postgres, name, checkout, withRedis: !embedded }));
     const current = await addBackend('current', THIS_CHECKOUT);
     const before = compare === undefined ? undefined : await addBackend('before', resolve(compare));
-    for (const name of names) servers.push(await startServer(name, current, before, profile));
-    for (const server of servers) await exhaust(server);
+    const servers: BenchServer[] = [];
+    for (const name of names) {
+      const options = { folder, current, before, started: servers, isProfiled: profile };
+      servers.push(closeLater(await startServer(name, options)));
+    }
     const samples = await measureRounds(servers, caseIds, run);
-    const summary = printSummary(samples, caseIds, servers);
-    if (before !== undefined) printComparison(samples, caseIds);
-    if (write) await writeResults({ ...summary, ...run, ...current });
+    const report = { samples, servers, caseIds, run };
+    printReport(report);
+    if (before !== undefined) printComparison(report);
+    if (write) await writeResults({ ...report, backend: current });
   } finally {
-    for (const server of servers) await server.close();
-    for (const backend of backends) await backend.close();
-    await postgres.close();
+    for (const resource of opened.toReversed()) await resource.close();
   }
 }
 
@@ -61,34 +70,17 @@ function readOptions(args: string[]) {
   const { values } = parseArgs({ args, options: OPTIONS });
   const { rounds, seconds, connections, only, servers, compare, write } = values;
   if (write && compare !== undefined) throw new Error('bench/RESULTS.md does not hold comparisons');
-  const defaultServers = compare === undefined ? 'baseline,service,idiomatic' : 'before,service';
+  const isComparison = compare !== undefined;
+  const defaultServers = isComparison ? 'before,service' : 'baseline,hono,service,raw';
   return {
     ...values,
     names: (servers ?? defaultServers).split(',') as ServerName[],
     caseIds: only.split(',') as CaseId[],
-    run: { rounds: Number(rounds), seconds: Number(seconds), connections: Number(connections) },
+    run: {
+      rounds: Number(rounds),
+      seconds: Number(seconds),
+      connections: (connections ?? (isComparison ? '32' : '1,8,32,128,512')).split(',').map(Number),
+      rpcConnections: values['rpc-connections'].split(',').map(Number),
+    },
   };
-}
-
-function startServer(
-  name: ServerName,
-  current: Backend,
-  before: Backend | undefined,
-  isProfiled: boolean,
-): Promise<BenchServer> {
-  if (name === 'baseline' || name === 'idiomatic') return startExample(name, current);
-  if (name === 'service') return startService(name, current, { isProfiled });
-  if (before === undefined) throw new Error(`There is no server ${name}: --compare=FOLDER adds "before"`);
-  return startService(name, before);
-}
-
-/** Uses up the limit of one request. A server on a busy machine may count its first ones in memory instead of Redis. */
-async function exhaust({ name, port, keys }: BenchServer): Promise<void> {
-  const headers = { authorization: `Bearer ${keys.exhausted}` };
-  for (let attempt = 0; attempt < 10; attempt += 1) {
-    const response = await fetch(`http://127.0.0.1:${port}/v1/pets`, { headers });
-    await response.arrayBuffer();
-    if (response.status === 429) return;
-  }
-  throw new Error(`The server ${name} does not enforce a limit of one request`);
 }

@@ -1,13 +1,21 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Backend } from './backend.js';
 import type { Keys } from './cases.js';
+import type { CpuTimes } from './cpu-time.js';
 import { type ServerCommand, type ServerProcess, startProcess } from './server-process.js';
 
-export type ServerName = 'baseline' | 'idiomatic' | 'service' | 'before';
+/** Servers of this folder. */
+export type ExampleName = 'baseline' | 'hono' | 'idiomatic' | 'raw';
 
 /** A running server with the keys of its database. */
-export interface BenchServer extends ServerProcess {
+export interface BenchServer extends Pick<ServerProcess, 'port' | 'peakMemory' | 'close'> {
   readonly name: string;
   readonly keys: Keys;
+  readonly isRestOnly: boolean;
+  /** The only id that it can be asked for. Undefined: any */
+  readonly onlyId: number | undefined;
+  cpuTimes(): CpuTimes;
 }
 
 export interface ServiceOptions {
@@ -16,14 +24,26 @@ export interface ServiceOptions {
   readonly workers?: number;
 }
 
-/**
- * The hand-written service (bench/baseline.ts), or the one built as the packages' documentation shows
- * (bench/idiomatic.ts).
- */
-export function startExample(name: 'baseline' | 'idiomatic', backend: Backend): Promise<BenchServer> {
-  const environment = environmentOf(backend);
-  const args = ['--import', 'tsx', `bench/${name}.ts`];
-  return start({ name, args, cwd: backend.checkout, environment }, backend);
+export interface ExampleOptions {
+  /** Of compiled servers */
+  readonly folder: string;
+  readonly environment?: Readonly<Record<string, string>>;
+  readonly onlyId?: number;
+}
+
+/** A server of this folder, compiled: it needs no more than its users' own would. */
+export function startExample(
+  name: ExampleName,
+  backend: Backend,
+  { folder, environment = {}, onlyId }: ExampleOptions,
+): Promise<BenchServer> {
+  const command = {
+    name,
+    args: [`bench/${name}.js`],
+    cwd: folder,
+    environment: { ...environmentOf(backend), ...environment },
+  };
+  return start(command, backend, { isRestOnly: name === 'baseline' || name === 'hono', onlyId });
 }
 
 /** The built service of the backend's checkout, started as `npm start` does. */
@@ -32,7 +52,7 @@ export function startService(
   backend: Backend,
   { isProfiled = false, workers }: ServiceOptions = {},
 ): Promise<BenchServer> {
-  const args = [...(isProfiled ? ['--cpu-prof'] : []), '--max-old-space-size=1536', 'dist/main.js'];
+  const args = [...(isProfiled ? ['--cpu-prof'] : []), ...readStartArguments(backend.checkout)];
   const environment = { ...environmentOf(backend), APP_ENV: 'staging' };
   const command = { name, args, cwd: backend.checkout, environment };
   if (workers === undefined) return start(command, backend);
@@ -42,8 +62,28 @@ export function startService(
   );
 }
 
-async function start(command: ServerCommand, { keys }: Backend): Promise<BenchServer> {
-  return { ...(await startProcess(command)), name: command.name, keys };
+/** What `npm start` passes to node: its flags and the program. */
+export function readStartArguments(checkout: string): string[] {
+  const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8'));
+  const args = /^(?:exec )?node (.+)$/.exec(scripts.start)?.[1];
+  if (args === undefined) throw new Error(`The start script of ${checkout} does not run node`);
+  return args.split(' ');
+}
+
+async function start(
+  command: ServerCommand,
+  { keys, cpuTimes }: Backend,
+  { isRestOnly = false, onlyId }: { isRestOnly?: boolean; onlyId?: number | undefined } = {},
+): Promise<BenchServer> {
+  const started = await startProcess(command);
+  return {
+    ...started,
+    name: command.name,
+    keys,
+    isRestOnly,
+    onlyId,
+    cpuTimes: () => ({ server: started.cpuTime(), ...cpuTimes() }),
+  };
 }
 
 function environmentOf({ databaseUrl, redisUrl }: Backend): Record<string, string> {

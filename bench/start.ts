@@ -3,13 +3,14 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import { createTemporaryFolder } from '../test/support/temporary-folder.js';
 import { median, printTable } from './table.js';
 
 const OPTIONS = { rounds: { type: 'string', default: '3' } } as const;
 
 const TSC = 'node_modules/typescript-native/bin/tsc';
-/** Lines that the service prints, in this order. */
+/** Lines that the service prints on the embedded database, in this order. */
 const MARKS = { postgres: 'PostgreSQL listens', ready: 'Try it with' } as const;
 
 /** The first start on a new DATA_DIR, and a later one. */
@@ -33,6 +34,7 @@ export async function benchStart(args: string[]): Promise<void> {
     await timeBuild(add);
     await timeSteps(add);
     await timeNpmStart(add);
+    await timeWithDatabaseUrl(add);
   }
   printTable(
     ['ms until ready', ...OCCASIONS],
@@ -65,7 +67,7 @@ async function timeSteps(add: AddTime): Promise<void> {
     const node = await timeRun('node', ['--eval', '0']);
     // The service reads its configuration after all modules are loaded, and exits because this one is bad.
     const modules = await timeRun('node', ['dist/main.js'], { PORT: 'none' });
-    const { postgres, ready } = await timeService('node', ['dist/main.js'], dataDir);
+    const { postgres, ready } = await timeService('node', ['dist/main.js'], { DATA_DIR: dataDir }, MARKS);
     add('node', occasion, node);
     add("the service's modules", occasion, modules - node);
     add('PostgreSQL', occasion, postgres - modules);
@@ -77,9 +79,25 @@ async function timeSteps(add: AddTime): Promise<void> {
 async function timeNpmStart(add: AddTime): Promise<void> {
   const dataDir = await createTemporaryFolder();
   for (const occasion of OCCASIONS) {
-    const { ready } = await timeService('npm', ['start'], dataDir);
+    const { ready } = await timeService('npm', ['start'], { DATA_DIR: dataDir }, MARKS);
     add('npm start as a whole, already built', occasion, ready);
   }
+  await rm(dataDir, { recursive: true });
+}
+
+/** On a database of its own, like a start with DATABASE_URL: without PostgreSQL's own start. */
+async function timeWithDatabaseUrl(add: AddTime): Promise<void> {
+  const dataDir = await createTemporaryFolder();
+  const postgres = await createEmbeddedPostgres({ dataDir, database: 'bench' });
+  const environment = { DATABASE_URL: postgres.url, PORT: '0' };
+  await timeRun('npm', ['run', '--silent', 'migrate'], environment);
+  for (const occasion of OCCASIONS) {
+    const { ready } = await timeService('npm', ['start'], environment, { ready: 'listening' });
+    add('npm start with DATABASE_URL', occasion, ready);
+    const args = ['run', '--silent', 'keys', '--', 'list'];
+    add('npm run keys -- list with DATABASE_URL', occasion, await timeRun('npm', args, environment));
+  }
+  await postgres.release();
   await rm(dataDir, { recursive: true });
 }
 
@@ -94,27 +112,27 @@ async function timeRun(
   return performance.now() - startedAt;
 }
 
-/** Returns the milliseconds from the start of the program to each of the marks, and stops it. */
-async function timeService(
+/** Returns the milliseconds from the start of the program to each of the lines with these texts, and stops it. */
+async function timeService<Mark extends string>(
   program: string,
   args: readonly string[],
-  dataDir: string,
-): Promise<Record<keyof typeof MARKS, number>> {
+  environment: Readonly<Record<string, string>>,
+  marks: Readonly<Record<Mark, string>>,
+): Promise<Record<Mark, number>> {
   const startedAt = performance.now();
-  const env = { ...process.env, DATA_DIR: dataDir, PORT: '0', DATABASE_URL: '', REDIS_URL: '' };
+  const env = { ...process.env, PORT: '0', DATABASE_URL: '', REDIS_URL: '', ...environment };
   const service = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'ignore'] });
-  const times: Partial<Record<keyof typeof MARKS, number>> = {};
+  const times = new Map<string, number>();
+  const texts = Object.entries<string>(marks);
   let output = '';
   for await (const chunk of service.stdout) {
     output += chunk;
     const now = performance.now() - startedAt;
-    if (output.includes(MARKS.postgres)) times.postgres ??= now;
-    if (output.includes(MARKS.ready)) times.ready ??= now;
-    if (times.ready !== undefined) break;
+    for (const [mark, text] of texts) if (output.includes(text) && !times.has(mark)) times.set(mark, now);
+    if (times.size === texts.length) break;
   }
   service.kill('SIGTERM');
   if (service.exitCode === null) await once(service, 'exit');
-  const { postgres, ready } = times;
-  if (postgres !== undefined && ready !== undefined) return { postgres, ready };
-  throw new Error(`The service did not print "${MARKS.postgres}" and "${MARKS.ready}", only:\n${output}`);
+  if (times.size < texts.length) throw new Error(`The service printed only:\n${output}`);
+  return Object.fromEntries(times) as Record<Mark, number>;
 }

@@ -15,7 +15,7 @@ const LIMITS = { perMinute: 300, perDay: 10_000 };
 export async function growLimiter(): Promise<void> {
   const rows = [['memory', toMegabytes(await measureGrowth()), '']];
   const redis = await startRedis();
-  if (redis !== null) {
+  if (redis !== undefined) {
     const client = new Redis(redis.url);
     const readRedis = async () => Number(/used_memory:(\d+)/.exec(await client.info('memory'))?.[1]);
     const redisBefore = await readRedis();

@@ -3,7 +3,8 @@ import { createBackend } from '../backend.js';
 import { type CaseId, cases } from '../cases.js';
 import { THIS_CHECKOUT } from '../checkout.js';
 import { startPostgres } from '../postgres.js';
-import { measureRounds, type Samples } from '../rounds.js';
+import { measureRounds } from '../rounds.js';
+import type { Cell, Samples } from '../samples.js';
 import { type BenchServer, startService } from '../servers.js';
 import { median, printTable } from '../table.js';
 import type { GrowthOptions } from './options.js';
@@ -27,7 +28,7 @@ export async function growWorkers({ rounds = 3, seconds = 3 }: GrowthOptions): P
     }
     servers.push(await startService(ONE, backend, { workers: 1 }));
     servers.push(await startService(TWO, backend, { workers: 2 }));
-    report(await measureRounds(servers, CASE_IDS, { rounds, seconds, connections: CONNECTIONS }));
+    report(await measureRounds(servers, CASE_IDS, { rounds, seconds, connections: [CONNECTIONS] }));
   } finally {
     for (const server of servers) await server.close();
     await backend.close();
@@ -38,12 +39,16 @@ export async function growWorkers({ rounds = 3, seconds = 3 }: GrowthOptions): P
 function report(samples: Samples): void {
   printTable(
     ['requests/s', ONE, TWO, 'ratio'],
-    CASE_IDS.map((caseId) => [
-      cases[caseId].name,
-      Math.round(samples.median(ONE, caseId, 'requestsPerSecond')),
-      Math.round(samples.median(TWO, caseId, 'requestsPerSecond')),
-      median(samples.ratios(TWO, ONE, caseId, 'requestsPerSecond')).toFixed(2),
-    ]),
+    CASE_IDS.map((caseId) => {
+      const one: Cell = { server: ONE, caseId, connections: CONNECTIONS };
+      const two: Cell = { ...one, server: TWO };
+      return [
+        cases[caseId].name,
+        Math.round(samples.median(one, 'requestsPerSecond')),
+        Math.round(samples.median(two, 'requestsPerSecond')),
+        median(samples.ratios(two, one, 'requestsPerSecond')).toFixed(2),
+      ];
+    }),
   );
   const cores = availableParallelism();
   if (cores >= CORES_NEEDED) return;

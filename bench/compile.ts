@@ -1,0 +1,28 @@
+import { execFile } from 'node:child_process';
+import { rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { createTemporaryFolder } from '../test/support/temporary-folder.js';
+import { THIS_CHECKOUT } from './checkout.js';
+
+const TSC = 'node_modules/typescript-native/bin/tsc';
+const FLAGS = ['--ignoreConfig', '--noCheck', '--rootDir', '.', '--module', 'nodenext', '--target', 'es2023'];
+
+export interface CompiledServers {
+  /** Has this checkout's layout, with JavaScript in place of TypeScript */
+  readonly folder: string;
+  close(): Promise<void>;
+}
+
+/** Compiles servers of this folder, so that no loader of TypeScript adds to what they need. */
+export async function compileServers(names: readonly string[]): Promise<CompiledServers> {
+  const folder = await createTemporaryFolder();
+  const files = names.map((name) => `bench/${name}.ts`);
+  await promisify(execFile)(process.execPath, [TSC, ...FLAGS, '--outDir', folder, ...files], {
+    cwd: THIS_CHECKOUT,
+  });
+  for (const name of ['node_modules', 'package.json']) {
+    await symlink(join(THIS_CHECKOUT, name), join(folder, name));
+  }
+  return { folder, close: () => rm(folder, { recursive: true }) };
+}

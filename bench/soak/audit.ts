@@ -1,0 +1,54 @@
+import { isDeepStrictEqual } from 'node:util';
+import { PET_COUNT } from '../cases.js';
+import { withClient } from '../postgres.js';
+import type { Ledger, Pet } from './ledger.js';
+
+export interface Audit {
+  readonly problems: readonly string[];
+  /** Pets that were created during the soak */
+  readonly stored: number;
+  /** Of these, pets whose creation no response acknowledged */
+  readonly unacknowledged: number;
+}
+
+interface KeyedRow {
+  readonly key: string;
+  readonly response: Pet;
+}
+
+/** Compares what the database contains, once the service has stopped, with what its responses promised. */
+export async function auditDatabase(databaseUrl: string, ledger: Ledger): Promise<Audit> {
+  const [pets, keyedRows] = await withClient(databaseUrl, async (client) => {
+    const stored = await client.query<{ pet: Pet }>(
+      `SELECT json_build_object('id', id, 'name', name, 'categoryId', category_id, 'status', status) AS pet
+      FROM pets WHERE id > $1 ORDER BY id`,
+      [PET_COUNT],
+    );
+    const keyed = await client.query<KeyedRow>('SELECT key, response FROM idempotent_creates');
+    return [stored.rows.map(({ pet }) => pet), keyed.rows];
+  });
+  const byName = new Map(pets.map((pet) => [pet.name, pet]));
+  const problems = pets.flatMap((pet) => {
+    const isRepeated = byName.get(pet.name) !== pet;
+    const problem = isRepeated ? `pet ${pet.id} was created twice` : ledger.check(pet);
+    return problem ?? [];
+  });
+  const keyedPets = new Map(keyedRows.map(({ response }) => [response.id, response]));
+  let unacknowledged = 0;
+  for (const creation of ledger.creations) {
+    const pet = byName.get(creation.pet.name);
+    if (creation.id !== undefined && pet === undefined) problems.push(`pet ${creation.id} was lost`);
+    if (pet === undefined) continue;
+    if (creation.id === undefined) {
+      unacknowledged += 1;
+      if (!creation.mayBeStored) problems.push(`pet ${pet.id} was created, although its create was denied`);
+    }
+    if (isDeepStrictEqual(keyedPets.get(pet.id), creation.hasKey ? pet : undefined)) continue;
+    problems.push(`pet ${pet.id} does not match what its Idempotency-Key stores`);
+  }
+  const ids = new Set(pets.map(({ id }) => id));
+  for (const { key, response } of keyedRows) {
+    if (!ids.has(response.id)) problems.push(`${key} stores pet ${response.id}, which does not exist`);
+  }
+  return { problems, stored: pets.length, unacknowledged };
+}

@@ -1,0 +1,38 @@
+import { runCommand, THIS_CHECKOUT } from '../checkout.js';
+
+/** An API key with limits that no other has, so that headers of another caller's are recognised. */
+export interface Caller {
+  readonly name: string;
+  readonly key: string;
+  readonly perMinute: number;
+  readonly perDay: number;
+  readonly isLimited: boolean;
+}
+
+export interface Callers {
+  /** With limits that are never reached */
+  readonly ample: readonly Caller[];
+  readonly limited: Caller;
+}
+
+export async function createCallers(databaseUrl: string): Promise<Callers> {
+  const create = async (
+    name: string,
+    perMinute: number,
+    perDay: number,
+    isLimited = false,
+  ): Promise<Caller> => {
+    const limits = ['--plan', 'enterprise', '--per-minute', `${perMinute}`, '--per-day', `${perDay}`];
+    const args = ['keys', 'create', '--name', name, '--json', ...limits];
+    const { key } = JSON.parse(await runCommand(THIS_CHECKOUT, databaseUrl, ...args)) as { key: string };
+    return { name, key, perMinute, perDay, isLimited };
+  };
+  return {
+    ample: [
+      await create('first', 10_000_001, 100_000_001),
+      await create('second', 10_000_002, 100_000_002),
+      await create('third', 10_000_003, 100_000_003),
+    ],
+    limited: await create('limited', 30, 3_000, true),
+  };
+}

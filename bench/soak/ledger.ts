@@ -1,0 +1,89 @@
+import { isDeepStrictEqual } from 'node:util';
+import { PET_COUNT, STATUSES } from '../cases.js';
+
+export interface Pet {
+  readonly id: number;
+  readonly name: string;
+  readonly categoryId: number;
+  readonly status: (typeof STATUSES)[number];
+}
+
+/** A pet that the service was asked to create: once, or several times under one Idempotency-Key. */
+export interface Creation {
+  readonly pet: Omit<Pet, 'id'>;
+  readonly hasKey: boolean;
+  /** Set by the first response that acknowledges it */
+  id: number | undefined;
+  /** Whether a response was lost or a 503, so that the pet may be stored without an acknowledgement */
+  mayBeStored: boolean;
+}
+
+/** What the catalogue must contain, as far as a client can know it: the pets before the soak, and those it creates. */
+export class Ledger {
+  readonly #creations = new Map<string, Creation>();
+  readonly #acknowledged = new Map<number, Creation>();
+  readonly #ids: number[] = [];
+
+  /** Notes a pet that is about to be created. Its name must be unique. */
+  add(pet: Creation['pet'], hasKey: boolean): Creation {
+    const creation = { pet, hasKey, id: undefined, mayBeStored: false };
+    this.#creations.set(pet.name, creation);
+    return creation;
+  }
+
+  get creations(): IterableIterator<Creation> {
+    return this.#creations.values();
+  }
+
+  /** The ids of acknowledged pets */
+  get ids(): readonly number[] {
+    return this.#ids;
+  }
+
+  /** Takes the response to a create. Returns what is wrong with it. */
+  acknowledge(creation: Creation, output: unknown): string | undefined {
+    const { id } = output as Pet;
+    if (!isDeepStrictEqual(output, { id, ...creation.pet })) return 'this is not the pet that was sent';
+    if (!Number.isSafeInteger(id) || id <= PET_COUNT) return 'the id is not new';
+    const owner = this.#acknowledged.get(id);
+    if (owner !== undefined && owner !== creation) return `the id belongs to ${owner.pet.name}`;
+    if (creation.id !== undefined && creation.id !== id)
+      return `the pet was created before, as ${creation.id}`;
+    if (owner === undefined) this.#ids.push(id);
+    this.#acknowledged.set(id, creation);
+    creation.id = id;
+    return undefined;
+  }
+
+  /** Returns what is wrong with a pet that was read. */
+  check(pet: unknown): string | undefined {
+    const { id, name } = pet as Pet;
+    if (id <= PET_COUNT) {
+      return isDeepStrictEqual(pet, seededPet(id)) ? undefined : `pet ${id} has another content`;
+    }
+    const creation = this.#creations.get(name);
+    if (creation === undefined) return `nobody sent pet ${id}`;
+    if (!isDeepStrictEqual(pet, { id, ...creation.pet })) return `pet ${id} differs from what was sent`;
+    const owner = this.#acknowledged.get(id) ?? creation;
+    if (owner !== creation || (creation.id ?? id) !== id) return `pet ${id} has another id than acknowledged`;
+    return undefined;
+  }
+}
+
+/** One of the pets that addPets adds. */
+function seededPet(id: number): Pet {
+  return { id, name: `Pet number ${id}`, categoryId: (id % 100) + 1, status: statusOf(id) };
+}
+
+function statusOf(id: number): Pet['status'] {
+  return STATUSES[id % STATUSES.length] as Pet['status'];
+}
+
+/** The first ids after a cursor, of those that were there before the soak. */
+export function seededIds(cursor: number, limit: number, status: Pet['status'] | undefined): number[] {
+  const ids: number[] = [];
+  for (let id = cursor + 1; id <= PET_COUNT && ids.length < limit; id += 1) {
+    if (status === undefined || statusOf(id) === status) ids.push(id);
+  }
+  return ids;
+}

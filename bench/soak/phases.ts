@@ -1,0 +1,63 @@
+import { Agent } from 'node:http';
+import { checkResponse } from './check-response.js';
+import type { SoakRequest } from './mix.js';
+import { type SoakResponse, sendRequest } from './send.js';
+
+export interface Phase {
+  readonly name: string;
+  readonly connections: number;
+  readonly requests: Iterator<SoakRequest, void>;
+  /** Whether connections are killed, by this client and by PostgreSQL, so that a 503 is expected */
+  readonly hasFaults: boolean;
+}
+
+export interface PhaseReport {
+  readonly name: string;
+  readonly seconds: number;
+  /** By status; 0 for those whose client killed its connection first */
+  readonly counts: ReadonlyMap<number, number>;
+  readonly problems: readonly string[];
+}
+
+const KILLED_SHARE = 0.01;
+/** A phase ends early after this many wrong responses. */
+const MAX_PROBLEMS = 10;
+
+/** Sends the requests of a phase, on connections that each wait for the response before they send again. */
+export async function runPhase(port: number, { name, connections, requests, hasFaults }: Phase) {
+  const counts = new Map<number, number>();
+  const problems: string[] = [];
+  const startedAt = performance.now();
+  const runConnection = async () => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    while (problems.length < MAX_PROBLEMS) {
+      const next = requests.next();
+      if (next.done) break;
+      const request = next.value;
+      const isKilled = hasFaults && Math.random() < KILLED_SHARE;
+      try {
+        const response = await sendRequest(request, { port, agent, isKilled });
+        const status = response?.status ?? 0;
+        counts.set(status, (counts.get(status) ?? 0) + 1);
+        const problem = response && checkResponse(request, response, hasFaults);
+        if (response === undefined) for (const call of request.calls) call.noteLost?.();
+        if (problem !== undefined) problems.push(describeProblem(problem, request, response));
+      } catch (error) {
+        problems.push(describeProblem(String(error), request));
+      }
+    }
+    agent.destroy();
+  };
+  await Promise.all(Array.from({ length: connections }, runConnection));
+  const seconds = (performance.now() - startedAt) / 1000;
+  return { name, seconds, counts, problems } satisfies PhaseReport;
+}
+
+function describeProblem(
+  problem: string,
+  { method, path, body, key, caller, id }: SoakRequest,
+  response?: SoakResponse,
+): string {
+  const sent = { id, caller: caller.name, idempotencyKey: key?.value, body };
+  return `${problem}\n  ${method} ${path} ${JSON.stringify(sent)}\n  ${JSON.stringify(response)}`;
+}
