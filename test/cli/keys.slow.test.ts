@@ -1,10 +1,11 @@
 import { rm } from 'node:fs/promises';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { execute } from '../support/execute.js';
 import { type Environment, run, runKeys, untilListening } from '../support/process.js';
 import { startRedis } from '../support/redis.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
-import { createCaller, createTestDatabase, execute } from '../support/test-service.js';
+import { createCaller, createTestDatabase } from '../support/test-service.js';
 
 let dataDir: string;
 const closing: (() => unknown)[] = [];

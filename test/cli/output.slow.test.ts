@@ -1,8 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../src/keys/scopes.js';
+import { execute } from '../support/execute.js';
 import { type Environment, run, runCommand, runKeys } from '../support/process.js';
-import { createTestDatabase, execute } from '../support/test-service.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 let databaseUrl: string;
 let environment: Environment;

@@ -8,7 +8,8 @@ import { checkMigrations, openSource, seedCatalogue } from '../../src/database/s
 import { SCOPES } from '../../src/keys/scopes.js';
 import { OperatorError } from '../../src/operator-error.js';
 import { newPet } from '../../src/pets/schema.js';
-import { createTestDatabase, execute } from '../support/test-service.js';
+import { execute } from '../support/execute.js';
+import { createTestDatabase } from '../support/test-service.js';
 
 let migratedUrl: string;
 let database: Database;

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
+import { execute } from '../support/execute.js';
 import { freePort } from '../support/free-port.js';
 import { type Haproxy, hasHaproxy, type Replica, startHaproxy } from '../support/haproxy.js';
 import {
@@ -10,7 +11,7 @@ import {
   untilListening,
 } from '../support/process.js';
 import { findRedis } from '../support/redis.js';
-import { type Caller, createCaller, createTestDatabase, execute, post } from '../support/test-service.js';
+import { type Caller, createCaller, createTestDatabase, post } from '../support/test-service.js';
 
 const CLIENTS = 16;
 

@@ -2,9 +2,10 @@ import { type ExecFileException, execFile, execFileSync, spawnSync } from 'node:
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { execute } from '../support/execute.js';
 import { type Environment, type Program, run, runKeys, untilListening } from '../support/process.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
-import { createTestDatabase, execute } from '../support/test-service.js';
+import { createTestDatabase } from '../support/test-service.js';
 import { type CodeBlock, findDifference, readCodeBlocks } from './code-blocks.js';
 import { startUnreliableProxy } from './unreliable-proxy.js';
 

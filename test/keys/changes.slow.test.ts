@@ -1,7 +1,8 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
+import { execute } from '../support/execute.js';
 import { type Environment, run, runKeys, untilListening } from '../support/process.js';
 import { startRedis } from '../support/redis.js';
-import { createCaller, createTestDatabase, execute } from '../support/test-service.js';
+import { createCaller, createTestDatabase } from '../support/test-service.js';
 
 const redis = await startRedis();
 afterAll(() => redis?.close());

@@ -1,38 +1,68 @@
 import { execFileSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
-import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { applyMigrations } from '../../src/database/schema-engine.js';
+import { execute } from './execute.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** The PostgreSQL server of this run */
     postgresUrl: string;
+    /** Starts the name of every database of this run */
+    databasePrefix: string;
+    /** A database with all migrations and no rows; tests work on copies of it. */
+    template: string;
   }
 }
 
-/** A database with all migrations and no rows; tests work on copies of it. */
-export const TEMPLATE = 'animal_store_template';
+interface PostgresServer {
+  /** Of a superuser */
+  readonly url: string;
+  close(): Promise<void>;
+}
 
-/** Builds what is out of date, and starts one embedded PostgreSQL for all test files in a temporary folder. */
+/** Builds what is out of date, and prepares one PostgreSQL for all test files. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   build();
   project.onTestsRerun(async () => build());
+  const prefix = `animal_store_test_${randomBytes(4).toString('hex')}`;
+  const { TEST_DATABASE_URL } = process.env;
+  const server = TEST_DATABASE_URL ? joinServer(TEST_DATABASE_URL, prefix) : await startServer();
+  const template = `${prefix}_template`;
+  await execute(server.url, `CREATE DATABASE ${template}`);
+  const templateUrl = new URL(server.url);
+  templateUrl.pathname = `/${template}`;
+  await applyMigrations(templateUrl.href);
+  project.provide('postgresUrl', server.url);
+  project.provide('databasePrefix', prefix);
+  project.provide('template', template);
+  return () => server.close();
+}
+
+/** The embedded PostgreSQL, in a temporary folder. */
+async function startServer(): Promise<PostgresServer> {
   const dataDir = await createTemporaryFolder();
-  const postgres = await createEmbeddedPostgres({ dataDir, database: 'animal_store' });
-  const client = new pg.Client(postgres.url);
-  await client.connect();
-  await client.query(`CREATE DATABASE ${TEMPLATE}`);
-  await client.end();
-  const template = new URL(postgres.url);
-  template.pathname = `/${TEMPLATE}`;
-  await applyMigrations(template.href);
-  project.provide('postgresUrl', postgres.url);
-  return async () => {
-    await postgres.release();
-    await rm(dataDir, { recursive: true, force: true });
+  const { url, release } = await createEmbeddedPostgres({ dataDir, database: 'animal_store' });
+  return {
+    url,
+    async close() {
+      await release();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A server that runs already, where only the databases of this run are deleted. */
+function joinServer(url: string, prefix: string): PostgresServer {
+  return {
+    url,
+    async close() {
+      const databases = await execute(url, `SELECT datname FROM pg_database WHERE datname LIKE '${prefix}%'`);
+      for (const { datname } of databases) await execute(url, `DROP DATABASE ${datname} WITH (FORCE)`);
+    },
   };
 }
 

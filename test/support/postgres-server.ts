@@ -5,10 +5,11 @@ import type { QueryResultRow } from 'pg';
 import { type Cluster, openCluster } from '../../packages/embedded-postgres/src/database-cluster.js';
 import { applyMigrations } from '../../src/database/schema-engine.js';
 import type { Certificates } from './certificates.js';
+import { execute } from './execute.js';
 import { freePort } from './free-port.js';
 import { type Program, runCommand } from './process.js';
 import { createTemporaryFolder } from './temporary-folder.js';
-import { execute } from './test-service.js';
+
 import { until } from './until.js';
 
 const DATABASE = 'animal_store';

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import pg from 'pg';
 import { pino } from 'pino';
 import { inject } from 'vitest';
 import type { AppOptions } from '../../src/app.js';
@@ -10,33 +9,15 @@ import type { KeyStore } from '../../src/keys/store.js';
 import { createPetStore, type PetStore } from '../../src/pets/store.js';
 import type { Resource } from '../../src/resource.js';
 import { createService } from '../../src/service.js';
-import { TEMPLATE } from './global-setup.js';
+import { execute } from './execute.js';
 
 /** Creates a database as a copy of the migrated template and returns its URL. */
-export async function createTestDatabase(template = TEMPLATE): Promise<string> {
+export async function createTestDatabase(template = inject('template')): Promise<string> {
   const url = new URL(inject('postgresUrl'));
-  const name = `test_${randomBytes(6).toString('hex')}`;
+  const name = `${inject('databasePrefix')}_${randomBytes(6).toString('hex')}`;
   await execute(url.href, `CREATE DATABASE ${name} TEMPLATE ${template}`);
   url.pathname = `/${name}`;
   return url.href;
-}
-
-/** Runs a statement, or several without values, on a connection of its own. Resolves with the rows of a single one. */
-export async function execute<Row extends pg.QueryResultRow>(
-  url: string,
-  sql: string,
-  values?: unknown[],
-): Promise<Row[]> {
-  const client = new pg.Client(url);
-  // A connection that breaks rejects the query, too.
-  client.on('error', () => {});
-  await client.connect();
-  try {
-    const { rows } = await client.query<Row>(sql, values);
-    return rows;
-  } finally {
-    await client.end();
-  }
 }
 
 export interface TestService {
