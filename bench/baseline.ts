@@ -24,7 +24,8 @@ const apiKeys = new LRUCache<string, { found: ApiKey | undefined }>({ max: 10_00
 const pool = new pg.Pool({
   connectionString: process.env.DATABASE_URL,
   max: 10,
-  connectionTimeoutMillis: 1_000,
+  // At 512 connections on a slow machine, requests wait longer than a second for one of the pool.
+  connectionTimeoutMillis: 10_000,
   query_timeout: 1_500,
 });
 pg.types.setTypeParser(pg.types.builtins.INT8, Number);

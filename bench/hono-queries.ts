@@ -29,7 +29,7 @@ const db = drizzle({
   client: new Pool({
     connectionString: process.env.DATABASE_URL,
     max: 10,
-    connectionTimeoutMillis: 1_000,
+    connectionTimeoutMillis: 10_000,
     query_timeout: 1_500,
   }),
 });
