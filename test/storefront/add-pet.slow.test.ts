@@ -8,6 +8,7 @@ import {
   createGate,
   expectFieldError,
   expectFocus,
+  expectFocusOn,
   expectNoErrors,
   FAILED_REQUESTS,
   FILTER,
@@ -49,6 +50,24 @@ describe.skipIf(executable === undefined)("the storefront's form", { timeout: 60
     await names(page).nth(3).waitFor();
     expect(await numbers(page)).toEqual([1, 2, 3, 4]);
     expectNoErrors(visited);
+  });
+
+  test('the end of a slow save does not take the focus from where the user has gone', async () => {
+    const gate = createGate();
+    const { page } = await visit({
+      pets: 3,
+      prepare: (opened) => opened.route('**/trpc/createPet*', gate.pass),
+    });
+    await names(page).nth(2).waitFor();
+    await fill(page, { name: 'Miso', category: 'Cats', status: 'Pending' });
+    await page.getByRole('button', { name: 'Save animal' }).click();
+    await page.getByText('Saving…').first().waitFor();
+    const filter = page.getByRole('group', { name: FILTER, exact: true }).getByLabel('All', { exact: true });
+    await filter.focus();
+    gate.open();
+    await page.getByText('Just added').waitFor();
+    await announcement(page, 'Miso is in the catalogue').waitFor({ state: 'attached' });
+    await expectFocusOn(filter);
   });
 
   test('the form confirms an animal that the filter hides, and keeps what was typed meanwhile', async () => {

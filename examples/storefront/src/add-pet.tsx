@@ -51,7 +51,7 @@ export function AddPet({ isSaving, onSubmit }: AddPetProps) {
       // If the user has typed in the meantime, that is already the next animal.
       const { categoryId, isOtherCategory } = draft;
       setDraft((current) => (current === draft ? { ...BLANK, categoryId, isOtherCategory } : current));
-      focusField(form.current, 'name');
+      if (!isFocusElsewhere(form.current)) focusField(form.current, 'name');
     } catch (error) {
       const found = readFieldErrors(error);
       if (found === undefined) setFailure({ error, atMs: Date.now() });
@@ -147,6 +147,12 @@ function StatusField({
       <FieldError id={`${id}-error`} text={error} />
     </fieldset>
   );
+}
+
+/** Whether the user has gone on to another part of the page. A button that is clicked has the focus in some browsers only. */
+function isFocusElsewhere(form: HTMLFormElement | null): boolean {
+  const { activeElement, body } = document;
+  return activeElement !== body && form?.contains(activeElement) === false;
 }
 
 function focusFirst(form: HTMLFormElement | null, errors: FieldErrors): void {
