@@ -29,6 +29,8 @@ const log = {
 const REDIS_WAIT_MS = 2_000;
 /** How long it waits for the database, several statements together. */
 const COMMAND_TIMEOUT_MS = 10_000;
+/** Longer than a request: on a busy machine, the command's own modules take the time. */
+const CONNECT_TIMEOUT_MS = 5_000;
 
 const HELP = `
 Examples:
@@ -145,7 +147,9 @@ function write(text: string): void {
 /** Opens DATABASE_URL or the embedded database, whether or not a service is using it. */
 async function withSource(run: (source: DatabaseSource, config: Config) => Promise<void>): Promise<void> {
   const config = readConfig(process.env);
-  const source = await openSource({ config, role: 'guest', log, open: openConnections });
+  const open = (url: string, onIdleError: (error: Error) => void) =>
+    openConnections(url, onIdleError, { connectTimeoutMs: CONNECT_TIMEOUT_MS });
+  const source = await openSource({ config, role: 'guest', log, open });
   try {
     await run(source, config);
   } finally {

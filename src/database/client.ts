@@ -17,7 +17,7 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
     'How long queries took, including failed ones; one statement may serve several requests',
     ['statement'],
   );
-  const connections = openConnections(url, onIdleError, observe);
+  const connections = openConnections(url, onIdleError, { observe });
   const prisma = measurePrisma(
     new PrismaClient({ adapter: new PrismaPg(connections.pool), errorFormat: 'minimal' }),
     (seconds) => observe(seconds, 'prisma'),

@@ -35,6 +35,13 @@ export interface Connections {
   close(): Promise<void>;
 }
 
+export interface ConnectionOptions {
+  /** Default: what a request may wait */
+  readonly connectTimeoutMs?: number;
+  /** Called with what each statement of a pipeline took, and its name */
+  readonly observe?: (seconds: number, statement: string) => void;
+}
+
 /** The current use of the connections of the pool and of the pipelines. */
 export interface PoolStatistics {
   readonly totalCount: number;
@@ -45,20 +52,19 @@ export interface PoolStatistics {
 
 /**
  * Opens the database lazily: nothing is sent before the first query, and an unavailable database shows as an error of
- * that query within CONNECT_TIMEOUT_MS + QUERY_TIMEOUT_MS.
+ * that query within connectTimeoutMs + QUERY_TIMEOUT_MS.
  *
  * @param url postgresql:// connection string
  * @param onIdleError called when a connection breaks while idle; the pool replaces it
- * @param observe called with what each statement of a pipeline took, and its name
  */
 export function openConnections(
   url: string,
   onIdleError: (error: Error) => void,
-  observe: (seconds: number, statement: string) => void = () => {},
+  { connectTimeoutMs = CONNECT_TIMEOUT_MS, observe }: ConnectionOptions = {},
 ): Connections {
   const client = {
     connectionString: url,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: connectTimeoutMs,
     keepAlive: true,
     application_name: 'animal-store',
   };
@@ -68,7 +74,7 @@ export function openConnections(
       client,
       sessionSettings: SESSION_SETTINGS,
       onStall: (since) => discardSilent(since),
-      observe,
+      ...(observe && { observe }),
     });
   const reads = createPipeline(READ_CONNECTIONS);
   const writes = createPipeline(WRITE_CONNECTIONS);
