@@ -99,7 +99,7 @@ export class RedisServer implements TestRedis {
     const flags = [...this.#mode, ...required, '--dir', this.#folder, ...this.#flags];
     this.#process = spawn(this.#binary, flags, { stdio: 'ignore' });
     running.add(this.#process);
-    await until(async () => (await responds(this.url)) || undefined);
+    await until(async () => (await responds(this.url)) || undefined, 15_000);
   }
 
   /** Suspends the process: connections stay open and nothing responds. */
