@@ -19,7 +19,12 @@ const CORES_NEEDED = 4;
 /** Requests per second with one and with two processes, on all cores. */
 export async function growWorkers({ rounds = 3, seconds = 3 }: GrowthOptions): Promise<void> {
   const postgres = await startPostgres();
-  const backend = await createBackend({ postgres, name: 'bench', checkout: THIS_CHECKOUT, withRedis: true });
+  const backend = await createBackend({
+    postgres,
+    name: 'workers',
+    checkout: THIS_CHECKOUT,
+    withRedis: true,
+  });
   const servers: BenchServer[] = [];
   try {
     if (backend.redisUrl === undefined) {
