@@ -58,10 +58,22 @@ export function listCalls(request: FastifyRequest): readonly string[] {
 
 /** What every log line of a request has. A route is a pattern such as `/v1/pets/{petId}`, never what a client sent. */
 export function identify({ id, headers, routeOptions, addressId: address }: FastifyRequest) {
-  const route = routeOptions.url?.replaceAll(/:(\w+)(?:\([^)]*\))?/g, '{$1}') ?? 'unknown';
+  const route = toPattern(routeOptions.url);
   const { traceparent } = headers;
   if (traceparent === undefined) return { reqId: id, route, address };
   return { reqId: id, route, address, ...readTrace(traceparent) };
+}
+
+/** By Fastify's URL of the route. Every request needs its pattern, and there are only as many as routes. */
+const patterns = new Map<string | undefined, string>([[undefined, 'unknown']]);
+
+function toPattern(url: string | undefined): string {
+  let pattern = patterns.get(url);
+  if (pattern === undefined) {
+    pattern = String(url).replaceAll(/:(\w+)(?:\([^)]*\))?/g, '{$1}');
+    patterns.set(url, pattern);
+  }
+  return pattern;
 }
 
 /**
