@@ -9,6 +9,7 @@ import { type ApiKey, createKeyStore } from '../keys/store.js';
 import { createUsageStore } from '../keys/usage-store.js';
 import { limitsOf } from '../limits/plans.js';
 import { exitWithError, OperatorError, UnreachableError } from '../operator-error.js';
+import { COMMAND_CONNECT_TIMEOUT_MS } from '../timeouts.js';
 import { VERSION } from '../version.js';
 import { parsePort } from './arguments.js';
 import { EXIT_CODE_HELP, toExitCode } from './exit-codes.js';
@@ -29,8 +30,6 @@ const log = {
 const REDIS_WAIT_MS = 2_000;
 /** How long it waits for the database, several statements together. */
 const COMMAND_TIMEOUT_MS = 10_000;
-/** Longer than a request: on a busy machine, the command's own modules take the time. */
-const CONNECT_TIMEOUT_MS = 5_000;
 
 const HELP = `
 Examples:
@@ -147,9 +146,13 @@ function write(text: string): void {
 /** Opens DATABASE_URL or the embedded database, whether or not a service is using it. */
 async function withSource(run: (source: DatabaseSource, config: Config) => Promise<void>): Promise<void> {
   const config = readConfig(process.env);
-  const open = (url: string, onIdleError: (error: Error) => void) =>
-    openConnections(url, onIdleError, { connectTimeoutMs: CONNECT_TIMEOUT_MS });
-  const source = await openSource({ config, role: 'guest', log, open });
+  const source = await openSource({
+    config,
+    role: 'guest',
+    log,
+    open: (url, onIdleError) =>
+      openConnections(url, onIdleError, { connectTimeoutMs: COMMAND_CONNECT_TIMEOUT_MS }),
+  });
   try {
     await run(source, config);
   } finally {

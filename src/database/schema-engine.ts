@@ -7,6 +7,7 @@ import type { SchemaEngine } from '@prisma/schema-engine-wasm';
 import * as engineBindings from '@prisma/schema-engine-wasm/schema_engine_bg';
 import pg from 'pg';
 import { OperatorError, toDatabaseError } from '../operator-error.js';
+import { COMMAND_CONNECT_TIMEOUT_MS } from '../timeouts.js';
 import { PRISMA_FOLDER, readMigrations } from './migrations.js';
 
 // TypeScript declares WebAssembly only as part of the whole DOM library.
@@ -18,8 +19,6 @@ declare const WebAssembly: {
   ): Promise<{ readonly exports: Readonly<Record<string, unknown>> }>;
 };
 
-/** Longer than a request may wait: nobody repeats a migration as readily. */
-const CONNECT_TIMEOUT_MS = 10_000;
 const ALL_SCHEMAS = { externalTables: [], externalEnums: [] };
 
 /**
@@ -83,7 +82,7 @@ async function withEngine<T>(url: string, use: (engine: SchemaEngine) => Promise
   // The engine releases its connections only when it is garbage-collected, so this function owns the pool and ends it.
   const pool = new pg.Pool({
     connectionString: url,
-    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    connectionTimeoutMillis: COMMAND_CONNECT_TIMEOUT_MS,
     // The role may have the timeout of a request, as a connection pooler requires.
     onConnect: (connected) => connected.query('SET statement_timeout = 0'),
   });
