@@ -22,6 +22,7 @@ export interface RedisConnectionOptions {
 export const RECONNECT_DELAY_MS = 200;
 
 const SCRIPT = { lua: CONSUME_SCRIPT, numberOfKeys: 1 };
+
 /*
  * Everything that ioredis does to rescue a command is turned off. A limit is decided now, by Redis or else by the
  * memory of this process: a command that is sent late or twice would count a request a second time.
