@@ -17,6 +17,16 @@ const SESSION_SETTINGS = `
   SET TIME ZONE 'UTC';
   SET statement_timeout = ${STATEMENT_TIMEOUT_MS};
   SET idle_in_transaction_session_timeout = '5s'`;
+/**
+ * Set on the connections of pipelines as well. Their statements take arrays, for which PostgreSQL would otherwise make
+ * a new plan every time: one for a single element always looks cheaper than the plan it could keep. On large tables it
+ * would also compile them, because it overestimates their cost. Either takes longer than the statement itself. Each has
+ * its index, and a plan that was kept since the table was small must not scan it.
+ */
+const PIPELINE_SETTINGS = `${SESSION_SETTINGS};
+  SET plan_cache_mode = force_generic_plan;
+  SET enable_seqscan = off;
+  SET jit = off`;
 
 /** The message of pg's error for a query without a response, which has no code. */
 const READ_TIMEOUT = 'Query read timeout';
@@ -72,7 +82,7 @@ export function openConnections(
     new Pipeline({
       size,
       client,
-      sessionSettings: SESSION_SETTINGS,
+      sessionSettings: PIPELINE_SETTINGS,
       onStall: (since) => discardSilent(since),
       ...(observe && { observe }),
     });
