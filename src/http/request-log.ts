@@ -58,10 +58,12 @@ export function listCalls(request: FastifyRequest): readonly string[] {
 
 /** What every log line of a request has. A route is a pattern such as `/v1/pets/{petId}`, never what a client sent. */
 export function identify({ id, headers, routeOptions, addressId: address }: FastifyRequest) {
-  const route = toPattern(routeOptions.url);
-  const { traceparent } = headers;
-  if (traceparent === undefined) return { reqId: id, route, address };
-  return { reqId: id, route, address, ...readTrace(traceparent) };
+  return {
+    reqId: id,
+    route: toPattern(routeOptions.url),
+    address,
+    trace_id: readTraceId(headers.traceparent),
+  };
 }
 
 /** By Fastify's URL of the route. Every request needs its pattern, and there are only as many as routes. */
@@ -83,13 +85,12 @@ function toPattern(url: string | undefined): string {
 const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-|$)/;
 
 /**
- * The trace that a request belongs to; nothing for a header that is invalid, which the specification says to ignore. The
- * field has the name that OpenTelemetry's instrumentation of pino gives it, so that a line has one field for the trace
- * with and without that instrumentation.
+ * The trace that a request belongs to; undefined for a header that is invalid, which the specification says to ignore.
+ * The log's field has the name that OpenTelemetry's instrumentation of pino gives it, so that a line has one field for
+ * the trace with and without that instrumentation.
  */
-function readTrace(traceparent: string | string[]): { trace_id?: string } {
-  const traceId = TRACEPARENT.exec(String(traceparent))?.[1];
-  return traceId === undefined ? {} : { trace_id: traceId };
+function readTraceId(traceparent: string | string[] | undefined): string | undefined {
+  return traceparent === undefined ? undefined : TRACEPARENT.exec(String(traceparent))?.[1];
 }
 
 /** A 5xx is only a warning here: its cause is logged on a line of its own. */
@@ -100,9 +101,14 @@ function logRequest(
 ): void {
   const { isProbe = false } = request.routeOptions.config;
   const level = status >= 500 ? 'warn' : isProbe && status < 400 ? 'debug' : 'info';
+  const { reqId, route, address, trace_id } = identify(request);
+  // Spreading them into the object would cost as much as the rest of the line.
   request.log[level](
     {
-      ...identify(request),
+      reqId,
+      route,
+      address,
+      trace_id,
       keyId: request.apiKey?.id,
       protocol,
       operation: names.length > 0 ? names.join(',') : undefined,
