@@ -50,6 +50,5 @@ USER 1000:1000
 EXPOSE 3000
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s CMD ["node", "scripts/healthcheck.js"]
-# As `npm start` does; docs/operations.md (Sizing) explains them. NODE_OPTIONS does not take them all.
-ENTRYPOINT ["node", "--max-semi-space-size=8", "--heap-growing-percent=40", "--single-threaded-gc"]
+ENTRYPOINT ["node"]
 CMD ["dist/main.js"]
