@@ -90,14 +90,16 @@ async function admit(
   const { authorization } = request.headers;
   const address = () => ({ kind: 'address', id: request.addressId, limits: anonymous }) as const;
   const cost = config.cost?.(request) ?? 1;
-  request.apiKey = options.authenticator.peek(authorization);
-  const keyError =
-    request.apiKey === undefined
-      ? await authenticate(request, options.authenticator, () => options.limiter.isDenied(address(), cost))
-      : undefined;
+  const { authenticator, limiter } = options;
+  const isOverLimit = () => limiter.isDenied(address(), cost);
+  const found =
+    authenticator.peek(authorization) ??
+    (await authenticator.authenticate(authorization, isOverLimit).catch((error: Error) => error));
+  const keyError = found instanceof Error ? found : undefined;
+  request.apiKey = found instanceof Error ? undefined : found;
   if (keyError !== undefined && !(keyError instanceof ApiError)) {
     // Whose request this is remains unknown, so it counts against nobody.
-    const lastKnown = options.authenticator.peekStale(authorization);
+    const lastKnown = authenticator.peekStale(authorization);
     if (lastKnown !== undefined) reply.headers(limitHeaders(await readLimits(lastKnown, cost, options)));
     return routeError ?? keyError;
   }
@@ -123,20 +125,6 @@ function findRouteError(request: FastifyRequest): ApiError | undefined {
   if (messageError !== undefined) return messageError;
   if (request.is404) return new ApiError('not_found');
   return request.routeOptions.config.routeError?.(request);
-}
-
-/** Sets the request's key, or resolves with the reason why it has none. */
-async function authenticate(
-  request: FastifyRequest,
-  authenticator: Authenticator,
-  isOverLimit: () => boolean,
-): Promise<unknown> {
-  try {
-    request.apiKey = await authenticator.authenticate(request.headers.authorization, isOverLimit);
-    return undefined;
-  } catch (error) {
-    return error;
-  }
 }
 
 /** Each call of a batch counts for its operation. A batch that is too large costs 1 and runs none of its calls. */

@@ -25,8 +25,8 @@ export interface Authenticator {
    * @throws ApiError missing_api_key, invalid_api_key; and what the database throws when it is unavailable
    */
   authenticate(authorization: string | undefined, isOverLimit?: () => boolean): Promise<ApiKey>;
-  /** The same from the cache alone; undefined when the key has to be looked up or is not valid. */
-  peek(authorization: string | undefined): ApiKey | undefined;
+  /** The same from the cache alone: the key, or the error it would throw; undefined when the key has to be looked up. */
+  peek(authorization: string | undefined): ApiKey | ApiError | undefined;
   /** The key as it was last found, however long ago; undefined when it is not known. */
   peekStale(authorization: string | undefined): ApiKey | undefined;
   /** Whether the key was valid when it was last found. */
@@ -76,7 +76,7 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
     pending.set(header, running);
     return running;
   };
-  const peek = (header: string) => {
+  const findFresh = (header: string) => {
     const found = known.get(header);
     if (found === undefined) return undefined;
     const ageMs = performance.now() - found.foundAt;
@@ -85,7 +85,7 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
     return found.apiKey;
   };
   const find = (header: string, key: string, isOverLimit: () => boolean) => {
-    const apiKey = peek(header);
+    const apiKey = findFresh(header);
     if (apiKey !== undefined || unknown.has(header)) return apiKey;
     const priority = known.has(header) ? 'known' : isOverLimit() ? 'last' : 'new';
     return lookUpOnce(header, hashKey(key), priority);
@@ -93,6 +93,12 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   const ifActive = (apiKey: ApiKey | undefined) =>
     apiKey !== undefined && isActive(apiKey, now()) ? apiKey : undefined;
 
+  const peek = (authorization: string | undefined) => {
+    if (authorization === undefined) return unauthorized('missing_api_key');
+    const apiKey = findFresh(authorization);
+    if (apiKey === undefined && !unknown.has(authorization)) return undefined;
+    return ifActive(apiKey) ?? unauthorized('invalid_api_key');
+  };
   const peekStale = (authorization: string | undefined) =>
     authorization === undefined ? undefined : known.peek(authorization)?.apiKey;
 
@@ -105,7 +111,7 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
       if (apiKey === undefined) throw unauthorized('invalid_api_key');
       return apiKey;
     },
-    peek: (authorization) => (authorization === undefined ? undefined : ifActive(peek(authorization))),
+    peek,
     peekStale,
     isKnown: (authorization) => ifActive(peekStale(authorization)) !== undefined,
   };
