@@ -56,14 +56,22 @@ export function listCalls(request: FastifyRequest): readonly string[] {
   return typeof operation === 'string' ? [operation] : operation(request);
 }
 
-/** What every log line of a request has. A route is a pattern such as `/v1/pets/{petId}`, never what a client sent. */
-export function identify({ id, headers, routeOptions, addressId: address }: FastifyRequest) {
-  return {
-    reqId: id,
-    route: toPattern(routeOptions.url),
-    address,
-    trace_id: readTraceId(headers.traceparent),
-  };
+/** What every log line of a request has. */
+interface LogLine {
+  readonly reqId: string;
+  /** A pattern such as `/v1/pets/{petId}`, never what a client sent */
+  readonly route: string;
+  readonly address: string;
+  /** Absent rather than undefined, which would replace the one that OpenTelemetry's instrumentation adds */
+  trace_id?: string;
+}
+
+export function identify(request: FastifyRequest): LogLine {
+  return addTrace(request, {
+    reqId: request.id,
+    route: toPattern(request.routeOptions.url),
+    address: request.addressId,
+  });
 }
 
 /** By Fastify's URL of the route. Every request needs its pattern, and there are only as many as routes. */
@@ -85,12 +93,14 @@ function toPattern(url: string | undefined): string {
 const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-|$)/;
 
 /**
- * The trace that a request belongs to; undefined for a header that is invalid, which the specification says to ignore.
- * The log's field has the name that OpenTelemetry's instrumentation of pino gives it, so that a line has one field for
+ * Adds the trace that a request belongs to; nothing for a header that is invalid, which the specification says to
+ * ignore. The field has the name that OpenTelemetry's instrumentation of pino gives it, so that a line has one field for
  * the trace with and without that instrumentation.
  */
-function readTraceId(traceparent: string | string[] | undefined): string | undefined {
-  return traceparent === undefined ? undefined : TRACEPARENT.exec(String(traceparent))?.[1];
+function addTrace({ headers: { traceparent } }: FastifyRequest, line: LogLine): LogLine {
+  const traceId = traceparent === undefined ? undefined : TRACEPARENT.exec(String(traceparent))?.[1];
+  if (traceId !== undefined) line.trace_id = traceId;
+  return line;
 }
 
 /** A 5xx is only a warning here: its cause is logged on a line of its own. */
@@ -101,22 +111,18 @@ function logRequest(
 ): void {
   const { isProbe = false } = request.routeOptions.config;
   const level = status >= 500 ? 'warn' : isProbe && status < 400 ? 'debug' : 'info';
-  const { reqId, route, address, trace_id } = identify(request);
-  // Spreading them into the object would cost as much as the rest of the line.
-  request.log[level](
-    {
-      reqId,
-      route,
-      address,
-      trace_id,
-      keyId: request.apiKey?.id,
-      protocol,
-      operation: names.length > 0 ? names.join(',') : undefined,
-      method: request.method,
-      status,
-      code: status === CLIENT_CLOSED_REQUEST ? 'client_left' : request.errorCode,
-      durationMs: Math.round(seconds * 1_000_000) / 1000,
-    },
-    'request',
-  );
+  // One literal: spreading `identify(request)` into it would cost as much as the rest of the line.
+  const line = {
+    reqId: request.id,
+    route: toPattern(request.routeOptions.url),
+    address: request.addressId,
+    keyId: request.apiKey?.id,
+    protocol,
+    operation: names.length > 0 ? names.join(',') : undefined,
+    method: request.method,
+    status,
+    code: status === CLIENT_CLOSED_REQUEST ? 'client_left' : request.errorCode,
+    durationMs: Math.round(seconds * 1_000_000) / 1000,
+  };
+  request.log[level](addTrace(request, line), 'request');
 }

@@ -262,6 +262,18 @@ test('the line with the cause of an error has the trace id, too', async () => {
   }
 });
 
+test('a trace id that an instrumentation adds stays in the line of a request without a traceparent', async () => {
+  await service.close();
+  // As OpenTelemetry's instrumentation of pino does.
+  const log = pino({ level: 'info', mixin: () => ({ trace_id: TRACE_ID }) }, { write });
+  service = await startService({ log });
+  for (const path of ['/v1/pets', '/v1/nope', '/trpc/listPets']) {
+    written = '';
+    await createCaller(service)(path);
+    expect(await onlyLine()).toMatchObject({ trace_id: TRACE_ID });
+  }
+});
+
 test.each([
   ['one that is not sampled', `00-${TRACE_ID}-${SPAN_ID}-00`],
   ['a later version', `01-${TRACE_ID}-${SPAN_ID}-01`],
