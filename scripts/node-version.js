@@ -7,13 +7,13 @@ import { readFileSync } from 'node:fs';
  */
 const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
 const current = process.versions.node;
+const [major, minor] = current.split('.').map(Number);
 /** Each is the first of its line; all lines after the last one will do. */
 const supported = engines.node.match(/\d+\.\d+/g);
-const isSupported = supported.some(
-  (first) =>
-    current.localeCompare(first, 'en', { numeric: true }) >= 0 &&
-    (current.split('.')[0] === first.split('.')[0] || first === supported.at(-1)),
-);
+const isSupported = supported.some((first) => {
+  const [firstMajor, firstMinor] = first.split('.').map(Number);
+  return major === firstMajor ? minor >= firstMinor : major > firstMajor && first === supported.at(-1);
+});
 if (!isSupported) {
   const versions = supported.map((first) => `${first}+`).join(' or ');
   process.stderr.write(
