@@ -21,9 +21,9 @@ export async function createLogger({
 /** Collects lines as bytes. As text, the destination would copy all that it holds for each further line. */
 function bufferLines(): DestinationStream {
   const destination = pino.destination(BUFFERED);
-  // Its types know only text.
-  const writeBytes: (bytes: never) => boolean = destination.write.bind(destination);
-  destination.write = (line) => writeBytes(Buffer.from(line) as never);
+  const write = destination.write.bind(destination);
+  // Its types only know text.
+  destination.write = (line) => write(Buffer.from(line) as never);
   return destination;
 }
 

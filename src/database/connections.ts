@@ -17,11 +17,12 @@ const SESSION_SETTINGS = `
   SET TIME ZONE 'UTC';
   SET statement_timeout = ${STATEMENT_TIMEOUT_MS};
   SET idle_in_transaction_session_timeout = '5s'`;
+
 /**
- * Set on the connections of pipelines as well. Their statements take arrays, for which PostgreSQL would otherwise make
- * a new plan every time: one for a single element always looks cheaper than the plan it could keep. On large tables it
- * would also compile them, because it overestimates their cost. Either takes longer than the statement itself. Each has
- * its index, and a plan that was kept since the table was small must not scan it.
+ * The same for pipelines, whose statements are planned once per connection. Left to itself, PostgreSQL plans statements
+ * with arrays again for every execution, because a plan for one element looks cheaper than the generic one, and on large
+ * tables it compiles them, because it overestimates their cost. Either takes longer than the statement itself. All of
+ * them have an index, and a plan made while a table was small must not scan it once it is large.
  */
 const PIPELINE_SETTINGS = `${SESSION_SETTINGS};
   SET plan_cache_mode = force_generic_plan;

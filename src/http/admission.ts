@@ -91,10 +91,11 @@ async function admit(
   const address = () => ({ kind: 'address', id: request.addressId, limits: anonymous }) as const;
   const cost = config.cost?.(request) ?? 1;
   const { authenticator, limiter } = options;
-  const isOverLimit = () => limiter.isDenied(address(), cost);
   const found =
     authenticator.peek(authorization) ??
-    (await authenticator.authenticate(authorization, isOverLimit).catch((error: Error) => error));
+    (await authenticator
+      .authenticate(authorization, () => limiter.isDenied(address(), cost))
+      .catch((error: Error) => error));
   const keyError = found instanceof Error ? found : undefined;
   request.apiKey = found instanceof Error ? undefined : found;
   if (keyError !== undefined && !(keyError instanceof ApiError)) {

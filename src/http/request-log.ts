@@ -74,7 +74,7 @@ export function identify(request: FastifyRequest): LogLine {
   });
 }
 
-/** By Fastify's URL of the route. Every request needs its pattern, and there are only as many as routes. */
+/** Patterns by Fastify's URL of the route. Every request needs one, and there are only as many as routes. */
 const patterns = new Map<string | undefined, string>([[undefined, 'unknown']]);
 
 function toPattern(url: string | undefined): string {

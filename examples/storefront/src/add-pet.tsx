@@ -149,7 +149,10 @@ function StatusField({
   );
 }
 
-/** Whether the user has gone on to another part of the page. A button that is clicked has the focus in some browsers only. */
+/**
+ * Whether the user has gone on to another part of the page. In browsers that do not focus a button when it is clicked,
+ * the focus is on the body then.
+ */
 function isFocusElsewhere(form: HTMLFormElement | null): boolean {
   const { activeElement, body } = document;
   return activeElement !== body && form?.contains(activeElement) === false;
