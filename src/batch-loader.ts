@@ -4,8 +4,8 @@ import { TimeoutError } from './timeouts.js';
 export interface BatchOptions {
   /** The most calls in a batch. Default: no limit */
   readonly maxSize?: number;
-  /** Whether calls that arrive while a batch is running wait for its end, and share the next. Default: no */
-  readonly isExclusive?: boolean;
+  /** The most batches that run at once. Default 2: one is under way while the results of another are processed */
+  readonly maxConcurrent?: number;
   /** A call that waited longer is rejected with a TimeoutError instead of sent. Default: no limit */
   readonly maxWaitMs?: number;
 }
@@ -17,44 +17,37 @@ interface Arrival<Call> {
 }
 
 /**
- * Merges calls into batches. A call is sent without delay when no batch is running and the last one had no other call,
- * because to wait for others would only make a single caller slower. Otherwise it waits for those of its event-loop
- * tick, or, if batches are exclusive, for the end of the one before.
+ * Merges calls into batches. While fewer than `maxConcurrent` run, a call is sent without delay, together with those made
+ * in the same callback of the event loop. Otherwise it waits for the end of one, and so do all that follow: the more
+ * there is to do, the larger the batches.
  */
 export function createBatchLoader<Call, Result>(
   run: (calls: readonly Call[]) => Promise<(Result | Error)[]>,
   {
     maxSize = Number.POSITIVE_INFINITY,
-    isExclusive = false,
+    maxConcurrent = 2,
     maxWaitMs = Number.POSITIVE_INFINITY,
   }: BatchOptions = {},
 ): { load(call: Call): Promise<Result> } {
   /** Batches that are scheduled or running */
   let active = 0;
-  let lastSize = 1;
   const waiting: (() => void)[] = [];
   const runCounted = async (arrivals: readonly Arrival<Call>[]) => {
-    lastSize = arrivals.length;
     try {
       return await runInTime(arrivals, run, maxWaitMs);
     } finally {
-      active -= 1;
       const sendNext = waiting.shift();
-      if (sendNext !== undefined) {
-        active += 1;
-        sendNext();
-      }
+      if (sendNext === undefined) active -= 1;
+      else sendNext();
     }
   };
   const schedule = (send: () => void) => {
-    if (isExclusive && active > 0) {
+    if (active === maxConcurrent) {
       waiting.push(send);
       return;
     }
-    const isAlone = active === 0 && lastSize === 1;
     active += 1;
-    if (isAlone) process.nextTick(send);
-    else setImmediate(send);
+    process.nextTick(send);
   };
   const options = { cache: false, maxBatchSize: maxSize, batchScheduleFn: schedule };
   const loader = new DataLoader<Arrival<Call>, Result>(runCounted, options);

@@ -26,19 +26,33 @@ test('a lone call is sent before the end of the event-loop tick', async () => {
   await endOfTick;
 });
 
-test('calls that arrive in one tick while a batch is running share the next', async () => {
+test('calls made in one callback of the event loop share a batch', async () => {
   const { loader, batches, sizes } = createManualLoader();
-  const first = loader.load(1);
+  const results = Promise.all([loader.load(1), Promise.resolve().then(() => loader.load(2)), loader.load(3)]);
   await nextTick();
-  const others = Promise.all([loader.load(2), Promise.resolve().then(() => loader.load(3)), loader.load(4)]);
-  await nextTick();
-  expect(sizes()).toEqual([1, 3]);
-  for (const batch of batches) batch.end();
-  expect(await Promise.all([first, others])).toEqual([2, [4, 6, 8]]);
+  expect(sizes()).toEqual([3]);
+  batches[0]?.end();
+  expect(await results).toEqual([2, 4, 6]);
 });
 
-test('calls that arrive while an exclusive batch is running wait for its end', async () => {
-  const { loader, batches, sizes } = createManualLoader({ isExclusive: true });
+test('a call is sent without delay beside a running batch, and waits when two are running', async () => {
+  const { loader, batches, sizes } = createManualLoader();
+  const results: Promise<number>[] = [];
+  for (const call of [1, 2, 3, 4]) {
+    results.push(loader.load(call));
+    await nextTick();
+  }
+  expect(sizes()).toEqual([1, 1]);
+  batches[1]?.end();
+  expect(await results[1]).toBe(4);
+  await nextTick();
+  expect(sizes()).toEqual([1, 1, 2]);
+  for (const batch of batches) batch.end();
+  expect(await Promise.all(results)).toEqual([2, 4, 6, 8]);
+});
+
+test('with one batch at a time, calls that arrive while it is running wait for its end', async () => {
+  const { loader, batches, sizes } = createManualLoader({ maxConcurrent: 1 });
   const first = loader.load(1);
   await nextTick();
   const second = loader.load(2);
@@ -54,8 +68,8 @@ test('calls that arrive while an exclusive batch is running wait for its end', a
   expect(await Promise.all([second, third])).toEqual([4, 6]);
 });
 
-test('exclusive batches of limited size run one after the other', async () => {
-  const { loader, batches, sizes } = createManualLoader({ isExclusive: true, maxSize: 2 });
+test('batches of limited size run one after the other where one at a time may run', async () => {
+  const { loader, batches, sizes } = createManualLoader({ maxConcurrent: 1, maxSize: 2 });
   const results = Promise.all([1, 2, 3, 4, 5].map((call) => loader.load(call)));
   for (const expected of [[2], [2, 2], [2, 2, 1]]) {
     await nextTick();
@@ -66,32 +80,21 @@ test('exclusive batches of limited size run one after the other', async () => {
 });
 
 test('a batch has at most maxSize calls, and the rest are in further batches', async () => {
-  const { loader, sizes } = createManualLoader({ maxSize: 2 });
+  const { loader, sizes } = createManualLoader({ maxSize: 2, maxConcurrent: 3 });
   for (const call of [1, 2, 3, 4, 5]) void loader.load(call);
   await nextTick();
   expect(sizes()).toEqual([2, 2, 1]);
 });
 
-test('after a batch of several, the next call waits for those of its tick', async () => {
-  const { loader, batches, sizes } = createManualLoader();
-  void loader.load(1);
-  void loader.load(2);
-  await nextTick();
-  batches[0]?.end();
-  await nextTick();
-  void loader.load(3);
-  await Promise.resolve();
-  process.nextTick(() => void loader.load(4));
-  await nextTick();
-  expect(sizes()).toEqual([2, 2]);
-});
-
 test('after a batch has failed, calls are sent without delay again', async () => {
   let batches = 0;
-  const loader = createBatchLoader<number, number>(async () => {
-    batches += 1;
-    throw new Error('failed');
-  });
+  const loader = createBatchLoader<number, number>(
+    async () => {
+      batches += 1;
+      throw new Error('failed');
+    },
+    { maxConcurrent: 1 },
+  );
   await expect(loader.load(1)).rejects.toThrow('failed');
   const second = loader.load(2);
   await new Promise<void>((resolve) => process.nextTick(resolve));

@@ -52,7 +52,7 @@ export class KeyLookups {
   }
 }
 
-/** Runs one batch at a time, like createBatchLoader's exclusive ones, but those of the first queue before the others. */
+/** Runs one batch at a time, like createBatchLoader, but those of the first queue before the others. */
 class LookupQueue {
   readonly #run: (batch: readonly Lookup[]) => Promise<void>;
   #first: Lookup[] = [];

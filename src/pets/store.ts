@@ -47,7 +47,7 @@ const pagesSql = (condition: string, order: string) => `
   ORDER BY position`;
 
 /** The most pages and pets that one statement reads. Requests share one because a round trip costs more than the query. */
-const MAX_PAGES_PER_STATEMENT = 8;
+const MAX_PAGES_PER_STATEMENT = 32;
 const MAX_GETS_PER_STATEMENT = 100;
 
 /** Named, so that PostgreSQL parses and plans them once per connection. */
