@@ -7,6 +7,8 @@ export interface ConsumeOptions {
   readonly windows: readonly Window[];
   /** The counters of `InsuranceLimiter.peek`, which the store continues from where they are higher than its own */
   readonly known?: readonly WindowCounter[] | undefined;
+  /** Whether nothing else is sent to the store in the same moment, so that there is nothing to send it together with */
+  readonly isAlone?: boolean;
 }
 
 /** Where requests are counted. Each store gets the ids of one kind of subject. */

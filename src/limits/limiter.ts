@@ -1,10 +1,11 @@
+import { type Consume, createBatchedConsume } from './batched-consume.js';
 import type { Log } from './circuit-breaker.js';
-import type { ConsumeOptions, LimitBackend, LimitStore } from './limit-store.js';
+import type { LimitBackend, LimitStore } from './limit-store.js';
 import { MemoryStore } from './memory-store.js';
 import type { Limits } from './plans.js';
 import { RateLimitResult } from './rate-limit-result.js';
 import { createRedisBackend } from './redis-backend.js';
-import { hasRoom, toWindows } from './windows.js';
+import { toWindows } from './windows.js';
 
 /** A caller with limits: an API key by its UUID, or a client without one by the `addressId` of its address. */
 export interface Subject {
@@ -73,7 +74,8 @@ export function createLimiter({
 
 interface Stores {
   readonly memory: MemoryStore;
-  readonly shared: LimitStore | undefined;
+  /** Undefined without a backend */
+  readonly shared: { readonly store: LimitStore; readonly consume: Consume } | undefined;
 }
 
 /**
@@ -89,7 +91,8 @@ class FallbackLimiter implements Limiter {
   constructor(backend: LimitBackend | undefined, clock: () => number) {
     const createStores = (kind: Subject['kind']): Stores => {
       const memory = new MemoryStore({ maxSubjects: MAX_SUBJECTS[kind], clock });
-      return { memory, shared: backend?.createStore({ kind, insuranceLimiter: memory, clock }) };
+      const store = backend?.createStore({ kind, insuranceLimiter: memory, clock });
+      return { memory, shared: store && { store, consume: createBatchedConsume(store, memory) } };
     };
     this.#clock = clock;
     this.#backend = backend;
@@ -105,13 +108,12 @@ class FallbackLimiter implements Limiter {
     const { memory, shared } = this.#stores[kind];
     const windows = toWindows(limits);
     if (shared === undefined) return memory.consumeNow(id, cost, { windows });
-    const last = memory.peek(id, windows);
+    const last = memory.hasRoom(id, windows, cost) ? undefined : memory.peek(id, windows);
     // Counters only grow until their window ends: what they deny now, the backend would deny too.
-    const isRecent = !this.#backend?.isAvailable || (last !== undefined && last.ageMs <= DENIAL_TTL_MS);
-    if (last !== undefined && isRecent && !hasRoom(windows, last.counters, cost)) {
+    if (last !== undefined && (!this.#backend?.isAvailable || last.ageMs <= DENIAL_TTL_MS)) {
       return new RateLimitResult(windows, last.counters, { isAllowed: false, cost, nowMs: this.#clock() });
     }
-    return settle(shared, id, cost, { windows, known: last?.counters });
+    return shared.consume({ id, cost, windows });
   }
 
   read({ kind, id, limits }: Subject, cost: number): RateLimitResult | Promise<RateLimitResult> {
@@ -120,13 +122,11 @@ class FallbackLimiter implements Limiter {
     const options = { windows };
     if (shared === undefined || memory.peek(id, windows) !== undefined)
       return memory.readNow(id, cost, options);
-    return shared.read(id, cost, options).catch(() => memory.readNow(id, cost, options));
+    return shared.store.read(id, cost, options).catch(() => memory.readNow(id, cost, options));
   }
 
   isDenied({ kind, id, limits }: Subject, cost: number): boolean {
-    const windows = toWindows(limits);
-    const last = this.#stores[kind].memory.peek(id, windows);
-    return last !== undefined && !hasRoom(windows, last.counters, cost);
+    return !this.#stores[kind].memory.hasRoom(id, toWindows(limits), cost);
   }
 
   async ready(withinMs: number): Promise<void> {
@@ -135,20 +135,5 @@ class FallbackLimiter implements Limiter {
 
   async close(): Promise<void> {
     this.#backend?.close();
-  }
-}
-
-/** Resolves with the result, whether the request is allowed or denied. */
-async function settle(
-  store: LimitStore,
-  id: string,
-  cost: number,
-  options: ConsumeOptions,
-): Promise<RateLimitResult> {
-  try {
-    return await store.consume(id, cost, options);
-  } catch (result) {
-    if (result instanceof RateLimitResult) return result;
-    throw result;
   }
 }

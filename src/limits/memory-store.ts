@@ -83,6 +83,17 @@ export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitS
     return new RateLimitResult(windows, counted, { isAllowed, cost, nowMs });
   }
 
+  /** Whether the counters of a subject leave room for `cost` requests. */
+  hasRoom(id: string, windows: readonly Window[], cost: number): boolean {
+    const state = this.#subjects.get(id);
+    if (state === undefined) return true;
+    const nowMs = this.#clock();
+    return windows.every(({ name, lengthMs, limit }) => {
+      const { count } = state[name];
+      return (readMsLeft(state[name], lengthMs, nowMs) > 0 ? count : 0) + cost <= limit;
+    });
+  }
+
   /** The counters of a subject; undefined for an unknown one. */
   peek(id: string, windows: readonly Window[]): PeekedCounters | undefined {
     const state = this.#subjects.get(id);

@@ -1,5 +1,4 @@
 import { RateLimiterRedis } from 'rate-limiter-flexible';
-import { createBatchLoader } from '../batch-loader.js';
 import type { CircuitBreaker } from './circuit-breaker.js';
 import type { ConsumeOptions, InsuranceLimiter, LimitStore, StoreOptions } from './limit-store.js';
 import { RateLimitResult } from './rate-limit-result.js';
@@ -17,12 +16,6 @@ const LOST = 2;
 const UNKNOWN: WindowCounter = { count: 0, msLeft: 0 };
 /** A window with less time left may have ended in Redis while a reply was on its way, which is no loss. */
 const LAST_MS = 1_000;
-
-/** One call of `consume` or `read`. */
-interface Consumption extends ConsumeOptions {
-  readonly id: string;
-  readonly cost: number;
-}
 
 interface Reply {
   readonly isAllowed: boolean;
@@ -42,7 +35,6 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
   readonly #breaker: CircuitBreaker;
   readonly #memory: InsuranceLimiter;
   readonly #clock: () => number;
-  readonly #consumptions = createBatchLoader<Consumption, Reply>((batch) => this.#consumeBatch(batch));
 
   constructor({ connection, breaker, keyPrefix, insuranceLimiter, clock }: RedisStoreOptions) {
     // The library requires points and a duration; here the limits come with each call.
@@ -61,11 +53,10 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
    * The library takes any other error for a failure of Redis and turns to the insurance limiter without a word, so an
    * error of this class would go unnoticed: it opens the circuit breaker, which logs it and shows as `degraded`.
    */
-  async _consume(id: string, cost: number, { windows, known }: ConsumeOptions): Promise<RateLimitResult> {
+  async _consume(id: string, cost: number, options: ConsumeOptions): Promise<RateLimitResult> {
     let result: RateLimitResult;
     try {
-      const reply = await this.#consumptions.load({ id, cost, windows, known });
-      result = this.#toResult(reply, cost, windows);
+      result = this.#toResult(await this.#send(id, cost, options), cost, options.windows);
     } catch (error) {
       this.#breaker.open(error, toKey(this.keyPrefix, id));
       throw error;
@@ -75,7 +66,7 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
   }
 
   async read(id: string, cost: number, { windows }: ConsumeOptions): Promise<RateLimitResult> {
-    const { counters } = await this.#send({ id, cost: 0, windows });
+    const { counters } = await this.#send(id, 0, { windows });
     return this.#toResult({ isAllowed: hasRoom(windows, counters, cost), counters }, cost, windows);
   }
 
@@ -83,43 +74,8 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
     return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: this.#clock() });
   }
 
-  async #consumeBatch(batch: readonly Consumption[]): Promise<(Reply | Error)[]> {
-    const replies = new Map<Consumption, Reply | Error>();
-    const groups = groupBySubject(batch);
-    await Promise.all(groups.map((group) => this.#consumeGroup(group, replies, groups.length === 1)));
-    return batch.map((consumption) => replies.get(consumption) as Reply | Error);
-  }
-
-  /**
-   * Counts the requests of one subject together, in their order. When they do not all fit, nothing has been counted and
-   * each is sent by itself: exactly those that fit are then allowed.
-   */
-  async #consumeGroup(
-    group: readonly Consumption[],
-    replies: Map<Consumption, Reply | Error>,
-    isAlone: boolean,
-  ): Promise<void> {
-    const [first] = group as [Consumption];
-    try {
-      const cost = group.reduce((sum, consumption) => sum + consumption.cost, 0);
-      const reply = await this.#send({ ...first, cost }, isAlone);
-      if (group.length > 1 && !reply.isAllowed) {
-        const single = await Promise.all(group.map((consumption) => this.#send(consumption)));
-        for (const [index, consumption] of group.entries()) replies.set(consumption, single[index] as Reply);
-        return;
-      }
-      let costAfter = cost;
-      for (const consumption of group) {
-        costAfter -= consumption.cost;
-        replies.set(consumption, costAfter === 0 ? reply : subtract(reply, costAfter));
-      }
-    } catch (error) {
-      for (const consumption of group) replies.set(consumption, error as Error);
-    }
-  }
-
   /** Asks again with all that this node knows by then when Redis turns out to have lost counters. */
-  async #send({ id, cost, windows, known }: Consumption, isAlone = false): Promise<Reply> {
+  async #send(id: string, cost: number, { windows, known, isAlone = false }: ConsumeOptions): Promise<Reply> {
     const key = toKey(this.keyPrefix, id);
     const run = (args: readonly number[]) =>
       this.#breaker.run(key, () => this.#connection.consumeLimits(key, args, isAlone));
@@ -150,23 +106,6 @@ export async function probeRedis(connection: RedisConnection, key: string): Prom
 /** The id is a hash tag: everything that a cluster stores about a subject is in one slot. */
 export function toKey(keyPrefix: string, id: string): string {
   return `${keyPrefix}:{${id}}`;
-}
-
-/** Requests of one subject under the same limits. */
-function groupBySubject(batch: readonly Consumption[]): Consumption[][] {
-  const groups = new Map<string | Consumption, Consumption[]>();
-  for (const consumption of batch) {
-    const group = groups.get(consumption.id);
-    if (group === undefined) groups.set(consumption.id, [consumption]);
-    else if (group[0]?.windows === consumption.windows) group.push(consumption);
-    else groups.set(consumption, [consumption]);
-  }
-  return [...groups.values()];
-}
-
-/** The counters before the last `cost` requests of a group that was allowed. */
-function subtract({ isAllowed, counters }: Reply, cost: number): Reply {
-  return { isAllowed, counters: counters.map(({ count, msLeft }) => ({ count: count - cost, msLeft })) };
 }
 
 function toArguments(

@@ -1,0 +1,73 @@
+import { createBatchLoader } from '../batch-loader.js';
+import type { InsuranceLimiter, LimitStore } from './limit-store.js';
+import { RateLimitResult } from './rate-limit-result.js';
+import type { Window } from './windows.js';
+
+/** One call of `Limiter.consume`. */
+interface Consumption {
+  readonly id: string;
+  readonly cost: number;
+  readonly windows: readonly Window[];
+}
+
+/** Resolves with the result, whether the request is allowed or denied. */
+export type Consume = (consumption: Consumption) => Promise<RateLimitResult>;
+
+/**
+ * Consumes from a store. Requests of one subject that arrive while others are under way are counted together, in their
+ * order. When they do not all fit, nothing has been counted and each is counted by itself: exactly those that fit are
+ * then allowed.
+ */
+export function createBatchedConsume(store: LimitStore, memory: InsuranceLimiter): Consume {
+  const consumeOne = ({ id, cost, windows }: Consumption, isAlone = false) => {
+    const known = memory.peek(id, windows)?.counters;
+    return settle(store.consume(id, cost, { windows, known, isAlone }));
+  };
+  const consumeTogether = async (group: readonly Consumption[], isAlone: boolean) => {
+    const [first] = group as [Consumption];
+    let cost = group.reduce((sum, consumption) => sum + consumption.cost, 0);
+    const result = await consumeOne({ ...first, cost }, isAlone);
+    if (group.length === 1) return [result];
+    if (!result.isAllowed) return Promise.all(group.map((consumption) => consumeOne(consumption)));
+    return group.map((consumption) => {
+      cost -= consumption.cost;
+      return result.before(cost);
+    });
+  };
+  const { load } = createBatchLoader<Consumption, RateLimitResult>(async (batch) => {
+    const groups = groupBySubject(batch);
+    const results = new Map<Consumption, RateLimitResult | Error>();
+    const consumeGroup = async (group: readonly Consumption[]) => {
+      const isAlone = groups.length === 1;
+      const settled = await consumeTogether(group, isAlone).catch((error: Error) => group.map(() => error));
+      for (const [index, consumption] of group.entries()) {
+        results.set(consumption, settled[index] as RateLimitResult | Error);
+      }
+    };
+    await Promise.all(groups.map(consumeGroup));
+    return batch.map((consumption) => results.get(consumption) as RateLimitResult | Error);
+  });
+  return load;
+}
+
+/** Requests of one subject under the same limits. */
+function groupBySubject(batch: readonly Consumption[]): Consumption[][] {
+  const groups = new Map<string | Consumption, Consumption[]>();
+  for (const consumption of batch) {
+    const group = groups.get(consumption.id);
+    if (group === undefined) groups.set(consumption.id, [consumption]);
+    else if (group[0]?.windows === consumption.windows) group.push(consumption);
+    else groups.set(consumption, [consumption]);
+  }
+  return [...groups.values()];
+}
+
+/** rate-limiter-flexible rejects with the result of a denied request. */
+async function settle(consumed: Promise<RateLimitResult>): Promise<RateLimitResult> {
+  try {
+    return await consumed;
+  } catch (result) {
+    if (result instanceof RateLimitResult) return result;
+    throw result;
+  }
+}
