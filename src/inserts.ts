@@ -65,8 +65,8 @@ function createRowLoader<Input, Output>(writes: Pipeline, inserts: Inserts<Input
   const statement: Statement = { name: `${inserts.table}-create`, text: insertSql(inserts) };
   const insertAll = async (batch: readonly Input[]) => {
     const values = toColumns(batch.map((input) => inserts.toValues(input)));
-    const rows = await writes.query<{ output: Output }>(statement, values);
-    return rows.map(({ output }) => output);
+    const rows = await writes.query<{ id: string; output: Output }>(statement, values);
+    return rows.sort((a, b) => Number(a.id) - Number(b.id)).map(({ output }) => output);
   };
   return createBatchLoader<Input, Output>(isolateRejections(insertAll), BATCHES);
 }
