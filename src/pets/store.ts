@@ -15,7 +15,7 @@ export interface PetStore {
 }
 
 /**
- * Pets are read by column, as one JSON value. Handling each field by itself would take PostgreSQL and this process
+ * Pages are read by column, as one JSON value. Handling each field by itself would take PostgreSQL and this process
  * longer than the rest of a page. A constraint keeps the integers within what a JavaScript number holds exactly.
  */
 const COLUMNS = 'json_build_array(array_agg(id), array_agg(name), array_agg(category_id), array_agg(status))';
@@ -48,7 +48,7 @@ const pagesSql = (condition: string, order: string) => `
 
 /** The most pages and pets that one statement reads. Requests share one because a round trip costs more than the query. */
 const MAX_PAGES_PER_STATEMENT = 32;
-const MAX_GETS_PER_STATEMENT = 100;
+const MAX_GETS_PER_STATEMENT = 500;
 
 /** Named, so that PostgreSQL parses and plans them once per connection. */
 const statements = {
