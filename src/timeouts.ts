@@ -57,8 +57,8 @@ export class TimeoutTimer {
     this.#createError = options.createError;
   }
 
-  /** Settles like the promise, or rejects when it takes too long. */
-  race<T>(promise: Promise<T>): Promise<T> {
+  /** Settles like the promise, or rejects when it takes too long. `toError` converts what the promise rejects with. */
+  race<T>(promise: PromiseLike<T>, toError: (error: unknown) => unknown = (error) => error): Promise<T> {
     return new Promise((resolve, reject) => {
       const pending: Pending = { ticks: 0, reject };
       this.#pending.add(pending);
@@ -70,7 +70,7 @@ export class TimeoutTimer {
         },
         (error) => {
           this.#pending.delete(pending);
-          reject(error);
+          reject(toError(error));
         },
       );
     });

@@ -31,13 +31,14 @@ const TICK_MS = 50;
  * or does not within `timeoutMs`: a method may run several queries, each within QUERY_TIMEOUT_MS.
  */
 export function withOutages<T extends object>(timeoutMs: number, target: T): T {
-  const createError = () => new TimeoutError(`The database did not answer within ${timeoutMs} ms`);
+  const createError = () =>
+    new DatabaseOutage(new TimeoutError(`The database did not answer within ${timeoutMs} ms`));
   const timer = new TimeoutTimer({ timeoutMs, tickMs: TICK_MS, createError });
   const methods = Object.entries(target).map(([name, method]) => [
     name,
     (...args: unknown[]) => {
       const result: unknown = method(...args);
-      return isThenable(result) ? timer.race(Promise.resolve(result)).catch(rethrow) : result;
+      return isThenable(result) ? timer.race(result, toOutage) : result;
     },
   ]);
   return Object.fromEntries(methods);
@@ -50,7 +51,9 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 
 /** Settles like a promise of a query, but rejects with DatabaseOutage when the database cannot serve. */
 export function detectOutage<T>(query: Promise<T>): Promise<T> {
-  return query.catch(rethrow);
+  return query.catch((error: unknown) => {
+    throw toOutage(error);
+  });
 }
 
 /**
@@ -92,8 +95,8 @@ function isThrownByCode(error: Error): boolean {
   );
 }
 
-function rethrow(error: unknown): never {
-  throw isDatabaseOutage(error) ? new DatabaseOutage(error) : error;
+function toOutage(error: unknown): unknown {
+  return isDatabaseOutage(error) ? new DatabaseOutage(error) : error;
 }
 
 /** The last line of an error's message: Prisma puts the reason there, after the call that failed. */

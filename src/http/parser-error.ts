@@ -27,7 +27,8 @@ export function trackResponses({ server }: FastifyInstance): void {
     const owed = owedResponses.get(socket) ?? new Set();
     for (const earlier of owed) if (earlier.closed) owed.delete(earlier);
     owedResponses.set(socket, owed.add(response));
-    response.once('close', () => {
+    // It emits that only once, and `once` would cost a wrapper and its removal.
+    response.on('close', () => {
       if (response.req.complete) owed.delete(response);
     });
   });

@@ -33,7 +33,7 @@ export function reportRequests(
     // Read now: a socket that its client has closed does not know its peer any more.
     request.addressId = addressId(request.ip);
     // Fastify's onResponse hook does not run when the client leaves; a response always closes, and once.
-    reply.raw.once('close', () => {
+    reply.raw.on('close', () => {
       const called = listCalls(request);
       const names = called.filter((name, index) => known.has(name) && called.indexOf(name) === index);
       const report: RequestReport = {
