@@ -4,7 +4,7 @@ import { TimeoutError } from './timeouts.js';
 export interface BatchOptions {
   /** The most calls in a batch. Default: no limit */
   readonly maxSize?: number;
-  /** The most batches that run at once. Default 2: one is under way while the results of another are processed */
+  /** The most batches that run at once. Default 1 */
   readonly maxConcurrent?: number;
   /** A call that waited longer is rejected with a TimeoutError instead of sent. Default: no limit */
   readonly maxWaitMs?: number;
@@ -25,7 +25,7 @@ export function createBatchLoader<Call, Result>(
   run: (calls: readonly Call[]) => Promise<(Result | Error)[]>,
   {
     maxSize = Number.POSITIVE_INFINITY,
-    maxConcurrent = 2,
+    maxConcurrent = 1,
     maxWaitMs = Number.POSITIVE_INFINITY,
   }: BatchOptions = {},
 ): { load(call: Call): Promise<Result> } {

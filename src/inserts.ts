@@ -12,7 +12,7 @@ import { OPERATION_TIMEOUT_MS } from './timeouts.js';
 /** Few enough for a statement to take much less than STATEMENT_TIMEOUT_MS, and for their locks to fit in memory. */
 const MAX_ROWS = 100;
 /** A create that waited longer has been answered with a 503, and should not be stored afterwards. */
-const BATCHES = { maxConcurrent: 1, maxSize: MAX_ROWS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
+const BATCHES = { maxSize: MAX_ROWS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
 /** The pause before each attempt while the first create with a key is running. No connection is held during a pause. */
 const WAITS_MS = [0, 20, 50, 100, 200, 400];
 /** SQLSTATE, PostgreSQL's appendix A. */

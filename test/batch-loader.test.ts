@@ -35,8 +35,8 @@ test('calls made in one callback of the event loop share a batch', async () => {
   expect(await results).toEqual([2, 4, 6]);
 });
 
-test('a call is sent without delay beside a running batch, and waits when two are running', async () => {
-  const { loader, batches, sizes } = createManualLoader();
+test('where two batches may run at once, a call waits only when two are running', async () => {
+  const { loader, batches, sizes } = createManualLoader({ maxConcurrent: 2 });
   const results: Promise<number>[] = [];
   for (const call of [1, 2, 3, 4]) {
     results.push(loader.load(call));
@@ -51,8 +51,8 @@ test('a call is sent without delay beside a running batch, and waits when two ar
   expect(await Promise.all(results)).toEqual([2, 4, 6, 8]);
 });
 
-test('with one batch at a time, calls that arrive while it is running wait for its end', async () => {
-  const { loader, batches, sizes } = createManualLoader({ maxConcurrent: 1 });
+test('calls that arrive while a batch is running wait for its end', async () => {
+  const { loader, batches, sizes } = createManualLoader();
   const first = loader.load(1);
   await nextTick();
   const second = loader.load(2);
@@ -68,8 +68,8 @@ test('with one batch at a time, calls that arrive while it is running wait for i
   expect(await Promise.all([second, third])).toEqual([4, 6]);
 });
 
-test('batches of limited size run one after the other where one at a time may run', async () => {
-  const { loader, batches, sizes } = createManualLoader({ maxConcurrent: 1, maxSize: 2 });
+test('batches of limited size run one after the other', async () => {
+  const { loader, batches, sizes } = createManualLoader({ maxSize: 2 });
   const results = Promise.all([1, 2, 3, 4, 5].map((call) => loader.load(call)));
   for (const expected of [[2], [2, 2], [2, 2, 1]]) {
     await nextTick();
@@ -88,13 +88,10 @@ test('a batch has at most maxSize calls, and the rest are in further batches', a
 
 test('after a batch has failed, calls are sent without delay again', async () => {
   let batches = 0;
-  const loader = createBatchLoader<number, number>(
-    async () => {
-      batches += 1;
-      throw new Error('failed');
-    },
-    { maxConcurrent: 1 },
-  );
+  const loader = createBatchLoader<number, number>(async () => {
+    batches += 1;
+    throw new Error('failed');
+  });
   await expect(loader.load(1)).rejects.toThrow('failed');
   const second = loader.load(2);
   await new Promise<void>((resolve) => process.nextTick(resolve));

@@ -6,7 +6,7 @@ const MAX_POOL_CONNECTIONS = 8;
 /** Key lookups have their own, so that neither a locked table nor a flood of unknown keys delays others. */
 const KEY_CONNECTIONS = 2;
 /** Two keep PostgreSQL as busy with reads as one Node.js process can; each further one makes the batches smaller. */
-const READ_CONNECTIONS = 2;
+export const READ_CONNECTIONS = 2;
 /** A rejected batch of rows is repeated row by row: PostgreSQL flushes together what several connections commit at once. */
 const WRITE_CONNECTIONS = 8;
 /**

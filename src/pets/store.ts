@@ -1,9 +1,11 @@
 import { createBatchLoader } from '../batch-loader.js';
 import type { Database } from '../database/client.js';
+import { READ_CONNECTIONS } from '../database/connections.js';
 import type { Statement } from '../database/pipelined-connection.js';
 import type { Inserts } from '../insert-sql.js';
 import { createInsert, type Insert } from '../inserts.js';
 import { type Page, toPage } from '../pagination.js';
+import { OPERATION_TIMEOUT_MS } from '../timeouts.js';
 import type { NewPet, Pet, PetsPage } from './schema.js';
 
 /** All queries on pets. Every method may fail with a database error: see isDatabaseOutage. */
@@ -15,7 +17,7 @@ export interface PetStore {
 }
 
 /**
- * Pages are read by column, as one JSON value. Handling each field by itself would take PostgreSQL and this process
+ * Pets are read by column, as one JSON value. Handling each field by itself would take PostgreSQL and this process
  * longer than the rest of a page. A constraint keeps the integers within what a JavaScript number holds exactly.
  */
 const COLUMNS = 'json_build_array(array_agg(id), array_agg(name), array_agg(category_id), array_agg(status))';
@@ -49,6 +51,8 @@ const pagesSql = (condition: string, order: string) => `
 /** The most pages and pets that one statement reads. Requests share one because a round trip costs more than the query. */
 const MAX_PAGES_PER_STATEMENT = 32;
 const MAX_GETS_PER_STATEMENT = 500;
+/** A read that waited longer has been answered with a 503. */
+const READS = { maxConcurrent: READ_CONNECTIONS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
 
 /** Named, so that PostgreSQL parses and plans them once per connection. */
 const statements = {
@@ -86,7 +90,7 @@ export function createPetStore(database: Database): PetStore {
         ]);
         return rows.map(({ columns }) => toPets(columns));
       },
-      { maxSize: MAX_PAGES_PER_STATEMENT },
+      { ...READS, maxSize: MAX_PAGES_PER_STATEMENT },
     );
   const allPages = createPageLoader(statements.list);
   const statusPages = createPageLoader(statements.listByStatus);
@@ -96,7 +100,7 @@ export function createPetStore(database: Database): PetStore {
       const found = new Map(row && toPets(row.columns).map((pet) => [pet.id, pet]));
       return ids.map((id) => found.get(id));
     },
-    { maxSize: MAX_GETS_PER_STATEMENT },
+    { ...READS, maxSize: MAX_GETS_PER_STATEMENT },
   );
   return {
     async list(page) {
