@@ -78,7 +78,7 @@ function createRouterStub(router: AnyTRPCRouter, name: string, procedureStub: ob
 }
 
 /** Shared by all requests: the handler checks the media type, which admission has already done. */
-const headers = new Headers({ 'content-type': 'application/json' });
+const headers = new Map([['content-type', 'application/json']]);
 const neverAborted = new AbortController().signal;
 
 class AdapterRequest {

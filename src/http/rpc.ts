@@ -121,7 +121,8 @@ function parseInputs(text: string | null, isBatch: boolean): Readonly<Record<num
   try {
     const value: unknown = JSON.parse(keepFractions(text));
     if (!isBatch) return { 0: value };
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject ? (value as Record<number, unknown>) : undefined;
   } catch {
     return undefined;
   }
