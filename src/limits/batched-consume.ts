@@ -34,7 +34,7 @@ export function createBatchedConsume(store: LimitStore, memory: InsuranceLimiter
       return result.before(cost);
     });
   };
-  const { load } = createBatchLoader<Consumption, RateLimitResult>(async (batch) => {
+  const loader = createBatchLoader<Consumption, RateLimitResult>(async (batch) => {
     const groups = groupBySubject(batch);
     const results = new Map<Consumption, RateLimitResult | Error>();
     const consumeGroup = async (group: readonly Consumption[]) => {
@@ -47,7 +47,7 @@ export function createBatchedConsume(store: LimitStore, memory: InsuranceLimiter
     await Promise.all(groups.map(consumeGroup));
     return batch.map((consumption) => results.get(consumption) as RateLimitResult | Error);
   });
-  return load;
+  return loader.load;
 }
 
 /** Requests of one subject under the same limits. */

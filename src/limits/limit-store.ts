@@ -7,7 +7,7 @@ export interface ConsumeOptions {
   readonly windows: readonly Window[];
   /** The counters of `InsuranceLimiter.peek`, which the store continues from where they are higher than its own */
   readonly known?: readonly WindowCounter[] | undefined;
-  /** Whether nothing else is sent to the store in the same moment, so that there is nothing to send it together with */
+  /** Whether no other subject is counted at the same moment: there is then no other command to send this one with */
   readonly isAlone?: boolean;
 }
 
