@@ -27,7 +27,7 @@ export interface SentinelSetup {
   readonly hosts: string;
   /** redis+sentinel://host:port,host:port,host:port/name */
   readonly url: string;
-  /** Whether the sentinels say that the replica is the primary now */
+  /** Whether all sentinels say that the replica is the primary now */
   isPromoted(): Promise<boolean>;
   /** Lets a sentinel start a failover while the primary is well. */
   failOver(): Promise<void>;
@@ -79,8 +79,9 @@ async function setUp(options: SentinelOptions, started: RedisServer[]): Promise<
   const sentinels = members.map(({ server }) => server);
   const admins = sentinels.map((sentinel) => connect(sentinel, sentinelPassword));
   for (const admin of admins) {
-    // They find each other sooner.
-    await admin.call('SENTINEL', 'DEBUG', 'PUBLISH-PERIOD', '100', 'INFO-PERIOD', '500');
+    // They find each other sooner. Not at once, because one that has not heard of a promotion within 4 periods makes the
+    // promoted server a replica again.
+    await admin.call('SENTINEL', 'DEBUG', 'PUBLISH-PERIOD', '500', 'INFO-PERIOD', '500');
     await until(async () => {
       const status = `${await admin.call('INFO', 'sentinel')}`;
       return status.includes('slaves=1,sentinels=3') || undefined;
@@ -94,7 +95,9 @@ async function setUp(options: SentinelOptions, started: RedisServer[]): Promise<
     hosts,
     url: `redis+sentinel://${hosts}/${PRIMARY_NAME}`,
     async isPromoted() {
-      return (await replicaAdmin.info('replication')).includes('role:master');
+      const ask = (admin: Redis) => admin.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', PRIMARY_NAME);
+      const named = (await Promise.all(admins.map(ask))) as string[][];
+      return named.every(([, port]) => port === `${replica.port}`);
     },
     async failOver() {
       await admins[0]?.call('SENTINEL', 'FAILOVER', PRIMARY_NAME);
