@@ -58,14 +58,27 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
   const statusesOf = async (requests: ReturnType<typeof sendOneOfEach>) =>
     (await requests).map(({ status }) => status);
 
+  const sendTenOfEach = () => Promise.all(Array.from({ length: 10 }, () => statusesOf(sendOneOfEach())));
+  const lock = async (tables: string) => {
+    const locker = new pg.Client(server.url);
+    await locker.connect();
+    await locker.query(`BEGIN; LOCK TABLE ${tables}`);
+    return { release: () => locker.end() };
+  };
+  const countServerConnections = async () =>
+    (await server.query("SELECT 1 FROM pg_stat_activity WHERE usename = 'store'")).length;
+
   test('requests of all kinds on more connections than it has to the server get their answers', async () => {
     await call('/v1/pets', post(rex));
-    for (let round = 0; round < 10; round += 1) {
-      const answers = await Promise.all(Array.from({ length: 10 }, () => statusesOf(sendOneOfEach())));
-      expect(answers).toEqual(Array(10).fill([200, 200, 200, 200, 200, 201, 201, 201]));
-    }
-    const rows = await server.query("SELECT 1 FROM pg_stat_activity WHERE usename = 'store'");
-    expect(rows).toHaveLength(POOL_SIZE);
+    // While queries wait for the tables, the next ones need the other connections.
+    const locked = await lock('pets, orders');
+    const whileLocked = sendTenOfEach();
+    await expect.poll(countServerConnections, { interval: 10 }).toBe(POOL_SIZE);
+    await locked.release();
+    const answers = await whileLocked;
+    for (let round = 1; round < 10; round += 1) answers.push(...(await sendTenOfEach()));
+    expect(answers).toEqual(Array(100).fill([200, 200, 200, 200, 200, 201, 201, 201]));
+    expect(await countServerConnections()).toBe(POOL_SIZE);
     const pets = await server.query<{ count: string }>('SELECT count(*) FROM pets');
     expect(Number(pets[0]?.count)).toBe(1 + 100 * 3);
   });
@@ -94,13 +107,11 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
   });
 
   test('a locked table: PostgreSQL ends the statements, and it is served again when it is free', async () => {
-    const locker = new pg.Client(server.url);
-    await locker.connect();
-    await locker.query('BEGIN; LOCK TABLE pets');
+    const locked = await lock('pets');
     const whileLocked = await statusesOf(sendOneOfEach());
     expect(whileLocked).toEqual([503, 503, 503, expect.any(Number), 503, 503, 503, 503]);
     await expect.poll(async () => (await call('/v1/store/orders')).status, { timeout: 3_000 }).toBe(200);
-    await locker.end();
+    await locked.release();
     await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 3_000 }).toBe(200);
   });
 
