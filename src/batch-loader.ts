@@ -1,4 +1,3 @@
-import DataLoader from 'dataloader';
 import { TimeoutError } from './timeouts.js';
 
 export interface BatchOptions {
@@ -10,62 +9,86 @@ export interface BatchOptions {
   readonly maxWaitMs?: number;
 }
 
-interface Arrival<Call> {
+/** After this many batches of one call each there is no load, and waiting for a second call would only cost time. */
+const SINGLES_WITHOUT_LOAD = 8;
+
+interface Waiting<Call, Result> {
   readonly call: Call;
   /** By performance.now() */
-  readonly at: number;
+  readonly since: number;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: Error) => void;
 }
 
 /**
- * Merges calls into batches. While fewer than `maxConcurrent` run, a call is sent without delay, together with those made
- * in the same callback of the event loop. Otherwise it waits for the end of one, and so do all that follow: the more
- * there is to do, the larger the batches.
+ * Merges calls into batches. While fewer than `maxConcurrent` run, the calls of one event-loop tick are sent at its end.
+ * Otherwise they wait for the end of a batch: the more there is to do, the larger the batches. Without load, when each
+ * call ended before the next was made, a call is sent at once.
+ *
+ * `run` resolves with a result for each call, in their order; an Error rejects that call alone.
  */
 export function createBatchLoader<Call, Result>(
-  run: (calls: readonly Call[]) => Promise<(Result | Error)[]>,
+  run: (calls: readonly Call[]) => Promise<readonly (Result | Error)[]>,
   {
     maxSize = Number.POSITIVE_INFINITY,
     maxConcurrent = 1,
     maxWaitMs = Number.POSITIVE_INFINITY,
   }: BatchOptions = {},
 ): { load(call: Call): Promise<Result> } {
-  /** Batches that are scheduled or running */
-  let active = 0;
-  const waiting: (() => void)[] = [];
-  const runCounted = async (arrivals: readonly Arrival<Call>[]) => {
-    try {
-      return await runInTime(arrivals, run, maxWaitMs);
-    } finally {
-      const sendNext = waiting.shift();
-      if (sendNext === undefined) active -= 1;
-      else sendNext();
+  let waiting: Waiting<Call, Result>[] = [];
+  let running = 0;
+  let isScheduled = false;
+  /** Batches of one call since the last larger one, and since two last ran at once */
+  let singles = 0;
+  const sendNext = () => {
+    isScheduled = false;
+    while (waiting.length > 0 && running < maxConcurrent) {
+      const batch = waiting.slice(0, maxSize);
+      waiting = waiting.slice(batch.length);
+      void send(batch);
     }
   };
-  const schedule = (send: () => void) => {
-    if (active === maxConcurrent) {
-      waiting.push(send);
-      return;
+  const send = async (batch: readonly Waiting<Call, Result>[]) => {
+    const sendable = rejectLate(batch, maxWaitMs);
+    if (sendable.length === 0) return;
+    running += 1;
+    singles = sendable.length === 1 ? singles + 1 : 0;
+    const calls = sendable.map(({ call }) => call);
+    const results = await run(calls).catch((error: Error) => calls.map(() => error));
+    running -= 1;
+    // Before the results are used, which may take long when they are many.
+    sendNext();
+    for (const [index, { resolve, reject }] of sendable.entries()) {
+      const result = results[index] as Result | Error;
+      if (result instanceof Error) reject(result);
+      else resolve(result);
     }
-    active += 1;
-    process.nextTick(send);
   };
-  const options = { cache: false, maxBatchSize: maxSize, batchScheduleFn: schedule };
-  const loader = new DataLoader<Arrival<Call>, Result>(runCounted, options);
-  return { load: (call) => loader.load({ call, at: performance.now() }) };
+  const schedule = () => {
+    if (isScheduled) return;
+    isScheduled = true;
+    setImmediate(sendNext);
+  };
+  return {
+    load: (call) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ call, since: performance.now(), resolve, reject });
+        if (running > 0) singles = 0;
+        if (singles >= SINGLES_WITHOUT_LOAD) sendNext();
+        else if (running < maxConcurrent) schedule();
+      }),
+  };
 }
 
-async function runInTime<Call, Result>(
-  arrivals: readonly Arrival<Call>[],
-  run: (calls: readonly Call[]) => Promise<(Result | Error)[]>,
+/** Rejects the calls that waited too long, and returns the others. */
+function rejectLate<Call, Result>(
+  batch: readonly Waiting<Call, Result>[],
   maxWaitMs: number,
-): Promise<(Result | Error)[]> {
+): readonly Waiting<Call, Result>[] {
   const sendableFrom = performance.now() - maxWaitMs;
-  const isInTime = ({ at }: Arrival<Call>) => at > sendableFrom;
-  const calls = arrivals.filter(isInTime).map(({ call }) => call);
-  const results = (calls.length > 0 ? await run(calls) : []).values();
-  return arrivals.map((arrival) =>
-    isInTime(arrival)
-      ? (results.next().value as Result)
-      : new TimeoutError(`Not sent within ${maxWaitMs} ms`),
-  );
+  return batch.filter(({ since, reject }) => {
+    const isLate = since <= sendableFrom;
+    if (isLate) reject(new TimeoutError(`Not sent within ${maxWaitMs} ms`));
+    return !isLate;
+  });
 }

@@ -52,7 +52,8 @@ export function callDirectly(name: string, procedure: AnyTRPCProcedure): AnyTRPC
     if (deprecation !== undefined && isRemoved(deprecation, options.ctx.now())) throw removed(deprecation);
     const input = schema && parseInput(schema, await options.getRawInput());
     const ctx = idempotent ? withIdempotencyKey(options) : options.ctx;
-    return resolver({ ctx, input, path, signal, batchIndex });
+    // Returning the promise itself would take two more microtasks.
+    return await resolver({ ctx, input, path, signal, batchIndex });
   };
   return Object.assign(call, procedure);
 }

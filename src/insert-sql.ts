@@ -11,9 +11,18 @@ export interface Inserts<Input> {
   readonly returning: string;
 }
 
+/** One row, with a parameter for each value. `insertSql`, for several, takes PostgreSQL 10 % longer. */
+export function insertOneSql({ table, columns, returning }: Inserts<never>): string {
+  const parameters = Object.values(columns).map((type, index) => `$${index + 1}::${type}`);
+  return `
+    INSERT INTO ${table} (${Object.keys(columns).join(', ')})
+    VALUES (${parameters.join(', ')})
+    RETURNING id, ${returning} AS output`;
+}
+
 /**
  * The ids ascend in the order of the rows, because PostgreSQL assigns them after it has sorted what it inserts. What it
- * returns has no certain order; to sort that here, too, would take a single create 10 % longer.
+ * returns has no certain order.
  */
 export function insertSql({ table, columns, returning }: Inserts<never>): string {
   const names = Object.keys(columns).join(', ');

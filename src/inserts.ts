@@ -6,7 +6,7 @@ import type { Pipeline } from './database/pipeline.js';
 import type { Statement } from './database/pipelined-connection.js';
 import { ApiError } from './errors.js';
 import { findStoredCreate, type IdempotencyKey } from './idempotency.js';
-import { type Inserts, insertOnceSql, insertSql, keyValues, toColumns } from './insert-sql.js';
+import { type Inserts, insertOnceSql, insertOneSql, insertSql, keyValues, toColumns } from './insert-sql.js';
 import { OPERATION_TIMEOUT_MS } from './timeouts.js';
 
 /** Few enough for a statement to take much less than STATEMENT_TIMEOUT_MS, and for their locks to fit in memory. */
@@ -62,10 +62,16 @@ export function createInsert<Input, Output>(
 }
 
 function createRowLoader<Input, Output>(writes: Pipeline, inserts: Inserts<Input>) {
-  const statement: Statement = { name: `${inserts.table}-create`, text: insertSql(inserts) };
+  const one: Statement = { name: `${inserts.table}-create`, text: insertOneSql(inserts) };
+  const several: Statement = { name: `${inserts.table}-create-all`, text: insertSql(inserts) };
   const insertAll = async (batch: readonly Input[]) => {
-    const values = toColumns(batch.map((input) => inserts.toValues(input)));
-    const rows = await writes.query<{ id: string; output: Output }>(statement, values);
+    const values = batch.map((input) => inserts.toValues(input));
+    const [first] = values as [readonly unknown[]];
+    const isOne = values.length === 1;
+    const rows = await writes.query<{ id: string; output: Output }>(
+      isOne ? one : several,
+      isOne ? first : toColumns(values),
+    );
     return rows.sort((a, b) => Number(a.id) - Number(b.id)).map(({ output }) => output);
   };
   return createBatchLoader<Input, Output>(isolateRejections(insertAll), BATCHES);

@@ -15,18 +15,52 @@ function createManualLoader(options?: BatchOptions) {
   return { loader, batches, sizes: () => batches.map(({ calls }) => calls.length) };
 }
 
-test('a lone call is sent before the end of the event-loop tick', async () => {
-  const { loader, batches } = createManualLoader();
-  const endOfTick = nextTick();
-  const result = loader.load(1);
-  await new Promise<void>((resolve) => process.nextTick(resolve));
-  expect(batches).toHaveLength(1);
-  batches[0]?.end();
-  expect(await result).toBe(2);
-  await endOfTick;
+/** A manual loader after so many calls, one after the other, that the next one is sent at once. */
+async function createIdleLoader() {
+  const manual = createManualLoader();
+  for (let call = 0; call < 8; call += 1) {
+    const result = manual.loader.load(call);
+    await nextTick();
+    manual.batches[call]?.end();
+    expect(await result).toBe(2 * call);
+  }
+  return manual;
+}
+
+test('without load, a call is sent at once', async () => {
+  const { loader, batches } = await createIdleLoader();
+  void loader.load(8);
+  expect(batches).toHaveLength(9);
 });
 
-test('calls made in one callback of the event loop share a batch', async () => {
+test('after two calls at the same time, the next ones share a batch again', async () => {
+  const { loader, batches, sizes } = await createIdleLoader();
+  const pair = Promise.all([loader.load(8), loader.load(9)]);
+  batches[8]?.end();
+  await nextTick();
+  batches[9]?.end();
+  expect(await pair).toEqual([16, 18]);
+  void loader.load(10);
+  void loader.load(11);
+  await nextTick();
+  expect(sizes().slice(8)).toEqual([1, 1, 2]);
+});
+
+test('after a batch of several, a call waits for others until the end of the event-loop tick', async () => {
+  const { loader, batches, sizes } = createManualLoader();
+  const load = async (...calls: readonly number[]) => {
+    const results = Promise.all(calls.map((call) => loader.load(call)));
+    await nextTick();
+    batches.at(-1)?.end();
+    await results;
+  };
+  for (let call = 0; call < 7; call += 1) await load(call);
+  await load(7, 8);
+  await load(9, 10);
+  expect(sizes().slice(7)).toEqual([2, 2]);
+});
+
+test('calls made in one tick of the event loop share a batch', async () => {
   const { loader, batches, sizes } = createManualLoader();
   const results = Promise.all([loader.load(1), Promise.resolve().then(() => loader.load(2)), loader.load(3)]);
   await nextTick();
@@ -93,8 +127,8 @@ test('after a batch has failed, calls are sent without delay again', async () =>
     throw new Error('failed');
   });
   await expect(loader.load(1)).rejects.toThrow('failed');
-  const second = loader.load(2);
-  await new Promise<void>((resolve) => process.nextTick(resolve));
+  const second = expect(loader.load(2)).rejects.toThrow('failed');
+  await nextTick();
   expect(batches).toBe(2);
-  await expect(second).rejects.toThrow('failed');
+  await second;
 });

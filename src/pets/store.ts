@@ -16,8 +16,10 @@ export interface PetStore {
   get(id: number): Promise<Pet | undefined>;
 }
 
+const PET = `json_build_object('id', id, 'name', name, 'categoryId', category_id, 'status', status)`;
+
 /**
- * Pets are read by column, as one JSON value. Handling each field by itself would take PostgreSQL and this process
+ * Several pets are read by column, as one JSON value. Handling each field by itself would take PostgreSQL and this process
  * longer than the rest of a page. A constraint keeps the integers within what a JavaScript number holds exactly.
  */
 const COLUMNS = 'json_build_array(array_agg(id), array_agg(name), array_agg(category_id), array_agg(status))';
@@ -68,14 +70,15 @@ const statements = {
       'status, id',
     ),
   },
-  get: { name: 'pets-get', text: `SELECT ${COLUMNS} AS columns FROM pets WHERE id = ANY ($1)` },
+  get: { name: 'pets-get', text: `SELECT ${PET} AS pet FROM pets WHERE id = $1` },
+  getAll: { name: 'pets-get-all', text: `SELECT ${COLUMNS} AS columns FROM pets WHERE id = ANY ($1)` },
 };
 
 const newPets: Inserts<NewPet> = {
   table: 'pets',
   columns: { name: 'text', category_id: 'bigint', status: 'pet_status' },
   toValues: ({ name, categoryId, status }) => [name, categoryId, status],
-  returning: `json_build_object('id', id, 'name', name, 'categoryId', category_id, 'status', status)`,
+  returning: PET,
 };
 
 export function createPetStore(database: Database): PetStore {
@@ -96,7 +99,11 @@ export function createPetStore(database: Database): PetStore {
   const statusPages = createPageLoader(statements.listByStatus);
   const gets = createBatchLoader<number, Pet | undefined>(
     async (ids) => {
-      const [row] = await reads.query<{ columns: Columns }>(statements.get, [ids]);
+      if (ids.length === 1) {
+        const [row] = await reads.query<{ pet: Pet }>(statements.get, ids);
+        return [row?.pet];
+      }
+      const [row] = await reads.query<{ columns: Columns }>(statements.getAll, [ids]);
       const found = new Map(row && toPets(row.columns).map((pet) => [pet.id, pet]));
       return ids.map((id) => found.get(id));
     },
