@@ -29,13 +29,14 @@ const PROBE = {
 export class PipelinedConnection {
   readonly #options: PipelinedConnectionOptions;
   #socket: Socket | undefined;
-  #client: Promise<pg.Client> | undefined;
+  #opening: Promise<pg.Client> | undefined;
+  /** Undefined until the connection is open */
+  #client: pg.Client | undefined;
   #silentTicks = 0;
   #isSlow = false;
   #supportsNames = false;
   /** Queries still without a result */
   pending = 0;
-  isOpen = false;
   /** When the last response arrived, by performance.now() */
   lastResponseAt = 0;
   /** Since when the pending queries have been without a response, by performance.now() */
@@ -43,6 +44,10 @@ export class PipelinedConnection {
 
   constructor(options: PipelinedConnectionOptions) {
     this.#options = options;
+  }
+
+  get isOpen(): boolean {
+    return this.#client !== undefined;
   }
 
   /** Whether it takes another query. After it was slow, it takes one at a time until one is answered quickly. */
@@ -58,9 +63,8 @@ export class PipelinedConnection {
     if (this.pending === 0) this.silentSince = startedAt;
     this.pending += 1;
     try {
-      this.#client ??= this.#connect();
-      const client = await this.#client;
-      if (this.pending > 1) this.#corkUntilEndOfTick();
+      const client = this.#client ?? (await this.#open());
+      if (this.pending > 1) this.#corkUntilEndOfCallback();
       const { name, text } = statement;
       const query = { text, values: values as unknown[] };
       return await send<Row>(client, this.#supportsNames ? { ...query, name } : query);
@@ -86,7 +90,7 @@ export class PipelinedConnection {
   }
 
   async close(): Promise<void> {
-    const client = await this.#client?.catch(() => undefined);
+    const client = await this.#opening?.catch(() => undefined);
     await client?.end().catch(() => {});
   }
 
@@ -97,42 +101,47 @@ export class PipelinedConnection {
     this.silentSince = this.lastResponseAt;
   }
 
-  /** Sends everything written in this event-loop tick with one system call. A lone query is sent without delay. */
-  #corkUntilEndOfTick(): void {
+  /** Sends what follows in this callback of the event loop with one system call. A lone query is sent without delay. */
+  #corkUntilEndOfCallback(): void {
     const socket = this.#socket;
     if (socket === undefined || socket.writableCorked > 0) return;
     socket.cork();
-    setImmediate(() => socket.uncork());
+    process.nextTick(() => socket.uncork());
+  }
+
+  #open(): Promise<pg.Client> {
+    this.#opening ??= this.#connect();
+    return this.#opening;
   }
 
   #connect(): Promise<pg.Client> {
     const socket = new Socket();
     this.#socket = socket;
     const client = new pg.Client({ ...this.#options.client, pipeline: true, stream: () => socket });
-    const opened = this.#open(client).then(() => {
+    const opening = this.#start(client).then(() => {
       this.#silentTicks = 0;
       this.lastResponseAt = performance.now();
-      this.isOpen = true;
+      if (this.#opening === opening) this.#client = client;
       return client;
     });
     // A connection may end long after it was abandoned, when another has already replaced it.
     const forgetIfCurrent = () => {
-      if (this.#client === opened) this.#forget();
+      if (this.#opening === opening) this.#forget();
     };
     client.once('end', forgetIfCurrent);
     // Every pending query gets the error too.
     client.on('error', forgetIfCurrent);
-    opened.catch(forgetIfCurrent);
-    return opened;
+    opening.catch(forgetIfCurrent);
+    return opening;
   }
 
   #forget(): void {
-    this.isOpen = false;
     this.#socket = undefined;
+    this.#opening = undefined;
     this.#client = undefined;
   }
 
-  async #open(client: pg.Client): Promise<void> {
+  async #start(client: pg.Client): Promise<void> {
     const { sessionSettings = '' } = this.#options;
     await client.connect();
     try {
