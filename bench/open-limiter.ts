@@ -18,7 +18,7 @@ export interface BenchLimiter {
 
 /** Counts in the Redis at the URL, or in memory without one. */
 export async function openLimiter(redisUrl?: string, prefix?: string): Promise<BenchLimiter> {
-  const limiter = createLimiter({
+  const limiter = await createLimiter({
     redisUrls: redisUrl === undefined ? [] : [redisUrl],
     log: { info() {}, warn() {} },
     ...(prefix === undefined ? {} : { prefix }),

@@ -81,7 +81,8 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     'How long commands to Redis took, including failed ones',
   );
   const limiter =
-    parts.limiter ?? createLimiter({ redisUrls, log, clock: now, observeCommand: redisDurations.observe });
+    parts.limiter ??
+    (await createLimiter({ redisUrls, log, clock: now, observeCommand: redisDurations.observe }));
   const authenticator = createAuthenticator({ store: keys, prefix: config.keyPrefix, now });
   // Without Redis the service starts nevertheless, and counts in memory.
   await Promise.all([limiter.ready(REDIS_WAIT_MS).catch(() => {}), warmUp(keys, stores, warn)]);

@@ -165,7 +165,7 @@ async function readWindows(apiKey: ApiKey, redisUrls: readonly string[]) {
   if (redisUrls.length === 0) return undefined;
   const { createLimiter } = await import('../limits/limiter.js');
   // A failing Redis is reported once, by ready().
-  const limiter = createLimiter({ redisUrls, log: { info() {}, warn() {} } });
+  const limiter = await createLimiter({ redisUrls, log: { info() {}, warn() {} } });
   try {
     await limiter.ready(REDIS_WAIT_MS);
     const { windows } = await limiter.read({ kind: 'key', id: apiKey.id, limits: limitsOf(apiKey) }, 0);

@@ -19,14 +19,20 @@ export type Consume = (consumption: Consumption) => Promise<RateLimitResult>;
  * then allowed.
  */
 export function createBatchedConsume(store: LimitStore, memory: InsuranceLimiter): Consume {
-  const consumeOne = ({ id, cost, windows }: Consumption, isAlone = false) => {
+  const consumeOne = async ({ id, cost, windows }: Consumption) => {
     const known = memory.peek(id, windows)?.counters;
-    return settle(store.consume(id, cost, { windows, known, isAlone }));
+    try {
+      return await store.consume(id, cost, { windows, known });
+    } catch (result) {
+      // rate-limiter-flexible rejects with the result of a denied request.
+      if (result instanceof RateLimitResult) return result;
+      throw result;
+    }
   };
-  const consumeTogether = async (group: readonly Consumption[], isAlone: boolean) => {
+  const consumeTogether = async (group: readonly Consumption[]) => {
     const [first] = group as [Consumption];
     let cost = group.reduce((sum, consumption) => sum + consumption.cost, 0);
-    const result = await consumeOne({ ...first, cost }, isAlone);
+    const result = await consumeOne({ ...first, cost });
     if (group.length === 1) return [result];
     if (!result.isAllowed) return Promise.all(group.map((consumption) => consumeOne(consumption)));
     return group.map((consumption) => {
@@ -34,20 +40,21 @@ export function createBatchedConsume(store: LimitStore, memory: InsuranceLimiter
       return result.before(cost);
     });
   };
-  const loader = createBatchLoader<Consumption, RateLimitResult>(async (batch) => {
+  const consumeAll = async (batch: readonly Consumption[]) => {
     const groups = groupBySubject(batch);
+    const [only] = groups as [Consumption[]];
+    if (groups.length === 1) return consumeTogether(only);
     const results = new Map<Consumption, RateLimitResult | Error>();
     const consumeGroup = async (group: readonly Consumption[]) => {
-      const isAlone = groups.length === 1;
-      const settled = await consumeTogether(group, isAlone).catch((error: Error) => group.map(() => error));
+      const settled = await consumeTogether(group).catch((error: Error) => group.map(() => error));
       for (const [index, consumption] of group.entries()) {
         results.set(consumption, settled[index] as RateLimitResult | Error);
       }
     };
     await Promise.all(groups.map(consumeGroup));
     return batch.map((consumption) => results.get(consumption) as RateLimitResult | Error);
-  });
-  return loader.load;
+  };
+  return createBatchLoader<Consumption, RateLimitResult>(consumeAll).load;
 }
 
 /** Requests of one subject under the same limits. */
@@ -60,14 +67,4 @@ function groupBySubject(batch: readonly Consumption[]): Consumption[][] {
     else groups.set(consumption, [consumption]);
   }
   return [...groups.values()];
-}
-
-/** rate-limiter-flexible rejects with the result of a denied request. */
-async function settle(consumed: Promise<RateLimitResult>): Promise<RateLimitResult> {
-  try {
-    return await consumed;
-  } catch (result) {
-    if (result instanceof RateLimitResult) return result;
-    throw result;
-  }
 }

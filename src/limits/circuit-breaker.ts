@@ -69,17 +69,16 @@ export class CircuitBreaker {
   }
 
   /** Runs a command on a key. Rejects within the timeout when it fails, and at once while the breaker is open. */
-  async run<T>(key: string, command: () => Promise<T>): Promise<T> {
-    if (this.#state !== 'closed') throw OPEN_ERROR;
+  run<T>(key: string, command: () => Promise<T>): Promise<T> {
+    if (this.#state !== 'closed') return Promise.reject(OPEN_ERROR);
     const startedAt = performance.now();
-    try {
-      return await this.#timeouts.race(command());
-    } catch (error) {
+    const observe = () => this.#options.observe?.((performance.now() - startedAt) / 1000);
+    const result = this.#timeouts.race(command());
+    result.then(observe, (error) => {
+      observe();
       this.open(error, key);
-      throw error;
-    } finally {
-      this.#options.observe?.((performance.now() - startedAt) / 1000);
-    }
+    });
+    return result;
   }
 
   /** Opens the breaker, unless it is open: for a failure outside of a command, such as a lost connection. */

@@ -7,8 +7,6 @@ export interface ConsumeOptions {
   readonly windows: readonly Window[];
   /** The counters of `InsuranceLimiter.peek`, which the store continues from where they are higher than its own */
   readonly known?: readonly WindowCounter[] | undefined;
-  /** Whether no other subject is counted at the same moment: there is then no other command to send this one with */
-  readonly isAlone?: boolean;
 }
 
 /** Where requests are counted. Each store gets the ids of one kind of subject. */

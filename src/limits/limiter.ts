@@ -4,7 +4,6 @@ import type { LimitBackend, LimitStore } from './limit-store.js';
 import { MemoryStore } from './memory-store.js';
 import type { Limits } from './plans.js';
 import { RateLimitResult } from './rate-limit-result.js';
-import { createRedisBackend } from './redis-backend.js';
 import { toWindows } from './windows.js';
 
 /** A caller with limits: an API key by its UUID, or a client without one by the `addressId` of its address. */
@@ -57,18 +56,20 @@ export const MAX_SUBJECTS = { key: 100_000, address: 50_000 } as const;
  */
 const DENIAL_TTL_MS = 1_000;
 
-/** A limiter over memory alone, or over Redis with memory as its fallback. Returns at once; Redis connects later. */
-export function createLimiter({
+/**
+ * A limiter over memory alone, or over Redis with memory as its fallback. Redis connects later, and its client is loaded
+ * only if it is used.
+ */
+export async function createLimiter({
   redisUrls,
   log,
   prefix = 'limits',
   clock = Date.now,
   observeCommand = () => {},
-}: LimiterOptions): Limiter {
-  const backend =
-    redisUrls.length > 0
-      ? createRedisBackend({ urls: redisUrls, prefix, log, observe: observeCommand })
-      : undefined;
+}: LimiterOptions): Promise<Limiter> {
+  if (redisUrls.length === 0) return new FallbackLimiter(undefined, clock);
+  const { createRedisBackend } = await import('./redis-backend.js');
+  const backend = createRedisBackend({ urls: redisUrls, prefix, log, observe: observeCommand });
   return new FallbackLimiter(backend, clock);
 }
 

@@ -47,10 +47,10 @@ export function openCluster({ urls, onReady, onClose, onError }: RedisConnection
 }
 
 /**
- * Sends one command as a pipeline of its own. While slots move, ioredis follows the redirection of a pipeline only if all
- * of its commands are redirected to one place, which those of an automatic pipeline are not; and that of a command
- * outside of a pipeline makes it expect all slots next to the moved one in their new place, too. Nor does it follow a
- * second redirection after an ASK. A command that is redirected has not been run, so it may be sent again.
+ * Sends one command as a pipeline of its own. While slots move, ioredis follows the redirection of a pipeline only if
+ * all of its commands are redirected to one place; and that of a command outside of a pipeline makes it expect all
+ * slots next to the moved one in their new place, too. Nor does it follow a second redirection after an ASK. A command
+ * that is redirected has not been run, so it may be sent again.
  */
 export async function consumeAlone(
   cluster: Cluster,

@@ -11,8 +11,6 @@ import { readSentinelError, toSentinelOptions, watchSentinels } from './sentinel
 
 const SERVER_OPTIONS = {
   ...COMMON_OPTIONS,
-  enableAutoPipelining: true,
-  autoPipeliningIgnoredCommands: ['consumeLimitsNow'],
   ...CONNECTION_OPTIONS,
   retryStrategy: () => RECONNECT_DELAY_MS,
 } satisfies RedisOptions;
@@ -30,6 +28,8 @@ export class RedisConnection {
   /** Whether it is known that `#client` is of the right kind */
   #isIdentified: boolean;
   #isClosed = false;
+  /** Whether a command has been sent in this callback of the event loop */
+  #hasSent = false;
 
   constructor(options: RedisConnectionOptions) {
     this.#options = options;
@@ -39,16 +39,13 @@ export class RedisConnection {
     else this.#client = isSentinelUrl(url) ? this.#openPrimary(url) : this.#openServer(url);
   }
 
-  /**
-   * Runs CONSUME_SCRIPT. Rejects while there is no connection; may take long.
-   *
-   * @param isAlone whether no other command of this event-loop tick is expected: it is then sent without delay
-   */
-  consumeLimits(key: string, args: readonly number[], isAlone: boolean): Promise<number[]> {
+  /** Runs CONSUME_SCRIPT. Rejects while there is no connection; may take long. */
+  consumeLimits(key: string, args: readonly number[]): Promise<number[]> {
     if (!this.#isIdentified) return Promise.reject(new Error('There is no connection yet'));
     const client = this.#client;
     if (client instanceof Cluster) return consumeAlone(client, key, args);
-    return isAlone ? client.consumeLimitsNow(key, ...args) : client.consumeLimits(key, ...args);
+    if (client.status === 'ready') this.#corkAfterFirst(client.stream);
+    return client.consumeLimits(key, ...args);
   }
 
   /** Replaces a connection that seems to be dead; does nothing while a new one is being made. */
@@ -60,6 +57,22 @@ export class RedisConnection {
     this.#isClosed = true;
     this.#sentinelWatch?.close();
     this.#client.disconnect();
+  }
+
+  /**
+   * The first command in a callback of the event loop is sent without delay, all others with one system call when it
+   * returns. The automatic pipelines of ioredis delay every command, to the end of the event-loop tick.
+   */
+  #corkAfterFirst(stream: Redis['stream']): void {
+    if (this.#hasSent && stream.writableCorked === 0) {
+      stream.cork();
+      process.nextTick(() => stream.uncork());
+    } else if (!this.#hasSent) {
+      this.#hasSent = true;
+      process.nextTick(() => {
+        this.#hasSent = false;
+      });
+    }
   }
 
   /** The primary that Sentinels name at the moment. */

@@ -3,10 +3,8 @@ import { CONSUME_SCRIPT } from './redis-scripts.js';
 
 declare module 'ioredis' {
   interface RedisCommander<Context extends ClientContext> {
-    /** CONSUME_SCRIPT, in one pipeline with the others of this event-loop tick */
+    /** CONSUME_SCRIPT */
     consumeLimits(key: string, ...args: number[]): Result<number[], Context>;
-    /** CONSUME_SCRIPT, sent without delay */
-    consumeLimitsNow(key: string, ...args: number[]): Result<number[], Context>;
   }
 }
 
@@ -21,21 +19,19 @@ export interface RedisConnectionOptions {
 
 export const RECONNECT_DELAY_MS = 200;
 
-const SCRIPT = { lua: CONSUME_SCRIPT, numberOfKeys: 1 };
-
 /*
  * Everything that ioredis does to rescue a command is turned off. A limit is decided now, by Redis or else by the
  * memory of this process: a command that is sent late or twice would count a request a second time.
  */
 export const COMMON_OPTIONS = {
   enableOfflineQueue: false,
-  scripts: { consumeLimits: SCRIPT, consumeLimitsNow: SCRIPT },
+  scripts: { consumeLimits: { lua: CONSUME_SCRIPT, numberOfKeys: 1 } },
 };
 
 export const CONNECTION_OPTIONS = {
   autoResendUnfulfilledCommands: false,
-  // With 1, ioredis never settles the commands that a lost connection left unanswered, and its automatic pipeline waits
-  // for them forever. With 0 they are all rejected when the connection closes.
+  // With 1, ioredis never settles the commands that a lost connection left unanswered. With 0 they are all rejected when
+  // the connection closes.
   maxRetriesPerRequest: 0,
   // Attempts to reach a vanished host get no response, so they must time out: only a new one notices that it is back.
   connectTimeout: 1_000,

@@ -75,10 +75,10 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
   }
 
   /** Asks again with all that this node knows by then when Redis turns out to have lost counters. */
-  async #send(id: string, cost: number, { windows, known, isAlone = false }: ConsumeOptions): Promise<Reply> {
+  async #send(id: string, cost: number, { windows, known }: ConsumeOptions): Promise<Reply> {
     const key = toKey(this.keyPrefix, id);
     const run = (args: readonly number[]) =>
-      this.#breaker.run(key, () => this.#connection.consumeLimits(key, args, isAlone));
+      this.#breaker.run(key, () => this.#connection.consumeLimits(key, args));
     let answer = await run(toArguments(windows, cost, known));
     if (answer[0] === LOST) {
       const counters = this.#memory.peek(id, windows)?.counters ?? [];
@@ -99,7 +99,7 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
 export async function probeRedis(connection: RedisConnection, key: string): Promise<void> {
   const window: Window = { name: 'minute', lengthMs: 1, limit: Number.MAX_SAFE_INTEGER };
   for (let run = 0; run < 2; run += 1) {
-    await connection.consumeLimits(`${key}:probe`, toArguments([window], 1, undefined), true);
+    await connection.consumeLimits(`${key}:probe`, toArguments([window], 1, undefined));
   }
 }
 

@@ -142,7 +142,7 @@ test('pool statistics, event-loop delay and process state are exported', async (
 
 test('a degraded state is exported', async () => {
   const log = pino({ level: 'silent' });
-  const limiter = createLimiter({ redisUrls: ['redis://127.0.0.1:1'], log });
+  const limiter = await createLimiter({ redisUrls: ['redis://127.0.0.1:1'], log });
   closers.push(() => limiter.close());
   const { service, call } = await serve({
     limiter,

@@ -31,7 +31,7 @@ async function serve(
 ) {
   const { redisUrl, clock, ...rest } = options;
   const redisUrls = redisUrl === undefined ? [] : [redisUrl];
-  const limiter = createLimiter({
+  const limiter = await createLimiter({
     redisUrls,
     log,
     prefix: `test:${randomUUID()}`,

@@ -18,12 +18,12 @@ beforeEach(() => {
 afterEach(() => vi.restoreAllMocks());
 
 /** A node and the row of one key; the test controls the time and whether the database is available. */
-function openNode(limits: Limits) {
+async function openNode(limits: Limits) {
   const database = { isAvailable: true };
   const logged: string[] = [];
   let row = createKey(limits);
   const now = () => START_MS + elapsedMs;
-  const limiter = createLimiter({ redisUrls: [], log: silent, clock: now });
+  const limiter = await createLimiter({ redisUrls: [], log: silent, clock: now });
   const store = {
     async ban(_id: string, startsAt: Date, seconds: number) {
       if (!database.isAvailable) throw new Error('unavailable');
@@ -81,7 +81,7 @@ const DENIED = 'rate_limit_exceeded';
 const BANNED = 'api_key_banned';
 
 test('the denial that reaches the limit per minute starts a ban of five minutes, which the next response reports', async () => {
-  const node = openNode({ perMinute: 10 });
+  const node = await openNode({ perMinute: 10 });
   expect((await node.send(21)).slice(10)).toEqual([...Array(10).fill(DENIED), BANNED]);
   node.advance(299);
   expect(await node.check(1)).toMatchObject({ code: BANNED, seconds: 1 });
@@ -90,13 +90,13 @@ test('the denial that reaches the limit per minute starts a ban of five minutes,
 });
 
 test('a denied batch counts towards the ban with all of its calls', async () => {
-  const node = openNode({ perMinute: 10 });
+  const node = await openNode({ perMinute: 10 });
   expect(await node.send(1, { cost: 20 })).toEqual([DENIED]);
   expect(await node.send(1)).toEqual([BANNED]);
 });
 
 test('requests during a ban neither prolong it nor count towards the next', async () => {
-  const node = openNode({ perMinute: 5 });
+  const node = await openNode({ perMinute: 5 });
   await node.send(10);
   const { bannedUntil } = node.readRow();
   expect(new Set(await node.send(50))).toEqual(new Set([BANNED]));
@@ -104,7 +104,7 @@ test('requests during a ban neither prolong it nor count towards the next', asyn
 });
 
 test('each further ban within a day of the previous one lasts twice as long, up to a day', async () => {
-  const node = openNode({ perMinute: 1 });
+  const node = await openNode({ perMinute: 1 });
   const lengths: (number | undefined)[] = [];
   for (let round = 0; round < 11; round += 1) {
     await node.send(1, { cost: 2 });
@@ -119,20 +119,20 @@ test('each further ban within a day of the previous one lasts twice as long, up 
 });
 
 test('many denials at once start one ban, logged once', async () => {
-  const node = openNode({ perMinute: 60 });
+  const node = await openNode({ perMinute: 60 });
   await Promise.all(Array.from({ length: 1_000 }, () => node.check(1)));
   expect(node.readRow()).toMatchObject({ banSeconds: 300 });
   expect(node.logged.filter((message) => message.includes('banned'))).toHaveLength(1);
 });
 
 test('the node that starts a ban enforces it at once, before its copy of the row shows it', async () => {
-  const node = openNode({ perMinute: 5 });
+  const node = await openNode({ perMinute: 5 });
   const oldCopy = node.readRow();
   expect((await node.send(11, { apiKey: oldCopy })).at(-1)).toBe(BANNED);
 });
 
 test('a ban in the row is enforced by a node that has denied nothing, and so is its end', async () => {
-  const node = openNode({ perMinute: 5 });
+  const node = await openNode({ perMinute: 5 });
   node.changeRow({ bannedUntil: new Date(START_MS + 60_000), banSeconds: 300 });
   expect(await node.check(1)).toMatchObject({ code: BANNED, seconds: 60, remaining: [5, 1_000_000] });
   node.changeRow({ bannedUntil: null });
@@ -140,7 +140,7 @@ test('a ban in the row is enforced by a node that has denied nothing, and so is 
 });
 
 test('a ban that is lifted in the row ends on the node that started it, and the next one is not doubled', async () => {
-  const node = openNode({ perMinute: 5 });
+  const node = await openNode({ perMinute: 5 });
   await node.send(11);
   node.changeRow({ bannedUntil: null, banSeconds: null });
   node.advance(2);
@@ -150,7 +150,7 @@ test('a ban that is lifted in the row ends on the node that started it, and the 
 
 test('while the database is unavailable a ban holds on its node, and is stored when the database is back', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout'] });
-  const node = openNode({ perMinute: 5 });
+  const node = await openNode({ perMinute: 5 });
   node.database.isAvailable = false;
   await node.send(10);
   node.advance(60);
@@ -168,7 +168,7 @@ test('many bans that wait for the database are not mistaken for a leak', async (
   const warnings: Error[] = [];
   const collect = (warning: Error) => warnings.push(warning);
   process.on('warning', collect);
-  const node = openNode({ perMinute: 1 });
+  const node = await openNode({ perMinute: 1 });
   node.database.isAvailable = false;
   for (let n = 0; n < 20; n += 1) {
     await node.send(2, { apiKey: { ...node.readRow(), id: `00000000-0000-4000-8000-${n + 1e11}` } });
@@ -197,7 +197,7 @@ test('any interleaving of calls, batches, time, changed limits and unbans gives 
   const steps = fc.array(step, { maxLength: 60, size: 'max' });
   const property = fc.asyncProperty(limits, steps, async (first, actions) => {
     elapsedMs = 0;
-    const node = openNode(first);
+    const node = await openNode(first);
     const model = new BansModel();
     const advance = (seconds: number) => {
       node.advance(seconds);

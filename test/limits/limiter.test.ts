@@ -28,9 +28,9 @@ interface Fixture {
   lose(keyId: string): Promise<void>;
 }
 
-function openMemory(): Fixture {
+async function openMemory(): Promise<Fixture> {
   const clock = { nowMs: START_MS };
-  const limiter = createLimiter({ redisUrls: [], log: silent, clock: () => clock.nowMs });
+  const limiter = await createLimiter({ redisUrls: [], log: silent, clock: () => clock.nowMs });
   const advance = async (ms: number) => {
     clock.nowMs += ms;
   };
@@ -46,7 +46,7 @@ const opened: Limiter[] = [];
 async function openRedis(): Promise<Fixture> {
   const clock = { nowMs: START_MS };
   const options = { redisUrls: [redis?.url ?? ''], log: silent, prefix, clock: () => clock.nowMs };
-  const limiter = createLimiter(options);
+  const limiter = await createLimiter(options);
   opened.push(limiter);
   await reaches(limiter, 'redis');
   const advance = async (ms: number, keyId: string) => {
@@ -99,7 +99,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 describe.each([
-  { name: 'memory', skipped: false, open: async () => openMemory() },
+  { name: 'memory', skipped: false, open: openMemory },
   { name: 'Redis', skipped: !redis, open: openRedis },
 ])('limits in $name', ({ skipped, open }) => {
   const storeTest = test.skipIf(skipped);
@@ -261,7 +261,7 @@ function pick(result: RateLimitResult) {
 }
 
 test('200,000 addresses take the memory of 50,000: those seen last are remembered', async () => {
-  const { limiter } = openMemory();
+  const { limiter } = await openMemory();
   const limits: Limits = { perMinute: 1, perDay: undefined };
   const consume = async (index: number) => limiter.consume({ kind: 'address', id: `10.${index}`, limits }, 1);
   const max = MAX_SUBJECTS.address;
@@ -299,7 +299,7 @@ test('an IPv4 address is counted whole, an IPv6 address by its /64, and a mapped
 });
 
 test("the headers name the tighter window, and both windows in the draft's form", async () => {
-  const { limiter } = openMemory();
+  const { limiter } = await openMemory();
   const result = await limiter.consume(createKey({ perMinute: 60, perDay: 1_000 }), 1);
   expect(limitHeaders(result)).toEqual({
     'X-RateLimit-Limit': '60',

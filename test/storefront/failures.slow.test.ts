@@ -39,7 +39,7 @@ describe.skipIf(executable === undefined)('the storefront, when a request fails'
   async function visitLimited(used: number, pets: number) {
     let skippedMs = 0;
     const clock = () => Date.now() + skippedMs;
-    const limiter = createLimiter({ redisUrls: [], log: pino({ level: 'silent' }), clock });
+    const limiter = await createLimiter({ redisUrls: [], log: pino({ level: 'silent' }), clock });
     const service = await startService({ limiter, now: clock });
     onTestFinished(() => service.close());
     const limits = { plan: 'enterprise', perMinute: 3, perDay: 1_000 } as const;

@@ -36,7 +36,7 @@ export async function node(urls: string[], waits = true): Promise<Node> {
   const logged: string[] = [];
   const record = (details: object, message: string) => logged.push(`${message} ${JSON.stringify(details)}`);
   const log = { info: record, warn: record };
-  const limiter = createLimiter({ redisUrls: urls, log, clock: () => Date.now() + clock.aheadMs });
+  const limiter = await createLimiter({ redisUrls: urls, log, clock: () => Date.now() + clock.aheadMs });
   onClose(() => limiter.close());
   if (waits) await reaches(limiter, 'redis');
   return { limiter, logged, clock };
