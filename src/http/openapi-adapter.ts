@@ -62,7 +62,7 @@ function createRouterStub(router: AnyTRPCRouter, name: string, procedureStub: ob
   const procedure = router._def.procedures[name] as AnyTRPCProcedure;
   const { type } = procedure._def;
   const createCaller = ({ context: ctx, input }: AdapterRequest) => ({
-    [name]: () =>
+    only: () =>
       procedure({
         ctx,
         path: name,
@@ -74,7 +74,7 @@ function createRouterStub(router: AnyTRPCRouter, name: string, procedureStub: ob
   });
   // The handler formats an error body that is never sent.
   const _config = { ...router._def._config, errorFormatter: () => undefined };
-  return { _def: { ...router._def, _config, procedures: { [name]: procedureStub } }, createCaller };
+  return { _def: { ...router._def, _config, procedures: { only: procedureStub } }, createCaller };
 }
 
 /** Shared by all requests: the handler checks the media type, which admission has already done. */

@@ -17,6 +17,10 @@ const MAX_KEYS = 10_000;
 /** RFC 6750, section 2.1; the case of the scheme does not matter (RFC 9110, section 11.1). */
 const BEARER = /^bearer +(\S.*)$/i;
 
+/** Created once: they are the same for every request, and have no stack. */
+const MISSING_KEY = unauthorized('missing_api_key');
+const INVALID_KEY = unauthorized('invalid_api_key');
+
 export interface Authenticator {
   /**
    * The key that an Authorization header names.
@@ -94,10 +98,10 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
     apiKey !== undefined && isActive(apiKey, now()) ? apiKey : undefined;
 
   const peek = (authorization: string | undefined) => {
-    if (authorization === undefined) return unauthorized('missing_api_key');
+    if (authorization === undefined) return MISSING_KEY;
     const apiKey = findFresh(authorization);
     if (apiKey === undefined && !unknown.has(authorization)) return undefined;
-    return ifActive(apiKey) ?? unauthorized('invalid_api_key');
+    return ifActive(apiKey) ?? INVALID_KEY;
   };
   const peekStale = (authorization: string | undefined) =>
     authorization === undefined ? undefined : known.peek(authorization)?.apiKey;
@@ -105,10 +109,10 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   return {
     async authenticate(authorization, isOverLimit = () => false) {
       const key = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
-      if (key === undefined) throw unauthorized('missing_api_key');
-      if (!isWellFormedKey(key, prefix)) throw unauthorized('invalid_api_key');
+      if (key === undefined) throw MISSING_KEY;
+      if (!isWellFormedKey(key, prefix)) throw INVALID_KEY;
       const apiKey = ifActive(await find(`Bearer ${key}`, key, isOverLimit));
-      if (apiKey === undefined) throw unauthorized('invalid_api_key');
+      if (apiKey === undefined) throw INVALID_KEY;
       return apiKey;
     },
     peek,

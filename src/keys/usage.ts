@@ -49,8 +49,10 @@ export class UsageCounter {
   /** Counts one request of a key for each of the operations. */
   count(apiKeyId: string, operations: readonly string[]): void {
     const day = this.#today();
+    let sum: Sum | undefined;
     for (const operation of operations) {
-      if (this.#operations.has(operation)) this.#add({ apiKeyId, day, operation, requests: 1 });
+      if (operation === sum?.operation) sum.requests += 1;
+      else if (this.#operations.has(operation)) sum = this.#add({ apiKeyId, day, operation, requests: 1 });
     }
   }
 
@@ -102,10 +104,15 @@ export class UsageCounter {
     return this.#day.name;
   }
 
-  #add(row: Sum): void {
+  /** Returns the sum that the row is part of now. */
+  #add(row: Sum): Sum {
     const name = `${row.apiKeyId} ${row.day} ${row.operation}`;
     const sum = this.#sums.get(name);
-    if (sum !== undefined) sum.requests += row.requests;
-    else if (this.#sums.size < MAX_SUMS) this.#sums.set(name, row);
+    if (sum === undefined) {
+      if (this.#sums.size < MAX_SUMS) this.#sums.set(name, row);
+      return row;
+    }
+    sum.requests += row.requests;
+    return sum;
   }
 }
