@@ -11,12 +11,12 @@ import { decodeBody, parseJson, sendJson } from './http/json.js';
 import { createMetrics, type MetricsOptions } from './http/metrics.js';
 import { listOperations } from './http/operations.js';
 import { createOverloadMonitor, type OverloadOptions } from './http/overload.js';
-import { type ProcessProbes, registerProbes } from './http/probes.js';
+import { PROBE_PATHS, type ProcessProbes, registerProbes } from './http/probes.js';
 import { ignoreBodies, readBodyAs } from './http/request-body.js';
 import { findMessageError } from './http/request-checks.js';
 import type { Dependencies } from './http/request-context.js';
 import { identify, reportRequests } from './http/request-log.js';
-import { limitRequestsPerTick } from './http/request-queue.js';
+import { RequestQueue } from './http/request-queue.js';
 import { registerRest } from './http/rest.js';
 import { registerRpc } from './http/rpc.js';
 import { sendRpcError } from './http/rpc-stream.js';
@@ -48,16 +48,14 @@ export interface App {
 
 /** The HTTP server: a list of everything that happens to a request. */
 export async function buildApp(options: AppOptions): Promise<App> {
-  const app = openServer(options);
-  // Before the queue: a client may leave while its request waits there.
+  const { authenticator } = options;
+  const queue = new RequestQueue(
+    ({ url = '', headers }) => PROBE_PATHS.includes(url) || authenticator.isKnown(headers.authorization),
+  );
+  const app = openServer(options, queue);
   reportRequests(app, Object.keys(options.router._def.procedures), {
     countRequest: (report) => metrics.countRequest(report),
   });
-  const queue = limitRequestsPerTick(
-    app,
-    ({ apiProtocol, headers }) =>
-      apiProtocol === undefined || options.authenticator.isKnown(headers.authorization),
-  );
   const accepts = monitorAccepts(app.server);
   const overload = createOverloadMonitor({ ...options, queue, accepts });
   app.addHook('onClose', async () => overload.close());

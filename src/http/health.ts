@@ -58,14 +58,17 @@ export function createHealth({
   };
 }
 
+export const LIVE_PATH = '/health/live';
+export const READY_PATH = '/health/ready';
+
 /** Probes for operators: is the process alive, and can it serve. Neither needs a key. */
 export function registerHealth(app: FastifyInstance, health: Health): void {
-  app.get('/health/live', { config: { isProbe: true } }, async (_request, reply) => {
+  app.get(LIVE_PATH, { config: { isProbe: true } }, async (_request, reply) => {
     const isLive = await health.isLive();
     return reply.code(isLive ? 200 : 503).send({ status: isLive ? 'ok' : 'unavailable' });
   });
 
-  app.get('/health/ready', { config: { isProbe: true } }, async (_request, reply) => {
+  app.get(READY_PATH, { config: { isProbe: true } }, async (_request, reply) => {
     const readiness = await health.readReadiness();
     return reply.code(isReady(readiness) ? 200 : 503).send(readiness);
   });

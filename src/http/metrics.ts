@@ -87,9 +87,11 @@ export function createProcessRegistry(): Registry {
   return registry;
 }
 
+export const METRICS_PATH = '/metrics';
+
 /** `GET /metrics`, in Prometheus' text format. */
 export function registerMetrics(app: FastifyInstance, read: () => Promise<string>): void {
-  app.get('/metrics', { config: { isProbe: true } }, async (_request, reply) =>
+  app.get(METRICS_PATH, { config: { isProbe: true } }, async (_request, reply) =>
     reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(await read()),
   );
 }

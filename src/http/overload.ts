@@ -46,7 +46,7 @@ export interface OverloadOptions {
 }
 
 interface Sources extends OverloadOptions {
-  readonly queue: RequestQueue;
+  readonly queue: Pick<RequestQueue, 'delayMs'>;
   readonly accepts: Pick<AcceptMonitor, 'hasBacklog'>;
 }
 

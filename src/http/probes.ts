@@ -1,10 +1,12 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import type { MetricObjectWithValues, MetricValue } from 'prom-client';
-import { type Health, registerHealth } from './health.js';
-import { registerMetrics } from './metrics.js';
+import { type Health, LIVE_PATH, READY_PATH, registerHealth } from './health.js';
+import { METRICS_PATH, registerMetrics } from './metrics.js';
 
 /** Longer than any answer takes; it ends connections that send no request. */
 const REQUEST_TIMEOUT_MS = 10_000;
+
+export const PROBE_PATHS: readonly string[] = [LIVE_PATH, READY_PATH, METRICS_PATH];
 
 /** What operators' machines poll: `/metrics` and `/health`. */
 export interface Probes extends Health {

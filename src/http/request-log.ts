@@ -30,21 +30,24 @@ export function reportRequests(
   app.decorateRequest('errorCode', undefined);
   app.decorateRequest('addressId', '');
   app.addHook('onRequest', (request, reply, next) => {
-    // Read now: a socket that its client has closed does not know its peer any more.
     request.addressId = addressId(request.ip);
-    // Fastify's onResponse hook does not run when the client leaves; a response always closes, and once.
-    reply.raw.on('close', () => {
+    const { receivedAt = performance.now() } = request.raw;
+    const finish = () => {
       const called = listCalls(request);
       const names = called.filter((name, index) => known.has(name) && called.indexOf(name) === index);
       const report: RequestReport = {
         operation: called.length > 1 && names.length > 0 ? 'batch' : (names[0] ?? 'unknown'),
         protocol: request.apiProtocol ?? 'other',
         status: reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_CLOSED_REQUEST,
-        seconds: reply.elapsedTime / 1000,
+        seconds: (performance.now() - receivedAt) / 1000,
       };
       countRequest(report);
       logRequest(request, report, names);
-    });
+    };
+    // Its client has left while it waited in the queue.
+    if (reply.raw.closed) return finish();
+    // Fastify's onResponse hook does not run when the client leaves; a response always closes, and once.
+    reply.raw.on('close', finish);
     next();
   });
 }

@@ -5,6 +5,7 @@ import { ApiError } from '../errors.js';
 import { CONNECTION_LIMITS, type ConnectionLimits, limitRequestsPerSocket } from './connections.js';
 import { handleParserError, rejectSocket, trackResponses } from './parser-error.js';
 import { createProxyTrust } from './proxy-trust.js';
+import type { RequestQueue } from './request-queue.js';
 import { toRoutableUrl } from './request-target.js';
 
 const BODY_LIMIT_BYTES = 64 * 1024;
@@ -21,9 +22,13 @@ export interface ServerOptions {
 }
 
 /** Settings that apply before there is a request: connections, and how their bytes are parsed. */
-export function openServer({ log, trustProxy, ...options }: ServerOptions): FastifyInstance {
+export function openServer(
+  { log, trustProxy, ...options }: ServerOptions,
+  queue: RequestQueue,
+): FastifyInstance {
   const connections = { ...CONNECTION_LIMITS, ...options.connections };
-  const { headersTimeout, connectionsCheckingInterval } = connections;
+  const { headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval } = connections;
+  const timeouts = { headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval };
   const app: FastifyInstance = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -42,10 +47,8 @@ export function openServer({ log, trustProxy, ...options }: ServerOptions): Fast
     schemaController: { compilersFactory: { buildValidator: rejectSchema, buildSerializer: rejectSchema } },
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    requestTimeout: connections.requestTimeout,
-    keepAliveTimeout: connections.keepAliveTimeout,
     // Otherwise Node.js itself would reject requests without a Host header.
-    http: { requireHostHeader: false, headersTimeout, connectionsCheckingInterval },
+    serverFactory: (handler) => queue.createServer({ ...timeouts, requireHostHeader: false }, handler),
     clientErrorHandler: handleParserError,
   });
   app.server.maxConnections = connections.maxConnections;

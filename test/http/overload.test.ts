@@ -55,6 +55,31 @@ test('requests are denied while the event loop lags, and served again once it re
   await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
 });
 
+test('known keys and probes overtake a flood of requests without a key or to unknown paths', async () => {
+  let written = '';
+  const write = (line: string) => {
+    written += line;
+  };
+  const { service, call } = await serve({ log: pino({ level: 'debug' }, { write }) });
+  await call('/v1/pets');
+  const open = async () => {
+    const socket = connect(service.port, '127.0.0.1');
+    closers.push(() => socket.destroy());
+    await once(socket, 'connect');
+    return socket;
+  };
+  const [flood, caller, probe] = [await open(), await open(), await open()];
+  const get = (path: string, header = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${header}\r\n`;
+  written = '';
+  flood.write(get('/v1/pets').repeat(300) + get('/x').repeat(300));
+  caller.write(get('/v1/pets', `Authorization: Bearer ${service.key}\r\n`));
+  probe.write(get('/health/live'));
+  const served = () => written.split('\n').filter((line) => line.includes('"msg":"request"'));
+  await expect.poll(() => served().length).toBe(602);
+  expect(served().findIndex((line) => line.includes('"keyId"'))).toBeLessThan(300);
+  expect(served().findIndex((line) => line.includes('/health/live'))).toBeLessThan(300);
+});
+
 test('a single long task is not an overload', async () => {
   const { call } = await serve({ overload: { delayMs: 500, sampleIntervalMs: 10 } });
   const pending = Promise.all(Array.from({ length: 20 }, () => call('/v1/pets')));

@@ -188,6 +188,18 @@ test('clients that leave while their requests are queued are logged with their a
   expect(lines().some(({ status }) => status === 499)).toBe(true);
 });
 
+test('the duration of a request that is queued includes the time that it waited', async () => {
+  const socket = connect(service.port, '127.0.0.1').on('error', () => {});
+  socket.write('GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(320));
+  await expect.poll(() => lines().length).toBe(320);
+  socket.destroy();
+  // All of them arrived in one read, so the last was received before the first was answered.
+  const [first, last] = [lines().at(0), lines().at(-1)];
+  const answeringMs = Number(last?.time) - Number(first?.time);
+  expect(answeringMs).toBeGreaterThan(0);
+  expect(last?.durationMs).toBeGreaterThanOrEqual(answeringMs - 1);
+});
+
 test('an internal error is logged once with its cause, and its request as a warning', async () => {
   await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
   for (const [path, protocol, route] of [
