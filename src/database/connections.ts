@@ -139,9 +139,12 @@ function endOpenTransaction(error: Error | undefined, client: pg.PoolClient & pg
   if (!error && (status === 'T' || status === 'E')) void client.end().catch(() => {});
 }
 
-/** Ends the idle connections of a pool, by taking each out of it and not returning it. */
+/**
+ * Ends the idle connections of a pool, by taking each out of it and not returning it. Called twice at once, it asks for
+ * more than there are: the rest are opened, and there is no client to release if that takes too long.
+ */
 function discardIdle(pool: pg.Pool): void {
   for (let count = pool.idleCount; count > 0; count -= 1) {
-    pool.connect((_error, _client, release) => release(true));
+    pool.connect((_error, client) => client?.release(true));
   }
 }

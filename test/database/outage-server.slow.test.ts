@@ -34,7 +34,7 @@ afterEach(async () => {
   repair();
   await direct.end().catch(() => {});
   service.child.kill('SIGTERM');
-  expect(await service.ended).toBe(0);
+  expect(await service.ended, service.output()).toBe(0);
   await postgres.release();
   await rm(dataDir, { recursive: true, force: true });
 });
