@@ -94,6 +94,8 @@ export const cases = {
 
 export type CaseId = keyof typeof cases;
 
+export const CASE_IDS = Object.keys(cases) as CaseId[];
+
 export function isRpc(caseId: CaseId): boolean {
   return cases[caseId].path(1).startsWith('/trpc');
 }

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { findRedis } from '../test/support/redis.js';
 import { openLimiter } from './open-limiter.js';
+import { readNumber } from './option-values.js';
 import { median, printTable } from './table.js';
 
 const OPTIONS = { rounds: { type: 'string', default: '5' } } as const;
@@ -40,7 +41,7 @@ export async function benchLimits(args: string[]): Promise<void> {
   client.defineCommand('bare', { numberOfKeys: 1, lua: BARE_SCRIPT });
   const bareCall = (client as unknown as { bare(key: string): Promise<number> }).bare.bind(client);
 
-  await compareDecisions(Number(values.rounds), {
+  await compareDecisions(readNumber('rounds', values.rounds), {
     'memory, admitted': (n) => inMemory.consume(`unlimited-${n % KEY_COUNT}`, UNLIMITED),
     'memory, denied': (n) => inMemory.consume(`exhausted-${n % KEY_COUNT}`, EXHAUSTED),
     'Redis, admitted': (n) => inRedis.consume(`unlimited-${n % KEY_COUNT}`, UNLIMITED),

@@ -6,7 +6,9 @@ import type { CpuTimes } from './cpu-time.js';
 import { type ServerCommand, type ServerProcess, startProcess } from './server-process.js';
 
 /** Servers of this folder. */
-export type ExampleName = 'baseline' | 'hono' | 'idiomatic' | 'raw';
+export const EXAMPLE_NAMES = ['baseline', 'hono', 'idiomatic', 'raw'] as const;
+
+export type ExampleName = (typeof EXAMPLE_NAMES)[number];
 
 /** A running server with the keys of its database. */
 export interface BenchServer extends Pick<ServerProcess, 'port' | 'peakMemory' | 'close'> {

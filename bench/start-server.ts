@@ -1,9 +1,11 @@
 import { join } from 'node:path';
 import type { Backend } from './backend.js';
 import { RECORDED_ID, recordResponses } from './recorded-responses.js';
-import { type BenchServer, type ExampleName, startExample, startService } from './servers.js';
+import { type BenchServer, EXAMPLE_NAMES, type ExampleName, startExample, startService } from './servers.js';
 
-export type ServerName = ExampleName | 'service' | 'before';
+export const SERVER_NAMES = [...EXAMPLE_NAMES, 'service', 'before'] as const;
+
+export type ServerName = (typeof SERVER_NAMES)[number];
 
 export interface StartOptions {
   /** Of the compiled examples */

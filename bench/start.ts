@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import { createTemporaryFolder } from '../test/support/temporary-folder.js';
+import { readNumber } from './option-values.js';
 import { median, printTable } from './table.js';
 
 const OPTIONS = { rounds: { type: 'string', default: '3' } } as const;
@@ -23,14 +24,14 @@ type Times = Record<Occasion, number[]>;
  * that it consists of: some are run separately, the others timed between lines of the service's output.
  */
 export async function benchStart(args: string[]): Promise<void> {
-  const { values } = parseArgs({ args, options: OPTIONS });
+  const rounds = readNumber('rounds', parseArgs({ args, options: OPTIONS }).values.rounds);
   const steps = new Map<string, Times>();
   const add: AddTime = (step, occasion, milliseconds) => {
     const times = steps.get(step) ?? { first: [], later: [] };
     times[occasion].push(milliseconds);
     steps.set(step, times);
   };
-  for (let round = 0; round < Number(values.rounds); round += 1) {
+  for (let round = 0; round < rounds; round += 1) {
     await timeBuild(add);
     await timeSteps(add);
     await timeNpmStart(add);

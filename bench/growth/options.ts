@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { readNumber, readNumbers } from '../option-values.js';
 
 const OPTIONS = {
   /** Comma-separated parts. Default: all */
@@ -12,7 +13,7 @@ const OPTIONS = {
 
 /** Each part has its own default for what is undefined. */
 export interface GrowthOptions {
-  readonly only: readonly string[] | undefined;
+  readonly only: string | undefined;
   readonly sizes: readonly number[] | undefined;
   readonly rounds: number | undefined;
   readonly seconds: number | undefined;
@@ -20,11 +21,10 @@ export interface GrowthOptions {
 
 export function readOptions(args: string[]): GrowthOptions {
   const { only, sizes, rounds, seconds } = parseArgs({ args, options: OPTIONS }).values;
-  const toNumber = (text: string | undefined) => (text === undefined ? undefined : Number(text));
   return {
-    only: only?.split(','),
-    sizes: sizes?.split(',').map(Number),
-    rounds: toNumber(rounds),
-    seconds: toNumber(seconds),
+    only,
+    sizes: sizes === undefined ? undefined : readNumbers('sizes', sizes),
+    rounds: rounds === undefined ? undefined : readNumber('rounds', rounds),
+    seconds: seconds === undefined ? undefined : readNumber('seconds', seconds),
   };
 }

@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { startRedis } from '../../test/support/redis.js';
 import { createTemporaryFolder } from '../../test/support/temporary-folder.js';
 import { THIS_CHECKOUT } from '../checkout.js';
+import { readNumber, readNumbers } from '../option-values.js';
 import { startPostgres } from '../postgres.js';
 import { printTable } from '../table.js';
 import { runSoak, type SoakReport } from './run-soak.js';
@@ -26,8 +27,8 @@ export async function benchSoak(args: string[]): Promise<void> {
       databaseUrl: await postgres.createDatabase('soak', THIS_CHECKOUT),
       redisUrl: redis.url,
       folder,
-      requests: Number(values.requests),
-      connections: values.connections.split(',').map(Number),
+      requests: readNumber('requests', values.requests),
+      connections: readNumbers('connections', values.connections),
     });
     printReport(report);
     if (report.problems.length > 0) process.exitCode = 1;
