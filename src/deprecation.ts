@@ -22,29 +22,12 @@ export function deprecationHeaders(
   now: number,
 ): Record<string, string> {
   if (isRemoved(deprecation, now)) return {};
-  const { since, sunset } = formatDates(deprecation);
+  const { since, removal, successor } = deprecation;
   return {
-    deprecation: since,
-    sunset,
-    link: `<${baseUrl}${deprecation.successor}>; rel="successor-version"`,
+    deprecation: `@${since.getTime() / 1000}`,
+    sunset: removal.toUTCString(),
+    link: `<${baseUrl}${successor}>; rel="successor-version"`,
   };
-}
-
-interface FormattedDates {
-  readonly since: string;
-  readonly sunset: string;
-}
-
-/** Formatted once per deprecation, because each response of the operation has them. */
-const knownDates = new WeakMap<Deprecation, FormattedDates>();
-
-function formatDates(deprecation: Deprecation): FormattedDates {
-  const known = knownDates.get(deprecation);
-  if (known !== undefined) return known;
-  const { since, removal } = deprecation;
-  const dates = { since: `@${since.getTime() / 1000}`, sunset: removal.toUTCString() };
-  knownDates.set(deprecation, dates);
-  return dates;
 }
 
 /** Whether an operation is gone: from the exact instant of its removal. `now` is in Unix milliseconds. */
