@@ -31,8 +31,8 @@ interface QueuedQuery {
 
 /**
  * Runs single-statement transactions on pipelined connections: a statement is sent without waiting for those before it
- * (PostgreSQL's manual, section 54.2.4), and those of one callback of the event loop leave in one write. Handing out
- * connections from a pool, and two system calls per query, would make up a third of the cost of a small read.
+ * (PostgreSQL's manual, section 54.2.4). Handing out connections from a pool would make up a third of the cost of a
+ * small read.
  *
  * A connection that is slow to respond, because its statement waits for a lock or PostgreSQL is busy, gets no further
  * statements. They wait in the queue, and are dropped after QUERY_TIMEOUT_MS: what was never sent cannot happen late.

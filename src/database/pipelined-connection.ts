@@ -64,7 +64,6 @@ export class PipelinedConnection {
     this.pending += 1;
     try {
       const client = this.#client ?? (await this.#open());
-      if (this.pending > 1) this.#corkUntilEndOfCallback();
       const { name, text } = statement;
       const query = { text, values: values as unknown[] };
       return await send<Row>(client, this.#supportsNames ? { ...query, name } : query);
@@ -99,14 +98,6 @@ export class PipelinedConnection {
     this.#silentTicks = 0;
     this.lastResponseAt = performance.now();
     this.silentSince = this.lastResponseAt;
-  }
-
-  /** Sends what follows in this callback of the event loop with one system call. A lone query is sent without delay. */
-  #corkUntilEndOfCallback(): void {
-    const socket = this.#socket;
-    if (socket === undefined || socket.writableCorked > 0) return;
-    socket.cork();
-    process.nextTick(() => socket.uncork());
   }
 
   #open(): Promise<pg.Client> {
