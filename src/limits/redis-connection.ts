@@ -28,8 +28,6 @@ export class RedisConnection {
   /** Whether it is known that `#client` is of the right kind */
   #isIdentified: boolean;
   #isClosed = false;
-  /** Whether a command has been sent in this callback of the event loop */
-  #hasSent = false;
 
   constructor(options: RedisConnectionOptions) {
     this.#options = options;
@@ -44,7 +42,7 @@ export class RedisConnection {
     if (!this.#isIdentified) return Promise.reject(new Error('There is no connection yet'));
     const client = this.#client;
     if (client instanceof Cluster) return consumeAlone(client, key, args);
-    if (client.status === 'ready') this.#corkAfterFirst(client.stream);
+    if (client.status === 'ready') corkUntilEndOfCallback(client.stream);
     return client.consumeLimits(key, ...args);
   }
 
@@ -57,22 +55,6 @@ export class RedisConnection {
     this.#isClosed = true;
     this.#sentinelWatch?.close();
     this.#client.disconnect();
-  }
-
-  /**
-   * The first command in a callback of the event loop is sent without delay, all others with one system call when it
-   * returns. The automatic pipelines of ioredis delay every command, to the end of the event-loop tick.
-   */
-  #corkAfterFirst(stream: Redis['stream']): void {
-    if (this.#hasSent && stream.writableCorked === 0) {
-      stream.cork();
-      process.nextTick(() => stream.uncork());
-    } else if (!this.#hasSent) {
-      this.#hasSent = true;
-      process.nextTick(() => {
-        this.#hasSent = false;
-      });
-    }
   }
 
   /** The primary that Sentinels name at the moment. */
@@ -108,6 +90,16 @@ export class RedisConnection {
     });
     return server;
   }
+}
+
+/**
+ * The commands of one callback of the event loop are sent with one system call when it returns. The automatic pipelines
+ * of ioredis delay them to the end of the event-loop tick.
+ */
+function corkUntilEndOfCallback(stream: Redis['stream']): void {
+  if (stream.writableCorked > 0) return;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
 }
 
 /** False for a user who may not run INFO, too, which is reported: in a cluster nothing else works then. */
