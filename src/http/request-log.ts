@@ -44,8 +44,8 @@ export function reportRequests(
       countRequest(report);
       logRequest(request, report, names);
     };
-    // Its client has left while it waited in the queue.
-    if (reply.raw.closed) return finish();
+    // Its client has left while it waited in the queue. A response behind others on its connection does not close.
+    if (reply.raw.closed || request.raw.destroyed) return finish();
     // Fastify's onResponse hook does not run when the client leaves; a response always closes, and once.
     reply.raw.on('close', finish);
     next();

@@ -188,6 +188,19 @@ test('clients that leave while their requests are queued are logged with their a
   expect(lines().some(({ status }) => status === 499)).toBe(true);
 });
 
+test('requests that wait behind others of a client that leaves are logged, and not counted', async () => {
+  const socket = connect(service.port, '127.0.0.1').on('error', () => {});
+  const head = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n\r\n`;
+  const readRemaining = async () => Number((await call('/v1/pets')).headers.get('x-ratelimit-remaining'));
+  const before = await readRemaining();
+  socket.write(head.repeat(500));
+  await once(socket, 'data');
+  socket.resetAndDestroy();
+  const left = () => lines().filter(({ status }) => status === 499).length;
+  await expect.poll(left).toBeGreaterThan(100);
+  expect(before - (await readRemaining())).toBeLessThan(400);
+});
+
 test('the duration of a request that is queued includes the time that it waited', async () => {
   const socket = connect(service.port, '127.0.0.1').on('error', () => {});
   socket.write('GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(320));
