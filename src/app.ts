@@ -48,9 +48,10 @@ export interface App {
 
 /** The HTTP server: a list of everything that happens to a request. */
 export async function buildApp(options: AppOptions): Promise<App> {
-  const { authenticator } = options;
+  const { authenticator, metricsPort } = options;
+  const probePaths = metricsPort === undefined ? PROBE_PATHS : [];
   const queue = new RequestQueue(
-    ({ url = '', headers }) => PROBE_PATHS.includes(url) || authenticator.isKnown(headers.authorization),
+    ({ url = '', headers }) => probePaths.includes(url) || authenticator.isKnown(headers.authorization),
   );
   const app = openServer(options, queue);
   reportRequests(app, Object.keys(options.router._def.procedures), {

@@ -103,12 +103,15 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
     if (apiKey === undefined && !unknown.has(authorization)) return undefined;
     return ifActive(apiKey) ?? INVALID_KEY;
   };
-  const peekStale = (authorization: string | undefined) =>
-    authorization === undefined ? undefined : known.peek(authorization)?.apiKey;
+  const peekStale = (authorization: string | undefined) => {
+    if (authorization === undefined) return undefined;
+    const entry = known.peek(authorization) ?? known.peek(`Bearer ${readKey(authorization)}`);
+    return entry?.apiKey;
+  };
 
   return {
     async authenticate(authorization, isOverLimit = () => false) {
-      const key = authorization === undefined ? undefined : BEARER.exec(authorization)?.[1];
+      const key = authorization === undefined ? undefined : readKey(authorization);
       if (key === undefined) throw MISSING_KEY;
       if (!isWellFormedKey(key, prefix)) throw INVALID_KEY;
       const apiKey = ifActive(await find(`Bearer ${key}`, key, isOverLimit));
@@ -119,6 +122,10 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
     peekStale,
     isKnown: (authorization) => ifActive(peekStale(authorization)) !== undefined,
   };
+}
+
+function readKey(authorization: string): string | undefined {
+  return BEARER.exec(authorization)?.[1];
 }
 
 function unauthorized(code: 'missing_api_key' | 'invalid_api_key'): ApiError {
