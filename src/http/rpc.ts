@@ -139,21 +139,23 @@ async function runPlainCalls(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
-  const run = async ({ name, procedure, input }: PlainCall, batchIndex: number): Promise<CallResult> => {
+  const run = ({ name, procedure, input }: PlainCall, batchIndex: number): Promise<CallResult> => {
     const { type } = procedure._def;
     const getRawInput = async () => input;
-    try {
-      const data = await procedure({ ctx, path: name, type, getRawInput, signal: undefined, batchIndex });
-      return { result: { data } };
-    } catch (error) {
-      return { error: toErrorShape(reportError(error, name, request, reply), name) };
-    }
+    return procedure({ ctx, path: name, type, getRawInput, signal: undefined, batchIndex }).then(
+      toResult,
+      (error) => ({ error: toErrorShape(reportError(error, name, request, reply), name) }),
+    );
   };
   const results = await Promise.all(calls.map(run));
   const statuses = new Set(results.map((result) => ('error' in result ? result.error.data.httpStatus : 200)));
   const [status = 200] = statuses;
   reply.code(statuses.size > 1 ? 207 : status);
   return sendJson(reply, JSON.stringify(isBatch ? results : results[0]));
+}
+
+function toResult(data: unknown): CallResult {
+  return { result: { data } };
 }
 
 /** The error that the client sees. The log gets the cause, and the request's log line the first error code. */

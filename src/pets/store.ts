@@ -103,7 +103,8 @@ export function createPetStore(database: Database): PetStore {
         const [row] = await reads.query<{ pet: Pet }>(statements.get, ids);
         return [row?.pet];
       }
-      const [row] = await reads.query<{ columns: Columns }>(statements.getAll, [ids]);
+      // As text, because pg would quote and escape each number of an array by itself.
+      const [row] = await reads.query<{ columns: Columns }>(statements.getAll, [`{${ids.join()}}`]);
       const found = new Map(row && toPets(row.columns).map((pet) => [pet.id, pet]));
       return ids.map((id) => found.get(id));
     },
