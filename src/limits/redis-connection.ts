@@ -70,7 +70,15 @@ export class RedisConnection {
     primary.on('error', onSentinelError);
     primary.on('close', onClose);
     primary.on('ready', onReady);
-    this.#sentinelWatch = watchSentinels({ url, onPromotion: () => this.reconnect(), onError });
+    const onPromotion = (host: string, port: number) => {
+      // The promotion may be the one that has led to this connection.
+      const isThere =
+        primary.status === 'ready' &&
+        primary.stream.remoteAddress === host &&
+        primary.stream.remotePort === port;
+      if (!isThere) this.reconnect();
+    };
+    this.#sentinelWatch = watchSentinels({ url, onPromotion, onError });
     return primary;
   }
 

@@ -38,7 +38,8 @@ export function readSentinelError({ message }: Error, { name }: SentinelUrl): Er
 
 export interface SentinelWatchOptions {
   readonly url: SentinelUrl;
-  readonly onPromotion: () => void;
+  /** Once per Sentinel: each announces the same promotion, up to a second after the first. */
+  readonly onPromotion: (host: string, port: number) => void;
   readonly onError: (error: Error) => void;
 }
 
@@ -65,7 +66,8 @@ export function watchSentinels({ url, onPromotion, onError }: SentinelWatchOptio
     watch.on('error', report);
     watch.on('ready', () => watch.subscribe(CHANNEL).catch(report));
     watch.on('message', (_channel: string, message: string) => {
-      if (message.startsWith(`${name} `)) onPromotion();
+      const [promotedName, , , host = '', port] = message.split(' ');
+      if (promotedName === name) onPromotion(host, Number(port));
     });
     return watch;
   });

@@ -143,6 +143,24 @@ describe.skipIf(!hasRedis)('sentinels', () => {
     expect(countAllowed(await consumeMany(limiter, 30))).toBe(10);
   });
 
+  test('that announce a promotion late: a node that is connected to the new primary counts there all the time', async () => {
+    const setup = await sentinels();
+    const announcing = await server();
+    const publisher = admin(announcing);
+    const { limiter, logged } = await node([
+      setup.url.replace(/(?=\/[^/]+$)/, `,127.0.0.1:${announcing.port}`),
+    ]);
+    const announcement = `${PRIMARY_NAME} 127.0.0.1 1 127.0.0.1 ${setup.primary.port}`;
+    const announce = () => publisher.publish('+switch-master', announcement);
+    await until(async () => (await announce()) === 1 || undefined);
+    for (let n = 0; n < 20; n += 1) {
+      await announce();
+      await limiter.consume(subject, 1);
+    }
+    expect(await readCount(setup.primary)).toBe(20);
+    expect(logged).toEqual(['Limits are counted in Redis {}']);
+  });
+
   test('that cannot demote the old primary: the nodes leave it nevertheless', async () => {
     const setup = await sentinels();
     const nodes = await Promise.all([node([setup.url]), node([setup.url])]);
