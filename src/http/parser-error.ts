@@ -18,18 +18,20 @@ const METHOD_ERRORS = ['HPE_INVALID_METHOD', 'HPE_INVALID_CONSTANT'];
  * The responses that each connection still owes, in the order of their requests; the last one may have been sent while
  * the body of its request still arrives.
  */
-const owedResponses = new WeakMap<Duplex, Set<ServerResponse>>();
+const owedResponses = new WeakMap<Duplex, ServerResponse[]>();
 const rejectedSockets = new WeakSet<Duplex>();
 
 /** Keeps track of the responses that have to be sent before a connection can be rejected. */
 export function trackResponses({ server }: FastifyInstance): void {
   server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const owed = owedResponses.get(socket) ?? new Set();
-    for (const earlier of owed) if (earlier.closed) owed.delete(earlier);
-    owedResponses.set(socket, owed.add(response));
-    // It emits that only once, and `once` would cost a wrapper and its removal.
+    const owed = owedResponses.get(socket) ?? [];
+    while (owed[0]?.closed) owed.shift();
+    owed.push(response);
+    owedResponses.set(socket, owed);
+    // It is emitted only once, and `once` would cost a wrapper and its removal. The response is still in the list,
+    // because only closed ones leave it before.
     response.on('close', () => {
-      if (response.req.complete) owed.delete(response);
+      if (response.req.complete) owed.splice(owed.indexOf(response), 1);
     });
   });
 }
