@@ -1,6 +1,7 @@
 import '../scripts/node-version.js';
 import cluster from 'node:cluster';
 import type { AddressInfo } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { DRAIN_SPREAD_MS, runCluster } from './cluster.js';
