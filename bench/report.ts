@@ -1,13 +1,12 @@
 import { type Case, type CaseId, cases } from './cases.js';
-import type { RunOptions } from './rounds.js';
+import type { Measurement, RunOptions } from './rounds.js';
 import type { Cell, Samples } from './samples.js';
-import type { BenchServer } from './servers.js';
 import { median, printTable } from './table.js';
 
 /** What was measured. */
-export interface Report {
-  readonly samples: Samples;
-  readonly servers: readonly BenchServer[];
+export interface Report extends Measurement {
+  /** The names of the servers */
+  readonly names: readonly string[];
   readonly caseIds: readonly CaseId[];
   readonly run: RunOptions;
 }
@@ -19,7 +18,7 @@ export interface Table {
 
 /** Prints, for each load, how the servers compare with the baseline, and all figures. */
 export function printReport(report: Report): void {
-  const hasBaseline = report.servers.some(({ name }) => name === 'baseline');
+  const hasBaseline = report.names.includes('baseline');
   for (const connections of report.run.connections) {
     process.stdout.write(`${describeLoad(connections)}\n\n`);
     if (hasBaseline) print(compareWithBaseline(report, connections));
@@ -33,8 +32,7 @@ export function describeLoad(connections: number): string {
 }
 
 /** Per case: each server's requests per second and p99 beside the baseline's, and the service's beside the limit. */
-export function compareWithBaseline({ samples, servers, caseIds }: Report, connections: number): Table {
-  const names = servers.map(({ name }) => name);
+export function compareWithBaseline({ samples, names, caseIds }: Report, connections: number): Table {
   const compared = names.filter((name) => name !== 'baseline');
   const served = compared.filter((name) => name !== 'raw');
   const hasLimit = names.includes('service') && names.includes('raw');
@@ -55,12 +53,12 @@ export function compareWithBaseline({ samples, servers, caseIds }: Report, conne
       ...(hasLimit ? ['service of raw'] : []),
       ...served.map((name) => `p99 ${name}`),
     ],
-    rows: caseIds.filter((caseId) => isMeasured(samples, servers, caseId, connections)).map(toRow),
+    rows: caseIds.filter((caseId) => isMeasured(samples, names, caseId, connections)).map(toRow),
   };
 }
 
 /** Per case and server: all figures. */
-export function listFigures({ samples, servers, caseIds }: Report, connections: number): Table {
+export function listFigures({ samples, names, caseIds }: Report, connections: number): Table {
   const toRow = (cell: Cell) => [
     (cases[cell.caseId] as Case).name,
     cell.server,
@@ -71,9 +69,7 @@ export function listFigures({ samples, servers, caseIds }: Report, connections: 
     toTimes(samples.ofBaseline(cell, 'p99')),
     ...CPU_FIGURES.map((figure) => toFixed(samples.median(cell, figure), 1)),
   ];
-  const cells = caseIds.flatMap((caseId) =>
-    servers.map(({ name }) => ({ server: name, caseId, connections })),
-  );
+  const cells = caseIds.flatMap((caseId) => names.map((server) => ({ server, caseId, connections })));
   return { headings: FIGURE_HEADINGS, rows: cells.filter((cell) => samples.has(cell)).map(toRow) };
 }
 
@@ -94,10 +90,10 @@ const FIGURE_HEADINGS = [
   'load µs',
 ];
 
-export function listMemory({ servers }: Report): Table {
+export function listMemory({ peakMemory }: Report): Table {
   return {
     headings: ['server', 'peak memory MB'],
-    rows: servers.map((server) => [server.name, toFixed(server.peakMemory(), 0)]),
+    rows: [...peakMemory].map(([name, megabytes]) => [name, toFixed(megabytes, 0)]),
   };
 }
 
@@ -127,11 +123,11 @@ export function listSlower({ samples, caseIds }: Report, connections: number) {
 
 function isMeasured(
   samples: Samples,
-  servers: readonly BenchServer[],
+  names: readonly string[],
   caseId: CaseId,
   connections: number,
 ): boolean {
-  return servers.some(({ name }) => samples.has({ server: name, caseId, connections }));
+  return names.some((server) => samples.has({ server, caseId, connections }));
 }
 
 function print({ headings, rows }: Table): void {

@@ -1,17 +1,17 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createBackend } from './backend.js';
-import { type CaseId, cases } from './cases.js';
+import { CASE_IDS } from './cases.js';
 import { THIS_CHECKOUT } from './checkout.js';
 import { printComparison } from './comparison.js';
 import { compileServers } from './compile.js';
+import { readNames, readNumber, readNumbers } from './option-values.js';
 import { startPostgres } from './postgres.js';
 import { printReport } from './report.js';
 import { writeResults } from './results.js';
-import { measureRounds } from './rounds.js';
+import { measureRounds, type StartServer } from './rounds.js';
 import { leaveServerCore } from './server-process.js';
-import type { BenchServer } from './servers.js';
-import { isExample, type ServerName, startServer } from './start-server.js';
+import { isExample, SERVER_NAMES, startServer } from './start-server.js';
 
 const OPTIONS = {
   rounds: { type: 'string', default: '3' },
@@ -22,14 +22,14 @@ const OPTIONS = {
   /** Those of the loads that tRPC cases are measured at, comma-separated */
   'rpc-connections': { type: 'string', default: '32' },
   /** Comma-separated, as in bench/cases.ts */
-  only: { type: 'string', default: Object.keys(cases).join() },
+  only: { type: 'string', default: CASE_IDS.join() },
   /** Comma-separated, idiomatic too. Default: baseline,hono,service,raw; with --compare: before,service */
   servers: { type: 'string' },
   /** The folder of another, built checkout */
   compare: { type: 'string' },
   /** Limits in memory instead of Redis */
   embedded: { type: 'boolean', default: false },
-  /** Leaves a .cpuprofile of the service in the working directory */
+  /** Leaves a .cpuprofile of the service in the working directory, one per round */
   profile: { type: 'boolean', default: false },
   /** Writes bench/RESULTS.md */
   write: { type: 'boolean', default: false },
@@ -51,13 +51,10 @@ export async function benchRequests(args: string[]): Promise<void> {
       closeLater(await createBackend({ postgres, name, checkout, withRedis: !embedded }));
     const current = await addBackend('current', THIS_CHECKOUT);
     const before = compare === undefined ? undefined : await addBackend('before', resolve(compare));
-    const servers: BenchServer[] = [];
-    for (const name of names) {
-      const options = { folder, current, before, started: servers, isProfiled: profile };
-      servers.push(closeLater(await startServer(name, options)));
-    }
-    const samples = await measureRounds(servers, caseIds, run);
-    const report = { samples, servers, caseIds, run };
+    const starts = names.map((name): StartServer => {
+      return (started) => startServer(name, { folder, current, before, started, isProfiled: profile });
+    });
+    const report = { ...(await measureRounds(starts, caseIds, run)), names, caseIds, run };
     printReport(report);
     if (before !== undefined) printComparison(report);
     if (write) await writeResults({ ...report, backend: current });
@@ -74,13 +71,13 @@ function readOptions(args: string[]) {
   const defaultServers = isComparison ? 'before,service' : 'baseline,hono,service,raw';
   return {
     ...values,
-    names: (servers ?? defaultServers).split(',') as ServerName[],
-    caseIds: only.split(',') as CaseId[],
+    names: readNames('servers', servers ?? defaultServers, SERVER_NAMES),
+    caseIds: readNames('only', only, CASE_IDS),
     run: {
-      rounds: Number(rounds),
-      seconds: Number(seconds),
-      connections: (connections ?? (isComparison ? '32' : '1,8,32,128,512')).split(',').map(Number),
-      rpcConnections: values['rpc-connections'].split(',').map(Number),
+      rounds: readNumber('rounds', rounds),
+      seconds: readNumber('seconds', seconds),
+      connections: readNumbers('connections', connections ?? (isComparison ? '32' : '1,8,32,128,512')),
+      rpcConnections: readNumbers('rpc-connections', values['rpc-connections']),
     },
   };
 }

@@ -83,10 +83,10 @@ function describeRun({ rounds, seconds }: RunOptions, { redisUrl }: Backend): st
       `${redisUrl === undefined ? '' : ' and Redis'} shared another.`
     : 'No process had a core of its own, because this machine has no `taskset`.';
   return (
-    `Each case ran on all servers one after the other for ${seconds} s each, in ${rounds} round(s) after one to warm ` +
-    `up; ${PET_COUNT.toLocaleString('en')} pets. A connection sends its next request when it has the response to the ` +
-    `one before. ${cores} Every response was checked before it was counted. The figures are medians of the rounds, ` +
-    "and ratios are medians of each round's ratio."
+    `Each case ran on all servers one after the other for ${seconds} s each, in ${rounds} round(s), each with new ` +
+    `processes that were warmed up; ${PET_COUNT.toLocaleString('en')} pets. A connection sends its next request when ` +
+    `it has the response to the one before. ${cores} Every response was checked before it was counted. The figures are ` +
+    "medians of the rounds, and ratios are medians of each round's ratio."
   );
 }
 

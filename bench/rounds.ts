@@ -5,7 +5,8 @@ import type { LoadFailure, LoadOrder, LoadReport } from './load.js';
 import { type Sample, Samples } from './samples.js';
 import type { BenchServer } from './servers.js';
 
-const WARM_UP = { connections: 32, seconds: 1 };
+/** For each case and server in a round. A process takes half a minute to become as fast as it will be. */
+const WARM_UP = { connections: 32, seconds: 3 };
 /** So much memory for new objects that the load generator hardly ever collects garbage while it measures */
 const LOAD_FLAGS = ['--max-semi-space-size=64'];
 
@@ -19,46 +20,92 @@ export interface RunOptions {
   readonly rpcConnections?: readonly number[];
 }
 
+/** Starts a server. `started` are those before it in the list. */
+export type StartServer = (started: readonly BenchServer[]) => Promise<BenchServer>;
+
+export interface Measurement {
+  readonly samples: Samples;
+  /** The most memory that each server took in any round, in MB */
+  readonly peakMemory: ReadonlyMap<string, number>;
+}
+
 /**
  * Measures each case on all servers one after the other, at each load and in several rounds. The order of the servers
- * is reversed from one round to the next, so that none always follows the same neighbour. A round before the first
- * warms up.
+ * is reversed from one round to the next, so that none always follows the same neighbour.
+ *
+ * Each round has processes of its own, which are warmed up first. Two processes of one program differ by up to a tenth
+ * for as long as they run, so that rounds with the same ones would repeat the same chance.
  */
 export async function measureRounds(
-  servers: readonly BenchServer[],
+  starts: readonly StartServer[],
   caseIds: readonly CaseId[],
-  { rounds, seconds, connections, rpcConnections = connections }: RunOptions,
-): Promise<Samples> {
+  options: RunOptions,
+): Promise<Measurement> {
   const load = fork(new URL('./load.ts', import.meta.url), {
     execArgv: [...process.execArgv, ...LOAD_FLAGS],
   });
   const samples = new Samples();
+  const peakMemory = new Map<string, number>();
   try {
-    process.stderr.write('warming up\n');
-    for (const caseId of caseIds) {
-      for (const server of servers) {
-        if (canAnswer(server, caseId))
-          await measure(load, server, { caseId, ...WARM_UP, seconds: Math.min(WARM_UP.seconds, seconds) });
-      }
-    }
-    for (let round = 1; round <= rounds; round += 1) {
-      process.stderr.write(`round ${round} of ${rounds}\n`);
-      const ordered = round % 2 === 0 ? servers : servers.toReversed();
-      for (const count of connections) {
-        for (const caseId of caseIds) {
-          if (isRpc(caseId) && !rpcConnections.includes(count)) continue;
-          for (const server of ordered) {
-            if (!canAnswer(server, caseId)) continue;
-            const sample = await measure(load, server, { caseId, connections: count, seconds });
-            samples.add({ server: server.name, caseId, connections: count }, sample);
-          }
+    for (let round = 1; round <= options.rounds; round += 1) {
+      process.stderr.write(`round ${round} of ${options.rounds}\n`);
+      const servers: BenchServer[] = [];
+      try {
+        for (const start of starts) servers.push(await start(servers));
+        await warmUp(load, servers, caseIds);
+        await measureRound(load, round % 2 === 0 ? servers : servers.toReversed(), {
+          caseIds,
+          options,
+          samples,
+        });
+        for (const server of servers) {
+          peakMemory.set(server.name, Math.max(peakMemory.get(server.name) ?? 0, server.peakMemory()));
         }
+      } finally {
+        await Promise.all(servers.map((server) => server.close()));
       }
     }
   } finally {
     load.disconnect();
   }
-  return samples;
+  return { samples, peakMemory };
+}
+
+async function warmUp(
+  load: ChildProcess,
+  servers: readonly BenchServer[],
+  caseIds: readonly CaseId[],
+): Promise<void> {
+  for (const caseId of caseIds) {
+    for (const server of servers) {
+      if (canAnswer(server, caseId)) await measure(load, server, { caseId, ...WARM_UP });
+    }
+  }
+}
+
+interface Round {
+  readonly caseIds: readonly CaseId[];
+  readonly options: RunOptions;
+  /** For what is measured */
+  readonly samples: Samples;
+}
+
+async function measureRound(
+  load: ChildProcess,
+  servers: readonly BenchServer[],
+  { caseIds, options, samples }: Round,
+): Promise<void> {
+  const { seconds, connections, rpcConnections = connections } = options;
+  for (const count of connections) {
+    for (const caseId of caseIds) {
+      if (isRpc(caseId) && !rpcConnections.includes(count)) continue;
+      for (const server of servers) {
+        if (!canAnswer(server, caseId)) continue;
+        const sample = await measure(load, server, { caseId, connections: count, seconds });
+        samples.add({ server: server.name, caseId, connections: count }, sample);
+      }
+    }
+  }
 }
 
 /** The servers written by hand, and with Hono, have no tRPC. */

@@ -1,7 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { openSync } from 'node:fs';
-import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../test/support/free-port.js';
 import { isOnPath } from '../test/support/programs.js';
@@ -42,7 +41,7 @@ export function leaveServerCore(): void {
   if (canPin) execFileSync('taskset', ['-acp', String(OTHER_CORE), String(process.pid)], { stdio: 'ignore' });
 }
 
-/** Resolves when the server accepts connections. */
+/** Resolves when the server responds. */
 export async function startProcess(command: ServerCommand): Promise<ServerProcess> {
   const { name, args, cwd, environment, isPinned = canPin, logFile } = command;
   const port = await freePort();
@@ -69,15 +68,20 @@ export async function startProcess(command: ServerCommand): Promise<ServerProces
 async function waitUntilListening(port: number, child: ChildProcess, name: string): Promise<void> {
   const deadline = performance.now() + START_TIMEOUT_MS;
   while (performance.now() < deadline && child.exitCode === null) {
-    const socket = connect(port, '127.0.0.1');
-    const isOpen = await once(socket, 'connect').then(
-      () => true,
-      () => false,
-    );
-    socket.destroy();
-    if (isOpen) return;
+    if (await responds(port)) return;
     await delay(START_POLL_MS);
   }
   child.kill();
   throw new Error(`The server ${name} does not listen`);
+}
+
+/** A connection is not enough: the service listens for a moment when it checks its addresses, before it is ready. */
+async function responds(port: number): Promise<boolean> {
+  try {
+    const response = await fetch(`http://127.0.0.1:${port}/health/live`);
+    await response.arrayBuffer();
+    return true;
+  } catch {
+    return false;
+  }
 }

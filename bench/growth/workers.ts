@@ -3,9 +3,9 @@ import { createBackend } from '../backend.js';
 import { type CaseId, cases } from '../cases.js';
 import { THIS_CHECKOUT } from '../checkout.js';
 import { startPostgres } from '../postgres.js';
-import { measureRounds } from '../rounds.js';
+import { measureRounds, type StartServer } from '../rounds.js';
 import type { Cell, Samples } from '../samples.js';
-import { type BenchServer, startService } from '../servers.js';
+import { startService } from '../servers.js';
 import { median, printTable } from '../table.js';
 import type { GrowthOptions } from './options.js';
 
@@ -25,17 +25,19 @@ export async function growWorkers({ rounds = 3, seconds = 3 }: GrowthOptions): P
     checkout: THIS_CHECKOUT,
     withRedis: true,
   });
-  const servers: BenchServer[] = [];
   try {
     if (backend.redisUrl === undefined) {
       process.stdout.write('Not measured: several workers need Redis, and there is none here\n');
       return;
     }
-    servers.push(await startService(ONE, backend, { workers: 1 }));
-    servers.push(await startService(TWO, backend, { workers: 2 }));
-    report(await measureRounds(servers, CASE_IDS, { rounds, seconds, connections: [CONNECTIONS] }));
+    const starts: StartServer[] = [
+      () => startService(ONE, backend, { workers: 1 }),
+      () => startService(TWO, backend, { workers: 2 }),
+    ];
+    const options = { rounds, seconds, connections: [CONNECTIONS] };
+    const { samples } = await measureRounds(starts, CASE_IDS, options);
+    report(samples);
   } finally {
-    for (const server of servers) await server.close();
     await backend.close();
     await postgres.close();
   }
