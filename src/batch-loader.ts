@@ -3,7 +3,7 @@ import { TimeoutError } from './timeouts.js';
 export interface BatchOptions {
   /** The most calls in a batch. Default: no limit */
   readonly maxSize?: number;
-  /** The most batches that run at once. Default 1 */
+  /** The most batches that run at once. Default 2, so that one is under way while the result of the other is used */
   readonly maxConcurrent?: number;
   /** A call that waited longer is rejected with a TimeoutError instead of sent. Default: no limit */
   readonly maxWaitMs?: number;
@@ -31,14 +31,14 @@ export function createBatchLoader<Call, Result>(
   run: (calls: readonly Call[]) => Promise<readonly (Result | Error)[]>,
   {
     maxSize = Number.POSITIVE_INFINITY,
-    maxConcurrent = 1,
+    maxConcurrent = 2,
     maxWaitMs = Number.POSITIVE_INFINITY,
   }: BatchOptions = {},
 ): { load(call: Call): Promise<Result> } {
   let waiting: Waiting<Call, Result>[] = [];
   let running = 0;
   let isScheduled = false;
-  /** Batches of one call since the last larger one, and since two last ran at once */
+  /** Batches of one call in a row, none of which was running when the next call was made */
   let singles = 0;
   const sendNext = () => {
     isScheduled = false;
@@ -52,7 +52,7 @@ export function createBatchLoader<Call, Result>(
     const sendable = rejectLate(batch, maxWaitMs);
     if (sendable.length === 0) return;
     running += 1;
-    singles = sendable.length === 1 ? singles + 1 : 0;
+    singles = sendable.length === 1 && running === 1 ? singles + 1 : 0;
     const calls = sendable.map(({ call }) => call);
     const results = await run(calls).catch((error: Error) => calls.map(() => error));
     running -= 1;

@@ -69,8 +69,8 @@ test('calls made in one tick of the event loop share a batch', async () => {
   expect(await results).toEqual([2, 4, 6]);
 });
 
-test('where two batches may run at once, a call waits only when two are running', async () => {
-  const { loader, batches, sizes } = createManualLoader({ maxConcurrent: 2 });
+test('a call waits only when two batches are running', async () => {
+  const { loader, batches, sizes } = createManualLoader();
   const results: Promise<number>[] = [];
   for (const call of [1, 2, 3, 4]) {
     results.push(loader.load(call));
@@ -85,8 +85,8 @@ test('where two batches may run at once, a call waits only when two are running'
   expect(await Promise.all(results)).toEqual([2, 4, 6, 8]);
 });
 
-test('calls that arrive while a batch is running wait for its end', async () => {
-  const { loader, batches, sizes } = createManualLoader();
+test('where one batch may run at once, calls that arrive while it is running wait for its end', async () => {
+  const { loader, batches, sizes } = createManualLoader({ maxConcurrent: 1 });
   const first = loader.load(1);
   await nextTick();
   const second = loader.load(2);
@@ -103,7 +103,7 @@ test('calls that arrive while a batch is running wait for its end', async () => 
 });
 
 test('batches of limited size run one after the other', async () => {
-  const { loader, batches, sizes } = createManualLoader({ maxSize: 2 });
+  const { loader, batches, sizes } = createManualLoader({ maxSize: 2, maxConcurrent: 1 });
   const results = Promise.all([1, 2, 3, 4, 5].map((call) => loader.load(call)));
   for (const expected of [[2], [2, 2], [2, 2, 1]]) {
     await nextTick();

@@ -14,9 +14,8 @@ interface Consumption {
 export type Consume = (consumption: Consumption) => Promise<RateLimitResult>;
 
 /**
- * Consumes from a store. Requests of one subject that arrive while others are under way are counted together, in their
- * order. When they do not all fit, nothing has been counted and each is counted by itself: exactly those that fit are
- * then allowed.
+ * Consumes from a store. The requests of one subject in a batch are counted together, in their order. When they do not
+ * all fit, nothing has been counted and each is counted by itself: exactly those that fit are then allowed.
  */
 export function createBatchedConsume(store: LimitStore, memory: InsuranceLimiter): Consume {
   const consumeOne = async ({ id, cost, windows }: Consumption) => {
