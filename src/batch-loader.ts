@@ -5,6 +5,8 @@ export interface BatchOptions {
   readonly maxSize?: number;
   /** The most batches that run at once. Default 2, so that one is under way while the result of the other is used */
   readonly maxConcurrent?: number;
+  /** Divides what waits evenly among the batches that can start, instead of filling the first. Default false */
+  readonly isSpread?: boolean;
   /** A call that waited longer is rejected with a TimeoutError instead of sent. Default: no limit */
   readonly maxWaitMs?: number;
 }
@@ -32,6 +34,7 @@ export function createBatchLoader<Call, Result>(
   {
     maxSize = Number.POSITIVE_INFINITY,
     maxConcurrent = 2,
+    isSpread = false,
     maxWaitMs = Number.POSITIVE_INFINITY,
   }: BatchOptions = {},
 ): { load(call: Call): Promise<Result> } {
@@ -43,7 +46,8 @@ export function createBatchLoader<Call, Result>(
   const sendNext = () => {
     isScheduled = false;
     while (waiting.length > 0 && running < maxConcurrent) {
-      const batch = waiting.slice(0, maxSize);
+      const share = isSpread ? Math.ceil(waiting.length / (maxConcurrent - running)) : waiting.length;
+      const batch = waiting.slice(0, Math.min(share, maxSize));
       waiting = waiting.slice(batch.length);
       void send(batch);
     }

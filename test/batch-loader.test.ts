@@ -120,6 +120,28 @@ test('a batch has at most maxSize calls, and the rest are in further batches', a
   expect(sizes()).toEqual([2, 2, 1]);
 });
 
+test('calls that are spread are divided evenly among the batches that can start', async () => {
+  const { loader, batches, sizes } = createManualLoader({ isSpread: true });
+  const load = (count: number) => Promise.all(Array.from({ length: count }, (_, call) => loader.load(call)));
+  const five = load(5);
+  await nextTick();
+  expect(sizes()).toEqual([3, 2]);
+  const seven = load(7);
+  batches[1]?.end();
+  await nextTick();
+  expect(sizes()).toEqual([3, 2, 7]);
+  for (const batch of batches) batch.end();
+  expect(await five).toEqual([0, 2, 4, 6, 8]);
+  expect(await seven).toEqual([0, 2, 4, 6, 8, 10, 12]);
+});
+
+test('batches that are spread have at most maxSize calls', async () => {
+  const { loader, sizes } = createManualLoader({ isSpread: true, maxSize: 2 });
+  for (let call = 0; call < 9; call += 1) void loader.load(call);
+  await nextTick();
+  expect(sizes()).toEqual([2, 2]);
+});
+
 test('after a batch has failed, calls are sent without delay again', async () => {
   let batches = 0;
   const loader = createBatchLoader<number, number>(async () => {
