@@ -10,8 +10,8 @@ import type { Operation } from './operations.js';
  *
  * It is kept from three things:
  * - Coercing input. It would read query and body again, and change the input schemas so that they accept strings for
- *   numbers, over tRPC too. After it has checked the router it sees inputs as `void`; the real input reaches the
- *   procedure through the adapter request.
+ *   numbers, over tRPC too. Once the handler exists, it sees inputs as `void`; the real input reaches the procedure
+ *   through the adapter request.
  * - Writing its own error body. The procedure's error is kept on the adapter request, and thrown from here.
  * - Building a web Request per call, which costs more than the rest of its work. It builds none if the request already
  *   is an `instanceof Request`.

@@ -64,7 +64,7 @@ export interface OverloadMonitor {
 /**
  * Monitors the event loop and the queue for the database. @fastify/under-pressure would reject requests before key and
  * limit are known, reject health checks too, mistake one long task for load, and only sample the queue at intervals.
- * Here the queue is checked when a request arrives, and the 503 carries the limit headers.
+ * Here the queue for the database is checked when a request arrives, and the 503 carries the limit headers.
  *
  * The delay of the event loop is how late a timer fires, or how long a request waits for its turn. The loop counts as
  * overloaded after two late samples in a row, and recovers with the first one on time.
