@@ -97,9 +97,13 @@ export class RedisServer implements TestRedis {
   async run(): Promise<void> {
     const required = ['--bind', '127.0.0.1', '--port', `${this.port}`, '--save', '', '--appendonly', 'no'];
     const flags = [...this.#mode, ...required, '--dir', this.#folder, ...this.#flags];
-    this.#process = spawn(this.#binary, flags, { stdio: 'ignore' });
-    running.add(this.#process);
-    await until(async () => (await responds(this.url)) || undefined, 15_000);
+    const server = spawn(this.#binary, flags, { stdio: 'ignore' });
+    this.#process = server;
+    running.add(server);
+    await until(async () => {
+      if (server.exitCode !== null) throw new Error(`${this.#binary} ${flags.join(' ')}: ${server.exitCode}`);
+      return (await responds(this.url)) || undefined;
+    }, 15_000);
   }
 
   /** Suspends the process: connections stay open and nothing responds. */
