@@ -52,7 +52,7 @@ export async function startProcess(command: ServerCommand): Promise<ServerProces
     env: { PATH: process.env.PATH, NODE_ENV: 'production', PORT: String(port), ...environment },
     stdio: ['ignore', logFile === undefined ? 'ignore' : openSync(logFile, 'w'), 'inherit'],
   });
-  await waitUntilListening(port, child, name);
+  await waitUntilResponding(port, child, name);
   return {
     port,
     cpuTime: () => readCpuTime(child.pid),
@@ -65,14 +65,14 @@ export async function startProcess(command: ServerCommand): Promise<ServerProces
   };
 }
 
-async function waitUntilListening(port: number, child: ChildProcess, name: string): Promise<void> {
+async function waitUntilResponding(port: number, child: ChildProcess, name: string): Promise<void> {
   const deadline = performance.now() + START_TIMEOUT_MS;
   while (performance.now() < deadline && child.exitCode === null) {
     if (await responds(port)) return;
     await delay(START_POLL_MS);
   }
   child.kill();
-  throw new Error(`The server ${name} does not listen`);
+  throw new Error(`The server ${name} does not respond`);
 }
 
 /** A connection is not enough: the service listens for a moment when it checks its addresses, before it is ready. */

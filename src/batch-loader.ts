@@ -3,7 +3,7 @@ import { TimeoutError } from './timeouts.js';
 export interface BatchOptions {
   /** The most calls in a batch. Default: no limit */
   readonly maxSize?: number;
-  /** The most batches that run at once. Default 2, so that one is under way while the result of the other is used */
+  /** The most batches that run at once. Default 2, so that one is under way while the results of the other are used */
   readonly maxConcurrent?: number;
   /** Divides what waits evenly among the batches that can start, instead of filling the first. Default false */
   readonly isSpread?: boolean;
@@ -41,7 +41,7 @@ export function createBatchLoader<Call, Result>(
   let waiting: Waiting<Call, Result>[] = [];
   let running = 0;
   let isScheduled = false;
-  /** Batches of one call in a row, none of which was running when the next call was made */
+  /** How many batches in a row held one call, each of which ended before the next call was made */
   let singles = 0;
   const sendNext = () => {
     isScheduled = false;

@@ -52,7 +52,7 @@ export class KeyLookups {
   }
 }
 
-/** Runs one batch at a time, like createBatchLoader, but those of the first queue before the others. */
+/** Runs one batch at a time, with the lookups of `#first` before those of `#last`. */
 class LookupQueue {
   readonly #run: (batch: readonly Lookup[]) => Promise<void>;
   #first: Lookup[] = [];

@@ -71,16 +71,17 @@ async function sendTogether(
   };
   const { service, call } = await serve({ ...options, log: pino({ level: 'debug' }, { write }) });
   await call('/v1/pets');
-  const sockets: Socket[] = [];
-  for (const _ of texts(service.key)) {
-    const socket = connect(service.port, '127.0.0.1');
-    closers.push(() => socket.destroy());
-    await once(socket, 'connect');
-    sockets.push(socket);
-  }
-  written = '';
   const all = texts(service.key);
-  for (const [index, socket] of sockets.entries()) socket.write(all[index] as string);
+  const senders = await Promise.all(
+    all.map(async (text) => {
+      const socket = connect(service.port, '127.0.0.1');
+      closers.push(() => socket.destroy());
+      await once(socket, 'connect');
+      return () => socket.write(text);
+    }),
+  );
+  written = '';
+  for (const send of senders) send();
   const served = () => written.split('\n').filter((line) => line.includes('"msg":"request"'));
   await expect.poll(() => served().length).toBe(all.join('').split('HTTP/1.1').length - 1);
   return served();
