@@ -1,22 +1,22 @@
 import type { AddressInfo } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { type AppOptions, buildApp } from './app.js';
-import { type Config, toLocalUrl } from './config.js';
+import { createDurations } from './batching/durations.js';
+import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS } from './batching/timeouts.js';
 import type { Database } from './database/client.js';
+import { deleteExpiredCreates } from './database/idempotency.js';
 import { withOutages } from './database/outage.js';
 import { checkMigrations } from './database/source.js';
-import { createDurations } from './durations.js';
-import type { ProcessProbes } from './http/probes.js';
-import { deleteExpiredCreates } from './idempotency.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { Bans } from './keys/bans.js';
 import { createKeyStore, type KeyStore } from './keys/store.js';
 import { UsageCounter } from './keys/usage.js';
 import { createUsageStore } from './keys/usage-store.js';
 import { createLimiter, type Limiter } from './limits/limiter.js';
-import { createRouter, type Resource } from './resource.js';
+import type { ProcessProbes } from './monitoring/probes.js';
+import { createRouter, type Resource } from './operations/resource.js';
+import { type Config, toLocalUrl } from './process/config.js';
 import { resources as ownResources } from './router.js';
-import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS } from './timeouts.js';
 
 /** How long the start waits for Redis, so that not even the first requests are counted in memory. */
 const REDIS_WAIT_MS = 2_000;
@@ -106,7 +106,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     countBannedKeys: () => keys.countBanned(new Date(now())),
     readMetrics: options.readMetrics,
     document: async () => {
-      const { buildDocument } = await import('./openapi/document.js');
+      const { buildDocument } = await import('./docs/document.js');
       return buildDocument({ resources, publicUrl: publicUrl(), stagingUrl: config.stagingUrl });
     },
     ...parts,

@@ -1,8 +1,8 @@
 import type pg from 'pg';
 import { pino } from 'pino';
-import { readConfig } from '../../src/config.js';
 import { openDatabase } from '../../src/database/client.js';
 import { createPetStore, type PetStore } from '../../src/pets/store.js';
+import { readConfig } from '../../src/process/config.js';
 import { createService, type Service } from '../../src/service.js';
 import { THIS_CHECKOUT } from '../checkout.js';
 import { startPostgres, withClient } from '../postgres.js';

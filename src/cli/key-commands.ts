@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
+import type { Scope } from '../contract/scopes.js';
 import { nextBanSeconds } from '../keys/bans.js';
-import type { Scope } from '../keys/scopes.js';
 import type { ApiKey, KeyStore } from '../keys/store.js';
 import {
   addExamples,

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { EmbeddedPostgresError } from '@animal-store/embedded-postgres';
 import type pg from 'pg';
-import type { Config } from '../config.js';
-import { OperatorError } from '../operator-error.js';
+import { OperatorError } from '../errors/operator-error.js';
+import type { Config } from '../process/config.js';
 import type { Connections } from './connections.js';
 import { listPendingMigrations } from './migrations.js';
 

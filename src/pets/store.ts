@@ -1,11 +1,11 @@
-import { createBatchLoader } from '../batch-loader.js';
+import { createBatchLoader } from '../batching/batch-loader.js';
+import { OPERATION_TIMEOUT_MS } from '../batching/timeouts.js';
 import type { Database } from '../database/client.js';
 import { READ_CONNECTIONS } from '../database/connections.js';
+import type { Inserts } from '../database/insert-sql.js';
+import { createInsert, type Insert } from '../database/inserts.js';
 import type { Statement } from '../database/pipelined-connection.js';
-import type { Inserts } from '../insert-sql.js';
-import { createInsert, type Insert } from '../inserts.js';
-import { type Page, toPage } from '../pagination.js';
-import { OPERATION_TIMEOUT_MS } from '../timeouts.js';
+import { type Page, toPage } from '../operations/pagination.js';
 import type { NewPet, Pet, PetsPage } from './schema.js';
 
 /** All queries on pets. Every method may fail with a database error: see isDatabaseOutage. */

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { SCOPES } from '../../src/keys/scopes.js';
+import { SCOPES } from '../../src/contract/scopes.js';
 import { execute } from '../support/execute.js';
 import { type Environment, run, runCommand, runKeys } from '../support/process.js';
 import { createTestDatabase } from '../support/test-service.js';

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SCOPES } from '../../src/contract/scopes.js';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import { listPendingMigrations } from '../../src/database/migrations.js';
 import { applyMigrations, printSchema } from '../../src/database/schema-engine.js';
 import { checkMigrations, openSource, seedCatalogue } from '../../src/database/source.js';
-import { SCOPES } from '../../src/keys/scopes.js';
-import { OperatorError } from '../../src/operator-error.js';
+import { OperatorError } from '../../src/errors/operator-error.js';
 import { newPet } from '../../src/pets/schema.js';
 import { execute } from '../support/execute.js';
 import { createTestDatabase } from '../support/test-service.js';

@@ -3,11 +3,11 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { inject } from 'vitest';
 import type { AppOptions } from '../../src/app.js';
-import { readConfig } from '../../src/config.js';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import type { KeyStore } from '../../src/keys/store.js';
+import type { Resource } from '../../src/operations/resource.js';
 import { createPetStore, type PetStore } from '../../src/pets/store.js';
-import type { Resource } from '../../src/resource.js';
+import { readConfig } from '../../src/process/config.js';
 import { createService } from '../../src/service.js';
 import { execute } from './execute.js';
 

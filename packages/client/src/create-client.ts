@@ -1,6 +1,6 @@
 import { createTRPCClient, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
 import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
-import { MAX_BATCH_SIZE, MAX_PAGE_SIZE, TRPC_PREFIX } from '../../../src/protocol.js';
+import { MAX_BATCH_SIZE, MAX_PAGE_SIZE, TRPC_PREFIX } from '../../../src/contract/protocol.js';
 import type { AppRouter } from './app-router.js';
 import { createLimitWatch, type LimitWatch } from './limit-watch.js';
 import { type Clock, retryLink } from './retry.js';
