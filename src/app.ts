@@ -2,11 +2,11 @@ import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type AdmissionOptions, registerAdmission } from './admission/admission.js';
 import { createOriginPolicy, type OriginOptions } from './admission/cors.js';
-import { findMessageError } from './admission/request-checks.js';
+import { findHttpError } from './admission/request-checks.js';
 import { REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
 import { type DocsOptions, registerDocs } from './docs/routes.js';
 import { ApiError } from './errors/api-error.js';
-import { createHealth, createReadinessCheck, type HealthOptions } from './monitoring/health.js';
+import { createCachedCheck, createHealth, type HealthOptions } from './monitoring/health.js';
 import { createMetrics, type MetricsOptions } from './monitoring/metrics.js';
 import { PROBE_PATHS, type ProcessProbes, registerProbes } from './monitoring/probes.js';
 import { identify, reportRequests } from './monitoring/request-log.js';
@@ -60,14 +60,14 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const accepts = monitorAccepts(app.server);
   const overload = createOverloadMonitor({ ...options, queue, accepts });
   app.addHook('onClose', async () => overload.close());
-  const checkReadiness = createReadinessCheck(options.checkReadiness);
+  const checkReadiness = createCachedCheck(options.checkReadiness);
   const metrics = createMetrics({ ...options, accepts, overload, checkReadiness });
 
   registerSecurity(app, options);
   app.addHook('onRequest', (request, reply, next) => {
     reply.header('x-request-id', request.id);
     // Within the protocols, admission does this, so that the response has limit headers.
-    next(request.apiProtocol === undefined ? findMessageError(request) : undefined);
+    next(request.apiProtocol === undefined ? findHttpError(request) : undefined);
   });
   const isClosing = endConnectionsWhenClosing(app);
   answerErrorsWith(app, sendError);

@@ -47,7 +47,7 @@ export interface ServiceOptions {
   /** The text of /metrics, where it is not that of this process alone. */
   readonly readMetrics?: AppOptions['readMetrics'];
   /** For tests: replaces parts that would be built from the configuration. */
-  readonly parts?: Partial<AppOptions>;
+  readonly overrides?: Partial<AppOptions>;
 }
 
 /** The service without its process: ready to serve, but not listening yet. */
@@ -62,7 +62,7 @@ export interface Service {
 
 /** Composes the service. This is the only place that does, for the process, the tests and the bench. */
 export async function createService(options: ServiceOptions): Promise<Service> {
-  const { config, database, log, now = Date.now, resources = ownResources, parts = {} } = options;
+  const { config, database, log, now = Date.now, resources = ownResources, overrides = {} } = options;
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const router = createRouter(resources);
   const keys = createKeyStore(database, config.keyPrefix);
@@ -81,13 +81,13 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     'How long commands to Redis took, including failed ones',
   );
   const limiter =
-    parts.limiter ??
+    overrides.limiter ??
     (await createLimiter({ redisUrls, log, clock: now, observeCommand: redisDurations.observe }));
   const authenticator = createAuthenticator({ store: keys, prefix: config.keyPrefix, now });
   // Without Redis the service starts nevertheless, and counts in memory.
   await Promise.all([limiter.ready(REDIS_WAIT_MS).catch(() => {}), warmUp(keys, stores, warn)]);
   let localUrl = '';
-  const publicUrl = parts.publicUrl ?? (() => config.publicUrl ?? localUrl);
+  const publicUrl = overrides.publicUrl ?? (() => config.publicUrl ?? localUrl);
   const { app, probes } = await buildApp({
     ...config,
     log,
@@ -109,7 +109,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
       const { buildDocument } = await import('./docs/document.js');
       return buildDocument({ resources, publicUrl: publicUrl(), stagingUrl: config.stagingUrl });
     },
-    ...parts,
+    ...overrides,
     publicUrl,
   });
   // Remembered, because the last requests are served after the server has stopped listening.

@@ -14,7 +14,7 @@ import type { OverloadMonitor } from '../server/overload.js';
 import { type CorsOptions, registerCors } from './cors.js';
 import { checkLimits, type LimitCheckOptions, readLimits } from './limit-check.js';
 import { limitHeaders } from './limit-headers.js';
-import { findMediaTypeError, findMessageError } from './request-checks.js';
+import { findHttpError, findMediaTypeError } from './request-checks.js';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -122,8 +122,8 @@ function findRequestScopeError(request: FastifyRequest): ApiError | undefined {
 }
 
 function findRouteError(request: FastifyRequest): ApiError | undefined {
-  const messageError = findMessageError(request);
-  if (messageError !== undefined) return messageError;
+  const httpError = findHttpError(request);
+  if (httpError !== undefined) return httpError;
   if (request.is404) return new ApiError('not_found');
   return request.routeOptions.config.routeError?.(request);
 }

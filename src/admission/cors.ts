@@ -1,7 +1,6 @@
 import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
-import type { CorsOrigins } from '../process/config.js';
 
 /** In the order of the header. HEAD goes with GET. */
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE'];
@@ -28,7 +27,8 @@ const MAX_AGE_SECONDS = 7_200;
 const MAX_LOGGED_ORIGINS = 100;
 
 export interface OriginOptions {
-  readonly corsOrigins: CorsOrigins;
+  /** `localhost` stands for every origin on localhost */
+  readonly corsOrigins: readonly string[] | 'localhost';
   readonly log: Pick<FastifyBaseLogger, 'warn'>;
 }
 

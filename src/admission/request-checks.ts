@@ -7,7 +7,7 @@ import { hasBody } from '../operations/list-operations.js';
 const HOST = /^(?:\[([\da-f:.]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::\d*)?$/i;
 
 /** Why a request cannot be understood, whatever its route. */
-export function findMessageError(request: FastifyRequest): ApiError | undefined {
+export function findHttpError(request: FastifyRequest): ApiError | undefined {
   return findHostError(request) ?? findTransferCodingError(request);
 }
 

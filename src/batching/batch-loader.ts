@@ -6,7 +6,7 @@ export interface BatchOptions {
   /** The most batches that run at once. Default 2, so that one is under way while the results of the other are used */
   readonly maxConcurrent?: number;
   /** Divides what waits evenly among the batches that can start, instead of filling the first. Default false */
-  readonly isSpread?: boolean;
+  readonly splitsEvenly?: boolean;
   /** A call that waited longer is rejected with a TimeoutError instead of sent. Default: no limit */
   readonly maxWaitMs?: number;
 }
@@ -34,7 +34,7 @@ export function createBatchLoader<Call, Result>(
   {
     maxSize = Number.POSITIVE_INFINITY,
     maxConcurrent = 2,
-    isSpread = false,
+    splitsEvenly = false,
     maxWaitMs = Number.POSITIVE_INFINITY,
   }: BatchOptions = {},
 ): { load(call: Call): Promise<Result> } {
@@ -42,11 +42,11 @@ export function createBatchLoader<Call, Result>(
   let running = 0;
   let isScheduled = false;
   /** How many batches in a row held one call, each of which ended before the next call was made */
-  let singles = 0;
+  let singlesInARow = 0;
   const sendNext = () => {
     isScheduled = false;
     while (waiting.length > 0 && running < maxConcurrent) {
-      const share = isSpread ? Math.ceil(waiting.length / (maxConcurrent - running)) : waiting.length;
+      const share = splitsEvenly ? Math.ceil(waiting.length / (maxConcurrent - running)) : waiting.length;
       const batch = waiting.slice(0, Math.min(share, maxSize));
       waiting = waiting.slice(batch.length);
       void send(batch);
@@ -56,7 +56,7 @@ export function createBatchLoader<Call, Result>(
     const sendable = rejectLate(batch, maxWaitMs);
     if (sendable.length === 0) return;
     running += 1;
-    singles = sendable.length === 1 && running === 1 ? singles + 1 : 0;
+    singlesInARow = sendable.length === 1 && running === 1 ? singlesInARow + 1 : 0;
     const calls = sendable.map(({ call }) => call);
     const results = await run(calls).catch((error: Error) => calls.map(() => error));
     running -= 1;
@@ -77,8 +77,8 @@ export function createBatchLoader<Call, Result>(
     load: (call) =>
       new Promise((resolve, reject) => {
         waiting.push({ call, since: performance.now(), resolve, reject });
-        if (running > 0) singles = 0;
-        if (singles >= SINGLES_WITHOUT_LOAD) sendNext();
+        if (running > 0) singlesInARow = 0;
+        if (singlesInARow >= SINGLES_WITHOUT_LOAD) sendNext();
         else if (running < maxConcurrent) schedule();
       }),
   };

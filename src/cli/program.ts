@@ -4,7 +4,8 @@ import { COMMAND_CONNECT_TIMEOUT_MS } from '../batching/timeouts.js';
 import { limitsOf } from '../contract/plans.js';
 import { VERSION } from '../contract/version.js';
 import { openConnections } from '../database/connections.js';
-import { detectOutage, withOutages } from '../database/outage.js';
+import { toDatabaseError } from '../database/database-error.js';
+import { DatabaseOutage, detectOutage, withOutages } from '../database/outage.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from '../database/source.js';
 import { exitWithError, OperatorError, UnreachableError } from '../errors/operator-error.js';
 import { type ApiKey, createKeyStore } from '../keys/store.js';
@@ -136,7 +137,7 @@ try {
   const exitCode = toExitCode(error);
   // Commander has printed its message.
   if (error instanceof CommanderError) process.exit(exitCode);
-  exitWithError(error, exitCode);
+  exitWithError(error instanceof DatabaseOutage ? toDatabaseError(error.cause) : error, exitCode);
 }
 
 function write(text: string): void {

@@ -42,7 +42,13 @@ export interface Connections {
   readonly writes: Pipeline;
   /** For the lookup of API keys */
   readonly keys: Pipeline;
-  readonly poolStatistics: PoolStatistics;
+  /** The current use of the connections of the pool and of the pipelines */
+  readonly poolStatistics: {
+    readonly totalCount: number;
+    readonly idleCount: number;
+    /** Queries that wait for a connection, or for the query before them on theirs */
+    readonly waitingCount: number;
+  };
   close(): Promise<void>;
 }
 
@@ -51,14 +57,6 @@ export interface ConnectionOptions {
   readonly connectTimeoutMs?: number;
   /** Called with what each statement of a pipeline took, and its name */
   readonly observe?: (seconds: number, statement: string) => void;
-}
-
-/** The current use of the connections of the pool and of the pipelines. */
-export interface PoolStatistics {
-  readonly totalCount: number;
-  readonly idleCount: number;
-  /** Queries that wait for a connection, or for the query before them on theirs */
-  readonly waitingCount: number;
 }
 
 /**

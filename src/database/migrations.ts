@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { MigrationList } from '@prisma/schema-engine-wasm';
 import type pg from 'pg';
-import { OperatorError, toDatabaseError } from '../errors/operator-error.js';
+import { OperatorError } from '../errors/operator-error.js';
+import { toDatabaseError } from './database-error.js';
 
 export const PRISMA_FOLDER = fileURLToPath(new URL('../../prisma/', import.meta.url));
 const MIGRATIONS_FOLDER = join(PRISMA_FOLDER, 'migrations');

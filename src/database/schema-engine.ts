@@ -7,7 +7,8 @@ import type { SchemaEngine } from '@prisma/schema-engine-wasm';
 import * as engineBindings from '@prisma/schema-engine-wasm/schema_engine_bg';
 import pg from 'pg';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../batching/timeouts.js';
-import { OperatorError, toDatabaseError } from '../errors/operator-error.js';
+import { OperatorError } from '../errors/operator-error.js';
+import { toDatabaseError } from './database-error.js';
 import { PRISMA_FOLDER, readMigrations } from './migrations.js';
 
 // TypeScript declares WebAssembly only as part of the whole DOM library.

@@ -10,7 +10,7 @@ interface Media {
   readonly 'application/json': { readonly schema: Schema };
 }
 
-interface Parameter {
+interface DocumentParameter {
   readonly name: string;
   readonly in: string;
   readonly schema: Schema;
@@ -21,7 +21,7 @@ export interface GeneratedOperation {
   readonly operationId: string;
   readonly summary: string;
   readonly description?: string;
-  readonly parameters?: readonly Parameter[];
+  readonly parameters?: readonly DocumentParameter[];
   readonly requestBody?: { readonly content: Media };
   readonly responses: { readonly 200: { readonly description: string; readonly content: Media } };
 }
@@ -166,7 +166,7 @@ function toInstant(date: Date): string {
 }
 
 /** Tools show the description of a parameter, but not that of its schema. */
-function liftDescription({ schema: { description, ...schema }, ...parameter }: Parameter): object {
+function liftDescription({ schema: { description, ...schema }, ...parameter }: DocumentParameter): object {
   return { ...parameter, description, schema };
 }
 

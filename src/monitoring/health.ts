@@ -80,7 +80,7 @@ export function registerHealth(app: FastifyInstance, health: Health): void {
  *
  * @param now a monotonic clock, in milliseconds
  */
-export function createReadinessCheck(
+export function createCachedCheck(
   check: () => Promise<void>,
   now: () => number = () => performance.now(),
 ): () => Promise<void> {

@@ -11,16 +11,23 @@ import { createDurations } from '../batching/durations.js';
 import { PLAN_NAMES, type Plan } from '../contract/plans.js';
 import type { Protocol } from '../contract/protocol.js';
 import { VERSION } from '../contract/version.js';
-import type { PoolStatistics } from '../database/connections.js';
 import type { ErrorCode } from '../errors/api-error.js';
 import type { Limiter } from '../limits/limiter.js';
 import type { AcceptMonitor } from '../server/accept-monitor.js';
 import { OVERLOAD_REASONS, type OverloadMonitor } from '../server/overload.js';
 import { createDecisionCounter } from './decision-counter.js';
-import { createReadinessCheck } from './health.js';
+import { createCachedCheck } from './health.js';
 
 /** For metrics that are the same in every worker: /metrics shows them once, without the label `worker`. */
 export const SAME_IN_EVERY_WORKER: Aggregator = 'first';
+
+/** The current use of the connections to the database. */
+interface PoolStatistics {
+  readonly totalCount: number;
+  readonly idleCount: number;
+  /** Queries that wait for a connection, or for the query before them on theirs */
+  readonly waitingCount: number;
+}
 
 export interface MetricsOptions {
   readonly limiter: Limiter;
@@ -156,7 +163,7 @@ function addConnections(registry: Registry, accepts: AcceptMonitor): void {
  */
 function addBans(registry: Registry, countBannedKeys: MetricsOptions['countBannedKeys']): void {
   let counts: ReadonlyMap<Plan, number> = new Map();
-  const refresh = createReadinessCheck(async () => {
+  const refresh = createCachedCheck(async () => {
     counts = await countBannedKeys();
   });
   new Gauge({

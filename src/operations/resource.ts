@@ -2,7 +2,7 @@ import type { AnyTRPCProcedure, TRPCBuiltRouter, TRPCDecorateCreateRouterOptions
 import type { Database } from '../database/client.js';
 import type { ErrorShape } from '../errors/api-error.js';
 import { router } from './builder.js';
-import { callDirectly } from './direct-call.js';
+import { toOperation } from './direct-call.js';
 
 type Procedures = Readonly<Record<string, AnyTRPCProcedure>>;
 
@@ -56,7 +56,7 @@ export function createRouter<Each extends Resource>(resources: readonly Each[]):
     names.add(resourceName);
     for (const [name, procedure] of Object.entries(procedures)) {
       if (Object.hasOwn(operations, name)) throw new TypeError(`Two operations are named ${name}`);
-      operations[name] = callDirectly(name, procedure);
+      operations[name] = toOperation(name, procedure);
     }
   }
   return router(operations) as unknown as ResourceRouter<Each>;

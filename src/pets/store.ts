@@ -57,7 +57,11 @@ const MAX_GETS_PER_STATEMENT = 500;
  * A read that waited longer has been answered with a 503. Reads are spread over the connections: if the requests of a few
  * callers shared one statement, they would all wait for PostgreSQL at the same time, and this process would be idle.
  */
-const READS = { maxConcurrent: READ_CONNECTIONS, isSpread: true, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
+const READS = {
+  maxConcurrent: READ_CONNECTIONS,
+  splitsEvenly: true,
+  maxWaitMs: OPERATION_TIMEOUT_MS,
+} as const;
 
 /** Named, so that PostgreSQL parses and plans them once per connection. */
 const statements = {

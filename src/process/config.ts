@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { z } from 'zod';
-import { parseDatabaseUrl } from '../database/database-url.js';
 import { OperatorError } from '../errors/operator-error.js';
 import type { KeyPrefix } from '../keys/format.js';
 import { parseRedisUrls } from '../limits/redis/urls.js';
+import { parseDatabaseUrl } from './database-url.js';
 
 /** Everything the environment configures. The README's table and .env.example describe each variable. */
 export interface Config {
@@ -25,13 +25,11 @@ export interface Config {
   readonly stagingUrl: string | undefined;
   /** Addresses and CIDR blocks */
   readonly trustProxy: readonly string[];
-  readonly corsOrigins: CorsOrigins;
+  /** Whose scripts may call the service from a browser; `localhost` stands for every origin on localhost */
+  readonly corsOrigins: readonly string[] | 'localhost';
   readonly anonymousPerMinute: number;
   readonly logLevel: (typeof LOG_LEVELS)[number];
 }
-
-/** The origins whose scripts may call the service from a browser; `localhost` stands for every origin on localhost. */
-export type CorsOrigins = readonly string[] | 'localhost';
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
 

@@ -4,7 +4,12 @@ import { REST_PREFIX } from '../contract/protocol.js';
 import { ApiError } from '../errors/api-error.js';
 import type { RestContext } from '../operations/builder.js';
 import { toApiError } from '../operations/error-mapping.js';
-import { hasBody, listOperations, type Operation, type Parameter } from '../operations/list-operations.js';
+import {
+  hasBody,
+  listOperations,
+  type Operation,
+  type OperationParameter,
+} from '../operations/list-operations.js';
 import { sendJson } from './json.js';
 import { createOpenApiHandler } from './openapi-adapter.js';
 import { createContextFactory, type ServeOptions } from './request-context.js';
@@ -87,7 +92,10 @@ function readInput({ method, parameters }: Operation, request: FastifyRequest): 
   return parameters.length > 0 && isObject ? { ...body, ...readParameters(parameters, request) } : body;
 }
 
-function readParameters(parameters: readonly Parameter[], request: FastifyRequest): Record<string, unknown> {
+function readParameters(
+  parameters: readonly OperationParameter[],
+  request: FastifyRequest,
+): Record<string, unknown> {
   const input: Record<string, unknown> = {};
   const query = request.query as URLSearchParams;
   const params = request.params as Record<string, string>;
@@ -104,7 +112,7 @@ function readParameters(parameters: readonly Parameter[], request: FastifyReques
 }
 
 /** Text that is not of the parameter's type is left as it is, for the input schema to reject. */
-function toValue({ type }: Parameter, text: string): unknown {
+function toValue({ type }: OperationParameter, text: string): unknown {
   if (type === 'string' || !PATTERNS[type].test(text)) return text;
   return type === 'boolean' ? text === 'true' : Number(text);
 }

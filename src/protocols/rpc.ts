@@ -36,7 +36,7 @@ export function registerRpc(app: FastifyInstance, { router, stores, now }: Serve
       scope: (request) => findScope(procedures, readTarget(request)),
       cost: (request) => countCalls(readTarget(request).names),
       deprecation: (request) => findDeprecation(procedures, readTarget(request).names),
-      routeError: (request) => findRouteError(procedures, request, readTarget(request).names),
+      routeError: (request) => findTargetError(procedures, request, readTarget(request).names),
     },
     async handler(request, reply) {
       const target = readTarget(request);
@@ -66,14 +66,14 @@ function countCalls({ length }: readonly string[]): number {
   return length > MAX_BATCH_SIZE ? 1 : length;
 }
 
-type Procedures = ReadonlyMap<string, AnyTRPCProcedure>;
+type ProcedureMap = ReadonlyMap<string, AnyTRPCProcedure>;
 
-function findScope(procedures: Procedures, { names, isBatch }: RpcTarget): Scope | undefined {
+function findScope(procedures: ProcedureMap, { names, isBatch }: RpcTarget): Scope | undefined {
   const [name = ''] = isBatch ? [] : names;
   return (procedures.get(name)?._def.meta as OperationMeta | undefined)?.scope;
 }
 
-function findDeprecation(procedures: Procedures, names: readonly string[]): Deprecation | undefined {
+function findDeprecation(procedures: ProcedureMap, names: readonly string[]): Deprecation | undefined {
   for (const name of names) {
     const meta = procedures.get(name)?._def.meta as OperationMeta | undefined;
     if (meta?.deprecation !== undefined) return meta.deprecation;
@@ -82,7 +82,7 @@ function findDeprecation(procedures: Procedures, names: readonly string[]): Depr
 }
 
 /** 404 when none of the procedures exists, 405 when those that exist need another method. */
-function findRouteError(procedures: Procedures, { method }: FastifyRequest, names: readonly string[]) {
+function findTargetError(procedures: ProcedureMap, { method }: FastifyRequest, names: readonly string[]) {
   const allowed = new Set<string>();
   for (const name of names) {
     const procedure = procedures.get(name);
@@ -97,7 +97,7 @@ function findRouteError(procedures: Procedures, { method }: FastifyRequest, name
 
 /** Undefined when tRPC itself has to respond. */
 function readPlainCalls(
-  procedures: Procedures,
+  procedures: ProcedureMap,
   request: FastifyRequest,
   { names, isBatch, input, hasConnectionParams }: RpcTarget,
 ): readonly PlainCall[] | undefined {

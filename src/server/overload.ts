@@ -1,5 +1,4 @@
 import type { FastifyBaseLogger } from 'fastify';
-import type { PoolStatistics } from '../database/connections.js';
 import { ApiError } from '../errors/api-error.js';
 import type { AcceptMonitor } from './accept-monitor.js';
 import type { RequestQueue } from './request-queue.js';
@@ -40,7 +39,7 @@ export const OVERLOAD_REASONS = Object.keys(DESCRIPTIONS) as OverloadReason[];
 export interface OverloadOptions {
   readonly log: FastifyBaseLogger;
   /** Without it only the event loop is monitored. */
-  readonly pool?: PoolStatistics;
+  readonly pool?: { readonly waitingCount: number };
   /** Overrides individual defaults */
   readonly overload?: Partial<OverloadLimits>;
 }

@@ -121,7 +121,7 @@ test('a batch has at most maxSize calls, and the rest are in further batches', a
 });
 
 test('calls that are spread are divided evenly among the batches that can start', async () => {
-  const { loader, batches, sizes } = createManualLoader({ isSpread: true });
+  const { loader, batches, sizes } = createManualLoader({ splitsEvenly: true });
   const load = (count: number) => Promise.all(Array.from({ length: count }, (_, call) => loader.load(call)));
   const five = load(5);
   await nextTick();
@@ -136,7 +136,7 @@ test('calls that are spread are divided evenly among the batches that can start'
 });
 
 test('batches that are spread have at most maxSize calls', async () => {
-  const { loader, sizes } = createManualLoader({ isSpread: true, maxSize: 2 });
+  const { loader, sizes } = createManualLoader({ splitsEvenly: true, maxSize: 2 });
   for (let call = 0; call < 9; call += 1) void loader.load(call);
   await nextTick();
   expect(sizes()).toEqual([2, 2]);

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import type { AppOptions } from '../../src/app.js';
 import { createLimiter } from '../../src/limits/limiter.js';
-import { createReadinessCheck } from '../../src/monitoring/health.js';
+import { createCachedCheck } from '../../src/monitoring/health.js';
 import { createCaller, post, rpcPath, startService, type TestService } from '../support/test-service.js';
 
 const NO_LIMITS = { perMinute: null, perDay: null };
@@ -221,7 +221,7 @@ test('with METRICS_PORT the server of the API has neither metrics nor health', a
 test('any number of readiness probes queries the database once a second at most', async () => {
   let queryCount = 0;
   let nowMs = 0;
-  const probe = createReadinessCheck(
+  const probe = createCachedCheck(
     async () => {
       queryCount += 1;
     },

@@ -50,7 +50,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     port: wantedPort = 0,
     now,
     resources,
-    ...parts
+    ...overrides
   } = options;
   const database = openDatabase(databaseUrl, () => {});
   const { app, keys, close } = await createService({
@@ -62,10 +62,10 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
       stagingUrl: STAGING_URL,
     },
     database,
-    log: parts.log ?? pino({ level: 'silent' }),
+    log: overrides.log ?? pino({ level: 'silent' }),
     ...(now === undefined ? {} : { now }),
     ...(resources === undefined ? {} : { resources }),
-    parts,
+    overrides,
   });
   await app.listen({ port: wantedPort, host: '127.0.0.1' });
   const { port } = app.server.address() as AddressInfo;

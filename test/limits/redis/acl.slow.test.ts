@@ -63,7 +63,7 @@ describe.skipIf(!hasRedis)('the documented user', () => {
     await consumeMany(limiter, 5);
     expect(logged).toEqual(['Limits are counted in Redis {}']);
     const reader = await node([withUser(redis.url)]);
-    expect((await reader.limiter.read(subject, 0)).tighter.remaining).toBe(15);
+    expect((await reader.limiter.read(subject, 0)).binding.remaining).toBe(15);
     await redis.kill();
     await reaches(limiter, 'degraded');
     await redis.run();

@@ -60,14 +60,14 @@ describe.skipIf(!hasRedis)('a cluster', () => {
     expect(limiter.state).toBe('degraded');
     servers[1]?.resume();
     await reaches(limiter, 'redis');
-    for (const { tighter } of await consumeEach()) expect(tighter.remaining).toBe(57);
+    for (const { binding } of await consumeEach()) expect(binding.remaining).toBe(57);
     expect(limiter.state).toBe('redis');
   });
 
   test('is recognized behind a single URL, and never degraded on the way', async () => {
     const { servers } = await cluster({ shards: 3 });
     const { limiter, logged } = await node([servers[0]?.url ?? '']);
-    for (const of of SUBJECTS) expect((await limiter.consume(of, 1)).tighter.remaining).toBe(59);
+    for (const of of SUBJECTS) expect((await limiter.consume(of, 1)).binding.remaining).toBe(59);
     expect(logged).toEqual(['Limits are counted in Redis {}']);
     const held = await Promise.all(servers.map((shard) => admin(shard).dbsize()));
     expect(Math.min(...held)).toBeGreaterThan(0);

@@ -90,7 +90,7 @@ describe.skipIf(!hasRedis)('sentinels', () => {
     await Promise.all(setup.sentinels.map((sentinel) => sentinel.kill()));
     await consumeMany(limiter, 10);
     for (const sentinel of setup.sentinels) await sentinel.run();
-    expect((await limiter.consume(subject, 1)).tighter.remaining).toBe(49);
+    expect((await limiter.consume(subject, 1)).binding.remaining).toBe(49);
     expect(limiter.state).toBe('redis');
     expect(logged).toEqual(['Limits are counted in Redis {}']);
   });

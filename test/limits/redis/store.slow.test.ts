@@ -71,7 +71,7 @@ describe.skipIf(!hasRedis)('a Redis that fails', () => {
     await limiter.consume(subject, 1);
     expect(limiter.state).toBe('degraded');
     await reaches(limiter, 'redis');
-    expect((await limiter.consume(subject, 1)).tighter.remaining).toBe(58);
+    expect((await limiter.consume(subject, 1)).binding.remaining).toBe(58);
   });
 
   test('killed and restarted empty: the next requests carry the counts of the node over', async () => {
@@ -97,7 +97,7 @@ describe.skipIf(!hasRedis)('a Redis that fails', () => {
     await reaches(limiter, 'degraded');
     await redis.run();
     const requests: Promise<number>[] = [];
-    const consume = async () => (await limiter.consume(busy, 1)).tighter.remaining;
+    const consume = async () => (await limiter.consume(busy, 1)).binding.remaining;
     // The answer to the probe is read after the request has arrived, and before the request is sent.
     const work = setInterval(() => {
       requests.push(consume());
@@ -210,8 +210,8 @@ describe.skipIf(!hasRedis)('a Redis that fails', () => {
     await consumeMany(limiter, 59);
     clock.aheadMs = 20_000;
     await admin(redis).flushall();
-    const { tighter, windows } = await limiter.consume(subject, 1);
-    expect(tighter).toMatchObject({ remaining: 0, resetSeconds: 40 });
+    const { binding, windows } = await limiter.consume(subject, 1);
+    expect(binding).toMatchObject({ remaining: 0, resetSeconds: 40 });
     expect(windows[1]?.resetSeconds).toBe(86_400 - 20);
   });
 
@@ -222,7 +222,7 @@ describe.skipIf(!hasRedis)('a Redis that fails', () => {
     clock.aheadMs = 60_000;
     const age = "redis.call('HINCRBY', KEYS[1], 'minuteEnds', -60000)";
     await admin(redis).eval(age, 1, `limits:key:{${subject.id}}`);
-    expect(await limiter.consume(subject, 1)).toMatchObject({ tighter: { remaining: 59, resetSeconds: 60 } });
+    expect(await limiter.consume(subject, 1)).toMatchObject({ binding: { remaining: 59, resetSeconds: 60 } });
   });
 
   test('a stall of this process is not mistaken for one of Redis', async () => {
