@@ -30,7 +30,7 @@ export interface AppOptions
     DocsOptions,
     MetricsOptions,
     OriginOptions,
-    OverloadOptions,
+    Omit<OverloadOptions, 'pool'>,
     ServerOptions,
     Dependencies {
   readonly log: FastifyBaseLogger;
