@@ -14,8 +14,7 @@ import { toApiError } from './operations/error-mapping.js';
 import { listOperations } from './operations/list-operations.js';
 import { decodeBody, parseJson, sendJson } from './protocols/json.js';
 import { ignoreBodies, readBodyAs } from './protocols/request-body.js';
-import type { Dependencies } from './protocols/request-context.js';
-import { registerRest } from './protocols/rest.js';
+import { type RestOptions, registerRest } from './protocols/rest.js';
 import { registerRpc } from './protocols/rpc.js';
 import { sendRpcError } from './protocols/rpc-stream.js';
 import { monitorAccepts } from './server/accept-monitor.js';
@@ -24,19 +23,17 @@ import { RequestQueue } from './server/request-queue.js';
 import { registerSecurity } from './server/security-headers.js';
 import { openServer, type ServerOptions } from './server/server.js';
 
-export interface AppOptions
-  extends AdmissionOptions,
-    HealthOptions,
-    DocsOptions,
-    MetricsOptions,
-    OriginOptions,
-    Omit<OverloadOptions, 'pool'>,
-    ServerOptions,
-    Dependencies {
+/** What each part of the server takes. */
+export interface AppOptions {
   readonly log: FastifyBaseLogger;
   readonly router: AnyTRPCRouter;
+  readonly server: Omit<ServerOptions & OverloadOptions, 'log'>;
+  readonly admission: AdmissionOptions & Omit<OriginOptions, 'log'>;
+  readonly protocols: Omit<RestOptions, 'router'>;
+  readonly monitoring: MetricsOptions & HealthOptions;
+  readonly docs: DocsOptions;
   /** If set, another server has /metrics and /health */
-  readonly metricsPort?: number | undefined;
+  readonly metricsPort: number | undefined;
   /** The text of /metrics. Default: the metrics of this process */
   readonly readMetrics?: (() => Promise<string>) | undefined;
 }
@@ -48,22 +45,28 @@ export interface App {
 
 /** The HTTP server: a list of everything that happens to a request. */
 export async function buildApp(options: AppOptions): Promise<App> {
-  const { authenticator, metricsPort } = options;
+  const { log, router, admission, monitoring, metricsPort } = options;
+  const { authenticator } = admission;
   const probePaths = metricsPort === undefined ? PROBE_PATHS : [];
   const queue = new RequestQueue(
     ({ url = '', headers }) => probePaths.includes(url) || authenticator.isKnown(headers.authorization),
   );
-  const app = openServer(options, queue);
-  reportRequests(app, Object.keys(options.router._def.procedures), {
-    countRequest: (report) => metrics.countRequest(report),
-  });
+  const app = openServer({ ...options.server, log }, queue);
+  const operations = listOperations(router);
+  reportRequests(
+    app,
+    operations.map(({ name }) => name),
+    {
+      countRequest: (report) => metrics.countRequest(report),
+    },
+  );
   const accepts = monitorAccepts(app.server);
-  const overload = createOverloadMonitor({ ...options, queue, accepts });
+  const overload = createOverloadMonitor({ ...options.server, log, queue, accepts });
   app.addHook('onClose', async () => overload.close());
-  const checkReadiness = createCachedCheck(options.checkReadiness);
-  const metrics = createMetrics({ ...options, accepts, overload, checkReadiness });
+  const checkReadiness = createCachedCheck(monitoring.checkReadiness);
+  const metrics = createMetrics({ ...monitoring, accepts, overload, checkReadiness });
 
-  registerSecurity(app, options);
+  registerSecurity(app, admission);
   app.addHook('onRequest', (request, reply, next) => {
     reply.header('x-request-id', request.id);
     // Within the protocols, admission does this, so that the response has limit headers.
@@ -74,26 +77,26 @@ export async function buildApp(options: AppOptions): Promise<App> {
   ignoreBodies(app);
 
   const probes: ProcessProbes = {
-    ...createHealth({ ...options, checkReadiness, isClosing }),
+    ...createHealth({ ...monitoring, log, checkReadiness, isClosing }),
     readMetrics: () => metrics.registry.metrics(),
     collectMetrics: () => metrics.registry.getMetricsAsJSON(),
   };
   const { readMetrics = probes.readMetrics } = options;
-  if (options.metricsPort === undefined) registerProbes(app, { ...probes, readMetrics });
-  await registerDocs(app, options);
-  const origins = createOriginPolicy(options);
+  if (metricsPort === undefined) registerProbes(app, { ...probes, readMetrics });
+  await registerDocs(app, options.docs);
+  const serve = { ...options.protocols, router };
+  const checks = { ...admission, overload, metrics, origins: createOriginPolicy({ ...admission, log }) };
   const rest = async (scope: FastifyInstance) => {
-    const corsMethods = listOperations(options.router).map(({ method }) => method);
-    await registerAdmission(scope, { ...options, overload, metrics, origins, corsMethods, protocol: 'rest' });
+    const corsMethods = operations.map(({ method }) => method);
+    await registerAdmission(scope, { ...checks, corsMethods, protocol: 'rest' });
     readBodyAs(scope, (bytes) => parseJson(decodeBody(bytes)));
-    registerRest(scope, options);
+    registerRest(scope, serve);
     answerErrorsWith(scope, sendError);
   };
   const trpc = async (scope: FastifyInstance) => {
-    const corsMethods = ['GET', 'POST'];
-    await registerAdmission(scope, { ...options, overload, metrics, origins, corsMethods, protocol: 'trpc' });
+    await registerAdmission(scope, { ...checks, corsMethods: ['GET', 'POST'], protocol: 'trpc' });
     readBodyAs(scope, decodeBody);
-    registerRpc(scope, options);
+    registerRpc(scope, serve);
     answerErrorsWith(scope, sendRpcError);
   };
   await app.register(rest, { prefix: REST_PREFIX });

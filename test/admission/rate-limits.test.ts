@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { AppOptions } from '../../src/app.js';
 import { createLimiter } from '../../src/limits/limiter.js';
 import { type Program, run, runKeys, untilListening } from '../support/process.js';
 import { findRedis, type RedisServer, startRedis } from '../support/redis.js';
@@ -15,6 +14,7 @@ import {
   startService,
   type TestResponse,
   type TestService,
+  type TestServiceOptions,
 } from '../support/test-service.js';
 
 const log = pino({ level: 'silent' });
@@ -27,7 +27,7 @@ afterEach(async () => {
 
 /** A service over memory, whose clock the test can move, or over Redis with a key prefix of its own. */
 async function serve(
-  options: Partial<AppOptions> & { redisUrl?: string | undefined; clock?: () => number } = {},
+  options: TestServiceOptions & { redisUrl?: string | undefined; clock?: () => number } = {},
 ) {
   const { redisUrl, clock, ...rest } = options;
   const redisUrls = redisUrl === undefined ? [] : [redisUrl];

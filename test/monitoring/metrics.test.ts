@@ -3,10 +3,16 @@ import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
-import type { AppOptions } from '../../src/app.js';
 import { createLimiter } from '../../src/limits/limiter.js';
 import { createCachedCheck } from '../../src/monitoring/health.js';
-import { createCaller, post, rpcPath, startService, type TestService } from '../support/test-service.js';
+import {
+  createCaller,
+  post,
+  rpcPath,
+  startService,
+  type TestService,
+  type TestServiceOptions,
+} from '../support/test-service.js';
 
 const NO_LIMITS = { perMinute: null, perDay: null };
 const closers: (() => Promise<unknown>)[] = [];
@@ -15,7 +21,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-async function serve(options: Partial<AppOptions> = {}) {
+async function serve(options: TestServiceOptions = {}) {
   const service = await startService(options);
   closers.push(() => service.close());
   return { service, call: createCaller(service) };

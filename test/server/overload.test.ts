@@ -2,9 +2,13 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
-import type { AppOptions } from '../../src/app.js';
 import { createOverloadMonitor } from '../../src/server/overload.js';
-import { createCaller, startService, type TestService } from '../support/test-service.js';
+import {
+  createCaller,
+  startService,
+  type TestService,
+  type TestServiceOptions,
+} from '../support/test-service.js';
 
 const closers: (() => unknown)[] = [];
 
@@ -12,7 +16,7 @@ afterEach(async () => {
   for (const close of closers.splice(0).reverse()) await close();
 });
 
-async function serve(options: Partial<AppOptions> = {}) {
+async function serve(options: TestServiceOptions = {}) {
   const service = await startService(options);
   closers.push(() => service.close());
   return { service, call: createCaller(service) };
@@ -63,7 +67,7 @@ const REJECTED = '/v1/pets?limit=0';
 /** Sends each text on a connection of its own, and returns the log lines of the requests, in their order. */
 async function sendTogether(
   texts: (key: string) => readonly string[],
-  options: Partial<AppOptions> = {},
+  options: TestServiceOptions = {},
 ): Promise<readonly string[]> {
   let written = '';
   const write = (line: string) => {
