@@ -51,8 +51,11 @@ export interface OperationMeta {
     /** The new resource's path relative to the version, such as /pets/7 */
     readonly location: (output: never) => string;
   };
-  /** The operation takes an Idempotency-Key, and finds it in its context. */
-  readonly idempotent?: true;
+  /**
+   * Whether the operation takes an Idempotency-Key, and finds it in its context. One that adds something has to say so:
+   * clients repeat it after a lost response only if it does.
+   */
+  readonly idempotent?: boolean;
 }
 
 const config = {

@@ -37,6 +37,8 @@ export function findDefinitionError({
   if (type !== (method === 'GET' ? 'query' : 'mutation')) return `a ${type} cannot be served as ${method}.`;
   if (meta.success !== undefined && output instanceof z.ZodVoid)
     return 'it has no output, which is a 204, and declares a 201.';
+  if (meta.success !== undefined && meta.idempotent === undefined)
+    return 'it responds with 201 and does not say whether it is idempotent: declare idempotent: true, or false if a repetition may add another.';
   const unbounded = inputs[0] && findUnboundedNumber(toInputSchema(inputs[0]), 'its input');
   if (unbounded !== undefined)
     return `${unbounded} accepts any number: use integer() or int64() of src/operations/input.ts.`;

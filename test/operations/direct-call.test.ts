@@ -90,6 +90,13 @@ test.each([
       .output(z.void())
       .mutation(() => {}),
   ],
+  [
+    /201 and does not say whether it is idempotent/,
+    procedure
+      .meta({ ...post, success: { status: 201, location: () => '/x' } })
+      .output(z.string())
+      .mutation(() => ''),
+  ],
 ])('a procedure that does not qualify is reported at the start: %s', (message, operation) => {
   expect(() => createWith(operation, 'doX')).toThrow(message);
   expect(() => createWith(operation, 'doX')).toThrow(/^doX cannot be an operation/);
