@@ -22,9 +22,12 @@ export interface Operation {
 /** The scopes by the name of the security scheme. */
 type SecurityRequirement = Readonly<Record<string, readonly string[]>>;
 
-interface Parameter {
+export interface Parameter {
   readonly name: string;
   readonly in: string;
+  readonly style?: string;
+  readonly explode?: boolean;
+  readonly allowReserved?: boolean;
   readonly required?: boolean;
   readonly schema: Schema;
 }

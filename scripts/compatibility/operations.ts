@@ -4,6 +4,7 @@ import {
   type Located,
   listOperations,
   type Operation,
+  type Parameter,
   resolve,
   toComparableText,
 } from './document.js';
@@ -95,11 +96,22 @@ function compareParameters(old: Operation, current: Operation, comparison: Schem
   for (const [name, parameter] of before) {
     const counterpart = after.get(name);
     if (counterpart === undefined) comparison.report('input-kept', `${name} is gone`);
-    else compareSchemas(parameter.schema, counterpart.schema, name, comparison);
+    else {
+      const [written, accepted] = [describeStyle(parameter), describeStyle(counterpart)];
+      if (written !== accepted) comparison.report('input-accepted', `${name} is ${accepted}, was ${written}`);
+      compareSchemas(parameter.schema, counterpart.schema, name, comparison);
+    }
   }
   for (const [name, { required }] of after) {
     if (required && !before.get(name)?.required) comparison.report('input-optional', `${name} is required`);
   }
+}
+
+/** How a parameter is written, with the defaults of OpenAPI 3.1 (section 4.8.12.2). */
+function describeStyle({ in: place, style, explode, allowReserved = false }: Parameter): string {
+  const written = style ?? (place === 'query' || place === 'cookie' ? 'form' : 'simple');
+  const isExploded = explode ?? written === 'form';
+  return `of style ${written}${isExploded ? ', exploded' : ''}${allowReserved ? ', with reserved characters' : ''}`;
 }
 
 /** By place and name; names of headers are independent of case. */

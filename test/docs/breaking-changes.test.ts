@@ -67,6 +67,8 @@ const BREAKING: readonly [what: string, edit: Edit, ...rules: RuleId[]][] = [
   ['a parameter becomes required', set(`${LIST} parameters 0 required`, true), 'input-optional'],
   ["a parameter's maximum falls", set(`${LIST} parameters 0 schema maximum`, 50), 'input-accepted'],
   ["a parameter's minimum rises", set(`${LIST} parameters 0 schema minimum`, 2), 'input-accepted'],
+  ["a parameter's style changes", set(`${LIST} parameters 0 style`, 'pipeDelimited'), 'input-accepted'],
+  ['a parameter is no longer exploded', set(`${LIST} parameters 0 explode`, false), 'input-accepted'],
   ["a parameter's default changes", set(`${LIST} parameters 0 schema default`, 50), 'default-kept'],
   [
     'a required member is added',
