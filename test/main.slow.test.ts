@@ -41,6 +41,13 @@ test('the first start on the embedded default serves a sample catalogue, and its
   expect(await stop(service)).toBe(0);
 });
 
+test('in development a request is one short line in the log', async () => {
+  const service = start({ LOG_LEVEL: 'info' });
+  const { call } = await untilReady(service);
+  await call('/v1/pets?limit=1');
+  await service.until(/^\[[\d:]+\] INFO: GET \/v1\/pets 200 \d+ ms$/m);
+});
+
 test('a later start keeps the key and the pets, and does not add the sample catalogue again', async () => {
   const first = await untilReady(start());
   const created = await first.call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));

@@ -106,6 +106,16 @@ function addTrace({ headers: { traceparent } }: FastifyRequest, line: LogLine): 
   return line;
 }
 
+/** Of what a client makes up, this much is logged: enough to recognise it, too little to fill the log. */
+const MAX_TEXT_LENGTH = 200;
+
+/** The path of a request without a route, which no pattern tells. The query may hold anything, so it is left out. */
+function readUnknownPath({ url, routeOptions, is404 }: FastifyRequest): string | undefined {
+  return is404 || routeOptions.url === undefined
+    ? url.split('?', 1)[0]?.slice(0, MAX_TEXT_LENGTH)
+    : undefined;
+}
+
 /** A 5xx is only a warning here: its cause is logged on a line of its own. */
 function logRequest(
   request: FastifyRequest,
@@ -123,9 +133,11 @@ function logRequest(
     protocol,
     operation: names.length > 0 ? names.join(',') : undefined,
     method: request.method,
+    path: readUnknownPath(request),
     status,
     code: status === CLIENT_CLOSED_REQUEST ? 'client_left' : request.errorCode,
     durationMs: Math.round(seconds * 1_000_000) / 1000,
+    userAgent: request.headers['user-agent']?.slice(0, MAX_TEXT_LENGTH),
   };
   request.log[level](addTrace(request, line), 'request');
 }

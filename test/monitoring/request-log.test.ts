@@ -81,11 +81,11 @@ test.each<readonly [string, string, RequestInit, Record<string, unknown>]>([
     malformed,
     { operation: 'createPet', code: 'invalid_request' },
   ],
-  ['an unknown route', '/v1/secret-path', {}, { protocol: 'rest', status: 404, code: 'not_found' }],
+  ['an unknown route', '/v1/other-path', {}, { protocol: 'rest', status: 404, code: 'not_found' }],
   ['an unknown procedure', '/trpc/secret-path', {}, { protocol: 'trpc', status: 404, code: 'not_found' }],
   [
     'a path outside of both protocols',
-    '/secret-path',
+    '/other-path',
     {},
     { protocol: 'other', status: 404, code: 'not_found' },
   ],
@@ -106,14 +106,25 @@ test.each([
   ['/v1/pets/12345678', '/v1/pets/{petId}'],
   ['/trpc/listPets?input={"limit":"secret"}', '/trpc/{path}'],
   ['/trpc/secret,secret?batch=1', '/trpc/{path}'],
-  ['/v1/secret', 'unknown'],
-  ['/trpc/secret/secret', 'unknown'],
-  ['/secret?secret', 'unknown'],
   ['/?secret', '/'],
-])('%s is logged with its route and address, and nothing else that the client chose', async (path, route) => {
-  await fetch(service.url + path, { redirect: 'manual' });
-  expect(await onlyLine()).toMatchObject({ route, address: '127.0.0.1' });
+])('%s is logged with its route, address and user agent, without values', async (path, route) => {
+  const userAgent = `shop/1 ${'x'.repeat(500)}`;
+  await fetch(service.url + path, { redirect: 'manual', headers: { 'user-agent': userAgent } });
+  const line = await onlyLine();
+  expect(line).toMatchObject({ route, address: '127.0.0.1', userAgent: userAgent.slice(0, 200) });
+  expect(line).not.toHaveProperty('path');
   expect(written).not.toMatch(/secret|12345678/);
+});
+
+test.each([
+  ['/v1/unknown?secret', '/v1/unknown'],
+  ['/trpc/unknown/unknown', '/trpc/unknown/unknown'],
+  ['/favicon.ico?secret=1', '/favicon.ico'],
+  [`/${'x'.repeat(500)}`, `/${'x'.repeat(199)}`],
+])('%s, which is no route, is logged with its path, shortened and without the query', async (url, path) => {
+  await fetch(service.url + url);
+  expect(await onlyLine()).toMatchObject({ route: 'unknown', path, status: 404 });
+  expect(written).not.toMatch(/secret/);
 });
 
 test('a method that a path does not support is logged with the route of the path', async () => {
