@@ -1,4 +1,4 @@
-import { benchGrowth } from './growth/parts.js';
+import { benchGrowth } from './growth.js';
 import { benchLimits } from './limits.js';
 import { benchRequests } from './requests.js';
 import { benchStart } from './start.js';

@@ -1,137 +1,67 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import { createTemporaryFolder } from '../test/support/temporary-folder.js';
+import { THIS_CHECKOUT } from './checkout.js';
 import { readNumber } from './option-values.js';
+import { startPostgres } from './postgres.js';
 import { median, printTable } from './table.js';
 
 const OPTIONS = { rounds: { type: 'string', default: '3' } } as const;
 
-const TSC = 'node_modules/typescript-native/bin/tsc';
-/** Lines that the service prints on the embedded database, in this order. */
-const MARKS = { postgres: 'PostgreSQL listens', ready: 'Try it with' } as const;
+type Environment = Readonly<Record<string, string>>;
 
-/** The first start on a new DATA_DIR, and a later one. */
-const OCCASIONS = ['first', 'later'] as const;
-type Occasion = (typeof OCCASIONS)[number];
-type Times = Record<Occasion, number[]>;
-
-/**
- * The time from `npm start`, on the embedded database, to the line that says that the service is ready, and the steps
- * that it consists of: some are run separately, the others timed between lines of the service's output.
- */
+/** From a command to the line that says that the service is ready: on a new DATA_DIR or database, and later. */
 export async function benchStart(args: string[]): Promise<void> {
   const rounds = readNumber('rounds', parseArgs({ args, options: OPTIONS }).values.rounds);
-  const steps = new Map<string, Times>();
-  const add: AddTime = (step, occasion, milliseconds) => {
-    const times = steps.get(step) ?? { first: [], later: [] };
-    times[occasion].push(milliseconds);
-    steps.set(step, times);
+  const times = new Map<string, [first: number[], later: number[]]>();
+  const measure = async (name: string, run: () => Promise<number>) => {
+    const [first, later] = times.get(name) ?? [[], []];
+    times.set(name, [first, later]);
+    first.push(await run());
+    later.push(await run());
   };
   for (let round = 0; round < rounds; round += 1) {
-    await timeBuild(add);
-    await timeSteps(add);
-    await timeNpmStart(add);
-    await timeWithDatabaseUrl(add);
+    const dataDir = await createTemporaryFolder();
+    await measure('the build, up to date', () => timeRun('node', ['scripts/build.js']));
+    await measure('npm start', () => timeService({ DATA_DIR: dataDir }, /Try it with/));
+    const postgres = await startPostgres();
+    const environment = { DATABASE_URL: await postgres.createDatabase('start', THIS_CHECKOUT) };
+    await measure('npm start with DATABASE_URL', () => timeService(environment, /listening/));
+    await measure('npm run keys -- list with DATABASE_URL', () =>
+      timeRun('npm', ['run', '--silent', 'keys', '--', 'list'], environment),
+    );
+    await postgres.close();
+    await rm(dataDir, { recursive: true });
   }
   printTable(
-    ['ms until ready', ...OCCASIONS],
-    [...steps].map(([step, times]) => [
-      step,
-      ...OCCASIONS.map((occasion) =>
-        times[occasion].length > 0 ? Math.round(median(times[occasion])) : '–',
-      ),
-    ]),
+    ['ms until ready', 'first', 'later'],
+    [...times].map(([name, [first, later]]) => [name, Math.round(median(first)), Math.round(median(later))]),
   );
 }
 
-type AddTime = (step: string, occasion: Occasion, milliseconds: number) => void;
-
-async function timeBuild(add: AddTime): Promise<void> {
-  const buildFolder = await createTemporaryFolder();
-  const tscArgs = ['--project', '.', '--outDir', buildFolder, '--tsBuildInfoFile', join(buildFolder, 'info')];
-  for (const occasion of OCCASIONS) add('npm', occasion, await timeRun('npm', ['run', '--silent']));
-  add('prisma generate', 'first', await timeRun('node_modules/.bin/prisma', ['generate']));
-  add('tsc', 'first', await timeRun('node', [TSC, ...tscArgs]));
-  add('the build, up to date', 'later', await timeRun('node', ['scripts/build.js']));
-  await rm(buildFolder, { recursive: true });
-}
-
-async function timeSteps(add: AddTime): Promise<void> {
-  const dataDir = await createTemporaryFolder();
-  for (const occasion of OCCASIONS) {
-    const node = await timeRun('node', ['--eval', '0']);
-    // The service reads its configuration after all modules are loaded, and exits because this one is bad.
-    const modules = await timeRun('node', ['dist/main.js'], { PORT: 'none' });
-    const { postgres, ready } = await timeService('node', ['dist/main.js'], { DATA_DIR: dataDir }, MARKS);
-    add('node', occasion, node);
-    add("the service's modules", occasion, modules - node);
-    add('PostgreSQL', occasion, postgres - modules);
-    add('schema, sample, key, app, listening', occasion, ready - postgres);
-  }
-  await rm(dataDir, { recursive: true });
-}
-
-async function timeNpmStart(add: AddTime): Promise<void> {
-  const dataDir = await createTemporaryFolder();
-  for (const occasion of OCCASIONS) {
-    const { ready } = await timeService('npm', ['start'], { DATA_DIR: dataDir }, MARKS);
-    add('npm start as a whole, already built', occasion, ready);
-  }
-  await rm(dataDir, { recursive: true });
-}
-
-/** On a database of its own, like a start with DATABASE_URL: without PostgreSQL's own start. */
-async function timeWithDatabaseUrl(add: AddTime): Promise<void> {
-  const dataDir = await createTemporaryFolder();
-  const postgres = await createEmbeddedPostgres({ dataDir, database: 'bench' });
-  const environment = { DATABASE_URL: postgres.url, PORT: '0' };
-  await timeRun('npm', ['run', '--silent', 'migrate'], environment);
-  for (const occasion of OCCASIONS) {
-    const { ready } = await timeService('npm', ['start'], environment, { ready: 'listening' });
-    add('npm start with DATABASE_URL', occasion, ready);
-    const args = ['run', '--silent', 'keys', '--', 'list'];
-    add('npm run keys -- list with DATABASE_URL', occasion, await timeRun('npm', args, environment));
-  }
-  await postgres.release();
-  await rm(dataDir, { recursive: true });
-}
-
-async function timeRun(
-  program: string,
-  args: readonly string[],
-  environment: Readonly<Record<string, string>> = {},
-): Promise<number> {
+async function timeRun(program: string, args: readonly string[], environment?: Environment): Promise<number> {
   const startedAt = performance.now();
   const child = spawn(program, args, { env: { ...process.env, ...environment }, stdio: 'ignore' });
-  await once(child, 'exit');
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}`);
   return performance.now() - startedAt;
 }
 
-/** Returns the milliseconds from the start of the program to each of the lines with these texts, and stops it. */
-async function timeService<Mark extends string>(
-  program: string,
-  args: readonly string[],
-  environment: Readonly<Record<string, string>>,
-  marks: Readonly<Record<Mark, string>>,
-): Promise<Record<Mark, number>> {
+/** Returns the milliseconds from `npm start` to the output that `ready` matches, and stops the service. */
+async function timeService(environment: Environment, ready: RegExp): Promise<number> {
   const startedAt = performance.now();
   const env = { ...process.env, PORT: '0', DATABASE_URL: '', REDIS_URL: '', ...environment };
-  const service = spawn(program, args, { env, stdio: ['ignore', 'pipe', 'ignore'] });
-  const times = new Map<string, number>();
-  const texts = Object.entries<string>(marks);
+  const service = spawn('npm', ['start'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
   let output = '';
   for await (const chunk of service.stdout) {
     output += chunk;
-    const now = performance.now() - startedAt;
-    for (const [mark, text] of texts) if (output.includes(text) && !times.has(mark)) times.set(mark, now);
-    if (times.size === texts.length) break;
+    if (ready.test(output)) break;
   }
+  const milliseconds = performance.now() - startedAt;
   service.kill('SIGTERM');
   if (service.exitCode === null) await once(service, 'exit');
-  if (times.size < texts.length) throw new Error(`The service printed only:\n${output}`);
-  return Object.fromEntries(times) as Record<Mark, number>;
+  if (!ready.test(output)) throw new Error(`The service printed only:\n${output}`);
+  return milliseconds;
 }

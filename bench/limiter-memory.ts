@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
-import { startRedis } from '../../test/support/redis.js';
-import { type BenchLimiter, openLimiter } from '../open-limiter.js';
-import { printTable } from '../table.js';
+import { startRedis } from '../test/support/redis.js';
+import { openLimiter } from './open-limiter.js';
+import { printTable } from './table.js';
 
 const KEY_COUNT = 100_000;
 /** Decisions in flight at once */
@@ -32,16 +32,6 @@ export async function growLimiter(): Promise<void> {
 async function measureGrowth(redisUrl?: string): Promise<number> {
   const before = readMemory();
   const limiter = await openLimiter(redisUrl);
-  await consumeOncePerKey(limiter);
-  const after = readMemory();
-  if (redisUrl !== undefined && !limiter.isInRedis()) throw new Error('The connection to Redis was lost');
-  await limiter.close();
-  return after - before;
-}
-
-const toMegabytes = (bytes: number) => (bytes / 2 ** 20).toFixed(1);
-
-async function consumeOncePerKey(limiter: BenchLimiter): Promise<void> {
   let used = 0;
   const work = async () => {
     while (used < KEY_COUNT) {
@@ -50,7 +40,13 @@ async function consumeOncePerKey(limiter: BenchLimiter): Promise<void> {
     }
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, work));
+  const after = readMemory();
+  if (redisUrl !== undefined && !limiter.isInRedis()) throw new Error('The connection to Redis was lost');
+  await limiter.close();
+  return after - before;
 }
+
+const toMegabytes = (bytes: number) => (bytes / 2 ** 20).toFixed(1);
 
 /** Live bytes on the heap and in buffers outside it. */
 function readMemory(): number {
