@@ -68,14 +68,14 @@ async function growPart(part: Part, sizes: readonly number[], rounds: number): P
     }
     const names = Object.keys(calls[0] ?? {});
     const times = await timeAlternately(names, calls, rounds);
-    printTable(
-      ['µs', ...sizes.map((size) => `${size.toLocaleString('en')} rows`), 'last / first'],
-      names.map((name, row) => {
+    printTable({
+      headings: ['µs', ...sizes.map((size) => `${size.toLocaleString('en')} rows`), 'last / first'],
+      rows: names.map((name, row) => {
         const medians = times[row] ?? [];
         const ratio = (medians.at(-1) ?? Number.NaN) / (medians[0] ?? Number.NaN);
         return [name, ...medians.map(Math.round), ratio.toFixed(2)];
       }),
-    );
+    });
   } finally {
     for (const database of databases) await database.close();
     await postgres.close();

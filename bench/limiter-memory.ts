@@ -25,7 +25,7 @@ export async function growLimiter(): Promise<void> {
     await redis.close();
   }
   const headings = [`${KEY_COUNT.toLocaleString('en')} keys counted in`, 'MB of the service', 'MB of Redis'];
-  printTable(headings, rows);
+  printTable({ headings, rows });
 }
 
 /** Returns how many bytes this process grows by. */

@@ -72,15 +72,15 @@ async function compareDecisions(rounds: number, cases: Readonly<Record<string, D
     }
   }
   const bareCosts = costs.get(BARE_CALL) ?? [];
-  printTable(
-    ['decision', 'per second', 'µs of CPU', 'times a bare Lua call'],
-    [...costs].map(([name, samples]) => [
+  printTable({
+    headings: ['decision', 'per second', 'µs of CPU', 'times a bare Lua call'],
+    rows: [...costs].map(([name, samples]) => [
       name,
       Math.round(median(samples.map(({ perSecond }) => perSecond))),
       median(samples.map(({ cpu }) => cpu)).toFixed(1),
       median(samples.map(({ cpu }, round) => cpu / (bareCosts[round]?.cpu ?? Number.NaN))).toFixed(2),
     ]),
-  );
+  });
 }
 
 async function timeDecisions(decide: Decide): Promise<Cost> {

@@ -1,4 +1,4 @@
-import { type Case, type CaseId, cases, type Keys, PET_COUNT } from './cases.js';
+import { type Case, type CaseId, cases, PET_COUNT } from './cases.js';
 import { type Latencies, LatencyRecorder } from './latencies.js';
 import { openConnection, type PreparedRequest } from './load-connection.js';
 
@@ -12,7 +12,8 @@ import { openConnection, type PreparedRequest } from './load-connection.js';
 export interface LoadOrder {
   readonly caseId: CaseId;
   readonly port: number;
-  readonly keys: Keys;
+  /** Every request takes the next one. */
+  readonly keys: readonly string[];
   readonly connections: number;
   readonly seconds: number;
   /** The only id to ask for. Left out: random ones */
@@ -22,7 +23,6 @@ export interface LoadOrder {
 export interface LoadReport extends Latencies {
   /** Those that the figures come from */
   readonly requests: number;
-  readonly seconds: number;
   /** All, with those before and after the time that counts */
   readonly sent: number;
   /** CPU time of this process, in microseconds per request */
@@ -33,6 +33,7 @@ export interface LoadFailure {
   readonly error: string;
 }
 
+/** At least, unless all are the same but for their keys: as many with each key */
 const PREPARED_REQUESTS = 4_096;
 /** Not counted: the first requests arrive all at once, and find a pool whose connections have been idle for long. */
 const RAMP_UP_MS = 500;
@@ -44,7 +45,7 @@ process.on('disconnect', () => process.exit());
 
 async function run({ caseId, port, keys, connections, seconds, id }: LoadOrder): Promise<LoadReport> {
   const requestCase: Case = cases[caseId];
-  const requests = prepareRequests(requestCase, keys[requestCase.key], id);
+  const requests = prepareRequests(requestCase, keys, id);
   const latencies = new LatencyRecorder();
   let sent = 0;
   const takeRequest = () => {
@@ -59,11 +60,17 @@ async function run({ caseId, port, keys, connections, seconds, id }: LoadOrder):
   await Promise.all(opened.map((connection) => connection.sendBetween(countsFrom, endsAt)));
   const { user, system } = process.cpuUsage(cpuBefore);
   const loadCpu = (user + system) / sent;
-  return { ...latencies.summarize(), requests: latencies.count, seconds, sent, loadCpu };
+  return { ...latencies.summarize(), requests: latencies.count, sent, loadCpu };
 }
 
-function prepareRequests(requestCase: Case, key: string, id: number | undefined): PreparedRequest[] {
-  return Array.from({ length: id === undefined ? PREPARED_REQUESTS : 1 }, () => {
+function prepareRequests(
+  requestCase: Case,
+  keys: readonly string[],
+  id: number | undefined,
+): PreparedRequest[] {
+  const perKey = id === undefined ? Math.ceil(PREPARED_REQUESTS / keys.length) : 1;
+  return Array.from({ length: perKey * keys.length }, (_, index) => {
+    const key = keys[index % keys.length] as string;
     const n = id ?? 1 + Math.floor(Math.random() * (PET_COUNT - 400));
     return {
       bytes: Buffer.from(toRequest(requestCase, n, key), 'latin1'),

@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises';
-import { type Case, cases, PET_COUNT } from './cases.js';
+import { type Case, cases, type Keys, PET_COUNT } from './cases.js';
 import type { BenchServer } from './servers.js';
 
 export interface RecordedResponse {
@@ -13,26 +13,34 @@ export const RECORDED_ID = PET_COUNT / 2;
 /** node:http sets these by itself. */
 const HEADERS_OF_NODE = ['connection', 'date', 'keep-alive', 'transfer-encoding'];
 
-/** Sends one request of each case to a server and writes the responses to a file, as entries of a map. */
+/** Responses by method, URL and kind of key; and the kinds of keys by the Authorization header that carries them. */
+export interface Recording {
+  readonly responses: readonly (readonly [string, RecordedResponse])[];
+  readonly kinds: readonly (readonly [string, keyof Keys])[];
+}
+
+/** Sends one request of each case to a server and writes the responses, which are the same for all keys, to a file. */
 export async function recordResponses({ port, keys }: BenchServer, file: string): Promise<void> {
-  const entries: [string, RecordedResponse][] = [];
+  const responses: [string, RecordedResponse][] = [];
   for (const { method, path, body, key } of Object.values<Case>(cases)) {
-    const authorization = `Bearer ${keys[key]}`;
     const url = path(RECORDED_ID);
     const response = await fetch(`http://127.0.0.1:${port}${url}`, {
       method,
-      headers: { authorization, 'content-type': 'application/json' },
+      headers: { authorization: `Bearer ${keys[key][0]}`, 'content-type': 'application/json' },
       ...(body === undefined ? {} : { body: body(RECORDED_ID) }),
     });
     const headers = Object.fromEntries(
       [...response.headers].filter(([name]) => !HEADERS_OF_NODE.includes(name)),
     );
     const recorded = { status: response.status, headers, body: await response.text() };
-    entries.push([toRequestKey(method, url, authorization), recorded]);
+    responses.push([toRequestKey(method, url, key), recorded]);
   }
-  await writeFile(file, JSON.stringify(entries));
+  const kinds = Object.entries(keys).flatMap(([kind, ofKind]: [string, readonly string[]]) =>
+    ofKind.map((key) => [`Bearer ${key}`, kind as keyof Keys] as const),
+  );
+  await writeFile(file, JSON.stringify({ responses, kinds } satisfies Recording));
 }
 
-export function toRequestKey(method: string, url: string, authorization: string): string {
-  return `${method} ${url} ${authorization}`;
+export function toRequestKey(method: string, url: string, kind: keyof Keys | undefined): string {
+  return `${method} ${url} ${kind}`;
 }

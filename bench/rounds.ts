@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { type CaseId, isRpc } from './cases.js';
+import { type CaseId, cases, isRpc, type Load } from './cases.js';
 import type { LoadFailure, LoadOrder, LoadReport } from './load.js';
 import { type Sample, Samples } from './samples.js';
 import type { BenchServer } from './servers.js';
@@ -14,10 +14,10 @@ export interface RunOptions {
   readonly rounds: number;
   /** For each case and server at each load in a round */
   readonly seconds: number;
-  /** The loads, each a number of connections */
-  readonly connections: readonly number[];
-  /** Those of them that tRPC cases are measured at. Default: all */
-  readonly rpcConnections?: readonly number[];
+  /** In this order; the first is the one to warm up with. */
+  readonly loads: readonly Load[];
+  /** The numbers of connections at which tRPC cases are measured */
+  readonly rpcConnections: readonly number[];
 }
 
 /** Starts a server. `started` are those before it in the list. */
@@ -41,7 +41,7 @@ export async function measureRounds(
   caseIds: readonly CaseId[],
   options: RunOptions,
 ): Promise<Measurement> {
-  const load = fork(new URL('./load.ts', import.meta.url), {
+  const generator = fork(new URL('./load.ts', import.meta.url), {
     execArgv: [...process.execArgv, ...LOAD_FLAGS],
   });
   const samples = new Samples();
@@ -52,8 +52,8 @@ export async function measureRounds(
       const servers: BenchServer[] = [];
       try {
         for (const start of starts) servers.push(await start(servers));
-        await warmUp(load, servers, caseIds);
-        await measureRound(load, round % 2 === 0 ? servers : servers.toReversed(), {
+        await warmUp(generator, servers, caseIds, options.loads[0]?.keys ?? 1);
+        await measureRound(generator, round % 2 === 0 ? servers : servers.toReversed(), {
           caseIds,
           options,
           samples,
@@ -66,19 +66,20 @@ export async function measureRounds(
       }
     }
   } finally {
-    load.disconnect();
+    generator.disconnect();
   }
   return { samples, peakMemory };
 }
 
 async function warmUp(
-  load: ChildProcess,
+  generator: ChildProcess,
   servers: readonly BenchServer[],
   caseIds: readonly CaseId[],
+  keys: number,
 ): Promise<void> {
   for (const caseId of caseIds) {
     for (const server of servers) {
-      if (canAnswer(server, caseId)) await measure(load, server, { caseId, ...WARM_UP });
+      if (canAnswer(server, caseId)) await measure(generator, server, { caseId, keys, ...WARM_UP });
     }
   }
 }
@@ -91,18 +92,18 @@ interface Round {
 }
 
 async function measureRound(
-  load: ChildProcess,
+  generator: ChildProcess,
   servers: readonly BenchServer[],
   { caseIds, options, samples }: Round,
 ): Promise<void> {
-  const { seconds, connections, rpcConnections = connections } = options;
-  for (const count of connections) {
+  const { seconds, loads, rpcConnections } = options;
+  for (const { connections, keys } of loads) {
     for (const caseId of caseIds) {
-      if (isRpc(caseId) && !rpcConnections.includes(count)) continue;
+      if (isRpc(caseId) && !rpcConnections.includes(connections)) continue;
       for (const server of servers) {
         if (!canAnswer(server, caseId)) continue;
-        const sample = await measure(load, server, { caseId, connections: count, seconds });
-        samples.add({ server: server.name, caseId, connections: count }, sample);
+        const sample = await measure(generator, server, { caseId, connections, keys, seconds });
+        samples.add({ server: server.name, caseId, connections, keys }, sample);
       }
     }
   }
@@ -114,16 +115,17 @@ function canAnswer({ isRestOnly }: BenchServer, caseId: CaseId): boolean {
 }
 
 async function measure(
-  load: ChildProcess,
+  generator: ChildProcess,
   server: BenchServer,
-  order: Pick<LoadOrder, 'caseId' | 'connections' | 'seconds'>,
+  { caseId, connections, seconds, keys: keyCount }: Load & Pick<LoadOrder, 'caseId' | 'seconds'>,
 ): Promise<Sample> {
   const before = server.cpuTimes();
   const { port, keys, onlyId } = server;
-  load.send({ ...order, port, keys, id: onlyId } satisfies LoadOrder);
-  const [report] = (await once(load, 'message')) as [LoadReport | LoadFailure];
-  if ('error' in report) throw new Error(`${server.name}, ${order.caseId}: ${report.error}`);
-  const { requests, seconds, loadCpu, p50, p99, p999, sent } = report;
+  const turns = keys[cases[caseId].key].slice(0, keyCount);
+  generator.send({ caseId, connections, seconds, port, keys: turns, id: onlyId } satisfies LoadOrder);
+  const [report] = (await once(generator, 'message')) as [LoadReport | LoadFailure];
+  if ('error' in report) throw new Error(`${server.name}, ${caseId}: ${report.error}`);
+  const { requests, loadCpu, p50, p99, p999, sent } = report;
   const after = server.cpuTimes();
   return {
     requestsPerSecond: requests / seconds,

@@ -1,6 +1,5 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../test/support/free-port.js';
 import { isOnPath } from '../test/support/programs.js';
@@ -18,10 +17,6 @@ export interface ServerCommand {
   readonly args: readonly string[];
   readonly cwd: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** Whether it stays on the core of the servers. Default: where the machine allows it */
-  readonly isPinned?: boolean;
-  /** For what it writes to standard output. Default: nowhere */
-  readonly logFile?: string;
 }
 
 export interface ServerProcess {
@@ -30,7 +25,6 @@ export interface ServerProcess {
   cpuTime(): number;
   /** The most memory that was resident since the start, in MB */
   peakMemory(): number;
-  hasExited(): boolean;
   close(): Promise<void>;
 }
 
@@ -43,21 +37,20 @@ export function leaveServerCore(): void {
 
 /** Resolves when the server responds. */
 export async function startProcess(command: ServerCommand): Promise<ServerProcess> {
-  const { name, args, cwd, environment, isPinned = canPin, logFile } = command;
+  const { name, args, cwd, environment } = command;
   const port = await freePort();
-  const pin = isPinned ? ['taskset', '-c', String(SERVER_CORE)] : [];
+  const pin = canPin ? ['taskset', '-c', String(SERVER_CORE)] : [];
   const [program = '', ...programArgs] = [...pin, process.execPath, ...args];
   const child = spawn(program, programArgs, {
     cwd,
     env: { PATH: process.env.PATH, NODE_ENV: 'production', PORT: String(port), ...environment },
-    stdio: ['ignore', logFile === undefined ? 'ignore' : openSync(logFile, 'w'), 'inherit'],
+    stdio: ['ignore', 'ignore', 'inherit'],
   });
   await waitUntilResponding(port, child, name);
   return {
     port,
     cpuTime: () => readCpuTime(child.pid),
     peakMemory: () => readPeakMemory(child.pid),
-    hasExited: () => child.exitCode !== null || child.signalCode !== null,
     async close() {
       child.kill('SIGTERM');
       if (child.exitCode === null) await once(child, 'exit');

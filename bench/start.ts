@@ -35,10 +35,14 @@ export async function benchStart(args: string[]): Promise<void> {
     await postgres.close();
     await rm(dataDir, { recursive: true });
   }
-  printTable(
-    ['ms until ready', 'first', 'later'],
-    [...times].map(([name, [first, later]]) => [name, Math.round(median(first)), Math.round(median(later))]),
-  );
+  printTable({
+    headings: ['ms until ready', 'first', 'later'],
+    rows: [...times].map(([name, [first, later]]) => [
+      name,
+      Math.round(median(first)),
+      Math.round(median(later)),
+    ]),
+  });
 }
 
 async function timeRun(program: string, args: readonly string[], environment?: Environment): Promise<number> {
