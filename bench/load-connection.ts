@@ -16,14 +16,6 @@ export interface ConnectionOptions {
   readonly latencies: LatencyRecorder;
 }
 
-export interface LoadConnection {
-  /**
-   * Sends one request after the other until `endsAt`, and counts the responses that arrive from `countsFrom` on.
-   * Rejects at the first wrong response, and when the server closes the connection without having announced it.
-   */
-  sendBetween(countsFrom: number, endsAt: number): Promise<void>;
-}
-
 /** All connections read into the same memory: a response is looked at before the next one is read. */
 const READ_BUFFER = Buffer.allocUnsafe(256 * 1024);
 const HEAD_END = Buffer.from('\r\n\r\n');
@@ -32,13 +24,8 @@ const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n');
 const STATUS_START = 'HTTP/1.1 '.length;
 const CONTENT_LENGTH = /\r\ncontent-length: *(\d+)/i;
 
-export async function openConnection(options: ConnectionOptions): Promise<LoadConnection> {
-  const connection = new Connection(options);
-  await connection.open();
-  return connection;
-}
-
-class Connection implements LoadConnection {
+/** Waits for each response before it sends the next request. */
+export class LoadConnection {
   readonly #options: ConnectionOptions;
   readonly #status: Buffer;
   #socket: Socket;
@@ -72,6 +59,10 @@ class Connection implements LoadConnection {
     await once(this.#socket, 'connect');
   }
 
+  /**
+   * Sends one request after the other until `endsAt`, and counts the responses that arrive from `countsFrom` on.
+   * Rejects at the first wrong response, and when the server closes the connection without having announced it.
+   */
   sendBetween(countsFrom: number, endsAt: number): Promise<void> {
     this.#countsFrom = countsFrom;
     this.#endsAt = endsAt;

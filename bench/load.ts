@@ -1,6 +1,6 @@
 import { type Case, type CaseId, cases, PET_COUNT } from './cases.js';
 import { type Latencies, LatencyRecorder } from './latencies.js';
-import { openConnection, type PreparedRequest } from './load-connection.js';
+import { LoadConnection, type PreparedRequest } from './load-connection.js';
 
 /*
  * A process that sends requests of one case on several connections, each of which waits for the response before it
@@ -53,7 +53,8 @@ async function run({ caseId, port, keys, connections, seconds, id }: LoadOrder):
     return requests[sent % requests.length] as PreparedRequest;
   };
   const options = { port, status: requestCase.status, takeRequest, latencies };
-  const opened = await Promise.all(Array.from({ length: connections }, () => openConnection(options)));
+  const opened = Array.from({ length: connections }, () => new LoadConnection(options));
+  await Promise.all(opened.map((connection) => connection.open()));
   const cpuBefore = process.cpuUsage();
   const countsFrom = performance.now() + RAMP_UP_MS;
   const endsAt = countsFrom + seconds * 1000;

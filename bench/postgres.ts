@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { createTemporaryFolder } from '../test/support/temporary-folder.js';
-import { runCommand } from './checkout.js';
+import { migrate } from './checkout.js';
 import { readParentPid, readTreeCpuTime } from './cpu-time.js';
 
 /** A PostgreSQL of the bench's own, started with this process's CPU affinity and deleted when it is closed. */
@@ -24,7 +24,7 @@ export async function startPostgres(): Promise<BenchPostgres> {
       await withClient(postgres.url, (client) => client.query(`CREATE DATABASE ${name}`));
       const url = new URL(postgres.url);
       url.pathname = `/${name}`;
-      await runCommand(checkout, url.href, 'migrate');
+      await migrate(checkout, url.href);
       return url.href;
     },
     async close() {

@@ -14,7 +14,7 @@ export interface RunOptions {
   readonly rounds: number;
   /** For each case and server at each load in a round */
   readonly seconds: number;
-  /** In this order; the first is the one to warm up with. */
+  /** In this order. The warm-up is made with the keys of the first. */
   readonly loads: readonly Load[];
   /** The numbers of connections at which tRPC cases are measured */
   readonly rpcConnections: readonly number[];
@@ -29,6 +29,12 @@ export interface Measurement {
   readonly peakMemory: ReadonlyMap<string, number>;
 }
 
+/** What is measured on one server after the other. */
+interface Step extends Load {
+  readonly caseId: CaseId;
+  readonly seconds: number;
+}
+
 /**
  * Measures each case on all servers one after the other, at each load and in several rounds. The order of the servers
  * is reversed from one round to the next, so that none always follows the same neighbour.
@@ -39,27 +45,30 @@ export interface Measurement {
 export async function measureRounds(
   starts: readonly StartServer[],
   caseIds: readonly CaseId[],
-  options: RunOptions,
+  { rounds, seconds, loads, rpcConnections }: RunOptions,
 ): Promise<Measurement> {
+  const warmUp = caseIds.map((caseId): Step => ({ caseId, keys: loads[0]?.keys ?? 1, ...WARM_UP }));
+  const steps = loads.flatMap((load) =>
+    caseIds
+      .filter((caseId) => !isRpc(caseId) || rpcConnections.includes(load.connections))
+      .map((caseId): Step => ({ caseId, ...load, seconds })),
+  );
   const generator = fork(new URL('./load.ts', import.meta.url), {
     execArgv: [...process.execArgv, ...LOAD_FLAGS],
   });
   const samples = new Samples();
   const peakMemory = new Map<string, number>();
   try {
-    for (let round = 1; round <= options.rounds; round += 1) {
-      process.stderr.write(`round ${round} of ${options.rounds}\n`);
+    for (let round = 1; round <= rounds; round += 1) {
+      process.stderr.write(`round ${round} of ${rounds}\n`);
       const servers: BenchServer[] = [];
       try {
         for (const start of starts) servers.push(await start(servers));
-        await warmUp(generator, servers, caseIds, options.loads[0]?.keys ?? 1);
-        await measureRound(generator, round % 2 === 0 ? servers : servers.toReversed(), {
-          caseIds,
-          options,
-          samples,
-        });
-        for (const server of servers) {
-          peakMemory.set(server.name, Math.max(peakMemory.get(server.name) ?? 0, server.peakMemory()));
+        for (const step of warmUp) await measureStep(generator, servers, step);
+        const inOrder = round % 2 === 0 ? servers : servers.toReversed();
+        for (const step of steps) await measureStep(generator, inOrder, step, samples);
+        for (const { name, peakMemory: read } of servers) {
+          peakMemory.set(name, Math.max(peakMemory.get(name) ?? 0, read()));
         }
       } finally {
         await Promise.all(servers.map((server) => server.close()));
@@ -71,64 +80,30 @@ export async function measureRounds(
   return { samples, peakMemory };
 }
 
-async function warmUp(
+async function measureStep(
   generator: ChildProcess,
   servers: readonly BenchServer[],
-  caseIds: readonly CaseId[],
-  keys: number,
+  step: Step,
+  samples?: Samples,
 ): Promise<void> {
-  for (const caseId of caseIds) {
-    for (const server of servers) {
-      if (canAnswer(server, caseId)) await measure(generator, server, { caseId, keys, ...WARM_UP });
-    }
+  for (const server of servers) {
+    if (server.isRestOnly && isRpc(step.caseId)) continue;
+    const sample = await measure(generator, server, step);
+    samples?.add({ server: server.name, ...step }, sample);
   }
 }
 
-interface Round {
-  readonly caseIds: readonly CaseId[];
-  readonly options: RunOptions;
-  /** For what is measured */
-  readonly samples: Samples;
-}
-
-async function measureRound(
-  generator: ChildProcess,
-  servers: readonly BenchServer[],
-  { caseIds, options, samples }: Round,
-): Promise<void> {
-  const { seconds, loads, rpcConnections } = options;
-  for (const { connections, keys } of loads) {
-    for (const caseId of caseIds) {
-      if (isRpc(caseId) && !rpcConnections.includes(connections)) continue;
-      for (const server of servers) {
-        if (!canAnswer(server, caseId)) continue;
-        const sample = await measure(generator, server, { caseId, connections, keys, seconds });
-        samples.add({ server: server.name, caseId, connections, keys }, sample);
-      }
-    }
-  }
-}
-
-/** The servers written by hand, and with Hono, have no tRPC. */
-function canAnswer({ isRestOnly }: BenchServer, caseId: CaseId): boolean {
-  return !(isRestOnly && isRpc(caseId));
-}
-
-async function measure(
-  generator: ChildProcess,
-  server: BenchServer,
-  { caseId, connections, seconds, keys: keyCount }: Load & Pick<LoadOrder, 'caseId' | 'seconds'>,
-): Promise<Sample> {
+async function measure(generator: ChildProcess, server: BenchServer, step: Step): Promise<Sample> {
   const before = server.cpuTimes();
   const { port, keys, onlyId } = server;
-  const turns = keys[cases[caseId].key].slice(0, keyCount);
-  generator.send({ caseId, connections, seconds, port, keys: turns, id: onlyId } satisfies LoadOrder);
+  const turns = keys[cases[step.caseId].key].slice(0, step.keys);
+  generator.send({ ...step, port, keys: turns, id: onlyId } satisfies LoadOrder);
   const [report] = (await once(generator, 'message')) as [LoadReport | LoadFailure];
-  if ('error' in report) throw new Error(`${server.name}, ${caseId}: ${report.error}`);
+  if ('error' in report) throw new Error(`${server.name}, ${step.caseId}: ${report.error}`);
   const { requests, loadCpu, p50, p99, p999, sent } = report;
   const after = server.cpuTimes();
   return {
-    requestsPerSecond: requests / seconds,
+    requestsPerSecond: requests / step.seconds,
     cpu: (after.server - before.server) / sent,
     postgresCpu: (after.postgres - before.postgres) / sent,
     redisCpu: (after.redis - before.redis) / sent,

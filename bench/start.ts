@@ -10,62 +10,46 @@ import { median, printTable } from './table.js';
 
 const OPTIONS = { rounds: { type: 'string', default: '3' } } as const;
 
-type Environment = Readonly<Record<string, string>>;
-
-/** From a command to the line that says that the service is ready: on a new DATA_DIR or database, and later. */
+/** The time from `npm start` until the service listens: for the first time on a new database, and later. */
 export async function benchStart(args: string[]): Promise<void> {
   const rounds = readNumber('rounds', parseArgs({ args, options: OPTIONS }).values.rounds);
-  const times = new Map<string, [first: number[], later: number[]]>();
-  const measure = async (name: string, run: () => Promise<number>) => {
-    const [first, later] = times.get(name) ?? [[], []];
-    times.set(name, [first, later]);
-    first.push(await run());
-    later.push(await run());
+  const postgres = await startPostgres();
+  const times: Record<string, [first: number[], later: number[]]> = {
+    'embedded PostgreSQL': [[], []],
+    DATABASE_URL: [[], []],
   };
   for (let round = 0; round < rounds; round += 1) {
     const dataDir = await createTemporaryFolder();
-    await measure('the build, up to date', () => timeRun('node', ['scripts/build.js']));
-    await measure('npm start', () => timeService({ DATA_DIR: dataDir }, /Try it with/));
-    const postgres = await startPostgres();
-    const environment = { DATABASE_URL: await postgres.createDatabase('start', THIS_CHECKOUT) };
-    await measure('npm start with DATABASE_URL', () => timeService(environment, /listening/));
-    await measure('npm run keys -- list with DATABASE_URL', () =>
-      timeRun('npm', ['run', '--silent', 'keys', '--', 'list'], environment),
-    );
-    await postgres.close();
+    const databaseUrl = await postgres.createDatabase(`round_${round}`, THIS_CHECKOUT);
+    for (const occasion of [0, 1] as const) {
+      times['embedded PostgreSQL']?.[occasion].push(await timeStart({ DATA_DIR: dataDir }));
+      times.DATABASE_URL?.[occasion].push(await timeStart({ DATABASE_URL: databaseUrl }));
+    }
     await rm(dataDir, { recursive: true });
   }
+  await postgres.close();
   printTable({
-    headings: ['ms until ready', 'first', 'later'],
-    rows: [...times].map(([name, [first, later]]) => [
+    headings: ['ms until npm start listens', 'first', 'later'],
+    rows: Object.entries(times).map(([name, both]) => [
       name,
-      Math.round(median(first)),
-      Math.round(median(later)),
+      ...both.map((each) => Math.round(median(each))),
     ]),
   });
 }
 
-async function timeRun(program: string, args: readonly string[], environment?: Environment): Promise<number> {
-  const startedAt = performance.now();
-  const child = spawn(program, args, { env: { ...process.env, ...environment }, stdio: 'ignore' });
-  const [code] = await once(child, 'exit');
-  if (code !== 0) throw new Error(`${program} ${args.join(' ')} ended with ${code}`);
-  return performance.now() - startedAt;
-}
-
-/** Returns the milliseconds from `npm start` to the output that `ready` matches, and stops the service. */
-async function timeService(environment: Environment, ready: RegExp): Promise<number> {
+/** Returns the milliseconds that a start takes, and stops the service. */
+async function timeStart(environment: Readonly<Record<string, string>>): Promise<number> {
   const startedAt = performance.now();
   const env = { ...process.env, PORT: '0', DATABASE_URL: '', REDIS_URL: '', ...environment };
   const service = spawn('npm', ['start'], { env, stdio: ['ignore', 'pipe', 'ignore'] });
   let output = '';
   for await (const chunk of service.stdout) {
     output += chunk;
-    if (ready.test(output)) break;
+    if (output.includes('listening on')) break;
   }
   const milliseconds = performance.now() - startedAt;
   service.kill('SIGTERM');
   if (service.exitCode === null) await once(service, 'exit');
-  if (!ready.test(output)) throw new Error(`The service printed only:\n${output}`);
+  if (!output.includes('listening on')) throw new Error(`The service printed only:\n${output}`);
   return milliseconds;
 }
