@@ -23,11 +23,10 @@ export interface Backend {
 }
 
 export interface BackendOptions {
-  readonly postgres: BenchPostgres;
-  /** Names the database */
+  /** Of the database */
   readonly name: string;
   readonly checkout: string;
-  /** Keys of each kind */
+  /** Of each kind */
   readonly keyCount: number;
   readonly withRedis: boolean;
 }
@@ -36,8 +35,10 @@ export interface BackendOptions {
  * Sets up a database with 100,000 pets and API keys, and a Redis. Two checkouts never share them: their migrations and
  * what they keep in Redis may differ. All content goes into columns that every version has.
  */
-export async function createBackend(options: BackendOptions): Promise<Backend> {
-  const { postgres, name, checkout, keyCount, withRedis } = options;
+export async function createBackend(
+  postgres: BenchPostgres,
+  { name, checkout, keyCount, withRedis }: BackendOptions,
+): Promise<Backend> {
   const databaseUrl = await postgres.createDatabase(name, checkout);
   const { keys, version } = await withClient(databaseUrl, async (client) => {
     await addPets(client);

@@ -13,6 +13,7 @@ const LIMITS = { perMinute: 300, perDay: 10_000 };
 
 /** The memory that 100,000 keys take after one request each: in this process, and in Redis when there is one. */
 export async function growLimiter(): Promise<void> {
+  const toMegabytes = (bytes: number) => (bytes / 2 ** 20).toFixed(1);
   const rows = [['memory', toMegabytes(await measureGrowth()), '']];
   const redis = await startRedis();
   if (redis !== undefined) {
@@ -45,8 +46,6 @@ async function measureGrowth(redisUrl?: string): Promise<number> {
   await limiter.close();
   return growth;
 }
-
-const toMegabytes = (bytes: number) => (bytes / 2 ** 20).toFixed(1);
 
 /** Live bytes on the heap and in buffers outside it. */
 function readMemory(): number {

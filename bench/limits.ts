@@ -57,14 +57,11 @@ export async function benchLimits(args: string[]): Promise<void> {
   await Promise.all([inMemory.close(), inRedis.close(), redis.close()]);
 }
 
-interface Cost {
-  readonly perSecond: number;
-  readonly cpu: number;
-}
-
 /** Every round measures all cases, so that a change in the machine's speed affects them alike. The first warms up. */
 async function compareDecisions(title: string, rounds: number, cases: Readonly<Record<string, Decide>>) {
-  const costs = new Map<string, Cost[]>(Object.keys(cases).map((name) => [name, []]));
+  const costs = new Map<string, Awaited<ReturnType<typeof timeDecisions>>[]>(
+    Object.keys(cases).map((name) => [name, []]),
+  );
   for (let round = 0; round <= rounds; round += 1) {
     for (const [name, decide] of Object.entries(cases)) {
       const cost = await timeDecisions(decide);
@@ -83,7 +80,7 @@ async function compareDecisions(title: string, rounds: number, cases: Readonly<R
   });
 }
 
-async function timeDecisions(decide: Decide): Promise<Cost> {
+async function timeDecisions(decide: Decide) {
   const cpuBefore = process.cpuUsage();
   const startedAt = performance.now();
   let started = 0;

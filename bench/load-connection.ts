@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { LatencyRecorder } from './latencies.js';
+import type { RecordableHistogram } from 'node:perf_hooks';
 
 export interface PreparedRequest {
   readonly bytes: Buffer;
@@ -13,7 +13,7 @@ export interface ConnectionOptions {
   /** Of the right response */
   readonly status: number;
   readonly takeRequest: () => PreparedRequest;
-  readonly latencies: LatencyRecorder;
+  readonly latenciesUs: RecordableHistogram;
 }
 
 /** All connections read into the same memory: a response is looked at before the next one is read. */
@@ -99,7 +99,9 @@ export class LoadConnection {
     }
     this.#partial = undefined;
     const now = performance.now();
-    if (now >= this.#countsFrom && now < this.#endsAt) this.#options.latencies.add(now - this.#sentAt);
+    if (now >= this.#countsFrom && now < this.#endsAt) {
+      this.#options.latenciesUs.record(Math.ceil((now - this.#sentAt) * 1000));
+    }
     if (!this.#isExpected(received, bodyStart)) {
       this.#socket.destroy(
         new Error(`Wrong response to ${this.#request?.bytes}: ${received.subarray(0, 2_000)}`),

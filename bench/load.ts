@@ -1,5 +1,5 @@
+import { createHistogram } from 'node:perf_hooks';
 import { type Case, type CaseId, cases, PET_COUNT } from './cases.js';
-import { type Latencies, LatencyRecorder } from './latencies.js';
 import { LoadConnection, type PreparedRequest } from './load-connection.js';
 
 /*
@@ -20,18 +20,20 @@ export interface LoadOrder {
   readonly id: number | undefined;
 }
 
-export interface LoadReport extends Latencies {
+export interface LoadReport {
   /** Those that the figures come from */
   readonly requests: number;
   /** All, with those before and after the time that counts */
   readonly sent: number;
   /** CPU time of this process, in microseconds per request */
   readonly loadCpu: number;
+  /** Percentiles of the latency, in milliseconds */
+  readonly p50: number;
+  readonly p99: number;
+  readonly p999: number;
 }
 
-export interface LoadFailure {
-  readonly error: string;
-}
+export type LoadFailure = { readonly error: string };
 
 /** At least, unless all are the same but for their keys: as many with each key */
 const PREPARED_REQUESTS = 4_096;
@@ -46,13 +48,13 @@ process.on('disconnect', () => process.exit());
 async function run({ caseId, port, keys, connections, seconds, id }: LoadOrder): Promise<LoadReport> {
   const requestCase: Case = cases[caseId];
   const requests = prepareRequests(requestCase, keys, id);
-  const latencies = new LatencyRecorder();
+  const latenciesUs = createHistogram({ figures: 4 });
   let sent = 0;
   const takeRequest = () => {
     sent += 1;
     return requests[sent % requests.length] as PreparedRequest;
   };
-  const options = { port, status: requestCase.status, takeRequest, latencies };
+  const options = { port, status: requestCase.status, takeRequest, latenciesUs };
   const opened = Array.from({ length: connections }, () => new LoadConnection(options));
   await Promise.all(opened.map((connection) => connection.open()));
   const cpuBefore = process.cpuUsage();
@@ -60,8 +62,15 @@ async function run({ caseId, port, keys, connections, seconds, id }: LoadOrder):
   const endsAt = countsFrom + seconds * 1000;
   await Promise.all(opened.map((connection) => connection.sendBetween(countsFrom, endsAt)));
   const { user, system } = process.cpuUsage(cpuBefore);
-  const loadCpu = (user + system) / sent;
-  return { ...latencies.summarize(), requests: latencies.count, sent, loadCpu };
+  const percentile = (percent: number) => latenciesUs.percentile(percent) / 1000;
+  return {
+    requests: latenciesUs.count,
+    sent,
+    loadCpu: (user + system) / sent,
+    p50: percentile(50),
+    p99: percentile(99),
+    p999: percentile(99.9),
+  };
 }
 
 function prepareRequests(

@@ -1,8 +1,9 @@
 import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { type Case, cases, type Keys, PET_COUNT } from './cases.js';
 import type { BenchServer } from './servers.js';
 
-export interface RecordedResponse {
+interface RecordedResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
@@ -19,8 +20,11 @@ export interface Recording {
   readonly kinds: readonly (readonly [string, keyof Keys])[];
 }
 
-/** Sends one request of each case to a server and writes the responses, which are the same for all keys, to a file. */
-export async function recordResponses({ port, keys }: BenchServer, file: string): Promise<void> {
+/** Sends one request of each case to the service; returns the file with its responses, which are the same for all keys. */
+export async function recordResponses(started: readonly BenchServer[], folder: string): Promise<string> {
+  const service = started.find(({ name }) => name === 'service');
+  if (service === undefined) throw new Error('raw repeats what the service responds: --servers=service,raw');
+  const { port, keys } = service;
   const responses: [string, RecordedResponse][] = [];
   for (const { method, path, body, key } of Object.values<Case>(cases)) {
     const url = path(RECORDED_ID);
@@ -38,7 +42,9 @@ export async function recordResponses({ port, keys }: BenchServer, file: string)
   const kinds = Object.entries(keys).flatMap(([kind, ofKind]: [string, readonly string[]]) =>
     ofKind.map((key) => [`Bearer ${key}`, kind as keyof Keys] as const),
   );
+  const file = join(folder, 'responses.json');
   await writeFile(file, JSON.stringify({ responses, kinds } satisfies Recording));
+  return file;
 }
 
 export function toRequestKey(method: string, url: string, kind: keyof Keys | undefined): string {

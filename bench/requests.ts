@@ -53,7 +53,7 @@ export async function benchRequests(args: string[]): Promise<void> {
     const postgres = closeLater(await startPostgres());
     const keyCount = Math.max(...run.loads.map(({ keys }) => keys));
     const addBackend = async (name: string, checkout: string) =>
-      closeLater(await createBackend({ postgres, name, checkout, keyCount, withRedis: !embedded }));
+      closeLater(await createBackend(postgres, { name, checkout, keyCount, withRedis: !embedded }));
     const current = await addBackend('current', THIS_CHECKOUT);
     const before = compare === undefined ? undefined : await addBackend('before', resolve(compare));
     const isExhausted = caseIds.includes('overLimit');

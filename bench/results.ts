@@ -15,7 +15,6 @@ export async function writeResults(report: Report, backend: Backend): Promise<vo
     'Written by `npm run bench -- --write`: run it again instead of editing this file.',
     '## At a glance',
     GLANCE,
-    describeKeys(loads),
     ...loads.flatMap((load) => [`### ${describeLoad(load)}`, toMarkdown(compareWithBaseline(report, load))]),
     '## Where the service does worse than the baseline',
     loads.map((load) => describeSlower(report, load)).join('\n'),
@@ -34,18 +33,6 @@ export async function writeResults(report: Report, backend: Backend): Promise<vo
     ]),
   ];
   await writeFile(new URL('RESULTS.md', import.meta.url), `${sections.join('\n\n')}\n`);
-}
-
-/** Which numbers of keys took turns in which tables. */
-function describeKeys(loads: readonly Load[]): string {
-  const [normal, ...others] = [...new Set(loads.map(({ keys }) => keys))];
-  const format = (keys: number | undefined) =>
-    keys === 1 ? 'one key' : `${keys?.toLocaleString('en')} keys`;
-  const special = others.map((keys) => `${format(keys)}${keys === 1 ? ' for all requests' : ''}`);
-  return (
-    `Requests are those of many callers: on every server, each request is made with the next of ${format(normal)}, ` +
-    `which take turns.${special.length === 0 ? '' : ` Special cases, named in their headings: ${special.join('; ')}.`}`
-  );
 }
 
 function describeSlower(report: Report, load: Load): string {
@@ -82,16 +69,12 @@ function describeRun({ rounds, seconds }: RunOptions, { redisUrl }: Backend): st
 const GLANCE =
   'Requests per second of the service, of Hono with Drizzle and of `raw`, in percent of the hand-written baseline ' +
   '(more is better), what share of the limit set by `raw` the service reaches, and the 99th percentile of the ' +
-  "latency in multiples of the baseline's (less is better).";
+  "latency in multiples of the baseline's (less is better). Each heading says how many API keys take turns, on every " +
+  'server: 256 are the normal case, one key for all requests and 10,000 are special ones.';
 
 const EXPLANATION = [
-  '- `baseline` is bench/baseline.ts: the REST side written by hand, with the same checks, limits and headers, and ' +
-    'neither a log nor metrics.',
-  '- `hono` is bench/hono.ts: the same with Hono and Drizzle as their documentation shows.',
-  '- `service` is this service as `npm start` runs it, with its log at info, on an external PostgreSQL and Redis.',
-  '- `raw` is bench/raw.ts: node:http answers with the bytes of the service from memory. Nothing on Node.js is faster.',
-  '- `idiomatic` is bench/idiomatic.ts: the packages of the service put together as their documentation shows. It ' +
-    'only runs when asked for.',
+  '- [README.md](README.md) says what the servers are. The service runs as `npm start` runs it, with its log at info, ' +
+    'on an external PostgreSQL and Redis; the others have neither a log nor metrics.',
   '- The baseline and Hono look up a key in the database and trust it for a second, like the service.',
   '- Only the service and `idiomatic` have tRPC. Its cases are compared with the REST response of the baseline to ' +
     'the same query, a batch of ten gets with a single get.',

@@ -53,15 +53,18 @@ export async function startServer(name: ServerName, options: StartOptions): Prom
     ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }),
     ANONYMOUS_PER_MINUTE: '1000000000',
     APP_ENV: 'staging',
-    ...(name === 'raw' && { RESPONSES: await recordService(started, folder) }),
+    ...(name === 'raw' && { RESPONSES: await recordResponses(started, folder) }),
   };
-  const args = isProfiled && name === 'service' ? ['--cpu-prof'] : [];
-  const server = await startProcess(
-    isExample(name)
-      ? { name, args: [`bench/${name}.js`], cwd: folder, environment }
-      : { name, args: [...args, ...readStartArguments(checkout)], cwd: checkout, environment },
-  );
-  if (isExhausted && name !== 'raw') await exhaust(name, server.port, keys.exhausted);
+  const profile = isProfiled && name === 'service' ? ['--cpu-prof'] : [];
+  const server = await (isExample(name)
+    ? startProcess([`bench/${name}.js`], folder, environment)
+    : startProcess([...profile, ...readStartArguments(checkout)], checkout, environment));
+  if (isExhausted && name !== 'raw') {
+    await exhaust(name, server.port, keys.exhausted).catch(async (error) => {
+      await server.close();
+      throw error;
+    });
+  }
   return {
     ...server,
     name,
@@ -78,17 +81,6 @@ function readStartArguments(checkout: string): string[] {
   const args = /^(?:exec )?node (.+)$/.exec(scripts.start)?.[1];
   if (args === undefined) throw new Error(`The start script of ${checkout} does not run node`);
   return args.split(' ');
-}
-
-/** Returns the file with what the service responds, for the server that repeats it. */
-async function recordService(started: readonly BenchServer[], folder: string): Promise<string> {
-  const service = started.find(({ name }) => name === 'service');
-  if (service === undefined) {
-    throw new Error('raw repeats the responses of the service: --servers=service,raw');
-  }
-  const file = join(folder, 'responses.json');
-  await recordResponses(service, file);
-  return file;
 }
 
 const CONCURRENCY = 32;
