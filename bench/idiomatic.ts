@@ -48,7 +48,7 @@ const prisma = new PrismaClient({
  * src/router.ts.
  *
  * The real service defines its procedures in the same way, but calls them without tRPC's middleware runner, for speed.
- * And it keeps its input schemas from trpc-to-openapi (src/http/openapi-adapter.ts), because that library makes the
+ * And it keeps its input schemas from trpc-to-openapi (src/protocols/openapi-adapter.ts), because that library makes the
  * schemas that it serves coerce: after the first REST call, tRPC would accept "3" for 3 as well.
  */
 const integer = z.number().int().min(Number.MIN_SAFE_INTEGER).max(Number.MAX_SAFE_INTEGER);
@@ -119,7 +119,7 @@ function toPet({ id, name, categoryId, status }: Pet) {
 }
 
 /*
- * 3. Who is calling, and whether the limit allows it. In src/http/admission.ts, src/keys, and src/limits.
+ * 3. Who is calling, and whether the limit allows it. In src/admission/admission.ts, src/keys, and src/limits.
  *
  * The real service decides in the same order, before it looks at the input. It rejects a malformed key by its checksum
  * without a query, trusts a key for a second after reading it, and counts in memory while Redis is unreachable.

@@ -28,7 +28,7 @@ const INSTALLED = 'node_modules/.package-lock.json';
 const PROJECTS = ['.', 'packages/embedded-postgres'];
 /** An empty file whose time of modification is when the last successful compilation started. */
 const COMPILED = 'dist/.compiled';
-const PAGE_SOURCE = 'src/http/reference-page';
+const PAGE_SOURCE = 'src/docs/page';
 const GUIDES = 'docs/guides';
 const PAGE_OUTPUT = 'dist/reference-page';
 

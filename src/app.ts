@@ -1,42 +1,39 @@
 import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { toApiError } from './error-mapping.js';
-import { ApiError } from './errors.js';
-import { monitorAccepts } from './http/accept-monitor.js';
-import { type AdmissionOptions, registerAdmission } from './http/admission.js';
-import { createOriginPolicy, type OriginOptions } from './http/cors.js';
-import { type DocsOptions, registerDocs } from './http/docs.js';
-import { createHealth, createReadinessCheck, type HealthOptions } from './http/health.js';
-import { decodeBody, parseJson, sendJson } from './http/json.js';
-import { createMetrics, type MetricsOptions } from './http/metrics.js';
-import { listOperations } from './http/operations.js';
-import { createOverloadMonitor, type OverloadOptions } from './http/overload.js';
-import { PROBE_PATHS, type ProcessProbes, registerProbes } from './http/probes.js';
-import { ignoreBodies, readBodyAs } from './http/request-body.js';
-import { findMessageError } from './http/request-checks.js';
-import type { Dependencies } from './http/request-context.js';
-import { identify, reportRequests } from './http/request-log.js';
-import { RequestQueue } from './http/request-queue.js';
-import { registerRest } from './http/rest.js';
-import { registerRpc } from './http/rpc.js';
-import { sendRpcError } from './http/rpc-stream.js';
-import { registerSecurity } from './http/security-headers.js';
-import { openServer, type ServerOptions } from './http/server.js';
-import { REST_PREFIX, TRPC_PREFIX } from './protocol.js';
+import { type AdmissionOptions, registerAdmission } from './admission/admission.js';
+import { createOriginPolicy, type OriginOptions } from './admission/cors.js';
+import { findHttpError } from './admission/request-checks.js';
+import { REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
+import { type DocsOptions, registerDocs } from './docs/routes.js';
+import { ApiError } from './errors/api-error.js';
+import { createCachedCheck, createHealth, type HealthOptions } from './monitoring/health.js';
+import { createMetrics, type MetricsOptions } from './monitoring/metrics.js';
+import { PROBE_PATHS, type ProcessProbes, registerProbes } from './monitoring/probes.js';
+import { identify, reportRequests } from './monitoring/request-log.js';
+import { toApiError } from './operations/error-mapping.js';
+import { listOperations } from './operations/list-operations.js';
+import { decodeBody, parseJson, sendJson } from './protocols/json.js';
+import { ignoreBodies, readBodyAs } from './protocols/request-body.js';
+import { type RestOptions, registerRest } from './protocols/rest.js';
+import { registerRpc } from './protocols/rpc.js';
+import { sendRpcError } from './protocols/rpc-stream.js';
+import { monitorAccepts } from './server/accept-monitor.js';
+import { createOverloadMonitor, type OverloadOptions } from './server/overload.js';
+import { RequestQueue } from './server/request-queue.js';
+import { registerSecurity } from './server/security-headers.js';
+import { openServer, type ServerOptions } from './server/server.js';
 
-export interface AppOptions
-  extends AdmissionOptions,
-    HealthOptions,
-    DocsOptions,
-    MetricsOptions,
-    OriginOptions,
-    OverloadOptions,
-    ServerOptions,
-    Dependencies {
+/** What each part of the server takes. */
+export interface AppOptions {
   readonly log: FastifyBaseLogger;
   readonly router: AnyTRPCRouter;
+  readonly server: Omit<ServerOptions & OverloadOptions, 'log'>;
+  readonly admission: AdmissionOptions & Omit<OriginOptions, 'log'>;
+  readonly protocols: Omit<RestOptions, 'router'>;
+  readonly monitoring: MetricsOptions & HealthOptions;
+  readonly docs: DocsOptions;
   /** If set, another server has /metrics and /health */
-  readonly metricsPort?: number | undefined;
+  readonly metricsPort: number | undefined;
   /** The text of /metrics. Default: the metrics of this process */
   readonly readMetrics?: (() => Promise<string>) | undefined;
 }
@@ -48,52 +45,58 @@ export interface App {
 
 /** The HTTP server: a list of everything that happens to a request. */
 export async function buildApp(options: AppOptions): Promise<App> {
-  const { authenticator, metricsPort } = options;
+  const { log, router, admission, monitoring, metricsPort } = options;
+  const { authenticator } = admission;
   const probePaths = metricsPort === undefined ? PROBE_PATHS : [];
   const queue = new RequestQueue(
     ({ url = '', headers }) => probePaths.includes(url) || authenticator.isKnown(headers.authorization),
   );
-  const app = openServer(options, queue);
-  reportRequests(app, Object.keys(options.router._def.procedures), {
-    countRequest: (report) => metrics.countRequest(report),
-  });
+  const app = openServer({ ...options.server, log }, queue);
+  const operations = listOperations(router);
+  reportRequests(
+    app,
+    operations.map(({ name }) => name),
+    {
+      countRequest: (report) => metrics.countRequest(report),
+    },
+  );
   const accepts = monitorAccepts(app.server);
-  const overload = createOverloadMonitor({ ...options, queue, accepts });
+  const overload = createOverloadMonitor({ ...options.server, log, queue, accepts });
   app.addHook('onClose', async () => overload.close());
-  const checkReadiness = createReadinessCheck(options.checkReadiness);
-  const metrics = createMetrics({ ...options, accepts, overload, checkReadiness });
+  const checkReadiness = createCachedCheck(monitoring.checkReadiness);
+  const metrics = createMetrics({ ...monitoring, accepts, overload, checkReadiness });
 
-  registerSecurity(app, options);
+  registerSecurity(app, admission);
   app.addHook('onRequest', (request, reply, next) => {
     reply.header('x-request-id', request.id);
     // Within the protocols, admission does this, so that the response has limit headers.
-    next(request.apiProtocol === undefined ? findMessageError(request) : undefined);
+    next(request.apiProtocol === undefined ? findHttpError(request) : undefined);
   });
   const isClosing = endConnectionsWhenClosing(app);
   answerErrorsWith(app, sendError);
   ignoreBodies(app);
 
   const probes: ProcessProbes = {
-    ...createHealth({ ...options, checkReadiness, isClosing }),
+    ...createHealth({ ...monitoring, log, checkReadiness, isClosing }),
     readMetrics: () => metrics.registry.metrics(),
     collectMetrics: () => metrics.registry.getMetricsAsJSON(),
   };
   const { readMetrics = probes.readMetrics } = options;
-  if (options.metricsPort === undefined) registerProbes(app, { ...probes, readMetrics });
-  await registerDocs(app, options);
-  const origins = createOriginPolicy(options);
+  if (metricsPort === undefined) registerProbes(app, { ...probes, readMetrics });
+  await registerDocs(app, options.docs);
+  const serve = { ...options.protocols, router };
+  const checks = { ...admission, overload, metrics, origins: createOriginPolicy({ ...admission, log }) };
   const rest = async (scope: FastifyInstance) => {
-    const corsMethods = listOperations(options.router).map(({ method }) => method);
-    await registerAdmission(scope, { ...options, overload, metrics, origins, corsMethods, protocol: 'rest' });
+    const corsMethods = operations.map(({ method }) => method);
+    await registerAdmission(scope, { ...checks, corsMethods, protocol: 'rest' });
     readBodyAs(scope, (bytes) => parseJson(decodeBody(bytes)));
-    registerRest(scope, options);
+    registerRest(scope, serve);
     answerErrorsWith(scope, sendError);
   };
   const trpc = async (scope: FastifyInstance) => {
-    const corsMethods = ['GET', 'POST'];
-    await registerAdmission(scope, { ...options, overload, metrics, origins, corsMethods, protocol: 'trpc' });
+    await registerAdmission(scope, { ...checks, corsMethods: ['GET', 'POST'], protocol: 'trpc' });
     readBodyAs(scope, decodeBody);
-    registerRpc(scope, options);
+    registerRpc(scope, serve);
     answerErrorsWith(scope, sendRpcError);
   };
   await app.register(rest, { prefix: REST_PREFIX });

@@ -4,18 +4,18 @@ import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { DRAIN_SPREAD_MS, runCluster } from './cluster.js';
-import { type Config, readConfig, toLocalUrl } from './config.js';
 import { type Database, openDatabase } from './database/client.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
-import { loadEnvironmentFile } from './environment-file.js';
-import { buildProbeServer, type Probes } from './http/probes.js';
+import { exitWithError } from './errors/operator-error.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
 import { createKeyStore } from './keys/store.js';
-import { checkAddress, listen } from './listen.js';
-import { createLogger } from './logger.js';
-import { exitWithError } from './operator-error.js';
-import { connectToPrimary, WorkerProbes } from './worker-probes.js';
+import { buildProbeServer, type Probes } from './monitoring/probes.js';
+import { connectToPrimary, WorkerProbes } from './monitoring/worker-probes.js';
+import { DRAIN_SPREAD_MS, runCluster } from './process/cluster.js';
+import { type Config, readConfig, toLocalUrl } from './process/config.js';
+import { loadEnvironmentFile } from './process/environment-file.js';
+import { checkAddress, listen } from './process/listen.js';
+import { createLogger } from './process/logger.js';
 
 /** How long requests may take to finish after a signal. A worker may get its signal later than the others. */
 const DRAIN_TIMEOUT_MS = 10_000 - (cluster.isWorker ? DRAIN_SPREAD_MS : 0);

@@ -1,6 +1,6 @@
+import { createRouter } from './operations/resource.js';
 import { orders } from './orders/procedures.js';
 import { pets } from './pets/procedures.js';
-import { createRouter } from './resource.js';
 
 /**
  * Every resource of the service. Routes, stores, warm-up, usage counts and the OpenAPI document come from this list.

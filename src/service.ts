@@ -1,39 +1,33 @@
 import type { AddressInfo } from 'node:net';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import { type AppOptions, buildApp } from './app.js';
-import { type Config, toLocalUrl } from './config.js';
+import { createDurations } from './batching/durations.js';
+import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS } from './batching/timeouts.js';
 import type { Database } from './database/client.js';
+import { deleteExpiredCreates } from './database/idempotency.js';
 import { withOutages } from './database/outage.js';
 import { checkMigrations } from './database/source.js';
-import { createDurations } from './durations.js';
-import type { ProcessProbes } from './http/probes.js';
-import { deleteExpiredCreates } from './idempotency.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { Bans } from './keys/bans.js';
 import { createKeyStore, type KeyStore } from './keys/store.js';
 import { UsageCounter } from './keys/usage.js';
-import { createUsageStore } from './keys/usage-store.js';
+import { createUsageStore, type UsageStore } from './keys/usage-store.js';
 import { createLimiter, type Limiter } from './limits/limiter.js';
-import { createRouter, type Resource } from './resource.js';
+import type { ProcessProbes } from './monitoring/probes.js';
+import { createRouter, type Resource } from './operations/resource.js';
+import { type Config, toLocalUrl } from './process/config.js';
 import { resources as ownResources } from './router.js';
-import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS } from './timeouts.js';
 
 /** How long the start waits for Redis, so that not even the first requests are counted in memory. */
 const REDIS_WAIT_MS = 2_000;
 /** How often expired idempotency keys and old usage are deleted. */
 const CLEANUP_INTERVAL_MS = 60 * 60 * 1000;
 
-type ServiceConfig = Pick<
-  Config,
-  | 'anonymousPerMinute'
-  | 'corsOrigins'
-  | 'host'
-  | 'keyPrefix'
-  | 'metricsPort'
-  | 'publicUrl'
-  | 'redisUrls'
-  | 'stagingUrl'
-  | 'trustProxy'
+type ServiceConfig = Omit<Config, 'appEnv' | 'databaseUrl' | 'dataDir' | 'logLevel' | 'port' | 'workers'>;
+
+/** What a test puts in the place of parts that would be built from the configuration. */
+export type ServiceOverrides = Partial<
+  AppOptions['server'] & AppOptions['admission'] & AppOptions['protocols'] & AppOptions['monitoring']
 >;
 
 export interface ServiceOptions {
@@ -46,8 +40,7 @@ export interface ServiceOptions {
   readonly resources?: readonly Resource[];
   /** The text of /metrics, where it is not that of this process alone. */
   readonly readMetrics?: AppOptions['readMetrics'];
-  /** For tests: replaces parts that would be built from the configuration. */
-  readonly parts?: Partial<AppOptions>;
+  readonly overrides?: ServiceOverrides;
 }
 
 /** The service without its process: ready to serve, but not listening yet. */
@@ -60,10 +53,13 @@ export interface Service {
   close(): Promise<void>;
 }
 
+/** Returns a function that logs an error with the message. */
+type Warn = (message: string) => (error: unknown) => void;
+
 /** Composes the service. This is the only place that does, for the process, the tests and the bench. */
 export async function createService(options: ServiceOptions): Promise<Service> {
-  const { config, database, log, now = Date.now, resources = ownResources, parts = {} } = options;
-  const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
+  const { config, database, log, now = Date.now, resources = ownResources, overrides = {} } = options;
+  const warn: Warn = (message) => (error) => log.warn({ err: error }, message);
   const router = createRouter(resources);
   const keys = createKeyStore(database, config.keyPrefix);
   const bans = new Bans({ store: keys, now, log });
@@ -81,41 +77,76 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     'How long commands to Redis took, including failed ones',
   );
   const limiter =
-    parts.limiter ??
+    overrides.limiter ??
     (await createLimiter({ redisUrls, log, clock: now, observeCommand: redisDurations.observe }));
   const authenticator = createAuthenticator({ store: keys, prefix: config.keyPrefix, now });
   // Without Redis the service starts nevertheless, and counts in memory.
   await Promise.all([limiter.ready(REDIS_WAIT_MS).catch(() => {}), warmUp(keys, stores, warn)]);
   let localUrl = '';
-  const publicUrl = parts.publicUrl ?? (() => config.publicUrl ?? localUrl);
+  const publicUrl = overrides.publicUrl ?? (() => config.publicUrl ?? localUrl);
   const { app, probes } = await buildApp({
-    ...config,
     log,
-    limiter,
-    bans,
     router,
-    stores: Object.fromEntries(
-      stores.map(({ name, store }) => [name, withOutages(OPERATION_TIMEOUT_MS, store)]),
-    ),
-    now,
-    authenticator: withOutages(KEY_LOOKUP_TIMEOUT_MS, authenticator),
-    usage,
-    checkReadiness: () => checkMigrations(database.pool),
-    pool: database.poolStatistics,
-    durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations.histogram] : [])],
-    countBannedKeys: () => keys.countBanned(new Date(now())),
+    metricsPort: config.metricsPort,
     readMetrics: options.readMetrics,
-    document: async () => {
-      const { buildDocument } = await import('./openapi/document.js');
-      return buildDocument({ resources, publicUrl: publicUrl(), stagingUrl: config.stagingUrl });
+    server: { trustProxy: config.trustProxy, pool: database.poolStatistics, ...overrides },
+    admission: {
+      authenticator: withOutages(KEY_LOOKUP_TIMEOUT_MS, authenticator),
+      limiter,
+      bans,
+      usage,
+      anonymousPerMinute: config.anonymousPerMinute,
+      corsOrigins: config.corsOrigins,
+      now,
+      ...overrides,
+      publicUrl,
     },
-    ...parts,
-    publicUrl,
+    protocols: {
+      stores: Object.fromEntries(
+        stores.map(({ name, store }) => [name, withOutages(OPERATION_TIMEOUT_MS, store)]),
+      ),
+      now,
+      ...overrides,
+      publicUrl,
+    },
+    monitoring: {
+      limiter,
+      checkReadiness: () => checkMigrations(database.pool),
+      pool: database.poolStatistics,
+      durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations.histogram] : [])],
+      countBannedKeys: () => keys.countBanned(new Date(now())),
+      ...overrides,
+    },
+    docs: {
+      async document() {
+        const { buildDocument } = await import('./docs/document.js');
+        return buildDocument({ resources, publicUrl: publicUrl(), stagingUrl: config.stagingUrl });
+      },
+    },
   });
   // Remembered, because the last requests are served after the server has stopped listening.
   app.addHook('onListen', async () => {
     localUrl = toLocalUrl(config.host, (app.server.address() as AddressInfo).port);
   });
+  const endCleanup = startCleanup({ database, usages, now, warn });
+  const close = async () => {
+    await endCleanup();
+    bans.close();
+    await usage.close();
+    await limiter.close();
+  };
+  return { app, probes, keys, limiter, close };
+}
+
+interface CleanupOptions {
+  readonly database: Pick<Database, 'prisma'>;
+  readonly usages: UsageStore;
+  readonly now: () => number;
+  readonly warn: Warn;
+}
+
+/** Deletes what has expired, now and every hour. Returns a function that ends that. */
+function startCleanup({ database, usages, now, warn }: CleanupOptions): () => Promise<void> {
   const deleteExpired = async () => {
     await deleteExpiredCreates(database.prisma, now()).catch(
       warn('expired idempotency keys could not be deleted'),
@@ -123,17 +154,13 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     await usages.deleteExpired(now()).catch(warn('old usage could not be deleted'));
   };
   let deletion = deleteExpired();
-  const cleanup = setInterval(() => {
+  const interval = setInterval(() => {
     deletion = deleteExpired();
   }, CLEANUP_INTERVAL_MS).unref();
-  const close = async () => {
-    clearInterval(cleanup);
+  return async () => {
+    clearInterval(interval);
     await deletion;
-    bans.close();
-    await usage.close();
-    await limiter.close();
   };
-  return { app, probes, keys, limiter, close };
 }
 
 /**
@@ -143,7 +170,7 @@ export async function createService(options: ServiceOptions): Promise<Service> {
 async function warmUp(
   keys: Pick<KeyStore, 'findByHashes'>,
   stores: readonly (Resource & { readonly store: object })[],
-  warn: (message: string) => (error: unknown) => void,
+  warn: Warn,
 ): Promise<void> {
   await Promise.all([
     keys.findByHashes([new Uint8Array(32)]).catch(warn('the warm-up query of keys failed')),

@@ -1,4 +1,4 @@
-import { MIN_NOTICE_MONTHS } from '../../src/deprecation.js';
+import { MIN_NOTICE_MONTHS } from '../../src/contract/deprecation.js';
 import type { Operation } from './document.js';
 import type { Violation } from './rules.js';
 

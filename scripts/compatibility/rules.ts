@@ -1,4 +1,4 @@
-import { MIN_NOTICE_MONTHS } from '../../src/deprecation.js';
+import { MIN_NOTICE_MONTHS } from '../../src/contract/deprecation.js';
 
 /** What a stable operation promises from one release to the next. docs/guides/compatibility.md has the same sentences. */
 export const RULES = {

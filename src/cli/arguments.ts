@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { SCOPES, type Scope } from '../keys/scopes.js';
+import { PLAN_NAMES, PLANS, type Plan } from '../contract/plans.js';
+import { SCOPES, type Scope } from '../contract/scopes.js';
 import { completeId, type PlanChoice } from '../keys/store.js';
-import { PLAN_NAMES, PLANS, type Plan } from '../limits/plans.js';
 
 /** The plans whose keys have limits of their own */
 const CUSTOM_PLANS = PLAN_NAMES.filter((plan) => PLANS[plan] === undefined);

@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander';
 import { DatabaseOutage } from '../database/outage.js';
-import { OperatorError, UnreachableError } from '../operator-error.js';
+import { OperatorError, UnreachableError } from '../errors/operator-error.js';
 
 /** The arguments are wrong in a way that only the database shows. */
 export class UsageError extends OperatorError {}

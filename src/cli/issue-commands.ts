@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
-import type { Scope } from '../keys/scopes.js';
+import type { Scope } from '../contract/scopes.js';
+import { OperatorError } from '../errors/operator-error.js';
 import type { ApiKey } from '../keys/store.js';
-import { OperatorError } from '../operator-error.js';
 import {
   addExamples,
   addIdCommand,

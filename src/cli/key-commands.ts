@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
+import type { Scope } from '../contract/scopes.js';
+import { OperatorError } from '../errors/operator-error.js';
 import { nextBanSeconds } from '../keys/bans.js';
-import type { Scope } from '../keys/scopes.js';
 import type { ApiKey, KeyStore } from '../keys/store.js';
 import {
   addExamples,
@@ -81,7 +82,7 @@ function addRevoke(keys: Command, options: KeyCommandOptions): void {
   const description = 'end a key, and the old one that it replaced';
   const revoke = addIdCommand(keys, { name: 'revoke', description });
   revoke.action((prefix: string, output: Output) =>
-    change(options, prefix, output, (store, id) => store.revoke(id, new Date())),
+    change(options, prefix, output, (store, { id }) => store.revoke(id, new Date())),
   );
 }
 
@@ -92,7 +93,10 @@ function addSetPlan(keys: Command, options: KeyCommandOptions): void {
   );
   setPlan.action(async (prefix: string, output: PlanOptions & Output) => {
     const choice = readPlan(setPlan, output);
-    await change(options, prefix, output, (store, id) => store.setPlan(id, choice));
+    await change(options, prefix, output, (store, apiKey) => {
+      expectUsable(apiKey);
+      return store.setPlan(apiKey.id, choice);
+    });
   });
 }
 
@@ -103,7 +107,10 @@ function addSetScopes(keys: Command, options: KeyCommandOptions): void {
   setScopes
     .addOption(createScopesOption().makeOptionMandatory())
     .action((prefix: string, { scopes, ...output }: Output & { scopes: Scope[] }) =>
-      change(options, prefix, output, (store, id) => store.setScopes(id, scopes)),
+      change(options, prefix, output, (store, apiKey) => {
+        expectUsable(apiKey);
+        return store.setScopes(apiKey.id, scopes);
+      }),
     );
 }
 
@@ -111,7 +118,10 @@ function addUnban(keys: Command, options: KeyCommandOptions): void {
   const description = 'lift the ban of a key, so that its next one is not doubled';
   const unban = addIdCommand(keys, { name: 'unban', description });
   unban.action((prefix: string, output: Output) =>
-    change(options, prefix, output, (store, id) => store.unban(id)),
+    change(options, prefix, output, (store, { id, bannedUntil }) => {
+      if (bannedUntil === null) throw new OperatorError(`The key ${id} has no ban: nothing was changed.`);
+      return store.unban(id);
+    }),
   );
 }
 
@@ -120,12 +130,20 @@ async function change(
   { withKeys, write }: KeyCommandOptions,
   prefix: string,
   { json }: Output,
-  update: (store: KeyStore, id: string) => Promise<ApiKey | undefined>,
+  update: (store: KeyStore, apiKey: ApiKey) => Promise<ApiKey | undefined>,
 ): Promise<void> {
   await withKeys(async ({ store }) => {
-    const { id } = await findKey(store, prefix);
-    const apiKey = expectFound(id, await update(store, id));
+    const found = await findKey(store, prefix);
+    const apiKey = expectFound(found.id, await update(store, found));
     const now = Date.now();
     write(json ? toJsonLine(toKeyJson(apiKey, now)) : formatKey(apiKey, now));
   });
+}
+
+/** @throws OperatorError when the key is revoked, which nothing undoes */
+function expectUsable({ id, revokedAt }: ApiKey): void {
+  if (revokedAt === null) return;
+  throw new OperatorError(
+    `The key ${id} is revoked, so nothing was changed: a revoked key stays so. Issue another with: keys create`,
+  );
 }

@@ -1,7 +1,7 @@
+import { limitsOf } from '../contract/plans.js';
+import { SCOPES } from '../contract/scopes.js';
 import { nextBanSeconds } from '../keys/bans.js';
-import { SCOPES } from '../keys/scopes.js';
 import type { ApiKey } from '../keys/store.js';
-import { limitsOf } from '../limits/plans.js';
 import type { LimitStatus } from '../limits/rate-limit-result.js';
 import { formatTable } from './tables.js';
 

@@ -1,16 +1,17 @@
 import '../../scripts/node-version.js';
 import { Command, CommanderError, Option } from 'commander';
-import { type Config, readConfig, toLocalUrl } from '../config.js';
+import { COMMAND_CONNECT_TIMEOUT_MS } from '../batching/timeouts.js';
+import { limitsOf } from '../contract/plans.js';
+import { VERSION } from '../contract/version.js';
 import { openConnections } from '../database/connections.js';
-import { detectOutage, withOutages } from '../database/outage.js';
+import { toDatabaseError } from '../database/database-error.js';
+import { DatabaseOutage, detectOutage, withOutages } from '../database/outage.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from '../database/source.js';
-import { loadEnvironmentFile } from '../environment-file.js';
+import { exitWithError, OperatorError, UnreachableError } from '../errors/operator-error.js';
 import { type ApiKey, createKeyStore } from '../keys/store.js';
 import { createUsageStore } from '../keys/usage-store.js';
-import { limitsOf } from '../limits/plans.js';
-import { exitWithError, OperatorError, UnreachableError } from '../operator-error.js';
-import { COMMAND_CONNECT_TIMEOUT_MS } from '../timeouts.js';
-import { VERSION } from '../version.js';
+import { type Config, readConfig, toLocalUrl } from '../process/config.js';
+import { loadEnvironmentFile } from '../process/environment-file.js';
 import { parsePort } from './arguments.js';
 import { EXIT_CODE_HELP, toExitCode } from './exit-codes.js';
 import { addKeyCommands } from './key-commands.js';
@@ -47,7 +48,7 @@ const program = new Command('animal-store')
 addKeyCommands(program, {
   write,
   listOperations: async () => {
-    const { listOperations } = await import('../http/operations.js');
+    const { listOperations } = await import('../operations/list-operations.js');
     const { appRouter } = await import('../router.js');
     return listOperations(appRouter).map(({ name, deprecation }) => ({
       name,
@@ -100,7 +101,7 @@ program
   .description('print the OpenAPI document')
   .action(async () => {
     const { host, port, publicUrl = toLocalUrl(host, port), stagingUrl } = readConfig(process.env);
-    const { buildDocument } = await import('../openapi/document.js');
+    const { buildDocument } = await import('../docs/document.js');
     const { resources } = await import('../router.js');
     write(`${JSON.stringify(buildDocument({ resources, publicUrl, stagingUrl }), null, 2)}\n`);
   });
@@ -136,7 +137,7 @@ try {
   const exitCode = toExitCode(error);
   // Commander has printed its message.
   if (error instanceof CommanderError) process.exit(exitCode);
-  exitWithError(error, exitCode);
+  exitWithError(error instanceof DatabaseOutage ? toDatabaseError(error.cause) : error, exitCode);
 }
 
 function write(text: string): void {

@@ -1,6 +1,6 @@
 import { PrismaPg } from '@prisma/adapter-pg';
 import type { Histogram } from 'prom-client';
-import { createDurations, measure } from '../durations.js';
+import { createDurations, measure } from '../batching/durations.js';
 import { type Connections, openConnections } from './connections.js';
 import { PrismaClient } from './generated/client.js';
 

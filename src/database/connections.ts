@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from '../timeouts.js';
+import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from '../batching/timeouts.js';
 import { Pipeline } from './pipeline.js';
 
 const MAX_POOL_CONNECTIONS = 8;
@@ -42,7 +42,13 @@ export interface Connections {
   readonly writes: Pipeline;
   /** For the lookup of API keys */
   readonly keys: Pipeline;
-  readonly poolStatistics: PoolStatistics;
+  /** The current use of the connections of the pool and of the pipelines */
+  readonly poolStatistics: {
+    readonly totalCount: number;
+    readonly idleCount: number;
+    /** Queries that wait for a connection, or for the query before them on theirs */
+    readonly waitingCount: number;
+  };
   close(): Promise<void>;
 }
 
@@ -51,14 +57,6 @@ export interface ConnectionOptions {
   readonly connectTimeoutMs?: number;
   /** Called with what each statement of a pipeline took, and its name */
   readonly observe?: (seconds: number, statement: string) => void;
-}
-
-/** The current use of the connections of the pool and of the pipelines. */
-export interface PoolStatistics {
-  readonly totalCount: number;
-  readonly idleCount: number;
-  /** Queries that wait for a connection, or for the query before them on theirs */
-  readonly waitingCount: number;
 }
 
 /**

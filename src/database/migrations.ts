@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { MigrationList } from '@prisma/schema-engine-wasm';
 import type pg from 'pg';
-import { OperatorError, toDatabaseError } from '../operator-error.js';
+import { OperatorError } from '../errors/operator-error.js';
+import { toDatabaseError } from './database-error.js';
 
 export const PRISMA_FOLDER = fileURLToPath(new URL('../../prisma/', import.meta.url));
 const MIGRATIONS_FOLDER = join(PRISMA_FOLDER, 'migrations');
@@ -46,9 +47,9 @@ async function readAppliedMigrations(pool: pg.Pool): Promise<Map<string, string>
   }
 }
 
-/** All migrations in prisma/migrations, as the engine takes them. */
-export async function readMigrations(): Promise<MigrationList> {
-  const entries = await readdir(MIGRATIONS_FOLDER, { withFileTypes: true });
+/** All migrations of a folder, by default prisma/migrations, as the engine takes them. */
+export async function readMigrations(folder = MIGRATIONS_FOLDER): Promise<MigrationList> {
+  const entries = await readdir(folder, { withFileTypes: true });
   const names = entries
     .filter((entry) => entry.isDirectory())
     .map((entry) => entry.name)
@@ -60,16 +61,16 @@ export async function readMigrations(): Promise<MigrationList> {
         path: 'migration.sql',
         content: {
           tag: 'ok' as const,
-          value: await readFile(join(MIGRATIONS_FOLDER, name, 'migration.sql'), 'utf8'),
+          value: await readFile(join(folder, name, 'migration.sql'), 'utf8'),
         },
       },
     })),
   );
   const lockfile = {
     path: 'migration_lock.toml',
-    content: await readFile(join(MIGRATIONS_FOLDER, 'migration_lock.toml'), 'utf8'),
+    content: await readFile(join(folder, 'migration_lock.toml'), 'utf8'),
   };
-  return { baseDir: MIGRATIONS_FOLDER, lockfile, shadowDbInitScript: '', migrationDirectories };
+  return { baseDir: folder, lockfile, shadowDbInitScript: '', migrationDirectories };
 }
 
 function sha256(text: string): string {

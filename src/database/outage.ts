@@ -1,5 +1,5 @@
-import { ApiError } from '../errors.js';
-import { TimeoutError, TimeoutTimer } from '../timeouts.js';
+import { TimeoutError, TimeoutTimer } from '../batching/timeouts.js';
+import { ApiError } from '../errors/api-error.js';
 
 /** The database cannot serve now: try again. `cause` says why. */
 export class DatabaseOutage extends Error {

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { QUERY_TIMEOUT_MS, TimeoutError } from '../timeouts.js';
+import { QUERY_TIMEOUT_MS, TimeoutError } from '../batching/timeouts.js';
 import { PipelinedConnection, type Statement } from './pipelined-connection.js';
 
 /** How often a pipeline looks for connections that do not respond. */

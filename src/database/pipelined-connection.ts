@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
-import { TimeoutError } from '../timeouts.js';
+import { TimeoutError } from '../batching/timeouts.js';
 
 /** PostgreSQL parses and plans a statement once per connection, under its name. */
 export interface Statement {

@@ -6,8 +6,9 @@ import { bindMigrationAwareSqlAdapterFactory } from '@prisma/driver-adapter-util
 import type { SchemaEngine } from '@prisma/schema-engine-wasm';
 import * as engineBindings from '@prisma/schema-engine-wasm/schema_engine_bg';
 import pg from 'pg';
-import { OperatorError, toDatabaseError } from '../operator-error.js';
-import { COMMAND_CONNECT_TIMEOUT_MS } from '../timeouts.js';
+import { COMMAND_CONNECT_TIMEOUT_MS } from '../batching/timeouts.js';
+import { OperatorError } from '../errors/operator-error.js';
+import { toDatabaseError } from './database-error.js';
 import { PRISMA_FOLDER, readMigrations } from './migrations.js';
 
 // TypeScript declares WebAssembly only as part of the whole DOM library.
@@ -25,12 +26,13 @@ const ALL_SCHEMAS = { externalTables: [], externalEnums: [] };
  * Applies the pending migrations with Prisma's schema engine, in this process: the same engine and the same table
  * `_prisma_migrations` as `prisma migrate deploy`, without the binary that its command line would download.
  *
+ * @param folder Default: prisma/migrations
  * @returns the names of the migrations applied now
  * @throws OperatorError when the database cannot be used or a migration fails; it is then marked as failed, as Prisma does
  */
-export async function applyMigrations(url: string): Promise<string[]> {
+export async function applyMigrations(url: string, folder?: string): Promise<string[]> {
   return withEngine(url, async (engine) => {
-    const migrationsList = await readMigrations();
+    const migrationsList = await readMigrations(folder);
     const { appliedMigrationNames } = await engine
       .applyMigrations({ migrationsList, filters: ALL_SCHEMAS })
       .catch((error: unknown) => {
@@ -89,12 +91,27 @@ async function withEngine<T>(url: string, use: (engine: SchemaEngine) => Promise
   try {
     await checkConnection(pool);
     const { SchemaEngine } = await loadEngineOnce();
-    const adapter = bindMigrationAwareSqlAdapterFactory(new PrismaPg(pool));
+    const adapter = bindMigrationAwareSqlAdapterFactory(sendWholeScripts(new PrismaPg(pool)));
     const engine = await SchemaEngine.new({ datamodels: undefined }, () => {}, adapter);
     return await use(engine);
   } finally {
     await pool.end();
   }
+}
+
+/** The adapter splits a script at every semicolon, also within a function. A query without values is sent as it is. */
+function sendWholeScripts(factory: PrismaPg): PrismaPg {
+  const connect = factory.connect.bind(factory);
+  return Object.assign(factory, {
+    async connect() {
+      const adapter = await connect();
+      return Object.assign(adapter, {
+        async executeScript(script: string) {
+          await adapter.executeRaw({ sql: script, args: [], argTypes: [] });
+        },
+      });
+    },
+  });
 }
 
 /** The engine would not say why it cannot connect. */

@@ -2,8 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { EmbeddedPostgresError } from '@animal-store/embedded-postgres';
 import type pg from 'pg';
-import type { Config } from '../config.js';
-import { OperatorError } from '../operator-error.js';
+import { OperatorError } from '../errors/operator-error.js';
 import type { Connections } from './connections.js';
 import { listPendingMigrations } from './migrations.js';
 
@@ -25,7 +24,11 @@ export interface DatabaseSource<Opened extends Connections = Connections> {
 export interface SourceOptions<Opened extends Connections> {
   /** openDatabase, or openConnections where Prisma's client is not needed */
   readonly open: (url: string, onIdleError: (error: Error) => void) => Opened;
-  readonly config: Pick<Config, 'databaseUrl' | 'dataDir'>;
+  readonly config: {
+    /** undefined: the embedded PostgreSQL in dataDir */
+    readonly databaseUrl: string | undefined;
+    readonly dataDir: string;
+  };
   /** Only one service may use an embedded database, beside any number of guests (command line, Prisma Studio). */
   readonly role: 'service' | 'guest';
   readonly log: { info(message: string): void; warn(bindings: object, message: string): void };

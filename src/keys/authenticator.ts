@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { ApiError } from '../errors.js';
+import { ApiError } from '../errors/api-error.js';
 import { hashKey, isWellFormedKey, type KeyPrefix } from './format.js';
 import { KeyLookups, type LookupPriority } from './key-lookups.js';
 import { type ApiKey, isActive, type KeyStore } from './store.js';

@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { limitsOf } from '../limits/plans.js';
+import { limitsOf } from '../contract/plans.js';
 import { KEY_TTL_MS } from './authenticator.js';
 import type { ApiKey, KeyStore } from './store.js';
 

@@ -1,6 +1,6 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { OperatorError } from '../operator-error.js';
+import { OperatorError } from '../errors/operator-error.js';
 import { hashKey, isWellFormedKey } from './format.js';
 import { isActive, type KeyStore } from './store.js';
 

@@ -1,4 +1,4 @@
-import { KEY_LOOKUP_TIMEOUT_MS, TimeoutError } from '../timeouts.js';
+import { KEY_LOOKUP_TIMEOUT_MS, TimeoutError } from '../batching/timeouts.js';
 import type { ApiKey, KeyStore } from './store.js';
 
 /** The most keys that one statement looks up: few enough to be answered within one tick. */

@@ -1,5 +1,5 @@
-import { ApiError } from '../errors.js';
-import type { Scope } from './scopes.js';
+import type { Scope } from '../contract/scopes.js';
+import { ApiError } from '../errors/api-error.js';
 import type { ApiKey } from './store.js';
 
 /** Why a key may not call an operation that needs this scope (RFC 6750, section 3.1), or undefined if it may. */

@@ -1,7 +1,7 @@
+import type { Plan } from '../contract/plans.js';
+import { SCOPES, type Scope } from '../contract/scopes.js';
 import type { Connections } from '../database/connections.js';
-import type { Plan } from '../limits/plans.js';
 import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
-import { SCOPES, type Scope } from './scopes.js';
 
 /** A stored key: everything but the key itself. */
 export interface ApiKey {

@@ -1,4 +1,4 @@
-import { createBatchLoader } from '../batch-loader.js';
+import { createBatchLoader } from '../batching/batch-loader.js';
 import type { InsuranceLimiter, LimitStore } from './limit-store.js';
 import { RateLimitResult } from './rate-limit-result.js';
 import type { Window } from './windows.js';

@@ -1,5 +1,5 @@
-import { UnreachableError } from '../operator-error.js';
-import { TimeoutTimer } from '../timeouts.js';
+import { TimeoutTimer } from '../batching/timeouts.js';
+import { UnreachableError } from '../errors/operator-error.js';
 
 /** The part of pino's logger that is used here. */
 export interface Log {

@@ -1,8 +1,8 @@
+import type { Limits } from '../contract/plans.js';
 import { type Consume, createBatchedConsume } from './batched-consume.js';
 import type { Log } from './circuit-breaker.js';
 import type { LimitBackend, LimitStore } from './limit-store.js';
 import { MemoryStore } from './memory-store.js';
-import type { Limits } from './plans.js';
 import { RateLimitResult } from './rate-limit-result.js';
 import { toWindows } from './windows.js';
 
@@ -68,7 +68,7 @@ export async function createLimiter({
   observeCommand = () => {},
 }: LimiterOptions): Promise<Limiter> {
   if (redisUrls.length === 0) return new FallbackLimiter(undefined, clock);
-  const { createRedisBackend } = await import('./redis-backend.js');
+  const { createRedisBackend } = await import('./redis/backend.js');
   const backend = createRedisBackend({ urls: redisUrls, prefix, log, observe: observeCommand });
   return new FallbackLimiter(backend, clock);
 }

@@ -17,7 +17,7 @@ export interface LimitStatus {
 
 /**
  * The decision on one request, or on a batch as a whole: rate-limiter-flexible's result, whose points are those of the
- * tighter window, with the status of every window.
+ * binding window, with the status of every window.
  */
 export class RateLimitResult extends RateLimiterRes {
   readonly isAllowed: boolean;
@@ -25,7 +25,7 @@ export class RateLimitResult extends RateLimiterRes {
   /**
    * The window that denied the request (the one that ends last if both did), else the one with the fewest requests left
    */
-  readonly tighter: LimitStatus;
+  readonly binding: LimitStatus;
   /** Whole seconds, at least 1, after which the same request is allowed; undefined when it is allowed now */
   readonly retryAfterSeconds: number | undefined;
   readonly #counted: readonly [windows: readonly Window[], counters: readonly WindowCounter[], nowMs: number];
@@ -41,12 +41,12 @@ export class RateLimitResult extends RateLimiterRes {
   ) {
     const statuses = windows.map((window, index) => toStatus(window, counters[index], nowMs));
     const denying = isAllowed ? [] : statuses.filter(({ remaining }) => remaining < cost);
-    const tighter = denying.length > 0 ? first(denying, endsLater) : first(statuses, hasFewerLeft);
-    const retryAfterSeconds = isAllowed ? undefined : tighter.resetSeconds;
-    super(tighter.remaining, (retryAfterSeconds ?? 0) * 1000, tighter.limit - tighter.remaining);
+    const binding = denying.length > 0 ? first(denying, endsLater) : first(statuses, hasFewerLeft);
+    const retryAfterSeconds = isAllowed ? undefined : binding.resetSeconds;
+    super(binding.remaining, (retryAfterSeconds ?? 0) * 1000, binding.limit - binding.remaining);
     this.isAllowed = isAllowed;
     this.windows = statuses;
-    this.tighter = tighter;
+    this.binding = binding;
     this.retryAfterSeconds = retryAfterSeconds;
     this.#counted = [windows, counters, nowMs];
   }

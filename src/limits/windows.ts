@@ -1,4 +1,4 @@
-import type { Limits } from './plans.js';
+import type { Limits } from '../contract/plans.js';
 
 /** A fixed window. It starts with the first request that is allowed after the previous one has ended. */
 export interface Window {

@@ -1,6 +1,6 @@
-import { answerPage } from '../pagination.js';
-import type { Resource } from '../resource.js';
-import { createProcedure } from '../trpc.js';
+import { createProcedure } from '../operations/builder.js';
+import { answerPage } from '../operations/pagination.js';
+import type { Resource } from '../operations/resource.js';
 import { orderList, ordersPage } from './schema.js';
 import { createOrderStore, type OrderStore } from './store.js';
 

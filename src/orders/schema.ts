@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { assignedId, integer } from '../input.js';
-import { pageInput, pageOutput } from '../pagination.js';
+import { assignedId, integer } from '../operations/input.js';
+import { pageInput, pageOutput } from '../operations/pagination.js';
 
 const STATUSES = ['placed', 'approved', 'delivered'] as const;
 const QUANTITY_MAX = 2 ** 31 - 1;

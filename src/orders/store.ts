@@ -1,5 +1,5 @@
 import type { Database } from '../database/client.js';
-import { type Page, toPage } from '../pagination.js';
+import { type Page, toPage } from '../operations/pagination.js';
 import type { Order, OrdersPage } from './schema.js';
 
 /** All queries on orders. Every method may fail with a database error: see isDatabaseOutage. */

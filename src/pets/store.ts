@@ -1,11 +1,11 @@
-import { createBatchLoader } from '../batch-loader.js';
+import { createBatchLoader } from '../batching/batch-loader.js';
+import { OPERATION_TIMEOUT_MS } from '../batching/timeouts.js';
 import type { Database } from '../database/client.js';
 import { READ_CONNECTIONS } from '../database/connections.js';
+import type { Inserts } from '../database/insert-sql.js';
+import { createInsert, type Insert } from '../database/inserts.js';
 import type { Statement } from '../database/pipelined-connection.js';
-import type { Inserts } from '../insert-sql.js';
-import { createInsert, type Insert } from '../inserts.js';
-import { type Page, toPage } from '../pagination.js';
-import { OPERATION_TIMEOUT_MS } from '../timeouts.js';
+import { type Page, toPage } from '../operations/pagination.js';
 import type { NewPet, Pet, PetsPage } from './schema.js';
 
 /** All queries on pets. Every method may fail with a database error: see isDatabaseOutage. */
@@ -57,7 +57,11 @@ const MAX_GETS_PER_STATEMENT = 500;
  * A read that waited longer has been answered with a 503. Reads are spread over the connections: if the requests of a few
  * callers shared one statement, they would all wait for PostgreSQL at the same time, and this process would be idle.
  */
-const READS = { maxConcurrent: READ_CONNECTIONS, isSpread: true, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
+const READS = {
+  maxConcurrent: READ_CONNECTIONS,
+  splitsEvenly: true,
+  maxWaitMs: OPERATION_TIMEOUT_MS,
+} as const;
 
 /** Named, so that PostgreSQL parses and plans them once per connection. */
 const statements = {

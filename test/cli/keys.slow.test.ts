@@ -90,6 +90,7 @@ test('keys show reports the ban, and keys unban lifts it, beside a service that 
 test('keys show without REDIS_URL does not claim to know where the running services count', async () => {
   const environment = { DATABASE_URL: await createTestDatabase() };
   const { id } = await runKeys(environment, 'create', '--name', 'x', '--plan', 'free');
+  await execute(environment.DATABASE_URL, 'UPDATE api_keys SET banned_until = now() WHERE id = $1', [id]);
   const show = run('cli/program', ['keys', 'show', id], environment);
   expect(await show.ended).toBe(0);
   expect(show.output()).toMatch(/^Requests left +unknown without REDIS_URL/m);
@@ -149,6 +150,7 @@ test('keys show reads what is left of the limits from Redis', async ({ skip }) =
 test('while Redis is unavailable keys show says so in one line, and keys unban works', async () => {
   const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: 'redis://127.0.0.1:1' };
   const { id } = await runKeys(environment, 'create', '--name', 'x', '--plan', 'free');
+  await execute(environment.DATABASE_URL, 'UPDATE api_keys SET banned_until = now() WHERE id = $1', [id]);
   const show = run('cli/program', ['keys', 'show', id], environment);
   expect(await show.ended).toBe(4);
   expect(show.output()).toMatch(/^Redis cannot be used \(.+\).*REDIS_URL.*\n$/);

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { SCOPES } from '../../src/keys/scopes.js';
+import { SCOPES } from '../../src/contract/scopes.js';
 import { execute } from '../support/execute.js';
 import { type Environment, run, runCommand, runKeys } from '../support/process.js';
 import { createTestDatabase } from '../support/test-service.js';
@@ -19,6 +19,13 @@ async function print(...args: readonly string[]): Promise<{ code: unknown; outpu
 }
 
 const create = (name: string, ...plan: string[]) => runKeys(environment, 'create', '--name', name, ...plan);
+
+const ban = (id: string) =>
+  execute(
+    databaseUrl,
+    "UPDATE api_keys SET banned_until = now() + interval '1 h', ban_seconds = 300 WHERE id = $1",
+    [id],
+  );
 
 test('with --json every command that prints a key includes its state and the limits in effect', {
   timeout: 60_000,
@@ -50,6 +57,7 @@ test('with --json every command that prints a key includes its state and the lim
   );
   expect(readOnly).toMatchObject({ ...pro, scopes: ['pets:read', 'orders:read'] });
   expect(await runKeys(environment, 'rotate', id)).toMatchObject({ ...pro, state: 'active' });
+  await ban(id);
   expect(await runKeys(environment, 'unban', id)).toMatchObject({ ...pro, state: 'active' });
   expect(await runKeys(environment, 'revoke', id)).toMatchObject({ ...pro, state: 'revoked' });
   const listed = await runKeys(environment, 'list');
@@ -94,6 +102,26 @@ test('-q prints the key and nothing else, for create and rotate, and excludes --
   expect(both).toEqual({ code: 2, output: expect.stringMatching(/--quiet.*cannot be used with.*--json/) });
 });
 
+test('a command that would change nothing says so and exits with 1: unban without a ban, changes of a revoked key', {
+  timeout: 60_000,
+}, async () => {
+  const { id } = await create('x', '--plan', 'free');
+  expect(await print('keys', 'unban', id)).toEqual({
+    code: 1,
+    output: `The key ${id} has no ban: nothing was changed.\n`,
+  });
+  await runKeys(environment, 'revoke', id);
+  const before = await runKeys(environment, 'show', id);
+  for (const args of [
+    ['set-plan', id, '--plan', 'pro'],
+    ['set-scopes', id, '--scopes', 'pets:read'],
+  ]) {
+    const { code, output } = await print('keys', ...args);
+    expect([code, output]).toEqual([1, expect.stringMatching(/ is revoked, so nothing was changed/)]);
+  }
+  expect(await runKeys(environment, 'show', id)).toEqual(before);
+});
+
 describe('the beginning of an id', () => {
   const IDS = ['a1b2c3d4-0000-4000-8000-000000000001', 'a1b2c3d4-ffff-4000-8000-000000000002'] as const;
   beforeEach(async () => {
@@ -109,6 +137,7 @@ describe('the beginning of an id', () => {
     expect(await runKeys(environment, 'set-plan', 'A1B2C3D4-0000-4', '--plan', 'pro')).toMatchObject({ id });
     expect(await runKeys(environment, 'usage', 'a1b2c3d4-00')).toMatchObject({ id, name: 'first' });
     expect(await runKeys(environment, 'rotate', 'a1b2c3d4-000')).toMatchObject({ id });
+    await ban(id);
     expect(await runKeys(environment, 'unban', 'a1b2c3d4-0000-')).toMatchObject({ id });
     expect(await runKeys(environment, 'revoke', 'a1b2c3d4-0000')).toMatchObject({ id, state: 'revoked' });
     const listed = await runKeys(environment, 'list');

@@ -1,10 +1,10 @@
 import pg from 'pg';
 import { expect, test } from 'vitest';
+import { OPERATION_TIMEOUT_MS } from '../../src/batching/timeouts.js';
 import { openDatabase } from '../../src/database/client.js';
 import { Prisma } from '../../src/database/generated/client.js';
 import { DatabaseOutage, isDatabaseOutage, withOutages } from '../../src/database/outage.js';
-import { ApiError } from '../../src/errors.js';
-import { OPERATION_TIMEOUT_MS } from '../../src/timeouts.js';
+import { ApiError } from '../../src/errors/api-error.js';
 
 function withCode(code: string, message = 'failed'): Error {
   return Object.assign(new Error(message), { code });

@@ -1,14 +1,17 @@
 import { randomBytes } from 'node:crypto';
+import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { SCOPES } from '../../src/contract/scopes.js';
 import { type Database, openDatabase } from '../../src/database/client.js';
-import { listPendingMigrations } from '../../src/database/migrations.js';
+import { listPendingMigrations, PRISMA_FOLDER } from '../../src/database/migrations.js';
 import { applyMigrations, printSchema } from '../../src/database/schema-engine.js';
 import { checkMigrations, openSource, seedCatalogue } from '../../src/database/source.js';
-import { SCOPES } from '../../src/keys/scopes.js';
-import { OperatorError } from '../../src/operator-error.js';
+import { OperatorError } from '../../src/errors/operator-error.js';
 import { newPet } from '../../src/pets/schema.js';
 import { execute } from '../support/execute.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 let migratedUrl: string;
@@ -76,6 +79,30 @@ test('a migration may take longer than the statement timeout of its role', async
   await Promise.race([applied, expect.poll(isWaiting, { timeout: 10_000 }).toBe(1)]);
   await other.end();
   expect((await applied).length).toBeGreaterThan(0);
+});
+
+test('a migration may hold functions, triggers and comments with semicolons, and is applied as a whole or not at all', async () => {
+  const url = await createTestDatabase('template0');
+  const folder = await createTemporaryFolder();
+  onTestFinished(() => rm(folder, { recursive: true }));
+  await cp(join(PRISMA_FOLDER, 'migrations/migration_lock.toml'), join(folder, 'migration_lock.toml'));
+  const write = async (name: string, sql: string) => {
+    await mkdir(join(folder, name));
+    await writeFile(join(folder, name, 'migration.sql'), sql);
+  };
+  const withFunction = `
+    CREATE TABLE animals (name text, loud text); -- a comment; with a semicolon
+    CREATE FUNCTION shout() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN NEW.loud := upper(NEW.name); RETURN NEW; END $$;
+    CREATE TRIGGER animals_shout BEFORE INSERT ON animals FOR EACH ROW EXECUTE FUNCTION shout();`;
+  await write('20260101000000_function', withFunction);
+  expect(await applyMigrations(url, folder)).toEqual(['20260101000000_function']);
+  expect(await execute(url, "INSERT INTO animals VALUES ('rex') RETURNING loud")).toEqual([{ loud: 'REX' }]);
+  await write('20260101000001_half', 'CREATE TABLE half (id int); SELECT 1 / 0;');
+  await expect(applyMigrations(url, folder)).rejects.toThrow(
+    /20260101000001_half failed \(division by zero\)/,
+  );
+  expect(await execute(url, "SELECT to_regclass('half') AS half")).toEqual([{ half: null }]);
 });
 
 test('a migration that was edited after it was applied is rejected', async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openConnections } from '../../src/database/connections.js';
 import { openSource } from '../../src/database/source.js';
-import { OperatorError } from '../../src/operator-error.js';
+import { OperatorError } from '../../src/errors/operator-error.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 const log = { info: () => {}, warn: () => {} };

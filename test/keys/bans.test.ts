@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { checkLimits } from '../../src/http/limit-check.js';
+import { checkLimits } from '../../src/admission/limit-check.js';
+import type { Limits } from '../../src/contract/plans.js';
 import { Bans, nextBanSeconds } from '../../src/keys/bans.js';
 import type { ApiKey } from '../../src/keys/store.js';
 import { createLimiter } from '../../src/limits/limiter.js';
-import type { Limits } from '../../src/limits/plans.js';
 import { BansModel } from '../support/limits-model.js';
 
 const START_MS = Date.UTC(2030, 0, 1);

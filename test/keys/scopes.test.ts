@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { ErrorCode, ErrorShape } from '../../src/errors.js';
-import { SCOPES, type Scope } from '../../src/keys/scopes.js';
+import { SCOPES, type Scope } from '../../src/contract/scopes.js';
+import type { ErrorCode, ErrorShape } from '../../src/errors/api-error.js';
 import { appRouter } from '../../src/router.js';
 import {
   type Caller,

@@ -26,7 +26,7 @@ test('requests of one subject that arrive together are one call to the store', a
   const others = [1, 2, 3].map((cost) => consume({ id: 'a', cost, windows }));
   const results = await Promise.all([...others, consume({ id: 'b', cost: 4, windows })]);
   expect(costs).toEqual([6, 4]);
-  expect(results.map(({ tighter }) => tighter.remaining)).toEqual([99, 97, 94, 96]);
+  expect(results.map(({ binding }) => binding.remaining)).toEqual([99, 97, 94, 96]);
 });
 
 test('a failure of the store for one subject does not affect the others', async () => {

@@ -3,14 +3,14 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { addressId } from '../../src/limits/address.js';
+import { limitHeaders } from '../../src/admission/limit-headers.js';
+import type { Limits } from '../../src/contract/plans.js';
 import type { CircuitBreaker } from '../../src/limits/circuit-breaker.js';
-import { limitHeaders } from '../../src/limits/headers.js';
 import { createLimiter, type Limiter, MAX_SUBJECTS, type Subject } from '../../src/limits/limiter.js';
 import { MemoryStore } from '../../src/limits/memory-store.js';
-import type { Limits } from '../../src/limits/plans.js';
 import type { RateLimitResult } from '../../src/limits/rate-limit-result.js';
-import { RedisStore } from '../../src/limits/redis-store.js';
+import { RedisStore } from '../../src/limits/redis/store.js';
+import { addressId } from '../../src/server/client-address.js';
 import { countAllowed, reaches } from '../support/limiter-nodes.js';
 import { LimitsModel } from '../support/limits-model.js';
 import { findRedis } from '../support/redis.js';
@@ -139,7 +139,7 @@ describe.each([
     const { limiter } = await open();
     const result = await limiter.consume(createKey({ perMinute: 5, perDay: 100 }), 20);
     expect(result).toMatchObject({ isAllowed: false, retryAfterSeconds: 60 });
-    expect(result.tighter).toMatchObject({ name: 'minute', remaining: 5 });
+    expect(result.binding).toMatchObject({ name: 'minute', remaining: 5 });
   });
 
   storeTest('a caller that waits for Retry-After is allowed, even when both windows denied it', async () => {
@@ -148,7 +148,7 @@ describe.each([
     await consumeMany(fixture, subject, 5);
     await fixture.advance(1_500, subject.id);
     const denial = await fixture.limiter.consume(subject, 1);
-    expect(denial.tighter.name).toBe('day');
+    expect(denial.binding.name).toBe('day');
     await fixture.advance((denial.retryAfterSeconds ?? 0) * 1000, subject.id);
     expect((await fixture.limiter.consume(subject, 1)).isAllowed).toBe(true);
   });
@@ -156,8 +156,8 @@ describe.each([
   storeTest('a window does not end before the time it announced', async () => {
     const fixture = await open();
     const subject = createKey({ perMinute: 1, perDay: undefined });
-    const { tighter } = await fixture.limiter.consume(subject, 1);
-    expect(tighter.resetAtMs).toBe(START_MS + MINUTE_MS);
+    const { binding } = await fixture.limiter.consume(subject, 1);
+    expect(binding.resetAtMs).toBe(START_MS + MINUTE_MS);
     await fixture.advance(MINUTE_MS - 1_000, subject.id);
     expect((await fixture.limiter.consume(subject, 1)).isAllowed).toBe(false);
   });
@@ -180,7 +180,7 @@ describe.each([
     await consumeMany(fixture, subject, 4);
     const larger = { ...subject, limits: { perMinute: 5, perDay: 10 } };
     expect(countAllowed(await consumeMany(fixture, larger, 3))).toBe(2);
-    expect((await fixture.limiter.consume(subject, 1)).tighter.remaining).toBe(0);
+    expect((await fixture.limiter.consume(subject, 1)).binding.remaining).toBe(0);
   });
 
   storeTest('an address is limited by the minute only', async () => {
@@ -298,7 +298,7 @@ test('an IPv4 address is counted whole, an IPv6 address by its /64, and a mapped
   expect(addressId(undefined)).toBe('unknown');
 });
 
-test("the headers name the tighter window, and both windows in the draft's form", async () => {
+test("the headers name the binding window, and both windows in the draft's form", async () => {
   const { limiter } = await openMemory();
   const result = await limiter.consume(createKey({ perMinute: 60, perDay: 1_000 }), 1);
   expect(limitHeaders(result)).toEqual({

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { Scope } from '../../src/keys/scopes.js';
+import type { Scope } from '../../src/contract/scopes.js';
 import { createLimiter } from '../../src/limits/limiter.js';
 import { createOrderStore } from '../../src/orders/store.js';
 import type { PetStore } from '../../src/pets/store.js';

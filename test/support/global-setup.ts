@@ -32,10 +32,16 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   const { TEST_DATABASE_URL } = process.env;
   const server = TEST_DATABASE_URL ? joinServer(TEST_DATABASE_URL, prefix) : await startServer();
   const template = `${prefix}_template`;
-  await execute(server.url, `CREATE DATABASE ${template}`);
-  const templateUrl = new URL(server.url);
-  templateUrl.pathname = `/${template}`;
-  await applyMigrations(templateUrl.href);
+  try {
+    await execute(server.url, `CREATE DATABASE ${template}`);
+    const templateUrl = new URL(server.url);
+    templateUrl.pathname = `/${template}`;
+    await applyMigrations(templateUrl.href);
+  } catch (error) {
+    // A migration that fails must not leave the server behind.
+    await server.close();
+    throw error;
+  }
   project.provide('postgresUrl', server.url);
   project.provide('databasePrefix', prefix);
   project.provide('template', template);

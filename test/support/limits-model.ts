@@ -1,4 +1,4 @@
-import type { Limits } from '../../src/limits/plans.js';
+import type { Limits } from '../../src/contract/plans.js';
 
 interface Span {
   count: number;

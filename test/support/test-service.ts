@@ -1,14 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { inject } from 'vitest';
-import type { AppOptions } from '../../src/app.js';
-import { readConfig } from '../../src/config.js';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import type { KeyStore } from '../../src/keys/store.js';
+import type { Resource } from '../../src/operations/resource.js';
 import { createPetStore, type PetStore } from '../../src/pets/store.js';
-import type { Resource } from '../../src/resource.js';
-import { createService } from '../../src/service.js';
+import { readConfig } from '../../src/process/config.js';
+import { createService, type ServiceOverrides } from '../../src/service.js';
 import { execute } from './execute.js';
 
 /** Creates a database as a copy of the migrated template and returns its URL. */
@@ -36,7 +35,9 @@ export interface TestService {
 export const PUBLIC_URL = 'https://pets.example/store';
 const STAGING_URL = 'https://staging.pets.example/store';
 
-export interface TestServiceOptions extends Partial<AppOptions> {
+export interface TestServiceOptions extends ServiceOverrides {
+  readonly log?: Logger;
+  readonly metricsPort?: number;
   readonly databaseUrl?: string;
   readonly port?: number;
   readonly now?: () => number;
@@ -48,9 +49,11 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const {
     databaseUrl = await createTestDatabase(),
     port: wantedPort = 0,
+    log = pino({ level: 'silent' }),
+    metricsPort,
     now,
     resources,
-    ...parts
+    ...overrides
   } = options;
   const database = openDatabase(databaseUrl, () => {});
   const { app, keys, close } = await createService({
@@ -60,12 +63,13 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
       corsOrigins: [],
       publicUrl: PUBLIC_URL,
       stagingUrl: STAGING_URL,
+      metricsPort,
     },
     database,
-    log: parts.log ?? pino({ level: 'silent' }),
+    log,
     ...(now === undefined ? {} : { now }),
     ...(resources === undefined ? {} : { resources }),
-    parts,
+    overrides,
   });
   await app.listen({ port: wantedPort, host: '127.0.0.1' });
   const { port } = app.server.address() as AddressInfo;

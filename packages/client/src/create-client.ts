@@ -1,6 +1,6 @@
 import { createTRPCClient, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
 import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
-import { MAX_BATCH_SIZE, MAX_PAGE_SIZE, TRPC_PREFIX } from '../../../src/protocol.js';
+import { MAX_BATCH_SIZE, MAX_PAGE_SIZE, TRPC_PREFIX } from '../../../src/contract/protocol.js';
 import type { AppRouter } from './app-router.js';
 import { createLimitWatch, type LimitWatch } from './limit-watch.js';
 import { type Clock, retryLink } from './retry.js';
@@ -47,7 +47,7 @@ export type Client = TRPCClient<AppRouter> & {
 const MAX_URL_LENGTH = 4_000;
 
 /**
- * Creates a client that batches simultaneous queries, retries transient failures, and rejects with an ApiClientError
+ * Creates a client that batches simultaneous queries, retries transient failures of what is safe to repeat, and rejects with an ApiClientError
  * when the service responds with an error (see isApiError). Turn off the retries of libraries such as TanStack Query.
  */
 export function createClient(options: ClientOptions): Client {
@@ -72,7 +72,9 @@ export function createClient(options: ClientOptions): Client {
           ...http,
           headers: ({ op }) => ({
             ...authorization(),
-            'idempotency-key': String(op.context.idempotencyKey),
+            ...(op.context.idempotencyKey === undefined
+              ? {}
+              : { 'idempotency-key': String(op.context.idempotencyKey) }),
           }),
         }),
         false: httpBatchLink({

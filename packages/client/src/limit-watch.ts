@@ -13,7 +13,7 @@ export interface WindowStatus {
   readonly resetAtMs: number;
 }
 
-/** The window that is tighter for the caller, and all windows. */
+/** The window that is binding for the caller, and all windows. */
 export interface LimitStatus extends WindowStatus {
   readonly windows: readonly WindowStatus[];
 }
@@ -60,8 +60,8 @@ function readLimits(headers: Headers, now: number): LimitStatus | undefined {
   const limit = Number(headers.get('x-ratelimit-limit'));
   const remaining = Number(headers.get('x-ratelimit-remaining'));
   // If both windows have the same numbers, the service means the one that ends later, which it lists last.
-  const tighter = windows.findLast((window) => window.limit === limit && window.remaining === remaining);
-  return tighter && { ...tighter, windows };
+  const binding = windows.findLast((window) => window.limit === limit && window.remaining === remaining);
+  return binding && { ...binding, windows };
 }
 
 /** Parses `"minute";r=59;t=60, "day";r=999;t=3600`: the part of structured fields (RFC 9651) that the service uses. */

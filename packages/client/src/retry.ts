@@ -2,6 +2,7 @@ import type { Operation, OperationLink, TRPCLink } from '@trpc/client';
 import { observable } from '@trpc/server/observable';
 import { type Failure, readRetryAfter, readStatus, toClientError } from './api-error.js';
 import type { AppRouter } from './app-router.js';
+import { IDEMPOTENT_MUTATIONS } from './idempotent-mutations.js';
 import { NetworkError } from './transport.js';
 
 /** Time and randomness, which tests can replace. */
@@ -35,7 +36,9 @@ type Next = Parameters<OperationLink<AppRouter>>[0]['next'];
 type Result = Parameters<NonNullable<Parameters<ReturnType<Next>['subscribe']>[0]['next']>>[0];
 
 /**
- * Retries calls that failed with a transient error: after Retry-After if the service sent it, otherwise after an
+ * Retries calls that failed with a transient error, as far as they are safe to repeat: queries, and mutations with an
+ * Idempotency-Key. Any other mutation may have been executed before its response was lost, so it is retried only after a
+ * 429, which says that it was not. A retry comes after Retry-After if the service sent it, otherwise after an
  * exponential back-off with full jitter. If the wait would exceed the total time, the call fails immediately with the
  * error of the last attempt.
  *
@@ -72,12 +75,14 @@ async function runAttempts(
 ) {
   const endsAt = clock.now() + totalSeconds * 1_000;
   // Without its signal: `runAttempt` ends an attempt by unsubscribing.
-  const call = { ...freezeMutation(op), signal: undefined };
+  const isSafe = op.type !== 'mutation' || IDEMPOTENT_MUTATIONS.includes(op.path);
+  const call = { ...(op.type === 'mutation' && isSafe ? freezeMutation(op) : op), signal: undefined };
   for (let attempt = 1; ; attempt++) {
     try {
       return await runAttempt(call, next, signal);
     } catch (failure) {
       if (signal.aborted || attempt >= attempts) throw failure;
+      if (!isSafe && readStatus(failure as Failure) !== 429) throw failure;
       const delayMs = findRetryDelay(failure as Failure, attempt, clock);
       if (delayMs === undefined || clock.now() + delayMs > endsAt) throw failure;
       await clock.sleep(delayMs, signal);
@@ -93,7 +98,6 @@ async function runAttempts(
  * be retried as a whole, including the calls that succeeded.
  */
 function freezeMutation(op: Operation): Operation {
-  if (op.type !== 'mutation') return op;
   const idempotencyKey = op.context.idempotencyKey ?? generateIdempotencyKey();
   const json = JSON.stringify(op.input);
   return {

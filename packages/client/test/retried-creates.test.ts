@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { listOperations } from '../../../src/operations/list-operations.js';
+import { appRouter } from '../../../src/router.js';
 import {
   failConnection,
   type Intercept,
@@ -8,6 +10,7 @@ import {
   truncateBody,
 } from '../../../test/support/intercepted-fetch.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
+import { IDEMPOTENT_MUTATIONS } from '../src/idempotent-mutations.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
 let service: TestService;
@@ -76,4 +79,36 @@ test('a create waits for an earlier attempt that is still running', async () => 
   const { client, waits } = connect([respondWithError('idempotency_key_in_use')]);
   expect(await client.createPet.mutate({ name: 'Second', categoryId: 1 })).toMatchObject({ name: 'Second' });
   expect(waits).toEqual([250]);
+});
+
+/** Stands for an operation that is not idempotent; the client is a proxy, and calls whatever it is asked for. */
+function deletePet(client: object, petId: number): Promise<unknown> {
+  const { deletePet } = client as { deletePet: { mutate(input: object): Promise<unknown> } };
+  return deletePet.mutate({ petId });
+}
+
+test.each([
+  ['a lost response', failConnection, { message: 'The service could not be reached' }],
+  ['a 500', respondWithError('internal_error'), { status: 500 }],
+  ['a 503', respondWithError('service_unavailable', '1'), { status: 503 }],
+])(
+  'a mutation that is not idempotent is not repeated after %s: it may have been executed',
+  async (_name, intercept, failure) => {
+    const { client, sent } = connect([intercept]);
+    expect(await failureOf(deletePet(client, 1))).toMatchObject(failure);
+    expect(sent).toHaveLength(1);
+    expect(sent[0]?.headers.has('idempotency-key')).toBe(false);
+  },
+);
+
+test('a mutation that is not idempotent is repeated after a 429, which says that it was not executed', async () => {
+  const { client, sent, waits } = connect([respondWithError('rate_limit_exceeded', '7')]);
+  expect(await failureOf(deletePet(client, 1))).toMatchObject({ code: 'not_found' });
+  expect([waits, sent.length]).toEqual([[7_000], 2]);
+});
+
+test("the client's list of idempotent mutations is the router's", () => {
+  const idempotent = listOperations(appRouter).filter((operation) => operation.idempotent);
+  const hint = 'npm run docs:update writes it';
+  expect(IDEMPOTENT_MUTATIONS, hint).toEqual(idempotent.map(({ name }) => name));
 });

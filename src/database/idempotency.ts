@@ -1,0 +1,81 @@
+import { ApiError } from '../errors/api-error.js';
+import type { Database } from './client.js';
+
+/** How long a create is remembered under its Idempotency-Key. */
+export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
+
+/** How many expired creates one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */
+const DELETE_BATCH_SIZE = 5_000;
+
+/** 1 to 255 visible ASCII characters. */
+const KEY_PATTERN = /^[!-~]{1,255}$/;
+
+type PrismaClient = Database['prisma'];
+
+/** The Idempotency-Key of a request, which several calls of a tRPC batch share. */
+export interface IdempotencyHeader {
+  readonly value: string;
+  /** SHA-256 of the request's body. */
+  readonly bodyHash: Uint8Array;
+  /** Each create reports whether it was a replay. The response says so if all of them were. */
+  setReplayed(isReplay: boolean): void;
+}
+
+/** Identifies one create. The same key sent to another operation, or by another API key, is a different one. */
+export interface IdempotencyKey {
+  readonly apiKeyId: string;
+  readonly operation: string;
+  readonly header: IdempotencyHeader;
+  /** The position in a tRPC batch; 0 otherwise. */
+  readonly batchIndex: number;
+  /** Unix milliseconds. */
+  readonly receivedAt: number;
+}
+
+/** @throws ApiError invalid_request when the header is malformed */
+export function createIdempotencyKey(
+  header: IdempotencyHeader,
+  call: Omit<IdempotencyKey, 'header'>,
+): IdempotencyKey {
+  if (!KEY_PATTERN.test(header.value)) {
+    throw new ApiError('invalid_request', {
+      message: 'Idempotency-Key must have 1 to 255 visible ASCII characters.',
+    });
+  }
+  const { apiKeyId, operation, batchIndex, receivedAt } = call;
+  return { apiKeyId, operation, batchIndex, receivedAt, header };
+}
+
+/** Deletes the creates that have expired at `now`, in Unix milliseconds. */
+export async function deleteExpiredCreates(prisma: PrismaClient, now: number): Promise<void> {
+  const expiredAt = new Date(now - IDEMPOTENCY_TTL_MS);
+  let deleted: number;
+  do {
+    deleted = await prisma.$executeRaw`
+      DELETE FROM idempotent_creates WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM idempotent_creates WHERE created_at <= ${expiredAt} LIMIT ${DELETE_BATCH_SIZE}))`;
+  } while (deleted === DELETE_BATCH_SIZE);
+}
+
+/**
+ * The output of the first create with a key. Undefined when it has expired (it is then deleted here) or was deleted in
+ * the meantime.
+ *
+ * @throws ApiError idempotency_key_reused
+ */
+export async function findStoredCreate<Output>(
+  prisma: PrismaClient,
+  { apiKeyId, operation, batchIndex, header, receivedAt }: IdempotencyKey,
+): Promise<{ output: Output } | undefined> {
+  const id = { apiKeyId, key: header.value, operation, batchIndex };
+  const stored = await prisma.idempotentCreate.findUnique({
+    where: { apiKeyId_key_operation_batchIndex: id },
+  });
+  if (stored === null) return undefined;
+  if (stored.createdAt.getTime() <= receivedAt - IDEMPOTENCY_TTL_MS) {
+    await prisma.idempotentCreate.deleteMany({ where: { ...id, createdAt: stored.createdAt } });
+    return undefined;
+  }
+  if (!Buffer.from(stored.bodyHash).equals(header.bodyHash)) throw new ApiError('idempotency_key_reused');
+  return { output: stored.response as Output };
+}

@@ -1,0 +1,92 @@
+import { STATUS_CODES } from 'node:http';
+import type { OpenAPIObject } from 'trpc-to-openapi';
+import { ApiError, type ErrorCode } from '../errors/api-error.js';
+import { type ErrorDefinition, errorTable, type OperationFeatures } from '../errors/error-table.js';
+import { integerSchema } from '../operations/input.js';
+import {
+  COMMON_HEADERS,
+  type HeaderName,
+  headerRefs,
+  LIMIT_HEADERS,
+  optionalHeaders,
+} from './response-headers.js';
+
+type Responses = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>;
+type Response = Exclude<Responses[string], { $ref: string }>;
+
+const STATUS_HEADERS: Readonly<Record<number, HeaderName>> = {
+  401: 'WWW-Authenticate',
+  403: 'WWW-Authenticate',
+  405: 'Allow',
+  429: 'Retry-After',
+  503: 'Retry-After',
+};
+
+const definitions: Readonly<Record<ErrorCode, ErrorDefinition>> = errorTable;
+const codes = Object.keys(errorTable) as ErrorCode[];
+const statuses = [...new Set(codes.map((code) => definitions[code].status))];
+
+/** The body of every error: exactly its three members. */
+export const errorSchema = {
+  type: 'object',
+  description: 'The body of every response with a status of 400 or more',
+  properties: {
+    code: { type: 'string', enum: codes, description: 'Machine-readable error code' },
+    message: { type: 'string', description: 'Human-readable description' },
+    status: { ...integerSchema(400, 599), description: 'The HTTP status code' },
+  },
+  required: ['code', 'message', 'status'],
+  additionalProperties: false,
+  examples: [toExample('not_found')],
+};
+
+/** The response of each error status, by its name among the document's components. */
+export const errorResponses: Readonly<Record<string, Response>> = Object.fromEntries(
+  statuses.map((status) => [responseName(status), describeStatus(status)]),
+);
+
+/** The statuses of the errors that an operation can respond with, in ascending order. */
+export function listErrorStatuses(features: OperationFeatures): number[] {
+  const possible = codes.filter((code) => {
+    const { appliesTo } = definitions[code];
+    return appliesTo === undefined || features[appliesTo];
+  });
+  return [...new Set(possible.map((code) => definitions[code].status))].sort((a, b) => a - b);
+}
+
+/** The name of a status among the components, for example TooManyRequests. */
+export function responseName(status: number): string {
+  return (STATUS_CODES[status] ?? `Status${status}`).replaceAll(' ', '');
+}
+
+function describeStatus(status: number): Response {
+  const statusCodes = codes.filter((code) => definitions[code].status === status);
+  const header = STATUS_HEADERS[status];
+  return {
+    description: statusCodes.map((code) => `\`${code}\`: ${definitions[code].description}.`).join('\n\n'),
+    headers: {
+      ...headerRefs(header === undefined ? COMMON_HEADERS : [...COMMON_HEADERS, header]),
+      // Node.js' HTTP parser rejects a malformed request before it can be counted.
+      ...(status === 400 ? optionalHeaders(LIMIT_HEADERS) : {}),
+    },
+    content: {
+      'application/json': {
+        schema: { $ref: '#/components/schemas/Error' },
+        examples: Object.fromEntries(statusCodes.flatMap(listExamples)),
+      },
+    },
+  };
+}
+
+/** The examples of a code by name: the first has the name of the code, further ones are numbered. */
+function listExamples(code: ErrorCode): [string, { value: object }][] {
+  const { message, examples = [message] } = definitions[code];
+  return examples.map((each, index) => [
+    index === 0 ? code : `${code}_${index + 1}`,
+    { value: toExample(code, each) },
+  ]);
+}
+
+function toExample(code: ErrorCode, message: string = definitions[code].message): object {
+  return new ApiError(code, { message }).body;
+}

@@ -1,0 +1,177 @@
+import type { OperationFeatures } from '../errors/error-table.js';
+import { hasBody, type Operation } from '../operations/list-operations.js';
+import { errorResponses, listErrorStatuses, responseName } from './error-responses.js';
+import { COMMON_HEADERS, DEPRECATION_HEADERS, type HeaderName, headerRefs } from './response-headers.js';
+
+export type Schema = Readonly<Record<string, unknown>> & { readonly examples?: readonly unknown[] };
+export type Schemas = Readonly<Record<string, Schema>>;
+
+interface Media {
+  readonly 'application/json': { readonly schema: Schema };
+}
+
+interface DocumentParameter {
+  readonly name: string;
+  readonly in: string;
+  readonly schema: Schema;
+}
+
+/** The members of trpc-to-openapi's operations that are read here. */
+export interface GeneratedOperation {
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters?: readonly DocumentParameter[];
+  readonly requestBody?: { readonly content: Media };
+  readonly responses: { readonly 200: { readonly description: string; readonly content: Media } };
+}
+
+/** An operation with the tag of the resource that it belongs to. */
+export interface TaggedOperation extends Operation {
+  readonly tag: string;
+}
+
+/** The name of the API key among the document's security schemes. */
+export const SECURITY_SCHEME = 'bearerAuth';
+
+const IDEMPOTENCY_KEY = {
+  in: 'header',
+  name: 'Idempotency-Key',
+  description:
+    'Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again. ' +
+    'Any 1 to 255 visible ASCII characters, such as a UUID.',
+  // Without an example: the reference page would put it into every code sample, and a key is good for one request.
+  schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
+};
+
+/** The name of an operation's body among the schemas: its own id, or one derived from the operation's name. */
+export function bodyName({ name, input }: Operation): string {
+  const id = input?.meta()?.id;
+  return typeof id === 'string' ? id : `${capitalize(name)}Body`;
+}
+
+export function capitalize(name: string): string {
+  return name.slice(0, 1).toUpperCase() + name.slice(1);
+}
+
+/**
+ * Adds to an operation what trpc-to-openapi cannot know.
+ *
+ * @param schemas those of the document, which hold the examples
+ */
+export function completeOperation(
+  generated: GeneratedOperation,
+  operation: TaggedOperation,
+  schemas: Schemas,
+): object {
+  const {
+    description = generated.summary,
+    parameters: own = [],
+    requestBody,
+    responses,
+    ...rest
+  } = generated;
+  const { stability, scope, idempotent, tag } = operation;
+  const parameters = [...own.map(liftDescription), ...(idempotent ? [IDEMPOTENCY_KEY] : [])];
+  const features = readFeatures(operation);
+  const body = { $ref: `#/components/schemas/${bodyName(operation)}` };
+  return {
+    ...rest,
+    tags: [tag],
+    description: [description, `Needs the scope \`${scope}\`.`, describeDeprecation(operation)]
+      .filter(Boolean)
+      .join('\n\n'),
+    ...markDeprecation(operation),
+    'x-stability': stability,
+    security: [{ [SECURITY_SCHEME]: [scope] }],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(requestBody === undefined
+      ? {}
+      : { requestBody: { ...requestBody, content: toMedia(body, schemas) } }),
+    responses: {
+      ...describeSuccess(operation, responses[200], schemas),
+      ...describeErrors(features),
+    },
+  };
+}
+
+function readFeatures({ deprecation, idempotent, method, parameters }: Operation): OperationFeatures {
+  return {
+    hasBody: hasBody(method),
+    isDeprecated: deprecation !== undefined,
+    isIdempotent: idempotent === true,
+    hasPathParameters: parameters.some((parameter) => parameter.in === 'path'),
+  };
+}
+
+function describeSuccess(
+  operation: Operation,
+  { description, content }: GeneratedOperation['responses'][200],
+  schemas: Schemas,
+): object {
+  const headers = headerRefs(listHeaders(operation));
+  if (!operation.hasOutput) return { 204: { description, headers } };
+  const media = toMedia(content['application/json'].schema, schemas);
+  return { [operation.success?.status ?? 200]: { description, headers, content: media } };
+}
+
+/** An operation that takes a cursor has a next page. */
+function listHeaders({ success, idempotent, parameters, deprecation }: Operation): HeaderName[] {
+  const isPage = parameters.some(({ name }) => name === 'cursor');
+  return [
+    ...COMMON_HEADERS,
+    ...(success === undefined ? [] : (['Location'] as const)),
+    ...(idempotent ? (['Idempotency-Replayed'] as const) : []),
+    ...(isPage ? (['NextPage'] as const) : []),
+    ...(deprecation === undefined ? [] : DEPRECATION_HEADERS),
+  ];
+}
+
+/**
+ * By reference, unless a deprecated operation adds its headers. They are absent from a 405, which no operation sends,
+ * and from a 410, which is sent after the removal.
+ */
+function describeErrors(features: OperationFeatures): Record<string, object> {
+  return Object.fromEntries(
+    listErrorStatuses(features).map((status) => {
+      const name = responseName(status);
+      const shared = { $ref: `#/components/responses/${name}` };
+      if (!features.isDeprecated || status === 405 || status === 410) return [status, shared];
+      const response = errorResponses[name];
+      return [status, { ...response, headers: { ...response?.headers, ...headerRefs(DEPRECATION_HEADERS) } }];
+    }),
+  );
+}
+
+/** With the dates for programs, such as the check of compatibility; `x-sunset` is what other tools read, too. */
+function markDeprecation({ deprecation }: Operation): object {
+  if (deprecation === undefined) return {};
+  const { since, removal } = deprecation;
+  return { deprecated: true, 'x-deprecated-since': toInstant(since), 'x-sunset': toInstant(removal) };
+}
+
+/** The successor is named with the method of the operation that it replaces. */
+function describeDeprecation({ deprecation, method }: Operation): string | undefined {
+  if (deprecation === undefined) return undefined;
+  const { removal, successor } = deprecation;
+  return (
+    `Deprecated: it will be removed on ${toInstant(removal)} and respond with 410 ` +
+    `\`operation_removed\` from that instant. Use \`${method} ${successor}\` instead.`
+  );
+}
+
+/** RFC 3339, in whole seconds. */
+function toInstant(date: Date): string {
+  return date.toISOString().replace('.000', '');
+}
+
+/** Tools show the description of a parameter, but not that of its schema. */
+function liftDescription({ schema: { description, ...schema }, ...parameter }: DocumentParameter): object {
+  return { ...parameter, description, schema };
+}
+
+/** A body has the example of its schema. */
+function toMedia(schema: Schema, schemas: Schemas): object {
+  const name = String(schema.$ref).split('/').at(-1) ?? '';
+  return { 'application/json': { schema, example: schemas[name]?.examples?.[0] } };
+}

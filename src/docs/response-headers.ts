@@ -1,0 +1,140 @@
+import type { OpenAPIObject } from 'trpc-to-openapi';
+import { integerSchema } from '../operations/input.js';
+
+type Headers = NonNullable<NonNullable<OpenAPIObject['components']>['headers']>;
+type Header = Exclude<Headers[string], { $ref: string }>;
+
+/** A limit and what is left of it: PostgreSQL stores limits as 32-bit integers. */
+const count = integerSchema(0, 2 ** 31 - 1);
+
+/** Every header of a response that clients may rely on, by its name among the document's components. */
+export const headers = {
+  'X-RateLimit-Limit': {
+    description: 'Requests allowed in the window that is currently tighter for the caller',
+    required: true,
+    schema: count,
+    example: 60,
+  },
+  'X-RateLimit-Remaining': {
+    description: 'Requests left in the current window',
+    required: true,
+    schema: count,
+    example: 59,
+  },
+  'X-RateLimit-Reset': {
+    description: 'When the window ends: a Unix timestamp in seconds, rounded up',
+    required: true,
+    schema: integerSchema(1, Number.MAX_SAFE_INTEGER),
+    example: 1_769_850_060,
+  },
+  'RateLimit-Policy': {
+    description: 'The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers)',
+    required: true,
+    schema: { type: 'string', pattern: listOf('q=\\d+;w=\\d+') },
+    example: '"minute";q=60;w=60, "day";q=1000;w=86400',
+  },
+  RateLimit: {
+    description:
+      'What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)',
+    required: true,
+    schema: { type: 'string', pattern: listOf('r=\\d+;t=\\d+') },
+    example: '"minute";r=59;t=60, "day";r=999;t=86400',
+  },
+  'X-Request-Id': {
+    description: 'Identifies this request in the log of the service. An id that the client sends is kept.',
+    required: true,
+    schema: { type: 'string', minLength: 1, maxLength: 128 },
+    example: '0b0f0b5e-8f0c-4d0e-9d5b-3a1f6e0c7b1d',
+  },
+  'Retry-After': {
+    description: 'Seconds to wait before the next attempt',
+    required: true,
+    schema: integerSchema(1, 2 ** 31 - 1),
+    example: 60,
+  },
+  'WWW-Authenticate': {
+    description: 'How to authenticate, and with a 403 which scope the key lacks (RFC 6750)',
+    required: true,
+    schema: { type: 'string', pattern: '^Bearer\\b' },
+    example: 'Bearer',
+  },
+  Allow: {
+    description: 'The methods that this path supports',
+    required: true,
+    schema: { type: 'string', pattern: '^[A-Z]+(, [A-Z]+)*$' },
+    example: 'GET, POST, HEAD',
+  },
+  Location: {
+    description: 'The address of the new resource',
+    required: true,
+    schema: { type: 'string', format: 'uri-reference' },
+    example: '/v1/pets/7',
+  },
+  'Idempotency-Replayed': {
+    description: 'Sent when this is the stored response to an earlier request with the same Idempotency-Key',
+    schema: { type: 'string', const: 'true' },
+    example: 'true',
+  },
+  NextPage: {
+    description: 'The address of the next page, with `rel="next"` (RFC 8288). Sent only when more follow.',
+    schema: { type: 'string', pattern: '^<[^>]+>; rel="next"$' },
+    example: '<https://store.example.org/v1/pets?limit=20&cursor=20>; rel="next"',
+  },
+  Successor: {
+    description:
+      'The address of the replacement, with `rel="successor-version"` (RFC 5829). Sent until the removal.',
+    schema: { type: 'string', pattern: '^<[^>]+>; rel="successor-version"$' },
+    example: '<https://store.example.org/v1/pets>; rel="successor-version"',
+  },
+  Deprecation: {
+    description:
+      'Since when the operation is deprecated: a Unix timestamp (RFC 9745). Sent until the removal.',
+    schema: { type: 'string', pattern: '^@\\d+$' },
+    example: '@1764892800',
+  },
+  Sunset: {
+    description: 'When the operation is removed: an HTTP date (RFC 8594). Sent until the removal.',
+    schema: {
+      type: 'string',
+      pattern: '^[A-Z][a-z]{2}, \\d{2} [A-Z][a-z]{2} \\d{4} \\d{2}:\\d{2}:\\d{2} GMT$',
+    },
+    example: 'Thu, 05 Dec 2030 00:00:00 GMT',
+  },
+} as const satisfies Record<string, Header>;
+
+export type HeaderName = keyof typeof headers;
+
+/** The two kinds of Link are described separately. */
+const FIELD_NAMES: Partial<Record<HeaderName, string>> = { NextPage: 'Link', Successor: 'Link' };
+
+/** The headers of every response that counts against a limit. */
+export const LIMIT_HEADERS: readonly HeaderName[] = [
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'RateLimit-Policy',
+  'RateLimit',
+];
+
+export const COMMON_HEADERS: readonly HeaderName[] = [...LIMIT_HEADERS, 'X-Request-Id'];
+
+/** The headers of every response of a deprecated operation. */
+export const DEPRECATION_HEADERS: readonly HeaderName[] = ['Deprecation', 'Sunset', 'Successor'];
+
+/** The headers of a response, as references to the components. */
+export function headerRefs(names: readonly HeaderName[]): Record<string, { $ref: string }> {
+  return Object.fromEntries(
+    names.map((name) => [FIELD_NAMES[name] ?? name, { $ref: `#/components/headers/${name}` }]),
+  );
+}
+
+/** The headers of a response that may lack them, in full: a reference cannot make a required header optional. */
+export function optionalHeaders(names: readonly HeaderName[]): Record<string, Header> {
+  return Object.fromEntries(names.map((name) => [name, { ...headers[name], required: false }]));
+}
+
+/** The pattern of a structured field list (RFC 9651): named windows, each with the same parameters. */
+function listOf(parameters: string): string {
+  const item = `"[a-z]+";${parameters}`;
+  return `^${item}(, ${item})*$`;
+}

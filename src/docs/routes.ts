@@ -1,0 +1,83 @@
+import { fileURLToPath } from 'node:url';
+import fastifyStatic from '@fastify/static';
+import type { FastifyInstance } from 'fastify';
+import { composeHeaders, HELMET_OPTIONS } from '../server/security-headers.js';
+
+export interface DocsOptions {
+  /** Returns the OpenAPI document */
+  readonly document: () => Promise<object>;
+}
+
+/**
+ * Written by scripts/build.js: the files of reference-page/, the guides and Scalar's browser bundle, each with a
+ * gzipped copy.
+ */
+const PAGE_FOLDER = fileURLToPath(new URL('../../dist/reference-page/', import.meta.url));
+/** The bundle carries its version in its name, so its content never changes under that name. */
+const VERSIONED_FILE = /scalar-\d[^/]*$/;
+const CACHE_FOREVER = 'public, max-age=31536000, immutable';
+/** Browsers keep a copy but revalidate it on each use; the response is usually a 304. */
+const CACHE_AND_REVALIDATE = 'no-cache';
+
+/** Parsers of YAML 1.1, which are common, would read an unquoted time as a date. Few of them expand aliases safely. */
+const YAML_OPTIONS = { compat: 'yaml-1.1', aliasDuplicateObjects: false } as const;
+
+/**
+ * Only scripts from this server run, and only this server is called. Styles are the exception: Scalar adds its style
+ * sheet as an element and sets `style` attributes, which no nonce or hash can allow.
+ */
+const PAGE_POLICY = {
+  useDefaults: false,
+  directives: {
+    defaultSrc: ["'none'"],
+    scriptSrc: ["'self'"],
+    styleSrc: ["'self'", "'unsafe-inline'"],
+    imgSrc: ["'self'", 'data:'],
+    connectSrc: ["'self'"],
+    objectSrc: ["'none'"],
+    baseUri: ["'none'"],
+    formAction: ["'none'"],
+    frameAncestors: ["'none'"],
+  },
+};
+
+/** Serves the OpenAPI document and its reference page, which need no key and load nothing from other hosts. */
+export async function registerDocs(app: FastifyInstance, { document }: DocsOptions): Promise<void> {
+  let built: Promise<object> | undefined;
+  let yaml: string | undefined;
+  const build = () => {
+    built ??= document().catch((error: unknown) => {
+      built = undefined;
+      throw error;
+    });
+    return built;
+  };
+  app.get('/openapi.json', build);
+  app.get('/openapi.yaml', async (_request, reply) => {
+    const { stringify } = await import('yaml');
+    yaml ??= stringify(await build(), YAML_OPTIONS);
+    return reply.type('application/yaml').send(yaml);
+  });
+
+  await app.register(fastifyStatic, {
+    root: PAGE_FOLDER,
+    prefix: '/docs/',
+    // One route per file: every other path is an ordinary 404 of the router.
+    wildcard: false,
+    globIgnore: ['*.html', '*.gz'],
+    preCompressed: true,
+    cacheControl: false,
+    setHeaders: (reply, path) => {
+      reply.header('cache-control', VERSIONED_FILE.test(path) ? CACHE_FOREVER : CACHE_AND_REVALIDATE);
+    },
+  });
+  const pageHeaders = composeHeaders({
+    ...HELMET_OPTIONS,
+    contentSecurityPolicy: PAGE_POLICY,
+    xDnsPrefetchControl: true,
+  });
+  app.get('/docs', (_request, reply) => reply.headers(pageHeaders).sendFile('page.html'));
+  // Both are relative: a proxy may serve the page under a path of its own.
+  app.get('/', (_request, reply) => reply.redirect('docs'));
+  app.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));
+}

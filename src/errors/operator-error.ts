@@ -1,0 +1,17 @@
+/** Something the operator can fix. The message says what is wrong and what to do; it is shown without a stack. */
+export class OperatorError extends Error {}
+
+/** A server that the configuration names does not respond, or rejects what is asked of it. */
+export class UnreachableError extends OperatorError {}
+
+/** Exits after printing the message of an OperatorError, or an internal error with its stack. */
+export function exitWithError(error: unknown, exitCode = 1): never {
+  process.stderr.write(`${describe(error)}\n`);
+  process.exit(exitCode);
+}
+
+function describe(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof OperatorError) return error.message;
+  return 'syscall' in error ? error.message : (error.stack ?? error.message);
+}

@@ -1,0 +1,48 @@
+import { REDIS_TIMEOUT_MS } from '../../batching/timeouts.js';
+import { CircuitBreaker, type Log } from '../circuit-breaker.js';
+import type { LimitBackend } from '../limit-store.js';
+import { RedisConnection } from './connection.js';
+import { probeRedis, RedisStore, toKey } from './store.js';
+
+export interface RedisBackendOptions {
+  /** One: Redis or Valkey, a node of a cluster, or Sentinels. Several: nodes of a cluster. */
+  readonly urls: readonly string[];
+  /** The prefix of every key */
+  readonly prefix: string;
+  readonly log: Log;
+  /** Called with what each command took, in seconds */
+  readonly observe: (seconds: number) => void;
+}
+
+/** Redis or Valkey, which connects in the background, behind a circuit breaker. */
+export function createRedisBackend({ urls, prefix, log, observe }: RedisBackendOptions): LimitBackend {
+  const breaker = new CircuitBreaker({
+    name: 'Redis',
+    variable: 'REDIS_URL',
+    timeoutMs: REDIS_TIMEOUT_MS,
+    probe: (key) => probeRedis(connection, key),
+    probeKey: toKey(prefix, ''),
+    reconnect: () => connection.reconnect(),
+    log,
+    observe,
+  });
+  const connection = new RedisConnection({
+    urls,
+    onReady: () => breaker.tryProbe(),
+    onClose: () => breaker.open(new Error('The connection was closed')),
+    onError: (error) => breaker.noteReason(error),
+  });
+  return {
+    name: 'redis',
+    get isAvailable() {
+      return breaker.isClosed;
+    },
+    createStore: (options) =>
+      new RedisStore({ ...options, connection, breaker, keyPrefix: `${prefix}:${options.kind}` }),
+    ready: (withinMs) => breaker.ready(withinMs),
+    close() {
+      breaker.dispose();
+      connection.close();
+    },
+  };
+}

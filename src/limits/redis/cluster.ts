@@ -1,0 +1,81 @@
+import { Cluster } from 'ioredis';
+import {
+  COMMON_OPTIONS,
+  CONNECTION_OPTIONS,
+  RECONNECT_DELAY_MS,
+  type RedisConnectionOptions,
+} from './options.js';
+
+/** How soon a cluster's client notices that a replica has taken the place of a primary that hangs. */
+const SLOTS_REFRESH_INTERVAL_MS = 1_000;
+/** For each node that is asked: the first one may be the one that hangs. */
+const SLOTS_REFRESH_TIMEOUT_MS = 500;
+
+/** How often a command is sent that a cluster redirects */
+const MAX_ATTEMPTS = 5;
+
+/** The message with which ioredis rejects every command on a lost connection. It hides the reason. */
+const CLOSED_MESSAGE = 'Connection is closed.';
+
+/** The first URL gives user, password and TLS for all nodes. */
+export function openCluster({ urls, onReady, onClose, onError }: RedisConnectionOptions): Cluster {
+  const { username, password, protocol } = new URL(urls[0] ?? '');
+  const cluster = new Cluster([...urls], {
+    ...COMMON_OPTIONS,
+    // The probe of the circuit breaker shows more than the state that nodes report, such as the reason of a failure.
+    enableReadyCheck: false,
+    clusterRetryStrategy: () => RECONNECT_DELAY_MS,
+    clusterNodeRetryStrategy: () => RECONNECT_DELAY_MS,
+    slotsRefreshInterval: SLOTS_REFRESH_INTERVAL_MS,
+    slotsRefreshTimeout: SLOTS_REFRESH_TIMEOUT_MS,
+    // Certificates are for names, so names must not be replaced by their addresses.
+    dnsLookup: (hostname, callback) => callback(null, hostname),
+    redisOptions: {
+      ...CONNECTION_OPTIONS,
+      ...(username && { username: decodeURIComponent(username) }),
+      ...(password && { password: decodeURIComponent(password) }),
+      ...(protocol === 'rediss:' && { tls: {} }),
+    },
+  });
+  cluster.on('ready', onReady);
+  cluster.on('close', onClose);
+  cluster.on('node error', (error: Error) => {
+    if (error.message !== CLOSED_MESSAGE) onError(error);
+  });
+  cluster.on('error', () => findErrors(cluster, onError));
+  return cluster;
+}
+
+/**
+ * Sends one command as a pipeline of its own. While slots move, ioredis follows the redirection of a pipeline only if
+ * all of its commands are redirected to one place; and that of a command outside of a pipeline makes it expect all
+ * slots next to the moved one in their new place, too. Nor does it follow a second redirection after an ASK. A command
+ * that is redirected has not been run, so it may be sent again.
+ */
+export async function consumeAlone(
+  cluster: Cluster,
+  key: string,
+  args: readonly number[],
+): Promise<number[]> {
+  for (let attempt = 1; ; attempt += 1) {
+    const results = await cluster
+      .pipeline()
+      .consumeLimits(key, ...args)
+      .exec();
+    const [error, reply] = results?.[0] ?? [];
+    if (!error) return reply as number[];
+    if (attempt === MAX_ATTEMPTS || !/^(?:MOVED|ASK) /.test(error.message)) throw error;
+  }
+}
+
+/**
+ * Finds out why no node of a cluster can be reached. Cluster's own connections for discovering nodes do not report the
+ * reason.
+ */
+function findErrors(cluster: Cluster, onError: (error: Error) => void): void {
+  for (const node of cluster.nodes()) {
+    const attempt = node.duplicate({ lazyConnect: false, retryStrategy: () => null });
+    attempt.on('error', onError);
+    attempt.on('ready', () => attempt.disconnect());
+  }
+}

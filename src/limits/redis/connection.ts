@@ -1,0 +1,120 @@
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { consumeAlone, openCluster } from './cluster.js';
+import {
+  COMMON_OPTIONS,
+  CONNECTION_OPTIONS,
+  RECONNECT_DELAY_MS,
+  type RedisConnectionOptions,
+} from './options.js';
+import { readSentinelError, toSentinelOptions, watchSentinels } from './sentinels.js';
+import { isSentinelUrl, parseSentinelUrl } from './urls.js';
+
+const SERVER_OPTIONS = {
+  ...COMMON_OPTIONS,
+  ...CONNECTION_OPTIONS,
+  retryStrategy: () => RECONNECT_DELAY_MS,
+} satisfies RedisOptions;
+
+/**
+ * Redis or Valkey, a single server, the primary that Sentinels name, or a cluster: the same commands on all. Managed
+ * clusters often have one address for all of their nodes, so a single URL is asked whether it leads to one.
+ *
+ * Connects in the background, and keeps trying.
+ */
+export class RedisConnection {
+  readonly #options: RedisConnectionOptions;
+  #client: Redis | Cluster;
+  #sentinelWatch: { close(): void } | undefined;
+  /** Whether it is known that `#client` is of the right kind */
+  #isIdentified: boolean;
+  #isClosed = false;
+
+  constructor(options: RedisConnectionOptions) {
+    this.#options = options;
+    const [url = '', ...others] = options.urls;
+    this.#isIdentified = others.length > 0 || isSentinelUrl(url);
+    if (others.length > 0) this.#client = openCluster(options);
+    else this.#client = isSentinelUrl(url) ? this.#openPrimary(url) : this.#openServer(url);
+  }
+
+  /** Runs CONSUME_SCRIPT. Rejects while there is no connection; may take long. */
+  consumeLimits(key: string, args: readonly number[]): Promise<number[]> {
+    if (!this.#isIdentified) return Promise.reject(new Error('There is no connection yet'));
+    const client = this.#client;
+    if (client instanceof Cluster) return consumeAlone(client, key, args);
+    if (client.status === 'ready') corkUntilEndOfCallback(client.stream);
+    return client.consumeLimits(key, ...args);
+  }
+
+  /** Replaces a connection that seems to be dead; does nothing while a new one is being made. */
+  reconnect(): void {
+    if (this.#client.status === 'ready' || this.#client.status === 'connect') this.#client.disconnect(true);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#sentinelWatch?.close();
+    this.#client.disconnect();
+  }
+
+  /** The primary that Sentinels name at the moment. */
+  #openPrimary(text: string): Redis {
+    const { onReady, onClose, onError } = this.#options;
+    const url = parseSentinelUrl(text);
+    const onSentinelError = (error: Error) => {
+      const reason = readSentinelError(error, url);
+      if (reason) onError(reason);
+    };
+    const primary = new Redis({ ...toSentinelOptions(url), ...SERVER_OPTIONS });
+    primary.on('sentinelError', onSentinelError);
+    primary.on('error', onSentinelError);
+    primary.on('close', onClose);
+    primary.on('ready', onReady);
+    const onPromotion = (host: string, port: number) => {
+      // The promotion may be the one that has led to this connection.
+      const isThere =
+        primary.status === 'ready' &&
+        primary.stream.remoteAddress === host &&
+        primary.stream.remotePort === port;
+      if (!isThere) this.reconnect();
+    };
+    this.#sentinelWatch = watchSentinels({ url, onPromotion, onError });
+    return primary;
+  }
+
+  #openServer(url: string): Redis {
+    const { onReady, onClose, onError } = this.#options;
+    const server = new Redis(url, SERVER_OPTIONS);
+    server.on('error', onError);
+    server.on('close', onClose);
+    server.on('ready', async () => {
+      const isClusterNode = await readIsClusterNode(server, onError);
+      if (this.#isClosed) return;
+      this.#isIdentified = true;
+      if (!isClusterNode) return onReady();
+      server.off('close', onClose);
+      server.disconnect();
+      this.#client = openCluster(this.#options);
+    });
+    return server;
+  }
+}
+
+/**
+ * The commands of one callback of the event loop are sent with one system call when it returns. The automatic pipelines
+ * of ioredis delay them to the end of the event-loop tick.
+ */
+function corkUntilEndOfCallback(stream: Redis['stream']): void {
+  if (stream.writableCorked > 0) return;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
+}
+
+/** False for a user who may not run INFO, too, which is reported: in a cluster nothing else works then. */
+async function readIsClusterNode(server: Redis, onError: (error: Error) => void): Promise<boolean> {
+  const info = await server.info('cluster').catch((error: Error) => {
+    if (error.message.startsWith('NOPERM')) onError(error);
+    return '';
+  });
+  return info.includes('cluster_enabled:1');
+}

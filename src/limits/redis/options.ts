@@ -1,0 +1,39 @@
+import type { ClientContext, RedisOptions, Result } from 'ioredis';
+import { CONSUME_SCRIPT } from './scripts.js';
+
+declare module 'ioredis' {
+  interface RedisCommander<Context extends ClientContext> {
+    /** CONSUME_SCRIPT */
+    consumeLimits(key: string, ...args: number[]): Result<number[], Context>;
+  }
+}
+
+export interface RedisConnectionOptions {
+  /** One: Redis or Valkey, a node of a cluster, or Sentinels. Several: nodes of a cluster. */
+  readonly urls: readonly string[];
+  readonly onReady: () => void;
+  readonly onClose: () => void;
+  /** Called with what prevents or breaks a connection, to one of the nodes or to all of them */
+  readonly onError: (error: Error) => void;
+}
+
+export const RECONNECT_DELAY_MS = 200;
+
+/*
+ * Everything that ioredis does to rescue a command is turned off. A limit is decided now, by Redis or else by the
+ * memory of this process: a command that is sent late or twice would count a request a second time.
+ */
+export const COMMON_OPTIONS = {
+  enableOfflineQueue: false,
+  scripts: { consumeLimits: { lua: CONSUME_SCRIPT, numberOfKeys: 1 } },
+};
+
+export const CONNECTION_OPTIONS = {
+  autoResendUnfulfilledCommands: false,
+  // With 1, ioredis never settles the commands that a lost connection left unanswered. With 0 they are all rejected when
+  // the connection closes.
+  maxRetriesPerRequest: 0,
+  // Attempts to reach a vanished host get no response, so they must time out: only a new one notices that it is back.
+  connectTimeout: 1_000,
+  disconnectTimeout: 100,
+} satisfies RedisOptions;

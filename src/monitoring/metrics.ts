@@ -1,0 +1,195 @@
+import type { FastifyInstance } from 'fastify';
+import {
+  type Aggregator,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  type Histogram,
+  Registry,
+} from 'prom-client';
+import { createDurations } from '../batching/durations.js';
+import { PLAN_NAMES, type Plan } from '../contract/plans.js';
+import type { Protocol } from '../contract/protocol.js';
+import { VERSION } from '../contract/version.js';
+import type { ErrorCode } from '../errors/api-error.js';
+import type { Limiter } from '../limits/limiter.js';
+import type { AcceptMonitor } from '../server/accept-monitor.js';
+import { OVERLOAD_REASONS, type OverloadMonitor } from '../server/overload.js';
+import { createDecisionCounter } from './decision-counter.js';
+import { createCachedCheck } from './health.js';
+
+/** For metrics that are the same in every worker: /metrics shows them once, without the label `worker`. */
+export const SAME_IN_EVERY_WORKER: Aggregator = 'first';
+
+/** The current use of the connections to the database. */
+interface PoolStatistics {
+  readonly totalCount: number;
+  readonly idleCount: number;
+  /** Queries that wait for a connection, or for the query before them on theirs */
+  readonly waitingCount: number;
+}
+
+export interface MetricsOptions {
+  readonly limiter: Limiter;
+  /** Exported if given */
+  readonly pool?: PoolStatistics;
+  /** How long PostgreSQL and Redis took, measured where they are called */
+  readonly durations?: readonly Histogram[];
+  /** How many keys of each plan are banned now. May fail with a database error. */
+  readonly countBannedKeys: () => Promise<ReadonlyMap<Plan, number>>;
+}
+
+interface Sources extends MetricsOptions {
+  readonly accepts: AcceptMonitor;
+  readonly overload: OverloadMonitor;
+  readonly checkReadiness: () => Promise<void>;
+}
+
+/** A finished request, as metrics and logs see it. Every label has few values, whatever clients send. */
+export interface RequestReport {
+  /** A name from the router, `batch` for several at once, or `unknown` */
+  readonly operation: string;
+  readonly protocol: Protocol | 'other';
+  /** 499 when the client left before the response */
+  readonly status: number;
+  readonly seconds: number;
+}
+
+export interface Metrics {
+  readonly registry: Registry;
+  countRequest(report: RequestReport): void;
+  /**
+   * Counts a decision of the limiter: the code of a denial, undefined when the request was admitted, and the plan of the
+   * key, undefined when the request was counted against its address.
+   */
+  countDecision(code: ErrorCode | undefined, plan: Plan | undefined): void;
+}
+
+/** The metrics of one process, in a registry of their own. WorkerProbes combines those of several. */
+export function createMetrics(sources: Sources): Metrics {
+  const registry = createProcessRegistry();
+  addPool(registry, sources.pool);
+  addStates(registry, sources);
+  addConnections(registry, sources.accepts);
+  addBans(registry, sources.countBannedKeys);
+  for (const histogram of sources.durations ?? []) registry.registerMetric(histogram);
+  return {
+    registry,
+    countRequest: createRequestCounter(registry),
+    countDecision: createDecisionCounter(registry, sources.limiter),
+  };
+}
+
+/** What every process has, the primary one of several too: its version, memory, event loop and garbage collection. */
+export function createProcessRegistry(): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: 'build_info',
+    help: 'Always 1; the version of the service and of Node.js',
+    labelNames: ['version', 'node_version'],
+    registers: [registry],
+    aggregator: SAME_IN_EVERY_WORKER,
+  }).set({ version: VERSION, node_version: process.version }, 1);
+  return registry;
+}
+
+export const METRICS_PATH = '/metrics';
+
+/** `GET /metrics`, in Prometheus' text format. */
+export function registerMetrics(app: FastifyInstance, read: () => Promise<string>): void {
+  app.get(METRICS_PATH, { config: { isProbe: true } }, async (_request, reply) =>
+    reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(await read()),
+  );
+}
+
+function createRequestCounter(registry: Registry): Metrics['countRequest'] {
+  const durations = createDurations(
+    'http_request_duration_seconds',
+    'From the head of a request to the end of its response, by operation, protocol and status',
+    ['operation', 'protocol', 'status'],
+  );
+  registry.registerMetric(durations.histogram);
+  return ({ operation, protocol, status, seconds }) =>
+    durations.observe(seconds, operation, protocol, String(status));
+}
+
+function addPool(registry: Registry, pool: PoolStatistics | undefined): void {
+  if (pool === undefined) return;
+  const add = (name: string, help: string, read: () => number) =>
+    addGauge(registry, `database_pool_${name}`, help, read);
+  add('connections', 'Connections to the database', () => pool.totalCount);
+  add('idle_connections', 'Connections to the database that nothing uses', () => pool.idleCount);
+  add('waiting_queries', 'Queries that wait for a connection', () => pool.waitingCount);
+}
+
+function addStates(registry: Registry, { limiter, overload, checkReadiness }: Sources): void {
+  const isReady = () =>
+    checkReadiness().then(
+      () => 1,
+      () => 0,
+    );
+  addGauge(registry, 'limits_degraded', '1 while limits are counted without Redis', () =>
+    Number(limiter.state === 'degraded'),
+  );
+  addGauge(registry, 'database_ready', '1 while the database can be used', isReady);
+  new Gauge({
+    name: 'service_overloaded',
+    help: '1 while the process is overloaded: with the reasons event_loop and pool, requests get a 503',
+    labelNames: ['reason'],
+    registers: [registry],
+    collect() {
+      for (const reason of OVERLOAD_REASONS) this.set({ reason }, Number(overload.reason === reason));
+    },
+  });
+}
+
+function addConnections(registry: Registry, accepts: AcceptMonitor): void {
+  addGauge(registry, 'http_connections', 'Connections of clients', () => accepts.connections);
+  new Counter({
+    name: 'http_connections_accepted_total',
+    help: 'Connections accepted from clients',
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc(accepts.accepted);
+    },
+  });
+}
+
+/**
+ * Read from the database, because one node knows only the bans of keys that it has served. The query is shared and
+ * bounded like a readiness check. While it fails there is no series, since nobody knows the number.
+ */
+function addBans(registry: Registry, countBannedKeys: MetricsOptions['countBannedKeys']): void {
+  let counts: ReadonlyMap<Plan, number> = new Map();
+  const refresh = createCachedCheck(async () => {
+    counts = await countBannedKeys();
+  });
+  new Gauge({
+    name: 'api_keys_banned',
+    help: 'Keys that are banned now, by any node. Every node reports the same numbers: do not sum over nodes',
+    labelNames: ['plan'],
+    registers: [registry],
+    aggregator: SAME_IN_EVERY_WORKER,
+    async collect() {
+      try {
+        await refresh();
+        for (const plan of PLAN_NAMES) this.set({ plan }, counts.get(plan) ?? 0);
+      } catch {
+        this.reset();
+      }
+    },
+  });
+}
+
+function addGauge(registry: Registry, name: string, help: string, read: () => number | Promise<number>) {
+  new Gauge({
+    name,
+    help,
+    registers: [registry],
+    async collect() {
+      this.set(await read());
+    },
+  });
+}

@@ -1,0 +1,131 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Protocol } from '../contract/protocol.js';
+import { addressId } from '../server/client-address.js';
+import type { Metrics, RequestReport } from './metrics.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The code of the response's Error object, for the log */
+    errorCode: string | undefined;
+    /** The protocol that was called; undefined outside of both */
+    apiProtocol?: Protocol;
+    /** The id of the client's address, by which requests without a valid key are counted */
+    addressId: string;
+  }
+}
+
+/** nginx's status for a client that left before its response, when no status was sent. */
+const CLIENT_CLOSED_REQUEST = 499;
+
+/**
+ * Reports each request to the log and the metrics once, when its response is sent or its client has left. Only names of
+ * operations in the router are reported: clients can make up any others.
+ */
+export function reportRequests(
+  app: FastifyInstance,
+  operations: readonly string[],
+  { countRequest }: Pick<Metrics, 'countRequest'>,
+): void {
+  const known = new Set(operations);
+  app.decorateRequest('errorCode', undefined);
+  app.decorateRequest('addressId', '');
+  app.addHook('onRequest', (request, reply, next) => {
+    request.addressId = addressId(request.ip);
+    const { receivedAt = performance.now() } = request.raw;
+    const finish = () => {
+      const called = listCalls(request);
+      const names = called.filter((name, index) => known.has(name) && called.indexOf(name) === index);
+      const report: RequestReport = {
+        operation: called.length > 1 && names.length > 0 ? 'batch' : (names[0] ?? 'unknown'),
+        protocol: request.apiProtocol ?? 'other',
+        status: reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_CLOSED_REQUEST,
+        seconds: (performance.now() - receivedAt) / 1000,
+      };
+      countRequest(report);
+      logRequest(request, report, names);
+    };
+    // Its client has left while it waited in the queue. A response behind others on its connection does not close.
+    if (reply.raw.closed || request.raw.destroyed) return finish();
+    // Fastify's onResponse hook does not run when the client leaves; a response always closes, and once.
+    reply.raw.on('close', finish);
+    next();
+  });
+}
+
+/** The names of the operations that a request calls: none, one, or one for each call of a batch. */
+export function listCalls(request: FastifyRequest): readonly string[] {
+  const { operation } = request.routeOptions.config;
+  if (operation === undefined) return [];
+  return typeof operation === 'string' ? [operation] : operation(request);
+}
+
+/** What every log line of a request has. */
+interface LogLine {
+  readonly reqId: string;
+  /** A pattern such as `/v1/pets/{petId}`, never what a client sent */
+  readonly route: string;
+  readonly address: string;
+  /** Absent rather than undefined, which would replace the one that OpenTelemetry's instrumentation adds */
+  trace_id?: string;
+}
+
+export function identify(request: FastifyRequest): LogLine {
+  return addTrace(request, {
+    reqId: request.id,
+    route: toPattern(request.routeOptions.url),
+    address: request.addressId,
+  });
+}
+
+/** Patterns by Fastify's URL of the route. Every request needs one, and there are only as many as routes. */
+const patterns = new Map<string | undefined, string>([[undefined, 'unknown']]);
+
+function toPattern(url: string | undefined): string {
+  let pattern = patterns.get(url);
+  if (pattern === undefined) {
+    pattern = String(url).replaceAll(/:(\w+)(?:\([^)]*\))?/g, '{$1}');
+    patterns.set(url, pattern);
+  }
+  return pattern;
+}
+
+/**
+ * A `traceparent` (W3C Trace Context, section 3.2): its trace id is captured. Version 00 ends with the flags; later
+ * versions may continue. Version ff and ids of zeros only are invalid.
+ */
+const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-|$)/;
+
+/**
+ * Adds the trace that a request belongs to; nothing for a header that is invalid, which the specification says to
+ * ignore. The field has the name that OpenTelemetry's instrumentation of pino gives it, so that a line has one field for
+ * the trace with and without that instrumentation.
+ */
+function addTrace({ headers: { traceparent } }: FastifyRequest, line: LogLine): LogLine {
+  const traceId = traceparent === undefined ? undefined : TRACEPARENT.exec(String(traceparent))?.[1];
+  if (traceId !== undefined) line.trace_id = traceId;
+  return line;
+}
+
+/** A 5xx is only a warning here: its cause is logged on a line of its own. */
+function logRequest(
+  request: FastifyRequest,
+  { protocol, status, seconds }: RequestReport,
+  names: readonly string[],
+): void {
+  const { isProbe = false } = request.routeOptions.config;
+  const level = status >= 500 ? 'warn' : isProbe && status < 400 ? 'debug' : 'info';
+  // One literal: spreading `identify(request)` into it would cost as much as the rest of the line.
+  const line = {
+    reqId: request.id,
+    route: toPattern(request.routeOptions.url),
+    address: request.addressId,
+    keyId: request.apiKey?.id,
+    protocol,
+    operation: names.length > 0 ? names.join(',') : undefined,
+    method: request.method,
+    status,
+    code: status === CLIENT_CLOSED_REQUEST ? 'client_left' : request.errorCode,
+    durationMs: Math.round(seconds * 1_000_000) / 1000,
+  };
+  request.log[level](addTrace(request, line), 'request');
+}

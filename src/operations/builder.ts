@@ -1,0 +1,93 @@
+import { initTRPC, type TRPCError } from '@trpc/server';
+import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
+import type { Deprecation } from '../contract/deprecation.js';
+import type { Scope } from '../contract/scopes.js';
+import type { IdempotencyHeader, IdempotencyKey } from '../database/idempotency.js';
+import type { ApiError, ErrorShape } from '../errors/api-error.js';
+import { errorTable } from '../errors/error-table.js';
+import type { ApiKey } from '../keys/store.js';
+import { toApiError } from './error-mapping.js';
+
+/** The context of a procedure, to which createProcedure adds the stores. */
+export interface RequestContext {
+  /** The key that the request was admitted with. */
+  readonly apiKey: ApiKey;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+  /** The Idempotency-Key of the request, which several calls of a tRPC batch share. */
+  readonly idempotency: IdempotencyHeader | undefined;
+  /** The Idempotency-Key of this call, only in operations declared `idempotent`: hand it to createInsert's function. */
+  readonly idempotencyKey: IdempotencyKey | undefined;
+  /** Present over REST only. */
+  readonly rest: RestContext | undefined;
+}
+
+export interface RestContext {
+  /** Adds a `Link` to the page after `cursor`. */
+  linkNextPage(cursor: number): void;
+}
+
+/** Everything that an operation declares besides its input and output. */
+export interface OperationMeta {
+  /** Read by trpc-to-openapi. */
+  readonly openapi: {
+    /** GET is for queries, the others for mutations. POST, PUT and PATCH have a body. */
+    readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+    /** Relative to the version: /pets/{petId}. Parameters are members of the input. */
+    readonly path: `/${string}`;
+    readonly summary: string;
+    /** Default: the summary. */
+    readonly description?: string;
+    readonly successDescription?: string;
+  };
+  /** How far clients may rely on it: `x-stability` in the OpenAPI document. */
+  readonly stability: 'stable' | 'beta' | 'experimental';
+  /** What a key needs to be allowed to call it. */
+  readonly scope: Scope;
+  readonly deprecation?: Deprecation;
+  /** Over REST, success is 200, or 204 for `.output(z.void())`, unless a 201 with its Location is declared here. */
+  readonly success?: {
+    readonly status: 201;
+    /** The new resource's path relative to the version, such as /pets/7 */
+    readonly location: (output: never) => string;
+  };
+  /**
+   * Whether the operation takes an Idempotency-Key, and finds it in its context. One that adds something has to say so:
+   * clients repeat it after a lost response only if it does.
+   */
+  readonly idempotent?: boolean;
+}
+
+const config = {
+  isDev: false,
+  errorFormatter: ({ error, path }: { readonly error: TRPCError; readonly path: string | undefined }) =>
+    toErrorShape(toApiError(error), path),
+};
+
+/**
+ * tRPC's procedure builder, for the operations of a resource.
+ *
+ * @example const procedure = createProcedure<{ readonly pets: PetStore }>();
+ */
+export function createProcedure<Stores extends object>() {
+  return initTRPC.meta<OperationMeta>().context<RequestContext & Stores>().create(config).procedure;
+}
+
+/** tRPC's router builder, with the service's error shape. */
+export const { router } = initTRPC.create(config);
+
+export function toErrorShape(error: ApiError, path?: string): ErrorShape {
+  const { trpcCode } = errorTable[error.code];
+  return {
+    message: error.message,
+    code: TRPC_ERROR_CODES_BY_KEY[trpcCode],
+    data: {
+      code: trpcCode,
+      httpStatus: error.status,
+      ...(path === undefined ? {} : { path }),
+      error: error.body,
+      ...(error.fields === undefined ? {} : { fields: error.fields }),
+      ...(error.scope === undefined ? {} : { scope: error.scope }),
+    },
+  };
+}

@@ -1,0 +1,69 @@
+import type { AnyTRPCRouter } from '@trpc/server';
+import { z } from 'zod';
+import type { OperationMeta } from './builder.js';
+import type { OperationDefinition } from './definition.js';
+
+/** One operation as REST serves it, read once from its procedure. */
+export interface Operation extends Omit<OperationMeta, 'openapi'> {
+  readonly name: string;
+  readonly method: OperationMeta['openapi']['method'];
+  /** As in the OpenAPI document, relative to the version: /pets/{petId} */
+  readonly path: string;
+  /** Undefined when it takes none. */
+  readonly input: z.ZodType | undefined;
+  readonly hasOutput: boolean;
+  /** The members of the input that come from the path and the query. */
+  readonly parameters: readonly OperationParameter[];
+}
+
+export interface OperationParameter {
+  readonly name: string;
+  readonly in: 'path' | 'query';
+  /** A JSON Schema type; other types are strings, as an enum is. */
+  readonly type: 'integer' | 'number' | 'boolean' | 'string';
+}
+
+const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+
+/** Whether requests of this method have a body, which must be JSON. */
+export function hasBody(method: string): boolean {
+  return METHODS_WITH_BODY.has(method);
+}
+
+/** @throws TypeError when an operation has a parameter that a path or a query cannot carry */
+export function listOperations(router: AnyTRPCRouter): Operation[] {
+  return Object.entries(router._def.procedures).map(([name, procedure]) => {
+    const { meta, inputs, output } = (procedure as { _def: OperationDefinition })._def;
+    const { openapi, ...rest } = meta;
+    const { method, path } = openapi;
+    const [input] = inputs;
+    const hasOutput = !(output instanceof z.ZodVoid);
+    const parameters = input === undefined ? [] : listParameters(name, input, openapi);
+    return { ...rest, name, method, path, input, hasOutput, parameters };
+  });
+}
+
+function listParameters(
+  name: string,
+  input: z.ZodType,
+  { method, path }: OperationMeta['openapi'],
+): OperationParameter[] {
+  const root = z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });
+  // A schema with an id is written to the definitions and referenced.
+  const resolve = (schema: z.core.JSONSchema._JSONSchema = {}) => {
+    const id = typeof schema === 'object' ? schema.$ref?.split('/').at(-1) : undefined;
+    return (id === undefined ? schema : root.$defs?.[id]) as z.core.JSONSchema.JSONSchema;
+  };
+  return Object.entries(resolve(root).properties ?? {}).flatMap(
+    ([member, property]): OperationParameter[] => {
+      const isInPath = path.includes(`{${member}}`);
+      if (!isInPath && hasBody(method)) return [];
+      const { type } = resolve(property);
+      if (type === 'array' || type === 'object') {
+        throw new TypeError(`${name}: ${member} is an ${type}, which neither a path nor a query can carry`);
+      }
+      const isScalar = type === 'integer' || type === 'number' || type === 'boolean';
+      return [{ name: member, in: isInPath ? 'path' : 'query', type: isScalar ? type : 'string' }];
+    },
+  );
+}

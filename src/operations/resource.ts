@@ -1,0 +1,63 @@
+import type { AnyTRPCProcedure, TRPCBuiltRouter, TRPCDecorateCreateRouterOptions } from '@trpc/server';
+import type { Database } from '../database/client.js';
+import type { ErrorShape } from '../errors/api-error.js';
+import { router } from './builder.js';
+import { toOperation } from './direct-call.js';
+
+type Procedures = Readonly<Record<string, AnyTRPCProcedure>>;
+
+/**
+ * A part of the API: a store and the operations on it. The service has the resources that router.ts lists; nothing else
+ * needs to know of one.
+ */
+export interface Resource<Store extends object = object> {
+  /** The name of the store in the procedures' context, and, capitalized, the tag in the OpenAPI document. */
+  readonly name: string;
+  /** The description of the tag. */
+  readonly description: string;
+  createStore(database: Database): Store;
+  /**
+   * Runs one typical query before the service listens, so that the first requests find open connections and Prisma's
+   * engine loaded.
+   */
+  warmUp(store: Store): Promise<unknown>;
+  /** The operations, by the names that both protocols use. */
+  readonly procedures: Procedures;
+}
+
+/** The stores of all resources, by the resource's name. */
+export type Stores = Readonly<Record<string, object>>;
+
+type UnionToIntersection<Union> = (Union extends unknown ? (member: Union) => void : never) extends (
+  all: infer Intersection,
+) => void
+  ? Intersection
+  : never;
+
+/** Written out without the context, so that the types of clients do not refer to internals of the service. */
+type ResourceRouter<Each extends Resource> =
+  UnionToIntersection<Each['procedures']> extends infer All extends Procedures
+    ? TRPCBuiltRouter<
+        { ctx: object; meta: object; errorShape: ErrorShape; transformer: false },
+        TRPCDecorateCreateRouterOptions<All>
+      >
+    : never;
+
+/**
+ * The router of all operations, as both protocols call them.
+ *
+ * @throws TypeError when a procedure cannot be an operation, or two operations or two resources have the same name
+ */
+export function createRouter<Each extends Resource>(resources: readonly Each[]): ResourceRouter<Each> {
+  const operations: Record<string, AnyTRPCProcedure> = {};
+  const names = new Set<string>();
+  for (const { name: resourceName, procedures } of resources) {
+    if (names.has(resourceName)) throw new TypeError(`Two resources are named ${resourceName}`);
+    names.add(resourceName);
+    for (const [name, procedure] of Object.entries(procedures)) {
+      if (Object.hasOwn(operations, name)) throw new TypeError(`Two operations are named ${name}`);
+      operations[name] = toOperation(name, procedure);
+    }
+  }
+  return router(operations) as unknown as ResourceRouter<Each>;
+}

@@ -1,0 +1,193 @@
+import { isIP } from 'node:net';
+import { availableParallelism } from 'node:os';
+import { z } from 'zod';
+import { OperatorError } from '../errors/operator-error.js';
+import type { KeyPrefix } from '../keys/format.js';
+import { parseRedisUrls } from '../limits/redis/urls.js';
+import { parseDatabaseUrl } from './database-url.js';
+
+/** Everything the environment configures. The README's table and .env.example describe each variable. */
+export interface Config {
+  readonly port: number;
+  readonly host: string;
+  /** undefined: /metrics and /health are on `port` */
+  readonly metricsPort: number | undefined;
+  readonly appEnv: 'development' | 'staging' | 'production';
+  readonly keyPrefix: KeyPrefix;
+  /** undefined: the embedded PostgreSQL in dataDir */
+  readonly databaseUrl: string | undefined;
+  /** Empty: limits live in memory; several: a cluster. Sentinels are one URL. */
+  readonly redisUrls: readonly string[];
+  readonly dataDir: string;
+  readonly workers: number;
+  /** Without a trailing slash; undefined: http://HOST:PORT, with the port that the service listens on */
+  readonly publicUrl: string | undefined;
+  readonly stagingUrl: string | undefined;
+  /** Addresses and CIDR blocks */
+  readonly trustProxy: readonly string[];
+  /** Whose scripts may call the service from a browser; `localhost` stands for every origin on localhost */
+  readonly corsOrigins: readonly string[] | 'localhost';
+  readonly anonymousPerMinute: number;
+  readonly logLevel: (typeof LOG_LEVELS)[number];
+}
+
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
+
+const DEFAULT_PORT = 3000;
+
+const schema = z.object({
+  PORT: wholeNumber(0, 65_535).default(DEFAULT_PORT),
+  HOST: z.string().default('127.0.0.1'),
+  METRICS_PORT: wholeNumber(0, 65_535).optional(),
+  APP_ENV: z
+    .enum(['development', 'staging', 'production'], { error: 'must be development, staging or production' })
+    .default('development'),
+  DATABASE_URL: z.string().transform(orIssue(parseDatabaseUrl)).optional(),
+  REDIS_URL: z.string().default('').transform(orIssue(parseRedisUrls)),
+  DATA_DIR: z.string().default('.data'),
+  WORKERS: z
+    .union([z.literal('auto').transform(() => availableParallelism()), wholeNumber(1, 256)], {
+      error: 'must be auto or a whole number from 1 to 256',
+    })
+    .default(1),
+  PUBLIC_URL: baseUrl().optional(),
+  STAGING_URL: baseUrl().optional(),
+  TRUST_PROXY: list(
+    z.string().refine(isAddressOrBlock, 'must hold addresses or CIDR blocks, separated by commas'),
+  ),
+  CORS_ORIGINS: list(
+    z.string().refine(isOrigin, 'must hold origins such as https://shop.example, separated by commas'),
+  ),
+  ANONYMOUS_PER_MINUTE: wholeNumber(1, 1_000_000_000).default(300),
+  LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
+});
+
+/** The names of all variables. */
+export const VARIABLES = Object.keys(schema.shape);
+
+/**
+ * Reads the configuration from environment variables; an empty one counts as unset.
+ *
+ * @throws OperatorError naming every invalid variable, with its value unless that may contain a password
+ */
+export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+  const set = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
+  );
+  const parsed = schema.safeParse(set, { reportInput: true });
+  const problems = [...(parsed.error?.issues.map(describeIssue) ?? []), ...findConflicts(set)];
+  if (!parsed.success || problems.length > 0) {
+    throw new OperatorError(['The configuration is invalid:', ...new Set(problems)].join('\n  - '));
+  }
+  const { data } = parsed;
+  return {
+    port: data.PORT,
+    host: data.HOST,
+    metricsPort: data.METRICS_PORT,
+    appEnv: data.APP_ENV,
+    keyPrefix: data.APP_ENV === 'production' ? 'as_live_' : 'as_test_',
+    databaseUrl: data.DATABASE_URL,
+    redisUrls: data.REDIS_URL,
+    dataDir: data.DATA_DIR,
+    workers: data.WORKERS,
+    publicUrl: data.PUBLIC_URL,
+    stagingUrl: data.STAGING_URL,
+    trustProxy: data.TRUST_PROXY,
+    corsOrigins:
+      data.APP_ENV === 'development' && data.CORS_ORIGINS.length === 0 ? 'localhost' : data.CORS_ORIGINS,
+    anonymousPerMinute: data.ANONYMOUS_PER_MINUTE,
+    logLevel: data.LOG_LEVEL,
+  };
+}
+
+/** The URL of a service on this machine; an IPv6 host is put in brackets (RFC 3986, section 3.2.2). */
+export function toLocalUrl(host: string, port: number): string {
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+function describeIssue({ path, message, input }: z.core.$ZodIssue): string {
+  const name = String(path[0]);
+  // A user and password of any URL end with @, and a token may be in its query.
+  const isSecret = /^(?:DATABASE|REDIS)_URL$/.test(name) || /[@?]/.test(String(input));
+  return `${name} ${message}${isSecret ? '' : `, not ${JSON.stringify(String(input))}`}`;
+}
+
+function findConflicts(set: Record<string, string | undefined>): string[] {
+  const problems: string[] = [];
+  if ((set.APP_ENV === 'staging' || set.APP_ENV === 'production') && set.DATABASE_URL === undefined) {
+    problems.push(`DATABASE_URL must be set in ${set.APP_ENV}: the embedded PostgreSQL is for development`);
+  }
+  const workers = set.WORKERS === 'auto' ? availableParallelism() : Number(set.WORKERS ?? 1);
+  if (workers > 1 && splitList(set.REDIS_URL ?? '').length === 0) {
+    problems.push(
+      'WORKERS above 1 needs REDIS_URL: limits in memory would not hold across several processes',
+    );
+  }
+  const port = Number(set.PORT ?? DEFAULT_PORT);
+  // Each 0 is another free port.
+  if (port !== 0 && Number(set.METRICS_PORT) === port) {
+    problems.push(`METRICS_PORT must differ from PORT, which is ${port}: a port has one server`);
+  }
+  return problems;
+}
+
+function wholeNumber(min: number, max: number) {
+  const error = `must be a whole number from ${min} to ${max}`;
+  return z
+    .string()
+    .regex(/^\d+$/, { error, abort: true })
+    .transform(Number)
+    .pipe(z.number().min(min, { error }).max(max, { error }));
+}
+
+/** Turns what `parse` throws into the message about the variable. */
+function orIssue<T>(parse: (text: string) => T) {
+  return (text: string, context: z.RefinementCtx): T => {
+    try {
+      return parse(text);
+    } catch (error) {
+      context.addIssue((error as Error).message);
+      return z.NEVER;
+    }
+  };
+}
+
+function list(item: z.ZodType<string, string>) {
+  return z.string().default('').transform(splitList).pipe(z.array(item));
+}
+
+function splitList(text: string): string[] {
+  const parts = text.split(',').map((part) => part.trim());
+  return parts.filter((part) => part !== '');
+}
+
+/** A URL to append paths to: normalized so that it is valid in a header, and without a trailing slash. */
+function baseUrl() {
+  const error = 'must be a URL without user, query, fragment, or the /v1 that the service adds';
+  return z
+    .string()
+    .refine(isHttpUrl, 'must be a URL that starts with http:// or https://')
+    .refine((text) => !URL.canParse(text) || isBase(new URL(text)), error)
+    .transform((text) => (URL.canParse(text) ? new URL(text).href.replace(/\/+$/, '') : text));
+}
+
+function isHttpUrl(text: string): boolean {
+  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
+}
+
+function isBase({ href, username, password, pathname }: URL): boolean {
+  return username === '' && password === '' && !/[?#]/.test(href) && !/\/v1\/*$/.test(pathname);
+}
+
+function isAddressOrBlock(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  const isPrefix = (bits: string) =>
+    /^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
+  return prefix === undefined || isPrefix(prefix);
+}
+
+function isOrigin(text: string): boolean {
+  return isHttpUrl(text) && new URL(text).origin === text;
+}

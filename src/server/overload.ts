@@ -1,0 +1,111 @@
+import type { FastifyBaseLogger } from 'fastify';
+import { ApiError } from '../errors/api-error.js';
+import type { AcceptMonitor } from './accept-monitor.js';
+import type { RequestQueue } from './request-queue.js';
+
+/** When a process counts as overloaded. */
+interface OverloadLimits {
+  /** How late the event loop may run, and how long requests or connections may wait to be looked at, in milliseconds */
+  readonly delayMs: number;
+  /** How many queries may wait for a connection to the database */
+  readonly waitingQueries: number;
+  /** How often the event loop is sampled, in milliseconds */
+  readonly sampleIntervalMs: number;
+}
+
+const OVERLOAD_LIMITS: OverloadLimits = {
+  // Clients then wait over a second before their request is even looked at: many have given up, or soon will.
+  delayMs: 1_000,
+  // The pool's eight connections at 5 ms a query take 0.6 s for them; a longer queue nears the 1 s a query may wait.
+  waitingQueries: 1_000,
+  sampleIntervalMs: 250,
+};
+
+/** One late sample may be due to a single long task; two in a row are load. */
+const LATE_SAMPLES_MIN = 2;
+/** Long enough for a queue to empty, and short enough not to leave the service idle afterwards. */
+const RETRY_SECONDS = 2;
+
+const DESCRIPTIONS = {
+  event_loop: 'overloaded: requests get a 503 until it is over',
+  pool: 'overloaded: requests get a 503 until it is over',
+  connections: 'overloaded: new connections wait to be accepted',
+} as const;
+
+type OverloadReason = keyof typeof DESCRIPTIONS;
+
+export const OVERLOAD_REASONS = Object.keys(DESCRIPTIONS) as OverloadReason[];
+
+export interface OverloadOptions {
+  readonly log: FastifyBaseLogger;
+  /** Without it only the event loop is monitored. */
+  readonly pool?: { readonly waitingCount: number };
+  /** Overrides individual defaults */
+  readonly overload?: Partial<OverloadLimits>;
+}
+
+interface Sources extends OverloadOptions {
+  readonly queue: Pick<RequestQueue, 'delayMs'>;
+  readonly accepts: Pick<AcceptMonitor, 'hasBacklog'>;
+}
+
+export interface OverloadMonitor {
+  /**
+   * The part that is overloaded; undefined while there is capacity. While only new connections wait, requests on the
+   * others are served: to deny them would help nobody, and whoever opens connections could turn everyone away.
+   */
+  readonly reason: OverloadReason | undefined;
+  /** The error for a request that would only queue: 503 with Retry-After; undefined while there is capacity. */
+  check(): ApiError | undefined;
+  close(): void;
+}
+
+/**
+ * Monitors the event loop and the queue for the database. @fastify/under-pressure would reject requests before key and
+ * limit are known, reject health checks too, mistake one long task for load, and only sample the queue at intervals.
+ * Here the queue for the database is checked when a request arrives, and the 503 carries the limit headers.
+ *
+ * The delay of the event loop is how late a timer fires, or how long a request waits for its turn. The loop counts as
+ * overloaded after two late samples in a row, and recovers with the first one on time.
+ */
+export function createOverloadMonitor({ log, pool, overload, queue, accepts }: Sources): OverloadMonitor {
+  const { delayMs, waitingQueries, sampleIntervalMs } = { ...OVERLOAD_LIMITS, ...overload };
+  let lateSamples = 0;
+  let backlogMs = 0;
+  let dueAt = performance.now() + sampleIntervalMs;
+  let logged: OverloadMonitor['reason'];
+  const readReason = (): OverloadMonitor['reason'] => {
+    if (lateSamples >= LATE_SAMPLES_MIN) return 'event_loop';
+    if (pool !== undefined && pool.waitingCount > waitingQueries) return 'pool';
+    return backlogMs > delayMs ? 'connections' : undefined;
+  };
+  const timer = setTimeout(() => {
+    const now = performance.now();
+    lateSamples = now - dueAt > delayMs || queue.delayMs > delayMs ? lateSamples + 1 : 0;
+    backlogMs = accepts.hasBacklog() ? backlogMs + sampleIntervalMs : 0;
+    dueAt = now + sampleIntervalMs;
+    timer.refresh();
+    const reason = readReason();
+    if (reason === logged) return;
+    logged = reason;
+    if (reason === undefined) log.info('no longer overloaded');
+    else log.warn({ reason }, DESCRIPTIONS[reason]);
+  }, sampleIntervalMs).unref();
+  return {
+    get reason() {
+      return readReason();
+    },
+    check() {
+      const reason = readReason();
+      return reason === undefined || reason === 'connections' ? undefined : createError();
+    },
+    close: () => clearTimeout(timer),
+  };
+}
+
+function createError(): ApiError {
+  return new ApiError('service_unavailable', {
+    message: `The service is overloaded. Try again in ${RETRY_SECONDS} s.`,
+    headers: { 'retry-after': String(RETRY_SECONDS) },
+  });
+}

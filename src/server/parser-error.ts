@@ -1,0 +1,113 @@
+import { randomUUID } from 'node:crypto';
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { ConnectionError, FastifyInstance } from 'fastify';
+import { ApiError } from '../errors/api-error.js';
+import { addressId } from './client-address.js';
+
+/** How long a rejected client may continue to send. Closing earlier could cost it its responses: see rejectSocket. */
+const LINGER_MS = 1_000;
+
+/** A request line with a method that is well-formed (RFC 9112, section 3). The end of a body may precede it. */
+const REQUEST_LINE = /(?:^|[^\s!#$%&'*+.^`|~\w-])[!#$%&'*+.^`|~\w-]+ \S+ HTTP\/1\.[01]\r?$/;
+/** Unknown to llhttp, or known from RTSP only. */
+const METHOD_ERRORS = ['HPE_INVALID_METHOD', 'HPE_INVALID_CONSTANT'];
+
+/**
+ * The responses that each connection still owes, in the order of their requests; the last one may have been sent while
+ * the body of its request still arrives.
+ */
+const owedResponses = new WeakMap<Duplex, ServerResponse[]>();
+const rejectedSockets = new WeakSet<Duplex>();
+
+/** Keeps track of the responses that have to be sent before a connection can be rejected. */
+export function trackResponses({ server }: FastifyInstance): void {
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const owed = owedResponses.get(socket) ?? [];
+    while (owed[0]?.closed) owed.shift();
+    owed.push(response);
+    owedResponses.set(socket, owed);
+    // It is emitted only once, and `once` would cost a wrapper and its removal. The response is still in the list,
+    // because only closed ones leave it before.
+    response.on('close', () => {
+      if (response.req.complete) owed.splice(owed.indexOf(response), 1);
+    });
+  });
+}
+
+/**
+ * Responds to input that Node.js' HTTP parser rejects. It is logged at debug level only: sending garbage needs no key
+ * and has no limit, so anybody could fill the log.
+ */
+export function handleParserError(
+  this: Pick<FastifyInstance, 'log'>,
+  error: ConnectionError,
+  socket: Socket,
+): void {
+  if (error.code === 'ECONNRESET') socket.destroy();
+  // The parser also fails on everything that follows.
+  if (socket.destroyed || rejectedSockets.has(socket)) return;
+  const reqId = randomUUID();
+  this.log.debug({ reqId, code: error.code, address: addressId(socket.remoteAddress) }, 'malformed HTTP');
+  void rejectSocket(socket, toApiError(error), reqId);
+}
+
+/**
+ * Rejects what was sent on a connection and closes it. There is no request object, so the response is written to the
+ * socket, with the same body as every other error. Responses to earlier requests come first.
+ *
+ * The connection is closed in steps (RFC 9112, section 9.6): while the client still sends, closing it at once would
+ * reset it, and the client might lose responses that it has not read yet.
+ */
+export async function rejectSocket(socket: Duplex, error: ApiError, requestId: string): Promise<void> {
+  rejectedSockets.add(socket);
+  const owed = [...(owedResponses.get(socket) ?? [])];
+  // The malformed input may be the body of the last request. Then this is the response to it, unless it has one.
+  const malformed = owed.at(-1)?.req.complete === false ? owed.pop() : undefined;
+  await closed(owed.at(-1));
+  if (malformed?.headersSent) await closed(malformed);
+  else if (socket.writable) socket.write(formatResponse(error, requestId));
+  socket.end(() => setTimeout(() => socket.destroy(), LINGER_MS).unref());
+}
+
+async function closed(response: ServerResponse | undefined): Promise<void> {
+  if (response === undefined || response.closed) return;
+  await new Promise((resolve) => response.once('close', resolve));
+}
+
+function formatResponse({ status, body }: ApiError, requestId: string): string {
+  const payload = JSON.stringify(body);
+  const head = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    `Date: ${new Date().toUTCString()}`,
+    `X-Request-Id: ${requestId}`,
+    'Content-Type: application/json',
+    'X-Content-Type-Options: nosniff',
+    "Content-Security-Policy: default-src 'none';frame-ancestors 'none'",
+    `Content-Length: ${Buffer.byteLength(payload)}`,
+    'Connection: close',
+  ];
+  return `${head.join('\r\n')}\r\n\r\n${payload}`;
+}
+
+function toApiError(error: ConnectionError): ApiError {
+  if (isMethodUnknown(error)) {
+    return new ApiError('not_implemented', { message: 'The service does not know this method.' });
+  }
+  return new ApiError('invalid_request', { message: describe(error.code) });
+}
+
+/** `rawPacket` is what was parsed last, and `bytesParsed` the position of the error in it. */
+function isMethodUnknown({ code, rawPacket, bytesParsed }: ConnectionError): boolean {
+  if (!Buffer.isBuffer(rawPacket) || !METHOD_ERRORS.includes(code)) return false;
+  const start = rawPacket.subarray(0, bytesParsed).lastIndexOf('\n') + 1;
+  const end = rawPacket.indexOf('\n', start);
+  return end !== -1 && REQUEST_LINE.test(rawPacket.toString('latin1', start, end));
+}
+
+function describe(code: string | undefined): string {
+  if (code === 'HPE_HEADER_OVERFLOW') return 'The request line and headers are over 16 KiB.';
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time.';
+  return 'The request is not well-formed HTTP/1.1.';
+}

@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { OPERATION_TIMEOUT_MS } from '../../src/batching/timeouts.js';
+import { createInsert } from '../../src/database/inserts.js';
+import { createPetStore } from '../../src/pets/store.js';
+import {
+  type Caller,
+  createCaller,
+  post,
+  startService,
+  type TestResponse,
+  type TestService,
+} from '../support/test-service.js';
+
+let service: TestService;
+let call: Caller;
+
+/** Counts the statements that insert pets, and rejects pets by their name: with a constraint and with a trigger. */
+const SETUP = `
+  CREATE TABLE statements (rows INT);
+  CREATE FUNCTION count_statement() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN INSERT INTO statements SELECT count(*) FROM inserted; RETURN NULL; END $$;
+  CREATE TRIGGER count_statement AFTER INSERT ON pets REFERENCING NEW TABLE AS inserted
+    FOR EACH STATEMENT EXECUTE FUNCTION count_statement();
+  CREATE FUNCTION reject_cursed() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN IF NEW.name LIKE 'Cursed%' THEN RAISE 'no cursed pets'; END IF; RETURN NEW; END $$;
+  CREATE TRIGGER reject_cursed BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION reject_cursed();
+  ALTER TABLE pets ADD CHECK (name NOT LIKE 'Unwanted%')`;
+
+beforeAll(async () => {
+  service = await startService();
+  call = createCaller(service);
+  await service.database.pool.query(SETUP);
+});
+afterAll(() => service.close());
+
+async function readRowsPerStatement(): Promise<number[]> {
+  const { rows } = await service.database.pool.query<{ rows: number }>(
+    'DELETE FROM statements RETURNING rows',
+  );
+  return rows.map((row) => row.rows);
+}
+
+async function readNames(): Promise<string[]> {
+  const { rows } = await service.database.pool.query<{ name: string }>('DELETE FROM pets RETURNING name');
+  return rows.map(({ name }) => name).sort();
+}
+
+/** Half of them with an Idempotency-Key. */
+function createAll(names: readonly string[]): Promise<TestResponse[]> {
+  return Promise.all(
+    names.map((name, index) =>
+      call(
+        '/v1/pets',
+        post({ name, categoryId: index }, index % 2 === 0 ? {} : { 'idempotency-key': randomUUID() }),
+      ),
+    ),
+  );
+}
+
+const namesOf = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, index) => `${prefix} ${index}`);
+
+test('creates that are pending together share statements, and each gets its own pet', async () => {
+  const pets = createPetStore(service.database);
+  const names = namesOf('Shared', 60);
+  const created = await Promise.all(
+    names.map((name, categoryId) => pets.create({ name, categoryId, status: 'sold' })),
+  );
+  expect(created.map(({ name, categoryId, status }) => ({ name, categoryId, status }))).toEqual(
+    names.map((name, categoryId) => ({ name, categoryId, status: 'sold' })),
+  );
+  const { rows } = await service.database.pool.query('SELECT id::int, name FROM pets ORDER BY id');
+  expect(rows).toEqual(created.map(({ id, name }) => ({ id, name })));
+  expect(await readRowsPerStatement()).toEqual([60]);
+  expect(await readNames()).toEqual([...names].sort());
+});
+
+test('creates over HTTP get their own pets, with and without an Idempotency-Key', async () => {
+  const names = namesOf('Over HTTP', 80);
+  const responses = await createAll(names);
+  expect(responses.map(({ status, body }) => [status, body.name, body.categoryId])).toEqual(
+    names.map((name, index) => [201, name, index]),
+  );
+  const ids = responses.map(({ body }) => body.id);
+  const { rows } = await service.database.pool.query('SELECT id::int, name FROM pets');
+  expect(new Map(rows.map(({ id, name }) => [id, name]))).toEqual(
+    new Map(ids.map((id, index) => [id, names[index]])),
+  );
+  expect((await readRowsPerStatement()).length).toBeLessThan(80);
+  expect(await readNames()).toEqual([...names].sort());
+});
+
+test.each(['Unwanted', 'Cursed'])(
+  'a pet that the database rejects (%s) does not affect the others',
+  async (name) => {
+    const wanted = namesOf('Wanted', 38);
+    const names = [...wanted.slice(0, 10), name, ...wanted.slice(10), name];
+    const responses = await createAll(names);
+    expect(responses.map(({ status, body }) => [status, body.name])).toEqual(
+      names.map((each) => (each === name ? [500, undefined] : [201, each])),
+    );
+    expect(await readNames()).toEqual([...wanted].sort());
+  },
+);
+
+test('an Idempotency-Key that is used many times in one statement creates one pet, which all get', async () => {
+  const pets = createPetStore(service.database);
+  const header = { value: randomUUID(), bodyHash: new Uint8Array(32), setReplayed: vi.fn() };
+  const [apiKey] = await service.keys.list();
+  const call = {
+    apiKeyId: apiKey?.id ?? '',
+    operation: 'createPet',
+    batchIndex: 0,
+    receivedAt: Date.now(),
+    header,
+  };
+  const all = Array.from({ length: 30 }, () =>
+    pets.create({ name: 'Many', categoryId: 1, status: 'sold' }, call),
+  );
+  expect(new Set((await Promise.all(all)).map(({ id }) => id)).size).toBe(1);
+  expect(await readNames()).toEqual(['Many']);
+});
+
+test('an Idempotency-Key that is used several times at once creates one pet, among others', async () => {
+  const key = randomUUID();
+  const once = Array.from({ length: 5 }, () =>
+    call('/v1/pets', post({ name: 'Once', categoryId: 1 }, { 'idempotency-key': key })),
+  );
+  const [others, repeated] = await Promise.all([createAll(namesOf('Other', 20)), Promise.all(once)]);
+  expect(others.every(({ status }) => status === 201)).toBe(true);
+  expect(new Set(repeated.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1);
+  expect(await readNames()).toEqual(['Once', ...namesOf('Other', 20)].sort());
+});
+
+test('a create that waited until its caller was told to try again is not stored afterwards', async () => {
+  const ends: ((rows: object[]) => void)[] = [];
+  const query = vi.fn(() => new Promise((resolve) => ends.push(resolve)));
+  const insert = createInsert<string, string>(
+    { prisma: service.database.prisma, writes: { query } as never },
+    {
+      table: 'toys',
+      columns: { name: 'text' },
+      toValues: (name) => [name],
+      returning: 'to_json(name)',
+    },
+  );
+  const first = insert('First');
+  await vi.waitFor(() => expect(query).toHaveBeenCalledTimes(1));
+  const late = insert('Late');
+  const later = performance.now() + OPERATION_TIMEOUT_MS;
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(later);
+  ends[0]?.([{ output: 'First' }]);
+  await expect(late).rejects.toThrow('Not sent within 1500 ms');
+  clock.mockRestore();
+  expect(await first).toBe('First');
+  expect(query).toHaveBeenCalledTimes(1);
+});

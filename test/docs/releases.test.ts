@@ -1,0 +1,91 @@
+import { spawnSync } from 'node:child_process';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import type { Document } from '../../scripts/compatibility/document.js';
+import { RULES } from '../../scripts/compatibility/rules.js';
+import { deprecationHeaders, MIN_NOTICE_MONTHS } from '../../src/contract/deprecation.js';
+import { all, CREATE, drop, type Edit, RELEASED, SCHEMAS } from '../support/document-edits.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { startService } from '../support/test-service.js';
+
+const readJson = async (path: string) => JSON.parse(await readFile(path, 'utf8'));
+
+/** Runs the check of `npm run verify` on the document of the last release after an edit. */
+async function check(edit: Edit) {
+  const folder = 'docs/releases';
+  const versions = (await readdir(folder)).sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+  const document = await readJson(join(folder, versions.at(-1) ?? ''));
+  edit(document);
+  const temporary = await createTemporaryFolder();
+  onTestFinished(() => rm(temporary, { recursive: true }));
+  const path = join(temporary, 'openapi.json');
+  await writeFile(path, JSON.stringify(document));
+  const script = ['--import', 'tsx', 'scripts/check-compatibility.ts', path];
+  return spawnSync(process.execPath, script, { encoding: 'utf8' });
+}
+
+test('npm run verify fails for a breaking change, and quotes the rule', async () => {
+  const { status, stderr } = await check(drop(`${CREATE} responses 413`));
+  expect(stderr).toBe(`Breaking: POST /v1/pets: 413 is gone\n  ${RULES['statuses-kept']} (statuses-kept)\n`);
+  expect(status).toBe(1);
+});
+
+test('npm run verify lists the changes of an experimental operation, and passes', async () => {
+  const { status, stdout } = await check(drop(`${SCHEMAS} Order properties quantity`));
+  expect(stdout).toContain('Experimental: GET /v1/store/orders: response Order.quantity is gone\n');
+  expect(status).toBe(0);
+});
+
+test('npm run verify passes without a change, and runs this check', async () => {
+  expect(await check(all())).toMatchObject({ status: 0, stderr: '' });
+  expect(await readFile('scripts/verify.js', 'utf8')).toContain('scripts/check-compatibility.ts');
+});
+
+test('docs/releases holds the document of each release under its version', async () => {
+  for (const file of await readdir('docs/releases')) {
+    expect(file).toMatch(/^\d+\.\d+\.\d+\.json$/);
+    expect(`${(await readJson(`docs/releases/${file}`)).info.version}.json`).toBe(file);
+  }
+});
+
+test('the document, the metrics and the client have the version in package.json', async () => {
+  const { version, devDependencies } = await readJson('package.json');
+  const service = await startService();
+  const read = async (path: string) => (await fetch(service.url + path)).text();
+  const [document, metrics] = [JSON.parse(await read('/openapi.json')), await read('/metrics')];
+  await service.close();
+  expect(document.info.version).toBe(version);
+  expect(metrics).toContain(`\nbuild_info{version="${version}",`);
+  expect((await readJson('packages/client/package.json')).version).toBe(version);
+  // Any: `npm version` does not change it, and would leave a release that looks for the last client in the registry.
+  expect(devDependencies['@animal-store/client']).toBe('*');
+});
+
+test('the guide has the rules that the check applies, and the operations with their dates', async () => {
+  const guide = await readFile('docs/guides/compatibility.md', 'utf8');
+  const text = guide.replaceAll(/\s+/g, ' ');
+  for (const sentence of Object.values(RULES)) expect(text).toContain(sentence);
+  const { paths } = RELEASED as Document;
+  const operations = Object.values(paths).flatMap((item) => Object.values(item));
+  const table = operations.map((operation) => {
+    const { operationId, 'x-stability': stability } = operation;
+    const dates = [operation['x-deprecated-since'] ?? '', operation['x-sunset'] ?? ''];
+    return `| ${[operationId, stability, ...dates].join(' | ')} |`;
+  });
+  expect(
+    guide
+      .split('\n')
+      .filter((line) => line.startsWith('| '))
+      .slice(1),
+  ).toEqual(table);
+  expect(text).toContain(`at least ${MIN_NOTICE_MONTHS} months`);
+});
+
+test("the guide's example has the headers of getPet", async () => {
+  const guide = await readFile('docs/guides/compatibility.md', 'utf8');
+  const { 'x-deprecated-since': since, 'x-sunset': sunset } = RELEASED.paths['/pets/{petId}'].get;
+  const deprecation = { since: new Date(since), removal: new Date(sunset), successor: '/pets' };
+  const headers = deprecationHeaders(deprecation, 'https://store.example.org/v1', 0);
+  for (const value of Object.values(headers)) expect(guide).toContain(`: ${value}\n`);
+});

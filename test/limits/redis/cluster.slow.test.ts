@@ -1,0 +1,177 @@
+import type { Redis } from 'ioredis';
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  admin,
+  closeAll,
+  consumeDuring,
+  countAllowed,
+  type Node,
+  node,
+  onClose,
+  reaches,
+  server,
+  subject,
+} from '../../support/limiter-nodes.js';
+import { canStartRedis, type RedisServer } from '../../support/redis.js';
+import {
+  type ClusterOptions,
+  moveSlot,
+  type RedisCluster,
+  startCluster,
+} from '../../support/redis-cluster.js';
+import { until } from '../../support/until.js';
+
+const hasRedis = canStartRedis();
+
+afterEach(closeAll);
+
+async function cluster(options: ClusterOptions): Promise<RedisCluster> {
+  const started = await startCluster(options);
+  onClose(() => started.close());
+  return started;
+}
+
+/** Six keys, which are in more than one shard. */
+const SUBJECTS = ['a', 'b', 'c', 'd', 'e', 'f'].map((id) => ({ ...subject, id }));
+
+describe.skipIf(!hasRedis)('a cluster', () => {
+  test('counts exactly, for several nodes, whichever shard a key is in', async () => {
+    const { servers } = await cluster({ shards: 2 });
+    const urls = servers.map(({ url }) => url);
+    const nodes = await Promise.all([node(urls), node(urls)]);
+    for (const of of SUBJECTS) {
+      const requests = nodes.flatMap(({ limiter }) =>
+        Array.from({ length: 100 }, () => limiter.consume(of, 1)),
+      );
+      expect(countAllowed(await Promise.all(requests))).toBe(60);
+    }
+    const held = await Promise.all(servers.map((shard) => admin(shard).dbsize()));
+    expect(Math.min(...held)).toBeGreaterThan(0);
+    expect(nodes.map(({ limiter }) => limiter.state)).toEqual(['redis', 'redis']);
+  });
+
+  test('with a stalled shard is replaced by memory until the shard is back', async () => {
+    const { servers } = await cluster({ shards: 2 });
+    const { limiter } = await node(servers.map(({ url }) => url));
+    const consumeEach = () => Promise.all(SUBJECTS.map((of) => limiter.consume(of, 1)));
+    await consumeEach();
+    servers[1]?.stall();
+    await consumeEach();
+    expect(limiter.state).toBe('degraded');
+    servers[1]?.resume();
+    await reaches(limiter, 'redis');
+    for (const { binding } of await consumeEach()) expect(binding.remaining).toBe(57);
+    expect(limiter.state).toBe('redis');
+  });
+
+  test('is recognized behind a single URL, and never degraded on the way', async () => {
+    const { servers } = await cluster({ shards: 3 });
+    const { limiter, logged } = await node([servers[0]?.url ?? '']);
+    for (const of of SUBJECTS) expect((await limiter.consume(of, 1)).binding.remaining).toBe(59);
+    expect(logged).toEqual(['Limits are counted in Redis {}']);
+    const held = await Promise.all(servers.map((shard) => admin(shard).dbsize()));
+    expect(Math.min(...held)).toBeGreaterThan(0);
+  });
+
+  test('is recognized behind a single URL at which nothing answered at first', async () => {
+    const { servers } = await cluster({ shards: 3 });
+    const [first] = servers;
+    await first?.kill();
+    const { limiter } = await node([first?.url ?? ''], false);
+    await limiter.consume(subject, 1);
+    expect(limiter.state).toBe('degraded');
+    await first?.run();
+    await until(() => limiter.state === 'redis' || undefined, 15_000);
+    for (const of of SUBJECTS) await limiter.consume(of, 1);
+    expect(limiter.state).toBe('redis');
+  });
+
+  test('whose primary is killed counts again within 5 s of the promotion of its replica', async () => {
+    const { servers } = await cluster({ shards: 3, replicas: 1 });
+    const { limiter } = await node(servers.slice(0, 3).map(({ url }) => url));
+    const [primary, , , replica] = servers;
+    const unlimited = SUBJECTS.map((of) => ({ ...of, limits: { perMinute: 1e6, perDay: 1e6 } }));
+    const consumeEach = () => Promise.all(unlimited.map((of) => limiter.consume(of, 1)));
+    const client = admin(replica as RedisServer);
+    await primary?.kill();
+    await until(async () => {
+      await consumeEach();
+      return (await client.info('replication')).includes('role:master') || undefined;
+    }, 20_000);
+    await reaches(limiter, 'redis');
+    await consumeEach();
+    expect(limiter.state).toBe('redis');
+  });
+
+  test('whose primary is killed: each node allows what it knew to be left at most', async () => {
+    const { servers } = await cluster({ shards: 3, replicas: 1 });
+    const urls = servers.slice(0, 3).map(({ url }) => url);
+    const nodes = await Promise.all([node(urls), node(urls)]);
+    const clients = servers.map(admin);
+    const slot = Number(await clients[0]?.call('CLUSTER', 'KEYSLOT', subject.id));
+    const shard = Math.floor((slot * 3) / 16_384);
+    const [primary, replica] = [servers[shard] as RedisServer, clients[shard + 3] as Redis];
+    for (let n = 0; n < 10; n += 1) {
+      for (const { limiter } of nodes) await limiter.consume(subject, 1);
+    }
+    await primary.kill();
+    const { allowed } = await consumeDuring(nodes, subject, async () => {
+      await until(
+        async () => (await replica.info('replication')).includes('role:master') || undefined,
+        20_000,
+      );
+      await Promise.all(nodes.map(({ limiter }) => reaches(limiter, 'redis')));
+    });
+    // The first node does not know of the last request that the second one counted.
+    expect(20 + allowed).toBeLessThanOrEqual(20 + 41 + 40);
+    await until(async () => {
+      for (const { limiter } of nodes) expect((await limiter.consume(subject, 1)).isAllowed).toBe(false);
+      return (await replica.hget(`limits:key:{${subject.id}}`, 'minute')) === '60' || undefined;
+    });
+  });
+
+  test('that is resharded under load: several nodes allow exactly the limit, and never without Redis', async () => {
+    const { servers } = await cluster({ shards: 2 });
+    const urls = servers.map(({ url }) => url);
+    const nodes = await Promise.all([node(urls), node(urls)]);
+    const [first, second] = servers.map(admin) as [Redis, Redis];
+    // Connections to the nodes of a cluster are opened by the first request that needs them.
+    for (const { limiter } of nodes) for (const of of SUBJECTS) await limiter.consume(of, 1);
+    const subjects = Array.from({ length: 100 }, (_, n) => ({ ...subject, id: `key-${n}` }));
+    const slots = await Promise.all(subjects.map(({ id }) => first.call('CLUSTER', 'KEYSLOT', id)));
+    let isMoving = true;
+    const consume = async (of: typeof subject, { limiter }: Node) => {
+      let allowed = 0;
+      for (let n = 0; n < 40 || isMoving; n += 1) {
+        if ((await limiter.consume(of, 1)).isAllowed) allowed += 1;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+      return allowed;
+    };
+    const totals = subjects.map(async (of) => {
+      const allowed = await Promise.all(nodes.map((on) => consume(of, on)));
+      return allowed.reduce((sum, count) => sum + count, 0);
+    });
+    let moved = 0;
+    // In one direction, as a cluster is emptied or filled: servers that give and take at once may disagree.
+    const inFirst = slots.map(Number).filter((slot) => slot < 8_192);
+    try {
+      for (const slot of inFirst) moved += await moveSlot(slot, first, second);
+    } finally {
+      isMoving = false;
+    }
+    const allowed = await Promise.all(totals);
+    for (const { logged } of nodes) expect(logged).toEqual(['Limits are counted in Redis {}']);
+    expect([...new Set(allowed)]).toEqual([60]);
+    expect(moved).toBeGreaterThanOrEqual(inFirst.length);
+  });
+});
+
+describe.skipIf(!hasRedis)('REDIS_URL', () => {
+  test('with several servers that are no cluster says so in the log', async () => {
+    const { url } = await server();
+    const { logged, limiter } = await node([url, url], false);
+    await until(() => logged.find((line) => line.includes('cluster support disabled')));
+    await expect(limiter.ready(0)).rejects.toThrow('cluster support disabled');
+  });
+});

@@ -1,0 +1,339 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { describeError } from '../../src/process/logger.js';
+import {
+  type Caller,
+  createCaller,
+  post,
+  rpcPath,
+  startService,
+  type TestService,
+} from '../support/test-service.js';
+
+interface Line {
+  readonly level: number;
+  readonly [name: string]: unknown;
+}
+
+const INFO = 30;
+const WARN = 40;
+
+let service: TestService;
+let call: Caller;
+let written: string;
+
+function write(line: string): void {
+  written += line;
+}
+
+beforeEach(async () => {
+  written = '';
+  const log = pino({ level: 'info' }, { write });
+  service = await startService({ log });
+  call = createCaller(service);
+});
+afterEach(() => service.close());
+
+const lines = (): Line[] =>
+  written
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line))
+    .filter(({ msg }) => !String(msg).startsWith('Server listening'));
+
+/** Waits for the first line, and briefly for any others. */
+async function onlyLine(): Promise<Line | undefined> {
+  await expect.poll(lines).not.toEqual([]);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  expect(lines()).toHaveLength(1);
+  return lines()[0];
+}
+
+const malformed = post('{"name": "Secret Name", ');
+
+test.each<readonly [string, string, RequestInit, Record<string, unknown>]>([
+  ['a success over REST', '/v1/pets', {}, { protocol: 'rest', operation: 'listPets', status: 200 }],
+  ['a success over tRPC', '/trpc/listPets', {}, { protocol: 'trpc', operation: 'listPets', status: 200 }],
+  ['a batch', '/trpc/listPets,getPet,x?batch=1', {}, { protocol: 'trpc', operation: 'listPets,getPet' }],
+  [
+    'an invalid input over REST',
+    '/v1/pets?limit=0',
+    {},
+    { protocol: 'rest', status: 400, code: 'invalid_request' },
+  ],
+  [
+    'an invalid input over tRPC',
+    rpcPath('listPets', { limit: 0 }),
+    {},
+    { protocol: 'trpc', code: 'invalid_request' },
+  ],
+  [
+    'a malformed body over REST',
+    '/v1/pets',
+    malformed,
+    { operation: 'createPet', status: 400, code: 'invalid_request' },
+  ],
+  [
+    'a malformed body over tRPC',
+    '/trpc/createPet',
+    malformed,
+    { operation: 'createPet', code: 'invalid_request' },
+  ],
+  ['an unknown route', '/v1/secret-path', {}, { protocol: 'rest', status: 404, code: 'not_found' }],
+  ['an unknown procedure', '/trpc/secret-path', {}, { protocol: 'trpc', status: 404, code: 'not_found' }],
+  [
+    'a path outside of both protocols',
+    '/secret-path',
+    {},
+    { protocol: 'other', status: 404, code: 'not_found' },
+  ],
+])(
+  '%s is logged as one line that identifies it and contains nothing secret',
+  async (_name, path, init, expected) => {
+    await call(path, init);
+    const line = await onlyLine();
+    expect(line).toMatchObject({ level: INFO, msg: 'request', durationMs: expect.any(Number), ...expected });
+    if (expected.protocol !== 'other') expect(line?.keyId).toMatch(/^[\w-]{36}$/);
+    expect(written).not.toContain(service.key);
+    expect(written).not.toMatch(/secret/i);
+  },
+);
+
+test.each([
+  ['/v1/pets?limit=1&status=secret', '/v1/pets'],
+  ['/v1/pets/12345678', '/v1/pets/{petId}'],
+  ['/trpc/listPets?input={"limit":"secret"}', '/trpc/{path}'],
+  ['/trpc/secret,secret?batch=1', '/trpc/{path}'],
+  ['/v1/secret', 'unknown'],
+  ['/trpc/secret/secret', 'unknown'],
+  ['/secret?secret', 'unknown'],
+  ['/?secret', '/'],
+])('%s is logged with its route and address, and nothing else that the client chose', async (path, route) => {
+  await fetch(service.url + path, { redirect: 'manual' });
+  expect(await onlyLine()).toMatchObject({ route, address: '127.0.0.1' });
+  expect(written).not.toMatch(/secret|12345678/);
+});
+
+test('a method that a path does not support is logged with the route of the path', async () => {
+  await call('/v1/pets/1', { method: 'DELETE' });
+  expect(await onlyLine()).toMatchObject({ route: '/v1/pets/{petId}', method: 'DELETE', status: 405 });
+});
+
+test('the address is logged as it is counted', async () => {
+  await service.close();
+  const log = pino({ level: 'info' }, { write });
+  service = await startService({ log, trustProxy: ['127.0.0.1'] });
+  call = createCaller(service);
+  const addresses = {
+    '203.0.113.7:4711': '203.0.113.7',
+    '[2001:db8:1:2:3:4:5:6]:443': '2001:db8:1:2::/64',
+    'fe80::1%br-abc': 'fe80:0:0:0::/64',
+    secret: 'unknown',
+  };
+  for (const [forwarded, address] of Object.entries(addresses)) {
+    written = '';
+    await call('/v1/pets', { key: null, headers: { 'x-forwarded-for': forwarded } });
+    expect(await onlyLine()).toMatchObject({ address, status: 401 });
+  }
+});
+
+test('a client that disconnects in the middle of its body is logged as one line, without an error', async () => {
+  const socket = connect(service.port, '127.0.0.1');
+  await once(socket, 'connect');
+  const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n`;
+  socket.write(`${head}Content-Type: application/json\r\nContent-Length: 500\r\n\r\n{"name":`);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  socket.destroy();
+  const expected = {
+    level: INFO,
+    protocol: 'rest',
+    operation: 'createPet',
+    route: '/v1/pets',
+    address: '127.0.0.1',
+    status: 499,
+    code: 'client_left',
+  };
+  expect(await onlyLine()).toMatchObject(expected);
+});
+
+test('a client that disconnects before its response is logged as one line, without an error', async () => {
+  const blocker = await service.database.pool.connect();
+  await blocker.query('BEGIN');
+  await blocker.query('LOCK TABLE pets');
+  const leaving = AbortSignal.timeout(200);
+  await expect(call('/v1/pets', { signal: leaving })).rejects.toThrow();
+  expect(await onlyLine()).toMatchObject({ level: INFO, status: 499, code: 'client_left' });
+  await blocker.query('ROLLBACK');
+  blocker.release();
+});
+
+test('clients that leave while their requests are queued are logged with their addresses', async () => {
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
+  const open = async () => {
+    const socket = connect(service.port, '127.0.0.1').on('error', () => {});
+    // The response to a probe, which is not logged, shows that the service has accepted the connection.
+    socket.write(get('/health/live'));
+    await once(socket, 'data');
+    return socket;
+  };
+  const sockets = await Promise.all(Array.from({ length: 200 }, open));
+  const firstResponse = Promise.race(sockets.map((socket) => once(socket, 'data')));
+  for (const socket of sockets) socket.write(get('/v1/pets'));
+  await firstResponse;
+  for (const socket of sockets) socket.resetAndDestroy();
+  await expect.poll(() => lines().length).toBe(sockets.length);
+  expect(new Set(lines().map(({ address }) => address))).toEqual(new Set(['127.0.0.1']));
+  expect(lines().some(({ status }) => status === 499)).toBe(true);
+});
+
+test('requests that wait behind others of a client that leaves are logged, and not counted', async () => {
+  const socket = connect(service.port, '127.0.0.1').on('error', () => {});
+  const head = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n\r\n`;
+  const readRemaining = async () => Number((await call('/v1/pets')).headers.get('x-ratelimit-remaining'));
+  const before = await readRemaining();
+  socket.write(head.repeat(500));
+  await once(socket, 'data');
+  socket.resetAndDestroy();
+  const left = () => lines().filter(({ status }) => status === 499).length;
+  await expect.poll(left).toBeGreaterThan(100);
+  expect(before - (await readRemaining())).toBeLessThan(400);
+});
+
+test('the duration of a request that is queued includes the time that it waited', async () => {
+  const socket = connect(service.port, '127.0.0.1').on('error', () => {});
+  socket.write('GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(320));
+  await expect.poll(() => lines().length).toBe(320);
+  socket.destroy();
+  // All of them arrived in one read, so the last was received before the first was answered.
+  const [first, last] = [lines().at(0), lines().at(-1)];
+  const answeringMs = Number(last?.time) - Number(first?.time);
+  expect(answeringMs).toBeGreaterThan(0);
+  expect(last?.durationMs).toBeGreaterThanOrEqual(answeringMs - 1);
+});
+
+test('an internal error is logged once with its cause, and its request as a warning', async () => {
+  await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
+  for (const [path, protocol, route] of [
+    ['/v1/pets', 'rest', '/v1/pets'],
+    ['/trpc/listPets', 'trpc', '/trpc/{path}'],
+  ] as const) {
+    written = '';
+    await call(path);
+    await expect.poll(lines).toHaveLength(2);
+    const [cause, request] = lines();
+    expect(cause).toMatchObject({ level: 50, reqId: request?.reqId, err: { message: expect.any(String) } });
+    expect(request).toMatchObject({ level: WARN, protocol, status: 500, code: 'internal_error' });
+    for (const line of [cause, request]) expect(line).toMatchObject({ route, address: '127.0.0.1' });
+  }
+});
+
+test('successful probes and scrapes are not logged', async () => {
+  for (const path of ['/health/live', '/health/ready']) await call(path);
+  await (await fetch(`${service.url}/metrics`)).text();
+  await call('/v1/pets');
+  expect(await onlyLine()).toMatchObject({ operation: 'listPets' });
+});
+
+test('malformed HTTP is logged at debug level only', async () => {
+  const send = async ({ port }: TestService) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('garbage\r\n\r\n'));
+    socket.resume();
+    await once(socket, 'close');
+  };
+  await send(service);
+  await call('/v1/pets');
+  expect(await onlyLine()).toMatchObject({ operation: 'listPets' });
+  const debugged = await startService({ log: pino({ level: 'debug' }, { write }) });
+  written = '';
+  await send(debugged);
+  expect(await onlyLine()).toMatchObject({ level: 20, code: 'HPE_INVALID_METHOD', address: '127.0.0.1' });
+  await debugged.close();
+});
+
+test('a well-formed X-Request-Id is kept, otherwise one is generated, and every response has it', async () => {
+  const sendId = async (id?: string) => {
+    const { headers } = await call('/v1/nope', id === undefined ? {} : { headers: { 'x-request-id': id } });
+    return headers.get('x-request-id');
+  };
+  expect(await sendId('abc-1')).toBe('abc-1');
+  await expect.poll(() => written).toContain('"reqId":"abc-1"');
+  for (const id of [undefined, 'two words', 'x'.repeat(129), '"quoted"', '<b>']) {
+    expect(await sendId(id)).toMatch(/^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/);
+  }
+});
+
+const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
+const SPAN_ID = '00f067aa0ba902b7';
+
+test.each([
+  ['REST', '/v1/pets'],
+  ['tRPC', '/trpc/listPets'],
+  ['a tRPC batch', '/trpc/listPets,getPet?batch=1'],
+  ['a path outside of both protocols', '/nope'],
+])("the log line of %s has the trace id of the caller's traceparent", async (_name, path) => {
+  await call(path, { headers: { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` } });
+  expect(await onlyLine()).toMatchObject({ trace_id: TRACE_ID });
+});
+
+test('the line with the cause of an error has the trace id, too', async () => {
+  await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
+  for (const path of ['/v1/pets', '/trpc/listPets']) {
+    written = '';
+    await call(path, { headers: { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` } });
+    await expect.poll(lines).toHaveLength(2);
+    for (const line of lines()) expect(line).toMatchObject({ trace_id: TRACE_ID });
+  }
+});
+
+test('a trace id that an instrumentation adds stays in the line of a request without a traceparent', async () => {
+  await service.close();
+  // As OpenTelemetry's instrumentation of pino does.
+  const log = pino({ level: 'info', mixin: () => ({ trace_id: TRACE_ID }) }, { write });
+  service = await startService({ log });
+  for (const path of ['/v1/pets', '/v1/nope', '/trpc/listPets']) {
+    written = '';
+    await createCaller(service)(path);
+    expect(await onlyLine()).toMatchObject({ trace_id: TRACE_ID });
+  }
+});
+
+test.each([
+  ['one that is not sampled', `00-${TRACE_ID}-${SPAN_ID}-00`],
+  ['a later version', `01-${TRACE_ID}-${SPAN_ID}-01`],
+  ['a later version with more parts', `cc-${TRACE_ID}-${SPAN_ID}-01-what-the-future-will-be-like`],
+])('a traceparent is read: %s', async (_name, traceparent) => {
+  expect((await call('/v1/pets', { headers: { traceparent } })).status).toBe(200);
+  expect(await onlyLine()).toMatchObject({ trace_id: TRACE_ID });
+});
+
+test.each([
+  ['version ff', `ff-${TRACE_ID}-${SPAN_ID}-01`],
+  ['a trace id of zeros', `00-${'0'.repeat(32)}-${SPAN_ID}-01`],
+  ['a parent id of zeros', `00-${TRACE_ID}-${'0'.repeat(16)}-01`],
+  ['version 00 with a fifth part', `00-${TRACE_ID}-${SPAN_ID}-01-more`],
+  ['version 00 with a dash at its end', `00-${TRACE_ID}-${SPAN_ID}-01-`],
+  ['flags of a later version that go on without a dash', `01-${TRACE_ID}-${SPAN_ID}-01x`],
+  ['capital letters', `00-${TRACE_ID.toUpperCase()}-${SPAN_ID}-01`],
+  ['a short trace id', `00-${TRACE_ID.slice(1)}-${SPAN_ID}-01`],
+  ['no flags', `00-${TRACE_ID}-${SPAN_ID}`],
+  ['two in one', `00-${TRACE_ID}-${SPAN_ID}-01, 00-${TRACE_ID}-${SPAN_ID}-01`],
+  ['anything else', 'secret'],
+  ['nothing', ''],
+])('an invalid traceparent is ignored: %s', async (_name, traceparent) => {
+  expect((await call('/v1/pets', { headers: { traceparent } })).status).toBe(200);
+  expect(await onlyLine()).not.toHaveProperty('trace_id');
+  expect(written).not.toContain('secret');
+});
+
+test('an error of PostgreSQL is logged without the row that it quotes', () => {
+  const log = pino({ serializers: { err: describeError } }, { write });
+  const error = Object.assign(new Error('violates check constraint'), {
+    code: '23514',
+    detail: 'Failing row contains (1, Secret Name)',
+  });
+  log.error({ err: error }, 'failed');
+  expect(lines()[0]).toMatchObject({ err: { message: 'violates check constraint', code: '23514' } });
+  expect(written).not.toContain('Secret Name');
+});

@@ -1,0 +1,143 @@
+import { afterAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import type { Database } from '../../src/database/client.js';
+import { createInsert } from '../../src/database/inserts.js';
+import { ApiError } from '../../src/errors/api-error.js';
+import { createProcedure } from '../../src/operations/builder.js';
+import { assignedId, INPUT_ERROR, int64, text } from '../../src/operations/input.js';
+import type { Resource } from '../../src/operations/resource.js';
+import { expectInvalidIdsRejected, expectUnstorableBodiesRejected } from '../support/document-requests.js';
+import { createChecker } from '../support/openapi-checker.js';
+import { createCaller, post, startService } from '../support/test-service.js';
+
+// A whole resource. As part of the service, each section is a file of src/toys/.
+
+// --- schema.ts
+
+const name = text(1, 100).meta({ description: 'Name of the toy' });
+const toy = z.object({ id: assignedId(), name }).meta({ id: 'Toy', examples: [{ id: 1, name: 'Ball' }] });
+const newToy = z
+  .object({ name }, { error: INPUT_ERROR })
+  .meta({ id: 'NewToy', examples: [{ name: 'Ball' }] });
+const toyReference = z.object({ toyId: int64().meta({ description: 'Identifier of the toy' }) });
+const toyChange = toyReference.extend({ name }).meta({ id: 'ToyChange', examples: [{ name: 'Bone' }] });
+
+type Toy = z.output<typeof toy>;
+
+// --- store.ts
+
+type ToyStore = ReturnType<typeof createToyStore>;
+const createToyStore = ({ prisma, writes }: Database) => ({
+  create: createInsert<string, Toy>(
+    { prisma, writes },
+    { table: 'toys', columns: { name: 'text' }, toValues: (name) => [name], returning: 'to_json(toys)' },
+  ),
+  rename: (id: number, name: string) => prisma.$executeRaw`UPDATE toys SET name = ${name} WHERE id = ${id}`,
+  delete: (id: number) => prisma.$executeRaw`DELETE FROM toys WHERE id = ${id}`,
+});
+
+// --- procedures.ts
+
+const procedure = createProcedure<{ readonly toys: ToyStore }>();
+const createToy = procedure
+  .meta({
+    openapi: { method: 'POST', path: '/toys', summary: 'Add a toy' },
+    stability: 'beta',
+    scope: 'pets:write',
+    success: { status: 201, location: ({ id }: Toy) => `/toys/${id}` },
+    idempotent: true,
+  })
+  .input(newToy)
+  .output(toy)
+  .mutation(({ ctx, input }) => ctx.toys.create(input.name, ctx.idempotencyKey));
+const renameToy = procedure
+  .meta({
+    openapi: { method: 'PATCH', path: '/toys/{toyId}', summary: 'Rename a toy' },
+    stability: 'beta',
+    scope: 'pets:write',
+  })
+  .input(toyChange)
+  .output(toy)
+  .mutation(async ({ ctx, input: { toyId, name } }) => {
+    if ((await ctx.toys.rename(toyId, name)) === 0) throw new ApiError('not_found');
+    return { id: toyId, name };
+  });
+const deleteToy = procedure
+  .meta({
+    openapi: { method: 'DELETE', path: '/toys/{toyId}', summary: 'Delete a toy' },
+    stability: 'beta',
+    scope: 'pets:write',
+  })
+  .input(toyReference)
+  .output(z.void())
+  .mutation(async ({ ctx, input: { toyId } }) => {
+    if ((await ctx.toys.delete(toyId)) === 0) throw new ApiError('not_found');
+  });
+const toys: Resource<ToyStore> = {
+  name: 'toys',
+  description: 'Things that animals play with',
+  createStore: createToyStore,
+  warmUp: (store) => store.delete(0),
+  procedures: { createToy, renameToy, deleteToy },
+};
+
+// --- test/toys/toys.test.ts
+
+const PERSONAL = { plan: 'enterprise', perMinute: 1, perDay: 9, expiresAt: null } as const;
+const checker = createChecker([toys]);
+const service = await startService({ resources: [toys], corsOrigins: ['https://shop.example'] });
+await service.database.pool.query('CREATE TABLE toys (id bigint GENERATED ALWAYS AS IDENTITY, name text)');
+afterAll(() => service.close());
+const call = createCaller(service);
+
+/** Calls REST, and fails unless the OpenAPI document describes the response. */
+async function rest(operation: string, path: string, init: Parameters<typeof call>[1]) {
+  const response = await call(`/v1/toys${path}`, init);
+  checker.expectDescribed(operation, response);
+  return response;
+}
+const patch = (body: unknown) => ({ ...post(body), method: 'PATCH' });
+
+test('a create repeats its response under an Idempotency-Key, over either protocol', async () => {
+  const create = post({ name: 'Ball' }, { 'idempotency-key': 'one' });
+  const { status, body, headers } = await rest('createToy', '', create);
+  expect([status, body, headers.get('location')]).toEqual([201, { id: 1, name: 'Ball' }, '/v1/toys/1']);
+  expect((await rest('createToy', '', create)).headers.get('idempotency-replayed')).toBe('true');
+  expect((await call('/trpc/createToy', create)).body.result.data).toEqual(body);
+});
+
+test('a PATCH takes its id from the path and the rest from the body, a DELETE responds with 204', async () => {
+  const { id } = (await rest('createToy', '', post({ name: 'Rope' }))).body;
+  expect((await rest('renameToy', `/${id}`, patch({ name: 'Bone', toyId: 0 }))).body).toEqual({
+    id,
+    name: 'Bone',
+  });
+  expect((await call('/trpc/renameToy', post({ toyId: id, name: 'Stick' }))).body.result.data.name).toBe(
+    'Stick',
+  );
+  expect(await rest('deleteToy', `/${id}`, { method: 'DELETE' })).toMatchObject({
+    status: 204,
+    body: undefined,
+  });
+  expect((await call('/trpc/deleteToy', post({ toyId: id }))).body.error.data.error.code).toBe('not_found');
+});
+
+test('errors, limits and CORS need no code in the resource', async () => {
+  expect((await rest('renameToy', '/none', patch({ name: 'Bone' }))).status).toBe(404);
+  expect((await rest('renameToy', '/1', patch({ name: 1 }))).body.message).toBe(
+    'name must be a string of 1 to 100 characters.',
+  );
+  expect((await rest('renameToy', '/1', { method: 'PATCH', body: 'name' })).status).toBe(415);
+  expect((await rest('deleteToy', '/1', { method: 'PUT' })).headers.get('allow')).toBe('PATCH, DELETE');
+  const { key } = await service.keys.create({ name: 'limited', ...PERSONAL });
+  expect((await rest('deleteToy', '/999', { method: 'DELETE', key })).status).toBe(404);
+  expect((await rest('deleteToy', '/999', { method: 'DELETE', key })).status).toBe(429);
+  const headers = { origin: 'https://shop.example', 'access-control-request-method': 'PATCH' };
+  const preflight = await call('/v1/toys/1', { method: 'OPTIONS', headers });
+  expect(preflight.headers.get('access-control-allow-methods')).toBe('POST, PATCH, DELETE');
+});
+
+test('no operation answers 500 to a body or an identifier that the database cannot store', async () => {
+  await expectUnstorableBodiesRejected(checker, call);
+  await expectInvalidIdsRejected(checker, call);
+});

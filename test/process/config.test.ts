@@ -1,0 +1,219 @@
+import { availableParallelism } from 'node:os';
+import { expect, test } from 'vitest';
+import { OperatorError } from '../../src/errors/operator-error.js';
+import { readConfig } from '../../src/process/config.js';
+
+test('an empty environment yields the documented defaults', () => {
+  expect(readConfig({ PATH: '/bin', PORT: '' })).toEqual({
+    port: 3000,
+    host: '127.0.0.1',
+    metricsPort: undefined,
+    appEnv: 'development',
+    keyPrefix: 'as_test_',
+    databaseUrl: undefined,
+    redisUrls: [],
+    dataDir: '.data',
+    workers: 1,
+    publicUrl: undefined,
+    stagingUrl: undefined,
+    trustProxy: [],
+    corsOrigins: 'localhost',
+    anonymousPerMinute: 300,
+    logLevel: 'info',
+  });
+});
+
+test('every variable is read', () => {
+  const config = readConfig({
+    PORT: '8080',
+    HOST: '::',
+    METRICS_PORT: '9464',
+    APP_ENV: 'production',
+    DATABASE_URL: 'postgresql://user:secret@db/store',
+    REDIS_URL: 'redis://a:6379, rediss://b:6380',
+    DATA_DIR: '/var/lib/store',
+    WORKERS: 'auto',
+    PUBLIC_URL: 'https://pets.example/',
+    STAGING_URL: 'https://staging.pets.example',
+    TRUST_PROXY: '10.0.0.0/8, ::1',
+    CORS_ORIGINS: 'https://shop.example,http://localhost:5173',
+    ANONYMOUS_PER_MINUTE: '60',
+    LOG_LEVEL: 'debug',
+  });
+  expect(config).toEqual({
+    port: 8080,
+    host: '::',
+    metricsPort: 9464,
+    appEnv: 'production',
+    keyPrefix: 'as_live_',
+    databaseUrl: 'postgresql://user:secret@db/store',
+    redisUrls: ['redis://a:6379', 'rediss://b:6380'],
+    dataDir: '/var/lib/store',
+    workers: availableParallelism(),
+    publicUrl: 'https://pets.example',
+    stagingUrl: 'https://staging.pets.example',
+    trustProxy: ['10.0.0.0/8', '::1'],
+    corsOrigins: ['https://shop.example', 'http://localhost:5173'],
+    anonymousPerMinute: 60,
+    logLevel: 'debug',
+  });
+});
+
+test('only production issues live keys', () => {
+  const DATABASE_URL = 'postgres://db/store';
+  expect(readConfig({ APP_ENV: 'staging', DATABASE_URL }).keyPrefix).toBe('as_test_');
+  expect(readConfig({ APP_ENV: 'production', DATABASE_URL }).keyPrefix).toBe('as_live_');
+});
+
+test.each([
+  'postgresql:///store?host=/var/run/postgresql',
+  'postgresql://user:a,b@/store?host=/var/run/postgresql',
+  'postgresql://user@%2Fvar%2Frun%2Fpostgresql/store',
+  'postgresql://user:a,b@db:5433/store?sslmode=verify-full&sslrootcert=/etc/ssl/a,b.pem',
+])('DATABASE_URL may be %s', (DATABASE_URL) => {
+  expect(readConfig({ DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
+});
+
+test.each([
+  'postgresql://a,b/store',
+  'postgresql://user:secret@a:5432,b:5433/store',
+  'postgresql:///store?host=a,b',
+  'postgresql://user@localhost/store?application_name=x&host=a%2Cb',
+])('DATABASE_URL=%s: the message says that one host is needed', (DATABASE_URL) => {
+  expect(() => readConfig({ DATABASE_URL })).toThrow(/DATABASE_URL names several hosts/);
+  expect(() => readConfig({ DATABASE_URL })).not.toThrow(/secret|must be a URL/);
+});
+
+test('REDIS_URL may name sentinels, several in one URL', () => {
+  const url = 'rediss+sentinel://user:pass@a:26379,b,[::1]:5000/name?db=2';
+  expect(readConfig({ REDIS_URL: ` ${url} ` }).redisUrls).toEqual([url]);
+  expect(readConfig({ WORKERS: '2', REDIS_URL: url }).workers).toBe(2);
+});
+
+test.each([
+  ['redis+sentinel://a,b', /must end with the name of the primary/],
+  ['redis+sentinel://a:x/name', /must have host:port,host:port for the sentinels/],
+  [
+    'redis+sentinel://a/name?hunter2=1',
+    /the parameters sentinelUsername, sentinelPassword, db and no others/,
+  ],
+])('REDIS_URL=%s: the message says what is wrong', (REDIS_URL, message) => {
+  expect(() => readConfig({ REDIS_URL })).toThrow(message);
+  expect(() => readConfig({ REDIS_URL })).not.toThrow(/hunter2/);
+});
+
+test.each([
+  ['PORT', ['-1', '65536', '3e3', 'http', ' 80']],
+  ['METRICS_PORT', ['-1', '65536', 'metrics']],
+  ['APP_ENV', ['prod', 'Production']],
+  ['DATABASE_URL', ['mysql://db', 'db:5432', 'not a url']],
+  [
+    'REDIS_URL',
+    [
+      'http://a',
+      'redis://a,b',
+      'redis+sentinel://a:26379',
+      'redis+sentinel://a:26379/',
+      'redis+sentinel://a:26379/two/names',
+      'redis+sentinel:///name',
+      'redis+sentinel://a,,b/name',
+      'redis+sentinel://a:port/name',
+      'redis+sentinel://a:65536/name',
+      'redis+sentinel://user:100%@a/name',
+      'redis+sentinel://a/name?password=x',
+      'redis+sentinel://a/name?db=first',
+      'redis+sentinel://a/name,redis://b',
+      'redis://b,redis+sentinel://a/name',
+    ],
+  ],
+  ['WORKERS', ['0', '-2', 'many', '1.5']],
+  [
+    'PUBLIC_URL',
+    [
+      'pets.example',
+      'ftp://pets.example',
+      'https://pets.example/?a=b',
+      'https://pets.example/#x',
+      'https://u:p@pets.example',
+      'https://pets.example/v1/',
+    ],
+  ],
+  ['STAGING_URL', ['//x']],
+  ['TRUST_PROXY', ['10.0.0.0/33', 'proxy', '10.0.0', '::1/129', '1.2.3.4/x', '0.0.0.0/0', '::/0']],
+  ['CORS_ORIGINS', ['*', 'shop.example', 'https://shop.example/', 'https://shop.example/path', 'null']],
+  ['ANONYMOUS_PER_MINUTE', ['0', '-1', 'x']],
+  ['LOG_LEVEL', ['loud', 'INFO']],
+])('an invalid %s is reported by name', (name, values) => {
+  for (const value of values) expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`- ${name} `));
+});
+
+test('one message lists every invalid variable with its value', () => {
+  const read = () => readConfig({ PORT: '99999', LOG_LEVEL: 'y\nz', WORKERS: '-1', TRUST_PROXY: '::1,a' });
+  expect(read).toThrow(OperatorError);
+  expect(read).toThrow(/- PORT [^\n]*, not "99999"\n/);
+  expect(read).toThrow(/- LOG_LEVEL [^\n]*, not "y\\nz"/);
+  expect(read).toThrow(/- WORKERS must be auto or a whole number from 1 to 256, not "-1"\n/);
+  expect(read).toThrow(/- TRUST_PROXY [^\n]*, not "a"\n/);
+});
+
+test('a message never contains a value that may hold a password', () => {
+  const url = 'mysql://user:hunter2@db';
+  for (const name of ['DATABASE_URL', 'REDIS_URL', 'PUBLIC_URL', 'STAGING_URL', 'CORS_ORIGINS', 'PORT']) {
+    for (const value of [url, `${url}?a`, 'https://db/?token=hunter2']) {
+      expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`- ${name} `));
+      expect(() => readConfig({ [name]: value })).not.toThrow(/hunter2/);
+    }
+  }
+  expect(() => readConfig({ DATABASE_URL: 'hunter2' })).not.toThrow(/hunter2/);
+});
+
+test.each(['p#w', 'p%w', 'p%zz%2Fw', 'p%', 'p%E4w', 'p w', 'p/w', 'p?w', '12#w', '12/w', '12?w'])(
+  'DATABASE_URL with the password %s: the message says what must be encoded, and not the password',
+  (password) => {
+    const DATABASE_URL = `postgresql://store:${password}@db:5432/store`;
+    expect(() => readConfig({ DATABASE_URL })).toThrow(/DATABASE_URL .* percent-encoded/);
+    expect(() => readConfig({ DATABASE_URL })).not.toThrow(/must be a URL|12|zz/);
+    expect(() => readConfig({ DATABASE_URL })).not.toThrow(password);
+  },
+);
+
+test('every odd character may be in the password of DATABASE_URL', () => {
+  const password = ' !"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~äß€';
+  const DATABASE_URL = `postgresql://store:${encodeURIComponent(password)}@db:5432/store`;
+  expect(readConfig({ DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
+});
+
+test('staging and production require a DATABASE_URL', () => {
+  for (const APP_ENV of ['staging', 'production'])
+    expect(() => readConfig({ APP_ENV })).toThrow(/DATABASE_URL must be set/);
+});
+
+test('PUBLIC_URL is normalized so that it is valid in a header', () => {
+  expect(readConfig({ PUBLIC_URL: 'https://магазин.example/зоо/' }).publicUrl).toBe(
+    'https://xn--80aairftm.example/%D0%B7%D0%BE%D0%BE',
+  );
+});
+
+test('METRICS_PORT is a port of its own', () => {
+  const message = /- METRICS_PORT must differ from PORT/;
+  expect(() => readConfig({ METRICS_PORT: '3000' })).toThrow(message);
+  expect(() => readConfig({ METRICS_PORT: '08080', PORT: '8080' })).toThrow(message);
+  expect(readConfig({ METRICS_PORT: '3000', PORT: '8080' }).metricsPort).toBe(3000);
+  expect(readConfig({ METRICS_PORT: '0', PORT: '0' }).metricsPort).toBe(0);
+});
+
+test('only in development, and only without CORS_ORIGINS, every origin on localhost may call', () => {
+  const DATABASE_URL = 'postgres://db/store';
+  const CORS_ORIGINS = 'https://shop.example';
+  for (const APP_ENV of ['staging', 'production'])
+    expect(readConfig({ APP_ENV, DATABASE_URL }).corsOrigins).toEqual([]);
+  for (const APP_ENV of ['development', 'staging', 'production'])
+    expect(readConfig({ APP_ENV, DATABASE_URL, CORS_ORIGINS }).corsOrigins).toEqual([CORS_ORIGINS]);
+});
+
+test('several workers require Redis', () => {
+  expect(() => readConfig({ WORKERS: '2', REDIS_URL: ' , ' })).toThrow(/WORKERS above 1 needs REDIS_URL/);
+  expect(readConfig({ WORKERS: '01' }).workers).toBe(1);
+  expect(() => readConfig({ WORKERS: '2' })).toThrow(/WORKERS above 1 needs REDIS_URL/);
+  expect(readConfig({ WORKERS: '2', REDIS_URL: 'redis://a' }).workers).toBe(2);
+});

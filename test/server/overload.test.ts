@@ -1,0 +1,206 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { pino } from 'pino';
+import { afterEach, expect, test } from 'vitest';
+import { createOverloadMonitor } from '../../src/server/overload.js';
+import {
+  createCaller,
+  startService,
+  type TestService,
+  type TestServiceOptions,
+} from '../support/test-service.js';
+
+const closers: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0).reverse()) await close();
+});
+
+async function serve(options: TestServiceOptions = {}) {
+  const service = await startService(options);
+  closers.push(() => service.close());
+  return { service, call: createCaller(service) };
+}
+
+/** Both protocols deny requests in their own shape; health checks and metrics still respond. */
+async function expectOverloaded({ url }: TestService, call: ReturnType<typeof createCaller>): Promise<void> {
+  for (const path of ['/v1/pets', '/trpc/listPets']) {
+    const { status, headers, body } = await call(path);
+    expect([status, headers.get('retry-after')]).toEqual([503, '2']);
+    expect(headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/);
+    const error = path.startsWith('/trpc') ? body.error.data.error : body;
+    expect(error).toEqual({
+      code: 'service_unavailable',
+      message: expect.stringContaining('overloaded'),
+      status: 503,
+    });
+  }
+  for (const path of ['/health/live', '/health/ready'])
+    expect((await call(path, { key: null })).status).toBe(200);
+  expect(await (await fetch(`${url}/metrics`)).text()).toMatch(
+    /^service_overloaded\{reason="(event_loop|pool)"\} 1$/m,
+  );
+}
+
+function block(durationMs: number): void {
+  const until = performance.now() + durationMs;
+  while (performance.now() < until);
+}
+
+test('requests are denied while the event loop lags, and served again once it recovers', async () => {
+  const { service, call } = await serve({ overload: { delayMs: 20, sampleIntervalMs: 5 } });
+  const busy = setInterval(() => block(60), 1);
+  try {
+    await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 10_000 }).toBe(503);
+    await expectOverloaded(service, call);
+  } finally {
+    clearInterval(busy);
+  }
+  await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
+});
+
+const get = (path: string, header = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${header}\r\n`;
+
+/** Rejected when its key and limit have been checked: a response does not depend on how busy the database is. */
+const REJECTED = '/v1/pets?limit=0';
+
+/** Sends each text on a connection of its own, and returns the log lines of the requests, in their order. */
+async function sendTogether(
+  texts: (key: string) => readonly string[],
+  options: TestServiceOptions = {},
+): Promise<readonly string[]> {
+  let written = '';
+  const write = (line: string) => {
+    written += line;
+  };
+  const { service, call } = await serve({ ...options, log: pino({ level: 'debug' }, { write }) });
+  await call('/v1/pets');
+  const all = texts(service.key);
+  const senders = await Promise.all(
+    all.map(async (text) => {
+      const socket = connect(service.port, '127.0.0.1');
+      closers.push(() => socket.destroy());
+      await once(socket, 'connect');
+      return () => socket.write(text);
+    }),
+  );
+  written = '';
+  for (const send of senders) send();
+  const served = () => written.split('\n').filter((line) => line.includes('"msg":"request"'));
+  await expect.poll(() => served().length).toBe(all.join('').split('HTTP/1.1').length - 1);
+  return served();
+}
+
+test('known keys and probes overtake a flood of requests without a key or to unknown paths', async () => {
+  const served = await sendTogether((key) => [
+    get('/v1/pets').repeat(300) + get('/x').repeat(300),
+    get(REJECTED, `Authorization: Bearer ${key}\r\n`),
+    get(REJECTED, `authorization: bearer  ${key}\r\n`),
+    get('/health/live'),
+  ]);
+  expect(served.findLastIndex((line) => line.includes('"keyId"'))).toBeLessThan(300);
+  expect(served.findIndex((line) => line.includes('/health/live'))).toBeLessThan(300);
+});
+
+test('known keys overtake a flood of requests to the paths of probes that have a port of their own', async () => {
+  const served = await sendTogether(
+    (key) => [get('/metrics').repeat(600), get(REJECTED, `Authorization: Bearer ${key}\r\n`)],
+    { metricsPort: 9090 },
+  );
+  expect(served.findIndex((line) => line.includes('"keyId"'))).toBeLessThan(300);
+});
+
+test('a single long task is not an overload', async () => {
+  const { call } = await serve({ overload: { delayMs: 500, sampleIntervalMs: 10 } });
+  const pending = Promise.all(Array.from({ length: 20 }, () => call('/v1/pets')));
+  block(800);
+  expect(new Set((await pending).map(({ status }) => status))).toEqual(new Set([200]));
+});
+
+test('requests are denied while too many queries wait for a connection, and served again afterwards', async () => {
+  const pool = { totalCount: 10, idleCount: 0, waitingCount: 1_000 };
+  const { service, call } = await serve({ pool });
+  expect((await call('/v1/pets')).status).toBe(200);
+  pool.waitingCount += 1;
+  await expectOverloaded(service, call);
+  expect((await call('/v1/nope')).status).toBe(404);
+  expect((await call('/v1/pets', { key: null })).status).toBe(401);
+  pool.waitingCount = 0;
+  expect((await call('/v1/pets')).status).toBe(200);
+});
+
+async function open(port: number): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1');
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  closers.push(() => socket.destroy());
+  return socket;
+}
+
+/** Reads until the service closes the connection; returns the text and how long that took. */
+async function received(socket: Socket): Promise<{ text: string; durationMs: number }> {
+  const started = performance.now();
+  let text = '';
+  socket.setEncoding('utf8').on('data', (chunk) => {
+    text += chunk;
+  });
+  if (!socket.closed) await once(socket, 'close');
+  return { text, durationMs: performance.now() - started };
+}
+
+test.each([
+  ['incomplete headers', 'GET /v1/pets HTTP/1.1\r\nHost: x\r\n'],
+  ['an incomplete body', 'POST /health/live HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n{'],
+  ['a silent connection', ''],
+])('%s: the connection is closed after the timeout', async (_name, bytes) => {
+  const connections = { headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 50 };
+  const { service } = await serve({ connections });
+  const socket = await open(service.port);
+  socket.write(bytes);
+  const { durationMs } = await received(socket);
+  expect(durationMs).toBeGreaterThan(200);
+  expect(durationMs).toBeLessThan(2_000);
+});
+
+test('an idle keep-alive connection is closed after the timeout', async () => {
+  const { service } = await serve({ connections: { keepAliveTimeout: 200 } });
+  const socket = await open(service.port);
+  socket.write(get('/health/live'));
+  const { text, durationMs } = await received(socket);
+  expect(text).toMatch(/^HTTP\/1\.1 200 [\s\S]*keep-alive/);
+  expect(durationMs).toBeLessThan(4_000);
+});
+
+test('a connection is closed after its last permitted request, and later requests on it get no response', async () => {
+  const { service } = await serve({ connections: { maxRequestsPerSocket: 2 } });
+  const socket = await open(service.port);
+  socket.write(get('/health/live').repeat(4));
+  const { text } = await received(socket);
+  expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200']);
+  expect(text.match(/^connection: .*$/gim)?.at(-1)).toMatch(/close/);
+});
+
+test('connections beyond the maximum are closed immediately, and existing ones keep working', async () => {
+  const { service } = await serve({ connections: { maxConnections: 2 } });
+  const first = await open(service.port);
+  await open(service.port);
+  expect((await received(await open(service.port))).text).toBe('');
+  first.write(get('/health/live'));
+  expect(String(await once(first, 'data'))).toMatch(/^HTTP\/1\.1 200 /);
+});
+
+test('while new connections wait, requests are served, but denied when the database is overloaded as well', async () => {
+  const pool = { totalCount: 10, idleCount: 0, waitingCount: 0 };
+  const monitor = createOverloadMonitor({
+    log: pino({ level: 'silent' }),
+    pool,
+    overload: { delayMs: 20, sampleIntervalMs: 5 },
+    queue: { delayMs: 0 },
+    accepts: { hasBacklog: () => true },
+  });
+  closers.push(() => monitor.close());
+  await expect.poll(() => monitor.reason).toBe('connections');
+  expect(monitor.check()).toBeUndefined();
+  pool.waitingCount = 1_001;
+  expect(monitor.check()?.status).toBe(503);
+});
