@@ -7,10 +7,13 @@ import { promisify } from 'node:util';
 /** A checkout is the folder of a built version of this repository: this one, or the one it is compared with. */
 export const THIS_CHECKOUT = fileURLToPath(new URL('..', import.meta.url));
 
+/** The command line, newest place first: a version may be older than this file. */
+const COMMAND_LINES = ['dist/cli/program.js', 'dist/cli.js'];
+
 /** Migrates a database by the command line of a checkout. */
 export async function migrate(checkout: string, databaseUrl: string): Promise<void> {
-  const program = join(checkout, 'dist/cli/program.js');
-  if (!existsSync(program)) throw new Error(`${checkout} is not built: run npm run build there`);
+  const program = COMMAND_LINES.map((path) => join(checkout, path)).find(existsSync);
+  if (program === undefined) throw new Error(`${checkout} is not built: run npm run build there`);
   const env = { PATH: process.env.PATH, APP_ENV: 'staging', DATABASE_URL: databaseUrl };
   await promisify(execFile)(process.execPath, [program, 'migrate'], { cwd: checkout, env });
 }
