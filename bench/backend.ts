@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
+import type pg from 'pg';
+import { generateKey, hashKey } from '../src/keys/format.js';
 import { startRedis } from '../test/support/redis.js';
 import { type Keys, PET_COUNT, STATUSES } from './cases.js';
-import { runCommand } from './checkout.js';
 import { type CpuTimes, readCpuTime } from './cpu-time.js';
 import { type BenchPostgres, withClient } from './postgres.js';
 
@@ -13,6 +14,8 @@ export interface Backend {
   readonly databaseUrl: string;
   /** Undefined: limits in memory */
   readonly redisUrl: string | undefined;
+  /** Of PostgreSQL and Redis */
+  readonly versions: readonly string[];
   readonly keys: Keys;
   /** Since the start of PostgreSQL and Redis; 0 without Redis */
   cpuTimes(): Omit<CpuTimes, 'server'>;
@@ -20,70 +23,78 @@ export interface Backend {
 }
 
 export interface BackendOptions {
-  readonly postgres: BenchPostgres;
-  /** Names the database */
+  /** Of the database */
   readonly name: string;
   readonly checkout: string;
+  /** Of each kind */
+  readonly keyCount: number;
   readonly withRedis: boolean;
 }
 
 /**
  * Sets up a database with 100,000 pets and API keys, and a Redis. Two checkouts never share them: their migrations and
- * what they keep in Redis may differ. All content goes in through the checkout's command line, or as columns that every
- * version has.
+ * what they keep in Redis may differ. All content goes into columns that every version has.
  */
-export async function createBackend({
-  postgres,
-  name,
-  checkout,
-  withRedis,
-}: BackendOptions): Promise<Backend> {
+export async function createBackend(
+  postgres: BenchPostgres,
+  { name, checkout, keyCount, withRedis }: BackendOptions,
+): Promise<Backend> {
   const databaseUrl = await postgres.createDatabase(name, checkout);
-  await addPets(databaseUrl);
-  const keys = await createKeys(checkout, databaseUrl);
+  const { keys, version } = await withClient(databaseUrl, async (client) => {
+    await addPets(client);
+    const { rows } = await client.query<{ version: string }>(
+      `SELECT current_setting('server_version') AS version`,
+    );
+    return { keys: await addKeys(client, keyCount), version: rows[0]?.version };
+  });
   const redis = withRedis ? await startRedis() : undefined;
-  const redisPid = redis && (await findRedisProcess(redis.url));
+  const info = redis && (await readRedisInfo(redis.url));
   return {
     checkout,
     databaseUrl,
     redisUrl: redis?.url,
+    versions: [`PostgreSQL ${version}`, info?.version ?? 'no Redis: limits in memory'],
     keys,
     cpuTimes: () => ({
       postgres: postgres.cpuTime(),
-      redis: redisPid === undefined ? 0 : readCpuTime(redisPid),
+      redis: info === undefined ? 0 : readCpuTime(info.pid),
     }),
     close: async () => redis?.close(),
   };
 }
 
-async function findRedisProcess(url: string): Promise<number> {
+async function addPets(client: pg.Client): Promise<void> {
+  await client.query(
+    `INSERT INTO pets (name, category_id, status)
+    SELECT 'Pet number ' || n, n % 100 + 1, ($1::pet_status[])[n % 3 + 1] FROM generate_series(1, $2::int) AS n`,
+    [STATUSES, PET_COUNT],
+  );
+  await client.query('VACUUM ANALYZE pets');
+}
+
+async function addKeys(client: pg.Client, count: number): Promise<Keys> {
+  const generate = () => Array.from({ length: count }, () => generateKey('as_test_'));
+  const add = async (perDay: number) => {
+    const keys = generate();
+    await client.query(
+      `INSERT INTO api_keys (name, hash, start, plan, per_minute, per_day)
+      SELECT 'bench', hash, 'as_test_0000', 'enterprise', $2, $3 FROM unnest($1::bytea[]) AS hash`,
+      [keys.map(hashKey), UNLIMITED, perDay],
+    );
+    return keys;
+  };
+  const keys = { unlimited: await add(UNLIMITED), exhausted: await add(1), unknown: generate() };
+  await client.query('VACUUM ANALYZE api_keys');
+  return keys;
+}
+
+async function readRedisInfo(url: string): Promise<{ readonly pid: number; readonly version: string }> {
   const client = new Redis(url);
   const info = await client.info('server');
   client.disconnect();
-  return Number(/process_id:(\d+)/.exec(info)?.[1]);
-}
-
-async function createKeys(checkout: string, databaseUrl: string): Promise<Keys> {
-  const run = (...args: string[]) => runCommand(checkout, databaseUrl, 'keys', ...args);
-  const create = async (perDay: number) => {
-    const limits = ['--plan', 'enterprise', '--per-minute', `${UNLIMITED}`, '--per-day', `${perDay}`];
-    const json = await run('create', '--name', 'bench', '--json', ...limits);
-    return JSON.parse(json) as { id: string; key: string };
+  const valkey = /valkey_version:(\S+)/.exec(info)?.[1];
+  return {
+    pid: Number(/process_id:(\d+)/.exec(info)?.[1]),
+    version: valkey === undefined ? `Redis ${/redis_version:(\S+)/.exec(info)?.[1]}` : `Valkey ${valkey}`,
   };
-  const unlimited = await create(UNLIMITED);
-  const exhausted = await create(1);
-  const replaced = await create(UNLIMITED);
-  await run('rotate', replaced.id);
-  return { unlimited: unlimited.key, exhausted: exhausted.key, unknown: replaced.key };
-}
-
-export async function addPets(databaseUrl: string): Promise<void> {
-  await withClient(databaseUrl, async (client) => {
-    await client.query(
-      `INSERT INTO pets (name, category_id, status)
-      SELECT 'Pet number ' || n, n % 100 + 1, ($1::pet_status[])[n % 3 + 1] FROM generate_series(1, $2::int) AS n`,
-      [STATUSES, PET_COUNT],
-    );
-    await client.query('VACUUM ANALYZE pets');
-  });
 }

@@ -2,12 +2,25 @@
 export const PET_COUNT = 100_000;
 export const STATUSES = ['available', 'pending', 'sold'] as const;
 
+/** API keys, as many of each kind. */
 export interface Keys {
-  readonly unlimited: string;
-  /** Allows one request a day */
-  readonly exhausted: string;
-  /** Well-formed, but belongs to nobody */
-  readonly unknown: string;
+  readonly unlimited: readonly string[];
+  /** Each allows one request a day, which is used up before the case is measured. */
+  readonly exhausted: readonly string[];
+  /** Well-formed, but nobody's */
+  readonly unknown: readonly string[];
+}
+
+/** How many callers there are, and how many requests at once. */
+export interface Load {
+  readonly connections: number;
+  /** They take turns: every request on any connection is made with the next one. */
+  readonly keys: number;
+}
+
+export function describeLoad({ connections, keys }: Load): string {
+  const count = (n: number, noun: string) => `${n.toLocaleString('en')} ${noun}${n === 1 ? '' : 's'}`;
+  return `${count(connections, 'connection')}, ${count(keys, 'key')}`;
 }
 
 /** One kind of request, and how to recognise the right response. `n` is a random id with at least 400 ids after it. */

@@ -10,18 +10,10 @@ export const THIS_CHECKOUT = fileURLToPath(new URL('..', import.meta.url));
 /** The command line, newest place first: a version may be older than this file. */
 const COMMAND_LINES = ['dist/cli/program.js', 'dist/cli.js'];
 
-/** Runs the command line of a checkout on a database and returns what it prints. */
-export async function runCommand(
-  checkout: string,
-  databaseUrl: string,
-  ...args: readonly string[]
-): Promise<string> {
+/** Migrates a database by the command line of a checkout. */
+export async function migrate(checkout: string, databaseUrl: string): Promise<void> {
   const program = COMMAND_LINES.map((path) => join(checkout, path)).find(existsSync);
-  if (program === undefined)
-    throw new Error(`${checkout} has no built command line: run npm run build there`);
-  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args], {
-    cwd: checkout,
-    env: { PATH: process.env.PATH, APP_ENV: 'staging', DATABASE_URL: databaseUrl },
-  });
-  return stdout;
+  if (program === undefined) throw new Error(`${checkout} is not built: run npm run build there`);
+  const env = { PATH: process.env.PATH, APP_ENV: 'staging', DATABASE_URL: databaseUrl };
+  await promisify(execFile)(process.execPath, [program, 'migrate'], { cwd: checkout, env });
 }

@@ -21,10 +21,6 @@ export function readTreeCpuTime(pid: number | undefined): number {
   return children.reduce((sum, child) => sum + (readCpuTime(child) || 0), sumTicks(pid, 4));
 }
 
-export function readParentPid(pid: number): number {
-  return Number(readStat(pid)[1]);
-}
-
 /** The most memory that was resident since the start of a process, in MB. NaN where there is no /proc. */
 export function readPeakMemory(pid: number | undefined): number {
   return Number(/VmHWM:\s*(\d+)/.exec(readProc(pid, 'status'))?.[1]) / 1024;

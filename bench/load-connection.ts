@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import type { LatencyRecorder } from './latencies.js';
+import type { RecordableHistogram } from 'node:perf_hooks';
 
 export interface PreparedRequest {
   readonly bytes: Buffer;
@@ -13,15 +13,7 @@ export interface ConnectionOptions {
   /** Of the right response */
   readonly status: number;
   readonly takeRequest: () => PreparedRequest;
-  readonly latencies: LatencyRecorder;
-}
-
-export interface LoadConnection {
-  /**
-   * Sends one request after the other until `endsAt`, and counts the responses that arrive from `countsFrom` on.
-   * Rejects at the first wrong response, and when the server closes the connection without having announced it.
-   */
-  sendBetween(countsFrom: number, endsAt: number): Promise<void>;
+  readonly latenciesUs: RecordableHistogram;
 }
 
 /** All connections read into the same memory: a response is looked at before the next one is read. */
@@ -32,13 +24,8 @@ const LAST_CHUNK = Buffer.from('\r\n0\r\n\r\n');
 const STATUS_START = 'HTTP/1.1 '.length;
 const CONTENT_LENGTH = /\r\ncontent-length: *(\d+)/i;
 
-export async function openConnection(options: ConnectionOptions): Promise<LoadConnection> {
-  const connection = new Connection(options);
-  await connection.open();
-  return connection;
-}
-
-class Connection implements LoadConnection {
+/** Waits for each response before it sends the next request. */
+export class LoadConnection {
   readonly #options: ConnectionOptions;
   readonly #status: Buffer;
   #socket: Socket;
@@ -72,6 +59,10 @@ class Connection implements LoadConnection {
     await once(this.#socket, 'connect');
   }
 
+  /**
+   * Sends one request after the other until `endsAt`, and counts the responses that arrive from `countsFrom` on.
+   * Rejects at the first wrong response, and when the server closes the connection without having announced it.
+   */
   sendBetween(countsFrom: number, endsAt: number): Promise<void> {
     this.#countsFrom = countsFrom;
     this.#endsAt = endsAt;
@@ -108,7 +99,9 @@ class Connection implements LoadConnection {
     }
     this.#partial = undefined;
     const now = performance.now();
-    if (now >= this.#countsFrom && now < this.#endsAt) this.#options.latencies.add(now - this.#sentAt);
+    if (now >= this.#countsFrom && now < this.#endsAt) {
+      this.#options.latenciesUs.record(Math.ceil((now - this.#sentAt) * 1000));
+    }
     if (!this.#isExpected(received, bodyStart)) {
       this.#socket.destroy(
         new Error(`Wrong response to ${this.#request?.bytes}: ${received.subarray(0, 2_000)}`),

@@ -1,6 +1,6 @@
-import { type Case, type CaseId, cases, type Keys, PET_COUNT } from './cases.js';
-import { type Latencies, LatencyRecorder } from './latencies.js';
-import { openConnection, type PreparedRequest } from './load-connection.js';
+import { createHistogram } from 'node:perf_hooks';
+import { type Case, type CaseId, cases, PET_COUNT } from './cases.js';
+import { LoadConnection, type PreparedRequest } from './load-connection.js';
 
 /*
  * A process that sends requests of one case on several connections, each of which waits for the response before it
@@ -12,27 +12,30 @@ import { openConnection, type PreparedRequest } from './load-connection.js';
 export interface LoadOrder {
   readonly caseId: CaseId;
   readonly port: number;
-  readonly keys: Keys;
+  /** Every request takes the next one. */
+  readonly keys: readonly string[];
   readonly connections: number;
   readonly seconds: number;
   /** The only id to ask for. Left out: random ones */
   readonly id: number | undefined;
 }
 
-export interface LoadReport extends Latencies {
+export interface LoadReport {
   /** Those that the figures come from */
   readonly requests: number;
-  readonly seconds: number;
   /** All, with those before and after the time that counts */
   readonly sent: number;
   /** CPU time of this process, in microseconds per request */
   readonly loadCpu: number;
+  /** Percentiles of the latency, in milliseconds */
+  readonly p50: number;
+  readonly p99: number;
+  readonly p999: number;
 }
 
-export interface LoadFailure {
-  readonly error: string;
-}
+export type LoadFailure = { readonly error: string };
 
+/** At least, unless all are the same but for their keys: as many with each key */
 const PREPARED_REQUESTS = 4_096;
 /** Not counted: the first requests arrive all at once, and find a pool whose connections have been idle for long. */
 const RAMP_UP_MS = 500;
@@ -44,26 +47,40 @@ process.on('disconnect', () => process.exit());
 
 async function run({ caseId, port, keys, connections, seconds, id }: LoadOrder): Promise<LoadReport> {
   const requestCase: Case = cases[caseId];
-  const requests = prepareRequests(requestCase, keys[requestCase.key], id);
-  const latencies = new LatencyRecorder();
+  const requests = prepareRequests(requestCase, keys, id);
+  const latenciesUs = createHistogram({ figures: 4 });
   let sent = 0;
   const takeRequest = () => {
     sent += 1;
     return requests[sent % requests.length] as PreparedRequest;
   };
-  const options = { port, status: requestCase.status, takeRequest, latencies };
-  const opened = await Promise.all(Array.from({ length: connections }, () => openConnection(options)));
+  const options = { port, status: requestCase.status, takeRequest, latenciesUs };
+  const opened = Array.from({ length: connections }, () => new LoadConnection(options));
+  await Promise.all(opened.map((connection) => connection.open()));
   const cpuBefore = process.cpuUsage();
   const countsFrom = performance.now() + RAMP_UP_MS;
   const endsAt = countsFrom + seconds * 1000;
   await Promise.all(opened.map((connection) => connection.sendBetween(countsFrom, endsAt)));
   const { user, system } = process.cpuUsage(cpuBefore);
-  const loadCpu = (user + system) / sent;
-  return { ...latencies.summarize(), requests: latencies.count, seconds, sent, loadCpu };
+  const percentile = (percent: number) => latenciesUs.percentile(percent) / 1000;
+  return {
+    requests: latenciesUs.count,
+    sent,
+    loadCpu: (user + system) / sent,
+    p50: percentile(50),
+    p99: percentile(99),
+    p999: percentile(99.9),
+  };
 }
 
-function prepareRequests(requestCase: Case, key: string, id: number | undefined): PreparedRequest[] {
-  return Array.from({ length: id === undefined ? PREPARED_REQUESTS : 1 }, () => {
+function prepareRequests(
+  requestCase: Case,
+  keys: readonly string[],
+  id: number | undefined,
+): PreparedRequest[] {
+  const perKey = id === undefined ? Math.ceil(PREPARED_REQUESTS / keys.length) : 1;
+  return Array.from({ length: perKey * keys.length }, (_, index) => {
+    const key = keys[index % keys.length] as string;
     const n = id ?? 1 + Math.floor(Math.random() * (PET_COUNT - 400));
     return {
       bytes: Buffer.from(toRequest(requestCase, n, key), 'latin1'),

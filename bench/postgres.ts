@@ -2,8 +2,8 @@ import { rm } from 'node:fs/promises';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { createTemporaryFolder } from '../test/support/temporary-folder.js';
-import { runCommand } from './checkout.js';
-import { readParentPid, readTreeCpuTime } from './cpu-time.js';
+import { migrate } from './checkout.js';
+import { readTreeCpuTime } from './cpu-time.js';
 
 /** A PostgreSQL of the bench's own, started with this process's CPU affinity and deleted when it is closed. */
 export interface BenchPostgres {
@@ -17,14 +17,16 @@ export interface BenchPostgres {
 export async function startPostgres(): Promise<BenchPostgres> {
   const dataDir = await createTemporaryFolder();
   const postgres = await createEmbeddedPostgres({ dataDir, database: 'bench' });
-  const postmasterPid = await findPostmaster(postgres.url);
+  const { rows } = await withClient(postgres.url, (client) =>
+    client.query<{ pid: number }>(`SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int AS pid`),
+  );
   return {
-    cpuTime: () => readTreeCpuTime(postmasterPid),
+    cpuTime: () => readTreeCpuTime(rows[0]?.pid),
     async createDatabase(name, checkout) {
       await withClient(postgres.url, (client) => client.query(`CREATE DATABASE ${name}`));
       const url = new URL(postgres.url);
       url.pathname = `/${name}`;
-      await runCommand(checkout, url.href, 'migrate');
+      await migrate(checkout, url.href);
       return url.href;
     },
     async close() {
@@ -38,12 +40,4 @@ export async function withClient<T>(url: string, use: (client: pg.Client) => Pro
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   return use(client).finally(() => client.end());
-}
-
-/** The parent of the process that serves a connection. */
-async function findPostmaster(url: string): Promise<number> {
-  return withClient(url, async (client) => {
-    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
-    return readParentPid(rows[0]?.pid ?? Number.NaN);
-  });
 }

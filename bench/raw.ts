@@ -1,18 +1,20 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { type RecordedResponse, toRequestKey } from './recorded-responses.js';
+import { type Recording, toRequestKey } from './recorded-responses.js';
 
 /*
  * What Node.js can do at most: node:http answers with the bytes that the service answered with, from memory. It looks
- * the response up by method, path and key, and does nothing else.
+ * the response up by method, path and kind of key, and does nothing else.
  */
 
 const { PORT, RESPONSES = '' } = process.env;
-const responses = new Map<string, RecordedResponse>(JSON.parse(readFileSync(RESPONSES, 'utf8')));
+const recording: Recording = JSON.parse(readFileSync(RESPONSES, 'utf8'));
+const responses = new Map(recording.responses);
+const kinds = new Map(recording.kinds);
 
 createServer((request, response) => {
   const { method = '', url = '', headers } = request;
-  const recorded = responses.get(toRequestKey(method, url, headers.authorization ?? ''));
+  const recorded = responses.get(toRequestKey(method, url, kinds.get(headers.authorization ?? '')));
   const answer = () => {
     if (recorded === undefined) response.writeHead(404).end();
     else response.writeHead(recorded.status, recorded.headers).end(recorded.body);

@@ -1,43 +1,34 @@
-import { type Case, type CaseId, cases } from './cases.js';
+import { type Case, type CaseId, cases, describeLoad, type Load } from './cases.js';
 import type { Measurement, RunOptions } from './rounds.js';
-import type { Cell, Samples } from './samples.js';
-import { median, printTable } from './table.js';
+import type { Cell, Figure } from './samples.js';
+import type { ServerName } from './servers.js';
+import { median, printTable, quantile, type Table } from './table.js';
 
 /** What was measured. */
 export interface Report extends Measurement {
-  /** The names of the servers */
-  readonly names: readonly string[];
+  readonly names: readonly ServerName[];
   readonly caseIds: readonly CaseId[];
   readonly run: RunOptions;
 }
 
-export interface Table {
-  readonly headings: readonly string[];
-  readonly rows: readonly (readonly (string | number)[])[];
-}
-
-/** Prints, for each load, how the servers compare with the baseline, and all figures. */
+/** Prints, for each load, how the servers compare, and all figures. */
 export function printReport(report: Report): void {
-  const hasBaseline = report.names.includes('baseline');
-  for (const connections of report.run.connections) {
-    process.stdout.write(`${describeLoad(connections)}\n\n`);
-    if (hasBaseline) print(compareWithBaseline(report, connections));
-    print(listFigures(report, connections));
+  for (const load of report.run.loads) {
+    process.stdout.write(`${describeLoad(load)}\n\n`);
+    if (report.names.includes('baseline')) printTable(compareWithBaseline(report, load));
+    printTable(listFigures(report, load));
+    if (report.names.includes('before')) printTable(compareWithBefore(report, load));
   }
-  print(listMemory(report));
-}
-
-export function describeLoad(connections: number): string {
-  return connections === 1 ? '1 connection' : `${connections} connections`;
+  printTable(listMemory(report));
 }
 
 /** Per case: each server's requests per second and p99 beside the baseline's, and the service's beside the limit. */
-export function compareWithBaseline({ samples, names, caseIds }: Report, connections: number): Table {
+export function compareWithBaseline({ samples, names, caseIds }: Report, load: Load): Table {
   const compared = names.filter((name) => name !== 'baseline');
   const served = compared.filter((name) => name !== 'raw');
   const hasLimit = names.includes('service') && names.includes('raw');
   const toRow = (caseId: CaseId) => {
-    const at = (server: string): Cell => ({ server, caseId, connections });
+    const at = (server: string): Cell => ({ server, caseId, ...load });
     const ofLimit = () => median(samples.ratios(at('service'), { server: 'raw' }, 'requestsPerSecond'));
     return [
       (cases[caseId] as Case).name,
@@ -46,6 +37,7 @@ export function compareWithBaseline({ samples, names, caseIds }: Report, connect
       ...served.map((name) => toTimes(samples.ofBaseline(at(name), 'p99'))),
     ];
   };
+  const isMeasured = (caseId: CaseId) => names.some((server) => samples.has({ server, caseId, ...load }));
   return {
     headings: [
       'case',
@@ -53,12 +45,40 @@ export function compareWithBaseline({ samples, names, caseIds }: Report, connect
       ...(hasLimit ? ['service of raw'] : []),
       ...served.map((name) => `p99 ${name}`),
     ],
-    rows: caseIds.filter((caseId) => isMeasured(samples, names, caseId, connections)).map(toRow),
+    rows: caseIds.filter(isMeasured).map(toRow),
+  };
+}
+
+/**
+ * Per case, service / before: the median of the ratios of all rounds, and between which values the middle half of them
+ * is. A median within a wide middle half may be chance.
+ */
+function compareWithBefore({ samples, caseIds }: Report, load: Load): Table {
+  const toCells = (caseId: CaseId, figure: Figure) => {
+    const ratios = samples.ratios({ server: 'service', caseId, ...load }, { server: 'before' }, figure);
+    const middleHalf = [0.25, 0.75].map((share) => quantile(ratios, share).toFixed(2));
+    return [median(ratios).toFixed(3), middleHalf.join(' to ')];
+  };
+  const isMeasured = (caseId: CaseId) =>
+    ['service', 'before'].every((server) => samples.has({ server, caseId, ...load }));
+  return {
+    headings: [
+      ...['service / before', 'requests/s', 'middle half'],
+      ...['CPU per request', 'middle half', 'p99', 'middle half'],
+    ],
+    rows: caseIds
+      .filter(isMeasured)
+      .map((caseId) => [
+        (cases[caseId] as Case).name,
+        ...toCells(caseId, 'requestsPerSecond'),
+        ...toCells(caseId, 'cpu'),
+        ...toCells(caseId, 'p99'),
+      ]),
   };
 }
 
 /** Per case and server: all figures. */
-export function listFigures({ samples, names, caseIds }: Report, connections: number): Table {
+export function listFigures({ samples, names, caseIds }: Report, load: Load): Table {
   const toRow = (cell: Cell) => [
     (cases[cell.caseId] as Case).name,
     cell.server,
@@ -69,25 +89,14 @@ export function listFigures({ samples, names, caseIds }: Report, connections: nu
     toTimes(samples.ofBaseline(cell, 'p99')),
     ...CPU_FIGURES.map((figure) => toFixed(samples.median(cell, figure), 1)),
   ];
-  const cells = caseIds.flatMap((caseId) => names.map((server) => ({ server, caseId, connections })));
+  const cells = caseIds.flatMap((caseId) => names.map((server) => ({ server, caseId, ...load })));
   return { headings: FIGURE_HEADINGS, rows: cells.filter((cell) => samples.has(cell)).map(toRow) };
 }
 
 const CPU_FIGURES = ['cpu', 'postgresCpu', 'redisCpu', 'loadCpu'] as const;
 const FIGURE_HEADINGS = [
-  'case',
-  'server',
-  'requests/s',
-  'of baseline',
-  'of raw',
-  'p50 ms',
-  'p99 ms',
-  'p99.9 ms',
-  'p99 of baseline',
-  'CPU µs',
-  'PostgreSQL µs',
-  'Redis µs',
-  'load µs',
+  ...['case', 'server', 'requests/s', 'of baseline', 'of raw', 'p50 ms', 'p99 ms', 'p99.9 ms'],
+  ...['p99 of baseline', 'CPU µs', 'PostgreSQL µs', 'Redis µs', 'load µs'],
 ];
 
 export function listMemory({ peakMemory }: Report): Table {
@@ -97,41 +106,18 @@ export function listMemory({ peakMemory }: Report): Table {
   };
 }
 
-/** How many times as many gets per second batches of ten achieve as single calls over tRPC. NaN when not measured. */
-export function batchGain({ samples }: Report, connections: number): number {
-  const batch: Cell = { server: 'service', caseId: 'rpcBatch', connections };
-  return 10 * median(samples.ratios(batch, { caseId: 'rpcGet' }, 'requestsPerSecond'));
-}
-
 /** The cases in which the service does worse than the baseline, with their figures. */
-export function listSlower({ samples, caseIds }: Report, connections: number) {
-  const list = (figure: 'requestsPerSecond' | 'p99', isWorse: (ratio: number) => boolean) =>
+export function listSlower({ samples, caseIds }: Report, load: Load) {
+  const list = (figure: Figure, isWorse: (ratio: number) => boolean, toText: (ratio: number) => string) =>
     caseIds
-      .map((caseId) => ({
-        caseId,
-        name: (cases[caseId] as Case).name,
-        ratio: samples.ofBaseline({ server: 'service', caseId, connections }, figure),
-      }))
-      .filter(({ caseId, ratio }) => caseId !== 'rpcBatch' && isWorse(ratio));
+      .filter((caseId) => caseId !== 'rpcBatch')
+      .map((caseId) => [caseId, samples.ofBaseline({ server: 'service', caseId, ...load }, figure)] as const)
+      .filter(([, ratio]) => isWorse(ratio))
+      .map(([caseId, ratio]) => `${(cases[caseId] as Case).name} (${toText(ratio)})`);
   return {
-    throughput: list('requestsPerSecond', (ratio) => ratio < 0.995).map(
-      ({ name, ratio }) => `${name} (${toPercent(ratio)})`,
-    ),
-    p99: list('p99', (ratio) => ratio > 1.05).map(({ name, ratio }) => `${name} (${toTimes(ratio)})`),
+    throughput: list('requestsPerSecond', (ratio) => ratio < 0.995, toPercent),
+    p99: list('p99', (ratio) => ratio > 1.05, toTimes),
   };
-}
-
-function isMeasured(
-  samples: Samples,
-  names: readonly string[],
-  caseId: CaseId,
-  connections: number,
-): boolean {
-  return names.some((server) => samples.has({ server, caseId, connections }));
-}
-
-function print({ headings, rows }: Table): void {
-  printTable(headings, rows);
 }
 
 /** A dash when one of the two was not measured. */

@@ -1,9 +1,8 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { createBackend } from './backend.js';
-import { CASE_IDS } from './cases.js';
+import { CASE_IDS, type Load } from './cases.js';
 import { THIS_CHECKOUT } from './checkout.js';
-import { printComparison } from './comparison.js';
 import { compileServers } from './compile.js';
 import { readNames, readNumber, readNumbers } from './option-values.js';
 import { startPostgres } from './postgres.js';
@@ -11,16 +10,21 @@ import { printReport } from './report.js';
 import { writeResults } from './results.js';
 import { measureRounds, type StartServer } from './rounds.js';
 import { leaveServerCore } from './server-process.js';
-import { isExample, SERVER_NAMES, startServer } from './start-server.js';
+import { isExample, SERVER_NAMES, startServer } from './servers.js';
 
 const OPTIONS = {
   rounds: { type: 'string', default: '3' },
   /** For each case and server at each load in a round */
   seconds: { type: 'string', default: '2.5' },
-  /** Comma-separated loads. Default: 1,8,32,128,512; with --compare: 32 */
+  /** How many API keys take turns, comma-separated. Default: 256,1,10000; with --compare: 256,1 */
+  keys: { type: 'string' },
+  /** Comma-separated. Default: 1,8,32,128,512; with --compare: 32 */
   connections: { type: 'string' },
-  /** Those of the loads that tRPC cases are measured at, comma-separated */
-  'rpc-connections': { type: 'string', default: '32' },
+  /**
+   * Those of the connections that tRPC cases, and all numbers of keys but the first, are measured at. Default: 32, or
+   * all if that is not among them
+   */
+  'main-connections': { type: 'string' },
   /** Comma-separated, as in bench/cases.ts */
   only: { type: 'string', default: CASE_IDS.join() },
   /** Comma-separated, idiomatic too. Default: baseline,hono,service,raw; with --compare: before,service */
@@ -47,37 +51,54 @@ export async function benchRequests(args: string[]): Promise<void> {
   try {
     const { folder } = closeLater(await compileServers(names.filter(isExample)));
     const postgres = closeLater(await startPostgres());
+    const keyCount = Math.max(...run.loads.map(({ keys }) => keys));
     const addBackend = async (name: string, checkout: string) =>
-      closeLater(await createBackend({ postgres, name, checkout, withRedis: !embedded }));
+      closeLater(await createBackend(postgres, { name, checkout, keyCount, withRedis: !embedded }));
     const current = await addBackend('current', THIS_CHECKOUT);
     const before = compare === undefined ? undefined : await addBackend('before', resolve(compare));
+    const isExhausted = caseIds.includes('overLimit');
     const starts = names.map((name): StartServer => {
-      return (started) => startServer(name, { folder, current, before, started, isProfiled: profile });
+      return (started) =>
+        startServer(name, { folder, current, before, started, isProfiled: profile, isExhausted });
     });
     const report = { ...(await measureRounds(starts, caseIds, run)), names, caseIds, run };
     printReport(report);
-    if (before !== undefined) printComparison(report);
-    if (write) await writeResults({ ...report, backend: current });
+    if (write) await writeResults(report, current);
   } finally {
     for (const resource of opened.toReversed()) await resource.close();
   }
 }
 
+const MAIN_CONNECTIONS = 32;
+
 function readOptions(args: string[]) {
   const { values } = parseArgs({ args, options: OPTIONS });
-  const { rounds, seconds, connections, only, servers, compare, write } = values;
+  const { rounds, seconds, only, compare, write } = values;
   if (write && compare !== undefined) throw new Error('bench/RESULTS.md does not hold comparisons');
-  const isComparison = compare !== undefined;
-  const defaultServers = isComparison ? 'before,service' : 'baseline,hono,service,raw';
+  const defaults =
+    compare === undefined
+      ? { servers: 'baseline,hono,service,raw', connections: '1,8,32,128,512', keys: '256,1,10000' }
+      : { servers: 'before,service', connections: '32', keys: '256,1' };
+  const readList = (option: 'keys' | 'connections') =>
+    readNumbers(option, values[option] ?? defaults[option]);
+  const connections = readList('connections');
+  const main = values['main-connections'];
+  const mainConnections =
+    main === undefined
+      ? connections.filter((count) => count === MAIN_CONNECTIONS || !connections.includes(MAIN_CONNECTIONS))
+      : readNumbers('main-connections', main);
+  const loads = readList('keys').flatMap((keys, index): Load[] =>
+    (index === 0 ? connections : mainConnections).map((count) => ({ connections: count, keys })),
+  );
   return {
     ...values,
-    names: readNames('servers', servers ?? defaultServers, SERVER_NAMES),
+    names: readNames('servers', values.servers ?? defaults.servers, SERVER_NAMES),
     caseIds: readNames('only', only, CASE_IDS),
     run: {
       rounds: readNumber('rounds', rounds),
       seconds: readNumber('seconds', seconds),
-      connections: readNumbers('connections', connections ?? (isComparison ? '32' : '1,8,32,128,512')),
-      rpcConnections: readNumbers('rpc-connections', values['rpc-connections']),
+      loads,
+      rpcConnections: mainConnections,
     },
   };
 }

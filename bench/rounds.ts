@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { type CaseId, isRpc } from './cases.js';
+import { type CaseId, cases, isRpc, type Load } from './cases.js';
 import type { LoadFailure, LoadOrder, LoadReport } from './load.js';
 import { type Sample, Samples } from './samples.js';
 import type { BenchServer } from './servers.js';
@@ -14,10 +14,10 @@ export interface RunOptions {
   readonly rounds: number;
   /** For each case and server at each load in a round */
   readonly seconds: number;
-  /** The loads, each a number of connections */
-  readonly connections: readonly number[];
-  /** Those of them that tRPC cases are measured at. Default: all */
-  readonly rpcConnections?: readonly number[];
+  /** In this order. The warm-up is made with the keys of the first. */
+  readonly loads: readonly Load[];
+  /** The numbers of connections at which tRPC cases are measured */
+  readonly rpcConnections: readonly number[];
 }
 
 /** Starts a server. `started` are those before it in the list. */
@@ -27,6 +27,12 @@ export interface Measurement {
   readonly samples: Samples;
   /** The most memory that each server took in any round, in MB */
   readonly peakMemory: ReadonlyMap<string, number>;
+}
+
+/** What is measured on one server after the other. */
+interface Step extends Load {
+  readonly caseId: CaseId;
+  readonly seconds: number;
 }
 
 /**
@@ -39,94 +45,65 @@ export interface Measurement {
 export async function measureRounds(
   starts: readonly StartServer[],
   caseIds: readonly CaseId[],
-  options: RunOptions,
+  { rounds, seconds, loads, rpcConnections }: RunOptions,
 ): Promise<Measurement> {
-  const load = fork(new URL('./load.ts', import.meta.url), {
+  const warmUp = caseIds.map((caseId): Step => ({ caseId, keys: loads[0]?.keys ?? 1, ...WARM_UP }));
+  const steps = loads.flatMap((load) =>
+    caseIds
+      .filter((caseId) => !isRpc(caseId) || rpcConnections.includes(load.connections))
+      .map((caseId): Step => ({ caseId, ...load, seconds })),
+  );
+  const generator = fork(new URL('./load.ts', import.meta.url), {
     execArgv: [...process.execArgv, ...LOAD_FLAGS],
   });
   const samples = new Samples();
   const peakMemory = new Map<string, number>();
   try {
-    for (let round = 1; round <= options.rounds; round += 1) {
-      process.stderr.write(`round ${round} of ${options.rounds}\n`);
+    for (let round = 1; round <= rounds; round += 1) {
+      process.stderr.write(`round ${round} of ${rounds}\n`);
       const servers: BenchServer[] = [];
       try {
         for (const start of starts) servers.push(await start(servers));
-        await warmUp(load, servers, caseIds);
-        await measureRound(load, round % 2 === 0 ? servers : servers.toReversed(), {
-          caseIds,
-          options,
-          samples,
-        });
-        for (const server of servers) {
-          peakMemory.set(server.name, Math.max(peakMemory.get(server.name) ?? 0, server.peakMemory()));
+        for (const step of warmUp) await measureStep(generator, servers, step);
+        const inOrder = round % 2 === 0 ? servers : servers.toReversed();
+        for (const step of steps) await measureStep(generator, inOrder, step, samples);
+        for (const { name, peakMemory: read } of servers) {
+          peakMemory.set(name, Math.max(peakMemory.get(name) ?? 0, read()));
         }
       } finally {
         await Promise.all(servers.map((server) => server.close()));
       }
     }
   } finally {
-    load.disconnect();
+    generator.disconnect();
   }
   return { samples, peakMemory };
 }
 
-async function warmUp(
-  load: ChildProcess,
+async function measureStep(
+  generator: ChildProcess,
   servers: readonly BenchServer[],
-  caseIds: readonly CaseId[],
+  step: Step,
+  samples?: Samples,
 ): Promise<void> {
-  for (const caseId of caseIds) {
-    for (const server of servers) {
-      if (canAnswer(server, caseId)) await measure(load, server, { caseId, ...WARM_UP });
-    }
+  for (const server of servers) {
+    if (server.isRestOnly && isRpc(step.caseId)) continue;
+    const sample = await measure(generator, server, step);
+    samples?.add({ server: server.name, ...step }, sample);
   }
 }
 
-interface Round {
-  readonly caseIds: readonly CaseId[];
-  readonly options: RunOptions;
-  /** For what is measured */
-  readonly samples: Samples;
-}
-
-async function measureRound(
-  load: ChildProcess,
-  servers: readonly BenchServer[],
-  { caseIds, options, samples }: Round,
-): Promise<void> {
-  const { seconds, connections, rpcConnections = connections } = options;
-  for (const count of connections) {
-    for (const caseId of caseIds) {
-      if (isRpc(caseId) && !rpcConnections.includes(count)) continue;
-      for (const server of servers) {
-        if (!canAnswer(server, caseId)) continue;
-        const sample = await measure(load, server, { caseId, connections: count, seconds });
-        samples.add({ server: server.name, caseId, connections: count }, sample);
-      }
-    }
-  }
-}
-
-/** The servers written by hand, and with Hono, have no tRPC. */
-function canAnswer({ isRestOnly }: BenchServer, caseId: CaseId): boolean {
-  return !(isRestOnly && isRpc(caseId));
-}
-
-async function measure(
-  load: ChildProcess,
-  server: BenchServer,
-  order: Pick<LoadOrder, 'caseId' | 'connections' | 'seconds'>,
-): Promise<Sample> {
+async function measure(generator: ChildProcess, server: BenchServer, step: Step): Promise<Sample> {
   const before = server.cpuTimes();
   const { port, keys, onlyId } = server;
-  load.send({ ...order, port, keys, id: onlyId } satisfies LoadOrder);
-  const [report] = (await once(load, 'message')) as [LoadReport | LoadFailure];
-  if ('error' in report) throw new Error(`${server.name}, ${order.caseId}: ${report.error}`);
-  const { requests, seconds, loadCpu, p50, p99, p999, sent } = report;
+  const turns = keys[cases[step.caseId].key].slice(0, step.keys);
+  generator.send({ ...step, port, keys: turns, id: onlyId } satisfies LoadOrder);
+  const [report] = (await once(generator, 'message')) as [LoadReport | LoadFailure];
+  if ('error' in report) throw new Error(`${server.name}, ${step.caseId}: ${report.error}`);
+  const { requests, loadCpu, p50, p99, p999, sent } = report;
   const after = server.cpuTimes();
   return {
-    requestsPerSecond: requests / seconds,
+    requestsPerSecond: requests / step.seconds,
     cpu: (after.server - before.server) / sent,
     postgresCpu: (after.postgres - before.postgres) / sent,
     redisCpu: (after.redis - before.redis) / sent,

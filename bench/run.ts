@@ -1,7 +1,6 @@
-import { benchGrowth } from './growth/parts.js';
+import { benchGrowth } from './growth.js';
 import { benchLimits } from './limits.js';
 import { benchRequests } from './requests.js';
-import { benchSoak } from './soak/soak.js';
 import { benchStart } from './start.js';
 
 /** `npm run bench -- [NAME] [OPTIONS]`; bench/README.md explains what each measures and how to compare two versions. */
@@ -10,7 +9,6 @@ const benches: Readonly<Record<string, (args: string[]) => Promise<void>>> = {
   limits: benchLimits,
   start: benchStart,
   growth: benchGrowth,
-  soak: benchSoak,
 };
 
 const args = process.argv.slice(2);

@@ -1,11 +1,10 @@
-import { type CaseId, restCounterparts } from './cases.js';
+import { type CaseId, type Load, restCounterparts } from './cases.js';
 import { median } from './table.js';
 
 /** One case on one server at one load: what is measured once per round. */
-export interface Cell {
+export interface Cell extends Load {
   readonly server: string;
   readonly caseId: CaseId;
-  readonly connections: number;
 }
 
 /** A cell in one round. CPU times are microseconds per request, latencies milliseconds. */
@@ -60,6 +59,6 @@ export class Samples {
   }
 }
 
-function toKey({ server, caseId, connections }: Cell): string {
-  return `${server} ${caseId} ${connections}`;
+function toKey({ server, caseId, connections, keys }: Cell): string {
+  return `${server} ${caseId} ${connections} ${keys}`;
 }

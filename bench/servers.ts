@@ -3,16 +3,18 @@ import { join } from 'node:path';
 import type { Backend } from './backend.js';
 import type { Keys } from './cases.js';
 import type { CpuTimes } from './cpu-time.js';
-import { type ServerCommand, type ServerProcess, startProcess } from './server-process.js';
+import { RECORDED_ID, recordResponses } from './recorded-responses.js';
+import { type ServerProcess, startProcess } from './server-process.js';
 
-/** Servers of this folder. */
-export const EXAMPLE_NAMES = ['baseline', 'hono', 'idiomatic', 'raw'] as const;
+/** Servers of this folder */
+const EXAMPLE_NAMES = ['baseline', 'hono', 'idiomatic', 'raw'] as const;
+export const SERVER_NAMES = [...EXAMPLE_NAMES, 'service', 'before'] as const;
 
-export type ExampleName = (typeof EXAMPLE_NAMES)[number];
+export type ServerName = (typeof SERVER_NAMES)[number];
 
 /** A running server with the keys of its database. */
 export interface BenchServer extends Pick<ServerProcess, 'port' | 'peakMemory' | 'close'> {
-  readonly name: string;
+  readonly name: ServerName;
   readonly keys: Keys;
   readonly isRestOnly: boolean;
   /** The only id that it can be asked for. Undefined: any */
@@ -20,78 +22,87 @@ export interface BenchServer extends Pick<ServerProcess, 'port' | 'peakMemory' |
   cpuTimes(): CpuTimes;
 }
 
-export interface ServiceOptions {
-  readonly isProfiled?: boolean;
-  /** Processes, on all cores. Left out: one, on the core of the servers */
-  readonly workers?: number;
-}
-
-export interface ExampleOptions {
-  /** Of compiled servers */
+export interface StartOptions {
+  /** Of the compiled examples */
   readonly folder: string;
-  readonly environment?: Readonly<Record<string, string>>;
-  readonly onlyId?: number;
+  readonly current: Backend;
+  /** Of the checkout to compare with */
+  readonly before: Backend | undefined;
+  /** What runs already */
+  readonly started: readonly BenchServer[];
+  readonly isProfiled: boolean;
+  /** Whether the exhausted keys are to be used up */
+  readonly isExhausted: boolean;
 }
 
-/** A server of this folder, compiled: it needs no more than its users' own would. */
-export function startExample(
-  name: ExampleName,
-  backend: Backend,
-  { folder, environment = {}, onlyId }: ExampleOptions,
-): Promise<BenchServer> {
-  const command = {
-    name,
-    args: [`bench/${name}.js`],
-    cwd: folder,
-    environment: { ...environmentOf(backend), ...environment },
+export function isExample(name: ServerName): boolean {
+  return EXAMPLE_NAMES.some((example) => example === name);
+}
+
+/**
+ * Starts a server of this folder, compiled, because it needs no more than its users' own would; or the built service of
+ * a checkout, as `npm start` does.
+ */
+export async function startServer(name: ServerName, options: StartOptions): Promise<BenchServer> {
+  const { folder, current, before, started, isProfiled, isExhausted } = options;
+  const backend = name === 'before' ? before : current;
+  if (backend === undefined) throw new Error('There is no server before: --compare=FOLDER adds it');
+  const { databaseUrl, redisUrl, checkout, keys } = backend;
+  const environment = {
+    DATABASE_URL: databaseUrl,
+    ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }),
+    ANONYMOUS_PER_MINUTE: '1000000000',
+    APP_ENV: 'staging',
+    ...(name === 'raw' && { RESPONSES: await recordResponses(started, folder) }),
   };
-  return start(command, backend, { isRestOnly: name === 'baseline' || name === 'hono', onlyId });
-}
-
-/** The built service of the backend's checkout, started as `npm start` does. */
-export function startService(
-  name: string,
-  backend: Backend,
-  { isProfiled = false, workers }: ServiceOptions = {},
-): Promise<BenchServer> {
-  const args = [...(isProfiled ? ['--cpu-prof'] : []), ...readStartArguments(backend.checkout)];
-  const environment = { ...environmentOf(backend), APP_ENV: 'staging' };
-  const command = { name, args, cwd: backend.checkout, environment };
-  if (workers === undefined) return start(command, backend);
-  return start(
-    { ...command, environment: { ...environment, WORKERS: `${workers}` }, isPinned: false },
-    backend,
-  );
+  const profile = isProfiled && name === 'service' ? ['--cpu-prof'] : [];
+  const server = await (isExample(name)
+    ? startProcess([`bench/${name}.js`], folder, environment)
+    : startProcess([...profile, ...readStartArguments(checkout)], checkout, environment));
+  if (isExhausted && name !== 'raw') {
+    await exhaust(name, server.port, keys.exhausted).catch(async (error) => {
+      await server.close();
+      throw error;
+    });
+  }
+  return {
+    ...server,
+    name,
+    keys,
+    isRestOnly: name === 'baseline' || name === 'hono',
+    onlyId: name === 'raw' ? RECORDED_ID : undefined,
+    cpuTimes: () => ({ server: server.cpuTime(), ...backend.cpuTimes() }),
+  };
 }
 
 /** What `npm start` passes to node: its flags and the program. */
-export function readStartArguments(checkout: string): string[] {
+function readStartArguments(checkout: string): string[] {
   const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8'));
   const args = /^(?:exec )?node (.+)$/.exec(scripts.start)?.[1];
   if (args === undefined) throw new Error(`The start script of ${checkout} does not run node`);
   return args.split(' ');
 }
 
-async function start(
-  command: ServerCommand,
-  { keys, cpuTimes }: Backend,
-  { isRestOnly = false, onlyId }: { isRestOnly?: boolean; onlyId?: number | undefined } = {},
-): Promise<BenchServer> {
-  const started = await startProcess(command);
-  return {
-    ...started,
-    name: command.name,
-    keys,
-    isRestOnly,
-    onlyId,
-    cpuTimes: () => ({ server: started.cpuTime(), ...cpuTimes() }),
-  };
-}
+const CONCURRENCY = 32;
+const MAX_ATTEMPTS = 10;
 
-function environmentOf({ databaseUrl, redisUrl }: Backend): Record<string, string> {
-  return {
-    DATABASE_URL: databaseUrl,
-    ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }),
-    ANONYMOUS_PER_MINUTE: '1000000000',
+/** Uses up the limits of keys with one request. A server may count its first ones in memory instead of Redis. */
+async function exhaust(name: string, port: number, keys: readonly string[]): Promise<void> {
+  const isUsedUp = async (key: string) => {
+    const headers = { authorization: `Bearer ${key}` };
+    const response = await fetch(`http://127.0.0.1:${port}/v1/pets`, { headers });
+    await response.arrayBuffer();
+    return response.status === 429;
   };
+  const waiting = keys.values();
+  const work = async () => {
+    for (const key of waiting) {
+      let attempts = 1;
+      while (!(await isUsedUp(key))) {
+        if (attempts === MAX_ATTEMPTS) throw new Error(`${name} does not enforce a limit of one request`);
+        attempts += 1;
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: CONCURRENCY }, work));
 }

@@ -1,8 +1,10 @@
+export interface Table {
+  readonly headings: readonly string[];
+  readonly rows: readonly (readonly (string | number)[])[];
+}
+
 /** Prints rows under headings: the first column to the left, the others to the right. */
-export function printTable(
-  headings: readonly string[],
-  rows: readonly (readonly (string | number)[])[],
-): void {
+export function printTable({ headings, rows }: Table): void {
   const cells = [headings, ...rows].map((row) => row.map((cell) => cell.toLocaleString('en')));
   const widths = headings.map((_, column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
   for (const row of cells) {
@@ -12,6 +14,15 @@ export function printTable(
     process.stdout.write(`${padded.join('  ')}\n`);
   }
   process.stdout.write('\n');
+}
+
+export function toMarkdown({ headings, rows }: Table): string {
+  const toLine = (cells: Table['rows'][number]) =>
+    `| ${cells.map((cell) => cell.toLocaleString('en')).join(' | ')} |`;
+  const isNumeric = (column: number) =>
+    rows.some((row) => !Number.isNaN(Number.parseFloat(`${row[column]}`)));
+  const rule = headings.map((_, column) => (isNumeric(column) ? '---:' : '---'));
+  return [toLine(headings), toLine(rule), ...rows.map(toLine)].join('\n');
 }
 
 export function median(numbers: readonly number[]): number {

@@ -1,23 +1,19 @@
-import { join } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
-import { addPets } from '../backend.js';
-import { withClient } from '../postgres.js';
+import { run as runService, untilListening } from '../support/process.js';
+import { until } from '../support/until.js';
 import { type Audit, auditDatabase } from './audit.js';
 import { type Callers, createCallers } from './callers.js';
-import { createPet, REJECTED_NAME } from './calls.js';
+import { createPet } from './calls.js';
+import { prepareCatalogue } from './catalogue.js';
 import { startFaults } from './faults.js';
 import { Ledger } from './ledger.js';
 import { createMix, repeat, type SoakRequest, toRequest } from './mix.js';
 import { type Phase, type PhaseReport, runPhase } from './phases.js';
 import { pick } from './random.js';
-import { findUnexpectedLines, startSoakService } from './soak-service.js';
 
 export interface SoakOptions {
   /** Migrated, empty, and the soak's own */
   readonly databaseUrl: string;
   readonly redisUrl: string;
-  /** For the service's log */
-  readonly folder: string;
   /** Of the mixed phases together */
   readonly requests: number;
   readonly connections: readonly number[];
@@ -42,12 +38,13 @@ const REQUESTS_PER_REJECTED = 50;
  * what it acknowledged.
  */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
-  const { databaseUrl, redisUrl, folder } = options;
-  await prepareDatabase(databaseUrl);
-  const callers = await createCallers(databaseUrl);
+  const { databaseUrl, redisUrl } = options;
+  const environment = { DATABASE_URL: databaseUrl, REDIS_URL: redisUrl, APP_ENV: 'staging', PORT: '0' };
+  await prepareCatalogue(databaseUrl);
+  const callers = await createCallers(environment);
   const ledger = new Ledger();
-  const logFile = join(folder, 'service.log');
-  const service = await startSoakService({ databaseUrl, redisUrl, logFile });
+  const service = runService('main', [], environment);
+  const url = await untilListening(service);
   const problems: string[] = [];
   const keyed: SoakRequest[] = [];
   const rejected = new Set<string>();
@@ -55,7 +52,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const faults = await startFaults(databaseUrl);
   const run = async (phase: Phase) => {
     if (problems.length > 0) return;
-    const report = await runPhase(service.port, phase);
+    const report = await runPhase(Number(new URL(url).port), phase);
     phases.push(report);
     problems.push(...report.problems);
   };
@@ -66,32 +63,24 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
       await run({ name: `on ${connections}`, connections, requests, hasFaults: true });
     }
     await faults.stop();
-    await untilReady(service.port);
+    await untilReady(url);
     const quiet = { connections: QUIET_CONNECTIONS, hasFaults: false };
     await run({ ...quiet, name: 'every key again', requests: keyed.map(repeat).values() });
     const rejections = take(options.requests / REQUESTS_PER_REJECTED, () =>
       createRejection(ledger, callers, rejected),
     );
     await run({ ...quiet, name: 'rejected rows', requests: rejections });
-    await untilReady(service.port);
-    if (service.hasExited()) problems.push('The process of the service ended');
+    await untilReady(url);
+    if (service.child.exitCode !== null) problems.push('The process of the service ended');
   } finally {
     await faults.stop();
-    await service.close();
+    service.child.kill('SIGTERM');
+    await service.ended;
   }
   const audit = await auditDatabase(databaseUrl, ledger);
-  problems.push(...audit.problems, ...(await findUnexpectedLines(logFile, rejected)));
+  problems.push(...audit.problems, ...findUnexpectedLines(service.output(), rejected));
   const { cancels, terminations } = faults;
   return { ...audit, phases, cancels, terminations, problems };
-}
-
-async function prepareDatabase(databaseUrl: string): Promise<void> {
-  await addPets(databaseUrl);
-  await withClient(databaseUrl, (client) =>
-    client.query(
-      `ALTER TABLE pets ADD CONSTRAINT pets_soak_rejects CHECK (name NOT LIKE '${REJECTED_NAME}%') NOT VALID`,
-    ),
-  );
 }
 
 /** Shares the requests among the mixed phases so that the slow ones, on few connections, do not take longest. */
@@ -116,16 +105,24 @@ function createRejection(ledger: Ledger, { ample }: Callers, rejected: Set<strin
   return request;
 }
 
-const READY_TIMEOUT_MS = 10_000;
-const READY_POLL_MS = 100;
+/** 499 is a client that left. */
+const EXPECTED_STATUSES = new Set([200, 201, 207, 429, 499, 503]);
 
-async function untilReady(port: number): Promise<void> {
-  const deadline = performance.now() + READY_TIMEOUT_MS;
-  for (;;) {
-    const response = await fetch(`http://127.0.0.1:${port}/health/ready`);
+/** The lines of requests in the service's log whose status nothing explains. */
+function findUnexpectedLines(log: string, rejected: ReadonlySet<string>): string[] {
+  return log.split('\n').filter((line) => {
+    if (!line.includes('"msg":"request"')) return false;
+    const { status, reqId } = JSON.parse(line) as { status: number; reqId: string };
+    return !EXPECTED_STATUSES.has(status) && !(status === 500 && rejected.has(reqId));
+  });
+}
+
+const RECOVERY_TIMEOUT_MS = 30_000;
+
+async function untilReady(url: string): Promise<void> {
+  await until(async () => {
+    const response = await fetch(`${url}/health/ready`);
     const text = await response.text();
-    if (response.status === 200 && text.includes('"status":"ok"')) return;
-    if (performance.now() > deadline) throw new Error(`The service does not recover: ${text}`);
-    await delay(READY_POLL_MS);
-  }
+    return (response.status === 200 && text.includes('"status":"ok"')) || undefined;
+  }, RECOVERY_TIMEOUT_MS);
 }

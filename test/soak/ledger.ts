@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { PET_COUNT, STATUSES } from '../cases.js';
+import { PET_COUNT, type STATUSES, seededPet } from './catalogue.js';
 
 export interface Pet {
   readonly id: number;
@@ -68,22 +68,4 @@ export class Ledger {
     if (owner !== creation || (creation.id ?? id) !== id) return `pet ${id} has another id than acknowledged`;
     return undefined;
   }
-}
-
-/** One of the pets that addPets adds. */
-function seededPet(id: number): Pet {
-  return { id, name: `Pet number ${id}`, categoryId: (id % 100) + 1, status: statusOf(id) };
-}
-
-function statusOf(id: number): Pet['status'] {
-  return STATUSES[id % STATUSES.length] as Pet['status'];
-}
-
-/** The first ids after a cursor, of those that were there before the soak. */
-export function seededIds(cursor: number, limit: number, status: Pet['status'] | undefined): number[] {
-  const ids: number[] = [];
-  for (let id = cursor + 1; id <= PET_COUNT && ids.length < limit; id += 1) {
-    if (status === undefined || statusOf(id) === status) ids.push(id);
-  }
-  return ids;
 }

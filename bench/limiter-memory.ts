@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
-import { startRedis } from '../../test/support/redis.js';
-import { type BenchLimiter, openLimiter } from '../open-limiter.js';
-import { printTable } from '../table.js';
+import { startRedis } from '../test/support/redis.js';
+import { openLimiter } from './open-limiter.js';
+import { printTable } from './table.js';
 
 const KEY_COUNT = 100_000;
 /** Decisions in flight at once */
@@ -13,6 +13,7 @@ const LIMITS = { perMinute: 300, perDay: 10_000 };
 
 /** The memory that 100,000 keys take after one request each: in this process, and in Redis when there is one. */
 export async function growLimiter(): Promise<void> {
+  const toMegabytes = (bytes: number) => (bytes / 2 ** 20).toFixed(1);
   const rows = [['memory', toMegabytes(await measureGrowth()), '']];
   const redis = await startRedis();
   if (redis !== undefined) {
@@ -24,32 +25,26 @@ export async function growLimiter(): Promise<void> {
     client.disconnect();
     await redis.close();
   }
-  const headings = [`${KEY_COUNT.toLocaleString('en')} keys counted in`, 'MB of the service', 'MB of Redis'];
-  printTable(headings, rows);
+  const title = `${KEY_COUNT.toLocaleString('en')} keys counted in`;
+  printTable({ headings: [title, 'MB of the service', 'MB of Redis'], rows });
 }
 
 /** Returns how many bytes this process grows by. */
 async function measureGrowth(redisUrl?: string): Promise<number> {
   const before = readMemory();
   const limiter = await openLimiter(redisUrl);
-  await consumeOncePerKey(limiter);
-  const after = readMemory();
-  if (redisUrl !== undefined && !limiter.isInRedis()) throw new Error('The connection to Redis was lost');
-  await limiter.close();
-  return after - before;
-}
-
-const toMegabytes = (bytes: number) => (bytes / 2 ** 20).toFixed(1);
-
-async function consumeOncePerKey(limiter: BenchLimiter): Promise<void> {
   let used = 0;
   const work = async () => {
     while (used < KEY_COUNT) {
       used += 1;
-      await limiter.consume(createId(), LIMITS);
+      // A flat string, as the database returns it: randomUUID concatenates twenty pieces that take half a kilobyte.
+      await limiter.consume(Buffer.from(randomUUID()).toString('latin1'), LIMITS);
     }
   };
   await Promise.all(Array.from({ length: CONCURRENCY }, work));
+  const growth = readMemory() - before;
+  await limiter.close();
+  return growth;
 }
 
 /** Live bytes on the heap and in buffers outside it. */
@@ -58,9 +53,4 @@ function readMemory(): number {
   runInNewContext('gc')();
   const { heapUsed, arrayBuffers } = process.memoryUsage();
   return heapUsed + arrayBuffers;
-}
-
-/** A flat string, as the database returns it: randomUUID concatenates twenty pieces that take half a kilobyte. */
-function createId(): string {
-  return Buffer.from(randomUUID()).toString('latin1');
 }

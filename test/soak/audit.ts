@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { PET_COUNT } from '../cases.js';
-import { withClient } from '../postgres.js';
+import { execute } from '../support/execute.js';
+import { PET_COUNT } from './catalogue.js';
 import type { Ledger, Pet } from './ledger.js';
 
 export interface Audit {
@@ -18,15 +18,14 @@ interface KeyedRow {
 
 /** Compares what the database contains, once the service has stopped, with what its responses promised. */
 export async function auditDatabase(databaseUrl: string, ledger: Ledger): Promise<Audit> {
-  const [pets, keyedRows] = await withClient(databaseUrl, async (client) => {
-    const stored = await client.query<{ pet: Pet }>(
-      `SELECT json_build_object('id', id, 'name', name, 'categoryId', category_id, 'status', status) AS pet
-      FROM pets WHERE id > $1 ORDER BY id`,
-      [PET_COUNT],
-    );
-    const keyed = await client.query<KeyedRow>('SELECT key, response FROM idempotent_creates');
-    return [stored.rows.map(({ pet }) => pet), keyed.rows];
-  });
+  const stored = await execute<{ pet: Pet }>(
+    databaseUrl,
+    `SELECT json_build_object('id', id, 'name', name, 'categoryId', category_id, 'status', status) AS pet
+    FROM pets WHERE id > $1 ORDER BY id`,
+    [PET_COUNT],
+  );
+  const pets = stored.map(({ pet }) => pet);
+  const keyedRows = await execute<KeyedRow>(databaseUrl, 'SELECT key, response FROM idempotent_creates');
   const byName = new Map(pets.map((pet) => [pet.name, pet]));
   const problems = pets.flatMap((pet) => {
     const isRepeated = byName.get(pet.name) !== pet;

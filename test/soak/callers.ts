@@ -1,4 +1,4 @@
-import { runCommand, THIS_CHECKOUT } from '../checkout.js';
+import { type Environment, runKeys } from '../support/process.js';
 
 /** An API key with limits that no other has, so that headers of another caller's are recognised. */
 export interface Caller {
@@ -15,7 +15,7 @@ export interface Callers {
   readonly limited: Caller;
 }
 
-export async function createCallers(databaseUrl: string): Promise<Callers> {
+export async function createCallers(environment: Environment): Promise<Callers> {
   const create = async (
     name: string,
     perMinute: number,
@@ -23,8 +23,7 @@ export async function createCallers(databaseUrl: string): Promise<Callers> {
     isLimited = false,
   ): Promise<Caller> => {
     const limits = ['--plan', 'enterprise', '--per-minute', `${perMinute}`, '--per-day', `${perDay}`];
-    const args = ['keys', 'create', '--name', name, '--json', ...limits];
-    const { key } = JSON.parse(await runCommand(THIS_CHECKOUT, databaseUrl, ...args)) as { key: string };
+    const { key } = await runKeys(environment, 'create', '--name', name, ...limits);
     return { name, key, perMinute, perDay, isLimited };
   };
   return {

@@ -1,5 +1,5 @@
-import { PET_COUNT, STATUSES } from '../cases.js';
-import { type Creation, type Ledger, type Pet, seededIds } from './ledger.js';
+import { PET_COUNT, REJECTED_NAME, STATUSES, seededIds } from './catalogue.js';
+import type { Creation, Ledger, Pet } from './ledger.js';
 import { pick, randomInteger } from './random.js';
 
 /** A call of an operation, over REST or tRPC, and how to recognise the right output. */
@@ -33,8 +33,6 @@ const NAME_ENDS = [
   ' $1',
   ' 🐕‍🦺',
 ];
-/** A constraint of the soak's database rejects names that begin with this, which the service accepts. */
-export const REJECTED_NAME = 'rejected ';
 
 export function listPets(ledger: Ledger): Call {
   // Every tenth page also shows pets that are being created.

@@ -1,0 +1,41 @@
+import { execute } from '../support/execute.js';
+import type { Pet } from './ledger.js';
+
+/** Pets in the catalogue before the soak: their ids are 1 to this, their statuses alternate. */
+export const PET_COUNT = 100_000;
+export const STATUSES = ['available', 'pending', 'sold'] as const;
+
+/** A constraint of the soak's database rejects names that begin with this, which the service accepts. */
+export const REJECTED_NAME = 'rejected ';
+
+export async function prepareCatalogue(databaseUrl: string): Promise<void> {
+  await execute(
+    databaseUrl,
+    `INSERT INTO pets (name, category_id, status)
+    SELECT 'Pet number ' || n, n % 100 + 1, ($1::pet_status[])[n % 3 + 1] FROM generate_series(1, $2::int) AS n`,
+    [STATUSES, PET_COUNT],
+  );
+  await execute(
+    databaseUrl,
+    `ANALYZE pets;
+    ALTER TABLE pets ADD CONSTRAINT pets_soak_rejects CHECK (name NOT LIKE '${REJECTED_NAME}%') NOT VALID`,
+  );
+}
+
+/** One of the pets that prepareCatalogue adds. */
+export function seededPet(id: number): Pet {
+  return { id, name: `Pet number ${id}`, categoryId: (id % 100) + 1, status: statusOf(id) };
+}
+
+function statusOf(id: number): Pet['status'] {
+  return STATUSES[id % STATUSES.length] as Pet['status'];
+}
+
+/** The first ids after a cursor, of those that were there before the soak. */
+export function seededIds(cursor: number, limit: number, status: Pet['status'] | undefined): number[] {
+  const ids: number[] = [];
+  for (let id = cursor + 1; id <= PET_COUNT && ids.length < limit; id += 1) {
+    if (status === undefined || statusOf(id) === status) ids.push(id);
+  }
+  return ids;
+}
