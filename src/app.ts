@@ -2,7 +2,6 @@ import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { toApiError } from './error-mapping.js';
 import { ApiError } from './errors.js';
-import { monitorAccepts } from './http/accept-monitor.js';
 import { type AdmissionOptions, registerAdmission } from './http/admission.js';
 import { createOriginPolicy, type OriginOptions } from './http/cors.js';
 import { type DocsOptions, registerDocs } from './http/docs.js';
@@ -12,6 +11,7 @@ import { createMetrics, type MetricsOptions } from './http/metrics.js';
 import { listOperations } from './http/operations.js';
 import { createOverloadMonitor, type OverloadOptions } from './http/overload.js';
 import { PROBE_PATHS, type ProcessProbes, registerProbes } from './http/probes.js';
+import { createProxyTrust, findClientAddress } from './http/proxy-trust.js';
 import { ignoreBodies, readBodyAs } from './http/request-body.js';
 import { findMessageError } from './http/request-checks.js';
 import type { Dependencies } from './http/request-context.js';
@@ -22,6 +22,7 @@ import { registerRpc } from './http/rpc.js';
 import { sendRpcError } from './http/rpc-stream.js';
 import { registerSecurity } from './http/security-headers.js';
 import { openServer, type ServerOptions } from './http/server.js';
+import { addressId } from './limits/address.js';
 import { REST_PREFIX, TRPC_PREFIX } from './protocol.js';
 
 export interface AppOptions
@@ -50,18 +51,20 @@ export interface App {
 export async function buildApp(options: AppOptions): Promise<App> {
   const { authenticator, metricsPort } = options;
   const probePaths = metricsPort === undefined ? PROBE_PATHS : [];
-  const queue = new RequestQueue(
-    ({ url = '', headers }) => probePaths.includes(url) || authenticator.isKnown(headers.authorization),
-  );
+  const isProxy = createProxyTrust(options.trustProxy);
+  const queue = new RequestQueue((request) => {
+    const keyId = authenticator.findKnownId(request.headers.authorization);
+    const id = keyId ?? addressId(findClientAddress(request, isProxy));
+    return { id, isPreferred: keyId !== undefined || probePaths.includes(request.url ?? '') };
+  });
   const app = openServer(options, queue);
   reportRequests(app, Object.keys(options.router._def.procedures), {
     countRequest: (report) => metrics.countRequest(report),
   });
-  const accepts = monitorAccepts(app.server);
-  const overload = createOverloadMonitor({ ...options, queue, accepts });
+  const overload = createOverloadMonitor(options);
   app.addHook('onClose', async () => overload.close());
   const checkReadiness = createReadinessCheck(options.checkReadiness);
-  const metrics = createMetrics({ ...options, accepts, overload, checkReadiness });
+  const metrics = createMetrics({ ...options, server: app.server, overload, checkReadiness });
 
   registerSecurity(app, options);
   app.addHook('onRequest', (request, reply, next) => {
