@@ -83,7 +83,9 @@ async function sendTogether(
   written = '';
   for (const send of senders) send();
   const served = () => written.split('\n').filter((line) => line.includes('"msg":"request"'));
-  await expect.poll(() => served().length).toBe(all.join('').split('HTTP/1.1').length - 1);
+  await expect
+    .poll(() => served().length, { timeout: 20_000 })
+    .toBe(all.join('').split('HTTP/1.1').length - 1);
   return served();
 }
 
