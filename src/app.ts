@@ -17,8 +17,9 @@ import { ignoreBodies, readBodyAs } from './protocols/request-body.js';
 import { type RestOptions, registerRest } from './protocols/rest.js';
 import { registerRpc } from './protocols/rpc.js';
 import { sendRpcError } from './protocols/rpc-stream.js';
-import { monitorAccepts } from './server/accept-monitor.js';
+import { addressId } from './server/client-address.js';
 import { createOverloadMonitor, type OverloadOptions } from './server/overload.js';
+import { createProxyTrust, findClientAddress } from './server/proxy-trust.js';
 import { RequestQueue } from './server/request-queue.js';
 import { registerSecurity } from './server/security-headers.js';
 import { openServer, type ServerOptions } from './server/server.js';
@@ -48,9 +49,12 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const { log, router, admission, monitoring, metricsPort } = options;
   const { authenticator } = admission;
   const probePaths = metricsPort === undefined ? PROBE_PATHS : [];
-  const queue = new RequestQueue(
-    ({ url = '', headers }) => probePaths.includes(url) || authenticator.isKnown(headers.authorization),
-  );
+  const isProxy = createProxyTrust(options.server.trustProxy);
+  const queue = new RequestQueue((request) => {
+    const keyId = authenticator.findKnownId(request.headers.authorization);
+    const id = keyId ?? addressId(findClientAddress(request, isProxy));
+    return { id, isPreferred: keyId !== undefined || probePaths.includes(request.url ?? '') };
+  });
   const app = openServer({ ...options.server, log }, queue);
   const operations = listOperations(router);
   reportRequests(
@@ -60,11 +64,10 @@ export async function buildApp(options: AppOptions): Promise<App> {
       countRequest: (report) => metrics.countRequest(report),
     },
   );
-  const accepts = monitorAccepts(app.server);
-  const overload = createOverloadMonitor({ ...options.server, log, queue, accepts });
+  const overload = createOverloadMonitor({ ...options.server, log });
   app.addHook('onClose', async () => overload.close());
   const checkReadiness = createCachedCheck(monitoring.checkReadiness);
-  const metrics = createMetrics({ ...monitoring, accepts, overload, checkReadiness });
+  const metrics = createMetrics({ ...monitoring, server: app.server, overload, checkReadiness });
 
   registerSecurity(app, admission);
   app.addHook('onRequest', (request, reply, next) => {

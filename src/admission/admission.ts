@@ -110,7 +110,7 @@ async function admit(
   options.metrics.countDecision(limitError?.code, request.apiKey?.plan);
   if (limitError === undefined && routeError === undefined) countUsage(request, cost, options.usage);
   // A caller over its limit gets a 429 instead of a 401.
-  const error = routeError ?? limitError ?? keyError ?? options.overload.check();
+  const error = routeError ?? limitError ?? keyError ?? options.overload.check(request.raw.queuedMs);
   return error ?? findRequestScopeError(request) ?? findMediaTypeError(request);
 }
 

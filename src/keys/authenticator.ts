@@ -33,8 +33,8 @@ export interface Authenticator {
   peek(authorization: string | undefined): ApiKey | ApiError | undefined;
   /** The key as it was last found, however long ago; undefined when it is not known. */
   peekStale(authorization: string | undefined): ApiKey | undefined;
-  /** Whether the key was valid when it was last found. */
-  isKnown(authorization: string | undefined): boolean;
+  /** The id of the key if it was valid when it was last found. */
+  findKnownId(authorization: string | undefined): string | undefined;
 }
 
 export interface AuthenticatorOptions {
@@ -120,7 +120,7 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
     },
     peek,
     peekStale,
-    isKnown: (authorization) => ifActive(peekStale(authorization)) !== undefined,
+    findKnownId: (authorization) => ifActive(peekStale(authorization))?.id,
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Server } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import {
   type Aggregator,
@@ -13,7 +14,6 @@ import type { Protocol } from '../contract/protocol.js';
 import { VERSION } from '../contract/version.js';
 import type { ErrorCode } from '../errors/api-error.js';
 import type { Limiter } from '../limits/limiter.js';
-import type { AcceptMonitor } from '../server/accept-monitor.js';
 import { OVERLOAD_REASONS, type OverloadMonitor } from '../server/overload.js';
 import { createDecisionCounter } from './decision-counter.js';
 import { createCachedCheck } from './health.js';
@@ -40,7 +40,7 @@ export interface MetricsOptions {
 }
 
 interface Sources extends MetricsOptions {
-  readonly accepts: AcceptMonitor;
+  readonly server: Server;
   readonly overload: OverloadMonitor;
   readonly checkReadiness: () => Promise<void>;
 }
@@ -70,7 +70,7 @@ export function createMetrics(sources: Sources): Metrics {
   const registry = createProcessRegistry();
   addPool(registry, sources.pool);
   addStates(registry, sources);
-  addConnections(registry, sources.accepts);
+  addConnections(registry, sources.server);
   addBans(registry, sources.countBannedKeys);
   for (const histogram of sources.durations ?? []) registry.registerMetric(histogram);
   return {
@@ -135,7 +135,7 @@ function addStates(registry: Registry, { limiter, overload, checkReadiness }: So
   addGauge(registry, 'database_ready', '1 while the database can be used', isReady);
   new Gauge({
     name: 'service_overloaded',
-    help: '1 while the process is overloaded: with the reasons event_loop and pool, requests get a 503',
+    help: '1 while the process is overloaded: requests get a 503, with the reason queue only some',
     labelNames: ['reason'],
     registers: [registry],
     collect() {
@@ -144,16 +144,20 @@ function addStates(registry: Registry, { limiter, overload, checkReadiness }: So
   });
 }
 
-function addConnections(registry: Registry, accepts: AcceptMonitor): void {
-  addGauge(registry, 'http_connections', 'Connections of clients', () => accepts.connections);
-  new Counter({
+function addConnections(registry: Registry, server: Server): void {
+  let connections = 0;
+  const accepted = new Counter({
     name: 'http_connections_accepted_total',
     help: 'Connections accepted from clients',
     registers: [registry],
-    collect() {
-      this.reset();
-      this.inc(accepts.accepted);
-    },
+  });
+  addGauge(registry, 'http_connections', 'Connections of clients', () => connections);
+  server.on('connection', (socket) => {
+    accepted.inc();
+    connections += 1;
+    socket.once('close', () => {
+      connections -= 1;
+    });
   });
 }
 

@@ -9,6 +9,8 @@ export interface ConnectionLimits {
   readonly requestTimeout: number;
   /** How often the two above are checked: they may fire this much later */
   readonly connectionsCheckingInterval: number;
+  /** How long nothing may be received and nothing sent, between the start of a request and the end of its response */
+  readonly timeout: number;
   /** How long a connection may be idle between requests */
   readonly keepAliveTimeout: number;
   /** The response to the last of them has `Connection: close` */
@@ -22,6 +24,8 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   headersTimeout: 15_000,
   // The slowest mobile networks send 64 KiB in 30 s.
   requestTimeout: 30_000,
+  // Every answer comes within a few seconds: after this, the client has left, or does not read what is sent to it.
+  timeout: 30_000,
   // Each check walks over all connections; every 5 s, its cost cannot be measured.
   connectionsCheckingInterval: 5_000,
   // Longer than the usual 60 s of proxies, so that they close first: otherwise they might send on a closed connection.

@@ -1,11 +1,9 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
-import type { AcceptMonitor } from './accept-monitor.js';
-import type { RequestQueue } from './request-queue.js';
 
 /** When a process counts as overloaded. */
 interface OverloadLimits {
-  /** How late the event loop may run, and how long requests or connections may wait to be looked at, in milliseconds */
+  /** How late the event loop may run, and how long a request may wait for its turn, in milliseconds */
   readonly delayMs: number;
   /** How many queries may wait for a connection to the database */
   readonly waitingQueries: number;
@@ -25,11 +23,13 @@ const OVERLOAD_LIMITS: OverloadLimits = {
 const LATE_SAMPLES_MIN = 2;
 /** Long enough for a queue to empty, and short enough not to leave the service idle afterwards. */
 const RETRY_SECONDS = 2;
+/** How long the queue counts as overloaded after a request that waited too long: until most of them are back. */
+const QUEUE_REPORT_MS = RETRY_SECONDS * 1000;
 
 const DESCRIPTIONS = {
   event_loop: 'overloaded: requests get a 503 until it is over',
   pool: 'overloaded: requests get a 503 until it is over',
-  connections: 'overloaded: new connections wait to be accepted',
+  queue: 'overloaded: requests that have waited too long for their turn get a 503',
 } as const;
 
 type OverloadReason = keyof typeof DESCRIPTIONS;
@@ -44,19 +44,15 @@ export interface OverloadOptions {
   readonly overload?: Partial<OverloadLimits>;
 }
 
-interface Sources extends OverloadOptions {
-  readonly queue: Pick<RequestQueue, 'delayMs'>;
-  readonly accepts: Pick<AcceptMonitor, 'hasBacklog'>;
-}
-
 export interface OverloadMonitor {
-  /**
-   * The part that is overloaded; undefined while there is capacity. While only new connections wait, requests on the
-   * others are served: to deny them would help nobody, and whoever opens connections could turn everyone away.
-   */
+  /** The part that is overloaded; undefined while there is capacity. */
   readonly reason: OverloadReason | undefined;
-  /** The error for a request that would only queue: 503 with Retry-After; undefined while there is capacity. */
-  check(): ApiError | undefined;
+  /**
+   * The error for a request that would only queue, or has: 503 with Retry-After; undefined while there is capacity.
+   *
+   * @param queuedMs how long it has waited for its turn
+   */
+  check(queuedMs?: number): ApiError | undefined;
   close(): void;
 }
 
@@ -65,24 +61,25 @@ export interface OverloadMonitor {
  * limit are known, reject health checks too, mistake one long task for load, and only sample the queue at intervals.
  * Here the queue for the database is checked when a request arrives, and the 503 carries the limit headers.
  *
- * The delay of the event loop is how late a timer fires, or how long a request waits for its turn. The loop counts as
- * overloaded after two late samples in a row, and recovers with the first one on time.
+ * The delay of the event loop is how late a timer fires. The loop counts as overloaded after two late samples in a row,
+ * and recovers with the first one on time. How long requests wait for their turn is up to their callers: one with too
+ * many at once gets a 503 for those that have waited too long, and the others are served.
  */
-export function createOverloadMonitor({ log, pool, overload, queue, accepts }: Sources): OverloadMonitor {
+export function createOverloadMonitor({ log, pool, overload }: OverloadOptions): OverloadMonitor {
   const { delayMs, waitingQueries, sampleIntervalMs } = { ...OVERLOAD_LIMITS, ...overload };
   let lateSamples = 0;
-  let backlogMs = 0;
+  let deniedAt = Number.NEGATIVE_INFINITY;
   let dueAt = performance.now() + sampleIntervalMs;
   let logged: OverloadMonitor['reason'];
-  const readReason = (): OverloadMonitor['reason'] => {
+  const findCommonReason = () => {
     if (lateSamples >= LATE_SAMPLES_MIN) return 'event_loop';
-    if (pool !== undefined && pool.waitingCount > waitingQueries) return 'pool';
-    return backlogMs > delayMs ? 'connections' : undefined;
+    return pool !== undefined && pool.waitingCount > waitingQueries ? 'pool' : undefined;
   };
+  const readReason = () =>
+    findCommonReason() ?? (performance.now() - deniedAt < QUEUE_REPORT_MS ? 'queue' : undefined);
   const timer = setTimeout(() => {
     const now = performance.now();
-    lateSamples = now - dueAt > delayMs || queue.delayMs > delayMs ? lateSamples + 1 : 0;
-    backlogMs = accepts.hasBacklog() ? backlogMs + sampleIntervalMs : 0;
+    lateSamples = now - dueAt > delayMs ? lateSamples + 1 : 0;
     dueAt = now + sampleIntervalMs;
     timer.refresh();
     const reason = readReason();
@@ -95,9 +92,11 @@ export function createOverloadMonitor({ log, pool, overload, queue, accepts }: S
     get reason() {
       return readReason();
     },
-    check() {
-      const reason = readReason();
-      return reason === undefined || reason === 'connections' ? undefined : createError();
+    check(queuedMs = 0) {
+      if (findCommonReason() !== undefined) return createError();
+      if (queuedMs <= delayMs) return undefined;
+      deniedAt = performance.now();
+      return createError();
     },
     close: () => clearTimeout(timer),
   };

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from 'node:http';
-import type { Socket } from 'node:net';
+import { STATUS_CODES } from 'node:http';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { ConnectionError, FastifyInstance } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
@@ -14,27 +14,7 @@ const REQUEST_LINE = /(?:^|[^\s!#$%&'*+.^`|~\w-])[!#$%&'*+.^`|~\w-]+ \S+ HTTP\/1
 /** Unknown to llhttp, or known from RTSP only. */
 const METHOD_ERRORS = ['HPE_INVALID_METHOD', 'HPE_INVALID_CONSTANT'];
 
-/**
- * The responses that each connection still owes, in the order of their requests; the last one may have been sent while
- * the body of its request still arrives.
- */
-const owedResponses = new WeakMap<Duplex, ServerResponse[]>();
 const rejectedSockets = new WeakSet<Duplex>();
-
-/** Keeps track of the responses that have to be sent before a connection can be rejected. */
-export function trackResponses({ server }: FastifyInstance): void {
-  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const owed = owedResponses.get(socket) ?? [];
-    while (owed[0]?.closed) owed.shift();
-    owed.push(response);
-    owedResponses.set(socket, owed);
-    // It is emitted only once, and `once` would cost a wrapper and its removal. The response is still in the list,
-    // because only closed ones leave it before.
-    response.on('close', () => {
-      if (response.req.complete) owed.splice(owed.indexOf(response), 1);
-    });
-  });
-}
 
 /**
  * Responds to input that Node.js' HTTP parser rejects. It is logged at debug level only: sending garbage needs no key
@@ -48,32 +28,28 @@ export function handleParserError(
   if (error.code === 'ECONNRESET') socket.destroy();
   // The parser also fails on everything that follows.
   if (socket.destroyed || rejectedSockets.has(socket)) return;
+  const last = socket.debt?.last;
+  // The connection ends with the response to an earlier request anyway (RFC 9112, section 9.6).
+  if (last?.req.complete && !last.shouldKeepAlive) return;
   const reqId = randomUUID();
   this.log.debug({ reqId, code: error.code, address: addressId(socket.remoteAddress) }, 'malformed HTTP');
-  void rejectSocket(socket, toApiError(error), reqId);
+  rejectSocket(socket, toApiError(error), reqId);
 }
 
 /**
  * Rejects what was sent on a connection and closes it. There is no request object, so the response is written to the
- * socket, with the same body as every other error. Responses to earlier requests come first.
+ * socket, with the same body as every other error. Requests before it that have not been answered never are.
  *
  * The connection is closed in steps (RFC 9112, section 9.6): while the client still sends, closing it at once would
  * reset it, and the client might lose responses that it has not read yet.
  */
-export async function rejectSocket(socket: Duplex, error: ApiError, requestId: string): Promise<void> {
+export function rejectSocket(socket: Duplex, error: ApiError, requestId: string): void {
   rejectedSockets.add(socket);
-  const owed = [...(owedResponses.get(socket) ?? [])];
-  // The malformed input may be the body of the last request. Then this is the response to it, unless it has one.
-  const malformed = owed.at(-1)?.req.complete === false ? owed.pop() : undefined;
-  await closed(owed.at(-1));
-  if (malformed?.headersSent) await closed(malformed);
-  else if (socket.writable) socket.write(formatResponse(error, requestId));
-  socket.end(() => setTimeout(() => socket.destroy(), LINGER_MS).unref());
-}
-
-async function closed(response: ServerResponse | undefined): Promise<void> {
-  if (response === undefined || response.closed) return;
-  await new Promise((resolve) => response.once('close', resolve));
+  // The malformed input may be the body of a request that has its response already, or it follows one that is being sent.
+  const isAnswered = socket instanceof Socket && socket.debt?.last?.headersSent === true;
+  if (socket.writable && !isAnswered) socket.write(formatResponse(error, requestId));
+  socket.end();
+  setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
 function formatResponse({ status, body }: ApiError, requestId: string): string {

@@ -5,6 +5,9 @@ import {
   type Server,
   type ServerOptions,
 } from 'node:http';
+import type { Socket } from 'node:net';
+import { Turns } from './turns.js';
+import { UnansweredRequests } from './unanswered.js';
 
 /** Few enough for a tick to take two or three milliseconds, and enough for their queries to share statements. */
 const MAX_PER_TICK = 32;
@@ -17,58 +20,76 @@ declare module 'node:http' {
   interface IncomingMessage {
     /** When it arrived, before it waited in the queue, by performance.now() */
     receivedAt?: number;
+    /** How long it waited in the queue, in milliseconds; undefined if it did not */
+    queuedMs?: number;
   }
 }
 
+/** Who sent a request, as far as its head says: whether it may be served is not known yet. */
+export interface Caller {
+  /** Of a key or an address */
+  readonly id: string;
+  readonly isPreferred: boolean;
+}
+
 interface Waiting {
-  /** By performance.now() */
-  readonly since: number;
+  readonly request: IncomingMessage;
   readonly start: () => void;
 }
 
 /**
- * Starts a few requests per tick of the event loop; the others wait, preferred ones in front. What a process cannot keep
- * up with waits here, before it has cost much: a flood of requests that are not preferred delays those that are by a
- * tick. And new connections are accepted soon, however busy the others are.
+ * Starts a few requests per tick of the event loop; the others wait here, before they have cost much.
+ *
+ * ## Preferred requests first
+ * A flood of requests that are not preferred delays those that are by a tick.
+ *
+ * ## Callers in turns
+ * A caller waits for one request of each other caller, however many connections and requests those have.
+ *
+ * ## New connections soon
+ * They are accepted however busy the others are.
+ *
+ * ## A bound for what waits
+ * See UnansweredRequests.
  *
  * Requests wait in front of Fastify. What it allocates for a waiting request would survive several collections of the
  * young generation, which costs 10 to 25 % of the requests per second at 512 connections.
  */
 export class RequestQueue {
-  readonly #isPreferred: (request: IncomingMessage) => boolean;
-  #preferred: Waiting[] = [];
-  #others: Waiting[] = [];
+  readonly #identify: (request: IncomingMessage) => Caller;
+  readonly #unanswered: UnansweredRequests;
+  readonly #preferred = new Turns<Waiting>();
+  readonly #others = new Turns<Waiting>();
   #started = 0;
   #maxPerTick = MAX_PER_TICK;
   #isAccepting = false;
   #isScheduled = false;
 
-  constructor(isPreferred: (request: IncomingMessage) => boolean) {
-    this.#isPreferred = isPreferred;
-  }
-
-  /** For how many milliseconds the first preferred request has been waiting; 0 when there is none */
-  get delayMs(): number {
-    const [first] = this.#preferred;
-    return first === undefined ? 0 : performance.now() - first.since;
+  constructor(identify: (request: IncomingMessage) => Caller) {
+    this.#identify = identify;
+    this.#unanswered = new UnansweredRequests((request) => identify(request).isPreferred);
   }
 
   /** A server that hands its requests to the handler when it is their turn. */
   createServer(options: ServerOptions, handle: RequestListener): Server {
     const server = createServer(options, (request, response) => {
-      const since = performance.now();
-      request.receivedAt = since;
+      const waiting = this.#preferred.size + this.#others.size;
+      if (!this.#unanswered.add(request, response, waiting)) return;
+      request.receivedAt = performance.now();
       this.#schedule();
-      if (this.#started < this.#maxPerTick && this.#preferred.length === 0 && this.#others.length === 0) {
+      if (waiting === 0 && this.#started < this.#maxPerTick) {
         this.#started += 1;
         return handle(request, response);
       }
-      const queue = this.#isPreferred(request) ? this.#preferred : this.#others;
+      const { id, isPreferred } = this.#identify(request);
+      const turns = isPreferred ? this.#preferred : this.#others;
       // A promise keeps the asynchronous context, which with tracing has the span of the request. AsyncResource would
       // double what a denial costs.
-      void new Promise<void>((start) => queue.push({ since, start })).then(() => handle(request, response));
+      void new Promise<void>((start) => turns.push(id, { request, start })).then(() =>
+        handle(request, response),
+      );
     });
-    server.on('connection', (socket) => {
+    server.on('connection', (socket: Socket) => {
       this.#isAccepting = true;
       // For the log, if the client leaves while its request waits: Node.js remembers an address that was read before.
       void socket.remoteAddress;
@@ -86,14 +107,24 @@ export class RequestQueue {
     this.#isScheduled = false;
     this.#maxPerTick = this.#isAccepting ? MAX_PER_TICK_WHILE_ACCEPTING : MAX_PER_TICK;
     this.#isAccepting = false;
-    const reserved = Math.min(this.#others.length, MIN_OTHERS_PER_TICK);
-    const batch = this.#preferred.slice(0, this.#maxPerTick - reserved);
-    const rest = this.#maxPerTick - batch.length;
-    this.#preferred = this.#preferred.slice(batch.length);
-    batch.push(...this.#others.slice(0, rest));
-    this.#others = this.#others.slice(rest);
-    this.#started = batch.length;
-    for (const { start } of batch) start();
+    const reserved = Math.min(this.#others.size, MIN_OTHERS_PER_TICK);
+    this.#started = this.#start(this.#preferred, this.#maxPerTick - reserved);
+    this.#started += this.#start(this.#others, this.#maxPerTick - this.#started);
     if (this.#started > 0) this.#schedule();
+  }
+
+  /** Returns how many requests were started. */
+  #start(turns: Turns<Waiting>, count: number): number {
+    let started = 0;
+    while (started < count) {
+      const next = turns.shift();
+      if (next === undefined) break;
+      const { request, start } = next;
+      if (request.socket.debt?.isCancelled) continue;
+      request.queuedMs = performance.now() - (request.receivedAt ?? 0);
+      start();
+      started += 1;
+    }
+    return started;
   }
 }

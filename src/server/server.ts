@@ -3,7 +3,7 @@ import { METHODS } from 'node:http';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
 import { CONNECTION_LIMITS, type ConnectionLimits, limitRequestsPerSocket } from './connections.js';
-import { handleParserError, rejectSocket, trackResponses } from './parser-error.js';
+import { handleParserError, rejectSocket } from './parser-error.js';
 import { createProxyTrust } from './proxy-trust.js';
 import type { RequestQueue } from './request-queue.js';
 import { toRoutableUrl } from './request-target.js';
@@ -52,8 +52,8 @@ export function openServer(
     clientErrorHandler: handleParserError,
   });
   app.server.maxConnections = connections.maxConnections;
+  app.server.timeout = connections.timeout;
   limitRequestsPerSocket(app, connections.maxRequestsPerSocket);
-  trackResponses(app);
   addUnusualMethods(app);
   // An unknown Expect may be ignored (RFC 9110, section 10.1.1). Otherwise Node.js itself would reject it.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
@@ -61,7 +61,7 @@ export function openServer(
     // Node.js has given up the socket: nothing else reads from it or handles its errors.
     socket.on('error', () => socket.destroy()).resume();
     const error = new ApiError('invalid_request', { message: 'CONNECT is not supported.' });
-    void rejectSocket(socket, error, readRequestId(headers['x-request-id']));
+    rejectSocket(socket, error, readRequestId(headers['x-request-id']));
   });
   return app;
 }

@@ -1,5 +1,6 @@
+import Fastify from 'fastify';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createProxyTrust } from '../../src/server/proxy-trust.js';
+import { createProxyTrust, findClientAddress } from '../../src/server/proxy-trust.js';
 import { createCaller, startService, type TestResponse, type TestService } from '../support/test-service.js';
 
 const LIMIT = 100;
@@ -56,6 +57,26 @@ test('a trusted proxy in the chain is recognised with a port and a zone, and an 
     expect([hop, countOf(await from(`203.0.113.7:80, ${hop}`))]).toEqual([hop, 1]);
   }
 });
+
+test.each([
+  ['no header', ['127.0.0.1'], undefined],
+  ['no proxy', [], '203.0.113.7'],
+  ['an untrusted peer', ['10.0.0.0/8'], '203.0.113.7'],
+  ['one proxy', ['127.0.0.1'], '203.0.113.7'],
+  ['a client that forges a header', ['127.0.0.1'], '1.1.1.1, 203.0.113.7'],
+  ['two proxies', ['127.0.0.1', '10.0.0.0/8'], '1.1.1.1,203.0.113.7 ,  10.1.2.3'],
+  ['only proxies', ['127.0.0.1', '10.0.0.0/8'], '10.1.2.3, 10.1.2.4'],
+])(
+  'a request waits among those of the address that it is counted for: %s',
+  async (_name, proxies, forwarded) => {
+    const trustProxy = createProxyTrust(proxies);
+    const app = Fastify({ trustProxy });
+    app.get('/', ({ ip, raw }) => ({ ip, found: findClientAddress(raw, trustProxy) }));
+    const headers = forwarded === undefined ? {} : { 'x-forwarded-for': forwarded };
+    const { ip, found } = (await app.inject({ url: '/', headers })).json();
+    expect(found).toBe(ip);
+  },
+);
 
 describe('a peer is trusted', () => {
   test.each<[proxy: string, trusted: string[], others: (string | undefined)[]]>([

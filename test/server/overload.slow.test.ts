@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
+import { generateKey } from '../../src/keys/format.js';
 import { type Environment, run, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
 import { createCaller, createTestDatabase } from '../support/test-service.js';
 
@@ -21,7 +22,7 @@ async function startProcess() {
     await program.ended;
   });
   const url = await untilListening(program);
-  return { url, port: Number(new URL(url).port), key };
+  return { url, port: Number(new URL(url).port), key, environment, program };
 }
 
 async function open(port: number): Promise<Socket> {
@@ -136,4 +137,47 @@ test('20,000 hostile requests grow memory by less than 150 MB and add no labels'
   expect(after.text).not.toContain('mark');
   expect(after.total - before.total).toBeGreaterThan(18_000);
   expect((await createCaller({ url, key })('/v1/pets')).status).toBe(200);
+}, 120_000);
+
+/** Sends as fast as the connection takes it, and opens another one whenever it is closed. */
+function flood(port: number, bytes: string, isOver: () => boolean): void {
+  if (isOver()) return;
+  const socket = connect(port, '127.0.0.1').on('error', () => {});
+  const write = () => {
+    while (!isOver() && socket.writable && socket.write(bytes));
+  };
+  socket.on('connect', write).on('drain', write).resume();
+  socket.on('close', () => setImmediate(() => flood(port, bytes, isOver)));
+  closers.push(() => socket.destroy());
+}
+
+test('clients that never wait for a response neither grow the process nor stop it from serving others', async () => {
+  const { url, port, key, environment, program } = await startProcess();
+  const limited = await runKeys(environment, 'create', '--name', 'y', '--plan', 'free');
+  const readMegabytes = async () => {
+    const text = await (await fetch(`${url}/metrics`)).text();
+    return Number(/^process_resident_memory_bytes (\d+)/m.exec(text)?.[1]) / 2 ** 20;
+  };
+  const call = createCaller({ url, key });
+  for (let n = 0; n < 500; n += 1) await call('/v1/pets');
+  const before = await readMegabytes();
+  const bearer = (token: string) => `Host: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
+  const unknown = () => bearer(generateKey('as_test_'));
+  for (const create of [
+    () => `GET /v1/pets HTTP/1.1\r\n${unknown()}`,
+    () => 'GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n',
+    () => 'GET / HTTP/1.0\r\n\r\n',
+    () => `GET /trpc/listPets HTTP/1.1\r\n${unknown()}`,
+    () => `GET /v1/pets HTTP/1.1\r\n${bearer(limited.key)}`,
+  ]) {
+    let isOver = false;
+    const bytes = Array.from({ length: 500 }, create).join('');
+    for (let n = 0; n < 8; n += 1) flood(port, bytes, () => isOver);
+    for (const end = performance.now() + 3_000; performance.now() < end; )
+      expect((await call('/v1/pets')).status).toBe(200);
+    isOver = true;
+    expect((await readMegabytes()) - before).toBeLessThan(100);
+  }
+  program.child.kill('SIGTERM');
+  expect(await program.ended).toBe(0);
 }, 120_000);

@@ -1,27 +1,36 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
-import { type AddressInfo, connect } from 'node:net';
-import { text } from 'node:stream/consumers';
+import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { RequestQueue } from '../../src/server/request-queue.js';
 
 let server: Server;
-let queue: RequestQueue;
 /** The requests in the order in which they were started */
-let order: { readonly path: string; readonly receivedAt: number | undefined; readonly startedAt: number }[];
+let order: {
+  readonly path: string;
+  readonly receivedAt: number | undefined;
+  readonly startedAt: number;
+  readonly socket: Socket;
+}[];
 /** How many requests each tick has started */
 let perTick: number[];
-/** Called for each request that is started */
-let started: () => void;
+/** How many requests Node.js has created */
+let parsed: number;
+/** Called for each request that is started; the response follows once it resolves */
+let started: () => unknown;
 
 beforeEach(async () => {
   order = [];
   perTick = [];
+  parsed = 0;
   started = () => {};
-  queue = new RequestQueue(({ headers }) => headers['x-preferred'] !== undefined);
+  const queue = new RequestQueue(({ headers }) => ({
+    id: String(headers['x-caller']),
+    isPreferred: headers['x-preferred'] !== undefined,
+  }));
   let isTickOpen = false;
-  server = queue.createServer({}, ({ url: path = '', receivedAt }, response) => {
+  server = queue.createServer({}, async ({ url: path = '', receivedAt, socket }, response) => {
     if (!isTickOpen) {
       isTickOpen = true;
       perTick.push(0);
@@ -30,14 +39,20 @@ beforeEach(async () => {
       });
     }
     perTick.push((perTick.pop() ?? 0) + 1);
-    order.push({ path, receivedAt, startedAt: performance.now() });
-    started();
+    order.push({ path, receivedAt, startedAt: performance.now(), socket });
+    await started();
     response.end('done');
+  });
+  server.on('request', () => {
+    parsed += 1;
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
 });
-afterEach(() => server.close());
+afterEach(() => {
+  server.closeAllConnections();
+  server.close();
+});
 
 function requests(count: number, name: string, header = ''): string {
   return Array.from(
@@ -46,33 +61,76 @@ function requests(count: number, name: string, header = ''): string {
   ).join('');
 }
 
-/** Sends all at once, on one connection; resolves with the responses. */
-async function send(all: string): Promise<string> {
-  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
-  socket.write(`${all}GET /last HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
-  return text(socket);
+/** Sends each text on a connection of its own, all at once; resolves with what is received on each until it ends. */
+async function send(...texts: string[]): Promise<string[]> {
+  const { port } = server.address() as AddressInfo;
+  const sockets = texts.map(() => connect(port, '127.0.0.1').on('error', () => {}));
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  for (const [index, socket] of sockets.entries()) socket.write(texts[index] ?? '');
+  return Promise.all(
+    sockets.map(async (socket) => {
+      let received = '';
+      socket.setEncoding('utf8').on('data', (chunk) => {
+        received += chunk;
+      });
+      await once(socket, 'close');
+      return received;
+    }),
+  );
 }
 
+/** 100 requests, the last of which ends the connection */
+const hundred = (name: string, header = '') =>
+  requests(99, name, header) + requests(1, `${name}-last`, `Connection: close\r\n${header}`);
+
+const statuses = (received: readonly string[]) => received.join('').match(/200 OK/g) ?? [];
+
+const paths = () => order.map(({ path }) => path);
+
 test('however many requests arrive at once, a tick starts a few of them, in the order of their arrival', async () => {
-  expect((await send(requests(500, 'a'))).match(/200 OK/g)).toHaveLength(501);
-  const expected = [...Array.from({ length: 500 }, (_, n) => `/a-${n}`), '/last'];
-  expect(order.map(({ path }) => path)).toEqual(expected);
+  const names = ['a', 'b', 'c', 'd', 'e'];
+  expect(statuses(await send(...names.map((name) => hundred(name))))).toHaveLength(500);
+  const arrivals = order.map(({ receivedAt = 0 }) => receivedAt);
+  expect(arrivals).toEqual(arrivals.toSorted((a, b) => a - b));
+  for (const name of names) {
+    const own = paths().filter((path) => path.startsWith(`/${name}`));
+    expect(own).toEqual([...Array.from({ length: 99 }, (_, n) => `/${name}-${n}`), `/${name}-last-0`]);
+  }
   expect(Math.max(...perTick)).toBeLessThanOrEqual(64);
-  expect(queue.delayMs).toBe(0);
 });
 
 test('preferred requests overtake the others, which are not stuck meanwhile', async () => {
-  await send(requests(400, 'other') + requests(200, 'preferred', 'X-Preferred: yes\r\n'));
-  const paths = order.map(({ path }) => path);
-  expect(paths).toHaveLength(601);
-  const lastPreferred = paths.lastIndexOf('/preferred-199');
-  expect(paths.slice(lastPreferred).length).toBeGreaterThan(250);
-  const between = paths.slice(paths.indexOf('/preferred-0'), lastPreferred);
-  expect(between.filter((path) => path.startsWith('/other')).length).toBeGreaterThan(5);
+  const others = ['other1', 'other2', 'other3', 'other4'].map((name) => hundred(name));
+  const preferred = ['preferred1', 'preferred2'].map((name) => hundred(name, 'X-Preferred: yes\r\n'));
+  await send(...others, ...preferred);
+  const isPreferred = (path: string) => path.startsWith('/preferred');
+  expect(paths()).toHaveLength(600);
+  const lastPreferred = paths().findLastIndex(isPreferred);
+  expect(paths().slice(lastPreferred).length).toBeGreaterThan(250);
+  const between = paths().slice(paths().findIndex(isPreferred), lastPreferred);
+  expect(between.filter((path) => !isPreferred(path)).length).toBeGreaterThan(5);
 });
 
+test.each(['', 'X-Preferred: yes\r\n'])(
+  'callers take turns, whatever each of them sends (%j)',
+  async (header) => {
+    const busy = ['a', 'b', 'c', 'd', 'e'].map((name) => hundred(name, `X-Caller: busy\r\n${header}`));
+    const [end] = busy.splice(
+      -1,
+      1,
+      requests(20, 'modest', `Connection: keep-alive\r\nX-Caller: x\r\n${header}`),
+    );
+    void send(...busy, end ?? '');
+    await expect.poll(() => order.length).toBe(520);
+    const modest = paths().flatMap((path, index) => (path.startsWith('/modest') ? [index] : []));
+    expect(modest).toHaveLength(20);
+    // Whatever arrived before it had started already.
+    expect(Number(modest.at(-1)) - Number(modest[0])).toBeLessThan(80);
+  },
+);
+
 test('a request that waits was received when it arrived, not when it was started', async () => {
-  await send(requests(500, 'a'));
+  await send(...['a', 'b', 'c', 'd', 'e'].map((name) => hundred(name)));
   expect(order.at(-1)?.receivedAt).toBeLessThan(order.at(200)?.startedAt ?? 0);
 });
 
@@ -85,6 +143,38 @@ test('a request runs in the asynchronous context in which it arrived, as tracing
   };
   const contexts: unknown[] = [];
   started = () => contexts.push(context.getStore());
-  await send(requests(100, 'a'));
-  expect(contexts).toEqual(order.map(({ path }) => path));
+  await send(hundred('a'));
+  expect(contexts).toEqual(paths());
+});
+
+test('a connection with over 100 unanswered requests is closed, and what it sent beyond them is not even parsed', async () => {
+  started = () => new Promise(() => {});
+  const received = await send(requests(1_400, 'flood'));
+  expect(received).toEqual(['']);
+  expect(parsed).toBeLessThan(105);
+  const startedBefore = order.length;
+  started = () => {};
+  expect(statuses(await send(hundred('a')))).toHaveLength(100);
+  expect(order).toHaveLength(startedBefore + 100);
+});
+
+test('requests that are read one after the other may be any number', async () => {
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  for (let n = 0; n < 300; n += 1) {
+    socket.write(requests(1, `${n}`));
+    await once(socket, 'data');
+  }
+  expect(order).toHaveLength(300);
+});
+
+test('all connections together have a bound, too: beyond it only preferred requests may be pipelined', async () => {
+  started = () => new Promise(() => {});
+  const flood = Array.from({ length: 60 }, (_, n) => requests(90, `flood${n}`));
+  void send(...flood);
+  await expect.poll(() => order.length).toBeGreaterThan(1_900);
+  started = () => {};
+  expect(statuses(await send(hundred('a', 'X-Preferred: yes\r\n')))).toHaveLength(100);
+  expect(statuses(await send(requests(1, 'b', 'Connection: close\r\n')))).toHaveLength(1);
+  const isOpen = ({ path, socket }: (typeof order)[number]) => path.startsWith('/flood') && !socket.destroyed;
+  expect(order.filter(isOpen).length).toBeLessThanOrEqual(2_000 + flood.length);
 });

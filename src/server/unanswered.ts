@@ -1,0 +1,104 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+
+/** Of one connection. No client pipelines that many. */
+const MAX_PER_CONNECTION = 100;
+/** Of all connections, from which on requests may not be pipelined. With its response, one takes 10 to 20 KB. */
+const MAX_UNPREFERRED = 2_000;
+/** So that the others cannot keep preferred requests from being pipelined. */
+const MAX_WITH_PREFERRED = 2 * MAX_UNPREFERRED;
+
+/** What the service owes the client of a connection. */
+interface Debt {
+  /** How many requests have not been answered */
+  count: number;
+  /** The response to the last request, until both are over */
+  last: ServerResponse | undefined;
+  /** Whether the connection was closed for a request too many. Nothing more happens to those that wait. */
+  isCancelled: boolean;
+  readonly settle: () => void;
+}
+
+declare module 'node:net' {
+  interface Socket {
+    /** Undefined before its first request */
+    debt?: Debt;
+  }
+}
+
+/**
+ * Bounds the requests that wait for their responses, wherever they do: clients may send any number without waiting for,
+ * or reading, a response. Node.js stops reading from a connection only once responses pile up on it, and then goes
+ * through what it has read, where 64 KB can hold 1,450 requests.
+ *
+ * The connection of a request too many is closed. Clients that wait for a response before they send the next request,
+ * which are all that anybody knows of, never exceed a bound.
+ */
+export class UnansweredRequests {
+  readonly #isPreferred: (request: IncomingMessage) => boolean;
+  #total = 0;
+
+  constructor(isPreferred: (request: IncomingMessage) => boolean) {
+    this.#isPreferred = isPreferred;
+  }
+
+  /**
+   * Counts a request until it is answered or its connection ends. Returns whether it may be served; if not, its
+   * connection is closed.
+   *
+   * @param waiting how many requests wait for their turn, including those whose clients have left
+   */
+  add(request: IncomingMessage, response: ServerResponse, waiting: number): boolean {
+    const { socket } = request;
+    socket.debt ??= this.#open(socket);
+    const { debt } = socket;
+    // Its connection was closed, or will be, after the response to an earlier request (RFC 9112, section 9.6).
+    if (socket.destroyed || debt.last?.shouldKeepAlive === false) {
+      stopParsing(socket);
+      return false;
+    }
+    if (debt.count > 0 && this.#isTooMany(request, debt.count, Math.max(this.#total, waiting))) {
+      debt.isCancelled = true;
+      stopParsing(socket);
+      socket.destroy();
+      return false;
+    }
+    this.#total += 1;
+    debt.count += 1;
+    debt.last = response;
+    response.on('close', debt.settle);
+    return true;
+  }
+
+  #isTooMany(request: IncomingMessage, ofConnection: number, ofAll: number): boolean {
+    if (ofConnection >= MAX_PER_CONNECTION || ofAll >= MAX_WITH_PREFERRED) return true;
+    return ofAll >= MAX_UNPREFERRED && !this.#isPreferred(request);
+  }
+
+  #open(socket: Socket): Debt {
+    const debt: Debt = {
+      count: 0,
+      last: undefined,
+      isCancelled: false,
+      settle: () => {
+        // Then not every response closes. What is left is written off at once, below.
+        if (socket.destroyed) return;
+        this.#total -= 1;
+        debt.count -= 1;
+        if (debt.count === 0 && debt.last?.req.complete) debt.last = undefined;
+      },
+    };
+    socket.once('close', () => {
+      this.#total -= debt.count;
+    });
+    return debt;
+  }
+}
+
+/**
+ * Makes Node.js skip the rest of what it has read. Nothing public does: after `destroy`, it creates a request and a
+ * response for each of up to 1,450 more. Its parser takes a 2 for the start of another protocol, and stops.
+ */
+function stopParsing(socket: Socket & { parser?: { onIncoming: () => number } | null }): void {
+  if (socket.parser) socket.parser.onIncoming = () => 2;
+}
