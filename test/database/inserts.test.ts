@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { OPERATION_TIMEOUT_MS } from '../../src/batching/timeouts.js';
 import { createInsert } from '../../src/database/inserts.js';
+import { table } from '../../src/database/table.js';
 import { createPetStore } from '../../src/pets/store.js';
 import {
   type Caller,
@@ -136,23 +137,16 @@ test('an Idempotency-Key that is used several times at once creates one pet, amo
 test('a create that waited until its caller was told to try again is not stored afterwards', async () => {
   const ends: ((rows: object[]) => void)[] = [];
   const query = vi.fn(() => new Promise((resolve) => ends.push(resolve)));
-  const insert = createInsert<string, string>(
-    { prisma: service.database.prisma, writes: { query } as never },
-    {
-      table: 'toys',
-      columns: { name: 'text' },
-      toValues: (name) => [name],
-      returning: 'to_json(name)',
-    },
-  );
-  const first = insert('First');
+  const toys = table<{ id: number; name: string }, { name: string }>('toys', { id: 'bigint', name: 'text' });
+  const insert = createInsert({ prisma: service.database.prisma, writes: { query } as never }, toys);
+  const first = insert({ name: 'First' });
   await vi.waitFor(() => expect(query).toHaveBeenCalledTimes(1));
-  const late = insert('Late');
+  const late = insert({ name: 'Late' });
   const later = performance.now() + OPERATION_TIMEOUT_MS;
   const clock = vi.spyOn(performance, 'now').mockReturnValue(later);
-  ends[0]?.([{ output: 'First' }]);
+  ends[0]?.([{ output: { id: 1, name: 'First' } }]);
   await expect(late).rejects.toThrow('Not sent within 1500 ms');
   clock.mockRestore();
-  expect(await first).toBe('First');
+  expect(await first).toEqual({ id: 1, name: 'First' });
   expect(query).toHaveBeenCalledTimes(1);
 });
