@@ -17,6 +17,8 @@ const BATCHES = { maxSize: MAX_ROWS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
 const WAITS_MS = [0, 20, 50, 100, 200, 400];
 /** SQLSTATE, PostgreSQL's appendix A. */
 const UNIQUE_VIOLATION = '23505';
+/** PostgreSQL aborted the statement, for one of its rows perhaps: a deadlock, a deferred check, a trigger that waits. */
+const ABORTED = /^(?:40|57014)/;
 
 /** Inserts a row. @throws ApiError idempotency_key_reused, idempotency_key_in_use */
 export type Insert<NewRow, Row> = (row: NewRow, idempotencyKey?: IdempotencyKey) => Promise<Row>;
@@ -94,13 +96,18 @@ function createKeyedRowLoader<Row, NewRow>(writes: Pipeline, table: Table<Row, N
   return createBatchLoader<KeyedRow<NewRow>, Attempt<Row>>(isolateRejections(insertAll), BATCHES);
 }
 
-/** Runs a batch row by row when PostgreSQL rejects it as a whole, in which case nothing of it has been stored. */
+/**
+ * Runs a batch row by row when PostgreSQL rejects or aborts it as a whole, in which case nothing of it has been stored.
+ * While a whole table is locked each row waits again: as many as there are connections, until their callers have given up.
+ */
 function isolateRejections<Call, Result>(run: (batch: readonly Call[]) => Promise<Result[]>) {
   return async (batch: readonly Call[]): Promise<(Result | Error)[]> => {
     try {
       return await run(batch);
     } catch (error) {
-      if (batch.length === 1 || isDatabaseOutage(error)) return batch.map(() => error as Error);
+      const isRejection =
+        !isDatabaseOutage(error) || ABORTED.test(String((error as { code?: unknown }).code));
+      if (batch.length === 1 || !isRejection) return batch.map(() => error as Error);
       return Promise.all(
         batch.map((call) =>
           run([call]).then(
