@@ -4,10 +4,10 @@ import { OPERATION_TIMEOUT_MS } from '../batching/timeouts.js';
 import { ApiError } from '../errors/api-error.js';
 import type { Database } from './client.js';
 import { findStoredCreate, type IdempotencyKey } from './idempotency.js';
-import { type Inserts, insertOnceSql, insertOneSql, insertSql, keyValues, toColumns } from './insert-sql.js';
+import { keyedRowsSql, keyValues, rowsSql, toColumns } from './insert-sql.js';
 import { isDatabaseOutage } from './outage.js';
 import type { Pipeline } from './pipeline.js';
-import type { Statement } from './pipelined-connection.js';
+import type { Table } from './table.js';
 
 /** Few enough for a statement to take much less than STATEMENT_TIMEOUT_MS, and for their locks to fit in memory. */
 const MAX_ROWS = 100;
@@ -17,12 +17,14 @@ const BATCHES = { maxSize: MAX_ROWS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
 const WAITS_MS = [0, 20, 50, 100, 200, 400];
 /** SQLSTATE, PostgreSQL's appendix A. */
 const UNIQUE_VIOLATION = '23505';
+/** PostgreSQL aborted the statement, for one of its rows perhaps: a deadlock, a deferred check, a trigger that waits. */
+const ABORTED = /^(?:40|57014)/;
 
 /** Inserts a row. @throws ApiError idempotency_key_reused, idempotency_key_in_use */
-export type Insert<Input, Output> = (input: Input, idempotencyKey?: IdempotencyKey) => Promise<Output>;
+export type Insert<NewRow, Row> = (row: NewRow, idempotencyKey?: IdempotencyKey) => Promise<Row>;
 
-interface KeyedRow<Input> {
-  readonly input: Input;
+interface KeyedRow<NewRow> {
+  readonly row: NewRow;
   readonly idempotencyKey: IdempotencyKey;
 }
 
@@ -30,7 +32,7 @@ interface KeyedRow<Input> {
  * `running`: another create with this key, on any node, holds the advisory lock until its statement ends, or is in the
  * same one. `exists`: one has succeeded before.
  */
-type Attempt<Output> = { readonly output: Output } | 'running' | 'exists';
+type Attempt<Row> = { readonly output: Row } | 'running' | 'exists';
 
 /**
  * Inserts rows and returns their JSON. Those that arrive while others are being stored share a statement, which inserts
@@ -40,19 +42,19 @@ type Attempt<Output> = { readonly output: Output } | 'running' | 'exists';
  * key, so that both are stored or neither. When several nodes try at once, the primary key of idempotent_creates lets
  * only one succeed, and an advisory lock saves the others the wait.
  */
-export function createInsert<Input, Output>(
+export function createInsert<Row, NewRow>(
   { prisma, writes }: Pick<Database, 'prisma' | 'writes'>,
-  inserts: Inserts<Input>,
-): Insert<Input, Output> {
-  const rows = createRowLoader<Input, Output>(writes, inserts);
-  const keyedRows = createKeyedRowLoader<Input, Output>(writes, inserts);
-  return async (input, idempotencyKey) => {
-    if (idempotencyKey === undefined) return rows.load(input);
+  table: Table<Row, NewRow>,
+): Insert<NewRow, Row> {
+  const rows = createRowLoader(writes, table);
+  const keyedRows = createKeyedRowLoader(writes, table);
+  return async (row, idempotencyKey) => {
+    if (idempotencyKey === undefined) return rows.load(row);
     for (const wait of WAITS_MS) {
       if (wait > 0) await delay(wait);
-      const attempt = await keyedRows.load({ input, idempotencyKey });
+      const attempt = await keyedRows.load({ row, idempotencyKey });
       if (attempt === 'running') continue;
-      const stored = attempt === 'exists' ? await findStoredCreate<Output>(prisma, idempotencyKey) : attempt;
+      const stored = attempt === 'exists' ? await findStoredCreate<Row>(prisma, idempotencyKey) : attempt;
       if (stored === undefined) continue;
       idempotencyKey.header.setReplayed(attempt === 'exists');
       return stored.output;
@@ -61,28 +63,25 @@ export function createInsert<Input, Output>(
   };
 }
 
-function createRowLoader<Input, Output>(writes: Pipeline, inserts: Inserts<Input>) {
-  const one: Statement = { name: `${inserts.table}-create`, text: insertOneSql(inserts) };
-  const several: Statement = { name: `${inserts.table}-create-all`, text: insertSql(inserts) };
-  const insertAll = async (batch: readonly Input[]) => {
-    const values = batch.map((input) => inserts.toValues(input));
-    const [first] = values as [readonly unknown[]];
-    const isOne = values.length === 1;
-    const rows = await writes.query<{ id: string; output: Output }>(
-      isOne ? one : several,
-      isOne ? first : toColumns(values),
-    );
+function createRowLoader<Row, NewRow>(writes: Pipeline, table: Table<Row, NewRow>) {
+  const statement = { name: `${table.name}-create`, text: rowsSql(table) };
+  const insertAll = async (batch: readonly NewRow[]) => {
+    const values = toColumns(batch.map((row) => table.toValues(row)));
+    const rows = await writes.query<{ id: string; output: Row }>(statement, values);
     return rows.sort((a, b) => Number(a.id) - Number(b.id)).map(({ output }) => output);
   };
-  return createBatchLoader<Input, Output>(isolateRejections(insertAll), BATCHES);
+  return createBatchLoader<NewRow, Row>(isolateRejections(insertAll), BATCHES);
 }
 
-function createKeyedRowLoader<Input, Output>(writes: Pipeline, inserts: Inserts<Input>) {
-  const statement: Statement = { name: `${inserts.table}-create-once`, text: insertOnceSql(inserts) };
-  const insertAll = async (batch: readonly KeyedRow<Input>[]): Promise<Attempt<Output>[]> => {
-    const values = batch.map((row) => [...inserts.toValues(row.input), ...keyValues(row.idempotencyKey)]);
+function createKeyedRowLoader<Row, NewRow>(writes: Pipeline, table: Table<Row, NewRow>) {
+  const statement = { name: `${table.name}-create-keyed`, text: keyedRowsSql(table) };
+  const insertAll = async (batch: readonly KeyedRow<NewRow>[]): Promise<Attempt<Row>[]> => {
+    const values = batch.map(({ row, idempotencyKey }) => [
+      ...table.toValues(row),
+      ...keyValues(idempotencyKey),
+    ]);
     try {
-      const rows = await writes.query<{ is_stored: boolean; output: Output | null }>(
+      const rows = await writes.query<{ is_stored: boolean; output: Row | null }>(
         statement,
         toColumns(values),
       );
@@ -94,16 +93,21 @@ function createKeyedRowLoader<Input, Output>(writes: Pipeline, inserts: Inserts<
       throw error;
     }
   };
-  return createBatchLoader<KeyedRow<Input>, Attempt<Output>>(isolateRejections(insertAll), BATCHES);
+  return createBatchLoader<KeyedRow<NewRow>, Attempt<Row>>(isolateRejections(insertAll), BATCHES);
 }
 
-/** Runs a batch row by row when PostgreSQL rejects it as a whole, in which case nothing of it has been stored. */
+/**
+ * Runs a batch row by row when PostgreSQL rejects or aborts it as a whole, in which case nothing of it has been stored.
+ * While a whole table is locked each row waits again: as many as there are connections, until their callers have given up.
+ */
 function isolateRejections<Call, Result>(run: (batch: readonly Call[]) => Promise<Result[]>) {
   return async (batch: readonly Call[]): Promise<(Result | Error)[]> => {
     try {
       return await run(batch);
     } catch (error) {
-      if (batch.length === 1 || isDatabaseOutage(error)) return batch.map(() => error as Error);
+      const isRejection =
+        !isDatabaseOutage(error) || ABORTED.test(String((error as { code?: unknown }).code));
+      if (batch.length === 1 || !isRejection) return batch.map(() => error as Error);
       return Promise.all(
         batch.map((call) =>
           run([call]).then(

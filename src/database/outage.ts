@@ -26,18 +26,30 @@ const PRISMA_QUERY_ERRORS = /^P2(?!010|024|028|034|037)/;
 
 const TICK_MS = 50;
 
+/** An object of functions, and not of a class with private members, whose copy would lack them. */
+export type Functions<T> = { [Name in keyof T]: T[Name] } extends T
+  ? { readonly [Name in keyof T]: (...args: never[]) => unknown }
+  : never;
+
 /**
- * An object with the same methods, which run queries. They reject with DatabaseOutage when the database cannot serve,
+ * An object with the same functions, which run queries. They reject with DatabaseOutage when the database cannot serve,
  * or does not within `timeoutMs`: a method may run several queries, each within QUERY_TIMEOUT_MS.
+ *
+ * @throws TypeError for an object of a class that TypeScript cannot tell from a plain one
  */
-export function withOutages<T extends object>(timeoutMs: number, target: T): T {
+export function withOutages<T extends Functions<T>>(timeoutMs: number, target: T): T {
   const createError = () =>
     new DatabaseOutage(new TimeoutError(`The database did not answer within ${timeoutMs} ms`));
   const timer = new TimeoutTimer({ timeoutMs, tickMs: TICK_MS, createError });
-  const methods = Object.entries(target).map(([name, method]) => [
+  if (Object.getPrototypeOf(target) !== Object.prototype)
+    throw new TypeError('The methods of a class are lost');
+  const functions = Object.entries<(...args: unknown[]) => unknown>(
+    target as Readonly<Record<string, never>>,
+  );
+  const methods = functions.map(([name, method]) => [
     name,
     (...args: unknown[]) => {
-      const result: unknown = method(...args);
+      const result = method(...args);
       return isThenable(result) ? timer.race(result, toOutage) : result;
     },
   ]);

@@ -9,7 +9,7 @@ import pg from 'pg';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../batching/timeouts.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { toDatabaseError } from './database-error.js';
-import { PRISMA_FOLDER, readMigrations } from './migrations.js';
+import { readMigrations } from './migrations.js';
 
 // TypeScript declares WebAssembly only as part of the whole DOM library.
 declare const WebAssembly: {
@@ -20,7 +20,7 @@ declare const WebAssembly: {
   ): Promise<{ readonly exports: Readonly<Record<string, unknown>> }>;
 };
 
-const ALL_SCHEMAS = { externalTables: [], externalEnums: [] };
+export const ALL_SCHEMAS = { externalTables: [], externalEnums: [] };
 
 /**
  * Applies the pending migrations with Prisma's schema engine, in this process: the same engine and the same table
@@ -39,22 +39,6 @@ export async function applyMigrations(url: string, folder?: string): Promise<str
         throw toMigrationError(error);
       });
     return appliedMigrationNames;
-  });
-}
-
-/** The SQL with which Prisma's engine would create schema.prisma in an empty database. Changes nothing there. */
-export async function printSchema(url: string): Promise<string> {
-  const path = join(PRISMA_FOLDER, 'schema.prisma');
-  const files = [{ path, content: await readFile(path, 'utf8') }];
-  return withEngine(url, async (engine) => {
-    const { stdout } = await engine.diff({
-      from: { tag: 'empty' },
-      to: { tag: 'schemaDatamodel', files },
-      script: true,
-      exitCode: null,
-      filters: ALL_SCHEMAS,
-    });
-    return stdout ?? '';
   });
 }
 
@@ -80,7 +64,8 @@ function toMigrationError(error: unknown): OperatorError {
   );
 }
 
-async function withEngine<T>(url: string, use: (engine: SchemaEngine) => Promise<T>): Promise<T> {
+/** Lets something use the engine on a database, which it does not change by itself. */
+export async function withEngine<T>(url: string, use: (engine: SchemaEngine) => Promise<T>): Promise<T> {
   // The engine releases its connections only when it is garbage-collected, so this function owns the pool and ends it.
   const pool = new pg.Pool({
     connectionString: url,

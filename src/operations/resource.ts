@@ -1,5 +1,6 @@
 import type { AnyTRPCProcedure, TRPCBuiltRouter, TRPCDecorateCreateRouterOptions } from '@trpc/server';
 import type { Database } from '../database/client.js';
+import type { Functions } from '../database/outage.js';
 import type { ErrorShape } from '../errors/api-error.js';
 import { router } from './builder.js';
 import { toOperation } from './direct-call.js';
@@ -10,7 +11,7 @@ type Procedures = Readonly<Record<string, AnyTRPCProcedure>>;
  * A part of the API: a store and the operations on it. The service has the resources that router.ts lists; nothing else
  * needs to know of one.
  */
-export interface Resource<Store extends object = object> {
+export interface Resource<Store extends Functions<Store> = object> {
   /** The name of the store in the procedures' context, and, capitalized, the tag in the OpenAPI document. */
   readonly name: string;
   /** The description of the tag. */

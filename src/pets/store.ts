@@ -2,9 +2,9 @@ import { createBatchLoader } from '../batching/batch-loader.js';
 import { OPERATION_TIMEOUT_MS } from '../batching/timeouts.js';
 import type { Database } from '../database/client.js';
 import { READ_CONNECTIONS } from '../database/connections.js';
-import type { Inserts } from '../database/insert-sql.js';
 import { createInsert, type Insert } from '../database/inserts.js';
 import type { Statement } from '../database/pipelined-connection.js';
+import { type JsonColumns, table } from '../database/table.js';
 import { type Page, toPage } from '../operations/pagination.js';
 import type { NewPet, Pet, PetsPage } from './schema.js';
 
@@ -16,34 +16,17 @@ export interface PetStore {
   get(id: number): Promise<Pet | undefined>;
 }
 
-const PET = `json_build_object('id', id, 'name', name, 'categoryId', category_id, 'status', status)`;
-
-/**
- * Several pets are read by column, as one JSON value. Handling each field by itself would take PostgreSQL and this process
- * longer than the rest of a page. A constraint keeps the integers within what a JavaScript number holds exactly.
- */
-const COLUMNS = 'json_build_array(array_agg(id), array_agg(name), array_agg(category_id), array_agg(status))';
-type Columns = [
-  ids: Pet['id'][] | null,
-  names: Pet['name'][],
-  categoryIds: Pet['categoryId'][],
-  statuses: Pet['status'][],
-];
-
-function toPets([ids, names, categoryIds, statuses]: Columns): Pet[] {
-  if (ids === null) return [];
-  return ids.map((id, index) => ({
-    id,
-    name: names[index] as Pet['name'],
-    categoryId: categoryIds[index] as Pet['categoryId'],
-    status: statuses[index] as Pet['status'],
-  }));
-}
+const pets = table<Pet, NewPet>('pets', {
+  id: 'bigint',
+  name: 'text',
+  categoryId: 'bigint',
+  status: 'pet_status',
+});
 
 /** One page for each index of three arrays: cursors, row counts and statuses. */
 const pagesSql = (condition: string, order: string) => `
   SELECT (
-    SELECT ${COLUMNS}
+    SELECT ${pets.jsonColumns}
     FROM (SELECT * FROM pets WHERE ${condition} ORDER BY ${order} LIMIT wanted.row_count) AS page
   ) AS columns
   FROM unnest($1::bigint[], $2::int[], $3::pet_status[])
@@ -77,15 +60,11 @@ const statements = {
       'status, id',
     ),
   },
-  get: { name: 'pets-get', text: `SELECT ${PET} AS pet FROM pets WHERE id = $1` },
-  getAll: { name: 'pets-get-all', text: `SELECT ${COLUMNS} AS columns FROM pets WHERE id = ANY ($1)` },
-};
-
-const newPets: Inserts<NewPet> = {
-  table: 'pets',
-  columns: { name: 'text', category_id: 'bigint', status: 'pet_status' },
-  toValues: ({ name, categoryId, status }) => [name, categoryId, status],
-  returning: PET,
+  get: { name: 'pets-get', text: `SELECT ${pets.json} AS pet FROM pets WHERE id = $1` },
+  getAll: {
+    name: 'pets-get-all',
+    text: `SELECT ${pets.jsonColumns} AS columns FROM pets WHERE id = ANY ($1)`,
+  },
 };
 
 export function createPetStore(database: Database): PetStore {
@@ -93,12 +72,12 @@ export function createPetStore(database: Database): PetStore {
   const createPageLoader = (statement: Statement) =>
     createBatchLoader<PetsPage, Pet[]>(
       async (pages) => {
-        const rows = await reads.query<{ columns: Columns }>(statement, [
+        const rows = await reads.query<{ columns: JsonColumns }>(statement, [
           pages.map(({ cursor = 0 }) => cursor),
           pages.map(({ limit }) => limit + 1),
           pages.map(({ status = null }) => status),
         ]);
-        return rows.map(({ columns }) => toPets(columns));
+        return rows.map(({ columns }) => pets.toRows(columns));
       },
       { ...READS, maxSize: MAX_PAGES_PER_STATEMENT },
     );
@@ -111,8 +90,8 @@ export function createPetStore(database: Database): PetStore {
         return [row?.pet];
       }
       // As text, because pg would quote and escape each number of an array by itself.
-      const [row] = await reads.query<{ columns: Columns }>(statements.getAll, [`{${ids.join()}}`]);
-      const found = new Map(row && toPets(row.columns).map((pet) => [pet.id, pet]));
+      const [row] = await reads.query<{ columns: JsonColumns }>(statements.getAll, [`{${ids.join()}}`]);
+      const found = new Map(row && pets.toRows(row.columns).map((pet) => [pet.id, pet]));
       return ids.map((id) => found.get(id));
     },
     { ...READS, maxSize: MAX_GETS_PER_STATEMENT },
@@ -122,7 +101,7 @@ export function createPetStore(database: Database): PetStore {
       const loader = page.status === undefined ? allPages : statusPages;
       return toPage(await loader.load(page), page.limit);
     },
-    create: createInsert(database, newPets),
+    create: createInsert(database, pets),
     get: (id) => gets.load(id),
   };
 }

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { OPERATION_TIMEOUT_MS } from '../../src/batching/timeouts.js';
 import { createInsert } from '../../src/database/inserts.js';
+import { table } from '../../src/database/table.js';
 import { createPetStore } from '../../src/pets/store.js';
 import {
   type Caller,
@@ -15,7 +16,7 @@ import {
 let service: TestService;
 let call: Caller;
 
-/** Counts the statements that insert pets, and rejects pets by their name: with a constraint and with a trigger. */
+/** Counts the statements that insert pets, and rejects pets by their name: with a constraint and with triggers. */
 const SETUP = `
   CREATE TABLE statements (rows INT);
   CREATE FUNCTION count_statement() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -25,6 +26,10 @@ const SETUP = `
   CREATE FUNCTION reject_cursed() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN IF NEW.name LIKE 'Cursed%' THEN RAISE 'no cursed pets'; END IF; RETURN NEW; END $$;
   CREATE TRIGGER reject_cursed BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION reject_cursed();
+  CREATE FUNCTION abort_aborted() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE 'aborted' USING ERRCODE = split_part(NEW.name, ' ', 2); END $$;
+  CREATE CONSTRAINT TRIGGER abort_aborted AFTER INSERT ON pets DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (NEW.name LIKE 'Aborted%') EXECUTE FUNCTION abort_aborted();
   ALTER TABLE pets ADD CHECK (name NOT LIKE 'Unwanted%')`;
 
 beforeAll(async () => {
@@ -91,18 +96,30 @@ test('creates over HTTP get their own pets, with and without an Idempotency-Key'
   expect(await readNames()).toEqual([...names].sort());
 });
 
-test.each(['Unwanted', 'Cursed'])(
-  'a pet that the database rejects (%s) does not affect the others',
-  async (name) => {
-    const wanted = namesOf('Wanted', 38);
-    const names = [...wanted.slice(0, 10), name, ...wanted.slice(10), name];
-    const responses = await createAll(names);
-    expect(responses.map(({ status, body }) => [status, body.name])).toEqual(
-      names.map((each) => (each === name ? [500, undefined] : [201, each])),
-    );
-    expect(await readNames()).toEqual([...wanted].sort());
-  },
-);
+test.each([
+  ['Unwanted', 500],
+  ['Cursed', 500],
+  ['Aborted 40001', 503],
+  ['Aborted 57014', 503],
+])('a pet that the database rejects (%s) does not affect the others', async (name, expected) => {
+  const wanted = namesOf('Wanted', 38);
+  const names = [...wanted.slice(0, 10), name, ...wanted.slice(10), name];
+  const responses = await createAll(names);
+  expect(responses.map(({ status, body }) => [status, body.name])).toEqual(
+    names.map((each) => (each === name ? [expected, undefined] : [201, each])),
+  );
+  expect(await readNames()).toEqual([...wanted].sort());
+});
+
+test('a pet for which PostgreSQL aborts a statement does not affect a replay that shares it', async () => {
+  const key = randomUUID();
+  const create = (name: string, key: string) =>
+    call('/v1/pets', post({ name, categoryId: 1 }, { 'idempotency-key': key }));
+  const first = await create('Replayed', key);
+  const [, replay] = await Promise.all([create('Aborted 40P01', randomUUID()), create('Replayed', key)]);
+  expect([replay?.status, replay?.body]).toEqual([201, first.body]);
+  expect(await readNames()).toEqual(['Replayed']);
+});
 
 test('an Idempotency-Key that is used many times in one statement creates one pet, which all get', async () => {
   const pets = createPetStore(service.database);
@@ -136,23 +153,16 @@ test('an Idempotency-Key that is used several times at once creates one pet, amo
 test('a create that waited until its caller was told to try again is not stored afterwards', async () => {
   const ends: ((rows: object[]) => void)[] = [];
   const query = vi.fn(() => new Promise((resolve) => ends.push(resolve)));
-  const insert = createInsert<string, string>(
-    { prisma: service.database.prisma, writes: { query } as never },
-    {
-      table: 'toys',
-      columns: { name: 'text' },
-      toValues: (name) => [name],
-      returning: 'to_json(name)',
-    },
-  );
-  const first = insert('First');
+  const toys = table<{ id: number; name: string }, { name: string }>('toys', { id: 'bigint', name: 'text' });
+  const insert = createInsert({ prisma: service.database.prisma, writes: { query } as never }, toys);
+  const first = insert({ name: 'First' });
   await vi.waitFor(() => expect(query).toHaveBeenCalledTimes(1));
-  const late = insert('Late');
+  const late = insert({ name: 'Late' });
   const later = performance.now() + OPERATION_TIMEOUT_MS;
   const clock = vi.spyOn(performance, 'now').mockReturnValue(later);
-  ends[0]?.([{ output: 'First' }]);
+  ends[0]?.([{ output: { id: 1, name: 'First' } }]);
   await expect(late).rejects.toThrow('Not sent within 1500 ms');
   clock.mockRestore();
-  expect(await first).toBe('First');
+  expect(await first).toEqual({ id: 1, name: 'First' });
   expect(query).toHaveBeenCalledTimes(1);
 });

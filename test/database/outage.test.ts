@@ -1,10 +1,11 @@
 import pg from 'pg';
-import { expect, test } from 'vitest';
+import { expect, expectTypeOf, test } from 'vitest';
 import { OPERATION_TIMEOUT_MS } from '../../src/batching/timeouts.js';
 import { openDatabase } from '../../src/database/client.js';
 import { Prisma } from '../../src/database/generated/client.js';
 import { DatabaseOutage, isDatabaseOutage, withOutages } from '../../src/database/outage.js';
 import { ApiError } from '../../src/errors/api-error.js';
+import type { Resource } from '../../src/operations/resource.js';
 
 function withCode(code: string, message = 'failed'): Error {
   return Object.assign(new Error(message), { code });
@@ -90,4 +91,23 @@ test('the failure of a lazy promise, as Prisma returns them, is an outage too', 
 test('a method that takes too long rejects with an outage', async () => {
   const store = withOutages(OPERATION_TIMEOUT_MS / 10, { find: () => new Promise(() => {}) });
   await expect(store.find()).rejects.toThrow(DatabaseOutage);
+});
+
+test('an object that has more than functions of its own is refused, by the compiler where it can tell', () => {
+  class Store {
+    readonly #rows = [1];
+    async list() {
+      return this.#rows;
+    }
+  }
+  class Stateless {
+    async list() {}
+  }
+  // @ts-expect-error its methods are not its own
+  expect(() => withOutages(OPERATION_TIMEOUT_MS, new Store())).toThrow(TypeError);
+  expect(() => withOutages(OPERATION_TIMEOUT_MS, new Stateless())).toThrow(TypeError);
+  // @ts-expect-error a number is no function
+  expectTypeOf(() => withOutages(OPERATION_TIMEOUT_MS, { list: async () => {}, size: 1 })).toBeFunction();
+  // @ts-expect-error nor is it the store of a resource
+  expectTypeOf<Resource<Store>>().toBeObject();
 });

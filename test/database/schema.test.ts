@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { cp, mkdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { SCOPES } from '../../src/contract/scopes.js';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import { listPendingMigrations, PRISMA_FOLDER } from '../../src/database/migrations.js';
-import { applyMigrations, printSchema } from '../../src/database/schema-engine.js';
+import { ALL_SCHEMAS, applyMigrations, withEngine } from '../../src/database/schema-engine.js';
 import { checkMigrations, openSource, seedCatalogue } from '../../src/database/source.js';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { newPet } from '../../src/pets/schema.js';
@@ -41,6 +41,22 @@ const CATALOGUE = `
 async function readCatalogue(url: string): Promise<string[]> {
   const rows = await execute<{ line: string }>(url, CATALOGUE);
   return rows.map(({ line }) => line);
+}
+
+/** The SQL with which Prisma's engine would create schema.prisma in an empty database. */
+async function printSchema(url: string): Promise<string> {
+  const path = join(PRISMA_FOLDER, 'schema.prisma');
+  const files = [{ path, content: await readFile(path, 'utf8') }];
+  const { stdout } = await withEngine(url, (engine) =>
+    engine.diff({
+      from: { tag: 'empty' },
+      to: { tag: 'schemaDatamodel', files },
+      script: true,
+      exitCode: null,
+      filters: ALL_SCHEMAS,
+    }),
+  );
+  return stdout ?? '';
 }
 
 test('schema.prisma and the migrations agree', async () => {

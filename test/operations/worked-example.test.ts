@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../src/database/client.js';
 import { createInsert } from '../../src/database/inserts.js';
+import { table } from '../../src/database/table.js';
 import { ApiError } from '../../src/errors/api-error.js';
 import { createProcedure } from '../../src/operations/builder.js';
 import { assignedId, INPUT_ERROR, int64, text } from '../../src/operations/input.js';
@@ -23,15 +24,14 @@ const toyReference = z.object({ toyId: int64().meta({ description: 'Identifier o
 const toyChange = toyReference.extend({ name }).meta({ id: 'ToyChange', examples: [{ name: 'Bone' }] });
 
 type Toy = z.output<typeof toy>;
+type NewToy = z.output<typeof newToy>;
 
 // --- store.ts
 
 type ToyStore = ReturnType<typeof createToyStore>;
+const toyTable = table<Toy, NewToy>('toys', { id: 'bigint', name: 'text' });
 const createToyStore = ({ prisma, writes }: Database) => ({
-  create: createInsert<string, Toy>(
-    { prisma, writes },
-    { table: 'toys', columns: { name: 'text' }, toValues: (name) => [name], returning: 'to_json(toys)' },
-  ),
+  create: createInsert({ prisma, writes }, toyTable),
   rename: (id: number, name: string) => prisma.$executeRaw`UPDATE toys SET name = ${name} WHERE id = ${id}`,
   delete: (id: number) => prisma.$executeRaw`DELETE FROM toys WHERE id = ${id}`,
 });
@@ -49,7 +49,7 @@ const createToy = procedure
   })
   .input(newToy)
   .output(toy)
-  .mutation(({ ctx, input }) => ctx.toys.create(input.name, ctx.idempotencyKey));
+  .mutation(({ ctx, input }) => ctx.toys.create(input, ctx.idempotencyKey));
 const renameToy = procedure
   .meta({
     openapi: { method: 'PATCH', path: '/toys/{toyId}', summary: 'Rename a toy' },
