@@ -3,7 +3,7 @@ import { type HTTPBaseHandlerOptions, resolveResponse } from '@trpc/server/http'
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiError, ErrorShape } from '../errors/api-error.js';
 import { type RequestContext, toErrorShape } from '../operations/builder.js';
-import { keepFractions, sendJson } from './json.js';
+import { sendJson } from './json.js';
 import { readTarget } from './rpc-target.js';
 
 export interface StreamOptions {
@@ -77,10 +77,10 @@ function toWebRequest(request: FastifyRequest): Request {
   const { method, body } = request;
   const webRequest: Pick<Request, 'method' | 'url' | 'headers' | 'signal' | 'json'> = {
     method: method === 'HEAD' ? 'GET' : method,
-    url: keepInputFractions(new URL(`http://localhost${request.url}`)).href,
+    url: `http://localhost${request.url}`,
     headers: pickHeaders(request),
     signal: new AbortController().signal,
-    json: async () => (body ? JSON.parse(keepFractions(String(body))) : undefined),
+    json: async () => (body ? JSON.parse(String(body)) : undefined),
   };
   return webRequest as Request;
 }
@@ -94,17 +94,6 @@ function pickHeaders({ method, headers }: FastifyRequest): Headers {
     if (typeof value === 'string') picked.set(name, value);
   }
   return picked;
-}
-
-/** A query's input is JSON in the URL. Malformed JSON is left alone, for tRPC to reject. */
-function keepInputFractions(url: URL): URL {
-  const input = url.searchParams.get('input');
-  if (input === null) return url;
-  try {
-    const exact = keepFractions(input);
-    if (exact !== input) url.searchParams.set('input', exact);
-  } catch {}
-  return url;
 }
 
 /** tRPC's responses vary with these headers, in addition to those that CORS has listed. */

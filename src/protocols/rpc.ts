@@ -7,7 +7,7 @@ import { ApiError, type ErrorShape } from '../errors/api-error.js';
 import { identify } from '../monitoring/request-log.js';
 import { type OperationMeta, type RequestContext, toErrorShape } from '../operations/builder.js';
 import { toApiError } from '../operations/error-mapping.js';
-import { keepFractions, sendJson } from './json.js';
+import { sendJson } from './json.js';
 import { createContextFactory, type ServeOptions } from './request-context.js';
 import { addVary, respondWithTrpc } from './rpc-stream.js';
 import { type RpcTarget, readTarget } from './rpc-target.js';
@@ -119,7 +119,7 @@ function readPlainCalls(
 function parseInputs(text: string | null, isBatch: boolean): Readonly<Record<number, unknown>> | undefined {
   if (text === null || text === '') return {};
   try {
-    const value: unknown = JSON.parse(keepFractions(text));
+    const value: unknown = JSON.parse(text);
     if (!isBatch) return { 0: value };
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
     return isObject ? (value as Record<number, unknown>) : undefined;
