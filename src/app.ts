@@ -114,8 +114,13 @@ function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void
       request.log.error({ ...identify(request), err: apiError.cause }, apiError.message);
     return send(apiError, reply.headers(apiError.headers));
   });
-  app.setNotFoundHandler(() => {
-    throw new ApiError('not_found');
+  const paths = new Set<string>();
+  app.addHook('onRoute', ({ method, url }) => void ([method].flat().includes('GET') && paths.add(url)));
+  app.setNotFoundHandler(({ url }) => {
+    const [path = ''] = url.split('?', 1);
+    if (!paths.has(path)) throw new ApiError('not_found');
+    // Within the protocols, routes of their own do this: see rest.ts and rpc.ts.
+    throw new ApiError('method_not_allowed', { headers: { allow: 'GET, HEAD' } });
   });
 }
 

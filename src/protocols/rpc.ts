@@ -46,7 +46,11 @@ export function registerRpc(app: FastifyInstance, { router, stores, now }: Serve
       addVary(reply);
       if (calls !== undefined) return runPlainCalls(calls, target.isBatch, context, request, reply);
       return respondWithTrpc(
-        { router, context, onError: ({ error, path }) => void reportError(error, path, request, reply) },
+        {
+          router,
+          context,
+          onError: ({ error, path }) => void reportError(error, path, context, request, reply),
+        },
         request,
         reply,
       );
@@ -144,7 +148,7 @@ async function runPlainCalls(
     const getRawInput = async () => input;
     return procedure({ ctx, path: name, type, getRawInput, signal: undefined, batchIndex }).then(
       toResult,
-      (error) => ({ error: toErrorShape(reportError(error, name, request, reply), name) }),
+      (error) => ({ error: toErrorShape(reportError(error, name, ctx, request, reply), name) }),
     );
   };
   const results = await Promise.all(calls.map(run));
@@ -162,11 +166,13 @@ function toResult(data: unknown): CallResult {
 function reportError(
   error: unknown,
   path: string | undefined,
+  { idempotency }: RequestContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): ApiError {
   const apiError = toApiError(getTRPCErrorFromUnknown(error));
   request.errorCode ??= apiError.code;
+  idempotency?.setReplayed(false);
   if (apiError.status >= 500)
     request.log.error({ ...identify(request), err: apiError.cause, path }, apiError.message);
   reply.headers(apiError.headers);

@@ -2,6 +2,8 @@ import type { FastifyInstance } from 'fastify';
 
 /** For JSON responses: should a browser ever render one as a page, it may neither load anything nor be framed. */
 const SECURITY_HEADERS = {
+  // A page, a 404 or a 410 that a shared cache kept would reach others, and later. What may be kept says so itself.
+  'cache-control': 'no-store',
   'content-security-policy': "default-src 'none';frame-ancestors 'none'",
   // Does not affect the configured origins: their requests are CORS requests, which this policy exempts (Fetch, 3.7).
   'cross-origin-resource-policy': 'same-origin',

@@ -21,7 +21,7 @@ const OPTIONS = {
   xPermittedCrossDomainPolicies: false,
   xXssProtection: false,
 } satisfies HelmetOptions;
-const EXPECTED = helmetHeaders(OPTIONS);
+const EXPECTED = { ...helmetHeaders(OPTIONS), 'cache-control': 'no-store' };
 const EXPECTED_OF_PAGE = helmetHeaders({
   ...OPTIONS,
   contentSecurityPolicy: {
@@ -57,7 +57,7 @@ beforeAll(async () => {
 });
 afterAll(() => service?.close());
 
-test('every response carries the headers that helmet would send: data, errors, unknown routes, preflights', async () => {
+test('every response carries the headers that helmet would send, and no cache keeps it: data, errors, unknown routes, preflights', async () => {
   const preflight = { origin: SHOP, 'access-control-request-method': 'POST' };
   const responses = {
     list: await call('/v1/pets'),
