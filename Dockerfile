@@ -11,7 +11,6 @@ WORKDIR /app
 COPY .npmrc package.json package-lock.json ./
 COPY packages/client/package.json packages/client/
 COPY packages/embedded-postgres/package.json packages/embedded-postgres/
-COPY test/oldest-trpc-client/package.json test/oldest-trpc-client/
 
 FROM manifests AS dependencies
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm ci --omit=dev

@@ -1,5 +1,5 @@
 import type { AnyTRPCRouter } from '@trpc/server';
-import type { FastifyBaseLogger, FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify';
 import { type AdmissionOptions, registerAdmission } from './admission/admission.js';
 import { createOriginPolicy, type OriginOptions } from './admission/cors.js';
 import { findHttpError } from './admission/request-checks.js';
@@ -118,14 +118,19 @@ function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void
     // An overload error has no cause, and an overloaded process no time for a second log line.
     if (apiError.status >= 500 && apiError.cause !== undefined)
       request.log.error({ ...identify(request), err: apiError.cause }, apiError.message);
-    return send(apiError, request, reply.headers(apiError.headers));
+    return send(apiError, reply.headers(apiError.headers));
   });
-  app.setNotFoundHandler(() => {
-    throw new ApiError('not_found');
+  const paths = new Set<string>();
+  app.addHook('onRoute', ({ method, url }) => void ([method].flat().includes('GET') && paths.add(url)));
+  app.setNotFoundHandler(({ url }) => {
+    const [path = ''] = url.split('?', 1);
+    if (!paths.has(path)) throw new ApiError('not_found');
+    // Within the protocols, routes of their own do this: see rest.ts and rpc.ts.
+    throw new ApiError('method_not_allowed', { headers: { allow: 'GET, HEAD' } });
   });
 }
 
-function sendError({ status, body }: ApiError, _request: FastifyRequest, reply: FastifyReply): FastifyReply {
+function sendError({ status, body }: ApiError, reply: FastifyReply): FastifyReply {
   return sendJson(reply.code(status), JSON.stringify(body));
 }
 

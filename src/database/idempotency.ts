@@ -17,7 +17,7 @@ export interface IdempotencyHeader {
   readonly value: string;
   /** SHA-256 of the request's body. */
   readonly bodyHash: Uint8Array;
-  /** Each create reports whether it was a replay. The response says so if all of them were. */
+  /** Each create reports whether it was a replay, and each failed call that it was none. The response says so if all were. */
   setReplayed(isReplay: boolean): void;
 }
 

@@ -79,9 +79,12 @@ function registerOtherMethods(app: FastifyInstance, operations: readonly Operati
   }
 }
 
-/** OpenAPI writes {petId} where Fastify writes :petId. The pattern keeps an empty segment from being a value. */
+/**
+ * OpenAPI writes {petId} where Fastify writes :petId. The pattern keeps an empty segment from being a value; anything
+ * else is one, line breaks too.
+ */
 function toFastifyPath(path: string): string {
-  return path.replace(/\{(\w+)\}/g, ':$1(.+)');
+  return path.replace(/\{(\w+)\}/g, ':$1([^]+)');
 }
 
 /** The body or the query, plus the path parameters, which a body member of the same name cannot override. */

@@ -1,10 +1,9 @@
 import type { AnyTRPCRouter } from '@trpc/server';
 import { type HTTPBaseHandlerOptions, resolveResponse } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { ApiError, ErrorShape } from '../errors/api-error.js';
+import type { ApiError } from '../errors/api-error.js';
 import { type RequestContext, toErrorShape } from '../operations/builder.js';
-import { keepFractions, sendJson } from './json.js';
-import { readTarget } from './rpc-target.js';
+import { sendJson } from './json.js';
 
 export interface StreamOptions {
   readonly router: AnyTRPCRouter;
@@ -12,10 +11,10 @@ export interface StreamOptions {
   readonly onError: NonNullable<HTTPBaseHandlerOptions<AnyTRPCRouter, Request>['onError']>;
 }
 
-/** Batches are much smaller. Names can be empty, so a URL has room for thousands, and each would have an error. */
-const MAX_STREAMED_ERRORS = 100;
-
-/** Lets tRPC itself respond: with a stream, or by rejecting a malformed call. */
+/**
+ * Lets tRPC itself respond: by rejecting a malformed call, or with a stream, in which the result of each call in a batch
+ * is sent as soon as it is known. Node.js sends it in chunks, or to callers with HTTP/1.0 up to the connection's end.
+ */
 export async function respondWithTrpc(
   { router, context, onError }: StreamOptions,
   request: FastifyRequest,
@@ -31,42 +30,17 @@ export async function respondWithTrpc(
     createContext: async () => context,
     onError,
   });
-  if (!isStream(response) && readTarget(request).isStream) {
-    // tRPC rejected the batch as a whole.
-    const { error } = (await response.json()) as { error: ErrorShape };
-    return sendStreamedError(reply, readTarget(request).names.length, error);
-  }
   // Idempotency-Replayed depends on every create of the batch, so the head cannot be sent before they have finished.
-  const canStream = isStream(response) && context.idempotency === undefined;
-  const body = canStream ? response.body : Buffer.from(await response.arrayBuffer());
-  if (canStream) reply.header('transfer-encoding', 'chunked');
+  const isStream =
+    response.headers.get('transfer-encoding') === 'chunked' && context.idempotency === undefined;
+  const body = isStream ? response.body : Buffer.from(await response.arrayBuffer());
   return reply.code(response.status).header('content-type', 'application/json').send(body);
 }
 
-/** Sends an error that was found before tRPC was asked, in the format that the client asked for. */
-export function sendRpcError(apiError: ApiError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const error = toErrorShape(apiError);
+/** Sends an error that was found before tRPC was asked: to tRPC's clients, only a status below 300 begins a stream. */
+export function sendRpcError(apiError: ApiError, reply: FastifyReply): FastifyReply {
   addVary(reply);
-  const calls = request.is404 || !readTarget(request).isStream ? 0 : readTarget(request).names.length;
-  if (calls > 0 && calls <= MAX_STREAMED_ERRORS) return sendStreamedError(reply, calls, error);
-  return sendJson(reply.code(apiError.status), JSON.stringify({ error }));
-}
-
-/**
- * Sends an error as the result of each call of a streamed batch: the first line of tRPC's format (jsonlStreamProducer),
- * without further ones, because nothing in it is pending.
- *
- * The status is 200, as tRPC's own is when all calls of a stream fail. To @trpc/client 11.0 to 11.12 every response is a
- * stream, whatever its status; to later versions only one with a status below 300.
- */
-function sendStreamedError(reply: FastifyReply, calls: number, error: ErrorShape): FastifyReply {
-  const results = Array.from({ length: calls }, () => [[{ error }]]);
-  return sendJson(reply.code(200), `${JSON.stringify({ ...results })}\n`);
-}
-
-/** With application/jsonl, the result of each call in a batch is sent as soon as it is known. */
-function isStream(response: Response): boolean {
-  return response.headers.get('transfer-encoding') === 'chunked';
+  return sendJson(reply.code(apiError.status), JSON.stringify({ error: toErrorShape(apiError) }));
 }
 
 /**
@@ -77,10 +51,10 @@ function toWebRequest(request: FastifyRequest): Request {
   const { method, body } = request;
   const webRequest: Pick<Request, 'method' | 'url' | 'headers' | 'signal' | 'json'> = {
     method: method === 'HEAD' ? 'GET' : method,
-    url: keepInputFractions(new URL(`http://localhost${request.url}`)).href,
+    url: `http://localhost${request.url}`,
     headers: pickHeaders(request),
     signal: new AbortController().signal,
-    json: async () => (body ? JSON.parse(keepFractions(String(body))) : undefined),
+    json: async () => (body ? JSON.parse(String(body)) : undefined),
   };
   return webRequest as Request;
 }
@@ -94,17 +68,6 @@ function pickHeaders({ method, headers }: FastifyRequest): Headers {
     if (typeof value === 'string') picked.set(name, value);
   }
   return picked;
-}
-
-/** A query's input is JSON in the URL. Malformed JSON is left alone, for tRPC to reject. */
-function keepInputFractions(url: URL): URL {
-  const input = url.searchParams.get('input');
-  if (input === null) return url;
-  try {
-    const exact = keepFractions(input);
-    if (exact !== input) url.searchParams.set('input', exact);
-  } catch {}
-  return url;
 }
 
 /** tRPC's responses vary with these headers, in addition to those that CORS has listed. */

@@ -11,8 +11,6 @@ declare module 'fastify' {
 export interface RpcTarget {
   readonly names: readonly string[];
   readonly isBatch: boolean;
-  /** Whether the results of a batch are wanted as JSON Lines, each as soon as it is known */
-  readonly isStream: boolean;
   /** JSON: the input of a query. */
   readonly input: string | null;
   /** Whether it carries the parameters of a WebSocket handshake. */
@@ -27,14 +25,8 @@ export function readTarget(request: FastifyRequest): RpcTarget {
   request.rpcTarget = {
     names: isBatch ? path.split(',') : [path],
     isBatch,
-    isStream: isBatch && acceptsStream(request),
     input: query.get('input'),
     hasConnectionParams: query.has('connectionParams'),
   };
   return request.rpcTarget;
-}
-
-function acceptsStream({ headers: { accept = '', 'trpc-accept': trpcAccept } }: FastifyRequest): boolean {
-  if (trpcAccept !== undefined) return trpcAccept === 'application/jsonl';
-  return accept.split(',').some((mediaType) => mediaType.trim() === 'application/jsonl');
 }

@@ -7,7 +7,7 @@ import { ApiError, type ErrorShape } from '../errors/api-error.js';
 import { identify } from '../monitoring/request-log.js';
 import { type OperationMeta, type RequestContext, toErrorShape } from '../operations/builder.js';
 import { toApiError } from '../operations/error-mapping.js';
-import { keepFractions, sendJson } from './json.js';
+import { sendJson } from './json.js';
 import { createContextFactory, type ServeOptions } from './request-context.js';
 import { addVary, respondWithTrpc } from './rpc-stream.js';
 import { type RpcTarget, readTarget } from './rpc-target.js';
@@ -46,7 +46,11 @@ export function registerRpc(app: FastifyInstance, { router, stores, now }: Serve
       addVary(reply);
       if (calls !== undefined) return runPlainCalls(calls, target.isBatch, context, request, reply);
       return respondWithTrpc(
-        { router, context, onError: ({ error, path }) => void reportError(error, path, request, reply) },
+        {
+          router,
+          context,
+          onError: ({ error, path }) => void reportError(error, path, context, request, reply),
+        },
         request,
         reply,
       );
@@ -119,7 +123,7 @@ function readPlainCalls(
 function parseInputs(text: string | null, isBatch: boolean): Readonly<Record<number, unknown>> | undefined {
   if (text === null || text === '') return {};
   try {
-    const value: unknown = JSON.parse(keepFractions(text));
+    const value: unknown = JSON.parse(text);
     if (!isBatch) return { 0: value };
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
     return isObject ? (value as Record<number, unknown>) : undefined;
@@ -144,7 +148,7 @@ async function runPlainCalls(
     const getRawInput = async () => input;
     return procedure({ ctx, path: name, type, getRawInput, signal: undefined, batchIndex }).then(
       toResult,
-      (error) => ({ error: toErrorShape(reportError(error, name, request, reply), name) }),
+      (error) => ({ error: toErrorShape(reportError(error, name, ctx, request, reply), name) }),
     );
   };
   const results = await Promise.all(calls.map(run));
@@ -162,11 +166,13 @@ function toResult(data: unknown): CallResult {
 function reportError(
   error: unknown,
   path: string | undefined,
+  { idempotency }: RequestContext,
   request: FastifyRequest,
   reply: FastifyReply,
 ): ApiError {
   const apiError = toApiError(getTRPCErrorFromUnknown(error));
   request.errorCode ??= apiError.code;
+  idempotency?.setReplayed(false);
   if (apiError.status >= 500)
     request.log.error({ ...identify(request), err: apiError.cause, path }, apiError.message);
   reply.headers(apiError.headers);

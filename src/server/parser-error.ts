@@ -59,6 +59,7 @@ function formatResponse({ status, body }: ApiError, requestId: string): string {
     `Date: ${new Date().toUTCString()}`,
     `X-Request-Id: ${requestId}`,
     'Content-Type: application/json',
+    'Cache-Control: no-store',
     'X-Content-Type-Options: nosniff',
     "Content-Security-Policy: default-src 'none';frame-ancestors 'none'",
     `Content-Length: ${Buffer.byteLength(payload)}`,

@@ -31,6 +31,8 @@ test('until its removal every response of getPet says that it is deprecated, ove
     [200, `/v1/pets/${id}`],
     [404, '/v1/pets/999999'],
     [404, '/v1/pets/x'],
+    [404, '/v1/pets/1%0A'],
+    [404, '/v1/pets/%0D%E2%80%A8'],
     [401, `/v1/pets/${id}`, { key: null }],
     [200, `/v1/pets/${id}`, { method: 'HEAD' }],
     [200, rpcPath('getPet', { petId: id })],
@@ -46,6 +48,21 @@ test('until its removal every response of getPet says that it is deprecated, ove
     expect(response.headers.get('sunset')).toBe('Thu, 05 Dec 2030 00:00:00 GMT');
     expect(response.headers.get('link')).toBe(`<${PUBLIC_URL}/v1/pets>; rel="successor-version"`);
   }
+});
+
+test('a path with line breaks is one of getPet: 403 without its scope, 405 for other methods', async () => {
+  const { key } = await service.keys.create({
+    name: 'narrow',
+    plan: 'free',
+    perMinute: null,
+    perDay: null,
+    scopes: ['orders:read'],
+    expiresAt: null,
+  });
+  const { status, headers } = await call('/v1/pets/1%0A', { key });
+  expect([status, headers.get('deprecation')]).toEqual([403, '@1764892800']);
+  const other = await call('/v1/pets/1%0A', { method: 'PUT' });
+  expect([other.status, other.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
 });
 
 test('from the instant of its removal getPet is a 410 over both protocols, whatever its input', async () => {

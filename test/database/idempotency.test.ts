@@ -282,6 +282,26 @@ test('a batch that creates anything is not reported as replayed', async () => {
   expect((await send()).headers.get('idempotency-replayed')).toBe('true');
 });
 
+test.each(['application/json', 'application/jsonl'])(
+  'a batch of which a call failed is not reported as replayed, as %s',
+  async (accepted) => {
+    const headers = { 'idempotency-key': randomUUID(), 'trpc-accept': accepted };
+    const invalid = { name: '', categoryId: 1 };
+    const batch = JSON.stringify({
+      0: { name: accepted, categoryId: 1 },
+      1: invalid,
+      2: { name: accepted, categoryId: 1 },
+    });
+    const init = post(batch, { ...headers, authorization: `Bearer ${service.key}` });
+    const send = () => fetch(`${service.url}/trpc/createPet,createPet,createPet?batch=1`, init);
+    for (const response of [await send(), await send()]) {
+      expect(response.headers.get('idempotency-replayed')).toBeNull();
+      expect(await response.text()).toContain('invalid_request');
+    }
+    expect(await countPets(accepted)).toBe(2);
+  },
+);
+
 test('operations that are not idempotent ignore the header', async () => {
   expect((await call('/v1/pets', { headers: { 'idempotency-key': 'not one' } })).status).toBe(200);
 });

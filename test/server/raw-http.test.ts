@@ -113,6 +113,7 @@ test('a refusal by the parser has a Date and an X-Request-Id', async () => {
   for (const bytes of ['garbage\r\n\r\n', 'CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n']) {
     const [response, ...others] = await send(bytes);
     expect(others).toEqual([]);
+    expect(response?.headers.get('cache-control')).toBe('no-store');
     expect(response?.headers.get('x-request-id')).toMatch(UUID);
     const ageMs = Date.now() - Date.parse(response?.headers.get('date') ?? '');
     expect(ageMs).toBeGreaterThanOrEqual(0);

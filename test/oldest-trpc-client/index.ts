@@ -1,2 +1,0 @@
-// From this folder's own node_modules.
-export { createTRPCUntypedClient, httpBatchStreamLink } from '@trpc/client';
