@@ -13,7 +13,7 @@ import { createKeyStore, type KeyStore } from './keys/store.js';
 import { UsageCounter } from './keys/usage.js';
 import { createUsageStore } from './keys/usage-store.js';
 import { createLimiter, type Limiter } from './limits/limiter.js';
-import type { ProcessProbes } from './monitoring/probes.js';
+import type { Probes } from './monitoring/probes.js';
 import { createRouter, type Resource } from './operations/resource.js';
 import { type Config, toLocalUrl } from './process/config.js';
 import { resources as ownResources } from './router.js';
@@ -44,8 +44,6 @@ export interface ServiceOptions {
   readonly now?: () => number;
   /** Default: the list in router.ts. */
   readonly resources?: readonly Resource[];
-  /** The text of /metrics, where it is not that of this process alone. */
-  readonly readMetrics?: AppOptions['readMetrics'];
   /** For tests: replaces parts that would be built from the configuration. */
   readonly overrides?: Partial<AppOptions>;
 }
@@ -53,7 +51,7 @@ export interface ServiceOptions {
 /** The service without its process: ready to serve, but not listening yet. */
 export interface Service {
   readonly app: FastifyInstance;
-  readonly probes: ProcessProbes;
+  readonly probes: Probes;
   readonly keys: KeyStore;
   readonly limiter: Limiter;
   /** Call it after the app is closed and before the database is. */
@@ -104,7 +102,6 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     pool: database.poolStatistics,
     durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations.histogram] : [])],
     countBannedKeys: () => keys.countBanned(new Date(now())),
-    readMetrics: options.readMetrics,
     document: async () => {
       const { buildDocument } = await import('./docs/document.js');
       return buildDocument({ resources, publicUrl: publicUrl(), stagingUrl: config.stagingUrl });
