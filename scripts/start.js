@@ -2,10 +2,8 @@
  * `npm start`: the service, in the process that has brought its build up to date. A second process would take another
  * 0.1 s.
  */
-import cluster from 'node:cluster';
+import './build.js';
 
-// Workers run what their primary process has built.
-if (cluster.isPrimary) await import('./build.js');
 // Otherwise trpc-to-openapi checks the router by generating documents, which takes 30 ms. The tests and `npm run dev` let
 // it do so.
 process.env.NODE_ENV ??= 'production';

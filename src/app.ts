@@ -8,7 +8,7 @@ import { type DocsOptions, registerDocs } from './docs/routes.js';
 import { ApiError } from './errors/api-error.js';
 import { createCachedCheck, createHealth, type HealthOptions } from './monitoring/health.js';
 import { createMetrics, type MetricsOptions } from './monitoring/metrics.js';
-import { PROBE_PATHS, type ProcessProbes, registerProbes } from './monitoring/probes.js';
+import { PROBE_PATHS, type Probes, registerProbes } from './monitoring/probes.js';
 import { identify, reportRequests } from './monitoring/request-log.js';
 import { toApiError } from './operations/error-mapping.js';
 import { listOperations } from './operations/list-operations.js';
@@ -35,13 +35,11 @@ export interface AppOptions {
   readonly docs: DocsOptions;
   /** If set, another server has /metrics and /health */
   readonly metricsPort: number | undefined;
-  /** The text of /metrics. Default: the metrics of this process */
-  readonly readMetrics?: (() => Promise<string>) | undefined;
 }
 
 export interface App {
   readonly app: FastifyInstance;
-  readonly probes: ProcessProbes;
+  readonly probes: Probes;
 }
 
 /** The HTTP server: a list of everything that happens to a request. */
@@ -79,13 +77,11 @@ export async function buildApp(options: AppOptions): Promise<App> {
   answerErrorsWith(app, sendError);
   ignoreBodies(app);
 
-  const probes: ProcessProbes = {
+  const probes: Probes = {
     ...createHealth({ ...monitoring, log, checkReadiness, isClosing }),
     readMetrics: () => metrics.registry.metrics(),
-    collectMetrics: () => metrics.registry.getMetricsAsJSON(),
   };
-  const { readMetrics = probes.readMetrics } = options;
-  if (metricsPort === undefined) registerProbes(app, { ...probes, readMetrics });
+  if (metricsPort === undefined) registerProbes(app, probes);
   await registerDocs(app, options.docs);
   const serve = { ...options.protocols, router };
   const checks = { ...admission, overload, metrics, origins: createOriginPolicy({ ...admission, log }) };

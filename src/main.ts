@@ -1,5 +1,4 @@
 import '../scripts/node-version.js';
-import cluster from 'node:cluster';
 import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
@@ -10,15 +9,13 @@ import { exitWithError } from './errors/operator-error.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
 import { createKeyStore } from './keys/store.js';
 import { buildProbeServer, type Probes } from './monitoring/probes.js';
-import { connectToPrimary, WorkerProbes } from './monitoring/worker-probes.js';
-import { DRAIN_SPREAD_MS, runCluster } from './process/cluster.js';
 import { type Config, readConfig, toLocalUrl } from './process/config.js';
 import { loadEnvironmentFile } from './process/environment-file.js';
 import { checkAddress, listen } from './process/listen.js';
 import { createLogger } from './process/logger.js';
 
-/** How long requests may take to finish after a signal. A worker may get its signal later than the others. */
-const DRAIN_TIMEOUT_MS = 10_000 - (cluster.isWorker ? DRAIN_SPREAD_MS : 0);
+/** How long requests may take to finish after a signal. */
+const DRAIN_TIMEOUT_MS = 10_000;
 /** The process ends this long after a signal, whatever happens. */
 const FORCE_EXIT_MS = 11_500;
 /** How often connections that have become idle are closed while draining. */
@@ -34,16 +31,13 @@ try {
   void shutdown.then(() => setTimeout(forceExit, FORCE_EXIT_MS).unref());
   const config = readConfig(process.env);
   const log = await createLogger(config);
-  // The workers listen through the primary process.
-  if (cluster.isPrimary) await checkAddresses(config);
-  const hasWorkers = config.workers > 1 && cluster.isPrimary;
-  if (!hasWorkers) await loadService(config);
+  await checkAddresses(config);
+  await loadService(config);
   const source = await openSource({ config, role: 'service', log, open: openDatabase });
   try {
     const banner = source.isEmbedded ? await seedDevelopment(config, source) : '';
     if (!source.isEmbedded) await checkMigrations(source.database.pool);
-    if (hasWorkers) await runWorkers(config, log, source, banner, shutdown);
-    else await serve(config, log, source, banner, shutdown);
+    await serve(config, log, source, banner, shutdown);
   } finally {
     await source.close();
   }
@@ -74,14 +68,11 @@ async function serve(
   banner: string,
   shutdown: Promise<string>,
 ): Promise<void> {
-  const primary = cluster.worker && connectToPrimary(cluster.worker);
-  const readMetrics = primary?.readMetrics;
   const { createService } = await import('./service.js');
-  const { app, probes, close } = await createService({ config, database, log, readMetrics });
-  primary?.answerWith(probes);
+  const { app, probes, close } = await createService({ config, database, log });
   let closeProbes: (() => Promise<void>) | undefined;
   try {
-    closeProbes = primary ? undefined : await serveProbes(config, log, probes);
+    closeProbes = await serveProbes(config, log, probes);
     await listen(app, { ...config, variable: 'PORT' });
     const { port } = app.server.address() as AddressInfo;
     process.stdout.write(banner.replaceAll('{url}', toLocalUrl(config.host, port)));
@@ -107,29 +98,6 @@ async function serveProbes(
   return () => server.close();
 }
 
-/** Leaves serving to worker processes, which use the database that this process has opened. */
-async function runWorkers(
-  config: Config,
-  log: Logger,
-  { url }: DatabaseSource,
-  banner: string,
-  shutdown: Promise<string>,
-): Promise<void> {
-  const probes = new WorkerProbes(config.workers);
-  void shutdown.then(() => probes.drain());
-  const closeProbes = await serveProbes(config, log, probes);
-  await runCluster({
-    count: config.workers,
-    environment: { DATABASE_URL: url },
-    shutdown,
-    onFork: (index, worker) => probes.add(index, worker),
-    onListening: ({ port }) =>
-      process.stdout.write(banner.replaceAll('{url}', toLocalUrl(config.host, port))),
-    warn: (message) => log.warn(message),
-  });
-  await closeProbes();
-}
-
 /** Adds the sample catalogue to a new embedded database and provides its key. Returns the banner that shows the key. */
 async function seedDevelopment(config: Config, { database }: DatabaseSource): Promise<string> {
   if (!(await hasDevelopmentKey(config.dataDir))) await seedCatalogue(database.pool);
@@ -142,13 +110,13 @@ async function seedDevelopment(config: Config, { database }: DatabaseSource): Pr
 }
 
 /**
- * Resolves at the first signal or, in a worker, when the primary process is gone. Later signals are ignored: on Ctrl-C
- * the process gets one from the terminal and another from npm.
+ * Resolves at the first signal, or when the process that started this one over an IPC channel is gone. Later signals are
+ * ignored: on Ctrl-C the process gets one from the terminal and another from npm.
  */
 function waitForShutdown(): Promise<string> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, resolve);
-    process.on('disconnect', () => resolve('the primary process is gone'));
+    process.on('disconnect', () => resolve('the process that started this one is gone'));
   });
 }
 

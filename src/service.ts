@@ -13,7 +13,7 @@ import { createKeyStore, type KeyStore } from './keys/store.js';
 import { UsageCounter } from './keys/usage.js';
 import { createUsageStore, type UsageStore } from './keys/usage-store.js';
 import { createLimiter, type Limiter } from './limits/limiter.js';
-import type { ProcessProbes } from './monitoring/probes.js';
+import type { Probes } from './monitoring/probes.js';
 import { createRouter, type Resource } from './operations/resource.js';
 import { type Config, toLocalUrl } from './process/config.js';
 import { resources as ownResources } from './router.js';
@@ -23,7 +23,7 @@ const REDIS_WAIT_MS = 2_000;
 /** How often expired idempotency keys and old usage are deleted. */
 const CLEANUP_INTERVAL_MS = 60 * 60 * 1000;
 
-type ServiceConfig = Omit<Config, 'appEnv' | 'databaseUrl' | 'dataDir' | 'logLevel' | 'port' | 'workers'>;
+type ServiceConfig = Omit<Config, 'appEnv' | 'databaseUrl' | 'dataDir' | 'logLevel' | 'port'>;
 
 /** What a test puts in the place of parts that would be built from the configuration. */
 export type ServiceOverrides = Partial<
@@ -38,15 +38,13 @@ export interface ServiceOptions {
   readonly now?: () => number;
   /** Default: the list in router.ts. */
   readonly resources?: readonly Resource[];
-  /** The text of /metrics, where it is not that of this process alone. */
-  readonly readMetrics?: AppOptions['readMetrics'];
   readonly overrides?: ServiceOverrides;
 }
 
 /** The service without its process: ready to serve, but not listening yet. */
 export interface Service {
   readonly app: FastifyInstance;
-  readonly probes: ProcessProbes;
+  readonly probes: Probes;
   readonly keys: KeyStore;
   readonly limiter: Limiter;
   /** Call it after the app is closed and before the database is. */
@@ -88,7 +86,6 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     log,
     router,
     metricsPort: config.metricsPort,
-    readMetrics: options.readMetrics,
     server: { trustProxy: config.trustProxy, pool: database.poolStatistics, ...overrides },
     admission: {
       authenticator: withOutages(KEY_LOOKUP_TIMEOUT_MS, authenticator),

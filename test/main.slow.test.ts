@@ -6,12 +6,10 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { beginCreate } from './support/begin-create.js';
 import { type Program, run, runCommand, runKeys, runNode, untilListening } from './support/process.js';
-import { findRedis } from './support/redis.js';
 import { setUpServiceProcesses } from './support/service-processes.js';
 import { startTcpProxy } from './support/tcp-proxy.js';
 import { createCaller, createTestDatabase, post } from './support/test-service.js';
 
-const redis = await findRedis();
 const processes = setUpServiceProcesses();
 const { programs, start } = processes;
 
@@ -73,22 +71,6 @@ test('a second service on the same DATA_DIR exits with a clear message', async (
   expect(second.output()).toContain(processes.dataDir);
   expect(second.output()).not.toMatch(/ at .*\.js:/);
 });
-
-test.runIf(redis)(
-  'several workers share the port, a crashed one is replaced, and all exit on SIGTERM',
-  async () => {
-    const DATABASE_URL = await createTestDatabase();
-    const service = start({ DATABASE_URL, APP_ENV: 'staging', WORKERS: '2', REDIS_URL: redis?.url ?? '' });
-    const [, pid, url = ''] = await service.until(/"pid":(\d+).*listening on (http:[^"]+)"/);
-    await service.until(/listening on[\s\S]*listening on/);
-    process.kill(Number(pid), 'SIGKILL');
-    await service.until(/worker \d+ ended \(SIGKILL\)[\s\S]*listening on/);
-    const call = createCaller({ url, key: '' });
-    for (let n = 0; n < 20; n += 1) expect((await call('/health/ready')).status).toBe(200);
-    expect(await stop(service)).toBe(0);
-    expect(service.output().match(/finishing running requests/g)).toHaveLength(2);
-  },
-);
 
 test('invalid variables stop the start with one message that names them all', async () => {
   const service = start({ PORT: 'x', LOG_LEVEL: 'y', APP_ENV: 'z' });
@@ -169,28 +151,6 @@ test('npm start forwards SIGTERM to the service, and exits with 0 after the serv
   await expect(call('/health/live')).rejects.toThrow();
 });
 
-test.runIf(redis)(
-  'on SIGTERM two workers drain one after the other and finish running requests',
-  async () => {
-    const DATABASE_URL = await createTestDatabase();
-    const environment = { DATABASE_URL, APP_ENV: 'staging', WORKERS: '2', REDIS_URL: redis?.url ?? '' };
-    const { key } = await runKeys(environment, 'create', '--name', 'x', '--plan', 'pro');
-    const service = start(environment);
-    const url = await untilListening(service);
-    await service.until(/listening on[\s\S]*listening on/);
-    const finishes = await Promise.all(Array.from({ length: 10 }, () => beginCreate(url, key)));
-    const exit = stop(service);
-    await service.until(/finishing running requests[\s\S]*finishing running requests/);
-    expect(await Promise.all(finishes.map((finish) => finish()))).toEqual(Array(10).fill(201));
-    expect(await exit).toBe(0);
-    const lines = service.output().match(/^.*finishing running requests.*$/gm) ?? [];
-    const [first, second] = lines.map((line) => JSON.parse(line)).sort((a, b) => a.time - b.time);
-    expect(first.pid).not.toBe(second.pid);
-    // Both had requests to finish, so the second one started to drain later.
-    expect(second.time - first.time).toBeGreaterThan(100);
-  },
-);
-
 test('a signal during the start exits with 0, and the next start works', async () => {
   await untilReady(start());
   expect(await stop(programs[0] as Program)).toBe(0);
@@ -220,20 +180,21 @@ async function occupy(port = 0) {
   return { port: (server.address() as AddressInfo).port, free: () => server.close() };
 }
 
-test.runIf(redis)(
-  'a port that is in use stops the start with one line that names PORT, with one process or several',
-  async () => {
-    const { port, free } = await occupy();
-    for (const WORKERS of ['1', '2']) {
-      const service = start({ PORT: String(port), WORKERS, REDIS_URL: redis?.url ?? '' });
-      expect(await service.ended).toBe(1);
-      expect(service.output()).toBe(
-        `PORT ${port} is in use on 127.0.0.1: stop what uses it, or set PORT to another one.\n`,
-      );
-    }
-    free();
-  },
-);
+test('a port that is in use stops the start with one line that names PORT', async () => {
+  const { port, free } = await occupy();
+  const service = start({ PORT: String(port) });
+  expect(await service.ended).toBe(1);
+  expect(service.output()).toBe(
+    `PORT ${port} is in use on 127.0.0.1: stop what uses it, or set PORT to another one.\n`,
+  );
+  free();
+});
+
+test('a start with WORKERS ends with one line that says to run several processes instead', async () => {
+  const service = start({ WORKERS: '2', REDIS_URL: 'redis://127.0.0.1:9' });
+  expect(await service.ended).toBe(1);
+  expect(service.output()).toMatch(/^[^\n]*WORKERS is gone: run several processes instead[^\n]*\n$/);
+});
 
 test('a port that is taken while PostgreSQL starts stops the start with the same line and nothing else', async () => {
   const { port, free } = await occupy();

@@ -19,7 +19,8 @@ const ENVIRONMENT = {
   DATABASE_URL: '',
   REDIS_URL: '',
   PUBLIC_URL: '',
-  WORKERS: '1',
+  REUSE_PORT: '',
+  WORKERS: '',
 };
 
 // Ctrl-C in a terminal signals the service too, which then finishes running requests: wait for it, do not kill it.

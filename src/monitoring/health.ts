@@ -27,15 +27,13 @@ export interface Readiness {
   readonly limits?: string;
 }
 
-/** What operators ask of a process, or of several at once. Neither method rejects. */
+/** What operators ask of a process */
 export interface Health {
-  isLive(): Promise<boolean>;
+  /** Never rejects */
   readReadiness(): Promise<Readiness>;
 }
 
-export const isReady = ({ status }: Readiness) => status === 'ok' || status === 'degraded';
-
-/** The health of this process. One that is shutting down finishes its requests, but is not ready. */
+/** A process that is shutting down finishes its requests, but is not ready. */
 export function createHealth({
   checkReadiness,
   limiter,
@@ -43,7 +41,6 @@ export function createHealth({
   log,
 }: HealthOptions & { readonly isClosing: () => boolean; readonly log: FastifyBaseLogger }): Health {
   return {
-    isLive: async () => true,
     async readReadiness() {
       if (isClosing()) return { status: 'draining' };
       try {
@@ -63,14 +60,12 @@ export const READY_PATH = '/health/ready';
 
 /** Probes for operators: is the process alive, and can it serve. Neither needs a key. */
 export function registerHealth(app: FastifyInstance, health: Health): void {
-  app.get(LIVE_PATH, { config: { isProbe: true } }, async (_request, reply) => {
-    const isLive = await health.isLive();
-    return reply.code(isLive ? 200 : 503).send({ status: isLive ? 'ok' : 'unavailable' });
-  });
+  app.get(LIVE_PATH, { config: { isProbe: true } }, async () => ({ status: 'ok' }));
 
   app.get(READY_PATH, { config: { isProbe: true } }, async (_request, reply) => {
     const readiness = await health.readReadiness();
-    return reply.code(isReady(readiness) ? 200 : 503).send(readiness);
+    const isReady = readiness.status === 'ok' || readiness.status === 'degraded';
+    return reply.code(isReady ? 200 : 503).send(readiness);
   });
 }
 

@@ -1,13 +1,6 @@
 import type { Server } from 'node:net';
 import type { FastifyInstance } from 'fastify';
-import {
-  type Aggregator,
-  Counter,
-  collectDefaultMetrics,
-  Gauge,
-  type Histogram,
-  Registry,
-} from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client';
 import { createDurations } from '../batching/durations.js';
 import { PLAN_NAMES, type Plan } from '../contract/plans.js';
 import type { Protocol } from '../contract/protocol.js';
@@ -17,9 +10,6 @@ import type { Limiter } from '../limits/limiter.js';
 import { OVERLOAD_REASONS, type OverloadMonitor } from '../server/overload.js';
 import { createDecisionCounter } from './decision-counter.js';
 import { createCachedCheck } from './health.js';
-
-/** For metrics that are the same in every worker: /metrics shows them once, without the label `worker`. */
-export const SAME_IN_EVERY_WORKER: Aggregator = 'first';
 
 /** The current use of the connections to the database. */
 interface PoolStatistics {
@@ -65,7 +55,7 @@ export interface Metrics {
   countDecision(code: ErrorCode | undefined, plan: Plan | undefined): void;
 }
 
-/** The metrics of one process, in a registry of their own. WorkerProbes combines those of several. */
+/** The metrics of this process, in a registry of their own. */
 export function createMetrics(sources: Sources): Metrics {
   const registry = createProcessRegistry();
   addPool(registry, sources.pool);
@@ -80,8 +70,8 @@ export function createMetrics(sources: Sources): Metrics {
   };
 }
 
-/** What every process has, the primary one of several too: its version, memory, event loop and garbage collection. */
-export function createProcessRegistry(): Registry {
+/** The version, memory, event loop and garbage collection. */
+function createProcessRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   new Gauge({
@@ -89,7 +79,6 @@ export function createProcessRegistry(): Registry {
     help: 'Always 1; the version of the service and of Node.js',
     labelNames: ['version', 'node_version'],
     registers: [registry],
-    aggregator: SAME_IN_EVERY_WORKER,
   }).set({ version: VERSION, node_version: process.version }, 1);
   return registry;
 }
@@ -175,7 +164,6 @@ function addBans(registry: Registry, countBannedKeys: MetricsOptions['countBanne
     help: 'Keys that are banned now, by any node. Every node reports the same numbers: do not sum over nodes',
     labelNames: ['plan'],
     registers: [registry],
-    aggregator: SAME_IN_EVERY_WORKER,
     async collect() {
       try {
         await refresh();

@@ -1,5 +1,4 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
-import type { MetricObjectWithValues, MetricValue } from 'prom-client';
 import { type Health, LIVE_PATH, READY_PATH, registerHealth } from './health.js';
 import { METRICS_PATH, registerMetrics } from './metrics.js';
 
@@ -12,14 +11,6 @@ export const PROBE_PATHS: readonly string[] = [LIVE_PATH, READY_PATH, METRICS_PA
 export interface Probes extends Health {
   /** The metrics in Prometheus' text format */
   readMetrics(): Promise<string>;
-}
-
-export type CollectedMetrics = readonly MetricObjectWithValues<MetricValue<string>>[];
-
-/** The probes of one process. */
-export interface ProcessProbes extends Probes {
-  /** The metrics before they are written as text: other processes can add theirs */
-  collectMetrics(): Promise<CollectedMetrics>;
 }
 
 export function registerProbes(app: FastifyInstance, probes: Probes): void {

@@ -1,5 +1,4 @@
 import { isIP } from 'node:net';
-import { availableParallelism } from 'node:os';
 import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
 import type { KeyPrefix } from '../keys/format.js';
@@ -19,7 +18,6 @@ export interface Config {
   /** Empty: limits live in memory; several: a cluster. Sentinels are one URL. */
   readonly redisUrls: readonly string[];
   readonly dataDir: string;
-  readonly workers: number;
   /** Without a trailing slash; undefined: http://HOST:PORT, with the port that the service listens on */
   readonly publicUrl: string | undefined;
   readonly stagingUrl: string | undefined;
@@ -45,11 +43,6 @@ const schema = z.object({
   DATABASE_URL: z.string().transform(orIssue(parseDatabaseUrl)).optional(),
   REDIS_URL: z.string().default('').transform(orIssue(parseRedisUrls)),
   DATA_DIR: z.string().default('.data'),
-  WORKERS: z
-    .union([z.literal('auto').transform(() => availableParallelism()), wholeNumber(1, 256)], {
-      error: 'must be auto or a whole number from 1 to 256',
-    })
-    .default(1),
   PUBLIC_URL: baseUrl().optional(),
   STAGING_URL: baseUrl().optional(),
   TRUST_PROXY: list(
@@ -77,7 +70,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const parsed = schema.safeParse(set, { reportInput: true });
   const problems = [...(parsed.error?.issues.map(describeIssue) ?? []), ...findConflicts(set)];
   if (!parsed.success || problems.length > 0) {
-    throw new OperatorError(['The configuration is invalid:', ...new Set(problems)].join('\n  - '));
+    throw new OperatorError(describeProblems([...new Set(problems)]));
   }
   const { data } = parsed;
   return {
@@ -89,7 +82,6 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     databaseUrl: data.DATABASE_URL,
     redisUrls: data.REDIS_URL,
     dataDir: data.DATA_DIR,
-    workers: data.WORKERS,
     publicUrl: data.PUBLIC_URL,
     stagingUrl: data.STAGING_URL,
     trustProxy: data.TRUST_PROXY,
@@ -105,6 +97,11 @@ export function toLocalUrl(host: string, port: number): string {
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
+/** One problem is one line; several are a list. */
+function describeProblems(problems: readonly string[]): string {
+  return `The configuration is invalid:${problems.length > 1 ? '\n  - ' : ' '}${problems.join('\n  - ')}`;
+}
+
 function describeIssue({ path, message, input }: z.core.$ZodIssue): string {
   const name = String(path[0]);
   // A user and password of any URL end with @, and a token may be in its query.
@@ -117,10 +114,9 @@ function findConflicts(set: Record<string, string | undefined>): string[] {
   if ((set.APP_ENV === 'staging' || set.APP_ENV === 'production') && set.DATABASE_URL === undefined) {
     problems.push(`DATABASE_URL must be set in ${set.APP_ENV}: the embedded PostgreSQL is for development`);
   }
-  const workers = set.WORKERS === 'auto' ? availableParallelism() : Number(set.WORKERS ?? 1);
-  if (workers > 1 && splitList(set.REDIS_URL ?? '').length === 0) {
+  if (set.WORKERS !== undefined) {
     problems.push(
-      'WORKERS above 1 needs REDIS_URL: limits in memory would not hold across several processes',
+      'WORKERS is gone: run several processes instead, with REUSE_PORT or as replicas behind a proxy (docs/deploy.md)',
     );
   }
   const port = Number(set.PORT ?? DEFAULT_PORT);

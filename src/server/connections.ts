@@ -30,7 +30,7 @@ export const CONNECTION_LIMITS: ConnectionLimits = {
   connectionsCheckingInterval: 5_000,
   // Longer than the usual 60 s of proxies, so that they close first: otherwise they might send on a closed connection.
   keepAliveTimeout: 72_000,
-  // Lets connections move to new nodes and workers. Spread over 10,000 requests, a new connection costs nothing.
+  // Lets connections move to new nodes and processes. Spread over 10,000 requests, a new connection costs nothing.
   maxRequestsPerSocket: 10_000,
   // An idle one takes about 10 KB. Running out of file descriptors would be worse, because the database needs some too.
   maxConnections: 10_000,

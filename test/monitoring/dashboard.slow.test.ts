@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
-import { runKeys, UNREACHED_LIMITS } from '../support/process.js';
+import { runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
 import { hasPrometheus, startPrometheus } from '../support/prometheus.js';
 import { findRedis } from '../support/redis.js';
 import { setUpServiceProcesses } from '../support/service-processes.js';
@@ -81,13 +81,13 @@ async function startMixedLoad(DATABASE_URL: string, url: string): Promise<void> 
 
 async function startScrapedService() {
   const DATABASE_URL = await createTestDatabase();
-  const environment = { APP_ENV: 'staging', WORKERS: '2', REDIS_URL: redis?.url ?? '', METRICS_PORT: '0' };
-  const service = start({ DATABASE_URL, ...environment });
-  const [, url = ''] = await service.until(/"listening on (http:[^"]+)"[\s\S]*"listening on/);
-  const [, metricsUrl = ''] = await service.until(/are on (http:[^"]+)"/);
-  const prometheus = await startPrometheus(new URL(metricsUrl).host);
+  const environment = { APP_ENV: 'staging', REDIS_URL: redis?.url ?? '', METRICS_PORT: '0' };
+  const services = [0, 1].map(() => start({ DATABASE_URL, ...environment }));
+  const urls = await Promise.all(services.map(untilListening));
+  const targets = services.map((service) => /are on http:\/\/([^"]+)"/.exec(service.output())?.[1] ?? '');
+  const prometheus = await startPrometheus(targets);
   closers.push(() => prometheus.close());
-  await startMixedLoad(DATABASE_URL, url);
+  for (const url of urls) await startMixedLoad(DATABASE_URL, url);
   return prometheus;
 }
 

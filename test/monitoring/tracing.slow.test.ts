@@ -50,7 +50,7 @@ async function startInstrumented(environment: Record<string, string>): Promise<P
       'dist/main.js',
     ],
     {
-      ...{ APP_ENV: 'staging', PORT: '0', LOG_LEVEL: 'info', WORKERS: '2', REDIS_URL: redis?.url ?? '' },
+      ...{ APP_ENV: 'staging', PORT: '0', LOG_LEVEL: 'info', REDIS_URL: redis?.url ?? '' },
       ...{ OTEL_TRACES_EXPORTER: 'console', OTEL_METRICS_EXPORTER: 'none', OTEL_LOGS_EXPORTER: 'none' },
       ...{ OTEL_BSP_SCHEDULE_DELAY: '200', OTEL_NODE_RESOURCE_DETECTORS: 'none', ...environment },
     },

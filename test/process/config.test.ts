@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { expect, test } from 'vitest';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { readConfig } from '../../src/process/config.js';
@@ -13,7 +12,6 @@ test('an empty environment yields the documented defaults', () => {
     databaseUrl: undefined,
     redisUrls: [],
     dataDir: '.data',
-    workers: 1,
     publicUrl: undefined,
     stagingUrl: undefined,
     trustProxy: [],
@@ -32,7 +30,6 @@ test('every variable is read', () => {
     DATABASE_URL: 'postgresql://user:secret@db/store',
     REDIS_URL: 'redis://a:6379, rediss://b:6380',
     DATA_DIR: '/var/lib/store',
-    WORKERS: 'auto',
     PUBLIC_URL: 'https://pets.example/',
     STAGING_URL: 'https://staging.pets.example',
     TRUST_PROXY: '10.0.0.0/8, ::1',
@@ -49,7 +46,6 @@ test('every variable is read', () => {
     databaseUrl: 'postgresql://user:secret@db/store',
     redisUrls: ['redis://a:6379', 'rediss://b:6380'],
     dataDir: '/var/lib/store',
-    workers: availableParallelism(),
     publicUrl: 'https://pets.example',
     stagingUrl: 'https://staging.pets.example',
     trustProxy: ['10.0.0.0/8', '::1'],
@@ -87,7 +83,6 @@ test.each([
 test('REDIS_URL may name sentinels, several in one URL', () => {
   const url = 'rediss+sentinel://user:pass@a:26379,b,[::1]:5000/name?db=2';
   expect(readConfig({ REDIS_URL: ` ${url} ` }).redisUrls).toEqual([url]);
-  expect(readConfig({ WORKERS: '2', REDIS_URL: url }).workers).toBe(2);
 });
 
 test.each([
@@ -126,7 +121,6 @@ test.each([
       'redis://b,redis+sentinel://a/name',
     ],
   ],
-  ['WORKERS', ['0', '-2', 'many', '1.5']],
   [
     'PUBLIC_URL',
     [
@@ -144,15 +138,17 @@ test.each([
   ['ANONYMOUS_PER_MINUTE', ['0', '-1', 'x']],
   ['LOG_LEVEL', ['loud', 'INFO']],
 ])('an invalid %s is reported by name', (name, values) => {
-  for (const value of values) expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`- ${name} `));
+  for (const value of values)
+    expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`[:-] ${name} `));
 });
 
 test('one message lists every invalid variable with its value', () => {
-  const read = () => readConfig({ PORT: '99999', LOG_LEVEL: 'y\nz', WORKERS: '-1', TRUST_PROXY: '::1,a' });
+  const read = () =>
+    readConfig({ PORT: '99999', LOG_LEVEL: 'y\nz', ANONYMOUS_PER_MINUTE: '-1', TRUST_PROXY: '::1,a' });
   expect(read).toThrow(OperatorError);
   expect(read).toThrow(/- PORT [^\n]*, not "99999"\n/);
   expect(read).toThrow(/- LOG_LEVEL [^\n]*, not "y\\nz"/);
-  expect(read).toThrow(/- WORKERS must be auto or a whole number from 1 to 256, not "-1"\n/);
+  expect(read).toThrow(/- ANONYMOUS_PER_MINUTE must be a whole number from 1 to 1000000000, not "-1"/);
   expect(read).toThrow(/- TRUST_PROXY [^\n]*, not "a"\n/);
 });
 
@@ -160,7 +156,7 @@ test('a message never contains a value that may hold a password', () => {
   const url = 'mysql://user:hunter2@db';
   for (const name of ['DATABASE_URL', 'REDIS_URL', 'PUBLIC_URL', 'STAGING_URL', 'CORS_ORIGINS', 'PORT']) {
     for (const value of [url, `${url}?a`, 'https://db/?token=hunter2']) {
-      expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`- ${name} `));
+      expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`[:-] ${name} `));
       expect(() => readConfig({ [name]: value })).not.toThrow(/hunter2/);
     }
   }
@@ -195,7 +191,7 @@ test('PUBLIC_URL is normalized so that it is valid in a header', () => {
 });
 
 test('METRICS_PORT is a port of its own', () => {
-  const message = /- METRICS_PORT must differ from PORT/;
+  const message = /: METRICS_PORT must differ from PORT/;
   expect(() => readConfig({ METRICS_PORT: '3000' })).toThrow(message);
   expect(() => readConfig({ METRICS_PORT: '08080', PORT: '8080' })).toThrow(message);
   expect(readConfig({ METRICS_PORT: '3000', PORT: '8080' }).metricsPort).toBe(3000);
@@ -211,9 +207,8 @@ test('only in development, and only without CORS_ORIGINS, every origin on localh
     expect(readConfig({ APP_ENV, DATABASE_URL, CORS_ORIGINS }).corsOrigins).toEqual([CORS_ORIGINS]);
 });
 
-test('several workers require Redis', () => {
-  expect(() => readConfig({ WORKERS: '2', REDIS_URL: ' , ' })).toThrow(/WORKERS above 1 needs REDIS_URL/);
-  expect(readConfig({ WORKERS: '01' }).workers).toBe(1);
-  expect(() => readConfig({ WORKERS: '2' })).toThrow(/WORKERS above 1 needs REDIS_URL/);
-  expect(readConfig({ WORKERS: '2', REDIS_URL: 'redis://a' }).workers).toBe(2);
+test.each(['1', '2', 'auto'])('WORKERS=%s is refused with one line that says what replaces it', (WORKERS) => {
+  const message = /^The configuration is invalid: WORKERS is gone: run several processes instead[^\n]+$/;
+  expect(() => readConfig({ WORKERS })).toThrow(message);
+  expect(() => readConfig({ WORKERS: '' })).not.toThrow();
 });

@@ -44,6 +44,7 @@ test('service and page start together on free ports, whatever the environment sa
     DATABASE_URL: 'postgresql://127.0.0.1:9/nowhere',
     APP_ENV: 'production',
     WORKERS: '4',
+    REUSE_PORT: 'true',
   });
   const [, page = '', key = ''] = await program.until(ADDRESS);
   const html = await (await fetch(page)).text();

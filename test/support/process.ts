@@ -54,7 +54,7 @@ export async function runKeys(environment: Environment, ...args: readonly string
   return JSON.parse(program.output());
 }
 
-/** Resolves with the URL of a started service when it, or the first of its workers, listens. */
+/** Resolves with the URL of a started service when it listens. */
 export async function untilListening(service: Program): Promise<string> {
   const [, url = ''] = await service.until(/listening on (http:\/\/[\d.]+:\d+)/);
   return url;

@@ -6,7 +6,7 @@ import { createTemporaryFolder } from './temporary-folder.js';
 
 /** A Prometheus that scrapes a service every two seconds. */
 export interface Prometheus {
-  /** The result of a PromQL query now: each series' value by its labels, such as `worker=1`. */
+  /** The result of a PromQL query now: each series' value by its labels, such as `instance=127.0.0.1:9464`. */
   query(promql: string): Promise<Record<string, number>>;
   /** The names of all metrics that were scraped. */
   listMetrics(): Promise<string[]>;
@@ -16,11 +16,11 @@ export interface Prometheus {
 export const hasPrometheus = () => hasProgram('prometheus', '--version', 'Prometheus');
 export const hasPromtool = () => hasProgram('promtool', '--version', 'promtool');
 
-/** @param target the address of /metrics, as HOST:PORT */
-export async function startPrometheus(target: string): Promise<Prometheus> {
+/** @param targets the addresses of /metrics, as HOST:PORT */
+export async function startPrometheus(targets: readonly string[]): Promise<Prometheus> {
   const folder = await createTemporaryFolder();
   const config = join(folder, 'prometheus.json');
-  const job = { job_name: 'animal-store', static_configs: [{ targets: [target] }] };
+  const job = { job_name: 'animal-store', static_configs: [{ targets }] };
   // JSON is YAML.
   await writeFile(
     config,
