@@ -5,6 +5,7 @@ import {
   RECONNECT_DELAY_MS,
   type RedisConnectionOptions,
 } from './options.js';
+import { readUser } from './urls.js';
 
 /** How soon a cluster's client notices that a replica has taken the place of a primary that hangs. */
 const SLOTS_REFRESH_INTERVAL_MS = 1_000;
@@ -19,7 +20,7 @@ const CLOSED_MESSAGE = 'Connection is closed.';
 
 /** The first URL gives user, password and TLS for all nodes. */
 export function openCluster({ urls, onReady, onClose, onError }: RedisConnectionOptions): Cluster {
-  const { username, password, protocol } = new URL(urls[0] ?? '');
+  const url = new URL(urls[0] ?? '');
   const cluster = new Cluster([...urls], {
     ...COMMON_OPTIONS,
     // The probe of the circuit breaker shows more than the state that nodes report, such as the reason of a failure.
@@ -32,9 +33,8 @@ export function openCluster({ urls, onReady, onClose, onError }: RedisConnection
     dnsLookup: (hostname, callback) => callback(null, hostname),
     redisOptions: {
       ...CONNECTION_OPTIONS,
-      ...(username && { username: decodeURIComponent(username) }),
-      ...(password && { password: decodeURIComponent(password) }),
-      ...(protocol === 'rediss:' && { tls: {} }),
+      ...readUser(url),
+      ...(url.protocol === 'rediss:' && { tls: {} }),
     },
   });
   cluster.on('ready', onReady);

@@ -1,19 +1,8 @@
-import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { consumeAlone, openCluster } from './cluster.js';
-import {
-  COMMON_OPTIONS,
-  CONNECTION_OPTIONS,
-  RECONNECT_DELAY_MS,
-  type RedisConnectionOptions,
-} from './options.js';
-import { readSentinelError, toSentinelOptions, watchSentinels } from './sentinels.js';
-import { isSentinelUrl, parseSentinelUrl } from './urls.js';
-
-const SERVER_OPTIONS = {
-  ...COMMON_OPTIONS,
-  ...CONNECTION_OPTIONS,
-  retryStrategy: () => RECONNECT_DELAY_MS,
-} satisfies RedisOptions;
+import { type RedisConnectionOptions, SERVER_OPTIONS } from './options.js';
+import { openPrimary } from './sentinels.js';
+import { isSentinelUrl } from './urls.js';
 
 /**
  * Redis or Valkey, a single server, the primary that Sentinels name, or a cluster: the same commands on all. Managed
@@ -24,7 +13,7 @@ const SERVER_OPTIONS = {
 export class RedisConnection {
   readonly #options: RedisConnectionOptions;
   #client: Redis | Cluster;
-  #sentinelWatch: { close(): void } | undefined;
+  readonly #sentinels: readonly Redis[] = [];
   /** Whether it is known that `#client` is of the right kind */
   #isIdentified: boolean;
   #isClosed = false;
@@ -33,8 +22,11 @@ export class RedisConnection {
     this.#options = options;
     const [url = '', ...others] = options.urls;
     this.#isIdentified = others.length > 0 || isSentinelUrl(url);
-    if (others.length > 0) this.#client = openCluster(options);
-    else this.#client = isSentinelUrl(url) ? this.#openPrimary(url) : this.#openServer(url);
+    if (isSentinelUrl(url)) {
+      [this.#client, ...this.#sentinels] = openPrimary(options, () => this.reconnect());
+    } else {
+      this.#client = others.length > 0 ? openCluster(options) : this.#openServer(url);
+    }
   }
 
   /** Runs CONSUME_SCRIPT. Rejects while there is no connection; may take long. */
@@ -53,33 +45,7 @@ export class RedisConnection {
 
   close(): void {
     this.#isClosed = true;
-    this.#sentinelWatch?.close();
-    this.#client.disconnect();
-  }
-
-  /** The primary that Sentinels name at the moment. */
-  #openPrimary(text: string): Redis {
-    const { onReady, onClose, onError } = this.#options;
-    const url = parseSentinelUrl(text);
-    const onSentinelError = (error: Error) => {
-      const reason = readSentinelError(error, url);
-      if (reason) onError(reason);
-    };
-    const primary = new Redis({ ...toSentinelOptions(url), ...SERVER_OPTIONS });
-    primary.on('sentinelError', onSentinelError);
-    primary.on('error', onSentinelError);
-    primary.on('close', onClose);
-    primary.on('ready', onReady);
-    const onPromotion = (host: string, port: number) => {
-      // The promotion may be the one that has led to this connection.
-      const isThere =
-        primary.status === 'ready' &&
-        primary.stream.remoteAddress === host &&
-        primary.stream.remotePort === port;
-      if (!isThere) this.reconnect();
-    };
-    this.#sentinelWatch = watchSentinels({ url, onPromotion, onError });
-    return primary;
+    for (const client of [this.#client, ...this.#sentinels]) client.disconnect();
   }
 
   #openServer(url: string): Redis {

@@ -37,3 +37,10 @@ export const CONNECTION_OPTIONS = {
   connectTimeout: 1_000,
   disconnectTimeout: 100,
 } satisfies RedisOptions;
+
+/** For a single server, and for the primary that Sentinels name. */
+export const SERVER_OPTIONS = {
+  ...COMMON_OPTIONS,
+  ...CONNECTION_OPTIONS,
+  retryStrategy: () => RECONNECT_DELAY_MS,
+} satisfies RedisOptions;

@@ -1,79 +1,84 @@
-import { Redis, type RedisOptions } from 'ioredis';
-import type { SentinelUrl } from './urls.js';
+import { Redis } from 'ioredis';
+import { RECONNECT_DELAY_MS, type RedisConnectionOptions, SERVER_OPTIONS } from './options.js';
+import { parseSentinelUrl, type SentinelUrl } from './urls.js';
 
-const RETRY_DELAY_MS = 200;
-/** A sentinel that hangs accepts the connection and the question nevertheless. */
+/** A Sentinel that hangs accepts the connection and the question nevertheless. */
 const ANSWER_TIMEOUT_MS = 500;
 const WATCH_RETRY_DELAY_MS = 1_000;
-/** The channel on which each sentinel announces that it follows another primary: `name host port host port` */
+const WATCH_OPTIONS = {
+  connectTimeout: 1_000,
+  enableReadyCheck: false,
+  autoResubscribe: false,
+  retryStrategy: () => WATCH_RETRY_DELAY_MS,
+};
+/** The channel on which each Sentinel announces that it follows another primary: `name host port host port` */
 const CHANNEL = '+switch-master';
 
-/** The connection to the primary that the sentinels name. They are asked in turn, for each connection anew. */
-export function toSentinelOptions(url: SentinelUrl) {
-  const { sentinels, name, username, password, sentinelUsername, sentinelPassword, db, isTls } = url;
-  return {
-    sentinels: [...sentinels],
-    name,
-    db,
-    ...(username && { username }),
-    ...(password && { password }),
-    ...(sentinelUsername && { sentinelUsername }),
-    ...(sentinelPassword && { sentinelPassword }),
-    ...(isTls && { tls: {}, sentinelTLS: {}, enableTLSForSentinelMode: true }),
-    sentinelRetryStrategy: () => RETRY_DELAY_MS,
+/**
+ * A connection to the primary that the Sentinels name, who are asked in turn, for each connection anew; and one to each
+ * Sentinel, so that a primary that has been replaced is abandoned even if it still responds.
+ */
+export function openPrimary(options: RedisConnectionOptions, reconnect: () => void): [Redis, ...Redis[]] {
+  const { urls, onReady, onClose, onError } = options;
+  const url = parseSentinelUrl(urls[0] ?? '');
+  let address = '';
+  const primary = new Redis({
+    ...SERVER_OPTIONS,
+    ...url,
+    ...(url.tls && { enableTLSForSentinelMode: true }),
+    sentinelRetryStrategy: () => RECONNECT_DELAY_MS,
     sentinelCommandTimeout: ANSWER_TIMEOUT_MS,
-    // Those that are configured, and no others: what sentinels say of each other may be addresses of another network.
+    // Those that are configured, and no others: what Sentinels say of each other may be addresses of another network.
     updateSentinels: false,
-  } satisfies RedisOptions;
-}
-
-/** The reason in an error of ioredis about sentinels, if it has one. */
-export function readSentinelError({ message }: Error, { name }: SentinelUrl): Error | undefined {
-  // `watchSentinels` reports what prevents a connection; ioredis hides it. It also reports all Sentinels as unreachable
-  // once it has asked each of them, whatever they replied.
-  if (/Connection is closed\.$|^All sentinels are unreachable/.test(message)) return undefined;
-  const [, address] = /^connected to sentinel (\S+) .* invalid reply: null$/.exec(message) ?? [];
-  return new Error(address ? `sentinel ${address} knows no primary of the name ${name}` : message);
-}
-
-export interface SentinelWatchOptions {
-  readonly url: SentinelUrl;
-  /** Once per Sentinel: each announces the same promotion, up to a second after the first. */
-  readonly onPromotion: (host: string, port: number) => void;
-  readonly onError: (error: Error) => void;
+    // Called with the address that a Sentinel names, to which the connection is about to be made
+    natMap: (named) => {
+      address = named;
+      return null;
+    },
+  });
+  const report = (error: Error) => {
+    const reason = readReason(error, url);
+    if (reason) onError(new Error(reason));
+  };
+  primary.on('sentinelError', report);
+  primary.on('error', report);
+  primary.on('close', onClose);
+  primary.on('ready', onReady);
+  const onPromotion = (promoted: string) => {
+    // Each Sentinel announces the same promotion, up to a second after the first: it may have led to this connection.
+    if (promoted !== address) reconnect();
+  };
+  return [primary, ...watchSentinels(url, onPromotion, onError)];
 }
 
 /**
- * Subscribes to the Sentinels, so that a replaced primary is abandoned even if it still responds. ioredis' own
- * `failoverDetector` reacts to promotions of other primaries, too, and prints a stack for every Sentinel that it cannot
- * reach.
+ * ioredis' own `failoverDetector` would do, but for three things: it takes the promotion of any primary, and each
+ * announcement of the same one, for the loss of this one; it prints a stack for every attempt to reach a Sentinel, or
+ * else never returns to a Sentinel that was restarted; and it does not say why a Sentinel cannot be used.
  */
-export function watchSentinels({ url, onPromotion, onError }: SentinelWatchOptions): { close(): void } {
-  const { sentinels, name, sentinelUsername, sentinelPassword, isTls } = url;
-  const watches = sentinels.map(({ host, port }) => {
-    const watch = new Redis({
-      host,
-      port,
-      ...(sentinelUsername && { username: sentinelUsername }),
-      ...(sentinelPassword && { password: sentinelPassword }),
-      ...(isTls && { tls: {} }),
-      connectTimeout: 1_000,
-      enableReadyCheck: false,
-      autoResubscribe: false,
-      retryStrategy: () => WATCH_RETRY_DELAY_MS,
-    });
+function watchSentinels(
+  { sentinels, name, sentinelUsername = '', sentinelPassword = '', tls }: SentinelUrl,
+  onPromotion: (address: string) => void,
+  onError: (error: Error) => void,
+): Redis[] {
+  const user = { username: sentinelUsername, password: sentinelPassword };
+  return sentinels.map(({ host, port }) => {
+    const watch = new Redis({ ...WATCH_OPTIONS, ...user, ...(tls && { tls }), host, port });
     const report = ({ message }: Error) => onError(new Error(`sentinel ${host}:${port}: ${message}`));
     watch.on('error', report);
     watch.on('ready', () => watch.subscribe(CHANNEL).catch(report));
     watch.on('message', (_channel: string, message: string) => {
-      const [promotedName, , , host = '', port] = message.split(' ');
-      if (promotedName === name) onPromotion(host, Number(port));
+      const [promotedName, , , ...address] = message.split(' ');
+      if (promotedName === name) onPromotion(address.join(':'));
     });
     return watch;
   });
-  return {
-    close() {
-      for (const watch of watches) watch.disconnect();
-    },
-  };
+}
+
+/** What ioredis says of Sentinels, unless the connections that watch them give the reason, which it hides. */
+function readReason({ message }: Error, { name }: SentinelUrl): string | undefined {
+  // All are said to be unreachable once each has been asked, whatever they replied.
+  if (/Connection is closed\.$|^All sentinels are unreachable/.test(message)) return undefined;
+  const [, sentinel] = /^connected to sentinel (\S+) .* invalid reply: null$/.exec(message) ?? [];
+  return sentinel ? `sentinel ${sentinel} knows no primary of the name ${name}` : message;
 }

@@ -1,81 +1,82 @@
-/** What a URL such as `redis+sentinel://user:password@host:26379,host:26379/name` says. */
-export interface SentinelUrl {
-  readonly sentinels: readonly { readonly host: string; readonly port: number }[];
-  /** By which the sentinels know the primary */
+import type { RedisOptions } from 'ioredis';
+
+/** What a URL such as `redis+sentinel://user:password@host:26379,host:26379/name` says, in the words of ioredis. */
+export interface SentinelUrl
+  extends Pick<
+    RedisOptions,
+    'username' | 'password' | 'sentinelUsername' | 'sentinelPassword' | 'db' | 'tls' | 'sentinelTLS'
+  > {
+  readonly sentinels: { host: string; port: number }[];
+  /** By which the Sentinels know the primary */
   readonly name: string;
-  /** Of the primary and its replicas; '' for none */
-  readonly username: string;
-  readonly password: string;
-  /** Of the sentinels, which have users of their own; '' for none */
-  readonly sentinelUsername: string;
-  readonly sentinelPassword: string;
-  /** The number of the database */
-  readonly db: number;
-  /** For the sentinels and the servers alike */
-  readonly isTls: boolean;
 }
 
 const SENTINEL_PORT = 26_379;
 const PARAMETERS = ['sentinelUsername', 'sentinelPassword', 'db'];
-const SCHEME = /^redis(s?)\+sentinel:\/\//i;
-/** User and password, hosts, name and query. URL takes one host only. */
-const PARTS = /^(?:([^@/?#]*)@)?([^@/?#]*)\/?([^?#]*)(?:\?([^#]*))?$/;
+/** Scheme, user and password, hosts, name and query: URL takes one host only. */
+const SENTINEL_URL = /^(rediss?)\+sentinel:\/\/([^@/?#]*@)?([^@/?#]*)(\/[^#]*|)$/i;
 
 export function isSentinelUrl(text: string): boolean {
-  return SCHEME.test(text);
+  return /^rediss?\+sentinel:/i.test(text);
 }
 
 /**
- * The URLs in REDIS_URL: of a server, of nodes of a cluster separated by commas, or one that holds all sentinels.
+ * The URLs in REDIS_URL: of a server, of nodes of a cluster separated by commas, or one that holds all Sentinels.
  *
- * @throws Error as `parseSentinelUrl`, and when a user or password is not percent-encoded
+ * @throws Error whose message says what is wrong, without any of the text: it may hold passwords
  */
 export function parseRedisUrls(text: string): string[] {
-  if (isSentinelUrl(text.trim())) {
-    parseSentinelUrl(text.trim());
-    return [text.trim()];
+  const trimmed = text.trim();
+  if (isSentinelUrl(trimmed)) {
+    parseSentinelUrl(trimmed);
+    return [trimmed];
   }
-  const urls = text.split(',').map((url) => url.trim());
-  const isUrl = (url: string) => URL.canParse(url) && /^rediss?:$/.test(new URL(url).protocol);
+  const urls = trimmed.split(',').map((url) => url.trim());
   const present = urls.filter((url) => url !== '');
-  if (!present.every(isUrl)) {
-    fail(
-      'must hold URLs that start with redis:// or rediss://, or one with redis+sentinel:// or rediss+sentinel://',
-    );
-  }
   for (const url of present) {
-    const { username, password } = new URL(url);
-    decode(username);
-    decode(password);
+    if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol)) {
+      fail(
+        'must hold URLs that start with redis:// or rediss://, or one with redis+sentinel:// or rediss+sentinel://',
+      );
+    }
+    readUser(new URL(url));
   }
   return present;
 }
 
-/** @throws Error whose message says what is wrong, without any of the text: it may hold passwords */
+/** @throws Error as `parseRedisUrls` */
 export function parseSentinelUrl(text: string): SentinelUrl {
-  const [scheme = '', secure] = SCHEME.exec(text) ?? [];
-  const [, credentials = '', hosts = '', name = '', query = ''] =
-    PARTS.exec(text.slice(scheme.length)) ?? fail('must be like redis+sentinel://host:port,host:port/name');
-  // Sentinels allow no other characters in a name.
-  if (!/^[\w.-]+$/.test(name)) fail('must end with the name of the primary: redis+sentinel://host:port/name');
-  const [username = '', ...password] = credentials.split(':');
+  const [, scheme = '', user = '', hosts = '', rest = ''] =
+    SENTINEL_URL.exec(text) ?? fail('must be like redis+sentinel://host:port,host:port/name');
   // A form's encoding has + for a space; passwords have plus signs.
-  const parameters = new URLSearchParams(query.replaceAll('+', '%2B'));
-  if ([...parameters.keys()].some((key) => !PARAMETERS.includes(key))) {
+  const url = new URL(`redis://${user}host${rest.replaceAll('+', '%2B')}`);
+  const { pathname, searchParams } = url;
+  // Sentinels allow no other characters in a name.
+  const [, name] =
+    /^\/([\w.-]+)$/.exec(pathname) ??
+    fail('must end with the name of the primary: redis+sentinel://host:port/name');
+  if ([...searchParams.keys()].some((key) => !PARAMETERS.includes(key))) {
     fail(`may have the parameters ${PARAMETERS.join(', ')} and no others`);
   }
-  const db = parameters.get('db') ?? '0';
+  const { db = '0', ...sentinelUser } = Object.fromEntries(searchParams);
   if (!/^\d{1,9}$/.test(db)) fail('must have the number of a database as db');
   return {
     sentinels: hosts.split(',').map((host) => parseHost(host.trim())),
-    name,
-    username: decode(username),
-    password: decode(password.join(':')),
-    sentinelUsername: parameters.get('sentinelUsername') ?? '',
-    sentinelPassword: parameters.get('sentinelPassword') ?? '',
+    name: name ?? '',
+    ...readUser(url),
+    ...sentinelUser,
     db: Number(db),
-    isTls: secure !== '',
+    ...(/^rediss$/i.test(scheme) && { tls: {}, sentinelTLS: {} }),
   };
+}
+
+/** User and password, '' for none */
+export function readUser({ username, password }: URL): { username: string; password: string } {
+  try {
+    return { username: decodeURIComponent(username), password: decodeURIComponent(password) };
+  } catch {
+    return fail('has a % that is not followed by two hexadecimal digits in its user or password');
+  }
 }
 
 function parseHost(host: string): { host: string; port: number } {
@@ -83,15 +84,7 @@ function parseHost(host: string): { host: string; port: number } {
   if (host === '' || !URL.canParse(url)) fail('must have host:port,host:port for the sentinels');
   const { hostname, port } = new URL(url);
   // An IPv6 address is in brackets in a URL only.
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: port === '' ? SENTINEL_PORT : Number(port) };
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return fail('has a % that is not followed by two hexadecimal digits in its user or password');
-  }
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || SENTINEL_PORT) };
 }
 
 function fail(problem: string): never {

@@ -62,6 +62,13 @@ async function startTlsSentinels(): Promise<string[]> {
   return [`rediss+sentinel://:top-secret@${setup.hosts}/${PRIMARY_NAME}?sentinelPassword=other-secret`];
 }
 
+const DEPLOYMENTS = [
+  { what: 'a single server', start: startTlsServer },
+  { what: 'a primary behind sentinels', start: startTlsSentinels },
+  { what: 'a cluster behind a single URL', start: async () => (await startTlsCluster()).slice(0, 1) },
+  { what: 'a cluster', start: startTlsCluster },
+];
+
 /** Starts a service that trusts the private authority, and waits until it counts in Redis. */
 async function countsInRedis(urls: readonly string[]): Promise<string> {
   const service = processes.start({
@@ -84,27 +91,11 @@ describe.skipIf(!isPossible)('Redis over TLS, with a certificate of a private au
   });
   afterAll(() => rm(folder, { recursive: true, force: true }));
 
-  test('a cluster whose certificates are for host names is used, by several URLs and by a single one', async () => {
-    const urls = await startTlsCluster();
-    for (const reachedBy of [urls, urls.slice(0, 1)]) {
-      expect(await countsInRedis(reachedBy)).not.toMatch(PROBLEM);
-    }
+  test.each(DEPLOYMENTS)('$what is used', async ({ start }) => {
+    expect(await countsInRedis(await start())).not.toMatch(PROBLEM);
   });
 
-  test('a single server is used', async () => {
-    expect(await countsInRedis(await startTlsServer())).not.toMatch(PROBLEM);
-  });
-
-  test('the primary that sentinels name is used', async () => {
-    expect(await countsInRedis(await startTlsSentinels())).not.toMatch(PROBLEM);
-  });
-
-  test.each([
-    { what: 'a single server', start: startTlsServer },
-    { what: 'a sentinel', start: startTlsSentinels },
-    { what: 'a cluster behind a single URL', start: async () => (await startTlsCluster()).slice(0, 1) },
-    { what: 'a cluster', start: startTlsCluster },
-  ])(
+  test.each(DEPLOYMENTS)(
     '$what that is not trusted: the log and `ready` name the problem of the certificate',
     async ({ start }) => {
       const { limiter, logged } = await node(await start(), false);

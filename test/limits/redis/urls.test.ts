@@ -6,15 +6,12 @@ const PLAIN = {
   name: 'limits',
   username: '',
   password: '',
-  sentinelUsername: '',
-  sentinelPassword: '',
   db: 0,
-  isTls: false,
 };
 
 test.each([
   ['redis+sentinel://a/limits', PLAIN],
-  ['rediss+sentinel://a/limits', { ...PLAIN, isTls: true }],
+  ['rediss+sentinel://a/limits', { ...PLAIN, tls: {}, sentinelTLS: {} }],
   [
     'redis+sentinel://a:5000,b.example,[fe80::1]:5001/my-primary.1',
     {
@@ -27,7 +24,7 @@ test.each([
       ],
     },
   ],
-  ['redis+sentinel://:a+b:c%40d@a/limits', { ...PLAIN, password: 'a+b:c@d' }],
+  ['redis+sentinel://:a+b:c%40d,%5E|@a/limits', { ...PLAIN, password: 'a+b:c@d,^|' }],
   [
     'redis+sentinel://user:password@a/limits?sentinelUsername=watcher&sentinelPassword=a+b%26c&db=3',
     {
