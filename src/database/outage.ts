@@ -24,7 +24,7 @@ const QUERY_ERRORS = /^(?:0A|21|22|23|42(?!P05)|44|54|P0)/;
  */
 const PRISMA_QUERY_ERRORS = /^P2(?!010|024|028|034|037)/;
 
-const TICK_MS = 50;
+const INTERVAL_MS = 50;
 
 /**
  * An object with the same methods, which run queries. They reject with DatabaseOutage when the database cannot serve,
@@ -33,7 +33,7 @@ const TICK_MS = 50;
 export function withOutages<T extends object>(timeoutMs: number, target: T): T {
   const createError = () =>
     new DatabaseOutage(new TimeoutError(`The database did not answer within ${timeoutMs} ms`));
-  const timer = new TimeoutTimer({ timeoutMs, tickMs: TICK_MS, createError });
+  const timer = new TimeoutTimer({ timeoutMs, intervalMs: INTERVAL_MS, createError });
   const methods = Object.entries(target).map(([name, method]) => [
     name,
     (...args: unknown[]) => {
