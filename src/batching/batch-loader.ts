@@ -7,7 +7,7 @@ export interface BatchOptions {
   readonly maxConcurrent?: number;
   /** Divides what waits evenly among the batches that can start, instead of filling the first. Default false */
   readonly splitsEvenly?: boolean;
-  /** A call that waited longer is rejected with a TimeoutError instead of sent. Default: no limit */
+  /** A call that waits longer is rejected with a TimeoutError, and never sent. Default: no limit */
   readonly maxWaitMs?: number;
 }
 
@@ -20,6 +20,11 @@ interface Waiting<Call, Result> {
   readonly since: number;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: Error) => void;
+}
+
+export interface BatchLoader<Call, Result> {
+  /** @param yields whether all calls that do not yield are sent before this one. Default false */
+  load(call: Call, yields?: boolean): Promise<Result>;
 }
 
 /**
@@ -37,32 +42,35 @@ export function createBatchLoader<Call, Result>(
     splitsEvenly = false,
     maxWaitMs = Number.POSITIVE_INFINITY,
   }: BatchOptions = {},
-): { load(call: Call): Promise<Result> } {
-  let waiting: Waiting<Call, Result>[] = [];
+): BatchLoader<Call, Result> {
+  const waiting: Waiting<Call, Result>[] = [];
+  const yielding: Waiting<Call, Result>[] = [];
   let running = 0;
   let isScheduled = false;
   /** How many batches in a row held one call, each of which ended before the next call was made */
   let singlesInARow = 0;
   const sendNext = () => {
     isScheduled = false;
-    while (waiting.length > 0 && running < maxConcurrent) {
-      const share = splitsEvenly ? Math.ceil(waiting.length / (maxConcurrent - running)) : waiting.length;
-      const batch = waiting.slice(0, Math.min(share, maxSize));
-      waiting = waiting.slice(batch.length);
+    for (const queue of [waiting, yielding]) rejectLate(queue, maxWaitMs);
+    while (running < maxConcurrent) {
+      const count = waiting.length + yielding.length;
+      if (count === 0) return;
+      const share = splitsEvenly ? Math.ceil(count / (maxConcurrent - running)) : count;
+      const size = Math.min(share, maxSize);
+      const batch = waiting.splice(0, size);
+      batch.push(...yielding.splice(0, size - batch.length));
       void send(batch);
     }
   };
   const send = async (batch: readonly Waiting<Call, Result>[]) => {
-    const sendable = rejectLate(batch, maxWaitMs);
-    if (sendable.length === 0) return;
     running += 1;
-    singlesInARow = sendable.length === 1 && running === 1 ? singlesInARow + 1 : 0;
-    const calls = sendable.map(({ call }) => call);
+    singlesInARow = batch.length === 1 && running === 1 ? singlesInARow + 1 : 0;
+    const calls = batch.map(({ call }) => call);
     const results = await run(calls).catch((error: Error) => calls.map(() => error));
     running -= 1;
     // Before the results are used, which may take long when they are many.
     sendNext();
-    for (const [index, { resolve, reject }] of sendable.entries()) {
+    for (const [index, { resolve, reject }] of batch.entries()) {
       const result = results[index] as Result | Error;
       if (result instanceof Error) reject(result);
       else resolve(result);
@@ -74,9 +82,9 @@ export function createBatchLoader<Call, Result>(
     setImmediate(sendNext);
   };
   return {
-    load: (call) =>
+    load: (call, yields = false) =>
       new Promise((resolve, reject) => {
-        waiting.push({ call, since: performance.now(), resolve, reject });
+        (yields ? yielding : waiting).push({ call, since: performance.now(), resolve, reject });
         if (running > 0) singlesInARow = 0;
         if (singlesInARow >= SINGLES_WITHOUT_LOAD) sendNext();
         else if (running < maxConcurrent) schedule();
@@ -84,15 +92,11 @@ export function createBatchLoader<Call, Result>(
   };
 }
 
-/** Rejects the calls that waited too long, and returns the others. */
-function rejectLate<Call, Result>(
-  batch: readonly Waiting<Call, Result>[],
-  maxWaitMs: number,
-): readonly Waiting<Call, Result>[] {
+/** Removes the calls that have waited too long from the front of a queue. */
+function rejectLate<Call, Result>(queue: Waiting<Call, Result>[], maxWaitMs: number): void {
   const sendableFrom = performance.now() - maxWaitMs;
-  return batch.filter(({ since, reject }) => {
-    const isLate = since <= sendableFrom;
-    if (isLate) reject(new TimeoutError(`Not sent within ${maxWaitMs} ms`));
-    return !isLate;
-  });
+  const inTime = queue.findIndex(({ since }) => since > sendableFrom);
+  for (const { reject } of queue.splice(0, inTime < 0 ? queue.length : inTime)) {
+    reject(new TimeoutError(`Not sent within ${maxWaitMs} ms`));
+  }
 }

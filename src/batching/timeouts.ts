@@ -18,7 +18,7 @@ export const KEY_LOOKUP_TIMEOUT_MS = 1_200;
 export const OPERATION_TIMEOUT_MS = 1_500;
 /** A readiness check, which is several queries. */
 export const READINESS_TIMEOUT_MS = 2_000;
-/** One command to Redis; measured in ticks, so it fires after 120 to 160 ms. */
+/** One command to Redis; measured in intervals of a timer, so it fires after 120 to 160 ms. */
 export const REDIS_TIMEOUT_MS = 160;
 
 /**
@@ -33,49 +33,43 @@ export class TimeoutError extends Error {
 }
 
 interface Pending {
-  /** Its place in the list */
-  index: number;
-  ticks: number;
+  intervals: number;
   readonly reject: (reason: Error) => void;
 }
 
 /**
  * Times out any number of promises with one shared timer.
  *
- * It counts ticks of that timer instead of time. A pause of this process, such as a garbage collection, is one tick
- * however long it lasts, and so is not mistaken for a stall of the other side.
+ * It counts intervals of that timer instead of time. A pause of this process, such as a garbage collection, is one
+ * interval however long it lasts, and so is not mistaken for a stall of the other side.
  */
 export class TimeoutTimer {
-  readonly #tickMs: number;
-  readonly #maxTicks: number;
+  readonly #intervalMs: number;
+  readonly #maxIntervals: number;
   readonly #createError: () => Error;
-  /**
-   * In no order. A Set would be slower: V8 replaces its table after some deletions, and each table refers to the next.
-   * Once one has become old, all after it, and the promises in them, outlive the collections of new objects.
-   */
-  readonly #pending: Pending[] = [];
+  readonly #pending = new Set<Pending>();
   #timer: NodeJS.Timeout | undefined;
 
-  /** Promises time out after between `timeoutMs - tickMs` and `timeoutMs` milliseconds. */
-  constructor(options: { timeoutMs: number; tickMs: number; createError: () => Error }) {
-    this.#tickMs = options.tickMs;
-    this.#maxTicks = Math.round(options.timeoutMs / options.tickMs);
+  /** Promises time out after between `timeoutMs - intervalMs` and `timeoutMs` milliseconds. */
+  constructor(options: { timeoutMs: number; intervalMs: number; createError: () => Error }) {
+    this.#intervalMs = options.intervalMs;
+    this.#maxIntervals = Math.round(options.timeoutMs / options.intervalMs);
     this.#createError = options.createError;
   }
 
   /** Settles like the promise, or rejects when it takes too long. `toError` converts what the promise rejects with. */
   race<T>(promise: PromiseLike<T>, toError: (error: unknown) => unknown = (error) => error): Promise<T> {
     return new Promise((resolve, reject) => {
-      const pending: Pending = { index: this.#pending.length, ticks: 0, reject };
-      this.#pending.push(pending);
-      this.#timer ??= setInterval(() => this.#tick(), this.#tickMs).unref();
+      const pending: Pending = { intervals: 0, reject };
+      this.#pending.add(pending);
+      this.#timer ??= setInterval(() => this.#countInterval(), this.#intervalMs).unref();
       promise.then(
         (value) => {
-          this.#remove(pending);
+          this.#pending.delete(pending);
           resolve(value);
         },
         (error) => {
-          this.#remove(pending);
+          this.#pending.delete(pending);
           reject(toError(error));
         },
       );
@@ -84,27 +78,19 @@ export class TimeoutTimer {
 
   /** Rejects everything that is pending. */
   rejectAll(reason: Error): void {
-    for (const pending of this.#pending.splice(0)) pending.reject(reason);
+    for (const { reject } of this.#pending) reject(reason);
+    this.#pending.clear();
   }
 
-  /** The last one takes its place. */
-  #remove(pending: Pending): void {
-    if (this.#pending[pending.index] !== pending) return;
-    const last = this.#pending.pop() as Pending;
-    if (last === pending) return;
-    this.#pending[pending.index] = last;
-    last.index = pending.index;
-  }
-
-  #tick(): void {
-    if (this.#pending.length === 0) {
+  #countInterval(): void {
+    if (this.#pending.size === 0) {
       clearInterval(this.#timer);
       this.#timer = undefined;
     }
-    for (const pending of this.#pending.slice()) {
-      pending.ticks += 1;
-      if (pending.ticks < this.#maxTicks) continue;
-      this.#remove(pending);
+    for (const pending of this.#pending) {
+      pending.intervals += 1;
+      if (pending.intervals < this.#maxIntervals) continue;
+      this.#pending.delete(pending);
       pending.reject(this.#createError());
     }
   }

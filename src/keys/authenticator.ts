@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { ApiError } from '../errors/api-error.js';
 import { hashKey, isWellFormedKey, type KeyPrefix } from './format.js';
-import { KeyLookups, type LookupPriority } from './key-lookups.js';
+import { createKeyLookups, type LookupPriority } from './key-lookups.js';
 import { type ApiKey, isActive, type KeyStore } from './store.js';
 
 /**
@@ -57,13 +57,13 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   const known = new LRUCache<string, KnownKey>({ max: MAX_KEYS });
   const unknown = new LRUCache<string, true>({ max: MAX_KEYS, ttl: KEY_TTL_MS });
   const pending = new Map<string, Promise<ApiKey | undefined>>();
-  const lookups = new KeyLookups(store);
+  const lookUpKey = createKeyLookups(store);
 
   const lookUp = async (header: string, hash: Uint8Array, priority: LookupPriority) => {
     // The key is trusted from when the query was sent: a slow result is already old.
     const foundAt = performance.now();
     try {
-      const apiKey = await lookups.find(hash, priority);
+      const apiKey = await lookUpKey(hash, priority);
       if (apiKey === undefined) {
         known.delete(header);
         unknown.set(header, true);
@@ -91,7 +91,7 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   const find = (header: string, key: string, isOverLimit: () => boolean) => {
     const apiKey = findFresh(header);
     if (apiKey !== undefined || unknown.has(header)) return apiKey;
-    const priority = known.has(header) ? 'known' : isOverLimit() ? 'last' : 'new';
+    const priority = known.has(header) ? 'known' : isOverLimit() ? 'unknown-over-limit' : 'unknown';
     return lookUpOnce(header, hashKey(key), priority);
   };
   const ifActive = (apiKey: ApiKey | undefined) =>

@@ -64,9 +64,7 @@ export class Bans {
     const isOwn =
       state !== undefined && state.bannedUntilMs > now && performance.now() < state.overridesRowUntil;
     const untilMs = Math.max(isOwn ? state.bannedUntilMs : 0, bannedUntil?.getTime() ?? 0);
-    if (untilMs <= now) return undefined;
-    if (state !== undefined) state.denied = 0;
-    return untilMs;
+    return untilMs > now ? untilMs : undefined;
   }
 
   /**
@@ -74,6 +72,8 @@ export class Bans {
    * minute.
    */
   countDenied(apiKey: ApiKey, cost: number): void {
+    // Requests that were already under way when the ban began are denied too, but start no second ban.
+    if (this.bannedUntil(apiKey) !== undefined) return;
     const now = this.#now();
     const state = this.#states.get(apiKey.id) ?? this.#addState(apiKey.id);
     const msLeft = state.deniedEndsAtMs - now;
@@ -82,8 +82,7 @@ export class Bans {
       state.deniedEndsAtMs = now + DENIED_WINDOW_MS;
     }
     state.denied += cost;
-    // Requests that were already under way when the ban began are denied too, but start no second ban.
-    if (state.denied < limitsOf(apiKey).perMinute || this.bannedUntil(apiKey) !== undefined) return;
+    if (state.denied < limitsOf(apiKey).perMinute) return;
     const seconds = nextBanSeconds(apiKey, now);
     state.denied = 0;
     state.bannedUntilMs = now + seconds * 1000;

@@ -13,8 +13,8 @@ const PROBES_AT_START = 3;
 /** After this many failed probes, the connection itself is replaced. */
 const PROBES_PER_CONNECTION = 8;
 const READY_POLL_INTERVAL_MS = 20;
-/** A timeout is counted in this many ticks of a timer, so that a pause of this process is not taken for a failure. */
-const TICKS_PER_TIMEOUT = 4;
+/** A timeout is counted in this many intervals of a timer, so that a pause of this process is not taken for a failure. */
+const TIMEOUT_INTERVALS = 4;
 
 /** Created once: capturing a stack for every rejected command would cost more than deciding in memory. */
 const OPEN_ERROR = new Error('The circuit breaker is open');
@@ -58,7 +58,7 @@ export class CircuitBreaker {
     const { timeoutMs, probeKey } = options;
     const createError = () => new Error(`No answer within ${timeoutMs} ms`);
     this.#options = options;
-    this.#timeouts = new TimeoutTimer({ timeoutMs, tickMs: timeoutMs / TICKS_PER_TIMEOUT, createError });
+    this.#timeouts = new TimeoutTimer({ timeoutMs, intervalMs: timeoutMs / TIMEOUT_INTERVALS, createError });
     this.#probeKey = probeKey;
     this.#scheduleProbe();
   }

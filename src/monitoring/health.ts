@@ -83,7 +83,7 @@ export function createCachedCheck(
   let running: Promise<void> | undefined;
   const timer = new TimeoutTimer({
     timeoutMs: READINESS_TIMEOUT_MS,
-    tickMs: READINESS_TIMEOUT_MS / 20,
+    intervalMs: READINESS_TIMEOUT_MS / 20,
     createError: () => new TimeoutError(`The database did not answer within ${READINESS_TIMEOUT_MS} ms`),
   });
   const run = async () => {

@@ -1,6 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type BatchOptions, createBatchLoader } from '../../src/batching/batch-loader.js';
+import { TimeoutError } from '../../src/batching/timeouts.js';
 
 /** A loader whose batches end when the test says so. */
 function createManualLoader(options?: BatchOptions) {
@@ -140,6 +141,38 @@ test('batches that are spread have at most maxSize calls', async () => {
   for (let call = 0; call < 9; call += 1) void loader.load(call);
   await nextTick();
   expect(sizes()).toEqual([2, 2]);
+});
+
+test('calls that yield are sent after all others, which fill a batch first', async () => {
+  const { loader, batches } = createManualLoader({ maxSize: 3, maxConcurrent: 1 });
+  for (const call of [1, 2]) void loader.load(call, true);
+  for (const call of [3, 4, 5, 6]) void loader.load(call);
+  for (let sent = 0; sent < 2; sent += 1) {
+    await nextTick();
+    batches[sent]?.end();
+  }
+  expect(batches.map(({ calls }) => calls)).toEqual([
+    [3, 4, 5],
+    [6, 1, 2],
+  ]);
+});
+
+test('calls that have waited too long are rejected, even where others leave them no place in a batch', async () => {
+  const { loader, batches } = createManualLoader({ maxSize: 1, maxConcurrent: 1, maxWaitMs: 1_000 });
+  void loader.load(1);
+  await nextTick();
+  const late = [loader.load(2), loader.load(3, true)].map((call) =>
+    expect(call).rejects.toThrow(TimeoutError),
+  );
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 1_001);
+  try {
+    void loader.load(4);
+    batches[0]?.end();
+    await Promise.all(late);
+  } finally {
+    clock.mockRestore();
+  }
+  expect(batches.map(({ calls }) => calls)).toEqual([[1], [4]]);
 });
 
 test('after a batch has failed, calls are sent without delay again', async () => {
