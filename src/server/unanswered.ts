@@ -10,8 +10,8 @@ const MAX_WITH_PREFERRED = 2 * MAX_UNPREFERRED;
 
 /** What the service owes the client of a connection. */
 interface Debt {
-  /** How many requests have not been answered */
-  count: number;
+  /** The responses that have not been sent, in the order of their requests, which is that in which they close */
+  readonly owed: ServerResponse[];
   /** The response to the last request, until both are over */
   last: ServerResponse | undefined;
   /** Whether the connection was closed for a request too many. Nothing more happens to those that wait. */
@@ -57,14 +57,14 @@ export class UnansweredRequests {
       stopParsing(socket);
       return false;
     }
-    if (debt.count > 0 && this.#isTooMany(request, debt.count, Math.max(this.#total, waiting))) {
+    if (debt.owed.length > 0 && this.#isTooMany(request, debt.owed.length, Math.max(this.#total, waiting))) {
       debt.isCancelled = true;
       stopParsing(socket);
       socket.destroy();
       return false;
     }
     this.#total += 1;
-    debt.count += 1;
+    debt.owed.push(response);
     debt.last = response;
     response.on('close', debt.settle);
     return true;
@@ -77,19 +77,23 @@ export class UnansweredRequests {
 
   #open(socket: Socket): Debt {
     const debt: Debt = {
-      count: 0,
+      owed: [],
       last: undefined,
       isCancelled: false,
       settle: () => {
         // Then not every response closes. What is left is written off at once, below.
         if (socket.destroyed) return;
         this.#total -= 1;
-        debt.count -= 1;
-        if (debt.count === 0 && debt.last?.req.complete) debt.last = undefined;
+        debt.owed.shift();
+        if (debt.owed.length === 0 && debt.last?.req.complete) debt.last = undefined;
       },
     };
     socket.once('close', () => {
-      this.#total -= debt.count;
+      this.#total -= debt.owed.length;
+      // Node.js closes the first only. The others would never release what they hold, such as an open file.
+      for (const response of debt.owed) {
+        if (response.socket === null && !response.writableFinished) response.emit('close');
+      }
     });
     return debt;
   }

@@ -206,36 +206,40 @@ test('requests that waited too long for their turn are denied, and callers that 
   expect([monitor.check(99), monitor.check()]).toEqual([undefined, undefined]);
 });
 
-/** Asks for a long response on a connection many times. Returns the length of the complete responses. */
-async function ask({ url }: TestService, socket: Socket, count: number): Promise<number> {
-  const response = await fetch(`${url}/openapi.json`, { headers: { connection: 'close' } });
-  socket.write(get('/openapi.json').repeat(count));
-  return count * (await response.arrayBuffer()).byteLength;
+/** Asks for 50 MB on a connection, more than the system buffers. Returns the length of all the bodies. */
+async function askForMuch({ url }: TestService, socket: Socket): Promise<number> {
+  const page = await (await fetch(`${url}/docs`, { headers: { connection: 'close' } })).text();
+  const path = `/docs/${/scalar-[\w.-]+\.js/.exec(page)?.[0]}`;
+  const response = await fetch(url + path, { headers: { connection: 'close' } });
+  const { byteLength } = await response.arrayBuffer();
+  const count = Math.ceil(50_000_000 / byteLength);
+  socket.write(get(path).repeat(count));
+  return count * byteLength;
 }
 
 test('a connection is closed when nobody reads its responses', async () => {
   const { service } = await serve({ connections: { timeout: 500 } });
   const socket = (await open(service.port)).pause();
-  const length = await ask(service, socket, 99);
-  await expect.poll(() => readConnections(service), { timeout: 10_000 }).toBe(1);
-  expect((await received(socket)).text.length).toBeLessThan(length);
+  const length = await askForMuch(service, socket);
+  await expect.poll(() => readConnections(service), { timeout: 20_000 }).toBe(1);
+  expect((await received(socket.resume())).text.length).toBeLessThan(length);
 });
 
 test('a connection is not closed while its responses are read slowly', async () => {
-  const { service } = await serve({ connections: { timeout: 500 } });
+  const { service } = await serve({ connections: { timeout: 2_000 } });
   const socket = await open(service.port);
-  const length = await ask(service, socket, 99);
   let count = 0;
   socket.on('data', (chunk) => {
     count += chunk.length;
     socket.pause();
-    setTimeout(() => socket.resume(), 10);
+    setTimeout(() => socket.resume(), 5);
   });
-  await expect.poll(() => count, { timeout: 20_000 }).toBeGreaterThan(length);
+  const length = await askForMuch(service, socket);
+  await expect.poll(() => count, { timeout: 30_000 }).toBeGreaterThan(length);
   expect(socket.closed).toBe(false);
-});
+}, 60_000);
 
-/** Of clients that wait for their response: 1 is that of the scrape. */
+/** How many connections are open, that of the scrape included. */
 async function readConnections({ url }: TestService): Promise<number> {
   const response = await fetch(`${url}/metrics`, { headers: { connection: 'close' } });
   return Number(/^http_connections (\d+)$/m.exec(await response.text())?.[1]);

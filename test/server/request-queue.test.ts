@@ -121,7 +121,7 @@ test.each(['', 'X-Preferred: yes\r\n'])(
       requests(20, 'modest', `Connection: keep-alive\r\nX-Caller: x\r\n${header}`),
     );
     void send(...busy, end ?? '');
-    await expect.poll(() => order.length).toBe(520);
+    await expect.poll(() => order.length, { timeout: 20_000 }).toBe(520);
     const modest = paths().flatMap((path, index) => (path.startsWith('/modest') ? [index] : []));
     expect(modest).toHaveLength(20);
     // Whatever arrived before it had started already.
@@ -158,6 +158,17 @@ test('a connection with over 100 unanswered requests is closed, and what it sent
   expect(order).toHaveLength(startedBefore + 100);
 });
 
+test('all responses of a connection close when its client leaves, so that what they hold is released', async () => {
+  let closed = 0;
+  server.prependListener('request', (_request, response) => response.on('close', () => (closed += 1)));
+  started = () => new Promise(() => {});
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.write(requests(5, 'a'));
+  await expect.poll(() => order.length, { timeout: 20_000 }).toBe(5);
+  socket.destroy();
+  await expect.poll(() => closed, { timeout: 20_000 }).toBe(5);
+});
+
 test('requests that are read one after the other may be any number', async () => {
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   for (let n = 0; n < 300; n += 1) {
@@ -171,7 +182,7 @@ test('all connections together have a bound, too: beyond it only preferred reque
   started = () => new Promise(() => {});
   const flood = Array.from({ length: 60 }, (_, n) => requests(90, `flood${n}`));
   void send(...flood);
-  await expect.poll(() => order.length).toBeGreaterThan(1_900);
+  await expect.poll(() => order.length, { timeout: 20_000 }).toBeGreaterThan(1_900);
   started = () => {};
   expect(statuses(await send(hundred('a', 'X-Preferred: yes\r\n')))).toHaveLength(100);
   expect(statuses(await send(requests(1, 'b', 'Connection: close\r\n')))).toHaveLength(1);
