@@ -13,8 +13,8 @@ export interface Prometheus {
   close(): Promise<void>;
 }
 
-export const hasPrometheus = () => hasProgram('prometheus', '--version', 'Prometheus');
-export const hasPromtool = () => hasProgram('promtool', '--version', 'promtool');
+export const hasPrometheus = () => hasProgram('prometheus', '--version');
+export const hasPromtool = () => hasProgram('promtool', '--version');
 
 /** @param target the address of /metrics, as HOST:PORT */
 export async function startPrometheus(target: string): Promise<Prometheus> {
