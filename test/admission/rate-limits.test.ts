@@ -4,8 +4,9 @@ import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { AppOptions } from '../../src/app.js';
 import { createLimiter } from '../../src/limits/limiter.js';
+import { expectErrorBody } from '../support/expect-error-body.js';
 import { type Program, run, runKeys, untilListening } from '../support/process.js';
-import { findRedis, type RedisServer, startRedis } from '../support/redis.js';
+import { canStartRedis, findRedis, type RedisServer, startRedis } from '../support/redis.js';
 import {
   type Caller,
   createCaller,
@@ -139,19 +140,19 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     const { key } = await issue(service, 3);
     for (let n = 0; n < 3; n += 1) await call('/v1/pets', { key });
     for (const path of ['/v1/pets', '/trpc/listPets']) {
+      const sentAt = Math.floor(Date.now() / 1000);
       const { status, headers, body } = await call(path, { key });
+      const receivedAt = Math.ceil(Date.now() / 1000);
       const seconds = Number(headers.get('retry-after'));
       expect(status).toBe(429);
-      expect(path === '/v1/pets' ? body : body.error.data.error).toEqual({
-        code: 'rate_limit_exceeded',
-        message: `The rate limit is used up. Try again in ${seconds} s.`,
-        status: 429,
-      });
-      expect(seconds).toBeGreaterThanOrEqual(58);
+      const message = `The rate limit is used up. Try again in ${seconds} s.`;
+      expectErrorBody(path === '/v1/pets' ? body : body.error.data.error, 'rate_limit_exceeded', message);
+      expect(seconds).toBeGreaterThanOrEqual(1);
       expect(seconds).toBeLessThanOrEqual(60);
       expect(headers.get('ratelimit')).toContain(`"minute";r=0;t=${seconds}`);
-      const untilReset = Number(headers.get('x-ratelimit-reset')) - Date.now() / 1000;
-      expect(Math.abs(untilReset - seconds)).toBeLessThan(1.5);
+      const reset = Number(headers.get('x-ratelimit-reset'));
+      expect(reset).toBeGreaterThanOrEqual(sentAt + seconds);
+      expect(reset).toBeLessThanOrEqual(receivedAt + seconds + 1);
     }
   });
 
@@ -231,7 +232,7 @@ test('every response of both protocols carries the limit headers, whatever its s
     [404, '/v1/pets/999999'],
     [404, '/v1/nope'],
     [404, '/v1'],
-    [405, '/v1/pets', { method: 'DELETE' }],
+    [405, '/v1/pets', { method: 'PROPFIND' }],
     [413, '/v1/pets', post('x'.repeat(70_000))],
     [415, '/v1/pets', post('{}', text)],
     [200, '/v1/pets', { method: 'HEAD' }],
@@ -308,7 +309,7 @@ test('a valid key is counted on 404 and 405 as well', async () => {
   const { service, call } = await serve();
   const { key } = await issue(service, 3);
   await call('/v1/nope', { key });
-  await call('/v1/pets', { key, method: 'DELETE' });
+  await call('/v1/pets', { key, method: 'PROPFIND' });
   await call('/trpc/nope', { key });
   expect((await call('/v1/pets', { key })).status).toBe(429);
 });
@@ -330,7 +331,7 @@ test('forwarded addresses are trusted from configured proxies only', async () =>
   expect((await from(proxied.call, '2001:db8:0:2::1')).status).toBe(401);
 });
 
-test.runIf(sharedRedis)(
+test.runIf(canStartRedis())(
   'two services on one Redis and one PostgreSQL together admit exactly the limit',
   async () => {
     const DATABASE_URL = await createTestDatabase();
@@ -358,7 +359,7 @@ test.runIf(sharedRedis)(
   },
 );
 
-test.runIf(sharedRedis)(
+test.runIf(canStartRedis())(
   'without its Redis, a service continues, reports that it is degraded, and recovers by itself',
   async () => {
     const redis = (await startRedis()) as RedisServer;
