@@ -169,19 +169,15 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     // The ban is stored in the background; an operator sees it from then on.
     await expect.poll(async () => (await service.keys.find(apiKey.id))?.bannedUntil).toBeInstanceOf(Date);
     await service.keys.unban(apiKey.id);
-    await expect
-      .poll(async () => (await call('/v1/pets', { key })).body.code, { timeout: 2_000 })
-      .toBe('rate_limit_exceeded');
+    await expect.poll(async () => (await call('/v1/pets', { key })).body.code).toBe('rate_limit_exceeded');
   });
 
-  test('a change of plan takes effect within 2 seconds, and keeps the counts', async () => {
+  test('a change of plan takes effect, and keeps the counts', async () => {
     const { service, call } = await serve({ redisUrl });
     const { key, apiKey } = await issue(service, 20);
     for (let n = 0; n < 21; n += 1) await call('/v1/pets', { key });
     await service.keys.setPlan(apiKey.id, { plan: 'pro', perMinute: null, perDay: null });
-    await expect
-      .poll(async () => (await call('/v1/pets', { key })).status, { timeout: 2_000, interval: 200 })
-      .toBe(200);
+    await expect.poll(async () => (await call('/v1/pets', { key })).status, { interval: 200 }).toBe(200);
     const { headers } = await call('/v1/pets', { key });
     expect([headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]).toEqual(['300', '278']);
   });
@@ -374,7 +370,7 @@ test.runIf(canStartRedis())(
     expect(await ready()).toEqual({ status: 'degraded', database: 'ok', limits: 'degraded' });
     expect(Number((await call('/v1/pets', { key })).headers.get('x-ratelimit-remaining'))).toBeLessThan(995);
     await redis.run();
-    await expect.poll(async () => (await ready()).limits, { timeout: 5_000 }).toBe('redis');
+    await expect.poll(async () => (await ready()).limits).toBe('redis');
     expect((await call('/v1/pets', { key })).status).toBe(200);
   },
 );

@@ -83,9 +83,7 @@ test.skipIf(!isInstalled)(
       expect([status, body]).toEqual([200, path === '/v1/pets' ? [] : { result: { data: [] } }]);
       const { output } = service;
       const expected = expect.arrayContaining(['http', 'ioredis', 'pg']);
-      await expect
-        .poll(() => [...instrumentationsOf(output(), traceId)], { timeout: 10_000 })
-        .toEqual(expected);
+      await expect.poll(() => [...instrumentationsOf(output(), traceId)]).toEqual(expected);
       const [line = ''] = await service.until(
         new RegExp(`^.*"trace_id":"${traceId}".*"msg":"request".*$`, 'm'),
       );

@@ -271,18 +271,6 @@ test('CONNECT is a 400 in JSON', async () => {
   expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*\{"code":"invalid_request"/);
 });
 
-test('no body takes long to reject: the time grows at most linearly with its length', async () => {
-  const time = async (digits: number) => {
-    const body = post(`{"name":"x","categoryId":1.${'0'.repeat(digits)}1}`);
-    const started = performance.now();
-    await expectError('/v1/pets', body, invalid);
-    return performance.now() - started;
-  };
-  await time(1_000);
-  // Quadratic work would take seconds, linear work a few milliseconds.
-  expect(await time(64_000)).toBeLessThan(1_000);
-});
-
 test('outside the two protocols a route is unknown whatever the body', async () => {
   for (const body of ['{', 'x'.repeat(70_000)]) {
     const { status, body: error } = await call('/nope', post(body));

@@ -32,8 +32,8 @@ test('a backlog shows while connections arrive faster than a busy process accept
   const busy = setInterval(() => block(5), 1);
   try {
     open(200);
-    await expect.poll(() => accepts.hasBacklog(), { interval: 100, timeout: 5_000 }).toBe(true);
-    await expect.poll(() => accepts.hasBacklog(), { interval: 100, timeout: 10_000 }).toBe(false);
+    await expect.poll(() => accepts.hasBacklog(), { interval: 100 }).toBe(true);
+    await expect.poll(() => accepts.hasBacklog(), { interval: 100 }).toBe(false);
   } finally {
     clearInterval(busy);
   }

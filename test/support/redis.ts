@@ -101,7 +101,7 @@ export class RedisServer implements TestRedis {
     await until(async () => {
       if (server.exitCode !== null) throw new Error(`${this.#binary} ${flags.join(' ')}: ${server.exitCode}`);
       return (await responds(this.url)) || undefined;
-    }, 15_000);
+    });
   }
 
   /** Suspends the process: connections stay open and nothing responds. */

@@ -81,12 +81,12 @@ describe.skipIf(!hasRedis)('a cluster', () => {
     await limiter.consume(subject, 1);
     expect(limiter.state).toBe('degraded');
     await first?.run();
-    await until(() => limiter.state === 'redis' || undefined, 15_000);
+    await until(() => limiter.state === 'redis' || undefined);
     for (const of of SUBJECTS) await limiter.consume(of, 1);
     expect(limiter.state).toBe('redis');
   });
 
-  test('whose primary is killed counts again within 5 s of the promotion of its replica', async () => {
+  test('whose primary is killed counts again once its replica is promoted', async () => {
     const { servers } = await cluster({ shards: 3, replicas: 1 });
     const { limiter } = await node(servers.slice(0, 3).map(({ url }) => url));
     const [primary, , , replica] = servers;
@@ -97,7 +97,7 @@ describe.skipIf(!hasRedis)('a cluster', () => {
     await until(async () => {
       await consumeEach();
       return (await client.info('replication')).includes('role:master') || undefined;
-    }, 20_000);
+    });
     await reaches(limiter, 'redis');
     await consumeEach();
     expect(limiter.state).toBe('redis');
