@@ -146,7 +146,7 @@ test('a create that waited until its caller was told to try again is not stored 
     },
   );
   const first = insert('First');
-  await vi.waitFor(() => expect(query).toHaveBeenCalledTimes(1));
+  await expect.poll(() => query.mock.calls.length).toBe(1);
   const late = insert('Late');
   const later = performance.now() + OPERATION_TIMEOUT_MS;
   const clock = vi.spyOn(performance, 'now').mockReturnValue(later);

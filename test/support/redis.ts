@@ -131,7 +131,7 @@ export class RedisServer implements TestRedis {
 
 /** Whether a Redis responds there, even if only to say that it wants a password. */
 async function responds(url: string): Promise<boolean> {
-  const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null, connectTimeout: 500 });
+  const client = new Redis(url, { lazyConnect: true, retryStrategy: () => null, connectTimeout: 5_000 });
   let message = '';
   client.on('error', (error) => {
     message = error.message;
