@@ -111,7 +111,8 @@ test('every resource has a tag with a proper name, in the order of the list, and
 test('whatever a pattern demands of a value is described in words, too', () => {
   const described = findPatterns({ name: 'document', node: document });
   expect(described.length).toBeGreaterThan(5);
-  expect(described.filter(({ description }) => !/\w+ \w+/.test(description))).toEqual([]);
+  const silent = described.filter(({ description }) => !/\w+ \w+/.test(description));
+  expect(silent, 'add a description to their meta').toEqual([]);
 });
 
 interface Described {
