@@ -1,18 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { updatePlanTable, updateReadme } from './readme.js';
+import { deriveDocs } from './derived-docs.js';
 import { run, runTool } from './run-tool.js';
 
 /*
  * Updates everything in the repository's documents that is derived from the code: the OpenAPI document, the types made
- * from it, the client's list of idempotent mutations, and the tables of plans and operations in the README and the
- * guide to rate limits. A change of the contract
- * thus shows in the diff of a pull request.
+ * from it, the client's list of idempotent mutations, and the tables of plans, scopes and operations in the README and
+ * the guides. A change of the contract thus shows in the diff of a pull request.
  */
 const DOCUMENT = 'docs/openapi.json';
 const TYPES = 'test/support/openapi-types.ts';
-const README = 'README.md';
 const MUTATIONS = 'packages/client/src/idempotent-mutations.ts';
-const LIMITS_GUIDE = 'docs/guides/04-rate-limits.md';
 const environment = {
   PUBLIC_URL: 'https://store.example.org',
   STAGING_URL: 'https://staging.store.example.org',
@@ -24,7 +21,6 @@ writeFileSync(DOCUMENT, run(process.execPath, ['dist/cli/program.js', 'openapi']
 runTool('openapi-typescript', [DOCUMENT, '--output', TYPES]);
 runTool('@biomejs/biome', ['format', '--write', DOCUMENT, TYPES]);
 
-const { toPlanTable } = await import('../dist/contract/plans.js');
 const { appRouter } = await import('../dist/router.js');
 const { listOperations } = await import('../dist/operations/list-operations.js');
 const idempotent = listOperations(appRouter).filter((operation) => operation.idempotent);
@@ -32,6 +28,9 @@ const names = idempotent.map(({ name }) => `'${name}'`).join(', ');
 writeFileSync(MUTATIONS, readFileSync(MUTATIONS, 'utf8').replace(/= \[[^\]]*\];/, `= [${names}];`));
 runTool('@biomejs/biome', ['format', '--write', MUTATIONS]);
 
+const contract = {
+  ...(await import('../dist/contract/plans.js')),
+  ...(await import('../dist/contract/scopes.js')),
+};
 const document = JSON.parse(readFileSync(DOCUMENT, 'utf8'));
-writeFileSync(README, updateReadme(readFileSync(README, 'utf8'), toPlanTable(), document));
-writeFileSync(LIMITS_GUIDE, updatePlanTable(readFileSync(LIMITS_GUIDE, 'utf8'), toPlanTable()));
+for (const [path, text] of Object.entries(deriveDocs(document, contract))) writeFileSync(path, text);

@@ -8,4 +8,4 @@ for (const project of ['test', 'examples/storefront']) runTool('typescript-nativ
 runTool('knip', []);
 run(process.execPath, ['scripts/lint-openapi.js']);
 run(process.execPath, ['--import', 'tsx', 'scripts/check-compatibility.ts']);
-runTool('vitest', ['run']);
+run('npm', ['run', '--silent', 'test:all']);

@@ -12,7 +12,7 @@ beforeEach(async () => {
   const url = new URL(inject('postgresUrl'));
   proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
   url.port = String(proxy.port);
-  connections = openConnections(url.href, () => {}, { connectTimeoutMs: 200 });
+  connections = openConnections(url.href, () => {}, { connectTimeoutMs: 3_000 });
 });
 afterEach(async () => {
   await proxy.close();

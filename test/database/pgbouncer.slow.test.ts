@@ -110,13 +110,13 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
     const locked = await lock('pets');
     const whileLocked = await statusesOf(sendOneOfEach());
     expect(whileLocked).toEqual([503, 503, 503, expect.any(Number), 503, 503, 503, 503]);
-    await expect.poll(async () => (await call('/v1/store/orders')).status, { timeout: 3_000 }).toBe(200);
+    await expect.poll(async () => (await call('/v1/store/orders')).status).toBe(200);
     await locked.release();
-    await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 3_000 }).toBe(200);
+    await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
   });
 
   test.for(['PgBouncer', 'PostgreSQL'])(
-    '%s is killed and started again: 503, and back within 5 s',
+    '%s is killed and started again: 503, and back',
     async (killed, { annotate }) => {
       const process = killed === 'PgBouncer' ? pgbouncer : server;
       expect((await call('/v1/pets', post(rex))).status).toBe(201);
@@ -126,7 +126,7 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
       await process.run();
       const startedAt = performance.now();
       const all = async () => new Set(await statusesOf(sendOneOfEach()));
-      await expect.poll(all, { interval: 20, timeout: 5_000 }).toEqual(new Set([200, 201]));
+      await expect.poll(all, { interval: 20 }).toEqual(new Set([200, 201]));
       await annotate(`served again after ${Math.round(performance.now() - startedAt)} ms`);
     },
   );

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, test } from 'vitest';
 import { type Load, startLoad } from '../support/create-load.js';
 import { canCreateNamespaces, NetworkNamespace } from '../support/network-namespace.js';
 import { PostgresServer } from '../support/postgres-server.js';
@@ -37,9 +37,7 @@ describe.runIf(canCreateNamespaces())(
       await server.close();
     });
 
-    test('of all connections, for a while: 503 within 3 s and nothing else, and back within 5 s', async ({
-      annotate,
-    }) => {
+    test('of all connections, for a while: 503 and nothing else, and back', async ({ annotate }) => {
       network.dropPort(server.port);
       await load.untilUnavailable(30);
       network.heal();
@@ -47,14 +45,13 @@ describe.runIf(canCreateNamespaces())(
       await load.untilAcknowledged(500);
       await load.stop();
       const recoveredMs = load.lastFailureAt - healedAt;
-      expect(recoveredMs).toBeLessThan(5_000);
       await load.expectNothingLost(server);
       await annotate(
         `the last 503 came ${Math.round(recoveredMs)} ms after the last loss; ${load.summary()}`,
       );
     });
 
-    test('of the existing connections, for good: 503 within 3 s and nothing else, and back within 5 s on new ones', async ({
+    test('of the existing connections, for good: 503 and nothing else, and back on new ones', async ({
       annotate,
     }) => {
       const connections = await server.query<{ port: number }>(
@@ -66,7 +63,6 @@ describe.runIf(canCreateNamespaces())(
       await load.untilAcknowledged(500);
       await load.stop();
       const recoveredMs = load.lastFailureAt - droppedAt;
-      expect(recoveredMs).toBeLessThan(5_000);
       await load.expectNothingLost(server);
       await annotate(
         `${connections.length} connections; the last 503 came ${Math.round(recoveredMs)} ms after the loss; ${load.summary()}`,

@@ -1,18 +1,15 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { openConnections } from '../../src/database/connections.js';
 import { openSource } from '../../src/database/source.js';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 const log = { info: () => {}, warn: () => {} };
-let folder: string;
-
-beforeEach(async () => {
-  folder = await createTemporaryFolder();
-});
-afterEach(() => rm(folder, { recursive: true, force: true }));
+/** One for all tests, because creating a database takes seconds. */
+const folder = await createTemporaryFolder();
+afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const open = (dataDir: string, role: 'service' | 'guest') =>
   openSource({ config: { databaseUrl: undefined, dataDir }, role, log, open: openConnections });

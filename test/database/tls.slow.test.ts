@@ -87,7 +87,7 @@ describe.runIf(canCreateCertificates())('PostgreSQL that accepts only TLS, with 
   ])('with a certificate that is $name', ({ present, reason }) => {
     const verified = () => urlOf('localhost', `sslmode=verify-full&sslrootcert=${ROOT}`);
 
-    test('put in while the service runs: open connections go on, new ones are 503 with the reason in the log, and back within 5 s', async ({
+    test('put in while the service runs: open connections go on, new ones are 503 with the reason in the log, and back', async ({
       annotate,
     }) => {
       await server.useCertificate(trusted);
@@ -108,7 +108,7 @@ describe.runIf(canCreateCertificates())('PostgreSQL that accepts only TLS, with 
       await server.useCertificate(trusted);
       const replacedAt = performance.now();
       const status = async () => (await call('/v1/pets')).status;
-      await expect.poll(status, { interval: 20, timeout: 5_000 }).toBe(200);
+      await expect.poll(status, { interval: 20 }).toBe(200);
       await annotate(`served again after ${Math.round(performance.now() - replacedAt)} ms`);
       expect((await call('/v1/pets', post(rex, { 'idempotency-key': 'tls' }))).status).toBe(201);
       await service.close();

@@ -6,11 +6,13 @@ import { SCOPES } from '../../src/contract/scopes.js';
 import { resources } from '../../src/router.js';
 import {
   bodyOf,
+  callRpc,
   existingPath,
   expectInvalidIdsRejected,
   expectUnstorableBodiesRejected,
   fillPath,
   ordinaryInit,
+  readPathParameters,
 } from '../support/document-requests.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
 import { exchange, readResponses } from '../support/raw-http.js';
@@ -33,6 +35,8 @@ const { operations, findOperation, expectDescribed } = checker;
 let proxy: TcpProxy;
 let service: TestService;
 let call: Caller;
+/** Whether the test has broken the database: no other request may get a 500. */
+let isBroken: boolean;
 const closers: (() => Promise<unknown>)[] = [];
 
 beforeEach(async () => {
@@ -40,7 +44,8 @@ beforeEach(async () => {
   proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
   url.port = String(proxy.port);
   service = await startService({ databaseUrl: url.href });
-  call = createCaller(service);
+  isBroken = false;
+  call = without500(createCaller(service));
   const { pool } = service.database;
   await pool.query(`INSERT INTO pets (name, category_id) SELECT 'Rex ' || n, n FROM generate_series(1, 5) n`);
   await pool.query(`INSERT INTO orders (pet_id, quantity) SELECT id, 1 FROM pets`);
@@ -50,6 +55,15 @@ afterEach(async () => {
   await service.close();
   await proxy.close();
 });
+
+function without500(by: Caller): Caller {
+  return async (path, init) => {
+    const response = await by(path, init);
+    if (response.status === 500 && !isBroken)
+      throw new Error(`${init?.method ?? 'GET'} ${path} responded with 500`);
+    return response;
+  };
+}
 
 const isIdempotent = ({ parameters = [] }: ListedOperation) =>
   parameters.some(({ name }) => name === 'Idempotency-Key');
@@ -178,6 +192,17 @@ test('every operation responds with 404 to a path whose identifier is not an int
   await expectInvalidIdsRejected(checker, call);
 });
 
+test('no operation responds with 500 for an item that others refer to', async () => {
+  const referred = operations.filter(({ parameters = [] }) => parameters.some((each) => each.in === 'path'));
+  expect(referred).not.toEqual([]);
+  for (const operation of referred) {
+    const path = fillPath(operation, '1');
+    const input = { ...readPathParameters(operation, path), ...(bodyOf(operation) as object | undefined) };
+    await callRpc(call, operation, input);
+    expectCovered(operation.operationId, await call(`/v1${path}`, ordinaryInit(operation)));
+  }
+});
+
 test('without a valid key every operation responds as the document says', async () => {
   await expectEvery(401, { key: null });
   await expectEvery(401, { key: 'nonsense' });
@@ -215,6 +240,7 @@ test('when a query fails, or the database is unreachable, every operation respon
   const { rows } = await pool.query<{ tablename: string }>(
     `SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename !~ '^(api_key|_prisma)'`,
   );
+  isBroken = true;
   for (const { tablename } of rows) await pool.query(`ALTER TABLE ${tablename} RENAME TO ${tablename}_lost`);
   await expectEvery(500);
   await proxy.cut();
@@ -263,7 +289,13 @@ test('a deprecated operation says so before its removal, and responds as the doc
       expect(headers.get('sunset')).toBe('Thu, 05 Dec 2030 00:00:00 GMT');
       expect(headers.get('link')).toContain('rel="successor-version"');
     }
-    await expectStatus(operation.operationId, 410, path, ordinaryInit(operation), createCaller(later));
+    await expectStatus(
+      operation.operationId,
+      410,
+      path,
+      ordinaryInit(operation),
+      without500(createCaller(later)),
+    );
   }
 });
 

@@ -69,7 +69,7 @@ test('a 503 shows both of its causes', () => {
 test('an Idempotency-Key has no sample value, because the second request that copies it would be a repetition', () => {
   const parameters = operations.flatMap((operation) => operation.parameters ?? []);
   const keys = parameters.filter(({ name }) => name === 'Idempotency-Key');
-  expect(keys).toHaveLength(1);
+  expect(keys).not.toEqual([]);
   for (const node of listNodes(keys)) {
     for (const sample of ['example', 'examples', 'default']) expect(node).not.toHaveProperty(sample);
   }

@@ -2,12 +2,23 @@ import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 
-const module = await import(pathToFileURL('src/docs/page/presentation.js').href);
-const source = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
-const shown = structuredClone(source);
-module.prepareForReaders(shown);
+interface Operation {
+  readonly 'x-badges': readonly { readonly name: string }[];
+  readonly 'x-stability': string;
+}
 
-test('patterns are left out, and the bounds of integers are words after the description', () => {
+const module = await import(pathToFileURL('src/docs/page/presentation.js').href);
+
+/** A document as the service serves it, and as readers see it. */
+async function present(path: string) {
+  const source = JSON.parse(await readFile(path, 'utf8'));
+  const shown = structuredClone(source);
+  module.prepareForReaders(shown);
+  return { source, shown };
+}
+
+test('patterns are left out, and the bounds of integers are words after the description', async () => {
+  const { source, shown } = await present('docs/releases/0.1.0.json');
   const text = JSON.stringify(shown);
   expect(JSON.stringify(source)).toMatch(/"pattern":/);
   expect(text).not.toMatch(/"(pattern|minimum|maximum)":/);
@@ -19,11 +30,11 @@ test('patterns are left out, and the bounds of integers are words after the desc
   expect(categoryId.description).toMatch(/\. An integer from −\(2\^53 − 1\) to 2\^53 − 1\.$/);
 });
 
-test('every operation has its stability as a badge', () => {
-  const badges = Object.values<Record<string, object>>(shown.paths).flatMap((item) =>
-    Object.values(item).map((operation) => Reflect.get(operation, 'x-badges')[0].name),
-  );
-  expect(badges).toEqual(['stable', 'stable', 'stable', 'experimental']);
+test('every operation has its stability as a badge', async () => {
+  const { shown } = await present('docs/openapi.json');
+  const operations = Object.values<Record<string, Operation>>(shown.paths).flatMap(Object.values<Operation>);
+  expect(operations.length).toBeGreaterThan(0);
+  for (const operation of operations) expect(operation['x-badges'][0]?.name).toBe(operation['x-stability']);
 });
 
 test("the page's colours and its sign are those of the storefront", async () => {

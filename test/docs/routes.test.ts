@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { GUIDES_FOLDER, listGuides } from '../guides/code-blocks.js';
+import { expectErrorBody } from '../support/expect-error-body.js';
 import { startService, type TestService } from '../support/test-service.js';
 
 let service: TestService;
@@ -220,6 +221,6 @@ test('a path without a file is a 404 of the service, in JSON', async () => {
   ]) {
     const { status, headers, text } = await get(path);
     expect([path, status, headers.get('content-type')]).toEqual([path, 404, 'application/json']);
-    expect(JSON.parse(text)).toEqual({ code: 'not_found', message: expect.any(String), status: 404 });
+    expectErrorBody(JSON.parse(text), 'not_found');
   }
 });

@@ -1,8 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { toPlanTable } from '../../src/contract/plans.js';
 import { MAX_BATCH_SIZE, MAX_PAGE_SIZE } from '../../src/contract/protocol.js';
 import { IDEMPOTENCY_TTL_MS } from '../../src/database/idempotency.js';
 import { errorTable } from '../../src/errors/error-table.js';
@@ -85,13 +83,6 @@ test('the guide to errors explains every code with its status, by ascending stat
   );
   const statuses = rows.map(([, status]) => Number(status));
   expect(statuses).toEqual(statuses.toSorted((a, b) => a - b));
-});
-
-test('the table of plans is that of the code', async () => {
-  const module = await import(pathToFileURL('scripts/readme.js').href);
-  const updatePlanTable: (guide: string, planTable: string) => string = module.updatePlanTable;
-  const guide = read('04-rate-limits.md');
-  expect(updatePlanTable(guide, toPlanTable()), 'npm run docs:update').toBe(guide);
 });
 
 const ENDED_NOW = { bannedUntil: new Date(), banSeconds: 10 ** 6 };

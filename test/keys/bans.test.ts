@@ -158,9 +158,7 @@ test('while the database is unavailable a ban holds on its node, and is stored w
   expect(node.readRow().bannedUntil).toBeNull();
   node.database.isAvailable = true;
   vi.useRealTimers();
-  await expect
-    .poll(() => node.readRow().bannedUntil, { timeout: 5_000 })
-    .toEqual(new Date(START_MS + 300_000));
+  await expect.poll(() => node.readRow().bannedUntil).toEqual(new Date(START_MS + 300_000));
   expect(node.logged.filter((message) => message.includes('not stored'))).toHaveLength(1);
 });
 

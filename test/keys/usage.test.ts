@@ -131,7 +131,7 @@ test('an outage of the database loses no counts', async () => {
     const [row] = await createUsageStore(direct).read(apiKey.id, Date.now());
     return row?.requests;
   };
-  await expect.poll(stored, { timeout: 10_000 }).toBe(30);
+  await expect.poll(stored).toBe(30);
   await usage.close();
   expect(await stored()).toBe(30);
 });
@@ -158,7 +158,7 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
   const service = run('main', [], { ...environment, PORT: '0' });
   const call = createCaller({ url: await untilListening(service), key });
   const isReady = async () => (await call('/health/ready', { key: null })).status;
-  await expect.poll(isReady, { timeout: 5_000 }).toBe(200);
+  await expect.poll(isReady).toBe(200);
   const statuses: number[] = [];
   for (const path of ['/v1/pets', '/v1/pets/1', '/v1/pets/2', rpcPath('listPets', {})])
     statuses.push((await call(path)).status);

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, expect, test, vi } from 'vitest';
 import { type Program, runKeys, runNode, untilListening } from '../support/process.js';
+import { reportMissing } from '../support/programs.js';
 import { findRedis } from '../support/redis.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { createCaller, createTestDatabase } from '../support/test-service.js';
@@ -34,7 +35,7 @@ function install(): boolean {
     return true;
   } catch (error) {
     if (process.env.CI === 'true') throw error;
-    process.stderr.write('Skipped the test with OpenTelemetry: npm could not install it\n');
+    reportMissing('OpenTelemetry (npm could not install it)');
     return false;
   }
 }
@@ -82,9 +83,7 @@ test.skipIf(!isInstalled)(
       expect([status, body]).toEqual([200, path === '/v1/pets' ? [] : { result: { data: [] } }]);
       const { output } = service;
       const expected = expect.arrayContaining(['http', 'ioredis', 'pg']);
-      await expect
-        .poll(() => [...instrumentationsOf(output(), traceId)], { timeout: 10_000 })
-        .toEqual(expected);
+      await expect.poll(() => [...instrumentationsOf(output(), traceId)]).toEqual(expected);
       const [line = ''] = await service.until(
         new RegExp(`^.*"trace_id":"${traceId}".*"msg":"request".*$`, 'm'),
       );

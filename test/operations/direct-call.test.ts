@@ -79,7 +79,7 @@ test.each([
   [
     /its scope is none of pets:read, /,
     procedure
-      .meta({ ...meta, scope: 'toys:read' as 'pets:read' })
+      .meta({ ...meta, scope: 'nobody:reads' as 'pets:read' })
       .output(z.void())
       .query(() => {}),
   ],

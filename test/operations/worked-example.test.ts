@@ -86,6 +86,8 @@ const toys: Resource<ToyStore> = {
 const PERSONAL = { plan: 'enterprise', perMinute: 1, perDay: 9, expiresAt: null } as const;
 const checker = createChecker([toys]);
 const service = await startService({ resources: [toys], corsOrigins: ['https://shop.example'] });
+// You may be about to make a src/toys/ of it.
+await service.database.pool.query('DROP TABLE IF EXISTS toys');
 await service.database.pool.query('CREATE TABLE toys (id bigint GENERATED ALWAYS AS IDENTITY, name text)');
 afterAll(() => service.close());
 const call = createCaller(service);

@@ -117,7 +117,7 @@ test('a refusal by the parser has a Date and an X-Request-Id', async () => {
     expect(response?.headers.get('x-request-id')).toMatch(UUID);
     const ageMs = Date.now() - Date.parse(response?.headers.get('date') ?? '');
     expect(ageMs).toBeGreaterThanOrEqual(0);
-    expect(ageMs).toBeLessThan(10_000);
+    expect(ageMs).toBeLessThan(60_000);
   }
 });
 

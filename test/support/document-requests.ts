@@ -39,6 +39,18 @@ export function ordinaryInit(operation: ListedOperation, headers: Record<string,
   return requestBody === undefined ? { method, headers } : { ...post(bodyOf(operation), headers), method };
 }
 
+/** Calls an operation over tRPC: a GET is a query. */
+export function callRpc(
+  call: Caller,
+  { operationId, method }: ListedOperation,
+  input: unknown,
+  init: Parameters<Caller>[1] = {},
+) {
+  return method === 'GET'
+    ? call(rpcPath(operationId, input), init)
+    : call(`/trpc/${operationId}`, { ...post(input), ...init });
+}
+
 /** The path of an item that a create has just added, or else of the first item that there is. */
 export async function existingPath(
   operations: readonly ListedOperation[],
@@ -65,7 +77,7 @@ export async function expectUnstorableBodiesRejected(checker: Checker, call: Cal
       expect([operationId, change, answer.status]).toEqual([operationId, change, expected]);
       checker.expectDescribed(operationId, answer);
       const input = { ...readPathParameters(operation, path), ...body };
-      const { status } = await call(`/trpc/${operationId}`, post(input));
+      const { status } = await callRpc(call, operation, input);
       expect([operationId, change, status]).toEqual([operationId, change, expected]);
       checked += 1;
     }
@@ -77,7 +89,7 @@ export async function expectUnstorableBodiesRejected(checker: Checker, call: Cal
 export async function expectInvalidIdsRejected(checker: Checker, call: Caller): Promise<void> {
   let checked = 0;
   for (const operation of checker.operations) {
-    const { operationId, method, parameters = [] } = operation;
+    const { operationId, parameters = [] } = operation;
     const ids = parameters.filter(
       (parameter) => parameter.in === 'path' && hasType(parameter.schema, 'integer'),
     );
@@ -87,9 +99,7 @@ export async function expectInvalidIdsRejected(checker: Checker, call: Caller): 
       expect([operationId, id, answer.status]).toEqual([operationId, id, 404]);
       checker.expectDescribed(operationId, answer);
       const input = { ...readPathParameters(operation, path), ...(bodyOf(operation) as Members | undefined) };
-      const { status } = await (method === 'GET'
-        ? call(rpcPath(operationId, input))
-        : call(`/trpc/${operationId}`, post(input)));
+      const { status } = await callRpc(call, operation, input);
       expect([operationId, id, status]).toEqual([operationId, id, 400]);
       checked += 1;
     }
@@ -119,7 +129,8 @@ function hasType(schema: Schema, type: string): boolean {
   return [own].flat().includes(type) || anyOf.some((each) => hasType(each, type));
 }
 
-function readPathParameters({ path: template }: ListedOperation, path: string): Members {
+/** The path parameters of an operation as its input over tRPC has them. */
+export function readPathParameters({ path: template }: ListedOperation, path: string): Members {
   const values = path.split('/');
   const parameters = template.split('/').flatMap((segment, index) => {
     const value = values[index] ?? '';

@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import type { TestProject } from 'vitest/node';
 import { applyMigrations } from '../../src/database/schema-engine.js';
 import { execute } from './execute.js';
+import { MISSING_FOLDER } from './programs.js';
+import { findRedis } from './redis.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 
 declare module 'vitest' {
@@ -24,28 +26,59 @@ interface PostgresServer {
   close(): Promise<void>;
 }
 
-/** Builds what is out of date, and prepares one PostgreSQL for all test files. */
+/** Builds what is out of date, and prepares one PostgreSQL and, where there is one, one Redis for all test files. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   build();
   project.onTestsRerun(async () => build());
-  const prefix = `animal_store_test_${randomBytes(4).toString('hex')}`;
-  const { TEST_DATABASE_URL } = process.env;
-  const server = TEST_DATABASE_URL ? joinServer(TEST_DATABASE_URL, prefix) : await startServer();
-  const template = `${prefix}_template`;
+  const closers: (() => Promise<void>)[] = [];
+  const close = async () => {
+    for (const closer of closers.splice(0)) await closer();
+  };
   try {
-    await execute(server.url, `CREATE DATABASE ${template}`);
-    const templateUrl = new URL(server.url);
-    templateUrl.pathname = `/${template}`;
-    await applyMigrations(templateUrl.href);
+    closers.push(await noteMissing());
+    const redis = await findRedis();
+    if (redis) {
+      closers.push(() => redis.close());
+      process.env.TEST_REDIS_URL = redis.url;
+    }
+    closers.push(await preparePostgres(project));
   } catch (error) {
-    // A migration that fails must not leave the server behind.
-    await server.close();
+    await close();
     throw error;
   }
-  project.provide('postgresUrl', server.url);
-  project.provide('databasePrefix', prefix);
-  project.provide('template', template);
-  return () => server.close();
+  return close;
+}
+
+/** Lets the tests note what this machine lacks. Closing says so in one line. */
+async function noteMissing(): Promise<() => Promise<void>> {
+  const folder = await createTemporaryFolder();
+  process.env[MISSING_FOLDER] = folder;
+  return async () => {
+    const names = (await readdir(folder)).map(decodeURIComponent).join(', ');
+    if (names)
+      process.stderr.write(`Skipped the tests that need ${names}, which this machine does not have.\n`);
+    await rm(folder, { recursive: true });
+  };
+}
+
+async function preparePostgres(project: TestProject): Promise<() => Promise<void>> {
+  const prefix = `animal_store_test_${randomBytes(4).toString('hex')}`;
+  const { TEST_DATABASE_URL } = process.env;
+  const { url, close } = TEST_DATABASE_URL ? joinServer(TEST_DATABASE_URL, prefix) : await startServer();
+  try {
+    const template = `${prefix}_template`;
+    await execute(url, `CREATE DATABASE ${template}`);
+    const templateUrl = new URL(url);
+    templateUrl.pathname = `/${template}`;
+    await applyMigrations(templateUrl.href);
+    project.provide('postgresUrl', url);
+    project.provide('databasePrefix', prefix);
+    project.provide('template', template);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return close;
 }
 
 /** The embedded PostgreSQL, in a temporary folder. */

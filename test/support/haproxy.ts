@@ -23,7 +23,7 @@ export interface Haproxy {
   close(): Promise<void>;
 }
 
-export const hasHaproxy = () => hasProgram('haproxy', '-v', 'HAProxy');
+export const hasHaproxy = () => hasProgram('haproxy', '-v');
 
 export async function startHaproxy(replicas: readonly [Replica, Replica]): Promise<Haproxy> {
   const folder = await createTemporaryFolder();

@@ -28,6 +28,8 @@ interface Operation {
   readonly deprecated?: boolean;
   readonly description: string;
   readonly 'x-stability': string;
+  /** Of a deprecated operation: when it is removed */
+  readonly 'x-sunset'?: string;
   readonly security: object[];
   readonly parameters?: { name: string; in: string; description: string; schema: object }[];
   readonly requestBody?: Pick<Response, 'content'>;

@@ -9,7 +9,7 @@ import { createTemporaryFolder } from './temporary-folder.js';
 /** PGBOUNCER names another one than that on PATH. */
 const BINARY = process.env.PGBOUNCER || 'pgbouncer';
 
-export const hasPgbouncer = () => hasProgram(BINARY, '--version', 'PgBouncer');
+export const hasPgbouncer = () => hasProgram(BINARY, '--version');
 
 /** A PgBouncer in transaction mode, with the settings of docs/operations.md. */
 export class Pgbouncer {

@@ -128,7 +128,7 @@ export class PostgresServer {
       const rows = await this.query("SELECT 1 FROM pg_stat_replication WHERE sync_state = 'sync'");
       return rows.length > 0 || undefined;
     };
-    await until(isReplicated, 10_000);
+    await until(isReplicated);
     return standby;
   }
 

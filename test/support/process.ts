@@ -10,7 +10,7 @@ export interface Program {
   readonly child: ChildProcess;
   /** Standard output and error together */
   readonly output: () => string;
-  /** Resolves with the first match in the output; rejects if the process exits first, or after 30 s. */
+  /** Resolves with the first match in the output; rejects if the process exits first, or after 50 s. */
   until(pattern: RegExp): Promise<RegExpExecArray>;
   /** Resolves with the exit code, or with the signal that ended the process. */
   readonly ended: Promise<number | NodeJS.Signals | null>;
@@ -92,7 +92,7 @@ export function runCommand(
   const until = (pattern: RegExp) =>
     new Promise<RegExpExecArray>((resolve, reject) => {
       const fail = (reason: string) => reject(new Error(`${reason} before ${pattern} in:\n${output}`));
-      const timeout = setTimeout(() => fail('30 s passed'), 30_000);
+      const timeout = setTimeout(() => fail('50 s passed'), 50_000);
       const search = () => {
         const match = pattern.exec(output);
         if (match === null) return;

@@ -13,8 +13,8 @@ export interface Prometheus {
   close(): Promise<void>;
 }
 
-export const hasPrometheus = () => hasProgram('prometheus', '--version', 'Prometheus');
-export const hasPromtool = () => hasProgram('promtool', '--version', 'promtool');
+export const hasPrometheus = () => hasProgram('prometheus', '--version');
+export const hasPromtool = () => hasProgram('promtool', '--version');
 
 /** @param targets the addresses of /metrics, as HOST:PORT */
 export async function startPrometheus(targets: readonly string[]): Promise<Prometheus> {

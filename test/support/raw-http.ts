@@ -5,7 +5,7 @@ export function exchange(port: number, bytes: string): Promise<string> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1', () => socket.write(bytes, 'latin1'));
     let received = '';
-    socket.setTimeout(2_000, () => socket.destroy());
+    socket.setTimeout(20_000, () => socket.destroy());
     socket.on('data', (chunk) => {
       received += chunk.toString('latin1');
     });

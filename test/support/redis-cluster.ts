@@ -99,5 +99,5 @@ export async function moveSlot(slot: number, from: Redis, to: Redis): Promise<nu
 }
 
 async function reports(admin: Redis, line: string): Promise<void> {
-  await until(async () => (await admin.cluster('INFO')).includes(line) || undefined, 15_000);
+  await until(async () => (await admin.cluster('INFO')).includes(line) || undefined);
 }

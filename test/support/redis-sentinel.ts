@@ -85,7 +85,7 @@ async function setUp(options: SentinelOptions, started: RedisServer[]): Promise<
     await until(async () => {
       const status = `${await admin.call('INFO', 'sentinel')}`;
       return status.includes('slaves=1,sentinels=3') || undefined;
-    }, 15_000);
+    });
   }
   const hosts = members.map(({ port }) => `${host}:${port}`).join(',');
   return {

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import type { Visit } from './storefront.js';
 
 /** For conditions that Playwright cannot wait for */
-export const POLL = { timeout: 10_000 };
+export const POLL = { timeout: 20_000 };
 
 /** Chromium's own console message for error responses and failed requests */
 export const FAILED_REQUESTS = /^console: Failed to load resource: /;

@@ -1,7 +1,7 @@
 /** Polls until there is a value, for at most `timeoutMs`, then throws. */
 export async function until<T extends NonNullable<unknown>>(
   read: () => T | undefined | Promise<T | undefined>,
-  timeoutMs = 5_000,
+  timeoutMs = 20_000,
 ): Promise<T> {
   const deadlineMs = performance.now() + timeoutMs;
   for (;;) {

@@ -56,7 +56,7 @@ test('isApiError recognizes an error of the service, whatever its status, and gi
     const failure = await call().catch((error: unknown) => error);
     if (!isApiError(failure)) throw failure;
     expect(failure).toMatchObject(expected);
-    expectTypeOf(failure.scope).toEqualTypeOf<'pets:read' | 'pets:write' | 'orders:read' | undefined>();
+    expectTypeOf(failure.scope).toEqualTypeOf<Scope | undefined>();
     expect(failure.message).toBe(failure.data?.error.message);
     const response = failure.meta?.response as Response | undefined;
     expect(failure.requestId).toMatch(/^[0-9a-f-]{36}$/);

@@ -6,6 +6,7 @@ import {
   TRPCClientError,
 } from '@trpc/client';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
+import { expectErrorBody } from '../../../test/support/expect-error-body.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
 import type { AppRouter } from '../src/create-client.js';
 
@@ -48,7 +49,7 @@ describe.each(Object.keys(links) as (keyof typeof links)[])("tRPC's own client w
       .catch((error: unknown) => error);
     expect(missing).toBeInstanceOf(TRPCClientError);
     const { data, message } = missing as TRPCClientError<AppRouter>;
-    expect(data?.error).toEqual({ code: 'not_found', message, status: 404 });
+    expectErrorBody(data?.error, 'not_found', message);
     const unauthorized = await connect(link, 'nonsense')
       .listPets.query()
       .catch((error: unknown) => error);

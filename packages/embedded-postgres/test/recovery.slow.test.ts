@@ -24,7 +24,7 @@ afterAll(() => rm(installation, { recursive: true }));
 test('a first start that is killed halfway leaves nothing that a later one mistakes for a database', async () => {
   const dataDir = await newDataDir();
   const { child } = spawnOther(installation, dataDir);
-  await vi.waitFor(async () => expect(await readdir(dataDir)).toHaveLength(1), 10_000);
+  await vi.waitFor(async () => expect(await readdir(dataDir)).toHaveLength(1), 20_000);
   child.kill('SIGKILL');
   expect(await readdir(dataDir)).not.toContain('postgres');
   expect(await open(dataDir)).toMatchObject({ created: true });
@@ -57,12 +57,12 @@ test('a killed PostgreSQL comes back at the same address with everything that wa
   await query(url, 'CREATE TABLE item AS SELECT 7 AS id');
   const startTime = await readStartTime(url);
   process.kill(readServerPid(dataDir), 'SIGKILL');
-  await vi.waitFor(async () => expect(await query(url, 'SELECT id FROM item')).toEqual({ id: 7 }), 15_000);
+  await vi.waitFor(async () => expect(await query(url, 'SELECT id FROM item')).toEqual({ id: 7 }), 20_000);
   expect(await readStartTime(url)).not.toBe(startTime);
   expect(onError).toHaveBeenCalled();
   // The lease covers the new server too.
   const attempt = async () => expect((await openInOther(installation, dataDir)).error).toMatch(/^IN_USE /);
-  await vi.waitFor(attempt, 15_000);
+  await vi.waitFor(attempt, 20_000);
 });
 
 test('the database serves again, and is leased, after the backend of the lease was killed', async () => {
@@ -70,7 +70,7 @@ test('the database serves again, and is leased, after the backend of the lease w
   const { pid } = await query(url, `SELECT pid FROM pg_stat_activity WHERE datname = 'postgres'`);
   process.kill(Number(pid), 'SIGKILL');
   const held = `SELECT count(*)::int AS locks FROM pg_locks WHERE locktype = 'advisory' AND pid <> ${pid}`;
-  await vi.waitFor(async () => expect(await query(url, held)).toEqual({ locks: 2 }), 15_000);
+  await vi.waitFor(async () => expect(await query(url, held)).toEqual({ locks: 2 }), 20_000);
 });
 
 test('a stale lock file whose process number now belongs to another process does not prevent a start', async () => {

@@ -38,7 +38,7 @@ async function removeWithServers(directory: string): Promise<void> {
     if (!name.endsWith(join('data', 'postmaster.pid'))) continue;
     const lockFile = join(directory, name);
     process.kill(Number(readFileSync(lockFile, 'utf8').split('\n')[0]), 'SIGQUIT');
-    await vi.waitFor(() => expect(existsSync(lockFile)).toBe(false), 10_000);
+    await vi.waitFor(() => expect(existsSync(lockFile)).toBe(false), 20_000);
   }
   // The children of a start that was killed may still be writing.
   await rm(directory, { recursive: true, maxRetries: 50, retryDelay: 100 });

@@ -93,7 +93,7 @@ describe.skipIf(!hasRedis)('the documented user', () => {
     expect(logged).toEqual(['Limits are counted in Redis {}']);
     await setup.primary.kill();
     await reaches(limiter, 'degraded');
-    await until(async () => (await setup.isPromoted()) || undefined, 15_000);
+    await until(async () => (await setup.isPromoted()) || undefined);
     await reaches(limiter, 'redis');
     expect(countAllowed(await consumeMany(limiter, 30))).toBe(20);
     const client = admin(setup.replica);

@@ -52,14 +52,14 @@ describe.skipIf(!hasRedis)('Valkey', () => {
     for (const id of ['a', 'b', 'c']) expect(await countAllowedTogether(urls, { ...subject, id })).toBe(60);
   });
 
-  test('sentinels promote a replica: within 5 s it counts, from what the node knows', async () => {
+  test('sentinels promote a replica: it counts again, from what the node knows', async () => {
     const setup = await startSentinels();
     onClose(() => setup.close());
     const { limiter } = await node([setup.url]);
     await consumeMany(limiter, 40);
     await setup.primary.kill();
     await reaches(limiter, 'degraded');
-    await until(async () => (await setup.isPromoted()) || undefined, 15_000);
+    await until(async () => (await setup.isPromoted()) || undefined);
     await reaches(limiter, 'redis');
     expect(countAllowed(await consumeMany(limiter, 30))).toBe(20);
   });

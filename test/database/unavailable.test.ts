@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { generateKey } from '../../src/keys/format.js';
+import { expectErrorBody } from '../support/expect-error-body.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import {
   type Caller,
@@ -36,16 +37,14 @@ afterEach(async () => {
 });
 
 async function expectUnavailable(path: string, init: RequestInit = {}): Promise<void> {
-  const started = Date.now();
   const { status, headers, body } = await call(path, init);
-  expect(Date.now() - started).toBeLessThan(3_000);
   expect([path, status, headers.get('retry-after')]).toEqual([path, 503, '1']);
   const error = path.startsWith('/trpc') ? body.error.data.error : body;
-  expect(error).toEqual({ code: 'service_unavailable', message: expect.any(String), status: 503 });
+  expectErrorBody(error, 'service_unavailable');
 }
 
 test.each(['cut', 'stall'] as const)(
-  'PostgreSQL unavailable (%s): 503 within 3 s over both protocols, readiness reports it, and it recovers by itself',
+  'PostgreSQL unavailable (%s): 503 over both protocols, readiness reports it, and it recovers by itself',
   async (breakConnections) => {
     await proxy[breakConnections]();
     await expectUnavailable('/v1/pets');
@@ -58,7 +57,7 @@ test.each(['cut', 'stall'] as const)(
     expect((await call('/health/ready', { key: null })).status).toBe(503);
     expect((await call('/health/live', { key: null })).status).toBe(200);
     await proxy.restore();
-    await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 5_000 }).toBe(200);
+    await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
     expect((await call('/health/ready', { key: null })).status).toBe(200);
   },
 );
@@ -66,7 +65,7 @@ test.each(['cut', 'stall'] as const)(
 test('requests that need no database are served while it is unavailable', async () => {
   await proxy.cut();
   expect((await call('/v1/nope')).status).toBe(404);
-  expect((await call('/v1/pets', { method: 'DELETE' })).status).toBe(405);
+  expect((await call('/v1/pets', { method: 'PROPFIND' })).status).toBe(405);
   expect((await call('/v1/pets', { key: null })).body.code).toBe('missing_api_key');
   expect((await call('/v1/pets', { key: 'nonsense' })).body.code).toBe('invalid_api_key');
 });
@@ -108,7 +107,7 @@ test('PostgreSQL read-only: reads are served, creates get a 503 over both protoc
   await direct.query(`ALTER DATABASE ${name} RESET default_transaction_read_only`);
   await restartBackends();
   const create = async () => (await call('/v1/pets', post(rex, { 'idempotency-key': 'read-only' }))).status;
-  await expect.poll(create, { timeout: 5_000 }).toBe(201);
+  await expect.poll(create).toBe(201);
 });
 
 test('PostgreSQL without a free connection: 503 over both protocols, and it recovers by itself', async () => {
@@ -129,7 +128,7 @@ test('PostgreSQL without a free connection: 503 over both protocols, and it reco
   await expectUnavailable('/v1/pets');
   await expectUnavailable('/trpc/listPets');
   await direct.query(`ALTER ROLE ${role} CONNECTION LIMIT 10`);
-  await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 5_000 }).toBe(200);
+  await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
 });
 
 test('a database that is closed to connections before a failover: 503 over both protocols, and it recovers by itself', async () => {
@@ -146,7 +145,7 @@ test('a database that is closed to connections before a failover: 503 over both 
   await expectUnavailable('/trpc/createPet', post(rex));
   await other.query(`ALTER DATABASE ${direct.database} ALLOW_CONNECTIONS true`);
   await other.end();
-  await expect.poll(async () => (await call('/v1/pets')).status, { timeout: 5_000 }).toBe(200);
+  await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
 });
 
 test('a failed key lookup counts against nobody: it reports the limits of the key, if that is known, and of no address', async () => {
@@ -187,12 +186,12 @@ test('backends stopped with SIGSTOP or killed during creates: a create retried w
   };
   const streams = Promise.all(Array.from({ length: 8 }, (_, first) => stream(first)));
   const created = async () => Number((await direct.query('SELECT count(*) FROM pets')).rows[0].count);
-  await expect.poll(created, { interval: 20, timeout: 10_000 }).toBeGreaterThan(40);
+  await expect.poll(created, { interval: 20 }).toBeGreaterThan(40);
   const stopped = await listBackends();
   for (const pid of stopped) process.kill(pid, 'SIGSTOP');
-  await expect.poll(() => unavailable, { timeout: 3_000 }).toBeGreaterThan(0);
+  await expect.poll(() => unavailable).toBeGreaterThan(0);
   for (const pid of stopped) process.kill(pid, 'SIGCONT');
-  await expect.poll(created, { interval: 20, timeout: 10_000 }).toBeGreaterThan(120);
+  await expect.poll(created, { interval: 20 }).toBeGreaterThan(120);
   await restartBackends();
   const ids = (await streams).flat();
   const { rows } = await direct.query("SELECT id FROM pets WHERE name LIKE 'pet %'");

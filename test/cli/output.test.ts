@@ -80,7 +80,7 @@ test('show prints a field per line, none longer than 100 columns', async () => {
     Key: `${hint}…`,
     Plan: 'business',
     Limits: '1000 per minute, 100000 per day',
-    Scopes: 'pets:read, pets:write, orders:read',
+    Scopes: SCOPES.join(', '),
     State: 'active',
   });
   const date = /^\d{4}-\d\d-\d\dT\d\d:\d\dZ$/;

@@ -1,0 +1,92 @@
+import { readFileSync } from 'node:fs';
+
+const README = 'README.md';
+
+/**
+ * Every text in the repository that says what the code knows, too: its path, and the text with that as the code has it.
+ *
+ * @param {object} document the OpenAPI document
+ * @param {{ PLAN_NAMES: readonly string[], toPlanTable: () => string, SCOPES: readonly string[] }} contract
+ * @returns {Record<string, string>}
+ */
+export function deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }) {
+  const operations = listOperations(document);
+  const scopes = toScopeTable(operations, SCOPES);
+  const plans = toPlanTable();
+  const tables = {
+    [README]: [toOperationTable(operations), plans, scopes],
+    'docs/guides/01-keys.md': [scopes],
+    'docs/guides/04-rate-limits.md': [plans],
+    'docs/guides/compatibility.md': [toStabilityTable(operations)],
+  };
+  const texts = Object.fromEntries(
+    Object.entries(tables).map(([path, own]) => [path, own.reduce(replaceTable, readFileSync(path, 'utf8'))]),
+  );
+  return { ...texts, [README]: replaceSynopsis(texts[README], PLAN_NAMES) };
+}
+
+/** The table in a text is the one with the same headings, because guides are shown as they are, comments included. */
+function replaceTable(text, table) {
+  const headings = table.slice(0, table.indexOf('\n') + 1);
+  const start = text.indexOf(headings);
+  if (start < 0) throw new Error(`There is no table with ${headings}`);
+  const rest = text.slice(start).replace(/^(?:\|.*\n)+/, '');
+  return `${text.slice(0, start)}${table}\n${rest}`;
+}
+
+function replaceSynopsis(readme, planNames) {
+  const synopsis = /(?<=keys -- create --name NAME --plan )\S+/;
+  if (!synopsis.test(readme)) throw new Error('README.md has no synopsis of keys create');
+  return readme.replace(synopsis, planNames.join('|'));
+}
+
+function listOperations({ paths }) {
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]) => ({
+      ...operation,
+      request: `${method.toUpperCase()} /v1${path}`,
+      scopes: operation.security.flatMap(Object.values).flat(),
+    })),
+  );
+}
+
+function toOperationTable(operations) {
+  const rows = operations.map((operation) => [
+    describeName(operation),
+    `\`${operation.request}${describeQuery(operation)}\``,
+    operation.summary,
+    operation.scopes.map((scope) => `\`${scope}\``).join(', '),
+    Object.keys(operation.responses).find((status) => status.startsWith('2')),
+  ]);
+  return toTable(['operation', 'request', 'what it does', 'scope', 'success'], rows);
+}
+
+function toScopeTable(operations, scopes) {
+  const rows = scopes.map((scope) => {
+    const allowed = operations.filter((operation) => operation.scopes.includes(scope));
+    return [`\`${scope}\``, allowed.map(({ operationId }) => operationId).join(', ')];
+  });
+  return toTable(['scope', 'allows'], rows);
+}
+
+function toStabilityTable(operations) {
+  const rows = operations.map((operation) => [
+    ...[operation.operationId, operation['x-stability']],
+    ...[operation['x-deprecated-since'] ?? '', operation['x-sunset'] ?? ''],
+  ]);
+  return toTable(['operation', 'stability', 'deprecated since', 'removed on'], rows);
+}
+
+function toTable(headings, rows) {
+  return [headings, headings.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+function describeName({ operationId, deprecated, 'x-stability': stability }) {
+  const remarks = [...(deprecated ? ['deprecated'] : []), ...(stability === 'stable' ? [] : [stability])];
+  return remarks.length === 0 ? operationId : `${operationId} (${remarks.join(', ')})`;
+}
+
+function describeQuery({ parameters = [] }) {
+  const names = parameters.filter((parameter) => parameter.in === 'query').map(({ name }) => `${name}=`);
+  return names.length === 0 ? '' : `?${names.join('&')}`;
+}
