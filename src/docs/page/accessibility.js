@@ -1,27 +1,27 @@
 /*
- * Repairs of Scalar's markup, where it misleads screen readers or keeps the keyboard out. Scalar renders sections as
- * they come into view and resets attributes when the selection changes, so every change of the page is looked at.
+ * Repairs of Scalar's markup, each of which axe asks for: it misleads screen readers, or keeps the keyboard out. Scalar
+ * renders sections as they come into view and resets attributes when the selection changes, so every change of the page
+ * is looked at.
  */
 const REPAIRS = new Map([
   // A button of the sidebar cannot be selected, but it can be the current one.
   ['button[aria-selected]:not([role])', moveSelected],
-  // A button is not a landmark; without this role its text becomes its name.
-  ['button[role=search]', (button) => button.removeAttribute('role')],
-  // An aside is a landmark of its own kind.
-  ['aside[role=navigation]', (aside) => aside.removeAttribute('role')],
-  // Landmarks need different names, and there is an example for each operation.
-  ['.scalar-card[role=region]', (card) => card.setAttribute('role', 'group')],
-  // The section of a tag has the name of the header section in it.
-  ['.tag-section-container[role=region]', (section) => section.setAttribute('role', 'group')],
+  // A button is no landmark, and has a role; an aside is a landmark of its own kind.
+  [
+    'button:is([role=search], [role=none]), aside[role=navigation]',
+    (element) => element.removeAttribute('role'),
+  ],
+  // Landmarks need different names: there is an example for each operation, and a tag's section has its header's name.
+  [
+    ':is(.scalar-card, .tag-section-container)[role=region]',
+    (element) => element.setAttribute('role', 'group'),
+  ],
   // The button for more languages is among the tabs of the first few.
   ['[role=tablist] button.client-libraries__select', makeTab],
   ['button:is([class*="copy"]):not([aria-label])', (button) => button.setAttribute('aria-label', 'Copy')],
   // The page and the client for test requests each have a list of messages.
   ['section[aria-label^="Notifications"]:not([role])', (section) => section.setAttribute('role', 'log')],
-  // The client for test requests: buttons have a role, and fields have names.
-  ['button[role=none]', (button) => button.removeAttribute('role')],
-  ['[role=combobox]:not([aria-expanded])', (field) => field.setAttribute('aria-expanded', 'false')],
-  ['[aria-label^="undefined "]', dropUndefined],
+  // The client for test requests: fields have names.
   ['[role=dialog] button.scalar-button:not([aria-label])', nameEmptyButton],
   ['[role=dialog] input[type=checkbox]:not([aria-label])', (box) => box.setAttribute('aria-label', 'Send')],
   ['[role=dialog] [role=textbox]:not([aria-label])', nameTextbox],
@@ -57,10 +57,6 @@ function makeTab(button) {
   button.setAttribute('role', 'tab');
   button.setAttribute('aria-label', 'More languages');
   button.setAttribute('aria-selected', isSelected);
-}
-
-function dropUndefined(field) {
-  field.setAttribute('aria-label', field.getAttribute('aria-label').replace('undefined ', ''));
 }
 
 function nameEmptyButton(button) {
