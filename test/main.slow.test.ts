@@ -207,7 +207,7 @@ test.runIf(Number(reserved) > 80)(
   'a port that only root may use is reported to others on one line that names PORT',
   async () => {
     const script = `
-      import { checkAddress } from './dist/listen.js';
+      import { checkAddress } from './dist/process/listen.js';
       if (process.getuid() === 0) process.setuid(65534);
       await checkAddress({ host: '127.0.0.1', port: 80, variable: 'PORT' }).catch(({ message }) => console.log(message));`;
     const program = runNode(['--input-type=module', '-e', script], {});
