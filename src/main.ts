@@ -55,8 +55,9 @@ async function loadService({ databaseUrl }: Config): Promise<void> {
   if (databaseUrl !== undefined) await loading;
 }
 
-async function checkAddresses({ host, port, metricsPort }: Config): Promise<void> {
-  await checkAddress({ host, port, variable: 'PORT' });
+async function checkAddresses({ host, port, metricsPort, reusePort }: Config): Promise<void> {
+  // While the check listens on a shared port, it would get connections that are meant for the other processes.
+  if (!reusePort) await checkAddress({ host, port, variable: 'PORT' });
   if (metricsPort !== undefined) await checkAddress({ host, port: metricsPort, variable: 'METRICS_PORT' });
 }
 

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
@@ -269,13 +269,25 @@ test('.env in the working directory is read, and environment variables take prec
   expect(program.output()).not.toContain('LOG_LEVEL');
 });
 
+const UNREADABLE = /^\S+\.env cannot be read: make it .*, or remove it\.\n$/;
+
 test('a .env that is a directory stops the start with one line that says what to do', async () => {
   await mkdir(join(processes.dataDir, '.env'));
   const program = run('main', [], {}, processes.dataDir);
   expect(await program.ended).toBe(1);
-  expect(program.output()).toMatch(
-    /^\S+\.env cannot be read \(it is a directory\): make it .*, or remove it\.\n$/,
-  );
+  expect(program.output()).toMatch(UNREADABLE);
+});
+
+test('a .env that the account may not read stops the start with the same line', async () => {
+  await writeFile(join(processes.dataDir, '.env'), 'PORT=1\n', { mode: 0 });
+  await chmod(processes.dataDir, 0o755);
+  const script = `
+    import { loadEnvironmentFile } from ${JSON.stringify(`${process.cwd()}/dist/process/environment-file.js`)};
+    if (process.getuid() === 0) process.setuid(65534);
+    try { loadEnvironmentFile(); } catch ({ message }) { console.log(message); }`;
+  const program = runNode(['--input-type=module', '-e', script], {}, processes.dataDir);
+  expect(await program.ended).toBe(0);
+  expect(program.output()).toMatch(UNREADABLE);
 });
 
 test('a misspelt variable in .env is reported, and what belongs to other programs is not', async () => {
@@ -283,6 +295,7 @@ test('a misspelt variable in .env is reported, and what belongs to other program
     'DATABSE_URL=x',
     'redis_url=x',
     'CORS_ORIGIN=x',
+    'PROT=x',
     'PGPORT=1',
     'PGHOST=x',
     'EDITOR=vi',
@@ -299,6 +312,7 @@ test('a misspelt variable in .env is reported, and what belongs to other program
   ).toEqual([
     '.env: the service has no variable CORS_ORIGIN. Did you mean CORS_ORIGINS?',
     '.env: the service has no variable DATABSE_URL. Did you mean DATABASE_URL?',
+    '.env: the service has no variable PROT. Did you mean PORT?',
     '.env: the service has no variable redis_url. Did you mean REDIS_URL?',
   ]);
 });

@@ -1,9 +1,17 @@
-import { isIP } from 'node:net';
 import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
 import type { KeyPrefix } from '../keys/format.js';
 import { parseRedisUrls } from '../limits/redis/urls.js';
 import { parseDatabaseUrl } from './database-url.js';
+import {
+  baseUrl,
+  isAddressOrBlock,
+  isOrigin,
+  list,
+  orIssue,
+  splitList,
+  wholeNumber,
+} from './variable-types.js';
 
 /** Everything the environment configures. The README's table and .env.example describe each variable. */
 export interface Config {
@@ -18,6 +26,8 @@ export interface Config {
   /** Empty: limits live in memory; several: a cluster. Sentinels are one URL. */
   readonly redisUrls: readonly string[];
   readonly dataDir: string;
+  /** Several processes listen on `port`, and the kernel gives each its share of the connections */
+  readonly reusePort: boolean;
   /** Without a trailing slash; undefined: http://HOST:PORT, with the port that the service listens on */
   readonly publicUrl: string | undefined;
   readonly stagingUrl: string | undefined;
@@ -27,6 +37,11 @@ export interface Config {
   readonly corsOrigins: readonly string[] | 'localhost';
   readonly anonymousPerMinute: number;
   readonly logLevel: (typeof LOG_LEVELS)[number];
+}
+
+interface Runtime {
+  readonly platform: NodeJS.Platform;
+  readonly versions: { readonly node: string };
 }
 
 const LOG_LEVELS = ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'] as const;
@@ -43,6 +58,7 @@ const schema = z.object({
   DATABASE_URL: z.string().transform(orIssue(parseDatabaseUrl)).optional(),
   REDIS_URL: z.string().default('').transform(orIssue(parseRedisUrls)),
   DATA_DIR: z.string().default('.data'),
+  REUSE_PORT: z.enum(['true', 'false'], { error: 'must be true or false' }).default('false'),
   PUBLIC_URL: baseUrl().optional(),
   STAGING_URL: baseUrl().optional(),
   TRUST_PROXY: list(
@@ -61,14 +77,18 @@ export const VARIABLES = Object.keys(schema.shape);
 /**
  * Reads the configuration from environment variables; an empty one counts as unset.
  *
+ * @param runtime what the process runs on, which decides what it can do
  * @throws OperatorError naming every invalid variable, with its value unless that may contain a password
  */
-export function readConfig(environment: Readonly<Record<string, string | undefined>>): Config {
+export function readConfig(
+  environment: Readonly<Record<string, string | undefined>>,
+  runtime: Runtime = process,
+): Config {
   const set = Object.fromEntries(
     Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
   );
   const parsed = schema.safeParse(set, { reportInput: true });
-  const problems = [...(parsed.error?.issues.map(describeIssue) ?? []), ...findConflicts(set)];
+  const problems = [...(parsed.error?.issues.map(describeIssue) ?? []), ...findConflicts(set, runtime)];
   if (!parsed.success || problems.length > 0) {
     throw new OperatorError(describeProblems([...new Set(problems)]));
   }
@@ -82,6 +102,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     databaseUrl: data.DATABASE_URL,
     redisUrls: data.REDIS_URL,
     dataDir: data.DATA_DIR,
+    reusePort: data.REUSE_PORT === 'true',
     publicUrl: data.PUBLIC_URL,
     stagingUrl: data.STAGING_URL,
     trustProxy: data.TRUST_PROXY,
@@ -109,7 +130,7 @@ function describeIssue({ path, message, input }: z.core.$ZodIssue): string {
   return `${name} ${message}${isSecret ? '' : `, not ${JSON.stringify(String(input))}`}`;
 }
 
-function findConflicts(set: Record<string, string | undefined>): string[] {
+function findConflicts(set: Record<string, string | undefined>, runtime: Runtime): string[] {
   const problems: string[] = [];
   if ((set.APP_ENV === 'staging' || set.APP_ENV === 'production') && set.DATABASE_URL === undefined) {
     problems.push(`DATABASE_URL must be set in ${set.APP_ENV}: the embedded PostgreSQL is for development`);
@@ -119,6 +140,7 @@ function findConflicts(set: Record<string, string | undefined>): string[] {
       'WORKERS is gone: run several processes instead, with REUSE_PORT or as replicas behind a proxy (docs/deploy.md)',
     );
   }
+  if (set.REUSE_PORT === 'true') problems.push(...findReuseConflicts(set, runtime));
   const port = Number(set.PORT ?? DEFAULT_PORT);
   // Each 0 is another free port.
   if (port !== 0 && Number(set.METRICS_PORT) === port) {
@@ -127,63 +149,20 @@ function findConflicts(set: Record<string, string | undefined>): string[] {
   return problems;
 }
 
-function wholeNumber(min: number, max: number) {
-  const error = `must be a whole number from ${min} to ${max}`;
-  return z
-    .string()
-    .regex(/^\d+$/, { error, abort: true })
-    .transform(Number)
-    .pipe(z.number().min(min, { error }).max(max, { error }));
-}
-
-/** Turns what `parse` throws into the message about the variable. */
-function orIssue<T>(parse: (text: string) => T) {
-  return (text: string, context: z.RefinementCtx): T => {
-    try {
-      return parse(text);
-    } catch (error) {
-      context.addIssue((error as Error).message);
-      return z.NEVER;
-    }
-  };
-}
-
-function list(item: z.ZodType<string, string>) {
-  return z.string().default('').transform(splitList).pipe(z.array(item));
-}
-
-function splitList(text: string): string[] {
-  const parts = text.split(',').map((part) => part.trim());
-  return parts.filter((part) => part !== '');
-}
-
-/** A URL to append paths to: normalized so that it is valid in a header, and without a trailing slash. */
-function baseUrl() {
-  const error = 'must be a URL without user, query, fragment, or the /v1 that the service adds';
-  return z
-    .string()
-    .refine(isHttpUrl, 'must be a URL that starts with http:// or https://')
-    .refine((text) => !URL.canParse(text) || isBase(new URL(text)), error)
-    .transform((text) => (URL.canParse(text) ? new URL(text).href.replace(/\/+$/, '') : text));
-}
-
-function isHttpUrl(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol);
-}
-
-function isBase({ href, username, password, pathname }: URL): boolean {
-  return username === '' && password === '' && !/[?#]/.test(href) && !/\/v1\/*$/.test(pathname);
-}
-
-function isAddressOrBlock(text: string): boolean {
-  const [address = '', prefix, ...rest] = text.split('/');
-  const version = isIP(address);
-  if (version === 0 || rest.length > 0) return false;
-  const isPrefix = (bits: string) =>
-    /^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
-  return prefix === undefined || isPrefix(prefix);
-}
-
-function isOrigin(text: string): boolean {
-  return isHttpUrl(text) && new URL(text).origin === text;
+function findReuseConflicts(
+  set: Record<string, string | undefined>,
+  { platform, versions }: Runtime,
+): string[] {
+  // 22.12 brought the option; earlier versions of 22 and all of 23, which lacked it at first, are not supported anyway.
+  if (platform !== 'linux' || Number.parseInt(versions.node, 10) < 22) {
+    return [`REUSE_PORT needs Linux and Node.js 22.12 or later; this is ${versions.node} on ${platform}`];
+  }
+  const problems: string[] = [];
+  if (set.DATABASE_URL === undefined) {
+    problems.push('REUSE_PORT needs DATABASE_URL: the embedded PostgreSQL serves one process');
+  }
+  if (splitList(set.REDIS_URL ?? '').length === 0) {
+    problems.push('REUSE_PORT needs REDIS_URL: limits in memory would not hold across several processes');
+  }
+  return problems;
 }

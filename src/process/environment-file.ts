@@ -1,14 +1,9 @@
-import { readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import util from 'node:util';
-import { closestMatch } from 'leven';
 import { OperatorError } from '../errors/operator-error.js';
 import { VARIABLES } from './config.js';
 
 const FILE = '.env';
-/** A misspelt name differs from the intended one in at most this many letters; a short name in only one. */
-const MAX_TYPOS = 2;
-const SHORT_NAME_LENGTH = 6;
 
 /**
  * Reads `.env` in the working directory, if it exists. Variables that are already set take precedence. Warns about
@@ -17,32 +12,31 @@ const SHORT_NAME_LENGTH = 6;
  * @throws OperatorError when it cannot be read
  */
 export function loadEnvironmentFile(): void {
-  for (const [name, value] of Object.entries(readEnvironmentFile())) {
-    // Workers inherit everything from the primary process, which has warned already.
-    if (process.env[name] !== undefined) continue;
-    process.env[name] = value;
-    const intended = findIntendedVariable(name);
+  const before = { ...process.env };
+  try {
+    process.loadEnvFile(FILE);
+  } catch {
+    // The error says "no such file" of every file that cannot be read, too.
+    if (!existsSync(FILE)) return;
+    throw new OperatorError(
+      `${resolve(FILE)} cannot be read: make it a readable file with a line NAME=value for each variable, or remove it.`,
+    );
+  }
+  for (const name of Object.keys(process.env)) {
+    if (name in before || VARIABLES.includes(name)) continue;
+    const intended = VARIABLES.find((variable) => isMisspelt(name.toUpperCase(), variable));
     if (intended === undefined) continue;
     process.stderr.write(`${FILE}: the service has no variable ${name}. Did you mean ${intended}?\n`);
   }
 }
 
-function readEnvironmentFile(): NodeJS.Dict<string> {
-  try {
-    return util.parseEnv(readFileSync(FILE, 'utf8'));
-  } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    if (code === 'ENOENT') return {};
-    const reason = code === 'EISDIR' ? 'it is a directory' : message;
-    throw new OperatorError(
-      `${resolve(FILE)} cannot be read (${reason}): make it a readable file with a line NAME=value for each variable, or remove it.`,
-    );
-  }
-}
-
-/** The variable that a name in the file probably means; undefined for one that is correct, or similar to none. */
-function findIntendedVariable(name: string): string | undefined {
-  if (VARIABLES.includes(name)) return undefined;
-  const maxDistance = name.length <= SHORT_NAME_LENGTH ? 1 : MAX_TYPOS;
-  return closestMatch(name.toUpperCase(), VARIABLES, { maxDistance });
+/** Whether a name differs from the variable in one place: a letter too many, too few or wrong, or two exchanged. */
+function isMisspelt(name: string, variable: string): boolean {
+  const [shorter, longer] = name.length < variable.length ? [name, variable] : [variable, name];
+  let start = 0;
+  while (start < shorter.length && shorter[start] === longer[start]) start += 1;
+  let end = 0;
+  while (end < shorter.length - start && shorter.at(-1 - end) === longer.at(-1 - end)) end += 1;
+  const differing = longer.length - start - end;
+  return differing <= (shorter.length === longer.length ? 2 : 1);
 }

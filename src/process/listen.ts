@@ -6,6 +6,8 @@ import { OperatorError } from '../errors/operator-error.js';
 import type { Config } from './config.js';
 
 interface Address extends Pick<Config, 'host' | 'port'> {
+  /** Other processes may listen on the port too, if all of them set this */
+  readonly reusePort?: boolean;
   /** Where the port comes from */
   readonly variable: keyof typeof ANNOUNCEMENTS;
 }
@@ -43,12 +45,12 @@ export async function listen(app: FastifyInstance, address: Address): Promise<vo
 }
 
 async function withAdvice(
-  { host, port, variable }: Address,
-  run: (options: { host: string; port: number }) => Promise<void>,
+  { host, port, reusePort = false, variable }: Address,
+  run: (options: { host: string; port: number; reusePort: boolean }) => Promise<void>,
 ): Promise<void> {
   try {
     const { address } = await lookup(host);
-    await run({ host: address, port });
+    await run({ host: address, port, reusePort });
   } catch (error) {
     throw new OperatorError(explain(error as NodeJS.ErrnoException, { host, port, variable }), {
       cause: error,

@@ -2,6 +2,13 @@ import { expect, test } from 'vitest';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { readConfig } from '../../src/process/config.js';
 
+/** Reads variables as Node.js 24 on Linux does, unless other versions and platforms are given. */
+const readWith = (
+  environment: Record<string, string>,
+  node = '24.0.0',
+  platform: NodeJS.Platform = 'linux',
+) => readConfig(environment, { platform, versions: { node } });
+
 test('an empty environment yields the documented defaults', () => {
   expect(readConfig({ PATH: '/bin', PORT: '' })).toEqual({
     port: 3000,
@@ -12,6 +19,7 @@ test('an empty environment yields the documented defaults', () => {
     databaseUrl: undefined,
     redisUrls: [],
     dataDir: '.data',
+    reusePort: false,
     publicUrl: undefined,
     stagingUrl: undefined,
     trustProxy: [],
@@ -22,7 +30,7 @@ test('an empty environment yields the documented defaults', () => {
 });
 
 test('every variable is read', () => {
-  const config = readConfig({
+  const config = readWith({
     PORT: '8080',
     HOST: '::',
     METRICS_PORT: '9464',
@@ -30,6 +38,7 @@ test('every variable is read', () => {
     DATABASE_URL: 'postgresql://user:secret@db/store',
     REDIS_URL: 'redis://a:6379, rediss://b:6380',
     DATA_DIR: '/var/lib/store',
+    REUSE_PORT: 'true',
     PUBLIC_URL: 'https://pets.example/',
     STAGING_URL: 'https://staging.pets.example',
     TRUST_PROXY: '10.0.0.0/8, ::1',
@@ -46,6 +55,7 @@ test('every variable is read', () => {
     databaseUrl: 'postgresql://user:secret@db/store',
     redisUrls: ['redis://a:6379', 'rediss://b:6380'],
     dataDir: '/var/lib/store',
+    reusePort: true,
     publicUrl: 'https://pets.example',
     stagingUrl: 'https://staging.pets.example',
     trustProxy: ['10.0.0.0/8', '::1'],
@@ -121,6 +131,7 @@ test.each([
       'redis://b,redis+sentinel://a/name',
     ],
   ],
+  ['REUSE_PORT', ['1', 'yes', 'TRUE']],
   [
     'PUBLIC_URL',
     [
@@ -211,4 +222,24 @@ test.each(['1', '2', 'auto'])('WORKERS=%s is refused with one line that says wha
   const message = /^The configuration is invalid: WORKERS is gone: run several processes instead[^\n]+$/;
   expect(() => readConfig({ WORKERS })).toThrow(message);
   expect(() => readConfig({ WORKERS: '' })).not.toThrow();
+});
+
+const shared = { REUSE_PORT: 'true', DATABASE_URL: 'postgres://db/store', REDIS_URL: 'redis://a' };
+
+test.each([
+  ['20.20.2', 'linux'],
+  ['24.0.0', 'darwin'],
+  ['24.0.0', 'win32'],
+] as const)('REUSE_PORT on Node.js %s and %s is refused with one line', (node, platform) => {
+  const message = /^[^\n]*REUSE_PORT needs Linux and Node\.js 22\.12 or later; this is [^\n]*$/;
+  for (const environment of [shared, { REUSE_PORT: 'true' }])
+    expect(() => readWith(environment, node, platform)).toThrow(message);
+  expect(readWith({ ...shared, REUSE_PORT: 'false' }, node, platform).reusePort).toBe(false);
+});
+
+test('several processes on one port require Redis and a database of their own', () => {
+  expect(readWith(shared, '22.13.0').reusePort).toBe(true);
+  expect(() => readWith({ ...shared, REDIS_URL: ' , ' })).toThrow(/: REUSE_PORT needs REDIS_URL/);
+  expect(() => readWith({ ...shared, DATABASE_URL: '' })).toThrow(/: REUSE_PORT needs DATABASE_URL/);
+  expect(() => readWith({ REUSE_PORT: 'true' })).toThrow(/- REUSE_PORT needs D.*\n.*- REUSE_PORT needs R/);
 });
