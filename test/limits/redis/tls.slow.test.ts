@@ -21,8 +21,8 @@ let certificates: Certificates;
 afterEach(closeAll);
 
 const PASSWORD = ['--requirepass', 'top-secret', '--masterauth', 'top-secret'];
-/** What the log must not have. On a busy machine, a first connection may take too long. */
-const PROBLEM = /cannot be used(?!.*timed out)|top-secret|other-secret/;
+/** What the log must not have. That Redis is slow to connect to on a busy machine is no problem. */
+const PROBLEM = /certificate|altnames|top-secret|other-secret/i;
 const toUrl = (port: number) => `rediss://:top-secret@localhost:${port}`;
 
 function tlsFlags(): string[] {
