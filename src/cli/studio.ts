@@ -12,7 +12,7 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
  * A module for the process of Prisma Studio. Its page reports its launch to checkpoint.prisma.io, which no option or
  * variable of Prisma turns off; a policy lets the browser refuse that, and whatever else would leave this machine.
  */
-const POLICY = `data:text/javascript,
+const POLICY = `
   import { subscribe } from 'node:diagnostics_channel';
   const policy = "default-src 'self' 'unsafe-inline' data: blob:";
   subscribe('http.server.request.start', (message) =>
@@ -35,7 +35,15 @@ export interface StudioOptions {
  */
 export async function runStudio(url: string, { port, browser }: StudioOptions): Promise<number> {
   const ports = port === undefined ? [] : ['--port', String(port)];
-  const args = ['--import', POLICY, findPrisma(), 'studio', '--browser', 'none', ...ports];
+  const args = [
+    '--import',
+    `data:text/javascript,${encodeURIComponent(POLICY)}`,
+    findPrisma(),
+    'studio',
+    '--browser',
+    'none',
+    ...ports,
+  ];
   const studio = spawn(process.execPath, args, {
     cwd: ROOT,
     env: { ...process.env, DATABASE_URL: url, CHECKPOINT_DISABLE: '1' },
