@@ -52,6 +52,8 @@ export function openServer(
     clientErrorHandler: handleParserError,
   });
   app.server.maxConnections = connections.maxConnections;
+  // A client that ends its side behind its request waits for the answer (RFC 9112, section 9.6). Idle ones are closed.
+  Object.assign(app.server, { httpAllowHalfOpen: true });
   limitRequestsPerSocket(app, connections.maxRequestsPerSocket);
   trackResponses(app);
   addUnusualMethods(app);
