@@ -40,7 +40,7 @@ export interface RequestReport {
   /** A name from the router, `batch` for several at once, or `unknown` */
   readonly operation: string;
   readonly protocol: Protocol | 'other';
-  /** 499 when the client left before the response */
+  /** 499 when the client reset its connection before the response */
   readonly status: number;
   readonly seconds: number;
 }

@@ -14,7 +14,7 @@ declare module 'fastify' {
   }
 }
 
-/** nginx's status for a client that left before its response, when no status was sent. */
+/** nginx's status for a client that reset its connection before its response, when no status was sent. */
 const CLIENT_CLOSED_REQUEST = 499;
 
 /**

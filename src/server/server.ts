@@ -53,6 +53,8 @@ export function openServer(
   });
   app.server.maxConnections = connections.maxConnections;
   app.server.timeout = connections.timeout;
+  // A client that ends its side behind its request waits for the answer (RFC 9112, section 9.6). Idle ones are closed.
+  Object.assign(app.server, { httpAllowHalfOpen: true });
   limitRequestsPerSocket(app, connections.maxRequestsPerSocket);
   addUnusualMethods(app);
   // An unknown Expect may be ignored (RFC 9110, section 10.1.1). Otherwise Node.js itself would reject it.

@@ -90,6 +90,36 @@ test('nothing behind a request that ends the connection is answered', async () =
   expect(statuses(await send(last, 'garbage\r\n\r\n'))).toEqual([200]);
 });
 
+test.each([
+  ['one request', 1],
+  ['pipelined requests', 3],
+])('a client that ends its side of the connection behind %s gets the answers', async (_name, count) => {
+  const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true });
+  let received = '';
+  socket.on('data', (chunk) => {
+    received += chunk.toString('latin1');
+  });
+  socket.end(Array.from({ length: count }, (_, index) => create(`half-closed ${count} ${index}`)).join(''));
+  await once(socket, 'close');
+  expect(statuses(readResponses(received))).toEqual(Array(count).fill(201));
+  expect(await countPets(`half-closed ${count}`)).toBe(count);
+});
+
+test.each([
+  ['that has sent nothing', ''],
+  ['that has its answer', 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'],
+  ['in the middle of a head', 'GET /health/live HTTP/1.1\r\nHo'],
+  ['in the middle of a body', `POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{`],
+])('a connection whose client ends its side is closed at once: one %s', async (_name, bytes) => {
+  const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.on('error', () => {});
+  if (bytes !== '') socket.write(bytes);
+  if (bytes.endsWith('\r\n\r\n')) await once(socket, 'data');
+  socket.resume();
+  socket.end();
+  await once(socket, 'close');
+});
+
 test('a connection ends soon after its refusal, even if the client goes on sending', async () => {
   const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true });
   socket.resume();

@@ -54,7 +54,15 @@ export const SERVERS = {
 } as const;
 
 /** Headers that any response may have. */
-const COMMON_HEADERS = ['content-type', 'content-length', 'date', 'connection', 'keep-alive', 'vary'];
+const COMMON_HEADERS = [
+  'cache-control',
+  'content-type',
+  'content-length',
+  'date',
+  'connection',
+  'keep-alive',
+  'vary',
+];
 /** For browsers, and not part of the contract. */
 const SECURITY_HEADERS =
   /^(x-(content|dns|download|frame|permitted|xss)|cross-origin|content-security|strict-transport|referrer|origin-agent)/;
