@@ -59,15 +59,8 @@ export function readLimits(
   return limiter.read(toSubject(apiKey), cost);
 }
 
-/** Created once per key lookup, because the windows are cached by the identity of the limits. */
-const subjects = new WeakMap<ApiKey, Subject>();
-
 function toSubject(apiKey: ApiKey): Subject {
-  const known = subjects.get(apiKey);
-  if (known !== undefined) return known;
-  const subject: Subject = { kind: 'key', id: apiKey.id, limits: limitsOf(apiKey) };
-  subjects.set(apiKey, subject);
-  return subject;
+  return { kind: 'key', id: apiKey.id, limits: limitsOf(apiKey) };
 }
 
 function deniedError({ retryAfterSeconds = 1 }: RateLimitResult): ApiError {

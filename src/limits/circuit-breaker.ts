@@ -7,11 +7,11 @@ export interface Log {
   warn(details: object, message: string): void;
 }
 
-const PROBE_INTERVAL_MS = 200;
-/** At the start, the connection gets this many probes before the log says that there is none. */
-const PROBES_AT_START = 3;
-/** After this many failed probes, the connection itself is replaced. */
-const PROBES_PER_CONNECTION = 8;
+const TRIAL_INTERVAL_MS = 200;
+/** At the start, the connection gets this many trials before the log says that there is none. */
+const TRIALS_AT_START = 3;
+/** After this many failed trials, the connection itself is replaced. */
+const TRIALS_PER_CONNECTION = 8;
 const READY_POLL_INTERVAL_MS = 20;
 /** A timeout is counted in this many intervals of a timer, so that a pause of this process is not taken for a failure. */
 const TIMEOUT_INTERVALS = 4;
@@ -28,39 +28,39 @@ export interface CircuitBreakerOptions {
    * Repeated until it succeeds, for the key that failed. It should do what the commands do, so that a server that
    * responds but rejects writes counts as failed.
    */
-  readonly probe: (key: string) => Promise<unknown>;
-  /** The key of the first probe */
-  readonly probeKey: string;
-  /** Replaces a connection on which several probes have failed */
+  readonly trial: (key: string) => Promise<unknown>;
+  /** The key of the first trial */
+  readonly trialKey: string;
+  /** Replaces a connection on which several trials have failed */
   readonly reconnect: () => void;
   readonly log: Log;
-  /** Called with the seconds that each command took to settle; not for probes */
+  /** Called with the seconds that each command took to settle; not for trials */
   readonly observe?: (seconds: number) => void;
 }
 
 /**
  * A circuit breaker (https://martinfowler.com/bliki/CircuitBreaker.html). As in an electric circuit, commands go through
  * while it is closed. The first one that fails or times out opens it: from then on commands are rejected at once, so
- * that no request waits, until a probe in the background succeeds and closes it again.
+ * that no request waits, until a trial in the background succeeds and closes it again.
  */
 export class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;
   readonly #timeouts: TimeoutTimer;
   #state: 'open' | 'closed' | 'disposed' = 'open';
-  #failedProbes = 0;
-  #probeKey: string;
+  #failedTrials = 0;
+  #trialKey: string;
   #reason = '';
   /** What the log already says about this outage */
   readonly #loggedReasons = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: CircuitBreakerOptions) {
-    const { timeoutMs, probeKey } = options;
+    const { timeoutMs, trialKey } = options;
     const createError = () => new Error(`No answer within ${timeoutMs} ms`);
     this.#options = options;
     this.#timeouts = new TimeoutTimer({ timeoutMs, intervalMs: timeoutMs / TIMEOUT_INTERVALS, createError });
-    this.#probeKey = probeKey;
-    this.#scheduleProbe();
+    this.#trialKey = trialKey;
+    this.#scheduleTrial();
   }
 
   /** Whether commands go through. */
@@ -82,14 +82,14 @@ export class CircuitBreaker {
   }
 
   /** Opens the breaker, unless it is open: for a failure outside of a command, such as a lost connection. */
-  open(error: unknown, key = this.#probeKey): void {
+  open(error: unknown, key = this.#trialKey): void {
     if (this.#state !== 'closed') return;
     this.#state = 'open';
-    this.#probeKey = key;
-    this.#failedProbes = 0;
+    this.#trialKey = key;
+    this.#failedTrials = 0;
     this.#warn(toMessage(error));
     this.#timeouts.rejectAll(OPEN_ERROR);
-    this.#scheduleProbe();
+    this.#scheduleTrial();
   }
 
   /** For the reason why there is no connection, which says more than the command that fails for the lack of one. */
@@ -98,10 +98,10 @@ export class CircuitBreaker {
   }
 
   /** The half-open state: one command goes through, and decides. */
-  async tryProbe(): Promise<void> {
+  async tryAgain(): Promise<void> {
     if (this.#state !== 'open') return;
     try {
-      await this.#timeouts.race(this.#options.probe(this.#probeKey));
+      await this.#timeouts.race(this.#options.trial(this.#trialKey));
       this.#close();
     } catch (error) {
       this.#keepOpen(error);
@@ -138,18 +138,18 @@ export class CircuitBreaker {
     this.#options.log.info({}, `Limits are counted in ${this.#options.name}`);
   }
 
-  #scheduleProbe(): void {
+  #scheduleTrial(): void {
     if (this.#state !== 'open') return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.tryProbe(), PROBE_INTERVAL_MS).unref();
+    this.#timer = setTimeout(() => this.tryAgain(), TRIAL_INTERVAL_MS).unref();
   }
 
   #keepOpen(error: unknown): void {
     if (this.#state !== 'open') return;
-    this.#failedProbes += 1;
-    if (this.#reason === '' && this.#failedProbes === PROBES_AT_START) this.#warn(toMessage(error));
-    if (this.#failedProbes % PROBES_PER_CONNECTION === 0) this.#options.reconnect();
-    this.#scheduleProbe();
+    this.#failedTrials += 1;
+    if (this.#reason === '' && this.#failedTrials === TRIALS_AT_START) this.#warn(toMessage(error));
+    if (this.#failedTrials % TRIALS_PER_CONNECTION === 0) this.#options.reconnect();
+    this.#scheduleTrial();
   }
 
   /** Logs each reason of an outage once. */

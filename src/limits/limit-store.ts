@@ -5,8 +5,6 @@ import type { Window, WindowCounter } from './windows.js';
 export interface ConsumeOptions {
   /** The windows that apply, with the current limits; the store holds counters only. */
   readonly windows: readonly Window[];
-  /** The counters of `InsuranceLimiter.peek`, which the store continues from where they are higher than its own */
-  readonly known?: readonly WindowCounter[] | undefined;
 }
 
 /** Where requests are counted. Each store gets the ids of one kind of subject. */

@@ -1,5 +1,4 @@
 import type { Limits } from '../contract/plans.js';
-import { type Consume, createBatchedConsume } from './batched-consume.js';
 import type { Log } from './circuit-breaker.js';
 import type { LimitBackend, LimitStore } from './limit-store.js';
 import { MemoryStore } from './memory-store.js';
@@ -76,7 +75,7 @@ export async function createLimiter({
 interface Stores {
   readonly memory: MemoryStore;
   /** Undefined without a backend */
-  readonly shared: { readonly store: LimitStore; readonly consume: Consume } | undefined;
+  readonly shared: LimitStore | undefined;
 }
 
 /**
@@ -92,8 +91,7 @@ class FallbackLimiter implements Limiter {
   constructor(backend: LimitBackend | undefined, clock: () => number) {
     const createStores = (kind: Subject['kind']): Stores => {
       const memory = new MemoryStore({ maxSubjects: MAX_SUBJECTS[kind], clock });
-      const store = backend?.createStore({ kind, insuranceLimiter: memory, clock });
-      return { memory, shared: store && { store, consume: createBatchedConsume(store, memory) } };
+      return { memory, shared: backend?.createStore({ kind, insuranceLimiter: memory, clock }) };
     };
     this.#clock = clock;
     this.#backend = backend;
@@ -114,7 +112,7 @@ class FallbackLimiter implements Limiter {
     if (last !== undefined && (!this.#backend?.isAvailable || last.ageMs <= DENIAL_TTL_MS)) {
       return new RateLimitResult(windows, last.counters, { isAllowed: false, cost, nowMs: this.#clock() });
     }
-    return shared.consume({ id, cost, windows });
+    return shared.consume(id, cost, { windows }).catch(toDenial);
   }
 
   read({ kind, id, limits }: Subject, cost: number): RateLimitResult | Promise<RateLimitResult> {
@@ -123,7 +121,7 @@ class FallbackLimiter implements Limiter {
     const options = { windows };
     if (shared === undefined || memory.peek(id, windows) !== undefined)
       return memory.readNow(id, cost, options);
-    return shared.store.read(id, cost, options).catch(() => memory.readNow(id, cost, options));
+    return shared.read(id, cost, options).catch(() => memory.readNow(id, cost, options));
   }
 
   isDenied({ kind, id, limits }: Subject, cost: number): boolean {
@@ -137,4 +135,10 @@ class FallbackLimiter implements Limiter {
   async close(): Promise<void> {
     this.#backend?.close();
   }
+}
+
+/** rate-limiter-flexible rejects with the result of a denied request. */
+function toDenial(result: unknown): RateLimitResult {
+  if (result instanceof RateLimitResult) return result;
+  throw result;
 }

@@ -28,7 +28,6 @@ export class RateLimitResult extends RateLimiterRes {
   readonly binding: LimitStatus;
   /** Whole seconds, at least 1, after which the same request is allowed; undefined when it is allowed now */
   readonly retryAfterSeconds: number | undefined;
-  readonly #counted: readonly [windows: readonly Window[], counters: readonly WindowCounter[], nowMs: number];
 
   /**
    * @param counters in the order of `windows`, after the request was counted if it was allowed
@@ -48,15 +47,6 @@ export class RateLimitResult extends RateLimiterRes {
     this.windows = statuses;
     this.binding = binding;
     this.retryAfterSeconds = retryAfterSeconds;
-    this.#counted = [windows, counters, nowMs];
-  }
-
-  /** What the result would have been before the last `cost` requests of those that were allowed together. */
-  before(cost: number): RateLimitResult {
-    if (cost === 0) return this;
-    const [windows, counters, nowMs] = this.#counted;
-    const earlier = counters.map(({ count, msLeft }) => ({ count: count - cost, msLeft }));
-    return new RateLimitResult(windows, earlier, { isAllowed: true, cost: 0, nowMs });
   }
 }
 

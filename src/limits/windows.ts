@@ -16,17 +16,11 @@ export interface WindowCounter {
   readonly msLeft: number;
 }
 
-const knownWindows = new WeakMap<Limits, readonly Window[]>();
-
-/** The windows of limits, shorter first. The same object always gives the same array, by which requests are grouped. */
-export function toWindows(limits: Limits): readonly Window[] {
-  const known = knownWindows.get(limits);
-  if (known !== undefined) return known;
-  const { perMinute, perDay } = limits;
-  const windows: Window[] = [{ name: 'minute', lengthMs: 60_000, limit: perMinute }];
-  if (perDay !== undefined) windows.push({ name: 'day', lengthMs: 86_400_000, limit: perDay });
-  knownWindows.set(limits, windows);
-  return windows;
+/** The windows of limits, shorter first. */
+export function toWindows({ perMinute, perDay }: Limits): readonly Window[] {
+  const minute: Window = { name: 'minute', lengthMs: 60_000, limit: perMinute };
+  if (perDay === undefined) return [minute];
+  return [minute, { name: 'day', lengthMs: 86_400_000, limit: perDay }];
 }
 
 /** Whether every window has room for `cost` further requests. */

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest';
 import { CircuitBreaker } from '../../src/limits/circuit-breaker.js';
 
-/** An open breaker whose probes never answer, and the reasons that it logs. */
+/** An open breaker whose trials never succeed, and the reasons that it logs. */
 function createBreaker() {
   const reasons: unknown[] = [];
   const breaker = new CircuitBreaker({
     name: 'Redis',
     variable: 'REDIS_URL',
     timeoutMs: 160,
-    probe: () => new Promise(() => {}),
-    probeKey: 'key',
+    trial: () => new Promise(() => {}),
+    trialKey: 'key',
     reconnect: () => {},
     log: { info: () => {}, warn: (details) => reasons.push((details as { reason: unknown }).reason) },
   });

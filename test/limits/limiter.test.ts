@@ -255,6 +255,31 @@ describe.each([
   );
 });
 
+test.skipIf(!redis)(
+  'in Redis, requests that arrive together get the results that they would get in turn',
+  async () => {
+    const { limiter } = await openRedis();
+    const { limiter: memory } = await openMemory();
+    const limits = fc.record({
+      perMinute: fc.integer({ min: 1, max: 12 }),
+      perDay: fc.option(fc.integer({ min: 1, max: 12 }), { nil: undefined }),
+    });
+    const request = fc.record({ key: fc.nat(2), limits, cost: fc.integer({ min: 1, max: 4 }) });
+    const property = fc.asyncProperty(fc.array(request, { maxLength: 20, size: 'max' }), async (requests) => {
+      const keys = [1, 2, 3].map(() => createKey({ perMinute: 0, perDay: 0 }));
+      const calls = requests.map(({ key, ...call }) => ({
+        ...call,
+        of: { ...keys[key], limits: call.limits } as Subject,
+      }));
+      const expected: RateLimitResult[] = [];
+      for (const { of, cost } of calls) expected.push(await memory.consume(of, cost));
+      const results = await Promise.all(calls.map(({ of, cost }) => limiter.consume(of, cost)));
+      expect(results.map(pick)).toEqual(expected.map(pick));
+    });
+    await fc.assert(property, { numRuns: 200 });
+  },
+);
+
 function pick(result: RateLimitResult) {
   const { isAllowed, retryAfterSeconds } = result;
   return { isAllowed, remaining: remaining(result), retryAfterSeconds };
@@ -314,7 +339,7 @@ test('an error inside the Redis store opens the circuit breaker, so that the ins
   const opened: unknown[] = [];
   const brokenReply = { run: async () => undefined, open: (error: unknown) => opened.push(error) };
   const store = new RedisStore({
-    connection: { consumeLimits: async () => [] },
+    connection: { consumeLimits: async () => [], isCluster: false },
     breaker: brokenReply as unknown as CircuitBreaker,
     keyPrefix: 'limits:key',
     insuranceLimiter: new MemoryStore({ maxSubjects: 1, clock: Date.now }),

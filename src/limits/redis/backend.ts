@@ -2,7 +2,7 @@ import { REDIS_TIMEOUT_MS } from '../../batching/timeouts.js';
 import { CircuitBreaker, type Log } from '../circuit-breaker.js';
 import type { LimitBackend } from '../limit-store.js';
 import { RedisConnection } from './connection.js';
-import { probeRedis, RedisStore, toKey } from './store.js';
+import { RedisStore, toKey, tryRedis } from './store.js';
 
 export interface RedisBackendOptions {
   /** One: Redis or Valkey, a node of a cluster, or Sentinels. Several: nodes of a cluster. */
@@ -20,15 +20,15 @@ export function createRedisBackend({ urls, prefix, log, observe }: RedisBackendO
     name: 'Redis',
     variable: 'REDIS_URL',
     timeoutMs: REDIS_TIMEOUT_MS,
-    probe: (key) => probeRedis(connection, key),
-    probeKey: toKey(prefix, ''),
+    trial: (key) => tryRedis(connection, key),
+    trialKey: toKey(prefix, ''),
     reconnect: () => connection.reconnect(),
     log,
     observe,
   });
   const connection = new RedisConnection({
     urls,
-    onReady: () => breaker.tryProbe(),
+    onReady: () => breaker.tryAgain(),
     onClose: () => breaker.open(new Error('The connection was closed')),
     onError: (error) => breaker.noteReason(error),
   });

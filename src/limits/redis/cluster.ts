@@ -54,16 +54,16 @@ export function openCluster({ urls, onReady, onClose, onError }: RedisConnection
  */
 export async function consumeAlone(
   cluster: Cluster,
-  key: string,
-  args: readonly number[],
-): Promise<number[]> {
+  keys: readonly string[],
+  calls: string,
+): Promise<number[][]> {
   for (let attempt = 1; ; attempt += 1) {
     const results = await cluster
       .pipeline()
-      .consumeLimits(key, ...args)
+      .consumeLimits(keys.length, ...keys, calls)
       .exec();
-    const [error, reply] = results?.[0] ?? [];
-    if (!error) return reply as number[];
+    const [error, replies] = results?.[0] ?? [];
+    if (!error) return replies as number[][];
     if (attempt === MAX_ATTEMPTS || !/^(?:MOVED|ASK) /.test(error.message)) throw error;
   }
 }

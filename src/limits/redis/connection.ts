@@ -29,13 +29,17 @@ export class RedisConnection {
     }
   }
 
+  /** Whether a script can use keys of one slot only. */
+  get isCluster(): boolean {
+    return this.#client instanceof Cluster;
+  }
+
   /** Runs CONSUME_SCRIPT. Rejects while there is no connection; may take long. */
-  consumeLimits(key: string, args: readonly number[]): Promise<number[]> {
+  consumeLimits(keys: readonly string[], calls: string): Promise<number[][]> {
     if (!this.#isIdentified) return Promise.reject(new Error('There is no connection yet'));
     const client = this.#client;
-    if (client instanceof Cluster) return consumeAlone(client, key, args);
-    if (client.status === 'ready') corkUntilEndOfCallback(client.stream);
-    return client.consumeLimits(key, ...args);
+    if (client instanceof Cluster) return consumeAlone(client, keys, calls);
+    return client.consumeLimits(keys.length, ...keys, calls);
   }
 
   /** Replaces a connection that seems to be dead; does nothing while a new one is being made. */
@@ -64,16 +68,6 @@ export class RedisConnection {
     });
     return server;
   }
-}
-
-/**
- * The commands of one callback of the event loop are sent with one system call when it returns. The automatic pipelines
- * of ioredis delay them to the end of the event-loop tick.
- */
-function corkUntilEndOfCallback(stream: Redis['stream']): void {
-  if (stream.writableCorked > 0) return;
-  stream.cork();
-  process.nextTick(() => stream.uncork());
 }
 
 /** False for a user who may not run INFO, too, which is reported: in a cluster nothing else works then. */

@@ -3,8 +3,8 @@ import { CONSUME_SCRIPT } from './scripts.js';
 
 declare module 'ioredis' {
   interface RedisCommander<Context extends ClientContext> {
-    /** CONSUME_SCRIPT */
-    consumeLimits(key: string, ...args: number[]): Result<number[], Context>;
+    /** CONSUME_SCRIPT, with the number of keys, the keys and the calls */
+    consumeLimits(keyCount: number, ...keysAndCalls: string[]): Result<number[][], Context>;
   }
 }
 
@@ -25,7 +25,7 @@ export const RECONNECT_DELAY_MS = 200;
  */
 export const COMMON_OPTIONS = {
   enableOfflineQueue: false,
-  scripts: { consumeLimits: { lua: CONSUME_SCRIPT, numberOfKeys: 1 } },
+  scripts: { consumeLimits: { lua: CONSUME_SCRIPT } },
 };
 
 export const CONNECTION_OPTIONS = {

@@ -1,67 +1,72 @@
 /**
- * Counts in every window or in none, inside Redis. A cost of 0 only reads.
+ * Decides on a batch of calls inside Redis, one after the other. Each counts in every window or in none; one that costs
+ * 0 only reads.
  *
  * A subject is one hash: `minute` and `day` (requests counted), `minuteEnds` and `dayEnds` (milliseconds of Redis's own
  * clock). Replies contain only relative times. Only core commands are used, so that it runs on Redis, on Valkey and in
  * a cluster alike.
  *
- * KEYS[1]: the subject. ARGV: the cost; the number of windows (1: the minute, 2: the minute and the day); then for
- * each window its limit, its length in milliseconds and the count that the caller knows. A lower count in Redis means
- * that Redis has lost data: the script then changes nothing and returns only 2. The caller repeats the call and appends
- * the milliseconds left in each window, and counting continues from the caller's counts.
+ * KEYS: the subject of each call. ARGV[1]: the calls in JSON, each `[cost, minute, day]` or `[cost, minute]`, where a
+ * window is `[limit, length in milliseconds, count, milliseconds left]`. The last two are what the caller knows: a lower
+ * count in Redis means that Redis has lost data, and counting continues from the caller's.
  *
- * Returns 2 if counts are lost. Otherwise 1 if the request is allowed and 0 if it is denied, followed by the count and
- * the milliseconds left of each window.
+ * Returns for each call 1 if it is allowed and 0 if it is denied, followed by the count and the milliseconds left of
+ * each of its windows.
  */
 export const CONSUME_SCRIPT = `
-local key = KEYS[1]
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
-local cost, windows = tonumber(ARGV[1]), tonumber(ARGV[2])
-local fields = { 'minute', 'minuteEnds', 'day', 'dayEnds' }
-local held = redis.call('HMGET', key, unpack(fields, 1, 2 * windows))
-local changes, expiry = {}, 0
-local function set(field, value)
-  changes[#changes + 1] = field
-  changes[#changes + 1] = value
+local subjects, replies = {}, {}
+
+local function read(key)
+  local held = redis.call('HMGET', key, 'minute', 'minuteEnds', 'day', 'dayEnds')
+  local function window(name, count, ends)
+    return { name = name, count = tonumber(count or 0), left = tonumber(ends or 0) - now }
+  end
+  return { window('minute', held[1], held[2]), window('day', held[3], held[4]), expiry = 0 }
 end
 
-local allowed = true
-local reply = { 0 }
-for i = 1, windows do
-  local limit, length, known = tonumber(ARGV[3 * i]), tonumber(ARGV[3 * i + 1]), tonumber(ARGV[3 * i + 2])
-  local count, left = tonumber(held[2 * i - 1] or 0), tonumber(held[2 * i] or 0) - now
-  -- More time left than the window is long: the clock was set back, which must not prolong it.
-  if left <= 0 or left > length then count, left = 0, 0 end
-  if known > count then
-    local knownLeft = tonumber(ARGV[2 + 3 * windows + i])
-    if not knownLeft then return { 2 } end
-    count = known
-    set(fields[2 * i - 1], count)
-    if left == 0 or knownLeft < left then
-      left = knownLeft
-      set(fields[2 * i], now + left)
-      expiry = math.max(expiry, left)
-    end
-  end
-  if count + cost > limit then allowed = false end
-  reply[2 * i], reply[2 * i + 1] = count, left
+local function start(subject, window, left)
+  window.left = left
+  subject.expiry = math.max(subject.expiry, left)
 end
 
-if allowed then
-  reply[1] = 1
-  for i = 1, cost > 0 and windows or 0 do
-    reply[2 * i] = reply[2 * i] + cost
-    set(fields[2 * i - 1], reply[2 * i])
-    if reply[2 * i + 1] == 0 then
-      local length = tonumber(ARGV[3 * i + 1])
-      reply[2 * i + 1] = length
-      set(fields[2 * i], now + length)
-      expiry = math.max(expiry, length)
+for i, call in ipairs(cjson.decode(ARGV[1])) do
+  local key, cost = KEYS[i], call[1]
+  local subject = subjects[key] or read(key)
+  subjects[key] = subject
+  local allowed = 1
+  for w = 2, #call do
+    local window, limit, length, known, knownLeft = subject[w - 1], unpack(call[w])
+    -- More time left than the window is long: the clock was set back, which must not prolong it.
+    if window.left <= 0 or window.left > length then window.count, window.left = 0, 0 end
+    if known > window.count then
+      window.count, subject.changed = known, true
+      if window.left == 0 or knownLeft < window.left then start(subject, window, knownLeft) end
+    end
+    if window.count + cost > limit then allowed = 0 end
+  end
+  local reply = { allowed }
+  for w = 2, #call do
+    local window = subject[w - 1]
+    if allowed == 1 and cost > 0 then
+      window.count, subject.changed = window.count + cost, true
+      if window.left == 0 then start(subject, window, call[w][2]) end
+    end
+    reply[2 * w - 2], reply[2 * w - 1] = window.count, window.left
+  end
+  replies[i] = reply
+end
+
+for key, subject in pairs(subjects) do
+  for _, window in ipairs(subject) do
+    if subject.changed and window.left > 0 then
+      redis.call('HSET', key, window.name, window.count, window.name .. 'Ends', now + window.left)
     end
   end
+  if subject.expiry > 0 and redis.call('PTTL', key) < subject.expiry then
+    redis.call('PEXPIRE', key, subject.expiry)
+  end
 end
-if #changes > 0 then redis.call('HSET', key, unpack(changes)) end
-if expiry > 0 and redis.call('PTTL', key) < expiry then redis.call('PEXPIRE', key, expiry) end
-return reply
+return replies
 `;

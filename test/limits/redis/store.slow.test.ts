@@ -83,7 +83,7 @@ describe.skipIf(!hasRedis)('a Redis that fails', () => {
     await redis.run();
     const requests: Promise<number>[] = [];
     const consume = async () => (await limiter.consume(busy, 1)).binding.remaining;
-    // The answer to the probe is read after the request has arrived, and before the request is sent.
+    // The answer to the trial is read after the request has arrived, and before the request is sent.
     const work = setInterval(() => {
       requests.push(consume());
       const endsAtMs = performance.now() + 15;
@@ -288,6 +288,22 @@ describe.skipIf(!hasRedis)('several nodes on one Redis', () => {
     const allowed = await Promise.all(ids.map((id) => consumeInTurns({ ...subject, id })));
     expect(Math.min(...allowed)).toBeGreaterThanOrEqual(60);
     expect(Math.max(...allowed)).toBeLessThanOrEqual(61);
+  });
+
+  test('requests of many keys that arrive together are one command', async () => {
+    const redis = await server();
+    const { limiter } = await node([redis.url]);
+    const client = admin(redis);
+    const requests = Array.from({ length: 200 }, (_, n) =>
+      limiter.consume({ ...subject, id: `key-${n % 50}` }, 1),
+    );
+    const results = await Promise.all(requests);
+    expect(results.map(({ binding }) => binding.remaining)).toEqual(
+      requests.map((_, n) => 59 - Math.floor(n / 50)),
+    );
+    // The trial of the circuit breaker is one eval and one evalsha.
+    const commands = (await client.info('commandstats')).match(/cmdstat_(?:eval|evalsha):calls=\d+/g);
+    expect(commands?.sort()).toEqual(['cmdstat_eval:calls=1', 'cmdstat_evalsha:calls=2']);
   });
 
   test('an allowed request is one command, a known denial none, and every key expires', async () => {
