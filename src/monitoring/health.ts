@@ -19,7 +19,7 @@ export interface HealthOptions {
 }
 
 /** The body of `/health/ready`. */
-export interface Readiness {
+interface Readiness {
   /** `degraded` when limits are counted without Redis, which does not keep the service from serving */
   readonly status: 'ok' | 'degraded' | 'unavailable' | 'draining';
   readonly database?: 'ok' | 'unavailable';

@@ -18,7 +18,10 @@ function findNode(): string | undefined {
   if (canReusePort) return process.execPath;
   if (process.platform !== 'linux') return undefined;
   try {
-    return execFileSync('.ci/with-node', ['24', 'which', 'node'], { encoding: 'utf8', stdio: 'pipe' }).trim();
+    return execFileSync('bash', ['.ci/with-node', '24', 'which', 'node'], {
+      encoding: 'utf8',
+      stdio: 'pipe',
+    }).trim();
   } catch (error) {
     if (process.env.CI === 'true') throw error;
     process.stderr.write('Skipped the tests of REUSE_PORT: npm could not install Node.js 24\n');
@@ -74,7 +77,7 @@ test.runIf(node)(
   async () => {
     const environment = await prepare();
     await untilListening(startOnNewer(environment));
-    const service = startOnNewer({ ...environment, REUSE_PORT: 'true', LOG_LEVEL: 'warn' });
+    const service = startOnNewer({ ...environment, REUSE_PORT: 'true', LOG_LEVEL: 'silent' });
     expect(await service.ended).toBe(1);
     expect(service.output()).toBe(
       `PORT ${environment.PORT} is in use on 127.0.0.1: stop what uses it, or set PORT to another one.\n`,
