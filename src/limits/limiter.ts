@@ -15,8 +15,8 @@ export interface Subject {
 export interface Limiter {
   /**
    * Decides on `cost` requests (1, or the number of calls of a batch) as a whole. Never rejects. Waits for one command
-   * to Redis, or a few when others are under way or the request is denied; none takes longer than REDIS_TIMEOUT_MS,
-   * after which memory decides. Returns no promise when it can decide at once.
+   * to Redis, or two when others are under way; none takes longer than REDIS_TIMEOUT_MS, after which memory decides.
+   * Returns no promise when it can decide at once.
    */
   consume(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
   /** What `consume` would decide now. Counts nothing; never rejects. */

@@ -15,19 +15,15 @@ export function createDecisionCounter(
   registry: Registry,
   limiter: Pick<Limiter, 'state'>,
 ): (code: ErrorCode | undefined, plan: Plan | undefined) => void {
-  const counts = new Map<string, { readonly labels: Record<string, string>; count: number }>();
-  const find = (outcome: string, store: string, plan: string) => {
-    const key = `${outcome} ${store} ${plan}`;
-    let entry = counts.get(key);
-    if (entry === undefined) {
-      entry = { labels: { outcome, store, plan }, count: 0 };
-      counts.set(key, entry);
-    }
-    return entry;
+  const counts = new Map<string, number>();
+  const add = (outcome: string, store: string, plan: string, count: number) => {
+    const labels = `${outcome} ${store} ${plan}`;
+    counts.set(labels, (counts.get(labels) ?? 0) + count);
   };
   // Series start at 0, because Prometheus does not see the first increment of one that starts at 1.
   for (const store of ['memory', 'redis', 'degraded']) {
-    for (const plan of [...PLAN_NAMES, ANONYMOUS]) for (const outcome of OUTCOMES) find(outcome, store, plan);
+    for (const plan of [...PLAN_NAMES, ANONYMOUS])
+      for (const outcome of OUTCOMES) add(outcome, store, plan, 0);
   }
   new Counter({
     name: 'limiter_decisions_total',
@@ -36,10 +32,8 @@ export function createDecisionCounter(
     registers: [registry],
     collect() {
       this.reset();
-      for (const { labels, count } of counts.values()) this.inc(labels, count);
+      for (const [labels, count] of counts) this.labels(...labels.split(' ')).inc(count);
     },
   });
-  return (code, plan) => {
-    find(code ?? 'admitted', limiter.state, plan ?? ANONYMOUS).count += 1;
-  };
+  return (code, plan) => add(code ?? 'admitted', limiter.state, plan ?? ANONYMOUS, 1);
 }
