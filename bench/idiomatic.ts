@@ -36,8 +36,8 @@ const BASE_URL = `http://127.0.0.1:${PORT}/v1`;
 /*
  * 1. The data, in PostgreSQL through Prisma. In src/database, and in the store.ts of each resource.
  *
- * The real service uses Prisma too, except for the few statements of its hot path. They go through database/pipeline.ts
- * as named statements, several in flight on one connection, and lookups of the same event-loop tick share a statement.
+ * The real service uses Prisma too, except for the few statements of its hot path. They go through database/statement-pool.ts
+ * as named statements, and lookups of the same event-loop tick share a statement.
  */
 const prisma = new PrismaClient({
   adapter: new PrismaPg({ connectionString: process.env.DATABASE_URL ?? '' }),

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from '../batching/timeouts.js';
-import { Pipeline } from './pipeline.js';
+import { createStatementPool, type StatementPool } from './statement-pool.js';
 
 const MAX_POOL_CONNECTIONS = 8;
 /** Key lookups have their own, so that neither a locked table nor a flood of unknown keys delays others. */
@@ -19,12 +19,12 @@ const SESSION_SETTINGS = `
   SET idle_in_transaction_session_timeout = '5s'`;
 
 /**
- * The same for pipelines, whose statements are planned once per connection. Left to itself, PostgreSQL plans statements
+ * The same for named statements, which are planned once per connection. Left to itself, PostgreSQL plans statements
  * with arrays again for every execution, because a plan for one element looks cheaper than the generic one, and on large
  * tables it compiles them, because it overestimates their cost. Either takes longer than the statement itself. All of
  * them have an index, and a plan made while a table was small must not scan it once it is large.
  */
-const PIPELINE_SETTINGS = `${SESSION_SETTINGS};
+const STATEMENT_SETTINGS = `${SESSION_SETTINGS};
   SET plan_cache_mode = force_generic_plan;
   SET enable_seqscan = off;
   SET jit = off`;
@@ -37,25 +37,20 @@ export interface Connections {
   /** For statements of every kind; Prisma uses it too */
   readonly pool: pg.Pool;
   /** For single statements that read */
-  readonly reads: Pipeline;
+  readonly reads: StatementPool;
   /** For single statements that write */
-  readonly writes: Pipeline;
+  readonly writes: StatementPool;
   /** For the lookup of API keys */
-  readonly keys: Pipeline;
-  /** The current use of the connections of the pool and of the pipelines */
-  readonly poolStatistics: {
-    readonly totalCount: number;
-    readonly idleCount: number;
-    /** Queries that wait for a connection, or for the query before them on theirs */
-    readonly waitingCount: number;
-  };
+  readonly keys: StatementPool;
+  /** The current use of all connections; `waitingCount` is of queries that wait for one */
+  readonly poolStatistics: Pick<pg.Pool, 'totalCount' | 'idleCount' | 'waitingCount'>;
   close(): Promise<void>;
 }
 
 export interface ConnectionOptions {
   /** Default: what a request may wait */
   readonly connectTimeoutMs?: number;
-  /** Called with what each statement of a pipeline took, and its name */
+  /** Called with what each statement of reads, writes and keys took, and its name */
   readonly observe?: (seconds: number, statement: string) => void;
 }
 
@@ -71,40 +66,34 @@ export function openConnections(
   onIdleError: (error: Error) => void,
   { connectTimeoutMs = CONNECT_TIMEOUT_MS, observe }: ConnectionOptions = {},
 ): Connections {
-  const client = {
+  const config = {
     connectionString: url,
     connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'animal-store',
   };
-  const createPipeline = (size: number) =>
-    new Pipeline({
-      size,
-      client,
-      sessionSettings: PIPELINE_SETTINGS,
-      onStall: (since) => discardSilent(since),
-      ...(observe && { observe }),
-    });
-  const reads = createPipeline(READ_CONNECTIONS);
-  const writes = createPipeline(WRITE_CONNECTIONS);
-  const keys = createPipeline(KEY_CONNECTIONS);
-  const pipelines = [reads, writes, keys];
+  const createStatements = (max: number) =>
+    createStatementPool({ ...config, max }, STATEMENT_SETTINGS, observe);
+  const reads = createStatements(READ_CONNECTIONS);
+  const writes = createStatements(WRITE_CONNECTIONS);
+  const keys = createStatements(KEY_CONNECTIONS);
   const pool = new pg.Pool({
-    ...client,
-    query_timeout: QUERY_TIMEOUT_MS,
+    ...config,
     max: MAX_POOL_CONNECTIONS,
     onConnect: (connected) => connected.query(SESSION_SETTINGS),
   });
-  /** When one connection is dead, those that were silent all the while probably are too: a firewall lost its state. */
-  const discardSilent = (since: number) => {
-    for (const pipeline of pipelines) pipeline.discardSilentSince(since);
-    discardIdle(pool);
-  };
-  pool.on('error', onIdleError);
   pool.on('release', endOpenTransaction);
-  pool.on('release', (error) => {
-    if (error?.message === READ_TIMEOUT) discardSilent(performance.now() - QUERY_TIMEOUT_MS);
-  });
+  const pools = [pool, reads.pool, writes.pool, keys.pool];
+  for (const each of pools) {
+    each.on('error', onIdleError);
+    each.on('release', (error) => {
+      // When one connection is dead, the idle ones probably are too: a firewall lost its state.
+      if (error?.message === READ_TIMEOUT) for (const other of pools) discardIdle(other);
+    });
+  }
+  const sum = (name: keyof Connections['poolStatistics']) =>
+    pools.reduce((total, each) => total + each[name], 0);
   return {
     pool,
     reads,
@@ -112,18 +101,17 @@ export function openConnections(
     keys,
     poolStatistics: {
       get totalCount() {
-        return pipelines.reduce((sum, { connections }) => sum + connections, pool.totalCount);
+        return sum('totalCount');
       },
       get idleCount() {
-        return pool.idleCount;
+        return sum('idleCount');
       },
       get waitingCount() {
-        return pipelines.reduce((sum, { waiting }) => sum + waiting, pool.waitingCount);
+        return sum('waitingCount');
       },
     },
     async close() {
-      await Promise.all(pipelines.map((pipeline) => pipeline.close()));
-      await pool.end();
+      await Promise.all(pools.map((each) => each.end()));
     },
   };
 }

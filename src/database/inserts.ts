@@ -6,7 +6,7 @@ import type { Database } from './client.js';
 import { findStoredCreate, type IdempotencyKey } from './idempotency.js';
 import { keyedRowsSql, keyValues, rowsSql, toColumns } from './insert-sql.js';
 import { isDatabaseOutage } from './outage.js';
-import type { Pipeline } from './pipeline.js';
+import type { StatementPool } from './statement-pool.js';
 import type { Table } from './table.js';
 
 /** Few enough for a statement to take much less than STATEMENT_TIMEOUT_MS, and for their locks to fit in memory. */
@@ -63,7 +63,7 @@ export function createInsert<Row, NewRow>(
   };
 }
 
-function createRowLoader<Row, NewRow>(writes: Pipeline, table: Table<Row, NewRow>) {
+function createRowLoader<Row, NewRow>(writes: StatementPool, table: Table<Row, NewRow>) {
   const statement = { name: `${table.name}-create`, text: rowsSql(table) };
   const insertAll = async (batch: readonly NewRow[]) => {
     const values = toColumns(batch.map((row) => table.toValues(row)));
@@ -73,7 +73,7 @@ function createRowLoader<Row, NewRow>(writes: Pipeline, table: Table<Row, NewRow
   return createBatchLoader<NewRow, Row>(isolateRejections(insertAll), BATCHES);
 }
 
-function createKeyedRowLoader<Row, NewRow>(writes: Pipeline, table: Table<Row, NewRow>) {
+function createKeyedRowLoader<Row, NewRow>(writes: StatementPool, table: Table<Row, NewRow>) {
   const statement = { name: `${table.name}-create-keyed`, text: keyedRowsSql(table) };
   const insertAll = async (batch: readonly KeyedRow<NewRow>[]): Promise<Attempt<Row>[]> => {
     const values = batch.map(({ row, idempotencyKey }) => [

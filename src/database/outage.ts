@@ -24,7 +24,7 @@ const QUERY_ERRORS = /^(?:0A|21|22|23|42(?!P05)|44|54|P0)/;
  */
 const PRISMA_QUERY_ERRORS = /^P2(?!010|024|028|034|037)/;
 
-const TICK_MS = 50;
+const INTERVAL_MS = 50;
 
 /** An object of functions, and not of a class with private members, whose copy would lack them. */
 export type Functions<T> = { [Name in keyof T]: T[Name] } extends T
@@ -40,7 +40,7 @@ export type Functions<T> = { [Name in keyof T]: T[Name] } extends T
 export function withOutages<T extends Functions<T>>(timeoutMs: number, target: T): T {
   const createError = () =>
     new DatabaseOutage(new TimeoutError(`The database did not answer within ${timeoutMs} ms`));
-  const timer = new TimeoutTimer({ timeoutMs, tickMs: TICK_MS, createError });
+  const timer = new TimeoutTimer({ timeoutMs, tickMs: INTERVAL_MS, createError });
   if (Object.getPrototypeOf(target) !== Object.prototype)
     throw new TypeError('The methods of a class are lost');
   const functions = Object.entries<(...args: unknown[]) => unknown>(

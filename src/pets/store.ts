@@ -3,7 +3,7 @@ import { OPERATION_TIMEOUT_MS } from '../batching/timeouts.js';
 import type { Database } from '../database/client.js';
 import { READ_CONNECTIONS } from '../database/connections.js';
 import { createInsert, type Insert } from '../database/inserts.js';
-import type { Statement } from '../database/pipelined-connection.js';
+import type { Statement } from '../database/statement-pool.js';
 import { type JsonColumns, table } from '../database/table.js';
 import { type Page, toPage } from '../operations/pagination.js';
 import type { NewPet, Pet, PetsPage } from './schema.js';

@@ -41,7 +41,7 @@ async function listBackends(): Promise<number[]> {
 }
 
 let sent = 0;
-/** One request of each kind: both pipelines, the pool and the lookup of the key. */
+/** One request of each kind, for all pools. */
 function sendOneOfEach(): Promise<number>[] {
   sent += 1;
   const rex = { name: 'Rex', categoryId: 1 };

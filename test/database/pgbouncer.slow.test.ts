@@ -41,7 +41,7 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
   afterEach(() => service.close());
 
   let sent = 0;
-  /** One request of each kind: all pipelines, the pool and Prisma. */
+  /** One request of each kind, for all pools. */
   const sendOneOfEach = () => {
     sent += 1;
     return Promise.all([

@@ -25,7 +25,7 @@ test('PostgreSQL plans a statement of the stores once, however often it runs', a
     text: `SELECT name, custom_plans::int FROM pg_prepared_statements
       WHERE generic_plans > 1 AND name <> 'read-plans' ORDER BY name`,
   };
-  const read = async (pipeline: 'reads' | 'writes' | 'keys') => database[pipeline].query(statement, []);
+  const read = async (pool: 'reads' | 'writes' | 'keys') => database[pool].query(statement, []);
   expect(await read('reads')).toEqual([
     { name: 'pets-get', custom_plans: 0 },
     { name: 'pets-get-all', custom_plans: 0 },

@@ -1,0 +1,85 @@
+import pg from 'pg';
+
+/** PostgreSQL parses and plans a statement once per connection, under its name. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Runs named statements, each a transaction of its own. */
+export interface StatementPool {
+  /** The rows of a statement. May fail with a database error: see isDatabaseOutage. */
+  query<Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]): Promise<Row[]>;
+  readonly pool: pg.Pool;
+}
+
+/**
+ * @param config of the pool
+ * @param sessionSettings SQL that a connection runs before its first query
+ * @param observe called with what each statement took, and its name
+ */
+export function createStatementPool(
+  config: pg.PoolConfig,
+  sessionSettings: string,
+  observe?: (seconds: number, statement: string) => void,
+): StatementPool {
+  const withNames = new WeakSet<pg.ClientBase>();
+  const pool = new pg.Pool({
+    ...config,
+    // A new connection would have to plan the statements again.
+    idleTimeoutMillis: 0,
+    async onConnect(client) {
+      // When it breaks, its query gets the error; without a listener, the process would end besides.
+      client.on('error', () => {});
+      if (await supportsNames(client, sessionSettings)) withNames.add(client);
+    },
+  });
+  return {
+    pool,
+    // With callbacks, because pg's promises catch and rethrow every error to rewrite its stack.
+    query<Row extends pg.QueryResultRow>({ name, text }: Statement, values: readonly unknown[]) {
+      const startedAt = performance.now();
+      return new Promise<Row[]>((resolve, reject) => {
+        const settle = (error: Error | undefined, rows: Row[] = []) => {
+          observe?.((performance.now() - startedAt) / 1000, name);
+          if (error) reject(error);
+          else resolve(rows);
+        };
+        pool.connect((unconnected, client) => {
+          if (client === undefined) return settle(unconnected);
+          const query = { text, values: values as unknown[] };
+          client.query<Row>(withNames.has(client) ? { ...query, name } : query, (error, result) => {
+            // After a statement that PostgreSQL rejected, the connection is as good as before.
+            client.release(error instanceof pg.DatabaseError ? undefined : error);
+            settle(error, result?.rows);
+          });
+        });
+      });
+    },
+  };
+}
+
+/** Shows whether PostgreSQL knows this statement under the name that it was sent with. */
+const NAME_TEST = {
+  name: 'name-test',
+  text: "SELECT bool_or(name = 'name-test') AS is_unchanged FROM pg_prepared_statements",
+};
+
+/**
+ * Whether statements can be prepared under a name. Behind a connection pooler in transaction mode each query may reach
+ * another server process, which lacks a statement that was prepared before, or has another one under its name.
+ *
+ * A pooler announces another process than the one that runs the queries. PgBouncer from 1.21 on prepares statements
+ * wherever they are needed, under names of its own.
+ *
+ * @param sessionSettings SQL that runs before
+ */
+async function supportsNames(client: pg.ClientBase, sessionSettings: string): Promise<boolean> {
+  const results: unknown = await client.query(`${sessionSettings}; SELECT pg_backend_pid() AS pid`);
+  const [last] = [results].flat().slice(-1) as pg.QueryResult<{ pid: number }>[];
+  const { processID } = client as pg.ClientBase & { readonly processID: number };
+  if (last?.rows[0]?.pid === processID) return true;
+  // Fails where another client of the pooler has prepared it.
+  const named = await client.query<{ is_unchanged: boolean }>(NAME_TEST).catch(() => undefined);
+  return named?.rows[0]?.is_unchanged === false;
+}
