@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { OPERATION_TIMEOUT_MS } from '../../src/batching/timeouts.js';
 import { createInsert } from '../../src/database/inserts.js';
 import { table } from '../../src/database/table.js';
-import { createPetStore } from '../../src/pets/store.js';
 import {
   type Caller,
   createCaller,
@@ -67,10 +66,9 @@ const namesOf = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${prefix} ${index}`);
 
 test('creates that are pending together share statements, and each gets its own pet', async () => {
-  const pets = createPetStore(service.database);
   const names = namesOf('Shared', 60);
   const created = await Promise.all(
-    names.map((name, categoryId) => pets.create({ name, categoryId, status: 'sold' })),
+    names.map((name, categoryId) => service.pets.create({ name, categoryId, status: 'sold' })),
   );
   expect(created.map(({ name, categoryId, status }) => ({ name, categoryId, status }))).toEqual(
     names.map((name, categoryId) => ({ name, categoryId, status: 'sold' })),
@@ -122,7 +120,6 @@ test('a pet for which PostgreSQL aborts a statement does not affect a replay tha
 });
 
 test('an Idempotency-Key that is used many times in one statement creates one pet, which all get', async () => {
-  const pets = createPetStore(service.database);
   const header = { value: randomUUID(), bodyHash: new Uint8Array(32), setReplayed: vi.fn() };
   const [apiKey] = await service.keys.list();
   const call = {
@@ -133,7 +130,7 @@ test('an Idempotency-Key that is used many times in one statement creates one pe
     header,
   };
   const all = Array.from({ length: 30 }, () =>
-    pets.create({ name: 'Many', categoryId: 1, status: 'sold' }, call),
+    service.pets.create({ name: 'Many', categoryId: 1, status: 'sold' }, call),
   );
   expect(new Set((await Promise.all(all)).map(({ id }) => id)).size).toBe(1);
   expect(await readNames()).toEqual(['Many']);

@@ -1,29 +1,35 @@
 import { expect, expectTypeOf, test } from 'vitest';
 import { type Table, table } from '../../src/database/table.js';
-import type { NewPet, Pet } from '../../src/pets/schema.js';
 import { execute } from '../support/execute.js';
 import { createTestDatabase } from '../support/test-service.js';
 
-const types = { id: 'bigint', name: 'text', categoryId: 'bigint', status: 'pet_status' } as const;
+interface NewToy {
+  readonly name: string;
+  readonly makerId: number;
+  readonly status: 'new' | 'used';
+}
+type Toy = NewToy & { readonly id: number };
+
+const types = { id: 'bigint', name: 'text', makerId: 'bigint', status: 'toy_status' } as const;
 
 test('a description that does not fit its rows does not compile', () => {
-  expectTypeOf(table<Pet, NewPet>('pets', types)).toEqualTypeOf<Table<Pet, NewPet>>();
+  expectTypeOf(table<Toy, NewToy>('toys', types)).toEqualTypeOf<Table<Toy, NewToy>>();
   // @ts-expect-error the types of two columns are swapped
-  table<Pet, NewPet>('pets', { ...types, name: 'bigint', categoryId: 'text' });
+  table<Toy, NewToy>('toys', { ...types, name: 'bigint', makerId: 'text' });
   // @ts-expect-error a status is an enum
-  table<Pet, NewPet>('pets', { ...types, status: 'text' });
+  table<Toy, NewToy>('toys', { ...types, status: 'text' });
   // @ts-expect-error a name is no enum
-  table<Pet, NewPet>('pets', { ...types, name: 'pet_status' });
-  // @ts-expect-error a pet has a status
-  table<Pet, NewPet>('pets', { id: 'bigint', name: 'text', categoryId: 'bigint' });
-  // @ts-expect-error a pet has no breed
-  table<Pet, NewPet>('pets', { ...types, breed: 'text' });
-  // @ts-expect-error a new pet lacks what a pet has
-  table<Pet & { breed: string }, NewPet>('pets', { ...types, breed: 'text' });
-  // @ts-expect-error a pet lacks what a new one has
-  table<Pet, NewPet & { breed: string }>('pets', types);
+  table<Toy, NewToy>('toys', { ...types, name: 'toy_status' });
+  // @ts-expect-error a toy has a status
+  table<Toy, NewToy>('toys', { id: 'bigint', name: 'text', makerId: 'bigint' });
+  // @ts-expect-error a toy has no colour
+  table<Toy, NewToy>('toys', { ...types, colour: 'text' });
+  // @ts-expect-error a new toy lacks what a toy has
+  table<Toy & { colour: string }, NewToy>('toys', { ...types, colour: 'text' });
+  // @ts-expect-error a toy lacks what a new one has
+  table<Toy, NewToy & { colour: string }>('toys', types);
   // @ts-expect-error a field that may be left out would be null in the output
-  table<Pet & { breed?: string }, NewPet & { breed?: string }>('pets', { ...types, breed: 'text' });
+  table<Toy & { colour?: string }, NewToy & { colour?: string }>('toys', { ...types, colour: 'text' });
 });
 
 test('rows are the same, whether they are read one by one or by column, with null and names that SQL reserves', async () => {

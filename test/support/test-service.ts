@@ -2,10 +2,13 @@ import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { inject } from 'vitest';
+import type { z } from 'zod';
 import type { AppOptions } from '../../src/app.js';
 import { type Database, openDatabase } from '../../src/database/client.js';
+import type { Insert } from '../../src/database/inserts.js';
 import type { KeyStore } from '../../src/keys/store.js';
 import type { Resource } from '../../src/operations/resource.js';
+import { newPet, type Pet } from '../../src/pets/schema.js';
 import { createPetStore, type PetStore } from '../../src/pets/store.js';
 import { readConfig } from '../../src/process/config.js';
 import { createService } from '../../src/service.js';
@@ -20,6 +23,9 @@ export async function createTestDatabase(template = inject('template')): Promise
   return url.href;
 }
 
+/** Its create takes what a client may send, so that a test spells out only what it needs. */
+type TestPets = PetStore & { readonly create: Insert<z.input<typeof newPet>, Pet> };
+
 export interface TestService {
   /** http://127.0.0.1:PORT */
   readonly url: string;
@@ -27,7 +33,7 @@ export interface TestService {
   /** A valid key with limits no test reaches */
   readonly key: string;
   readonly keys: KeyStore;
-  readonly pets: PetStore;
+  readonly pets: TestPets;
   readonly database: Database;
   close(): Promise<void>;
 }
@@ -69,12 +75,13 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   });
   await app.listen({ port: wantedPort, host: '127.0.0.1' });
   const { port } = app.server.address() as AddressInfo;
+  const pets = createPetStore(database);
   return {
     url: `http://127.0.0.1:${port}`,
     port,
     key: await issueKey(keys),
     keys,
-    pets: createPetStore(database),
+    pets: { ...pets, create: (input, key) => pets.create(newPet.parse(input), key) },
     database,
     async close() {
       await app.close();

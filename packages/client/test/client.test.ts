@@ -2,6 +2,8 @@ import { QueryClient } from '@tanstack/react-query';
 import type { inferRouterError, inferRouterInputs, inferRouterOutputs } from '@trpc/server';
 import { createTRPCOptionsProxy } from '@trpc/tanstack-react-query';
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
+import type { z } from 'zod';
+import type { newPet, pet } from '../../../src/pets/schema.js';
 import type { AppRouter as ServiceRouter } from '../../../src/router.js';
 import { createFakeClock, interceptFetch, respondAsProxy } from '../../../test/support/intercepted-fetch.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
@@ -46,11 +48,8 @@ test("the client has the service's own types", () => {
   expectTypeOf<Outputs>().toEqualTypeOf<inferRouterOutputs<ServiceRouter>>();
   expectTypeOf<inferRouterError<ServiceRouter>>().toExtend<inferRouterError<AppRouter>>();
   expectTypeOf<inferRouterError<AppRouter>>().toExtend<inferRouterError<ServiceRouter>>();
-  expectTypeOf<NewPet>().toEqualTypeOf<{
-    name: string;
-    categoryId: number;
-    status?: 'available' | 'pending' | 'sold' | undefined;
-  }>();
+  expectTypeOf<NewPet>().toEqualTypeOf<z.input<typeof newPet>>();
+  expectTypeOf<Pet>().toEqualTypeOf<z.output<typeof pet>>();
   expectTypeOf(client.createPet.mutate).parameter(0).toEqualTypeOf<NewPet>();
   expectTypeOf(client.createPet.mutate).returns.resolves.toEqualTypeOf<Pet>();
   expectTypeOf(client.listAllPets)

@@ -6,6 +6,8 @@ import {
   TRPCClientError,
 } from '@trpc/client';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
+import type { z } from 'zod';
+import type { pet } from '../../../src/pets/schema.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
 import type { AppRouter } from '../src/create-client.js';
 
@@ -27,12 +29,7 @@ describe.each(Object.keys(links) as (keyof typeof links)[])("tRPC's own client w
   test('creates, lists and gets pets', async () => {
     const client = connect(link);
     const created = await client.createPet.mutate({ name: 'Rex', categoryId: 1 });
-    expectTypeOf(created).toEqualTypeOf<{
-      id: number;
-      name: string;
-      categoryId: number;
-      status: 'available' | 'pending' | 'sold';
-    }>();
+    expectTypeOf(created).toEqualTypeOf<z.output<typeof pet>>();
     const [listed, found] = await Promise.all([
       client.listPets.query({ limit: 100, cursor: created.id - 1 }),
       client.getPet.query({ petId: created.id }),
