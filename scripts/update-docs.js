@@ -22,7 +22,7 @@ writeFileSync(DOCUMENT, run(process.execPath, ['dist/cli/program.js', 'openapi']
 runTool('openapi-typescript', [DOCUMENT, '--output', TYPES]);
 runTool('@biomejs/biome', ['format', '--write', DOCUMENT, TYPES]);
 
-const { toPlanTable } = await import('../dist/limits/plans.js');
+const { toPlanTable } = await import('../dist/contract/plans.js');
 const document = JSON.parse(readFileSync(DOCUMENT, 'utf8'));
 writeFileSync(README, updateReadme(readFileSync(README, 'utf8'), toPlanTable(), document));
 writeFileSync(LIMITS_GUIDE, updatePlanTable(readFileSync(LIMITS_GUIDE, 'utf8'), toPlanTable()));
