@@ -17,12 +17,10 @@ import { ignoreBodies, readBodyAs } from './protocols/request-body.js';
 import { type RestOptions, registerRest } from './protocols/rest.js';
 import { registerRpc } from './protocols/rpc.js';
 import { sendRpcError } from './protocols/rpc-stream.js';
-import { addressId } from './server/client-address.js';
+import { addressId, createProxyTrust, findClientAddress } from './server/client-address.js';
 import { createOverloadMonitor, type OverloadOptions } from './server/overload.js';
-import { createProxyTrust, findClientAddress } from './server/proxy-trust.js';
 import { RequestQueue } from './server/request-queue.js';
-import { registerSecurity } from './server/security-headers.js';
-import { openServer, type ServerOptions } from './server/server.js';
+import { addSecurityHeaders, openServer, type ServerOptions } from './server/server.js';
 
 /** What each part of the server takes. */
 export interface AppOptions {
@@ -67,7 +65,8 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const checkReadiness = createCachedCheck(monitoring.checkReadiness);
   const metrics = createMetrics({ ...monitoring, server: app.server, overload, checkReadiness });
 
-  registerSecurity(app, admission);
+  // Without a PUBLIC_URL the address is not known yet, but it is plain http.
+  addSecurityHeaders(app, admission.publicUrl());
   app.addHook('onRequest', (request, reply, next) => {
     reply.header('x-request-id', request.id);
     // Within the protocols, admission does this, so that the response has limit headers.
