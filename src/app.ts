@@ -6,23 +6,26 @@ import { findHttpError } from './admission/request-checks.js';
 import { REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
 import { type DocsOptions, registerDocs } from './docs/routes.js';
 import { ApiError } from './errors/api-error.js';
-import { createCachedCheck, createHealth, type HealthOptions } from './monitoring/health.js';
 import { createMetrics, type MetricsOptions } from './monitoring/metrics.js';
-import { PROBE_PATHS, type Probes, registerProbes } from './monitoring/probes.js';
+import {
+  createCachedCheck,
+  createReadiness,
+  PROBE_PATHS,
+  type Probes,
+  type ReadinessOptions,
+  registerProbes,
+} from './monitoring/probes.js';
 import { identify, reportRequests } from './monitoring/request-log.js';
 import { toApiError } from './operations/error-mapping.js';
 import { listOperations } from './operations/list-operations.js';
-import { decodeBody, parseJson, sendJson } from './protocols/json.js';
-import { ignoreBodies, readBodyAs } from './protocols/request-body.js';
+import { decodeBody, ignoreBodies, parseJson, readBodyAs, sendJson } from './protocols/body.js';
 import { type RestOptions, registerRest } from './protocols/rest.js';
 import { registerRpc } from './protocols/rpc.js';
 import { sendRpcError } from './protocols/rpc-stream.js';
-import { addressId } from './server/client-address.js';
+import { addressId, createProxyTrust, findClientAddress } from './server/client-address.js';
 import { createOverloadMonitor, type OverloadOptions } from './server/overload.js';
-import { createProxyTrust, findClientAddress } from './server/proxy-trust.js';
 import { RequestQueue } from './server/request-queue.js';
-import { registerSecurity } from './server/security-headers.js';
-import { openServer, type ServerOptions } from './server/server.js';
+import { addSecurityHeaders, openServer, type ServerOptions } from './server/server.js';
 
 /** What each part of the server takes. */
 export interface AppOptions {
@@ -31,7 +34,7 @@ export interface AppOptions {
   readonly server: Omit<ServerOptions & OverloadOptions, 'log'>;
   readonly admission: AdmissionOptions & Omit<OriginOptions, 'log'>;
   readonly protocols: Omit<RestOptions, 'router'>;
-  readonly monitoring: MetricsOptions & HealthOptions;
+  readonly monitoring: MetricsOptions & ReadinessOptions;
   readonly docs: DocsOptions;
   /** If set, another server has /metrics and /health */
   readonly metricsPort: number | undefined;
@@ -55,19 +58,19 @@ export async function buildApp(options: AppOptions): Promise<App> {
   });
   const app = openServer({ ...options.server, log }, queue);
   const operations = listOperations(router);
-  reportRequests(
-    app,
-    operations.map(({ name }) => name),
-    {
-      countRequest: (report) => metrics.countRequest(report),
-    },
-  );
   const overload = createOverloadMonitor({ ...options.server, log });
   app.addHook('onClose', async () => overload.close());
   const checkReadiness = createCachedCheck(monitoring.checkReadiness);
   const metrics = createMetrics({ ...monitoring, server: app.server, overload, checkReadiness });
+  // Before every other hook, so that what those refuse is reported, too.
+  reportRequests(
+    app,
+    operations.map(({ name }) => name),
+    metrics,
+  );
 
-  registerSecurity(app, admission);
+  // Without a PUBLIC_URL the address is not known yet, but it is plain http.
+  addSecurityHeaders(app, admission.publicUrl());
   app.addHook('onRequest', (request, reply, next) => {
     reply.header('x-request-id', request.id);
     // Within the protocols, admission does this, so that the response has limit headers.
@@ -78,7 +81,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   ignoreBodies(app);
 
   const probes: Probes = {
-    ...createHealth({ ...monitoring, log, checkReadiness, isClosing }),
+    readReadiness: createReadiness({ ...monitoring, log, checkReadiness, isClosing }),
     readMetrics: () => metrics.registry.metrics(),
   };
   if (metricsPort === undefined) registerProbes(app, probes);

@@ -12,8 +12,7 @@ import type { Metrics } from '../monitoring/metrics.js';
 import { listCalls } from '../monitoring/request-log.js';
 import type { OverloadMonitor } from '../server/overload.js';
 import { type CorsOptions, registerCors } from './cors.js';
-import { checkLimits, type LimitCheckOptions, readLimits } from './limit-check.js';
-import { limitHeaders } from './limit-headers.js';
+import { checkLimits, type LimitCheckOptions, limitHeaders, readLimits } from './limit-check.js';
 import { findHttpError, findMediaTypeError } from './request-checks.js';
 
 declare module 'fastify' {

@@ -24,30 +24,26 @@ export interface LimitedRequest {
   readonly countsTowardsBan: boolean;
 }
 
-export interface LimitCheck {
-  readonly result: RateLimitResult;
-  /** Why the request is denied: a ban or a limit; undefined when it is allowed */
-  readonly error: ApiError | undefined;
-}
-
-/** Counts a request against the limits of its key or address, unless the key is banned. */
+/** Counts a request against the limits of its key or address, unless the key is banned. The error is that of a denial. */
 export async function checkLimits(
   { apiKey, address, cost, countsTowardsBan }: LimitedRequest,
   { limiter, bans, now }: LimitCheckOptions,
-): Promise<LimitCheck> {
+): Promise<{ readonly result: RateLimitResult; readonly error?: ApiError }> {
   const subject = apiKey === undefined ? address() : toSubject(apiKey);
   const bannedUntil = apiKey && bans.bannedUntil(apiKey);
   if (apiKey !== undefined && bannedUntil !== undefined) {
     const result = await limiter.read(subject, cost);
     await endOfTick();
-    return { result, error: bannedError(bannedUntil - now(), result) };
+    // The later end of the two: a ban may end before the window that would then deny the same request.
+    const seconds = Math.max(Math.ceil((bannedUntil - now()) / 1000), result.retryAfterSeconds ?? 1);
+    return { result, error: tooManyRequests('api_key_banned', seconds) };
   }
   const decision = limiter.consume(subject, cost);
   const result = decision instanceof Promise ? await decision : decision;
-  if (result.isAllowed) return { result, error: undefined };
+  if (result.isAllowed) return { result };
   if (countsTowardsBan && apiKey !== undefined) bans.countDenied(apiKey, cost);
   if (!(decision instanceof Promise)) await endOfTick();
-  return { result, error: deniedError(result) };
+  return { result, error: tooManyRequests('rate_limit_exceeded', result.retryAfterSeconds ?? 1) };
 }
 
 /** The state of a key's limits. Counts nothing. */
@@ -63,18 +59,26 @@ function toSubject(apiKey: ApiKey): Subject {
   return { kind: 'key', id: apiKey.id, limits: limitsOf(apiKey) };
 }
 
-function deniedError({ retryAfterSeconds = 1 }: RateLimitResult): ApiError {
-  return tooManyRequests('rate_limit_exceeded', retryAfterSeconds);
-}
-
-/** Uses the later end of the two: a ban may end before the window that would then deny the same request. */
-function bannedError(msLeft: number, { retryAfterSeconds = 1 }: RateLimitResult): ApiError {
-  return tooManyRequests('api_key_banned', Math.max(Math.ceil(msLeft / 1000), retryAfterSeconds));
-}
-
 function tooManyRequests(code: 'rate_limit_exceeded' | 'api_key_banned', seconds: number): ApiError {
   const message = `${errorTable[code].message} Try again in ${seconds} s.`;
   return new ApiError(code, { message, headers: { 'retry-after': String(seconds) } });
+}
+
+/**
+ * The headers that tell callers their limits, for every response.
+ *
+ * `X-RateLimit-*` are integers of the binding window, `-Reset` in Unix seconds rounded up. `RateLimit-Policy` and
+ * `RateLimit` follow draft-ietf-httpapi-ratelimit-headers (structured field lists, RFC 9651): quota `q`, window
+ * `w` in seconds, remaining `r`, seconds until reset `t`. `Retry-After` belongs to the error of a denied request.
+ */
+export function limitHeaders({ windows, binding }: RateLimitResult): Record<string, string> {
+  return {
+    'X-RateLimit-Limit': String(binding.limit),
+    'X-RateLimit-Remaining': String(binding.remaining),
+    'X-RateLimit-Reset': String(Math.ceil(binding.resetAtMs / 1000)),
+    'RateLimit-Policy': windows.map((w) => `"${w.name}";q=${w.limit};w=${w.windowSeconds}`).join(', '),
+    RateLimit: windows.map((w) => `"${w.name}";r=${w.remaining};t=${w.resetSeconds}`).join(', '),
+  };
 }
 
 let tick: Promise<void> | undefined;

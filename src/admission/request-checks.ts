@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
-import { hasBody } from '../operations/list-operations.js';
+import { METHODS_WITH_BODY } from '../operations/builder.js';
 
 /** A name, an IPv4 address or an IPv6 address in brackets, and a port (RFC 9110, section 7.2; RFC 3986, section 3.2). */
 const HOST = /^(?:\[([\da-f:.]+)\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})*)(?::\d*)?$/i;
@@ -13,7 +13,8 @@ export function findHttpError(request: FastifyRequest): ApiError | undefined {
 
 /** HTTP/1.1 requires exactly one Host, and any Host has to be valid (RFC 9112, section 3.2). */
 function findHostError({ raw: { httpVersion, rawHeaders }, headers }: FastifyRequest): ApiError | undefined {
-  const count = countHosts(rawHeaders);
+  // `headers` keeps only the first of several, and `headersDistinct` would parse all headers again.
+  const count = rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length;
   if (count > 1 || (count === 0 && httpVersion === '1.1')) {
     return new ApiError('invalid_request', {
       message: 'An HTTP/1.1 request must have exactly one Host header.',
@@ -28,16 +29,6 @@ function isHost(text: string): boolean {
   return match !== undefined && (ipv6 === undefined || isIPv6(ipv6));
 }
 
-/** `headers` keeps only the first of several, and `headersDistinct` would parse all headers again. */
-function countHosts(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let index = 0; index < rawHeaders.length; index += 2) {
-    const name = rawHeaders[index];
-    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
-  }
-  return count;
-}
-
 /** Node.js removes chunks, and leaves any other transfer coding in the body (RFC 9112, section 6.1). */
 function findTransferCodingError({ headers }: FastifyRequest): ApiError | undefined {
   const codings = headers['transfer-encoding'];
@@ -49,7 +40,7 @@ function findTransferCodingError({ headers }: FastifyRequest): ApiError | undefi
 
 /** A body must be JSON. Media types are compared without parameters, whatever their case (RFC 9110, section 8.3.1). */
 export function findMediaTypeError({ method, headers }: FastifyRequest): ApiError | undefined {
-  if (!hasBody(method)) return undefined;
+  if (!METHODS_WITH_BODY.has(method)) return undefined;
   const mediaType = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase();
   if (mediaType === 'application/json' && headers['content-encoding'] === undefined) return undefined;
   return new ApiError('unsupported_media_type');

@@ -1,5 +1,6 @@
 import type { OperationFeatures } from '../errors/error-table.js';
-import { hasBody, type Operation } from '../operations/list-operations.js';
+import { METHODS_WITH_BODY } from '../operations/builder.js';
+import type { Operation } from '../operations/list-operations.js';
 import { errorResponses, listErrorStatuses, responseName } from './error-responses.js';
 import { COMMON_HEADERS, DEPRECATION_HEADERS, type HeaderName, headerRefs } from './response-headers.js';
 
@@ -97,7 +98,7 @@ export function completeOperation(
 
 function readFeatures({ deprecation, idempotent, method, parameters }: Operation): OperationFeatures {
   return {
-    hasBody: hasBody(method),
+    hasBody: METHODS_WITH_BODY.has(method),
     isDeprecated: deprecation !== undefined,
     isIdempotent: idempotent === true,
     hasPathParameters: parameters.some((parameter) => parameter.in === 'path'),

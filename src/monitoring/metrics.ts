@@ -1,5 +1,4 @@
 import type { Server } from 'node:net';
-import type { FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client';
 import { createDurations } from '../batching/durations.js';
 import { PLAN_NAMES, type Plan } from '../contract/plans.js';
@@ -8,8 +7,7 @@ import { VERSION } from '../contract/version.js';
 import type { ErrorCode } from '../errors/api-error.js';
 import type { Limiter } from '../limits/limiter.js';
 import { OVERLOAD_REASONS, type OverloadMonitor } from '../server/overload.js';
-import { createDecisionCounter } from './decision-counter.js';
-import { createCachedCheck } from './health.js';
+import { createCachedCheck } from './probes.js';
 
 /** The current use of the connections to the database. */
 interface PoolStatistics {
@@ -83,15 +81,6 @@ function createProcessRegistry(): Registry {
   return registry;
 }
 
-export const METRICS_PATH = '/metrics';
-
-/** `GET /metrics`, in Prometheus' text format. */
-export function registerMetrics(app: FastifyInstance, read: () => Promise<string>): void {
-  app.get(METRICS_PATH, { config: { isProbe: true } }, async (_request, reply) =>
-    reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(await read()),
-  );
-}
-
 function createRequestCounter(registry: Registry): Metrics['countRequest'] {
   const durations = createDurations(
     'http_request_duration_seconds',
@@ -101,6 +90,31 @@ function createRequestCounter(registry: Registry): Metrics['countRequest'] {
   registry.registerMetric(durations.histogram);
   return ({ operation, protocol, status, seconds }) =>
     durations.observe(seconds, operation, protocol, String(status));
+}
+
+/** In place of a plan, for requests without a valid key */
+const ANONYMOUS = 'anonymous';
+
+function createDecisionCounter(
+  registry: Registry,
+  limiter: Pick<Limiter, 'state'>,
+): Metrics['countDecision'] {
+  const counter = new Counter({
+    name: 'limiter_decisions_total',
+    help: 'Decisions of the limiter by outcome, store that decided, and plan; a batch is one decision',
+    labelNames: ['outcome', 'store', 'plan'],
+    registers: [registry],
+  });
+  // Series start at 0, because Prometheus does not see the first increment of one that starts at 1.
+  for (const store of ['memory', 'redis', 'degraded']) {
+    for (const plan of [...PLAN_NAMES, ANONYMOUS]) {
+      for (const outcome of ['admitted', 'rate_limit_exceeded', 'api_key_banned']) {
+        counter.inc({ outcome, store, plan }, 0);
+      }
+    }
+  }
+  return (code, plan) =>
+    counter.inc({ outcome: code ?? 'admitted', store: limiter.state, plan: plan ?? ANONYMOUS });
 }
 
 function addPool(registry: Registry, pool: PoolStatistics | undefined): void {

@@ -27,11 +27,14 @@ export interface RestContext {
   linkNextPage(cursor: number): void;
 }
 
+/** The methods whose requests have a body, which must be JSON. */
+export const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+
 /** Everything that an operation declares besides its input and output. */
 export interface OperationMeta {
   /** Read by trpc-to-openapi. */
   readonly openapi: {
-    /** GET is for queries, the others for mutations. POST, PUT and PATCH have a body. */
+    /** GET is for queries, the others for mutations. */
     readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
     /** Relative to the version: /pets/{petId}. Parameters are members of the input. */
     readonly path: `/${string}`;

@@ -1,6 +1,6 @@
 import type { AnyTRPCRouter } from '@trpc/server';
 import { z } from 'zod';
-import type { OperationMeta } from './builder.js';
+import { METHODS_WITH_BODY, type OperationMeta } from './builder.js';
 import type { OperationDefinition } from './definition.js';
 
 /** One operation as REST serves it, read once from its procedure. */
@@ -21,13 +21,6 @@ export interface OperationParameter {
   readonly in: 'path' | 'query';
   /** A JSON Schema type; other types are strings, as an enum is. */
   readonly type: 'integer' | 'number' | 'boolean' | 'string';
-}
-
-const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
-
-/** Whether requests of this method have a body, which must be JSON. */
-export function hasBody(method: string): boolean {
-  return METHODS_WITH_BODY.has(method);
 }
 
 /** @throws TypeError when an operation has a parameter that a path or a query cannot carry */
@@ -57,7 +50,7 @@ function listParameters(
   return Object.entries(resolve(root).properties ?? {}).flatMap(
     ([member, property]): OperationParameter[] => {
       const isInPath = path.includes(`{${member}}`);
-      if (!isInPath && hasBody(method)) return [];
+      if (!isInPath && METHODS_WITH_BODY.has(method)) return [];
       const { type } = resolve(property);
       if (type === 'array' || type === 'object') {
         throw new TypeError(`${name}: ${member} is an ${type}, which neither a path nor a query can carry`);

@@ -2,15 +2,10 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { REST_PREFIX } from '../contract/protocol.js';
 import { ApiError } from '../errors/api-error.js';
-import type { RestContext } from '../operations/builder.js';
+import { METHODS_WITH_BODY } from '../operations/builder.js';
 import { toApiError } from '../operations/error-mapping.js';
-import {
-  hasBody,
-  listOperations,
-  type Operation,
-  type OperationParameter,
-} from '../operations/list-operations.js';
-import { sendJson } from './json.js';
+import { listOperations, type Operation, type OperationParameter } from '../operations/list-operations.js';
+import { sendJson } from './body.js';
 import { createOpenApiHandler } from './openapi-adapter.js';
 import { createContextFactory, type ServeOptions } from './request-context.js';
 
@@ -41,8 +36,9 @@ export function registerRest(app: FastifyInstance, { router, stores, now, public
         deprecation: () => operation.deprecation,
       },
       async handler(request, reply) {
-        const rest = new RestReply(request, reply, publicUrl);
-        const context = createContext(request, reply, rest);
+        const context = createContext(request, reply, {
+          linkNextPage: (cursor) => linkNextPage(cursor, publicUrl(), request, reply),
+        });
         try {
           const { statusCode, headers, body } = await run(context, readInput(operation, request));
           reply.code(statusCode);
@@ -89,7 +85,7 @@ function toFastifyPath(path: string): string {
 
 /** The body or the query, plus the path parameters, which a body member of the same name cannot override. */
 function readInput({ method, parameters }: Operation, request: FastifyRequest): unknown {
-  if (!hasBody(method)) return readParameters(parameters, request);
+  if (!METHODS_WITH_BODY.has(method)) return readParameters(parameters, request);
   const { body } = request;
   const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
   return parameters.length > 0 && isObject ? { ...body, ...readParameters(parameters, request) } : body;
@@ -128,24 +124,17 @@ function toRestError({ path }: Operation, error: unknown): ApiError {
   return isPathInvalid ? new ApiError('not_found', { cause: error }) : toApiError(error);
 }
 
-class RestReply implements RestContext {
-  readonly #request: FastifyRequest;
-  readonly #reply: FastifyReply;
-  readonly #publicUrl: () => string;
-
-  constructor(request: FastifyRequest, reply: FastifyReply, publicUrl: () => string) {
-    this.#request = request;
-    this.#reply = reply;
-    this.#publicUrl = publicUrl;
-  }
-
-  /** RFC 8288. The link starts with the public address, never with one from a Host or forwarded header. */
-  linkNextPage(cursor: number): void {
-    const [path = ''] = this.#request.url.split('?', 1);
-    const parameters = new URLSearchParams(this.#request.query as URLSearchParams);
-    parameters.set('cursor', String(cursor));
-    const link = `<${this.#publicUrl()}${path}?${parameters}>; rel="next"`;
-    const others = this.#reply.getHeader('link');
-    this.#reply.header('link', others === undefined ? link : `${others}, ${link}`);
-  }
+/** RFC 8288. The link starts with the public address, never with one from a Host or forwarded header. */
+function linkNextPage(
+  cursor: number,
+  publicUrl: string,
+  { url, query }: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const [path = ''] = url.split('?', 1);
+  const parameters = new URLSearchParams(query as URLSearchParams);
+  parameters.set('cursor', String(cursor));
+  const link = `<${publicUrl}${path}?${parameters}>; rel="next"`;
+  const others = reply.getHeader('link');
+  reply.header('link', others === undefined ? link : `${others}, ${link}`);
 }

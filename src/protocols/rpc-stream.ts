@@ -3,7 +3,7 @@ import { type HTTPBaseHandlerOptions, resolveResponse } from '@trpc/server/http'
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiError } from '../errors/api-error.js';
 import { type RequestContext, toErrorShape } from '../operations/builder.js';
-import { sendJson } from './json.js';
+import { sendJson } from './body.js';
 
 export interface StreamOptions {
   readonly router: AnyTRPCRouter;

@@ -1,16 +1,30 @@
 import { type AnyTRPCProcedure, getTRPCErrorFromUnknown } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Deprecation } from '../contract/deprecation.js';
 import { MAX_BATCH_SIZE } from '../contract/protocol.js';
-import type { Scope } from '../contract/scopes.js';
 import { ApiError, type ErrorShape } from '../errors/api-error.js';
 import { identify } from '../monitoring/request-log.js';
 import { type OperationMeta, type RequestContext, toErrorShape } from '../operations/builder.js';
 import { toApiError } from '../operations/error-mapping.js';
-import { sendJson } from './json.js';
+import { sendJson } from './body.js';
 import { createContextFactory, type ServeOptions } from './request-context.js';
 import { addVary, respondWithTrpc } from './rpc-stream.js';
-import { type RpcTarget, readTarget } from './rpc-target.js';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Read from the URL of a tRPC request when it is first needed. */
+    rpcTarget: RpcTarget | null;
+  }
+}
+
+/** The calls in a URL, parsed the way tRPC parses them, so that exactly the calls that are counted are run. */
+interface RpcTarget {
+  readonly names: readonly string[];
+  readonly isBatch: boolean;
+  /** JSON: the input of a query. */
+  readonly input: string | null;
+  /** Whether it carries the parameters of a WebSocket handshake. */
+  readonly hasConnectionParams: boolean;
+}
 
 interface PlainCall {
   readonly name: string;
@@ -27,20 +41,35 @@ type CallResult = { readonly result: { readonly data: unknown } } | { readonly e
 export function registerRpc(app: FastifyInstance, { router, stores, now }: ServeOptions): void {
   const procedures = new Map(Object.entries<AnyTRPCProcedure>(router._def.procedures));
   const createContext = createContextFactory({ stores, now });
+  const findMeta = (name = '') => procedures.get(name)?._def.meta as OperationMeta | undefined;
   app.decorateRequest('rpcTarget', null);
   app.route({
     method: [...app.supportedMethods],
     url: '/:path',
     config: {
       operation: (request) => readTarget(request).names,
-      scope: (request) => findScope(procedures, readTarget(request)),
-      cost: (request) => countCalls(readTarget(request).names),
-      deprecation: (request) => findDeprecation(procedures, readTarget(request).names),
+      scope(request) {
+        const { names, isBatch } = readTarget(request);
+        return isBatch ? undefined : findMeta(names[0])?.scope;
+      },
+      // A batch that is too large runs nothing, and counts as one request.
+      cost(request) {
+        const { length } = readTarget(request).names;
+        return length > MAX_BATCH_SIZE ? 1 : length;
+      },
+      deprecation(request) {
+        const name = readTarget(request).names.find((name) => findMeta(name)?.deprecation !== undefined);
+        return findMeta(name)?.deprecation;
+      },
       routeError: (request) => findTargetError(procedures, request, readTarget(request).names),
     },
     async handler(request, reply) {
       const target = readTarget(request);
-      checkBatchSize(target.names);
+      const { length } = target.names;
+      if (length > MAX_BATCH_SIZE) {
+        const message = `A batch holds at most ${MAX_BATCH_SIZE} calls; this one has ${length}.`;
+        throw new ApiError('invalid_request', { message });
+      }
       const context = createContext(request, reply);
       const calls = readPlainCalls(procedures, request, target);
       addVary(reply);
@@ -58,31 +87,20 @@ export function registerRpc(app: FastifyInstance, { router, stores, now }: Serve
   });
 }
 
-function checkBatchSize({ length }: readonly string[]): void {
-  if (length > MAX_BATCH_SIZE) {
-    const message = `A batch holds at most ${MAX_BATCH_SIZE} calls; this one has ${length}.`;
-    throw new ApiError('invalid_request', { message });
-  }
-}
-
-/** A batch that is too large runs nothing, and counts as one request. */
-function countCalls({ length }: readonly string[]): number {
-  return length > MAX_BATCH_SIZE ? 1 : length;
-}
-
 type ProcedureMap = ReadonlyMap<string, AnyTRPCProcedure>;
 
-function findScope(procedures: ProcedureMap, { names, isBatch }: RpcTarget): Scope | undefined {
-  const [name = ''] = isBatch ? [] : names;
-  return (procedures.get(name)?._def.meta as OperationMeta | undefined)?.scope;
-}
-
-function findDeprecation(procedures: ProcedureMap, names: readonly string[]): Deprecation | undefined {
-  for (const name of names) {
-    const meta = procedures.get(name)?._def.meta as OperationMeta | undefined;
-    if (meta?.deprecation !== undefined) return meta.deprecation;
-  }
-  return undefined;
+function readTarget(request: FastifyRequest): RpcTarget {
+  if (request.rpcTarget !== null) return request.rpcTarget;
+  const { path } = request.params as { path: string };
+  const query = request.query as URLSearchParams;
+  const isBatch = query.get('batch') === '1';
+  request.rpcTarget = {
+    names: isBatch ? path.split(',') : [path],
+    isBatch,
+    input: query.get('input'),
+    hasConnectionParams: query.has('connectionParams'),
+  };
+  return request.rpcTarget;
 }
 
 /** 404 when none of the procedures exists, 405 when those that exist need another method. */
@@ -147,7 +165,7 @@ async function runPlainCalls(
     const { type } = procedure._def;
     const getRawInput = async () => input;
     return procedure({ ctx, path: name, type, getRawInput, signal: undefined, batchIndex }).then(
-      toResult,
+      (data: unknown) => ({ result: { data } }),
       (error) => ({ error: toErrorShape(reportError(error, name, ctx, request, reply), name) }),
     );
   };
@@ -156,10 +174,6 @@ async function runPlainCalls(
   const [status = 200] = statuses;
   reply.code(statuses.size > 1 ? 207 : status);
   return sendJson(reply, JSON.stringify(isBatch ? results : results[0]));
-}
-
-function toResult(data: unknown): CallResult {
-  return { result: { data } };
 }
 
 /** The error that the client sees. The log gets the cause, and the request's log line the first error code. */

@@ -1,7 +1,8 @@
-import { isIP } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-export interface Address {
+interface Address {
   /** Without zone and port */
   readonly ip: string;
   readonly family: 'ipv4' | 'ipv6';
@@ -16,7 +17,7 @@ const BRACKETS_OR_PORT = /^(?:\[(.+)\]|([\d.]+))(?::\d+)?$/;
 const MAPPED_IPV4 = /^::ffff:(?=[\d.]+$)/;
 
 /** Parses the address of a socket's peer, or one that a proxy forwarded; undefined for anything else. */
-export function parseAddress(text: string): Address | undefined {
+function parseAddress(text: string): Address | undefined {
   const [, bracketed, beforePort] = BRACKETS_OR_PORT.exec(text) ?? [];
   // The zone is split off first: Node.js and ipaddr.js reject some names of interfaces as zones.
   const [ip = '', zone = ''] = (bracketed ?? beforePort ?? text).split('%', 2);
@@ -41,4 +42,50 @@ export function addressId(text: string | undefined): string {
   if (parsed instanceof ipaddr.IPv4) return parsed.toString();
   const prefix = parsed.parts.slice(0, 4).map((group) => group.toString(16));
   return `${prefix.join(':')}::/64`;
+}
+
+type ProxyTrust = (peer: string | undefined) => boolean;
+
+/**
+ * Whether a peer is one of the proxies whose forwarded headers are trusted, in the form of Fastify's `trustProxy`. Its
+ * own check takes no port, and rejects many IPv6 zones.
+ *
+ * A zone in the list must match, because another link may have the same address; without one, any zone does.
+ *
+ * @param proxies addresses and CIDR blocks
+ */
+export function createProxyTrust(proxies: readonly string[]): ProxyTrust {
+  const blocks = proxies.map(parseBlock);
+  return (peer) => {
+    const address = peer === undefined ? undefined : parseAddress(peer);
+    if (address === undefined) return false;
+    const { ip, family, zone } = address;
+    return blocks.some((block) => (block.zone === '' || block.zone === zone) && block.list.check(ip, family));
+  };
+}
+
+/** The address that Fastify's `request.ip` will have: the nearest one that is not a trusted proxy's. */
+export function findClientAddress(
+  { socket, headers }: IncomingMessage,
+  isTrusted: ProxyTrust,
+): string | undefined {
+  let address = socket.remoteAddress;
+  let forwarded = String(headers['x-forwarded-for'] ?? '');
+  while (forwarded !== '' && isTrusted(address)) {
+    const comma = forwarded.lastIndexOf(',');
+    address = forwarded.slice(comma + 1).trim();
+    forwarded = forwarded.slice(0, Math.max(comma, 0));
+  }
+  return address;
+}
+
+function parseBlock(text: string): { zone: string; list: BlockList } {
+  const [base = '', bits] = text.split('/', 2);
+  const address = parseAddress(base);
+  if (address === undefined) throw new TypeError(`${text} is neither an address nor a CIDR block`);
+  const { ip, family, zone } = address;
+  const list = new BlockList();
+  if (bits === undefined) list.addAddress(ip, family);
+  else list.addSubnet(ip, Number(bits), family);
+  return { zone, list };
 }

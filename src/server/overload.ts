@@ -2,20 +2,14 @@ import type { FastifyBaseLogger } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
 
 /** When a process counts as overloaded. */
-interface OverloadLimits {
-  /** How late the event loop may run, and how long a request may wait for its turn, in milliseconds */
-  readonly delayMs: number;
-  /** How many queries may wait for a connection to the database */
-  readonly waitingQueries: number;
-  /** How often the event loop is sampled, in milliseconds */
-  readonly sampleIntervalMs: number;
-}
-
-const OVERLOAD_LIMITS: OverloadLimits = {
-  // Clients then wait over a second before their request is even looked at: many have given up, or soon will.
+const OVERLOAD_LIMITS = {
+  // How late the event loop may run, and how long a request may wait for its turn: clients then wait over a second before
+  // their request is even looked at, and many have given up, or soon will.
   delayMs: 1_000,
-  // The pool's eight connections at 5 ms a query take 0.6 s for them; a longer queue nears the 1 s a query may wait.
+  // For a connection to the database: the pool's eight at 5 ms a query take 0.6 s for them, and a longer queue nears the
+  // 1 s that a query may wait.
   waitingQueries: 1_000,
+  // How often the event loop is sampled.
   sampleIntervalMs: 250,
 };
 
@@ -41,7 +35,7 @@ export interface OverloadOptions {
   /** Without it only the event loop is monitored. */
   readonly pool?: { readonly waitingCount: number };
   /** Overrides individual defaults */
-  readonly overload?: Partial<OverloadLimits>;
+  readonly overload?: Partial<typeof OVERLOAD_LIMITS>;
 }
 
 export interface OverloadMonitor {

@@ -6,7 +6,6 @@ import {
   type ServerOptions,
 } from 'node:http';
 import type { Socket } from 'node:net';
-import { Turns } from './turns.js';
 import { UnansweredRequests } from './unanswered.js';
 
 /** Few enough for a tick to take two or three milliseconds, and enough for their queries to share statements. */
@@ -126,5 +125,32 @@ export class RequestQueue {
       started += 1;
     }
     return started;
+  }
+}
+
+/** What several callers wait for, taken in turns: one of each, then the next of each. */
+class Turns<T> {
+  /** How much waits, of all callers. Connections bound it to some ten thousand: few enough for `Array.shift`. */
+  size = 0;
+  /** By caller, in the order of their turns */
+  readonly #lines = new Map<string, T[]>();
+
+  push(caller: string, item: T): void {
+    const line = this.#lines.get(caller);
+    if (line === undefined) this.#lines.set(caller, [item]);
+    else line.push(item);
+    this.size += 1;
+  }
+
+  shift(): T | undefined {
+    const [next] = this.#lines;
+    if (next === undefined) return undefined;
+    const [caller, line] = next;
+    const item = line.shift();
+    this.size -= 1;
+    this.#lines.delete(caller);
+    // At the end of the map, it is behind all others.
+    if (line.length > 0) this.#lines.set(caller, line);
+    return item;
   }
 }

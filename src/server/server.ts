@@ -1,34 +1,72 @@
 import { randomUUID } from 'node:crypto';
-import { METHODS } from 'node:http';
+import { type IncomingMessage, METHODS } from 'node:http';
+import type { Socket } from 'node:net';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
-import { CONNECTION_LIMITS, type ConnectionLimits, limitRequestsPerSocket } from './connections.js';
+import { createProxyTrust } from './client-address.js';
 import { handleParserError, rejectSocket } from './parser-error.js';
-import { createProxyTrust } from './proxy-trust.js';
 import type { RequestQueue } from './request-queue.js';
-import { toRoutableUrl } from './request-target.js';
 
 const BODY_LIMIT_BYTES = 64 * 1024;
 /** Node.js limits the request line and headers to 16 KiB in total; path parameters need no limit of their own. */
 const MAX_PARAM_LENGTH = 16 * 1024;
 const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
+/** A path without a route. */
+const UNROUTABLE = '/-';
+
+/** How much of a process one client, or all together, may occupy. In milliseconds, named as in Node.js. */
+const CONNECTION_LIMITS = {
+  // To the end of the headers, which fit into 16 KiB: the slowest honest client sends them in a second or two.
+  headersTimeout: 15_000,
+  // To the end of the body: the slowest mobile networks send 64 KiB in 30 s.
+  requestTimeout: 30_000,
+  // Without a byte in either direction during a request. Every answer comes within a few seconds: after this, the client
+  // has left, or does not read what is sent to it.
+  timeout: 30_000,
+  // The first two may fire this much later. Each check walks over all connections; every 5 s, its cost cannot be measured.
+  connectionsCheckingInterval: 5_000,
+  // Between requests. Longer than the usual 60 s of proxies, so that they close first: otherwise they might send on a
+  // closed connection.
+  keepAliveTimeout: 72_000,
+  // Lets connections move to new nodes and processes. Spread over 10,000 requests, a new connection costs nothing.
+  maxRequestsPerSocket: 10_000,
+  // Further ones are closed at once. An idle one takes about 10 KB. Running out of file descriptors would be worse,
+  // because the database needs some too.
+  maxConnections: 10_000,
+};
+
+/** For JSON responses: should a browser ever render one as a page, it may neither load anything nor be framed. */
+const SECURITY_HEADERS = {
+  // A page, a 404 or a 410 that a shared cache kept would reach others, and later. What may be kept says so itself.
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none';frame-ancestors 'none'",
+  // Does not affect the configured origins: their requests are CORS requests, which this policy exempts (Fetch, 3.7).
+  'cross-origin-resource-policy': 'same-origin',
+  'referrer-policy': 'no-referrer',
+  'x-content-type-options': 'nosniff',
+  'x-frame-options': 'DENY',
+};
+
+/** One year. Subdomains are not ours to decide about. */
+const STRICT_TRANSPORT = { 'strict-transport-security': 'max-age=31536000' };
 
 export interface ServerOptions {
   readonly log: FastifyBaseLogger;
   /** Addresses and CIDR blocks of proxies whose forwarded headers are trusted */
   readonly trustProxy: readonly string[];
   /** Overrides individual defaults */
-  readonly connections?: Partial<ConnectionLimits>;
+  readonly connections?: Partial<typeof CONNECTION_LIMITS>;
 }
 
 /** Settings that apply before there is a request: connections, and how their bytes are parsed. */
 export function openServer(
-  { log, trustProxy, ...options }: ServerOptions,
+  { log, trustProxy, connections }: ServerOptions,
   queue: RequestQueue,
 ): FastifyInstance {
-  const connections = { ...CONNECTION_LIMITS, ...options.connections };
-  const { headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval } = connections;
-  const timeouts = { headersTimeout, requestTimeout, keepAliveTimeout, connectionsCheckingInterval };
+  const { timeout, maxConnections, maxRequestsPerSocket, ...timeouts } = {
+    ...CONNECTION_LIMITS,
+    ...connections,
+  };
   const app: FastifyInstance = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -51,11 +89,11 @@ export function openServer(
     serverFactory: (handler) => queue.createServer({ ...timeouts, requireHostHeader: false }, handler),
     clientErrorHandler: handleParserError,
   });
-  app.server.maxConnections = connections.maxConnections;
-  app.server.timeout = connections.timeout;
+  app.server.maxConnections = maxConnections;
+  app.server.timeout = timeout;
   // A client that ends its side behind its request waits for the answer (RFC 9112, section 9.6). Idle ones are closed.
   Object.assign(app.server, { httpAllowHalfOpen: true });
-  limitRequestsPerSocket(app, connections.maxRequestsPerSocket);
+  limitRequestsPerSocket(app, maxRequestsPerSocket);
   addUnusualMethods(app);
   // An unknown Expect may be ignored (RFC 9110, section 10.1.1). Otherwise Node.js itself would reject it.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
@@ -81,4 +119,56 @@ function readRequestId(header: string | string[] | undefined): string {
 function addUnusualMethods(app: FastifyInstance): void {
   const unusual = METHODS.filter((method) => method !== 'CONNECT' && !app.supportedMethods.includes(method));
   for (const method of unusual) app.addHttpMethod(method, { hasBody: true });
+}
+
+/**
+ * Closes a connection after its last request. Node.js has an option for that, but with it, requests pipelined behind
+ * the last one get a 503 without a body; here they get no response (RFC 9112, section 9.6).
+ */
+function limitRequestsPerSocket(app: FastifyInstance, maxRequests: number): void {
+  const counts = new WeakMap<Socket, number>();
+  app.addHook('onRequest', (request, reply, next) => {
+    const count = (counts.get(request.raw.socket) ?? 0) + 1;
+    counts.set(request.raw.socket, count);
+    if (count >= maxRequests) reply.header('connection', 'close');
+    next();
+  });
+}
+
+/**
+ * Converts any request target (RFC 9112, section 3.2) to the path and query to route by. It drops the host of an
+ * absolute form and any fragment, takes broken percent-encoding literally, and maps a target without a path (`*`, an
+ * authority) to a path without a route. So every request passes the same hooks, and none fails in Fastify's router.
+ */
+function toRoutableUrl({ url = '' }: IncomingMessage): string {
+  const [target = ''] = (url.startsWith('/') ? url : readAbsoluteForm(url)).split('#', 1);
+  const end = target.indexOf('?');
+  const path = end === -1 ? target : target.slice(0, end);
+  return canDecode(path) ? target : path.replaceAll('%', '%25') + target.slice(path.length);
+}
+
+function readAbsoluteForm(url: string): string {
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return UNROUTABLE;
+  const { pathname, search } = new URL(url);
+  return pathname + search;
+}
+
+function canDecode(path: string): boolean {
+  if (!path.includes('%')) return true;
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Adds the headers to every response, including errors. Registered before any other hook can respond. */
+export function addSecurityHeaders(app: FastifyInstance, publicUrl: string): void {
+  const isSecure = publicUrl.startsWith('https:');
+  const headers = { ...SECURITY_HEADERS, ...(isSecure && STRICT_TRANSPORT) };
+  app.addHook('onRequest', (_request, reply, next) => {
+    reply.headers(headers);
+    next();
+  });
 }

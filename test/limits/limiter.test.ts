@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
-import { limitHeaders } from '../../src/admission/limit-headers.js';
+import { limitHeaders } from '../../src/admission/limit-check.js';
 import type { Limits } from '../../src/contract/plans.js';
 import type { CircuitBreaker } from '../../src/limits/circuit-breaker.js';
 import { createLimiter, type Limiter, MAX_SUBJECTS, type Subject } from '../../src/limits/limiter.js';

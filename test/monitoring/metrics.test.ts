@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { createLimiter } from '../../src/limits/limiter.js';
-import { createCachedCheck } from '../../src/monitoring/health.js';
+import { createCachedCheck } from '../../src/monitoring/probes.js';
 import {
   createCaller,
   post,

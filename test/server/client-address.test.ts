@@ -1,6 +1,6 @@
 import Fastify from 'fastify';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createProxyTrust, findClientAddress } from '../../src/server/proxy-trust.js';
+import { createProxyTrust, findClientAddress } from '../../src/server/client-address.js';
 import { createCaller, startService, type TestResponse, type TestService } from '../support/test-service.js';
 
 const LIMIT = 100;
