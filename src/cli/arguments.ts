@@ -10,7 +10,6 @@ const MAX_DURATION_MS = 36_525 * 86_400_000;
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 /** As in git: a shorter beginning is more likely to be a slip. */
 const MIN_ID_PREFIX_CHARACTERS = 4;
-const MAX_LIMIT = 2 ** 31 - 1;
 
 export interface PlanOptions {
   readonly plan: Plan;
@@ -24,10 +23,7 @@ export interface Output {
 }
 
 /** A command on one key, whose id is its argument. The example shows the arguments that follow the id. */
-export function addIdCommand(
-  keys: Command,
-  { name, description, example = '' }: { name: string; description: string; example?: string },
-): Command {
+export function addIdCommand(keys: Command, name: string, description: string, example = ''): Command {
   const command = keys
     .command(name)
     .description(description)
@@ -49,24 +45,22 @@ export function addQuietOption(command: Command): Command {
 
 /** The options that choose a plan; readPlan checks them. */
 export function addPlanOptions(command: Command): Command {
+  const plan = new Option('--plan <plan>', 'the plan that sets its limits').choices(PLAN_NAMES);
   return command
-    .addOption(
-      new Option('--plan <plan>', 'the plan that sets its limits').choices(PLAN_NAMES).makeOptionMandatory(),
-    )
+    .addOption(plan.makeOptionMandatory())
     .option('--per-minute <n>', `requests per minute, for ${CUSTOM_PLANS}`, parseLimit)
     .option('--per-day <n>', `requests per day, for ${CUSTOM_PLANS}`, parseLimit);
 }
 
 /** A plan without limits of its own needs both; the others take neither. */
-export function readPlan(command: Command, options: PlanOptions): PlanChoice {
-  const choice = { plan: options.plan, perMinute: options.perMinute ?? null, perDay: options.perDay ?? null };
-  const isCustom = PLANS[choice.plan] === undefined;
-  if (isCustom !== (choice.perMinute !== null) || isCustom !== (choice.perDay !== null)) {
+export function readPlan(command: Command, { plan, perMinute, perDay }: PlanOptions): PlanChoice {
+  const isCustom = CUSTOM_PLANS.includes(plan);
+  if (isCustom !== (perMinute !== undefined) || isCustom !== (perDay !== undefined)) {
     command.error(
       `error: --plan ${CUSTOM_PLANS} needs --per-minute and --per-day; the other plans take neither`,
     );
   }
-  return choice;
+  return { plan, perMinute: perMinute ?? null, perDay: perDay ?? null };
 }
 
 /** The option that chooses what a key may do. */
@@ -103,15 +97,17 @@ function parseScopes(text: string): Scope[] {
 }
 
 export function parsePort(text: string): number {
-  const port = Number(text);
-  if (/^\d+$/.test(text) && port >= 1 && port <= 65_535) return port;
-  throw new InvalidArgumentError('A port is a whole number from 1 to 65535.');
+  return parseNumber(text, 'port', 65_535);
 }
 
 function parseLimit(text: string): number {
-  const limit = Number(text);
-  if (/^\d+$/.test(text) && limit >= 1 && limit <= MAX_LIMIT) return limit;
-  throw new InvalidArgumentError(`A limit is a whole number from 1 to ${MAX_LIMIT}.`);
+  return parseNumber(text, 'limit', 2 ** 31 - 1);
+}
+
+function parseNumber(text: string, noun: string, max: number): number {
+  const number = Number(text);
+  if (/^\d+$/.test(text) && number >= 1 && number <= max) return number;
+  throw new InvalidArgumentError(`A ${noun} is a whole number from 1 to ${max}.`);
 }
 
 /** An id or the beginning of one, in lower case. */

@@ -7,15 +7,16 @@ import {
   addExamples,
   addIdCommand,
   addPlanOptions,
+  addQuietOption,
   createScopesOption,
   type Output,
   type PlanOptions,
+  parseDuration,
+  parseName,
   readPlan,
 } from './arguments.js';
 import { EXIT_CODE_HELP } from './exit-codes.js';
-import { expectFound, findKey } from './find-key.js';
-import { addCreate, addRotate } from './issue-commands.js';
-import type { KeyCommandOptions } from './key-tools.js';
+import { expectFound, findKey, type KeyCommandOptions } from './key-tools.js';
 import { formatKey, formatKeys, toKeyJson, toLimitFields } from './key-view.js';
 import { formatUsage, summariseUsage, toJsonLine } from './tables.js';
 
@@ -39,6 +40,34 @@ export function addKeyCommands(program: Command, options: KeyCommandOptions): vo
   addUnban(keys, options);
 }
 
+function addCreate(keys: Command, { withKeys, write }: KeyCommandOptions): void {
+  const create = keys
+    .command('create')
+    .description('issue a key, which is shown only this once')
+    .requiredOption('--name <name>', 'who or what the key is for', parseName)
+    .option(
+      '--expires <duration>',
+      'how long it is valid: a number and s, m, h or d, such as 30d',
+      parseDuration,
+    )
+    .addOption(createScopesOption())
+    .option('--json', 'print one JSON object');
+  addQuietOption(create);
+  addExamples(create, [
+    'create --name shop --plan pro --expires 30d',
+    'create --name warehouse --plan enterprise --per-minute 5000 --per-day 1000000 --json',
+    'create --name storefront --plan free --scopes pets:read -q',
+  ]);
+  addPlanOptions(create).action(
+    async (options: PlanOptions & Output & { name: string; expires?: number; scopes?: Scope[] }) => {
+      const { name, expires, scopes } = options;
+      const expiresAt = expires === undefined ? null : new Date(Date.now() + expires);
+      const input = { name, expiresAt, ...(scopes && { scopes }), ...readPlan(create, options) };
+      await withKeys(async ({ store }) => write(formatIssued(await store.create(input), options)));
+    },
+  );
+}
+
 function addList(keys: Command, { withKeys, write }: KeyCommandOptions): void {
   const list = keys.command('list').description('show all keys').option('--json', 'print one JSON array');
   addExamples(list, ['list', 'list --json']).action((output: Output) =>
@@ -52,8 +81,8 @@ function addList(keys: Command, { withKeys, write }: KeyCommandOptions): void {
 }
 
 function addShow(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  const description = 'show one key, the requests it has left, and its ban';
-  addIdCommand(keys, { name: 'show', description }).action((id: string, { json }: Output) =>
+  const show = addIdCommand(keys, 'show', 'show one key, the requests it has left, and its ban');
+  show.action((id: string, { json }: Output) =>
     withKeys(async ({ store, readWindows }) => {
       const apiKey = await findKey(store, id);
       const windows = await readWindows(apiKey);
@@ -68,7 +97,7 @@ function addShow(keys: Command, { withKeys, write }: KeyCommandOptions): void {
 function addUsage(keys: Command, { withKeys, listOperations, write }: KeyCommandOptions): void {
   const description =
     'show the requests of a key in the last 30 days (UTC) by operation, up to some seconds ago';
-  addIdCommand(keys, { name: 'usage', description }).action((prefix: string, { json }: Output) =>
+  addIdCommand(keys, 'usage', description).action((prefix: string, { json }: Output) =>
     withKeys(async ({ store, usage }) => {
       const { id, name } = await findKey(store, prefix);
       const operations = await listOperations();
@@ -78,45 +107,55 @@ function addUsage(keys: Command, { withKeys, listOperations, write }: KeyCommand
   );
 }
 
+function addRotate(keys: Command, { withKeys, write }: KeyCommandOptions): void {
+  const description = 'replace a key: the new one is shown only this once';
+  const rotate = addIdCommand(keys, 'rotate', description, ' --overlap 24h');
+  addQuietOption(rotate)
+    .option(
+      '--overlap <duration>',
+      'how long the old key keeps working, such as 24h (default: it ends at once). The old key of an earlier rotation ends in any case',
+      parseDuration,
+    )
+    .action((prefix: string, { overlap, ...output }: Output & { overlap?: number }) =>
+      withKeys(async ({ store }) => {
+        const { id, revokedAt } = await findKey(store, prefix);
+        if (revokedAt !== null) {
+          throw new OperatorError(`The key ${id} is revoked for good: create a new one.`);
+        }
+        const overlapEndsAt = overlap === undefined ? undefined : new Date(Date.now() + overlap);
+        write(formatIssued(expectFound(id, await store.rotate(id, overlapEndsAt)), output));
+      }),
+    );
+}
+
 function addRevoke(keys: Command, options: KeyCommandOptions): void {
-  const description = 'end a key, and the old one that it replaced';
-  const revoke = addIdCommand(keys, { name: 'revoke', description });
+  const revoke = addIdCommand(keys, 'revoke', 'end a key, and the old one that it replaced');
   revoke.action((prefix: string, output: Output) =>
     change(options, prefix, output, (store, { id }) => store.revoke(id, new Date())),
   );
 }
 
 function addSetPlan(keys: Command, options: KeyCommandOptions): void {
-  const description = 'move a key to another plan';
-  const setPlan = addPlanOptions(
-    addIdCommand(keys, { name: 'set-plan', description, example: ' --plan business' }),
-  );
-  setPlan.action(async (prefix: string, output: PlanOptions & Output) => {
+  const setPlan = addIdCommand(keys, 'set-plan', 'move a key to another plan', ' --plan business');
+  addPlanOptions(setPlan).action((prefix: string, output: PlanOptions & Output) => {
     const choice = readPlan(setPlan, output);
-    await change(options, prefix, output, (store, apiKey) => {
-      expectUsable(apiKey);
-      return store.setPlan(apiKey.id, choice);
-    });
+    return change(options, prefix, output, (store, apiKey) => store.setPlan(usableId(apiKey), choice));
   });
 }
 
 function addSetScopes(keys: Command, options: KeyCommandOptions): void {
-  const description = 'change what a key may do';
   const example = ' --scopes pets:read,orders:read';
-  const setScopes = addIdCommand(keys, { name: 'set-scopes', description, example });
+  const setScopes = addIdCommand(keys, 'set-scopes', 'change what a key may do', example);
   setScopes
     .addOption(createScopesOption().makeOptionMandatory())
     .action((prefix: string, { scopes, ...output }: Output & { scopes: Scope[] }) =>
-      change(options, prefix, output, (store, apiKey) => {
-        expectUsable(apiKey);
-        return store.setScopes(apiKey.id, scopes);
-      }),
+      change(options, prefix, output, (store, apiKey) => store.setScopes(usableId(apiKey), scopes)),
     );
 }
 
 function addUnban(keys: Command, options: KeyCommandOptions): void {
   const description = 'lift the ban of a key, so that its next one is not doubled';
-  const unban = addIdCommand(keys, { name: 'unban', description });
+  const unban = addIdCommand(keys, 'unban', description);
   unban.action((prefix: string, output: Output) =>
     change(options, prefix, output, (store, { id, bannedUntil }) => {
       if (bannedUntil === null) throw new OperatorError(`The key ${id} has no ban: nothing was changed.`);
@@ -141,9 +180,16 @@ async function change(
 }
 
 /** @throws OperatorError when the key is revoked, which nothing undoes */
-function expectUsable({ id, revokedAt }: ApiKey): void {
-  if (revokedAt === null) return;
+function usableId({ id, revokedAt }: ApiKey): string {
+  if (revokedAt === null) return id;
   throw new OperatorError(
     `The key ${id} is revoked, so nothing was changed: a revoked key stays so. Issue another with: keys create`,
   );
+}
+
+function formatIssued({ apiKey, key }: { apiKey: ApiKey; key: string }, { json, quiet }: Output): string {
+  const now = Date.now();
+  if (json) return toJsonLine({ ...toKeyJson(apiKey, now), key });
+  if (quiet) return `${key}\n`;
+  return `${formatKey(apiKey, now)}\n${key}\n\nKeep it now: it is not shown again.\n`;
 }

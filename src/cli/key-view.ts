@@ -21,9 +21,6 @@ const KEY_HEADINGS = [
 /** A label and its value; an empty label continues the field before. */
 type Field = readonly [label: string, value: string];
 
-/** Whether requests with the key are served: only an active one is. */
-type KeyState = 'active' | 'banned' | 'expired' | 'revoked';
-
 /** A key with its state at `now`, in Unix milliseconds, and the limits in effect, for --json. */
 export function toKeyJson(apiKey: ApiKey, now: number) {
   return { ...apiKey, state: stateOf(apiKey, now), limits: limitsOf(apiKey) };
@@ -45,7 +42,7 @@ export function formatKey(apiKey: ApiKey, now: number, more: readonly Field[] = 
     ['Limits', `${perMinute} per minute, ${perDay} per day`],
     ['Scopes', apiKey.scopes.join(', ')],
     ['Created', formatMinute(apiKey.createdAt)],
-    ['Expires', formatExpiry(apiKey)],
+    ['Expires', formatMinute(apiKey.expiresAt)],
     ['State', describeState(apiKey, now)],
     ...more,
   ]);
@@ -82,14 +79,16 @@ function toKeyRow(apiKey: ApiKey, now: number): string[] {
     apiKey.plan,
     String(perMinute),
     String(perDay),
-    formatScopes(apiKey),
-    formatDay(apiKey.createdAt),
-    formatExpiry(apiKey),
+    // Most keys have all.
+    SCOPES.every((scope) => apiKey.scopes.includes(scope)) ? 'all' : apiKey.scopes.join(','),
+    apiKey.createdAt.toISOString().slice(0, 10),
+    formatMinute(apiKey.expiresAt),
     describeState(apiKey, now),
   ];
 }
 
-function stateOf({ revokedAt, expiresAt, bannedUntil }: ApiKey, now: number): KeyState {
+/** Only requests with an active key are served. */
+function stateOf({ revokedAt, expiresAt, bannedUntil }: ApiKey, now: number) {
   if (revokedAt !== null) return 'revoked';
   if (expiresAt !== null && !isAfter(expiresAt, now)) return 'expired';
   return isAfter(bannedUntil, now) ? 'banned' : 'active';
@@ -99,9 +98,9 @@ function stateOf({ revokedAt, expiresAt, bannedUntil }: ApiKey, now: number): Ke
 function describeState(apiKey: ApiKey, now: number): string {
   const { revokedAt, bannedUntil, previousExpiresAt } = apiKey;
   const state = stateOf(apiKey, now);
-  if (state === 'revoked' && revokedAt !== null) return `revoked since ${formatMinute(revokedAt)}`;
-  if (state === 'banned' && bannedUntil !== null) return `banned until ${formatMinute(bannedUntil)}`;
-  return state === 'active' && previousExpiresAt !== null && isAfter(previousExpiresAt, now)
+  if (state === 'revoked') return `revoked since ${formatMinute(revokedAt)}`;
+  if (state === 'banned') return `banned until ${formatMinute(bannedUntil)}`;
+  return state === 'active' && isAfter(previousExpiresAt, now)
     ? `active, the old key too until ${formatMinute(previousExpiresAt)}`
     : state;
 }
@@ -110,20 +109,7 @@ function isAfter(date: Date | null, now: number): boolean {
   return date !== null && date.getTime() > now;
 }
 
-function formatExpiry({ expiresAt }: ApiKey): string {
-  return expiresAt === null ? 'never' : formatMinute(expiresAt);
-}
-
-/** Most keys have all scopes. */
-function formatScopes({ scopes }: ApiKey): string {
-  return SCOPES.every((scope) => scopes.includes(scope)) ? 'all' : scopes.join(',');
-}
-
-function formatDay(date: Date): string {
-  return date.toISOString().slice(0, 10);
-}
-
 /** In UTC, without seconds */
-function formatMinute(date: Date): string {
-  return `${date.toISOString().slice(0, 16)}Z`;
+function formatMinute(date: Date | null): string {
+  return date === null ? 'never' : `${date.toISOString().slice(0, 16)}Z`;
 }

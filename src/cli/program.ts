@@ -50,10 +50,7 @@ addKeyCommands(program, {
   listOperations: async () => {
     const { listOperations } = await import('../operations/list-operations.js');
     const { appRouter } = await import('../router.js');
-    return listOperations(appRouter).map(({ name, deprecation }) => ({
-      name,
-      isDeprecated: deprecation !== undefined,
-    }));
+    return listOperations(appRouter);
   },
   withKeys: (run) =>
     withSource(async ({ database }, { keyPrefix, redisUrls }) => {

@@ -1,10 +1,5 @@
 import { USAGE_DAYS, type Usage } from '../keys/usage-store.js';
-
-/** An operation of the service, as needed to show its usage. */
-export interface OperationName {
-  readonly name: string;
-  readonly isDeprecated: boolean;
-}
+import type { Operation } from '../operations/list-operations.js';
 
 /** The calls of a key in the last 30 days, with those of deprecated operations counted separately. */
 export interface UsageSummary {
@@ -14,7 +9,7 @@ export interface UsageSummary {
   readonly usage: readonly (Usage & { readonly deprecated: boolean })[];
 }
 
-export function summariseUsage(rows: readonly Usage[], operations: readonly OperationName[]): UsageSummary {
+export function summariseUsage(rows: readonly Usage[], operations: readonly Operation[]): UsageSummary {
   const deprecated = listDeprecated(operations);
   const usage = rows.map((row) => ({ ...row, deprecated: deprecated.has(row.operation) }));
   const count = (isDeprecated: boolean) => sum(usage.filter((row) => row.deprecated === isDeprecated));
@@ -22,7 +17,7 @@ export function summariseUsage(rows: readonly Usage[], operations: readonly Oper
 }
 
 /** Usage for people: one line per day with requests, one column per operation. */
-export function formatUsage(summary: UsageSummary, operations: readonly OperationName[]): string {
+export function formatUsage(summary: UsageSummary, operations: readonly Operation[]): string {
   const { usage } = summary;
   if (usage.length === 0) return `No requests in the last ${USAGE_DAYS} days.\n`;
   const names = [...new Set([...operations.map(({ name }) => name), ...usage.map((row) => row.operation)])];
@@ -43,8 +38,8 @@ function formatDeprecated({ requests, deprecatedRequests, usage }: UsageSummary)
   return `${deprecatedRequests} of ${all} requests called a deprecated operation, the last on ${last.day}.\n`;
 }
 
-function listDeprecated(operations: readonly OperationName[]): ReadonlySet<string> {
-  return new Set(operations.flatMap(({ name, isDeprecated }) => (isDeprecated ? [name] : [])));
+function listDeprecated(operations: readonly Operation[]): ReadonlySet<string> {
+  return new Set(operations.filter(({ deprecation }) => deprecation).map(({ name }) => name));
 }
 
 function sum(rows: readonly Usage[]): number {

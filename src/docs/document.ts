@@ -68,9 +68,11 @@ export function buildDocument({ resources, publicUrl, stagingUrl }: DocumentOpti
   const operations = new Map(listTaggedOperations(resources).map((operation) => [operation.name, operation]));
   const find = ({ operationId }: GeneratedOperation) => operations.get(operationId) as TaggedOperation;
   const generated = Object.values(generatedPaths).flatMap((item) => Object.values(item));
+  // trpc-to-openapi describes its own errors, which no client ever sees.
+  const ownSchemas = Object.entries(components.schemas).filter(([name]) => !name.startsWith('error.'));
   const schemas: Schemas = {
     ...collectBodies(generated, find),
-    ...omitForeignErrors(components.schemas),
+    ...Object.fromEntries(ownSchemas),
     Error: errorSchema,
   };
   const paths = mapValues(generatedPaths, (item) =>
@@ -80,7 +82,8 @@ export function buildDocument({ resources, publicUrl, stagingUrl }: DocumentOpti
     openapi,
     info,
     servers: listServers(publicUrl, stagingUrl),
-    tags: listTags(resources),
+    // In the order of the reference page
+    tags: resources.map(({ name, description }) => ({ name: capitalize(name), description })),
     paths,
     components: { ...components, schemas, responses: pickReferenced(errorResponses, paths), headers },
   };
@@ -107,18 +110,10 @@ function generate(router: AnyTRPCRouter, publicUrl: string): Generated {
 }
 
 function listTaggedOperations(resources: readonly Resource[]): TaggedOperation[] {
-  return resources.flatMap((resource) =>
-    listOperations(createRouter([resource])).map((operation) => ({ ...operation, tag: tagName(resource) })),
-  );
-}
-
-/** In the order of the resources, which is that of the reference page. */
-function listTags(resources: readonly Resource[]): object[] {
-  return resources.map((resource) => ({ name: tagName(resource), description: resource.description }));
-}
-
-function tagName({ name }: Resource): string {
-  return capitalize(name);
+  return resources.flatMap((resource) => {
+    const tag = capitalize(resource.name);
+    return listOperations(createRouter([resource])).map((operation) => ({ ...operation, tag }));
+  });
 }
 
 function listServers(publicUrl: string, stagingUrl: string | undefined): object[] {
@@ -141,8 +136,8 @@ function collectBodies(
 ): Schemas {
   const bodies = new Map<string, { readonly schema: Schema; readonly operationId: string }>();
   for (const each of generated) {
-    if (each.requestBody === undefined) continue;
     const { operationId, requestBody } = each;
+    if (requestBody === undefined) continue;
     const operation = find(each);
     const name = bodyName(operation);
     const schema = describeDefaults(applyOverride(requestBody.content['application/json'].schema, operation));
@@ -177,11 +172,6 @@ function describeDefaults(schema: Schema): Schema {
     return { ...member, description: [member.description, absence].filter(Boolean).join('; ') };
   });
   return { ...schema, properties: members };
-}
-
-/** trpc-to-openapi describes its own errors, which no client ever sees. */
-function omitForeignErrors(schemas: Schemas): Schemas {
-  return Object.fromEntries(Object.entries(schemas).filter(([name]) => !name.startsWith('error.')));
 }
 
 /** Linters reject components that nothing refers to. */

@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { OpenAPIObject } from 'trpc-to-openapi';
+import type { oas31 } from 'zod-openapi';
 import { ApiError, type ErrorCode } from '../errors/api-error.js';
 import { type ErrorDefinition, errorTable, type OperationFeatures } from '../errors/error-table.js';
 import { integerSchema } from '../operations/input.js';
@@ -10,9 +10,6 @@ import {
   LIMIT_HEADERS,
   optionalHeaders,
 } from './response-headers.js';
-
-type Responses = NonNullable<NonNullable<OpenAPIObject['components']>['responses']>;
-type Response = Exclude<Responses[string], { $ref: string }>;
 
 const STATUS_HEADERS: Readonly<Record<number, HeaderName>> = {
   401: 'WWW-Authenticate',
@@ -37,11 +34,11 @@ export const errorSchema = {
   },
   required: ['code', 'message', 'status'],
   additionalProperties: false,
-  examples: [toExample('not_found')],
+  examples: [new ApiError('not_found').body],
 };
 
 /** The response of each error status, by its name among the document's components. */
-export const errorResponses: Readonly<Record<string, Response>> = Object.fromEntries(
+export const errorResponses: Readonly<Record<string, oas31.ResponseObject>> = Object.fromEntries(
   statuses.map((status) => [responseName(status), describeStatus(status)]),
 );
 
@@ -56,10 +53,10 @@ export function listErrorStatuses(features: OperationFeatures): number[] {
 
 /** The name of a status among the components, for example TooManyRequests. */
 export function responseName(status: number): string {
-  return (STATUS_CODES[status] ?? `Status${status}`).replaceAll(' ', '');
+  return String(STATUS_CODES[status]).replaceAll(' ', '');
 }
 
-function describeStatus(status: number): Response {
+function describeStatus(status: number): oas31.ResponseObject {
   const statusCodes = codes.filter((code) => definitions[code].status === status);
   const header = STATUS_HEADERS[status];
   return {
@@ -83,10 +80,6 @@ function listExamples(code: ErrorCode): [string, { value: object }][] {
   const { message, examples = [message] } = definitions[code];
   return examples.map((each, index) => [
     index === 0 ? code : `${code}_${index + 1}`,
-    { value: toExample(code, each) },
+    { value: new ApiError(code, { message: each }).body },
   ]);
-}
-
-function toExample(code: ErrorCode, message: string = definitions[code].message): object {
-  return new ApiError(code, { message }).body;
 }

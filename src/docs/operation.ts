@@ -73,25 +73,21 @@ export function completeOperation(
     ...rest
   } = generated;
   const { stability, scope, idempotent, tag } = operation;
+  const paragraphs = [description, `Needs the scope \`${scope}\`.`, describeDeprecation(operation)];
   const parameters = [...own.map(liftDescription), ...(idempotent ? [IDEMPOTENCY_KEY] : [])];
-  const features = readFeatures(operation);
   const body = { $ref: `#/components/schemas/${bodyName(operation)}` };
   return {
     ...rest,
     tags: [tag],
-    description: [description, `Needs the scope \`${scope}\`.`, describeDeprecation(operation)]
-      .filter(Boolean)
-      .join('\n\n'),
+    description: paragraphs.filter(Boolean).join('\n\n'),
     ...markDeprecation(operation),
     'x-stability': stability,
     security: [{ [SECURITY_SCHEME]: [scope] }],
-    ...(parameters.length === 0 ? {} : { parameters }),
-    ...(requestBody === undefined
-      ? {}
-      : { requestBody: { ...requestBody, content: toMedia(body, schemas) } }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(requestBody && { requestBody: { ...requestBody, content: toMedia(body, schemas) } }),
     responses: {
       ...describeSuccess(operation, responses[200], schemas),
-      ...describeErrors(features),
+      ...describeErrors(readFeatures(operation)),
     },
   };
 }

@@ -1,8 +1,5 @@
-import type { OpenAPIObject } from 'trpc-to-openapi';
+import type { oas31 } from 'zod-openapi';
 import { integerSchema } from '../operations/input.js';
-
-type Headers = NonNullable<NonNullable<OpenAPIObject['components']>['headers']>;
-type Header = Exclude<Headers[string], { $ref: string }>;
 
 /** A limit and what is left of it: PostgreSQL stores limits as 32-bit integers. */
 const count = integerSchema(0, 2 ** 31 - 1);
@@ -100,7 +97,7 @@ export const headers = {
     },
     example: 'Thu, 05 Dec 2030 00:00:00 GMT',
   },
-} as const satisfies Record<string, Header>;
+} as const satisfies Record<string, oas31.HeaderObject>;
 
 export type HeaderName = keyof typeof headers;
 
@@ -129,7 +126,7 @@ export function headerRefs(names: readonly HeaderName[]): Record<string, { $ref:
 }
 
 /** The headers of a response that may lack them, in full: a reference cannot make a required header optional. */
-export function optionalHeaders(names: readonly HeaderName[]): Record<string, Header> {
+export function optionalHeaders(names: readonly HeaderName[]): Record<string, oas31.HeaderObject> {
   return Object.fromEntries(names.map((name) => [name, { ...headers[name], required: false }]));
 }
 
