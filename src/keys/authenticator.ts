@@ -1,7 +1,9 @@
 import { LRUCache } from 'lru-cache';
+import { createBatchLoader } from '../batching/batch-loader.js';
+import { KEY_LOOKUP_TIMEOUT_MS } from '../batching/timeouts.js';
+import type { Scope } from '../contract/scopes.js';
 import { ApiError } from '../errors/api-error.js';
 import { hashKey, isWellFormedKey, type KeyPrefix } from './format.js';
-import { createKeyLookups, type LookupPriority } from './key-lookups.js';
 import { type ApiKey, isActive, type KeyStore } from './store.js';
 
 /**
@@ -13,6 +15,8 @@ export const KEY_TTL_MS = 1_000;
 const REFRESH_AFTER_MS = 500;
 /** The most keys cached at once; as many unknown ones besides, so that a flood of those leaves the others alone. */
 const MAX_KEYS = 10_000;
+/** One statement at a time, for as many keys as are found within a tick of the event loop. */
+const BATCHES = { maxSize: 50, maxConcurrent: 1, maxWaitMs: KEY_LOOKUP_TIMEOUT_MS };
 
 /** RFC 6750, section 2.1; the case of the scheme does not matter (RFC 9110, section 11.1). */
 const BEARER = /^bearer +(\S.*)$/i;
@@ -43,6 +47,12 @@ export interface AuthenticatorOptions {
   /** Unix milliseconds */
   readonly now: () => number;
 }
+
+/**
+ * `known`: the key was valid a moment ago. `unknown`: it has not been seen. `unknown-over-limit`: nor has it, and its
+ * address is over its limit.
+ */
+type LookupPriority = 'known' | 'unknown' | 'unknown-over-limit';
 
 interface KnownKey {
   readonly apiKey: ApiKey;
@@ -122,6 +132,28 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
     peekStale,
     findKnownId: (authorization) => ifActive(peekStale(authorization))?.id,
   };
+}
+
+/** Why a key may not call an operation that needs this scope (RFC 6750, section 3.1), or undefined if it may. */
+export function findScopeError({ scopes }: Pick<ApiKey, 'scopes'>, scope: Scope): ApiError | undefined {
+  if (scopes.includes(scope)) return undefined;
+  return new ApiError('insufficient_scope', {
+    message: `The API key lacks the scope ${scope}.`,
+    headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+    scope,
+  });
+}
+
+/**
+ * Looks up keys by hash, many at a time. Anybody can make up keys that have to be looked up, so those that are known have
+ * statements of their own, and those from addresses over their limit wait for the others.
+ */
+function createKeyLookups(store: AuthenticatorOptions['store']) {
+  const findByHashes = (hashes: readonly Uint8Array[]) => store.findByHashes(hashes);
+  const known = createBatchLoader(findByHashes, BATCHES);
+  const unknown = createBatchLoader(findByHashes, BATCHES);
+  return (hash: Uint8Array, priority: LookupPriority) =>
+    priority === 'known' ? known.load(hash) : unknown.load(hash, priority === 'unknown-over-limit');
 }
 
 function readKey(authorization: string): string | undefined {

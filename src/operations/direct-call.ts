@@ -4,7 +4,7 @@ import { type Deprecation, isRemoved } from '../contract/deprecation.js';
 import { createIdempotencyKey } from '../database/idempotency.js';
 import { ApiError } from '../errors/api-error.js';
 import { errorTable } from '../errors/error-table.js';
-import { findScopeError } from '../keys/scope-check.js';
+import { findScopeError } from '../keys/authenticator.js';
 import type { RequestContext } from './builder.js';
 import { findDefinitionError, type OperationDefinition } from './definition.js';
 
