@@ -8,8 +8,8 @@ import * as engineBindings from '@prisma/schema-engine-wasm/schema_engine_bg';
 import pg from 'pg';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../batching/timeouts.js';
 import { OperatorError } from '../errors/operator-error.js';
-import { toDatabaseError } from './database-error.js';
 import { readMigrations } from './migrations.js';
+import { toDatabaseError } from './outage.js';
 
 // TypeScript declares WebAssembly only as part of the whole DOM library.
 declare const WebAssembly: {
