@@ -41,8 +41,7 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
     if (deprecation !== undefined && isRemoved(deprecation, options.ctx.now())) throw removed(deprecation);
     const input = schema && parseInput(schema, await options.getRawInput());
     const ctx = idempotent ? withIdempotencyKey(options) : options.ctx;
-    // Returning the promise itself would take two more microtasks.
-    return await resolver({ ctx, input, path, signal, batchIndex });
+    return resolver({ ctx, input, path, signal, batchIndex });
   };
   return Object.assign(call, procedure);
 }
