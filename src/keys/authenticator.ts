@@ -22,8 +22,9 @@ const BATCHES = { maxSize: 50, maxConcurrent: 1, maxWaitMs: KEY_LOOKUP_TIMEOUT_M
 const BEARER = /^bearer +(\S.*)$/i;
 
 /** Created once: they are the same for every request, and have no stack. */
-const MISSING_KEY = unauthorized('missing_api_key');
-const INVALID_KEY = unauthorized('invalid_api_key');
+const CHALLENGE = { headers: { 'www-authenticate': 'Bearer' } };
+const MISSING_KEY = new ApiError('missing_api_key', CHALLENGE);
+const INVALID_KEY = new ApiError('invalid_api_key', CHALLENGE);
 
 export interface Authenticator {
   /**
@@ -72,21 +73,18 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   const lookUp = async (header: string, hash: Uint8Array, priority: LookupPriority) => {
     // The key is trusted from when the query was sent: a slow result is already old.
     const foundAt = performance.now();
-    try {
-      const apiKey = await lookUpKey(hash, priority);
-      if (apiKey === undefined) {
-        known.delete(header);
-        unknown.set(header, true);
-      } else {
-        known.set(header, { apiKey, hash, foundAt });
-      }
-      return apiKey;
-    } finally {
-      pending.delete(header);
+    const apiKey = await lookUpKey(hash, priority);
+    if (apiKey === undefined) {
+      known.delete(header);
+      unknown.set(header, true);
+    } else {
+      known.set(header, { apiKey, hash, foundAt });
     }
+    return apiKey;
   };
   const lookUpOnce = (header: string, hash: Uint8Array, priority: LookupPriority) => {
-    const running = pending.get(header) ?? lookUp(header, hash, priority);
+    const running =
+      pending.get(header) ?? lookUp(header, hash, priority).finally(() => pending.delete(header));
     pending.set(header, running);
     return running;
   };
@@ -158,8 +156,4 @@ function createKeyLookups(store: AuthenticatorOptions['store']) {
 
 function readKey(authorization: string): string | undefined {
   return BEARER.exec(authorization)?.[1];
-}
-
-function unauthorized(code: 'missing_api_key' | 'invalid_api_key'): ApiError {
-  return new ApiError(code, { headers: { 'www-authenticate': 'Bearer' } });
 }
