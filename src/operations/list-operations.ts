@@ -23,11 +23,9 @@ export interface OperationParameter {
   readonly type: 'integer' | 'number' | 'boolean' | 'string';
 }
 
-const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
-
 /** Whether requests of this method have a body, which must be JSON. */
 export function hasBody(method: string): boolean {
-  return METHODS_WITH_BODY.has(method);
+  return method === 'POST' || method === 'PUT' || method === 'PATCH';
 }
 
 /** @throws TypeError when an operation has a parameter that a path or a query cannot carry */
