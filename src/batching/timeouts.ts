@@ -57,22 +57,13 @@ export class TimeoutTimer {
     this.#createError = options.createError;
   }
 
-  /** Settles like the promise, or rejects when it takes too long. `toError` converts what the promise rejects with. */
-  race<T>(promise: PromiseLike<T>, toError: (error: unknown) => unknown = (error) => error): Promise<T> {
+  /** Settles like the promise, or rejects when it takes too long. */
+  race<T>(promise: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const pending: Pending = { intervals: 0, reject };
       this.#pending.add(pending);
       this.#timer ??= setInterval(() => this.#countInterval(), this.#intervalMs).unref();
-      promise.then(
-        (value) => {
-          this.#pending.delete(pending);
-          resolve(value);
-        },
-        (error) => {
-          this.#pending.delete(pending);
-          reject(toError(error));
-        },
-      );
+      promise.finally(() => this.#pending.delete(pending)).then(resolve, reject);
     });
   }
 

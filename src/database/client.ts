@@ -18,25 +18,19 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
     ['statement'],
   );
   const connections = openConnections(url, onIdleError, { observe });
-  const prisma = measurePrisma(
-    new PrismaClient({ adapter: new PrismaPg(connections.pool), errorFormat: 'minimal' }),
-    (seconds) => observe(seconds, 'prisma'),
-  );
+  const client = new PrismaClient({ adapter: new PrismaPg(connections.pool), errorFormat: 'minimal' });
+  const observePrisma = (seconds: number) => observe(seconds, 'prisma');
+  const prisma = client.$extends({
+    query: { $allOperations: ({ args, query }) => measure(observePrisma, () => query(args)) },
+  });
   return {
     ...connections,
-    prisma,
+    // It has the client's methods, but TypeScript takes it for another type.
+    prisma: prisma as unknown as PrismaClient,
     queryDurations: histogram,
     async close() {
       await prisma.$disconnect();
       await connections.close();
     },
   };
-}
-
-/** The extension keeps the client's methods, but TypeScript takes the result for another type. */
-function measurePrisma(prisma: PrismaClient, observe: (seconds: number) => void): PrismaClient {
-  const extended = prisma.$extends({
-    query: { $allOperations: ({ args, query }) => measure(observe, () => query(args)) },
-  });
-  return extended as unknown as PrismaClient;
 }

@@ -42,8 +42,7 @@ export function createIdempotencyKey(
       message: 'Idempotency-Key must have 1 to 255 visible ASCII characters.',
     });
   }
-  const { apiKeyId, operation, batchIndex, receivedAt } = call;
-  return { apiKeyId, operation, batchIndex, receivedAt, header };
+  return { ...call, header };
 }
 
 /** Deletes the creates that have expired at `now`, in Unix milliseconds. */

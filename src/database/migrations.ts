@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import type { MigrationList } from '@prisma/schema-engine-wasm';
 import type pg from 'pg';
 import { OperatorError } from '../errors/operator-error.js';
-import { toDatabaseError } from './database-error.js';
+import { toDatabaseError } from './outage.js';
 
 export const PRISMA_FOLDER = fileURLToPath(new URL('../../prisma/', import.meta.url));
 const MIGRATIONS_FOLDER = join(PRISMA_FOLDER, 'migrations');

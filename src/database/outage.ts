@@ -1,5 +1,6 @@
 import { TimeoutError, TimeoutTimer } from '../batching/timeouts.js';
 import { ApiError } from '../errors/api-error.js';
+import { UnreachableError } from '../errors/operator-error.js';
 
 /** The database cannot serve now: try again. `cause` says why. */
 export class DatabaseOutage extends Error {
@@ -23,6 +24,9 @@ const QUERY_ERRORS = /^(?:0A|21|22|23|42(?!P05)|44|54|P0)/;
  * P2028 and P2034 transactions that could not be run.
  */
 const PRISMA_QUERY_ERRORS = /^P2(?!010|024|028|034|037)/;
+
+/** A deliberate answer, or a mistake in this program. */
+const THROWN_BY_CODE = [ApiError, TypeError, RangeError, ReferenceError, SyntaxError];
 
 const INTERVAL_MS = 50;
 
@@ -50,21 +54,21 @@ export function withOutages<T extends Functions<T>>(timeoutMs: number, target: T
     name,
     (...args: unknown[]) => {
       const result = method(...args);
-      return isThenable(result) ? timer.race(result, toOutage) : result;
+      return isPromise(result) ? timer.race(detectOutage(result)) : result;
     },
   ]);
   return Object.fromEntries(methods);
 }
 
 /** Prisma's promises are not instances of Promise. */
-function isThenable(value: unknown): value is PromiseLike<unknown> {
+function isPromise(value: unknown): value is Promise<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value;
 }
 
 /** Settles like a promise of a query, but rejects with DatabaseOutage when the database cannot serve. */
 export function detectOutage<T>(query: Promise<T>): Promise<T> {
   return query.catch((error: unknown) => {
-    throw toOutage(error);
+    throw isDatabaseOutage(error) ? new DatabaseOutage(error) : error;
   });
 }
 
@@ -75,12 +79,12 @@ export function detectOutage<T>(query: Promise<T>): Promise<T> {
  */
 export function isDatabaseOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  if (THROWN_BY_CODE.some((each) => error instanceof each)) return false;
+  if (error.name === 'PrismaClientValidationError') return false;
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  return !(
-    isThrownByCode(error) ||
-    QUERY_ERRORS.test(readSqlState(error) ?? code) ||
-    (readSqlState(error) === undefined && PRISMA_QUERY_ERRORS.test(code))
-  );
+  const sqlState = readSqlState(error);
+  if (sqlState !== undefined) return !QUERY_ERRORS.test(sqlState);
+  return !QUERY_ERRORS.test(code) && !PRISMA_QUERY_ERRORS.test(code);
 }
 
 /**
@@ -95,24 +99,26 @@ function readSqlState(error: unknown): string | undefined {
   return typeof cause?.originalCode === 'string' ? cause.originalCode : undefined;
 }
 
-/** A deliberate answer, or a mistake in this program. */
-function isThrownByCode(error: Error): boolean {
-  return (
-    error instanceof ApiError ||
-    error instanceof TypeError ||
-    error instanceof RangeError ||
-    error instanceof ReferenceError ||
-    error instanceof SyntaxError ||
-    error.name === 'PrismaClientValidationError'
-  );
-}
-
-function toOutage(error: unknown): unknown {
-  return isDatabaseOutage(error) ? new DatabaseOutage(error) : error;
-}
-
 /** The last line of an error's message: Prisma puts the reason there, after the call that failed. */
-export function readReason(error: unknown): string {
+function readReason(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message.trim().split('\n').at(-1) ?? '';
+}
+
+/** What to do about a database that cannot be used, by what its error says. */
+const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
+  [/no space left|disk quota/i, 'free space on its disk.'],
+  [/certificate/i, 'check its certificate; NODE_EXTRA_CA_CERTS names a file with the CA that signed it.'],
+  [
+    /too many (?:clients|connections)|connection slots are reserved/i,
+    'raise its max_connections or close connections of others; each process of the service opens up to 20.',
+  ],
+];
+const DEFAULT_ADVICE = 'check that it is running and that DATABASE_URL points to it.';
+
+/** The one line that an operator needs about an error of the database, whatever it was used for. */
+export function toDatabaseError(error: unknown): UnreachableError {
+  const reason = readReason(error);
+  const [, advice = DEFAULT_ADVICE] = ADVICE.find(([pattern]) => pattern.test(reason)) ?? [];
+  return new UnreachableError(`The database cannot be used (${reason}): ${advice}`, { cause: error });
 }

@@ -8,8 +8,8 @@ import * as engineBindings from '@prisma/schema-engine-wasm/schema_engine_bg';
 import pg from 'pg';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../batching/timeouts.js';
 import { OperatorError } from '../errors/operator-error.js';
-import { toDatabaseError } from './database-error.js';
 import { readMigrations } from './migrations.js';
+import { toDatabaseError } from './outage.js';
 
 // TypeScript declares WebAssembly only as part of the whole DOM library.
 declare const WebAssembly: {
@@ -19,6 +19,9 @@ declare const WebAssembly: {
     imports: object,
   ): Promise<{ readonly exports: Readonly<Record<string, unknown>> }>;
 };
+
+/** Loaded at most once: the bindings keep views into the memory of the first instance that they are given. */
+let loadedEngine: Promise<typeof engineBindings> | undefined;
 
 export const ALL_SCHEMAS = { externalTables: [], externalEnums: [] };
 
@@ -75,7 +78,8 @@ export async function withEngine<T>(url: string, use: (engine: SchemaEngine) => 
   });
   try {
     await checkConnection(pool);
-    const { SchemaEngine } = await loadEngineOnce();
+    loadedEngine ??= loadEngine();
+    const { SchemaEngine } = await loadedEngine;
     const adapter = bindMigrationAwareSqlAdapterFactory(sendWholeScripts(new PrismaPg(pool)));
     const engine = await SchemaEngine.new({ datamodels: undefined }, () => {}, adapter);
     return await use(engine);
@@ -106,14 +110,6 @@ async function checkConnection(pool: pg.Pool): Promise<void> {
   } catch (error) {
     throw toDatabaseError(error);
   }
-}
-
-let loadedEngine: Promise<typeof engineBindings> | undefined;
-
-/** Loads the engine at most once: its bindings keep views into the memory of the first instance that they are given. */
-function loadEngineOnce(): Promise<typeof engineBindings> {
-  loadedEngine ??= loadEngine();
-  return loadedEngine;
 }
 
 /** The package's entry imports its .wasm as a module, which Node.js 20 cannot do, so it is instantiated here. */

@@ -39,27 +39,38 @@ export interface SourceOptions<Opened extends Connections> {
  *
  * @throws OperatorError when the embedded PostgreSQL cannot be used
  */
-export async function openSource<Opened extends Connections>({
-  config,
-  role,
-  log,
-  open,
-}: SourceOptions<Opened>): Promise<DatabaseSource<Opened>> {
+export async function openSource<Opened extends Connections>(
+  options: SourceOptions<Opened>,
+): Promise<DatabaseSource<Opened>> {
+  const { databaseUrl } = options.config;
+  const isEmbedded = databaseUrl === undefined;
+  const { url, release } = isEmbedded
+    ? await startEmbedded(options)
+    : { url: databaseUrl, release: async () => {} };
   let isClosing = false;
-  const warnOfIdleError = (error: Error) => {
+  const database = options.open(url, (error) => {
     // The pool does not wait until its connections have ended, and PostgreSQL may be the first to end them.
-    if (!isClosing) log.warn({ err: error }, 'a database connection broke');
+    if (!isClosing) options.log.warn({ err: error }, 'a database connection broke');
+  });
+  const close = async () => {
+    isClosing = true;
+    await database.close().finally(release);
   };
-  if (config.databaseUrl !== undefined) {
-    const database = open(config.databaseUrl, warnOfIdleError);
-    const close = () => {
-      isClosing = true;
-      return database.close();
-    };
-    return { url: config.databaseUrl, database, isEmbedded: false, close };
+  try {
+    if (isEmbedded && (await listPendingMigrations(database.pool)).length > 0) {
+      const { applyMigrations } = await import('./schema-engine.js');
+      await applyMigrations(url);
+    }
+  } catch (error) {
+    await close();
+    throw error;
   }
+  return { url, database, isEmbedded, close };
+}
+
+async function startEmbedded({ config, role, log }: Omit<SourceOptions<Connections>, 'open'>) {
   const { createEmbeddedPostgres, EmbeddedPostgresError } = await loadEmbeddedPostgres();
-  const embedded = await createEmbeddedPostgres({
+  return createEmbeddedPostgres({
     ...EMBEDDED,
     dataDir: config.dataDir,
     mode: role === 'service' ? 'exclusive' : 'shared',
@@ -68,21 +79,6 @@ export async function openSource<Opened extends Connections>({
   }).catch((error: unknown) => {
     throw error instanceof EmbeddedPostgresError ? toOperatorError(error, config.dataDir) : error;
   });
-  const database = open(embedded.url, warnOfIdleError);
-  const close = async () => {
-    isClosing = true;
-    await database.close().finally(() => embedded.release());
-  };
-  try {
-    if ((await listPendingMigrations(database.pool)).length > 0) {
-      const { applyMigrations } = await import('./schema-engine.js');
-      await applyMigrations(embedded.url);
-    }
-  } catch (error) {
-    await close();
-    throw error;
-  }
-  return { url: embedded.url, database, isEmbedded: true, close };
 }
 
 /** Loads the embedded PostgreSQL only when it is used: production, which refuses it, installs no such dependency. */

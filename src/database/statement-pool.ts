@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { measure } from '../batching/durations.js';
 
 /** PostgreSQL parses and plans a statement once per connection, under its name. */
 export interface Statement {
@@ -36,26 +37,23 @@ export function createStatementPool(
   });
   return {
     pool,
-    // With callbacks, because pg's promises catch and rethrow every error to rewrite its stack.
-    query<Row extends pg.QueryResultRow>({ name, text }: Statement, values: readonly unknown[]) {
-      const startedAt = performance.now();
-      return new Promise<Row[]>((resolve, reject) => {
-        const settle = (error: Error | undefined, rows: Row[] = []) => {
-          observe?.((performance.now() - startedAt) / 1000, name);
-          if (error) reject(error);
-          else resolve(rows);
-        };
-        pool.connect((unconnected, client) => {
-          if (client === undefined) return settle(unconnected);
-          const query = { text, values: values as unknown[] };
-          client.query<Row>(withNames.has(client) ? { ...query, name } : query, (error, result) => {
+    query: <Row extends pg.QueryResultRow>({ name, text }: Statement, values: readonly unknown[]) =>
+      measure(
+        (seconds) => observe?.(seconds, name),
+        async () => {
+          const client = await pool.connect();
+          const query = { text, values: [...values] };
+          try {
+            const { rows } = await client.query<Row>(withNames.has(client) ? { ...query, name } : query);
+            client.release();
+            return rows;
+          } catch (error) {
             // After a statement that PostgreSQL rejected, the connection is as good as before.
-            client.release(error instanceof pg.DatabaseError ? undefined : error);
-            settle(error, result?.rows);
-          });
-        });
-      });
-    },
+            client.release(error instanceof pg.DatabaseError ? undefined : (error as Error));
+            throw error;
+          }
+        },
+      ),
   };
 }
 

@@ -1,7 +1,9 @@
 import { LRUCache } from 'lru-cache';
+import { createBatchLoader } from '../batching/batch-loader.js';
+import { KEY_LOOKUP_TIMEOUT_MS } from '../batching/timeouts.js';
+import type { Scope } from '../contract/scopes.js';
 import { ApiError } from '../errors/api-error.js';
 import { hashKey, isWellFormedKey, type KeyPrefix } from './format.js';
-import { createKeyLookups, type LookupPriority } from './key-lookups.js';
 import { type ApiKey, isActive, type KeyStore } from './store.js';
 
 /**
@@ -13,13 +15,16 @@ export const KEY_TTL_MS = 1_000;
 const REFRESH_AFTER_MS = 500;
 /** The most keys cached at once; as many unknown ones besides, so that a flood of those leaves the others alone. */
 const MAX_KEYS = 10_000;
+/** One statement at a time, for as many keys as are found within a tick of the event loop. */
+const BATCHES = { maxSize: 50, maxConcurrent: 1, maxWaitMs: KEY_LOOKUP_TIMEOUT_MS };
 
 /** RFC 6750, section 2.1; the case of the scheme does not matter (RFC 9110, section 11.1). */
 const BEARER = /^bearer +(\S.*)$/i;
 
 /** Created once: they are the same for every request, and have no stack. */
-const MISSING_KEY = unauthorized('missing_api_key');
-const INVALID_KEY = unauthorized('invalid_api_key');
+const CHALLENGE = { headers: { 'www-authenticate': 'Bearer' } };
+const MISSING_KEY = new ApiError('missing_api_key', CHALLENGE);
+const INVALID_KEY = new ApiError('invalid_api_key', CHALLENGE);
 
 export interface Authenticator {
   /**
@@ -44,6 +49,12 @@ export interface AuthenticatorOptions {
   readonly now: () => number;
 }
 
+/**
+ * `known`: the key was valid a moment ago. `unknown`: it has not been seen. `unknown-over-limit`: nor has it, and its
+ * address is over its limit.
+ */
+type LookupPriority = 'known' | 'unknown' | 'unknown-over-limit';
+
 interface KnownKey {
   readonly apiKey: ApiKey;
   readonly hash: Uint8Array;
@@ -62,21 +73,18 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   const lookUp = async (header: string, hash: Uint8Array, priority: LookupPriority) => {
     // The key is trusted from when the query was sent: a slow result is already old.
     const foundAt = performance.now();
-    try {
-      const apiKey = await lookUpKey(hash, priority);
-      if (apiKey === undefined) {
-        known.delete(header);
-        unknown.set(header, true);
-      } else {
-        known.set(header, { apiKey, hash, foundAt });
-      }
-      return apiKey;
-    } finally {
-      pending.delete(header);
+    const apiKey = await lookUpKey(hash, priority);
+    if (apiKey === undefined) {
+      known.delete(header);
+      unknown.set(header, true);
+    } else {
+      known.set(header, { apiKey, hash, foundAt });
     }
+    return apiKey;
   };
   const lookUpOnce = (header: string, hash: Uint8Array, priority: LookupPriority) => {
-    const running = pending.get(header) ?? lookUp(header, hash, priority);
+    const running =
+      pending.get(header) ?? lookUp(header, hash, priority).finally(() => pending.delete(header));
     pending.set(header, running);
     return running;
   };
@@ -124,10 +132,28 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   };
 }
 
-function readKey(authorization: string): string | undefined {
-  return BEARER.exec(authorization)?.[1];
+/** Why a key may not call an operation that needs this scope (RFC 6750, section 3.1), or undefined if it may. */
+export function findScopeError({ scopes }: Pick<ApiKey, 'scopes'>, scope: Scope): ApiError | undefined {
+  if (scopes.includes(scope)) return undefined;
+  return new ApiError('insufficient_scope', {
+    message: `The API key lacks the scope ${scope}.`,
+    headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+    scope,
+  });
 }
 
-function unauthorized(code: 'missing_api_key' | 'invalid_api_key'): ApiError {
-  return new ApiError(code, { headers: { 'www-authenticate': 'Bearer' } });
+/**
+ * Looks up keys by hash, many at a time. Anybody can make up keys that have to be looked up, so those that are known have
+ * statements of their own, and those from addresses over their limit wait for the others.
+ */
+function createKeyLookups(store: AuthenticatorOptions['store']) {
+  const findByHashes = (hashes: readonly Uint8Array[]) => store.findByHashes(hashes);
+  const known = createBatchLoader(findByHashes, BATCHES);
+  const unknown = createBatchLoader(findByHashes, BATCHES);
+  return (hash: Uint8Array, priority: LookupPriority) =>
+    priority === 'known' ? known.load(hash) : unknown.load(hash, priority === 'unknown-over-limit');
+}
+
+function readKey(authorization: string): string | undefined {
+  return BEARER.exec(authorization)?.[1];
 }

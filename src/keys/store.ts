@@ -29,38 +29,8 @@ export interface ApiKey {
 /** A plan and, for enterprise only, the key's own limits. */
 export type PlanChoice = Pick<ApiKey, 'plan' | 'perMinute' | 'perDay'>;
 
-/** All queries on keys. Every method may fail with a database error: see isDatabaseOutage. */
-export interface KeyStore {
-  /** The keys with these hashes, in their order. One that a rotation replaced expires with the overlap. */
-  findByHashes(hashes: readonly Uint8Array[]): Promise<(ApiKey | undefined)[]>;
-  /** Issues a key, by default with all scopes. `key` is the only copy that there will ever be. */
-  create(
-    input: PlanChoice & { name: string; expiresAt: Date | null; scopes?: readonly Scope[] },
-  ): Promise<{ apiKey: ApiKey; key: string }>;
-  /** All keys, oldest first. */
-  list(): Promise<ApiKey[]>;
-  find(id: string): Promise<ApiKey | undefined>;
-  /** How many keys of each plan are banned at a moment, without those that are revoked. Plans without any are left out. */
-  countBanned(at: Date): Promise<ReadonlyMap<Plan, number>>;
-  /** The keys whose ids start with this, the first characters of a UUID in lower case or all of them, oldest first. */
-  findByIdPrefix(prefix: string): Promise<ApiKey[]>;
-  /**
-   * Replaces the key with a new one. The old one works until `overlapEndsAt`, or ends at once if that is left out; an
-   * old key of an earlier rotation ends in any case. Resolves with undefined when there is no such key, or it is
-   * revoked.
-   */
-  rotate(id: string, overlapEndsAt?: Date): Promise<{ apiKey: ApiKey; key: string } | undefined>;
-  /** Ends a key. One that is already revoked keeps its original time. Resolves with undefined when there is none. */
-  revoke(id: string, at: Date): Promise<ApiKey | undefined>;
-  setPlan(id: string, choice: PlanChoice): Promise<ApiKey | undefined>;
-  setScopes(id: string, scopes: readonly Scope[]): Promise<ApiKey | undefined>;
-  /**
-   * Bans a key from `startsAt` on, unless a ban is running then: two nodes that ban at the same moment start one ban.
-   */
-  ban(id: string, startsAt: Date, seconds: number): Promise<void>;
-  /** Lifts the ban of a key and forgets its length, so that the next one is not doubled. */
-  unban(id: string): Promise<ApiKey | undefined>;
-}
+/** Every method may fail with a database error: see isDatabaseOutage. */
+export type KeyStore = ReturnType<typeof createKeyStore>;
 
 type KeyRow = ApiKey & { readonly hash: Buffer; readonly previousHash: Buffer | null };
 
@@ -95,23 +65,15 @@ const BAN = `
 const COUNT_BANNED = `
   SELECT plan, count(*)::int FROM api_keys WHERE banned_until > $1 AND revoked_at IS NULL GROUP BY plan`;
 
-/** Uses SQL, because the command line needs no other store, and Prisma's client takes long to load. */
-export function createKeyStore(
-  { pool, keys }: Pick<Connections, 'pool' | 'keys'>,
-  prefix: KeyPrefix,
-): KeyStore {
+/** All queries on keys. In SQL, because the command line needs no other store, and Prisma's client takes long to load. */
+export function createKeyStore({ pool, keys }: Pick<Connections, 'pool' | 'keys'>, prefix: KeyPrefix) {
   const query = async (text: string, ...values: unknown[]) => (await pool.query<ApiKey>(text, values)).rows;
-  const update = async (id: string, assignments: string, ...values: unknown[]) => {
-    const text = `UPDATE api_keys SET ${assignments} WHERE id = $1 RETURNING ${COLUMNS}`;
-    const [changed] = await query(text, id, ...values);
-    return changed;
-  };
+  const queryOne = async (text: string, ...values: unknown[]) => (await query(text, ...values)).at(0);
+  const update = (id: string, assignments: string, ...values: unknown[]) =>
+    queryOne(`UPDATE api_keys SET ${assignments} WHERE id = $1 RETURNING ${COLUMNS}`, id, ...values);
   return {
-    async find(id) {
-      const [found] = await query(`${SELECT} WHERE id = $1`, id);
-      return found;
-    },
-    async findByHashes(hashes) {
+    /** The keys with these hashes, in their order. One that a rotation replaced expires with the overlap. */
+    async findByHashes(hashes: readonly Uint8Array[]) {
       const rows = await keys.query<KeyRow>(FIND_BY_HASHES, [hashes]);
       const found = new Map<string, ApiKey>();
       for (const { hash, previousHash, ...apiKey } of rows) {
@@ -120,36 +82,51 @@ export function createKeyStore(
       }
       return hashes.map((hash) => found.get(Buffer.from(hash).toString('hex')));
     },
-    async create({ name, expiresAt, scopes = SCOPES, plan, perMinute, perDay }) {
+    /** Issues a key, by default with all scopes. `key` is the only copy that there will ever be. */
+    async create(input: PlanChoice & { name: string; expiresAt: Date | null; scopes?: readonly Scope[] }) {
+      const { name, expiresAt, scopes = SCOPES, plan, perMinute, perDay } = input;
       const key = generateKey(prefix);
       const columns = [name, expiresAt, scopes, plan, perMinute, perDay, hashKey(key), toHint(key)];
-      const [apiKey] = await query(INSERT, ...columns);
-      return { key, apiKey: apiKey as ApiKey };
+      return { key, apiKey: (await queryOne(INSERT, ...columns)) as ApiKey };
     },
+    /** All keys, oldest first. */
     list: () => query(`${SELECT} ORDER BY created_at`),
-    findByIdPrefix(prefix) {
+    find: (id: string) => queryOne(`${SELECT} WHERE id = $1`, id),
+    /** The keys whose ids start with this, the first characters of a UUID in lower case or all of them, oldest first. */
+    findByIdPrefix(prefix: string) {
       // PostgreSQL orders UUIDs as their text, so a prefix is a range of the primary key.
       const range = [completeId(prefix, '0'), completeId(prefix, 'f')];
       return query(`${SELECT} WHERE id BETWEEN $1 AND $2 ORDER BY created_at`, ...range);
     },
-    async rotate(id, overlapEndsAt) {
+    /**
+     * Replaces the key with a new one. The old one works until `overlapEndsAt`, or ends at once if that is left out; an
+     * old key of an earlier rotation ends in any case. Resolves with undefined when there is no such key, or it is
+     * revoked.
+     */
+    async rotate(id: string, overlapEndsAt?: Date) {
       const key = generateKey(prefix);
-      const [apiKey] = await query(ROTATE, id, overlapEndsAt, hashKey(key), toHint(key));
+      const apiKey = await queryOne(ROTATE, id, overlapEndsAt, hashKey(key), toHint(key));
       return apiKey && { key, apiKey };
     },
-    revoke: (id, at) => update(id, 'revoked_at = coalesce(revoked_at, $2)', at),
-    setPlan: (id, { plan, perMinute, perDay }) =>
+    /** Ends a key. One that is already revoked keeps its original time. Resolves with undefined when there is none. */
+    revoke: (id: string, at: Date) => update(id, 'revoked_at = coalesce(revoked_at, $2)', at),
+    setPlan: (id: string, { plan, perMinute, perDay }: PlanChoice) =>
       update(id, 'plan = $2, per_minute = $3, per_day = $4', plan, perMinute, perDay),
-    setScopes: (id, scopes) => update(id, 'scopes = $2', scopes),
-    async ban(id, startsAt, seconds) {
+    setScopes: (id: string, scopes: readonly Scope[]) => update(id, 'scopes = $2', scopes),
+    /**
+     * Bans a key from `startsAt` on, unless a ban is running then: two nodes that ban at the same moment start one ban.
+     */
+    async ban(id: string, startsAt: Date, seconds: number) {
       const endsAt = new Date(startsAt.getTime() + seconds * 1000);
       await query(BAN, id, startsAt, endsAt, seconds);
     },
-    async countBanned(at) {
+    /** How many keys of each plan are banned at a moment, without those that are revoked. Plans without any are left out. */
+    async countBanned(at: Date): Promise<ReadonlyMap<Plan, number>> {
       const { rows } = await pool.query<{ plan: Plan; count: number }>(COUNT_BANNED, [at]);
       return new Map(rows.map(({ plan, count }) => [plan, count]));
     },
-    unban: (id) => update(id, 'banned_until = NULL, ban_seconds = NULL'),
+    /** Lifts the ban of a key and forgets its length, so that the next one is not doubled. */
+    unban: (id: string) => update(id, 'banned_until = NULL, ban_seconds = NULL'),
   };
 }
 

@@ -16,15 +16,7 @@ export interface KeyUsage extends Usage {
   readonly apiKeyId: string;
 }
 
-/** All queries on usage. `now` is in Unix milliseconds. */
-export interface UsageStore {
-  /** Adds to the stored counts, all rows or none. Rows of a key that no longer exists are skipped. */
-  add(rows: readonly KeyUsage[]): Promise<void>;
-  /** The calls of a key in the last 30 days, by day and operation; days without a call are left out. */
-  read(apiKeyId: string, now: number): Promise<Usage[]>;
-  /** Deletes counts that are older than 30 days. */
-  deleteExpired(now: number): Promise<void>;
-}
+export type UsageStore = ReturnType<typeof createUsageStore>;
 
 /** Rows are inserted in primary-key order, so that concurrent flushes from several nodes cannot deadlock. */
 const ADD = `
@@ -40,9 +32,11 @@ const READ = `
   SELECT day::text, operation, requests::float8 AS requests FROM api_key_usage
   WHERE api_key_id = $1 AND day >= $2 ORDER BY day, operation COLLATE "C"`;
 
-export function createUsageStore({ pool }: Pick<Connections, 'pool'>): UsageStore {
+/** All queries on usage. `now` is in Unix milliseconds. */
+export function createUsageStore({ pool }: Pick<Connections, 'pool'>) {
   return {
-    async add(rows) {
+    /** Adds to the stored counts, all rows or none. Rows of a key that no longer exists are skipped. */
+    async add(rows: readonly KeyUsage[]) {
       await pool.query(ADD, [
         rows.map(({ apiKeyId }) => apiKeyId),
         rows.map(({ day }) => day),
@@ -50,11 +44,13 @@ export function createUsageStore({ pool }: Pick<Connections, 'pool'>): UsageStor
         rows.map(({ requests }) => requests),
       ]);
     },
-    async read(apiKeyId, now) {
+    /** The calls of a key in the last 30 days, by day and operation; days without a call are left out. */
+    async read(apiKeyId: string, now: number) {
       const { rows } = await pool.query<Usage>(READ, [apiKeyId, firstDay(now)]);
       return rows;
     },
-    async deleteExpired(now) {
+    /** Deletes counts that are older than 30 days. */
+    async deleteExpired(now: number) {
       await pool.query('DELETE FROM api_key_usage WHERE day < $1', [firstDay(now)]);
     },
   };

@@ -39,14 +39,11 @@ export function findDefinitionError({
     return 'it has no output, which is a 204, and declares a 201.';
   if (meta.success !== undefined && meta.idempotent === undefined)
     return 'it responds with 201 and does not say whether it is idempotent: declare idempotent: true, or false if a repetition may add another.';
-  const unbounded = inputs[0] && findUnboundedNumber(toInputSchema(inputs[0]), 'its input');
+  const schema = inputs[0] && z.toJSONSchema(inputs[0], { io: 'input', unrepresentable: 'any' });
+  const unbounded = schema && findUnboundedNumber(schema, 'its input');
   if (unbounded !== undefined)
     return `${unbounded} accepts any number: use integer() or int64() of src/operations/input.ts.`;
   return undefined;
-}
-
-function toInputSchema(input: z.ZodType): JsonSchema {
-  return z.toJSONSchema(input, { io: 'input', unrepresentable: 'any' });
 }
 
 /** The member that accepts a number of any size, which could reach an integer column and become a 500. */

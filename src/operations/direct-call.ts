@@ -4,7 +4,7 @@ import { type Deprecation, isRemoved } from '../contract/deprecation.js';
 import { createIdempotencyKey } from '../database/idempotency.js';
 import { ApiError } from '../errors/api-error.js';
 import { errorTable } from '../errors/error-table.js';
-import { findScopeError } from '../keys/scope-check.js';
+import { findScopeError } from '../keys/authenticator.js';
 import type { RequestContext } from './builder.js';
 import { findDefinitionError, type OperationDefinition } from './definition.js';
 
@@ -41,8 +41,7 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
     if (deprecation !== undefined && isRemoved(deprecation, options.ctx.now())) throw removed(deprecation);
     const input = schema && parseInput(schema, await options.getRawInput());
     const ctx = idempotent ? withIdempotencyKey(options) : options.ctx;
-    // Returning the promise itself would take two more microtasks.
-    return await resolver({ ctx, input, path, signal, batchIndex });
+    return resolver({ ctx, input, path, signal, batchIndex });
   };
   return Object.assign(call, procedure);
 }

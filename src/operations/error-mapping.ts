@@ -67,13 +67,9 @@ function listFields({ issues }: ZodError): FieldErrors | undefined {
   return fields.size === 0 ? undefined : Object.fromEntries(fields);
 }
 
-function readHttpStatus(error: unknown): number {
-  return error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
-}
-
 /** Fastify's errors carry an HTTP status. */
 function fromHttpStatus(error: unknown): ApiError {
-  const status = readHttpStatus(error);
+  const status = error instanceof Error && 'statusCode' in error ? Number(error.statusCode) : 500;
   if (status === 404) return new ApiError('not_found', { cause: error });
   if (status === 413) return new ApiError('payload_too_large', { cause: error });
   if (status === 415) return new ApiError('unsupported_media_type', { cause: error });
