@@ -67,8 +67,8 @@ export function identify({ id, routeOptions, addressId, headers }: FastifyReques
     // A pattern such as `/v1/pets/{petId}`, never what a client sent
     route: toPattern(routeOptions.url),
     address: addressId,
-    // Named as OpenTelemetry's instrumentation of pino names it, so that a line has one field for the trace with and without
-    // that instrumentation. Undefined would replace the one that it adds.
+    // OpenTelemetry's instrumentation of pino gives it the same name, so that a line has one field for the trace with and
+    // without that instrumentation. Undefined would replace the one that it adds.
     ...(traceId !== undefined && { trace_id: traceId }),
   };
 }
