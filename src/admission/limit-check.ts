@@ -24,7 +24,7 @@ export interface LimitedRequest {
   readonly countsTowardsBan: boolean;
 }
 
-/** Counts a request against the limits of its key or address, unless the key is banned. The error is that of a denial. */
+/** Counts a request against the limits of its key or address, unless the key is banned. The error is a denial's. */
 export async function checkLimits(
   { apiKey, address, cost, countsTowardsBan }: LimitedRequest,
   { limiter, bans, now }: LimitCheckOptions,

@@ -60,10 +60,18 @@ export function createMetrics(sources: Sources): Metrics {
   addStates(registry, sources);
   addConnections(registry, sources.server);
   addBans(registry, sources.countBannedKeys);
-  for (const histogram of sources.durations ?? []) registry.registerMetric(histogram);
+  const requests = createDurations(
+    'http_request_duration_seconds',
+    'From the head of a request to the end of its response, by operation, protocol and status',
+    ['operation', 'protocol', 'status'],
+  );
+  for (const histogram of [requests.histogram, ...(sources.durations ?? [])]) {
+    registry.registerMetric(histogram);
+  }
   return {
     registry,
-    countRequest: createRequestCounter(registry),
+    countRequest: ({ operation, protocol, status, seconds }) =>
+      requests.observe(seconds, operation, protocol, String(status)),
     countDecision: createDecisionCounter(registry, sources.limiter),
   };
 }
@@ -79,17 +87,6 @@ function createProcessRegistry(): Registry {
     registers: [registry],
   }).set({ version: VERSION, node_version: process.version }, 1);
   return registry;
-}
-
-function createRequestCounter(registry: Registry): Metrics['countRequest'] {
-  const durations = createDurations(
-    'http_request_duration_seconds',
-    'From the head of a request to the end of its response, by operation, protocol and status',
-    ['operation', 'protocol', 'status'],
-  );
-  registry.registerMetric(durations.histogram);
-  return ({ operation, protocol, status, seconds }) =>
-    durations.observe(seconds, operation, protocol, String(status));
 }
 
 /** In place of a plan, for requests without a valid key */
@@ -127,14 +124,12 @@ function addPool(registry: Registry, pool: PoolStatistics | undefined): void {
 }
 
 function addStates(registry: Registry, { limiter, overload, checkReadiness }: Sources): void {
+  const isDegraded = () => Number(limiter.state === 'degraded');
   const isReady = () =>
-    checkReadiness().then(
-      () => 1,
-      () => 0,
-    );
-  addGauge(registry, 'limits_degraded', '1 while limits are counted without Redis', () =>
-    Number(limiter.state === 'degraded'),
-  );
+    checkReadiness()
+      .then(() => 1)
+      .catch(() => 0);
+  addGauge(registry, 'limits_degraded', '1 while limits are counted without Redis', isDegraded);
   addGauge(registry, 'database_ready', '1 while the database can be used', isReady);
   new Gauge({
     name: 'service_overloaded',

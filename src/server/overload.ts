@@ -3,11 +3,11 @@ import { ApiError } from '../errors/api-error.js';
 
 /** When a process counts as overloaded. */
 const OVERLOAD_LIMITS = {
-  // How late the event loop may run, and how long a request may wait for its turn: clients then wait over a second before
-  // their request is even looked at, and many have given up, or soon will.
+  // How late the event loop may run, and how long a request may wait for its turn: clients then wait over a second
+  // before their request is even looked at, and many have given up, or soon will.
   delayMs: 1_000,
-  // For a connection to the database: the pool's eight at 5 ms a query take 0.6 s for them, and a longer queue nears the
-  // 1 s that a query may wait.
+  // For a connection to the database: the pool's eight at 5 ms a query take 0.6 s for them, and a longer queue nears
+  // the 1 s that a query may wait.
   waitingQueries: 1_000,
   // How often the event loop is sampled.
   sampleIntervalMs: 250,

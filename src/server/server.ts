@@ -20,10 +20,11 @@ const CONNECTION_LIMITS = {
   headersTimeout: 15_000,
   // To the end of the body: the slowest mobile networks send 64 KiB in 30 s.
   requestTimeout: 30_000,
-  // Without a byte in either direction during a request. Every answer comes within a few seconds: after this, the client
-  // has left, or does not read what is sent to it.
+  // Without a byte in either direction during a request. Every answer comes within a few seconds: after this, the
+  // client has left, or does not read what is sent to it.
   timeout: 30_000,
-  // The first two may fire this much later. Each check walks over all connections; every 5 s, its cost cannot be measured.
+  // The first two may fire this much later. Each check walks over all connections; every 5 s, its cost cannot be
+  // measured.
   connectionsCheckingInterval: 5_000,
   // Between requests. Longer than the usual 60 s of proxies, so that they close first: otherwise they might send on a
   // closed connection.
