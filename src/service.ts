@@ -1,5 +1,5 @@
 import type { AddressInfo } from 'node:net';
-import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { FastifyBaseLogger } from 'fastify';
 import { type AppOptions, buildApp } from './app.js';
 import { createDurations } from './batching/durations.js';
 import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS } from './batching/timeouts.js';
@@ -9,11 +9,10 @@ import { withOutages } from './database/outage.js';
 import { checkMigrations } from './database/source.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { Bans } from './keys/bans.js';
-import { createKeyStore, type KeyStore } from './keys/store.js';
+import { createKeyStore } from './keys/store.js';
 import { UsageCounter } from './keys/usage.js';
-import { createUsageStore, type UsageStore } from './keys/usage-store.js';
-import { createLimiter, type Limiter } from './limits/limiter.js';
-import type { Probes } from './monitoring/probes.js';
+import { createUsageStore } from './keys/usage-store.js';
+import { createLimiter } from './limits/limiter.js';
 import { createRouter, type Resource } from './operations/resource.js';
 import { type Config, toLocalUrl } from './process/config.js';
 import { resources as ownResources } from './router.js';
@@ -41,23 +40,14 @@ export interface ServiceOptions {
   readonly overrides?: ServiceOverrides;
 }
 
-/** The service without its process: ready to serve, but not listening yet. */
-export interface Service {
-  readonly app: FastifyInstance;
-  readonly probes: Probes;
-  readonly keys: KeyStore;
-  readonly limiter: Limiter;
-  /** Call it after the app is closed and before the database is. */
-  close(): Promise<void>;
-}
-
-/** Returns a function that logs an error with the message. */
-type Warn = (message: string) => (error: unknown) => void;
-
-/** Composes the service. This is the only place that does, for the process, the tests and the bench. */
-export async function createService(options: ServiceOptions): Promise<Service> {
-  const { config, database, log, now = Date.now, resources = ownResources, overrides = {} } = options;
-  const warn: Warn = (message) => (error) => log.warn({ err: error }, message);
+/**
+ * Composes the service: ready to serve, but not listening yet. This is the only place that does, for the process, the
+ * tests and the bench.
+ */
+export async function createService(options: ServiceOptions) {
+  const { config, database, log, now = Date.now, overrides = {} } = options;
+  const resources: readonly Resource[] = options.resources ?? ownResources;
+  const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const router = createRouter(resources);
   const keys = createKeyStore(database, config.keyPrefix);
   const bans = new Bans({ store: keys, now, log });
@@ -78,8 +68,17 @@ export async function createService(options: ServiceOptions): Promise<Service> {
     overrides.limiter ??
     (await createLimiter({ redisUrls, log, clock: now, observeCommand: redisDurations.observe }));
   const authenticator = createAuthenticator({ store: keys, prefix: config.keyPrefix, now });
-  // Without Redis the service starts nevertheless, and counts in memory.
-  await Promise.all([limiter.ready(REDIS_WAIT_MS).catch(() => {}), warmUp(keys, stores, warn)]);
+  // The first query of a process opens a connection and loads Prisma's engine, which on a busy machine takes longer than
+  // a request may wait: the first requests would get a 503.
+  const warmUps = stores.map(({ name, warmUp, store }) =>
+    warmUp(store).catch(warn(`the warm-up query of ${name} failed`)),
+  );
+  await Promise.all([
+    ...warmUps,
+    keys.findByHashes([new Uint8Array(32)]).catch(warn('the warm-up query of keys failed')),
+    // Without Redis the service starts nevertheless, and counts in memory.
+    limiter.ready(REDIS_WAIT_MS).catch(() => {}),
+  ]);
   let localUrl = '';
   const publicUrl = overrides.publicUrl ?? (() => config.publicUrl ?? localUrl);
   const { app, probes } = await buildApp({
@@ -125,7 +124,13 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   app.addHook('onListen', async () => {
     localUrl = toLocalUrl(config.host, (app.server.address() as AddressInfo).port);
   });
-  const endCleanup = startCleanup({ database, usages, now, warn });
+  const endCleanup = repeat(CLEANUP_INTERVAL_MS, async () => {
+    await deleteExpiredCreates(database.prisma, now()).catch(
+      warn('expired idempotency keys could not be deleted'),
+    );
+    await usages.deleteExpired(now()).catch(warn('old usage could not be deleted'));
+  });
+  /** Call it after the app is closed and before the database is. */
   const close = async () => {
     await endCleanup();
     bans.close();
@@ -135,44 +140,14 @@ export async function createService(options: ServiceOptions): Promise<Service> {
   return { app, probes, keys, limiter, close };
 }
 
-interface CleanupOptions {
-  readonly database: Pick<Database, 'prisma'>;
-  readonly usages: UsageStore;
-  readonly now: () => number;
-  readonly warn: Warn;
-}
-
-/** Deletes what has expired, now and every hour. Returns a function that ends that. */
-function startCleanup({ database, usages, now, warn }: CleanupOptions): () => Promise<void> {
-  const deleteExpired = async () => {
-    await deleteExpiredCreates(database.prisma, now()).catch(
-      warn('expired idempotency keys could not be deleted'),
-    );
-    await usages.deleteExpired(now()).catch(warn('old usage could not be deleted'));
-  };
-  let deletion = deleteExpired();
+/** Runs a task now and at each interval. Returns a function that ends that and waits for the run in progress. */
+function repeat(intervalMs: number, run: () => Promise<void>): () => Promise<void> {
+  let running = run();
   const interval = setInterval(() => {
-    deletion = deleteExpired();
-  }, CLEANUP_INTERVAL_MS).unref();
+    running = run();
+  }, intervalMs).unref();
   return async () => {
     clearInterval(interval);
-    await deletion;
+    await running;
   };
-}
-
-/**
- * Runs one query of each resource. The first query of a process opens a connection and loads Prisma's engine, which on a
- * busy machine takes longer than a request may wait: the first requests would get a 503.
- */
-async function warmUp(
-  keys: Pick<KeyStore, 'findByHashes'>,
-  stores: readonly (Resource & { readonly store: object })[],
-  warn: Warn,
-): Promise<void> {
-  await Promise.all([
-    keys.findByHashes([new Uint8Array(32)]).catch(warn('the warm-up query of keys failed')),
-    ...stores.map(({ name, warmUp, store }) =>
-      warmUp(store).catch(warn(`the warm-up query of ${name} failed`)),
-    ),
-  ]);
 }

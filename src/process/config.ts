@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
 import type { KeyPrefix } from '../keys/format.js';
 import { parseRedisUrls } from '../limits/redis/urls.js';
-import { parseDatabaseUrl } from './database-url.js';
 import {
   baseUrl,
+  databaseUrl,
   isAddressOrBlock,
   isOrigin,
   list,
@@ -55,7 +55,7 @@ const schema = z.object({
   APP_ENV: z
     .enum(['development', 'staging', 'production'], { error: 'must be development, staging or production' })
     .default('development'),
-  DATABASE_URL: z.string().transform(orIssue(parseDatabaseUrl)).optional(),
+  DATABASE_URL: databaseUrl().optional(),
   REDIS_URL: z.string().default('').transform(orIssue(parseRedisUrls)),
   DATA_DIR: z.string().default('.data'),
   REUSE_PORT: z.enum(['true', 'false'], { error: 'must be true or false' }).default('false'),

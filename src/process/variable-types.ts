@@ -5,6 +5,11 @@ import { z } from 'zod';
  * What the text of a variable may be. config.ts says which variable is which.
  */
 
+const NOT_ENCODED =
+  'has a character that must be percent-encoded, for example in the password: %25 for %, %23 for #, %2F for /, %3F for ?, %40 for @, %20 for a space';
+const SEVERAL_HOSTS =
+  'names several hosts, and only one can be used: set an address that follows the primary';
+
 export function wholeNumber(min: number, max: number) {
   const error = `must be a whole number from ${min} to ${max}`;
   return z
@@ -42,7 +47,7 @@ export function baseUrl() {
     .string()
     .refine(isHttpUrl, 'must be a URL that starts with http:// or https://')
     .refine((text) => !URL.canParse(text) || isBase(new URL(text)), error)
-    .transform((text) => (URL.canParse(text) ? new URL(text).href.replace(/\/+$/, '') : text));
+    .transform((text) => new URL(text).href.replace(/\/+$/, ''));
 }
 
 function isHttpUrl(text: string): boolean {
@@ -54,14 +59,50 @@ function isBase({ href, username, password, pathname }: URL): boolean {
 }
 
 export function isAddressOrBlock(text: string): boolean {
-  const [address = '', prefix, ...rest] = text.split('/');
+  const [, address = '', prefix = '1'] = /^([^/]+)(?:\/([1-9]\d{0,2}))?$/.exec(text) ?? [];
   const version = isIP(address);
-  if (version === 0 || rest.length > 0) return false;
-  const isPrefix = (bits: string) =>
-    /^[1-9]\d{0,2}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128);
-  return prefix === undefined || isPrefix(prefix);
+  return version !== 0 && Number(prefix) <= (version === 4 ? 32 : 128);
 }
 
 export function isOrigin(text: string): boolean {
   return isHttpUrl(text) && new URL(text).origin === text;
+}
+
+/**
+ * The URL in DATABASE_URL: of one host, or of a directory with a socket, which replaces the host or is given as the
+ * parameter `host`. What is wrong is said without any of the text: it may hold a password.
+ */
+export function databaseUrl() {
+  return z
+    .string()
+    .refine(isPercentEncoded, { error: NOT_ENCODED, abort: true })
+    .refine(hasOneHost, { error: SEVERAL_HOSTS, abort: true })
+    .refine(isPostgresUrl, 'must be a URL that starts with postgresql:// or postgres://');
+}
+
+/** Otherwise pg would connect with another password or to another host, and its error mentions neither. */
+function isPercentEncoded(text: string): boolean {
+  if (!/^postgres(?:ql)?:\/\//.test(text)) return true;
+  const endsBeforeAt = /^[^:]+:\/\/[^@/?]+:[^@/?]*[/?].*@/.test(text);
+  return !endsBeforeAt && !/[\s#]/.test(text) && isDecodable(text);
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    return decodeURIComponent(text) !== '';
+  } catch {
+    return false;
+  }
+}
+
+/** libpq's lists of hosts: `postgresql://user@a,b/store` and `postgresql:///store?host=a,b` */
+function hasOneHost(text: string): boolean {
+  const [hosts = ''] = text.replace(/^[^:]+:\/\/([^/?#]*@)?/, '').split(/[/?#]/);
+  return !hosts.includes(',') && !/[?&]host=[^&#]*(,|%2C)/i.test(text);
+}
+
+function isPostgresUrl(text: string): boolean {
+  // URL does not parse a user without a host.
+  const complete = text.replace('@/', '@localhost/');
+  return URL.canParse(complete) && /^postgres(?:ql)?:$/.test(new URL(complete).protocol);
 }
