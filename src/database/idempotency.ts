@@ -7,9 +7,6 @@ export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
 /** How many expired creates one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */
 const DELETE_BATCH_SIZE = 5_000;
 
-/** 1 to 255 visible ASCII characters. */
-const KEY_PATTERN = /^[!-~]{1,255}$/;
-
 type PrismaClient = Database['prisma'];
 
 /** The Idempotency-Key of a request, which several calls of a tRPC batch share. */
@@ -30,19 +27,6 @@ export interface IdempotencyKey {
   readonly batchIndex: number;
   /** Unix milliseconds. */
   readonly receivedAt: number;
-}
-
-/** @throws ApiError invalid_request when the header is malformed */
-export function createIdempotencyKey(
-  header: IdempotencyHeader,
-  call: Omit<IdempotencyKey, 'header'>,
-): IdempotencyKey {
-  if (!KEY_PATTERN.test(header.value)) {
-    throw new ApiError('invalid_request', {
-      message: 'Idempotency-Key must have 1 to 255 visible ASCII characters.',
-    });
-  }
-  return { ...call, header };
 }
 
 /** Deletes the creates that have expired at `now`, in Unix milliseconds. */

@@ -1,12 +1,15 @@
 import { type AnyTRPCProcedure, TRPCError } from '@trpc/server';
 import type { z } from 'zod';
 import { type Deprecation, isRemoved } from '../contract/deprecation.js';
-import { createIdempotencyKey } from '../database/idempotency.js';
+import type { IdempotencyKey } from '../database/idempotency.js';
 import { ApiError } from '../errors/api-error.js';
 import { errorTable } from '../errors/error-table.js';
 import { findScopeError } from '../keys/authenticator.js';
 import type { RequestContext } from './builder.js';
 import { findDefinitionError, type OperationDefinition } from './definition.js';
+
+/** 1 to 255 visible ASCII characters. */
+const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
 interface CallOptions {
   readonly ctx: RequestContext;
@@ -60,9 +63,19 @@ function removed({ successor }: Deprecation): ApiError {
 }
 
 function withIdempotencyKey({ ctx, path, batchIndex }: CallOptions): RequestContext {
-  const { apiKey, idempotency, now } = ctx;
-  if (idempotency === undefined) return ctx;
-  const call = { apiKeyId: apiKey.id, operation: path, batchIndex, receivedAt: now() };
-  const idempotencyKey = createIdempotencyKey(idempotency, call);
-  return Object.create(ctx, { idempotencyKey: { value: idempotencyKey } });
+  const { apiKey, idempotency: header, now } = ctx;
+  if (header === undefined) return ctx;
+  if (!IDEMPOTENCY_KEY.test(header.value)) {
+    throw new ApiError('invalid_request', {
+      message: 'Idempotency-Key must have 1 to 255 visible ASCII characters.',
+    });
+  }
+  const value: IdempotencyKey = {
+    apiKeyId: apiKey.id,
+    operation: path,
+    batchIndex,
+    header,
+    receivedAt: now(),
+  };
+  return Object.create(ctx, { idempotencyKey: { value } });
 }
