@@ -4,27 +4,12 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { beginCreate } from './support/begin-create.js';
-import { type Program, run, runCommand, runKeys, runNode, untilListening } from './support/process.js';
-import { setUpServiceProcesses } from './support/service-processes.js';
-import { startTcpProxy } from './support/tcp-proxy.js';
+import { type Program, run, runKeys, runNode, untilListening } from './support/process.js';
+import { setUpServiceProcesses, stop, untilReady } from './support/service-processes.js';
 import { createCaller, createTestDatabase, post } from './support/test-service.js';
 
 const processes = setUpServiceProcesses();
 const { programs, start } = processes;
-
-/** The command that the service prints for its user to paste. */
-const CURL = /curl -H 'Authorization: Bearer (as_test_\w+)' '(http:\/\/[\d.]+:\d+)(\/v1\/pets\?limit=5)'/;
-
-async function untilReady(service: Program) {
-  const [, key = '', url = '', path = ''] = await service.until(CURL);
-  return { key, url, path, call: createCaller({ url, key }) };
-}
-
-async function stop(service: Program, signal: NodeJS.Signals = 'SIGTERM') {
-  service.child.kill(signal);
-  return service.ended;
-}
 
 test('the first start on the embedded default serves a sample catalogue, and its curl line works as pasted', async () => {
   const service = start();
@@ -127,52 +112,6 @@ test('each request is logged as one line with the id of the key, and without the
   expect(service.output()).not.toContain('Secret Name');
 });
 
-test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s finishes running requests, accepts no new connections, and exits with 0',
-  async (signal) => {
-    const service = start();
-    const { url, key, call } = await untilReady(service);
-    const finishes = await Promise.all(Array.from({ length: 10 }, () => beginCreate(url, key)));
-    await call('/v1/pets');
-    const exit = stop(service, signal);
-    await service.until(/finishing running requests/);
-    await expect.poll(() => call('/v1/pets').catch(() => 'refused')).toBe('refused');
-    expect(await Promise.all(finishes.map((finish) => finish()))).toEqual(Array(10).fill(201));
-    expect(await exit).toBe(0);
-  },
-);
-
-// Debian's sh stays between npm and the service, and would be the only one to get the signal without `exec`.
-test('npm start forwards SIGTERM to the service, and exits with 0 after the service has', async () => {
-  const npm = runCommand('npm', ['start'], { DATA_DIR: processes.dataDir, PORT: '0' });
-  programs.push(npm);
-  const { call } = await untilReady(npm);
-  expect(await stop(npm)).toBe(0);
-  await expect(call('/health/live')).rejects.toThrow();
-});
-
-test('a signal during the start exits with 0, and the next start works', async () => {
-  await untilReady(start());
-  expect(await stop(programs[0] as Program)).toBe(0);
-  for (const pattern of [/PostgreSQL listens/, /listening on/]) {
-    const service = start();
-    await service.until(pattern);
-    expect(await stop(service, 'SIGINT')).toBe(0);
-  }
-  await untilReady(start());
-});
-
-test('a stalled PostgreSQL does not delay the shutdown', async () => {
-  const url = new URL(await createTestDatabase());
-  const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
-  url.port = String(proxy.port);
-  const service = start({ DATABASE_URL: url.href });
-  await untilListening(service);
-  proxy.stall();
-  expect(await stop(service)).toBe(0);
-  await proxy.close();
-});
-
 /** Listens on a free port, or on the given one. */
 async function occupy(port = 0) {
   const server = createServer().listen(port, '127.0.0.1');
@@ -251,14 +190,6 @@ test.each([
   ['26.10.0', 0],
 ])('on Node.js %s, the check of the version exits with %i', async (version, code) => {
   expect(await runOn(version, 'scripts/node-version.js').ended).toBe(code);
-});
-
-test('a request that takes longer than 10 s after the signal is cut off, and the exit code is still 0', async () => {
-  const service = start();
-  const { url, key } = await untilReady(service);
-  const finish = await beginCreate(url, key);
-  expect(await stop(service)).toBe(0);
-  await expect(finish()).rejects.toThrow();
 });
 
 test('.env in the working directory is read, and environment variables take precedence', async () => {

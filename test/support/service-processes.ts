@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach } from 'vitest';
 import { type Environment, type Program, run } from './process.js';
 import { createTemporaryFolder } from './temporary-folder.js';
+import { createCaller } from './test-service.js';
 
 interface ServiceProcesses {
   /** A new folder for each test, removed after it */
@@ -35,4 +36,19 @@ export function setUpServiceProcesses(): ServiceProcesses {
       return program;
     },
   };
+}
+
+/** The command that the service prints for its user to paste. */
+const CURL = /curl -H 'Authorization: Bearer (as_test_\w+)' '(http:\/\/[\d.]+:\d+)(\/v1\/pets\?limit=5)'/;
+
+/** Resolves when the service has printed its key. */
+export async function untilReady(service: Program) {
+  const [, key = '', url = '', path = ''] = await service.until(CURL);
+  return { key, url, path, call: createCaller({ url, key }) };
+}
+
+/** Resolves with the exit code, or the signal that ended the process. */
+export async function stop(service: Program, signal: NodeJS.Signals = 'SIGTERM') {
+  service.child.kill(signal);
+  return service.ended;
 }
