@@ -36,14 +36,11 @@ type Next = Parameters<OperationLink<AppRouter>>[0]['next'];
 type Result = Parameters<NonNullable<Parameters<ReturnType<Next>['subscribe']>[0]['next']>>[0];
 
 /**
- * Retries calls that failed with a transient error, as far as they are safe to repeat: queries, and mutations with an
- * Idempotency-Key. Any other mutation may have been executed before its response was lost, so it is retried only after a
- * 429, which says that it was not. A retry comes after Retry-After if the service sent it, otherwise after an
- * exponential back-off with full jitter. If the wait would exceed the total time, the call fails immediately with the
- * error of the last attempt.
+ * Retries what is safe to repeat after a transient error: queries, and mutations with an Idempotency-Key. Any other
+ * mutation may have been executed, unless the status is 429. It waits for Retry-After, or an exponential back-off with
+ * full jitter. If the wait would exceed the total time, the call fails at once with the error of the last attempt.
  *
- * It retries calls, not HTTP requests. A batch may return a 503 next to results (status 207); only the failed calls
- * wait, and calls that wait equally long form a batch again.
+ * It retries calls, not HTTP requests: of a batch, only the calls that failed.
  *
  * tRPC's own retryLink does not pass the error to its delay function, does not end a wait when the call is aborted, and
  * has no total time.
@@ -91,11 +88,11 @@ async function runAttempts(
 }
 
 /**
- * Fixes the Idempotency-Key and the input of a create, so that every attempt sends the same bytes even if the caller
- * changes the object in the meantime; the service would reject other bytes under the same key.
+ * Fixes the Idempotency-Key and the input, so that every attempt sends the same bytes whatever the caller changes in the
+ * meantime; the service would reject other bytes under the same key.
  *
- * The key is also why creates are not batched: a batch has one Idempotency-Key for all of its calls, and would have to
- * be retried as a whole, including the calls that succeeded.
+ * The key is also why creates are not batched: a batch has one key for all of its calls, and would have to be retried as
+ * a whole.
  */
 function freezeMutation(op: Operation): Operation {
   const idempotencyKey = op.context.idempotencyKey ?? generateIdempotencyKey();
