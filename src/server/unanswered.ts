@@ -90,10 +90,13 @@ export class UnansweredRequests {
     };
     socket.once('close', () => {
       this.#total -= debt.owed.length;
-      // Node.js closes the first only. The others would never release what they hold, such as an open file.
-      for (const response of debt.owed) {
-        if (response.socket === null && !response.writableFinished) response.emit('close');
-      }
+      // Node.js 20 closes the first only, later versions all. The others would never release what they hold, such as an
+      // open file.
+      setImmediate(() => {
+        for (const response of debt.owed) {
+          if (!response.closed && !response.writableFinished) response.emit('close');
+        }
+      });
     });
     return debt;
   }
