@@ -71,7 +71,9 @@ async function runBlock(block: CodeBlock, baseUrl: string): Promise<string> {
   const { tool, file, args } = LANGUAGES[block.language] ?? expect.unreachable(block.language);
   const { id, key } = await runKeys(environment, 'create', '--name', 'guide', '--plan', 'free');
   // So that there is a ban to lift; it has ended, so the key can be used.
-  await execute(environment.DATABASE_URL ?? '', 'UPDATE api_keys SET banned_until = now() WHERE id = $1', [id]);
+  await execute(environment.DATABASE_URL ?? '', 'UPDATE api_keys SET banned_until = now() WHERE id = $1', [
+    id,
+  ]);
   const cwd = join(folder, id);
   await mkdir(cwd);
   // Unless a sample shows what the service responds, a curl that gets an error has to fail.
