@@ -13,8 +13,7 @@ export function findHttpError(request: FastifyRequest): ApiError | undefined {
 
 /** HTTP/1.1 requires exactly one Host, and any Host has to be valid (RFC 9112, section 3.2). */
 function findHostError({ raw: { httpVersion, rawHeaders }, headers }: FastifyRequest): ApiError | undefined {
-  // `headers` keeps only the first of several, and `headersDistinct` would parse all headers again.
-  const count = rawHeaders.filter((text, index) => index % 2 === 0 && text.toLowerCase() === 'host').length;
+  const count = countHosts(rawHeaders);
   if (count > 1 || (count === 0 && httpVersion === '1.1')) {
     return new ApiError('invalid_request', {
       message: 'An HTTP/1.1 request must have exactly one Host header.',
@@ -27,6 +26,16 @@ function findHostError({ raw: { httpVersion, rawHeaders }, headers }: FastifyReq
 function isHost(text: string): boolean {
   const [match, ipv6] = HOST.exec(text) ?? [];
   return match !== undefined && (ipv6 === undefined || isIPv6(ipv6));
+}
+
+/** `headers` keeps only the first of several, and `headersDistinct` would parse all headers again. */
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let index = 0; index < rawHeaders.length; index += 2) {
+    const name = rawHeaders[index];
+    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
 }
 
 /** Node.js removes chunks, and leaves any other transfer coding in the body (RFC 9112, section 6.1). */
