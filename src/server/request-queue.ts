@@ -128,29 +128,50 @@ export class RequestQueue {
   }
 }
 
-/** What several callers wait for, taken in turns: one of each, then the next of each. */
+/** How many callers are remembered before those that wait no more are forgotten. */
+const MAX_CALLERS = 10_000;
+
+/**
+ * What several callers wait for, taken in rounds: one item of each, then the next of each.
+ *
+ * Callers are remembered without what they wait for. The tables that V8 replaces in a Map with much coming and going
+ * keep those that follow them alive, and would keep the requests alive with them.
+ */
 class Turns<T> {
-  /** How much waits, of all callers. Connections bound it to some ten thousand: few enough for `Array.shift`. */
+  /** How much waits, of all callers */
   size = 0;
-  /** By caller, in the order of their turns */
-  readonly #lines = new Map<string, T[]>();
+  readonly #rounds: T[][] = [];
+  /** The number of the first round, and how much of it has been taken */
+  #first = 0;
+  #taken = 0;
+  /** The latest round that each caller has an item in */
+  #latest = new Map<string, number>();
 
   push(caller: string, item: T): void {
-    const line = this.#lines.get(caller);
-    if (line === undefined) this.#lines.set(caller, [item]);
-    else line.push(item);
+    const next = (this.#latest.get(caller) ?? -1) + 1;
+    const round = Math.max(next, this.#first);
+    this.#latest.set(caller, round);
+    const items = this.#rounds[round - this.#first];
+    if (items === undefined) this.#rounds.push([item]);
+    else items.push(item);
     this.size += 1;
   }
 
   shift(): T | undefined {
-    const [next] = this.#lines;
-    if (next === undefined) return undefined;
-    const [caller, line] = next;
-    const item = line.shift();
+    const [round] = this.#rounds;
+    if (round === undefined) return undefined;
+    const item = round[this.#taken];
+    this.#taken += 1;
     this.size -= 1;
-    this.#lines.delete(caller);
-    // At the end of the map, it is behind all others.
-    if (line.length > 0) this.#lines.set(caller, line);
+    if (this.#taken === round.length) this.#endRound();
     return item;
+  }
+
+  #endRound(): void {
+    this.#rounds.shift();
+    this.#first += 1;
+    this.#taken = 0;
+    if (this.size > 0 && this.#latest.size < MAX_CALLERS) return;
+    this.#latest = new Map(Array.from(this.#latest).filter(([, round]) => round >= this.#first));
   }
 }
