@@ -1,5 +1,6 @@
 import { createRouter } from './operations/resource.js';
 import { orders } from './orders/procedures.js';
+import { ownKey } from './own-key/procedures.js';
 import { pets } from './pets/procedures.js';
 
 /**
@@ -7,7 +8,7 @@ import { pets } from './pets/procedures.js';
  *
  * @internal
  */
-export const resources = [pets, orders];
+export const resources = [pets, orders, ownKey];
 
 export const appRouter = createRouter(resources);
 

@@ -92,6 +92,7 @@ export async function createService(options: ServiceOptions) {
       bans,
       usage,
       anonymousPerMinute: config.anonymousPerMinute,
+      canRehearse: config.keyPrefix === 'as_test_',
       corsOrigins: config.corsOrigins,
       now,
       ...overrides,

@@ -4,11 +4,14 @@ import type { Limits } from '../contract/plans.js';
 import { type Protocol, REST_PREFIX } from '../contract/protocol.js';
 import type { Scope } from '../contract/scopes.js';
 import { ApiError } from '../errors/api-error.js';
+import { type Rehearsal, readRehearsal } from '../errors/rehearsal.js';
 import { type Authenticator, findScopeError } from '../keys/authenticator.js';
 import type { ApiKey } from '../keys/store.js';
 import type { UsageCounter } from '../keys/usage.js';
+import type { RateLimitResult } from '../limits/rate-limit-result.js';
 import type { Metrics } from '../monitoring/metrics.js';
 import { listCalls } from '../monitoring/request-log.js';
+import type { KeyLimit } from '../operations/builder.js';
 import type { OverloadMonitor } from '../server/overload.js';
 import { type CorsOptions, registerCors } from './cors.js';
 import { checkLimits, type LimitCheckOptions, limitHeaders, readLimits } from './limit-check.js';
@@ -21,7 +24,7 @@ declare module 'fastify' {
     /** How many requests this one counts as. Default 1 */
     cost?: (request: FastifyRequest) => number;
     /** The scope that the request needs; undefined for a batch, each of whose calls needs its own */
-    scope?: (request: FastifyRequest) => Scope | undefined;
+    scope?: (request: FastifyRequest) => Scope | 'any' | undefined;
     /** The deprecation of the operation, or of the first deprecated one in a batch */
     deprecation?: (request: FastifyRequest) => Deprecation | undefined;
     /** Why the route cannot serve the request: 404 or 405 */
@@ -30,6 +33,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The key that the request was admitted with */
     apiKey: ApiKey | undefined;
+    /** What is left of the key's limits after the request */
+    limits: readonly KeyLimit[];
+    /** The error that each call of the request is to respond with */
+    rehearsal: Rehearsal | undefined;
     /** Why the request is not admitted; known before the CORS headers are added, thrown after */
     admissionError: unknown;
     /** SHA-256 of the body, if it came with an Idempotency-Key */
@@ -43,6 +50,8 @@ export interface AdmissionOptions extends LimitCheckOptions {
   readonly usage: Pick<UsageCounter, 'count'>;
   /** Requests per minute from one address without a valid key */
   readonly anonymousPerMinute: number;
+  /** Whether clients may ask for errors in order to see how they cope with them: with test keys only */
+  readonly canRehearse: boolean;
   /** Without a trailing slash */
   readonly publicUrl: () => string;
 }
@@ -63,6 +72,8 @@ export async function registerAdmission(app: FastifyInstance, options: ProtocolO
   const anonymous: Limits = { perMinute: options.anonymousPerMinute };
   app.decorateRequest('apiProtocol', options.protocol);
   app.decorateRequest('apiKey', undefined);
+  app.decorateRequest('limits', undefined as never);
+  app.decorateRequest('rehearsal', undefined);
   app.decorateRequest('admissionError', undefined);
   app.decorateRequest('bodyHash', undefined);
   app.addHook('onRequest', async (request, reply) => {
@@ -96,20 +107,53 @@ async function admit(
       .catch((error: Error) => error));
   const keyError = found instanceof Error ? found : undefined;
   request.apiKey = found instanceof Error ? undefined : found;
+  if (request.apiKey !== undefined) announceExpiry(request.apiKey, reply, options.now());
   if (keyError !== undefined && !(keyError instanceof ApiError)) {
     // Whose request this is remains unknown, so it counts against nobody.
     const lastKnown = authenticator.peekStale(authorization);
-    if (lastKnown !== undefined) reply.headers(limitHeaders(await readLimits(lastKnown, cost, options)));
+    if (lastKnown !== undefined) {
+      announceExpiry(lastKnown, reply, options.now());
+      reply.headers(limitHeaders(await readLimits(lastKnown, cost, options)));
+    }
     return routeError ?? keyError;
   }
   const limited = { apiKey: request.apiKey, address, cost, countsTowardsBan: routeError === undefined };
   const { result, error: limitError } = await checkLimits(limited, options);
   reply.headers(limitHeaders(result));
+  request.limits = result.windows;
   options.metrics.countDecision(limitError?.code, request.apiKey?.plan);
   if (limitError === undefined && routeError === undefined) countUsage(request, cost, options.usage);
   // A caller over its limit gets a 429 instead of a 401.
   const error = routeError ?? limitError ?? keyError ?? options.overload.check(request.raw.queuedMs);
-  return error ?? findRequestScopeError(request) ?? findMediaTypeError(request);
+  return (
+    error ??
+    findRequestScopeError(request) ??
+    findMediaTypeError(request) ??
+    (options.canRehearse ? findRehearsedError(request, reply, result) : undefined)
+  );
+}
+
+const DEPRECATION_HEADERS = ['deprecation', 'sunset', 'link'];
+
+/** The error that the client asks for, unless the calls of the request are to respond with it. */
+function findRehearsedError(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { binding }: RateLimitResult,
+): ApiError | undefined {
+  const { method, headers, apiProtocol, routeOptions } = request;
+  const prefer = headers.prefer?.toString();
+  try {
+    const rehearsal = readRehearsal(prefer, { method, resetSeconds: binding.resetSeconds });
+    // An operation that is gone is deprecated no longer.
+    if (rehearsal?.code === 'operation_removed' || rehearsal?.code === 'method_not_allowed')
+      for (const name of DEPRECATION_HEADERS) reply.removeHeader(name);
+    if (rehearsal?.isOfCalls && apiProtocol === 'trpc') request.rehearsal = rehearsal;
+    else return rehearsal?.createError(routeOptions.config.scope?.(request));
+  } catch (error) {
+    return error as ApiError;
+  }
+  return undefined;
 }
 
 /** A key without the scope learns nothing about the input. Procedures check it, too, for the calls of batches. */
@@ -131,4 +175,12 @@ function countUsage(request: FastifyRequest, cost: number, usage: AdmissionOptio
   if (request.apiKey === undefined) return;
   const names = listCalls(request);
   if (names.length === cost) usage.count(request.apiKey.id, names);
+}
+
+/** For how long before its expiry a key's responses announce it. */
+const EXPIRY_NOTICE_MS = 30 * 86_400_000;
+
+function announceExpiry({ expiresAt }: ApiKey, reply: FastifyReply, now: number): void {
+  if (expiresAt === null || expiresAt.getTime() - now > EXPIRY_NOTICE_MS) return;
+  reply.header('x-api-key-expires', expiresAt.toISOString());
 }

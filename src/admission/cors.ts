@@ -17,6 +17,8 @@ const EXPOSED_HEADERS = [
   'Deprecation',
   'Sunset',
   'Idempotency-Replayed',
+  'Preference-Applied',
+  'X-API-Key-Expires',
   'WWW-Authenticate',
   'X-Request-Id',
 ];

@@ -1,6 +1,5 @@
 import { limitsOf } from '../contract/plans.js';
-import { ApiError } from '../errors/api-error.js';
-import { errorTable } from '../errors/error-table.js';
+import { type ApiError, tooManyRequests } from '../errors/api-error.js';
 import type { Bans } from '../keys/bans.js';
 import type { ApiKey } from '../keys/store.js';
 import type { Limiter, Subject } from '../limits/limiter.js';
@@ -57,11 +56,6 @@ export function readLimits(
 
 function toSubject(apiKey: ApiKey): Subject {
   return { kind: 'key', id: apiKey.id, limits: limitsOf(apiKey) };
-}
-
-function tooManyRequests(code: 'rate_limit_exceeded' | 'api_key_banned', seconds: number): ApiError {
-  const message = `${errorTable[code].message} Try again in ${seconds} s.`;
-  return new ApiError(code, { message, headers: { 'retry-after': String(seconds) } });
 }
 
 /**

@@ -4,7 +4,7 @@ import { ApiError, type ErrorCode } from '../errors/api-error.js';
 import { type ErrorDefinition, errorTable, type OperationFeatures } from '../errors/error-table.js';
 import { integerSchema } from '../operations/input.js';
 import {
-  COMMON_HEADERS,
+  ERROR_HEADERS,
   type HeaderName,
   headerRefs,
   LIMIT_HEADERS,
@@ -62,7 +62,7 @@ function describeStatus(status: number): oas31.ResponseObject {
   return {
     description: statusCodes.map((code) => `\`${code}\`: ${definitions[code].description}.`).join('\n\n'),
     headers: {
-      ...headerRefs(header === undefined ? COMMON_HEADERS : [...COMMON_HEADERS, header]),
+      ...headerRefs(header === undefined ? ERROR_HEADERS : [...ERROR_HEADERS, header]),
       // Node.js' HTTP parser rejects a malformed request before it can be counted.
       ...(status === 400 ? optionalHeaders(LIMIT_HEADERS) : {}),
     },

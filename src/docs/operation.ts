@@ -45,6 +45,15 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
 };
 
+const PREFER = {
+  in: 'header',
+  name: 'Prefer',
+  description:
+    'With a test key, `error=CODE` rehearses an error: it is the response, nothing runs, and the request counts as ' +
+    'usual (RFC 7240).',
+  schema: { type: 'string' },
+};
+
 /** The name of an operation's body among the schemas: its own id, or one derived from the operation's name. */
 export function bodyName({ name, input }: Operation): string {
   const id = input?.meta()?.id;
@@ -73,8 +82,12 @@ export function completeOperation(
     ...rest
   } = generated;
   const { stability, scope, idempotent, tag } = operation;
-  const paragraphs = [description, `Needs the scope \`${scope}\`.`, describeDeprecation(operation)];
-  const parameters = [...own.map(liftDescription), ...(idempotent ? [IDEMPOTENCY_KEY] : [])];
+  const paragraphs = [
+    description,
+    scope === 'any' ? 'Any key may call it.' : `Needs the scope \`${scope}\`.`,
+    describeDeprecation(operation),
+  ];
+  const parameters = [...own.map(liftDescription), ...(idempotent ? [IDEMPOTENCY_KEY] : []), PREFER];
   const body = { $ref: `#/components/schemas/${bodyName(operation)}` };
   return {
     ...rest,
@@ -82,8 +95,8 @@ export function completeOperation(
     description: paragraphs.filter(Boolean).join('\n\n'),
     ...markDeprecation(operation),
     'x-stability': stability,
-    security: [{ [SECURITY_SCHEME]: [scope] }],
-    ...(parameters.length > 0 && { parameters }),
+    security: [{ [SECURITY_SCHEME]: scope === 'any' ? [] : [scope] }],
+    parameters,
     ...(requestBody && { requestBody: { ...requestBody, content: toMedia(body, schemas) } }),
     responses: {
       ...describeSuccess(operation, responses[200], schemas),
@@ -92,12 +105,13 @@ export function completeOperation(
   };
 }
 
-function readFeatures({ deprecation, idempotent, method, parameters }: Operation): OperationFeatures {
+function readFeatures({ deprecation, idempotent, method, parameters, scope }: Operation): OperationFeatures {
   return {
     hasBody: METHODS_WITH_BODY.has(method),
     isDeprecated: deprecation !== undefined,
     isIdempotent: idempotent === true,
     hasPathParameters: parameters.some((parameter) => parameter.in === 'path'),
+    needsScope: scope !== 'any',
   };
 }
 

@@ -43,6 +43,16 @@ export const headers = {
     schema: { type: 'string', minLength: 1, maxLength: 128 },
     example: '0b0f0b5e-8f0c-4d0e-9d5b-3a1f6e0c7b1d',
   },
+  'X-API-Key-Expires': {
+    description: 'When the API key stops working (RFC 3339). Sent in its last 30 days.',
+    schema: { type: 'string', format: 'date-time' },
+    example: '2026-03-02T09:30:00.000Z',
+  },
+  'Preference-Applied': {
+    description: 'Sent when the error is the one that `Prefer` asked for (RFC 7240)',
+    schema: { type: 'string', pattern: '^error=[a-z_]+$' },
+    example: 'error=rate_limit_exceeded',
+  },
   'Retry-After': {
     description: 'Seconds to wait before the next attempt',
     required: true,
@@ -113,7 +123,9 @@ export const LIMIT_HEADERS: readonly HeaderName[] = [
   'RateLimit',
 ];
 
-export const COMMON_HEADERS: readonly HeaderName[] = [...LIMIT_HEADERS, 'X-Request-Id'];
+export const COMMON_HEADERS: readonly HeaderName[] = [...LIMIT_HEADERS, 'X-Request-Id', 'X-API-Key-Expires'];
+
+export const ERROR_HEADERS: readonly HeaderName[] = [...COMMON_HEADERS, 'Preference-Applied'];
 
 /** The headers of every response of a deprecated operation. */
 export const DEPRECATION_HEADERS: readonly HeaderName[] = ['Deprecation', 'Sunset', 'Successor'];

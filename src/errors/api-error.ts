@@ -1,8 +1,10 @@
 import type { TRPC_ERROR_CODE_KEY, TRPC_ERROR_CODE_NUMBER } from '@trpc/server/rpc';
 import type { Scope } from '../contract/scopes.js';
-import { errorTable } from './error-table.js';
+import { type ErrorDefinition, errorTable } from './error-table.js';
 
 export type ErrorCode = keyof typeof errorTable;
+
+const definitions: Readonly<Record<ErrorCode, ErrorDefinition>> = errorTable;
 
 /** The body of every error: exactly these three members. */
 export interface ErrorBody {
@@ -60,7 +62,7 @@ export class ApiError extends Error {
     Error.stackTraceLimit = stackTraceLimit;
     this.name = 'ApiError';
     this.code = code;
-    this.headers = options.headers ?? {};
+    this.headers = options.headers ?? definitions[code].headers ?? {};
     this.fields = options.fields;
     this.scope = options.scope;
   }
@@ -72,4 +74,19 @@ export class ApiError extends Error {
   get body(): ErrorBody {
     return { code: this.code, message: this.message, status: this.status };
   }
+}
+
+/** Why a key may not call an operation (RFC 6750, section 3.1). */
+export function insufficientScope(scope: Scope): ApiError {
+  return new ApiError('insufficient_scope', {
+    message: `The API key lacks the scope ${scope}.`,
+    headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+    scope,
+  });
+}
+
+/** @param seconds until the same request may be allowed */
+export function tooManyRequests(code: 'rate_limit_exceeded' | 'api_key_banned', seconds: number): ApiError {
+  const message = `${errorTable[code].message} Try again in ${seconds} s.`;
+  return new ApiError(code, { message, headers: { 'retry-after': String(seconds) } });
 }

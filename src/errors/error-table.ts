@@ -6,6 +6,7 @@ export interface OperationFeatures {
   readonly isIdempotent: boolean;
   readonly hasBody: boolean;
   readonly hasPathParameters: boolean;
+  readonly needsScope: boolean;
 }
 
 export interface ErrorDefinition {
@@ -14,6 +15,8 @@ export interface ErrorDefinition {
   readonly trpcCode: TRPC_ERROR_CODE_KEY;
   /** Sent to the client unless the error is given a more specific message. */
   readonly message: string;
+  /** Sent with the error unless it is given others. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** Explains the code in the OpenAPI document; starts in lower case and has no full stop. */
   readonly description: string;
   /** The document's examples of a message, where `message` alone is not typical. */
@@ -37,20 +40,24 @@ export const errorTable = {
     status: 401,
     trpcCode: 'UNAUTHORIZED',
     message: 'Send your API key as: Authorization: Bearer <API_KEY>',
+    headers: { 'www-authenticate': 'Bearer' },
     description: 'no bearer token was sent',
   },
   invalid_api_key: {
     status: 401,
     trpcCode: 'UNAUTHORIZED',
     message: 'The API key is malformed, unknown, revoked or expired.',
+    headers: { 'www-authenticate': 'Bearer' },
     description: 'the API key is malformed, unknown, revoked or expired',
   },
   insufficient_scope: {
     status: 403,
     trpcCode: 'FORBIDDEN',
     message: 'The API key lacks the scope that this operation needs.',
+    headers: { 'www-authenticate': 'Bearer error="insufficient_scope"' },
     description: 'the API key lacks the scope of the operation; `WWW-Authenticate` names it',
     examples: ['The API key lacks the scope pets:write.'],
+    appliesTo: 'needsScope',
   },
   not_found: {
     status: 404,
@@ -128,6 +135,7 @@ export const errorTable = {
     status: 503,
     trpcCode: 'SERVICE_UNAVAILABLE',
     message: 'The service cannot reach its database. Try again shortly.',
+    headers: { 'retry-after': '1' },
     description: 'the database cannot serve the request now, or the service is overloaded',
     examples: [
       'The service cannot reach its database. Try again shortly.',

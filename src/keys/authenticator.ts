@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { createBatchLoader } from '../batching/batch-loader.js';
 import { KEY_LOOKUP_TIMEOUT_MS } from '../batching/timeouts.js';
 import type { Scope } from '../contract/scopes.js';
-import { ApiError } from '../errors/api-error.js';
+import { ApiError, insufficientScope } from '../errors/api-error.js';
 import { hashKey, isWellFormedKey, type KeyPrefix } from './format.js';
 import { type ApiKey, isActive, type KeyStore } from './store.js';
 
@@ -22,9 +22,8 @@ const BATCHES = { maxSize: 50, maxConcurrent: 1, maxWaitMs: KEY_LOOKUP_TIMEOUT_M
 const BEARER = /^bearer +(\S.*)$/i;
 
 /** Created once: they are the same for every request, and have no stack. */
-const CHALLENGE = { headers: { 'www-authenticate': 'Bearer' } };
-const MISSING_KEY = new ApiError('missing_api_key', CHALLENGE);
-const INVALID_KEY = new ApiError('invalid_api_key', CHALLENGE);
+const MISSING_KEY = new ApiError('missing_api_key');
+const INVALID_KEY = new ApiError('invalid_api_key');
 
 export interface Authenticator {
   /**
@@ -132,14 +131,12 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   };
 }
 
-/** Why a key may not call an operation that needs this scope (RFC 6750, section 3.1), or undefined if it may. */
-export function findScopeError({ scopes }: Pick<ApiKey, 'scopes'>, scope: Scope): ApiError | undefined {
-  if (scopes.includes(scope)) return undefined;
-  return new ApiError('insufficient_scope', {
-    message: `The API key lacks the scope ${scope}.`,
-    headers: { 'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
-    scope,
-  });
+/** Why a key may not call an operation that needs this scope, or undefined if it may. */
+export function findScopeError(
+  { scopes }: Pick<ApiKey, 'scopes'>,
+  scope: Scope | 'any',
+): ApiError | undefined {
+  return scope === 'any' || scopes.includes(scope) ? undefined : insufficientScope(scope);
 }
 
 /**

@@ -32,6 +32,10 @@ const READ = `
   SELECT day::text, operation, requests::float8 AS requests FROM api_key_usage
   WHERE api_key_id = $1 AND day >= $2 ORDER BY day, operation COLLATE "C"`;
 
+const READ_TOTALS = `
+  SELECT operation, sum(requests)::float8 AS requests FROM api_key_usage
+  WHERE api_key_id = $1 AND day >= $2 GROUP BY operation ORDER BY operation COLLATE "C"`;
+
 /** All queries on usage. `now` is in Unix milliseconds. */
 export function createUsageStore({ pool }: Pick<Connections, 'pool'>) {
   return {
@@ -47,6 +51,11 @@ export function createUsageStore({ pool }: Pick<Connections, 'pool'>) {
     /** The calls of a key in the last 30 days, by day and operation; days without a call are left out. */
     async read(apiKeyId: string, now: number) {
       const { rows } = await pool.query<Usage>(READ, [apiKeyId, firstDay(now)]);
+      return rows;
+    },
+    /** The calls of a key in the last 30 days by operation, in the order of their names. */
+    async readTotals(apiKeyId: string, now: number) {
+      const { rows } = await pool.query<Omit<Usage, 'day'>>(READ_TOTALS, [apiKeyId, firstDay(now)]);
       return rows;
     },
     /** Deletes counts that are older than 30 days. */

@@ -5,6 +5,7 @@ import type { Scope } from '../contract/scopes.js';
 import type { IdempotencyHeader, IdempotencyKey } from '../database/idempotency.js';
 import type { ApiError, ErrorShape } from '../errors/api-error.js';
 import { errorTable } from '../errors/error-table.js';
+import type { Rehearsal } from '../errors/rehearsal.js';
 import type { ApiKey } from '../keys/store.js';
 import { toApiError } from './error-mapping.js';
 
@@ -12,14 +13,28 @@ import { toApiError } from './error-mapping.js';
 export interface RequestContext {
   /** The key that the request was admitted with. */
   readonly apiKey: ApiKey;
+  /** What is left of the key's limits after the request, in its windows. */
+  readonly limits: readonly KeyLimit[];
+  /** Whether an operation of the service is deprecated. */
+  readonly isDeprecated: (operation: string) => boolean;
   /** Unix milliseconds. */
   readonly now: () => number;
   /** The Idempotency-Key of the request, which several calls of a tRPC batch share. */
   readonly idempotency: IdempotencyHeader | undefined;
   /** The Idempotency-Key of this call, only in operations declared `idempotent`: hand it to createInsert's function. */
   readonly idempotencyKey: IdempotencyKey | undefined;
+  /** The error that every call of the request responds with. */
+  readonly rehearsal: Rehearsal | undefined;
   /** Present over REST only. */
   readonly rest: RestContext | undefined;
+}
+
+export interface KeyLimit {
+  readonly name: 'minute' | 'day';
+  readonly limit: number;
+  readonly remaining: number;
+  /** Unix milliseconds. */
+  readonly resetAtMs: number;
 }
 
 export interface RestContext {
@@ -45,8 +60,8 @@ export interface OperationMeta {
   };
   /** How far clients may rely on it: `x-stability` in the OpenAPI document. */
   readonly stability: 'stable' | 'beta' | 'experimental';
-  /** What a key needs to be allowed to call it. */
-  readonly scope: Scope;
+  /** What a key needs to be allowed to call it; `any` for an operation that every valid key may call. */
+  readonly scope: Scope | 'any';
   readonly deprecation?: Deprecation;
   /** Over REST, success is 200, or 204 for `.output(z.void())`, unless a 201 with its Location is declared here. */
   readonly success?: {

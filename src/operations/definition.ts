@@ -32,7 +32,8 @@ export function findDefinitionError({
   const middlewareCount = middlewares.filter(({ _type }) => _type === undefined).length;
   if (middlewareCount > 1)
     return 'it has a .use(), which would be skipped: src/operations/direct-call.ts calls procedures without their middleware.';
-  if (!SCOPES.includes(meta.scope)) return `its scope is none of ${SCOPES.join(', ')}.`;
+  if (meta.scope !== 'any' && !SCOPES.includes(meta.scope))
+    return `its scope is none of ${SCOPES.join(', ')}, nor any.`;
   const { method } = meta.openapi;
   if (type !== (method === 'GET' ? 'query' : 'mutation')) return `a ${type} cannot be served as ${method}.`;
   if (meta.success !== undefined && output instanceof z.ZodVoid)

@@ -41,6 +41,7 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
     const { path, signal, batchIndex } = options;
     const scopeError = findScopeError(options.ctx.apiKey, scope);
     if (scopeError !== undefined) throw scopeError;
+    if (options.ctx.rehearsal !== undefined) throw options.ctx.rehearsal.createError(scope);
     if (deprecation !== undefined && isRemoved(deprecation, options.ctx.now())) throw removed(deprecation);
     const input = schema && parseInput(schema, await options.getRawInput());
     const ctx = idempotent ? withIdempotencyKey(options) : options.ctx;

@@ -3,9 +3,6 @@ import { ZodError } from 'zod';
 import { DatabaseOutage } from '../database/outage.js';
 import { ApiError, type FieldErrors } from '../errors/api-error.js';
 
-/** The Retry-After of a 503 for a database that cannot serve. */
-const OUTAGE_RETRY_SECONDS = 1;
-
 /**
  * Decides what a client learns about a failure, from whichever layer it comes. Anything unexpected becomes
  * `internal_error`, with the original as `cause` for the log.
@@ -13,12 +10,7 @@ const OUTAGE_RETRY_SECONDS = 1;
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof TRPCError) return fromTrpcError(error);
-  if (error instanceof DatabaseOutage) {
-    return new ApiError('service_unavailable', {
-      headers: { 'retry-after': String(OUTAGE_RETRY_SECONDS) },
-      cause: error.cause,
-    });
-  }
+  if (error instanceof DatabaseOutage) return new ApiError('service_unavailable', { cause: error.cause });
   return fromHttpStatus(error);
 }
 

@@ -1,20 +1,18 @@
 import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { IdempotencyHeader } from '../database/idempotency.js';
+import type { Rehearsal } from '../errors/rehearsal.js';
 import type { ApiKey } from '../keys/store.js';
-import type { RequestContext, RestContext } from '../operations/builder.js';
+import type { KeyLimit, RequestContext, RestContext } from '../operations/builder.js';
+import { listOperations } from '../operations/list-operations.js';
 import type { Stores } from '../operations/resource.js';
 
-/** Everything procedures use that lives as long as the service. */
-export interface Dependencies {
+/** What both protocols need to serve the operations. It lives as long as the service. */
+export interface ServeOptions {
+  readonly router: AnyTRPCRouter;
   readonly stores: Stores;
   /** The clock, in Unix milliseconds. */
   readonly now: () => number;
-}
-
-/** The options that both protocols need to serve the operations. */
-export interface ServeOptions extends Dependencies {
-  readonly router: AnyTRPCRouter;
 }
 
 type CreateContext = (request: FastifyRequest, reply: FastifyReply, rest?: RestContext) => RequestContext;
@@ -23,17 +21,25 @@ type CreateContext = (request: FastifyRequest, reply: FastifyReply, rest?: RestC
  * Creates the context of the procedures that a request calls. The stores are on the prototype, because copying them
  * into every context would take 6 µs.
  */
-export function createContextFactory({ stores, now }: Dependencies): CreateContext {
+export function createContextFactory({ router, stores, now }: ServeOptions): CreateContext {
+  const deprecated = listOperations(router).filter(({ deprecation }) => deprecation !== undefined);
+  const names = new Set(deprecated.map(({ name }) => name));
+  const isDeprecated = (operation: string) => names.has(operation);
   class Context implements RequestContext {
     readonly apiKey: ApiKey;
+    readonly limits: readonly KeyLimit[];
+    readonly rehearsal: Rehearsal | undefined;
     readonly idempotency: IdempotencyHeader | undefined;
     readonly idempotencyKey: undefined;
     readonly rest: RestContext | undefined;
     readonly now = now;
+    readonly isDeprecated = isDeprecated;
 
     constructor(request: FastifyRequest, reply: FastifyReply, rest?: RestContext) {
       if (request.apiKey === undefined) throw new TypeError('The request was not admitted with a key');
       this.apiKey = request.apiKey;
+      this.limits = request.limits;
+      this.rehearsal = request.rehearsal;
       this.idempotency = readIdempotencyHeader(request, reply);
       this.rest = rest;
     }

@@ -24,7 +24,7 @@ export interface RestOptions extends ServeOptions {
 /** Serves every operation of the router as REST. */
 export function registerRest(app: FastifyInstance, { router, stores, now, publicUrl }: RestOptions): void {
   const operations = listOperations(router);
-  const createContext = createContextFactory({ stores, now });
+  const createContext = createContextFactory({ router, stores, now });
   for (const operation of operations) {
     const run = createOpenApiHandler(router, operation, createLocation(operation));
     app.route({

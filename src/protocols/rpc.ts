@@ -40,7 +40,7 @@ type CallResult = { readonly result: { readonly data: unknown } } | { readonly e
  */
 export function registerRpc(app: FastifyInstance, { router, stores, now }: ServeOptions): void {
   const procedures = new Map(Object.entries<AnyTRPCProcedure>(router._def.procedures));
-  const createContext = createContextFactory({ stores, now });
+  const createContext = createContextFactory({ router, stores, now });
   const findMeta = (name = '') => procedures.get(name)?._def.meta as OperationMeta | undefined;
   app.decorateRequest('rpcTarget', null);
   app.route({
@@ -187,7 +187,8 @@ function reportError(
   const apiError = toApiError(getTRPCErrorFromUnknown(error));
   request.errorCode ??= apiError.code;
   idempotency?.setReplayed(false);
-  if (apiError.status >= 500)
+  // A rehearsed error has no cause.
+  if (apiError.status >= 500 && apiError.cause !== undefined)
     request.log.error({ ...identify(request), err: apiError.cause, path }, apiError.message);
   reply.headers(apiError.headers);
   return apiError;

@@ -212,6 +212,8 @@ test('without its scope every operation responds as the document says', async ()
   const limits = { plan: 'enterprise', perMinute: 1_000, perDay: 1_000, expiresAt: null } as const;
   for (const { operationId, security } of operations) {
     const scopes = SCOPES.filter((scope) => !JSON.stringify(security).includes(`"${scope}"`));
+    // Every key may call it.
+    if (scopes.length === SCOPES.length) continue;
     const { key } = await service.keys.create({ name: operationId, scopes, ...limits });
     const operation = findOperation(operationId);
     const request = { ...ordinaryInit(operation), key };
@@ -238,7 +240,7 @@ test('when a query fails, or the database is unreachable, every operation respon
   const { pool } = service.database;
   await call('/v1/pets');
   const { rows } = await pool.query<{ tablename: string }>(
-    `SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename !~ '^(api_key|_prisma)'`,
+    `SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('api_keys', '_prisma_migrations')`,
   );
   isBroken = true;
   for (const { tablename } of rows) await pool.query(`ALTER TABLE ${tablename} RENAME TO ${tablename}_lost`);

@@ -83,6 +83,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/key': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Get your API key
+     * @description What the service knows of the key that the request is made with: its plan, its scopes, what is left of its limits, and what it has called. Never the key itself.
+     *
+     *     Any key may call it.
+     */
+    get: operations['getKey'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -199,6 +221,105 @@ export interface components {
      */
     OrderStatus: 'placed' | 'approved' | 'delivered';
     /**
+     * @description The API key that asks
+     * @example {
+     *       "name": "shop",
+     *       "hint": "as_live_4fK2",
+     *       "plan": "free",
+     *       "scopes": [
+     *         "pets:read",
+     *         "orders:read"
+     *       ],
+     *       "createdAt": "2026-01-31T09:30:00.000Z",
+     *       "expiresAt": null,
+     *       "limits": [
+     *         {
+     *           "window": "minute",
+     *           "limit": 60,
+     *           "remaining": 59,
+     *           "resetsAt": "2026-01-31T10:01:00.000Z"
+     *         },
+     *         {
+     *           "window": "day",
+     *           "limit": 1000,
+     *           "remaining": 940,
+     *           "resetsAt": "2026-02-01T09:30:00.000Z"
+     *         }
+     *       ],
+     *       "usage": [
+     *         {
+     *           "operation": "getPet",
+     *           "requests": 12,
+     *           "deprecated": true
+     *         },
+     *         {
+     *           "operation": "listPets",
+     *           "requests": 1480,
+     *           "deprecated": false
+     *         }
+     *       ]
+     *     }
+     */
+    Key: {
+      /** @description What the operator of the service has named the key */
+      name: string;
+      /** @description The first characters of the key, to tell it from others */
+      hint: string;
+      /**
+       * @description The plan that decides on the limits
+       * @enum {string}
+       */
+      plan: 'free' | 'pro' | 'business' | 'enterprise';
+      /** @description What the key allows */
+      scopes: ('pets:read' | 'pets:write' | 'orders:read')[];
+      /**
+       * Format: date-time
+       * @description When the key was issued (RFC 3339, UTC)
+       */
+      createdAt: string;
+      /** @description When the key stops working (RFC 3339, UTC); null if it does not expire */
+      expiresAt: string | null;
+      /** @description The limits, as the headers of the same response say */
+      limits: components['schemas']['KeyLimit'][];
+      /** @description What the key has called in the last 30 days (UTC), by operation, up to a minute ago */
+      usage: components['schemas']['OperationUsage'][];
+    };
+    /** @description A limit of an API key, and what is left of it */
+    KeyLimit: {
+      /**
+       * @description The window that the limit is for
+       * @enum {string}
+       */
+      window: 'minute' | 'day';
+      /**
+       * Format: int32
+       * @description Requests allowed in the window
+       */
+      limit: number;
+      /**
+       * Format: int32
+       * @description Requests left in the window, after this one
+       */
+      remaining: number;
+      /**
+       * Format: date-time
+       * @description When the window ends, rounded up to a second (RFC 3339, UTC)
+       */
+      resetsAt: string;
+    };
+    /** @description How often an API key has called an operation */
+    OperationUsage: {
+      /** @description The name of the operation */
+      operation: string;
+      /**
+       * Format: int64
+       * @description How often the key has called it
+       */
+      requests: number;
+      /** @description Whether the operation is deprecated */
+      deprecated: boolean;
+    };
+    /**
      * @description The body of every response with a status of 400 or more
      * @example {
      *       "code": "not_found",
@@ -267,6 +388,8 @@ export interface components {
          */
         RateLimit?: string;
         'X-Request-Id': components['headers']['X-Request-Id'];
+        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+        'Preference-Applied': components['headers']['Preference-Applied'];
         [name: string]: unknown;
       };
       content: {
@@ -286,6 +409,8 @@ export interface components {
         'RateLimit-Policy': components['headers']['RateLimit-Policy'];
         RateLimit: components['headers']['RateLimit'];
         'X-Request-Id': components['headers']['X-Request-Id'];
+        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+        'Preference-Applied': components['headers']['Preference-Applied'];
         'WWW-Authenticate': components['headers']['WWW-Authenticate'];
         [name: string]: unknown;
       };
@@ -302,6 +427,8 @@ export interface components {
         'RateLimit-Policy': components['headers']['RateLimit-Policy'];
         RateLimit: components['headers']['RateLimit'];
         'X-Request-Id': components['headers']['X-Request-Id'];
+        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+        'Preference-Applied': components['headers']['Preference-Applied'];
         'WWW-Authenticate': components['headers']['WWW-Authenticate'];
         [name: string]: unknown;
       };
@@ -318,6 +445,8 @@ export interface components {
         'RateLimit-Policy': components['headers']['RateLimit-Policy'];
         RateLimit: components['headers']['RateLimit'];
         'X-Request-Id': components['headers']['X-Request-Id'];
+        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+        'Preference-Applied': components['headers']['Preference-Applied'];
         Allow: components['headers']['Allow'];
         [name: string]: unknown;
       };
@@ -334,6 +463,8 @@ export interface components {
         'RateLimit-Policy': components['headers']['RateLimit-Policy'];
         RateLimit: components['headers']['RateLimit'];
         'X-Request-Id': components['headers']['X-Request-Id'];
+        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+        'Preference-Applied': components['headers']['Preference-Applied'];
         [name: string]: unknown;
       };
       content: {
@@ -349,6 +480,8 @@ export interface components {
         'RateLimit-Policy': components['headers']['RateLimit-Policy'];
         RateLimit: components['headers']['RateLimit'];
         'X-Request-Id': components['headers']['X-Request-Id'];
+        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+        'Preference-Applied': components['headers']['Preference-Applied'];
         [name: string]: unknown;
       };
       content: {
@@ -364,6 +497,8 @@ export interface components {
         'RateLimit-Policy': components['headers']['RateLimit-Policy'];
         RateLimit: components['headers']['RateLimit'];
         'X-Request-Id': components['headers']['X-Request-Id'];
+        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+        'Preference-Applied': components['headers']['Preference-Applied'];
         [name: string]: unknown;
       };
       content: {
@@ -379,6 +514,8 @@ export interface components {
         'RateLimit-Policy': components['headers']['RateLimit-Policy'];
         RateLimit: components['headers']['RateLimit'];
         'X-Request-Id': components['headers']['X-Request-Id'];
+        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+        'Preference-Applied': components['headers']['Preference-Applied'];
         [name: string]: unknown;
       };
       content: {
@@ -394,6 +531,8 @@ export interface components {
         'RateLimit-Policy': components['headers']['RateLimit-Policy'];
         RateLimit: components['headers']['RateLimit'];
         'X-Request-Id': components['headers']['X-Request-Id'];
+        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+        'Preference-Applied': components['headers']['Preference-Applied'];
         [name: string]: unknown;
       };
       content: {
@@ -413,6 +552,8 @@ export interface components {
         'RateLimit-Policy': components['headers']['RateLimit-Policy'];
         RateLimit: components['headers']['RateLimit'];
         'X-Request-Id': components['headers']['X-Request-Id'];
+        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+        'Preference-Applied': components['headers']['Preference-Applied'];
         'Retry-After': components['headers']['Retry-After'];
         [name: string]: unknown;
       };
@@ -429,6 +570,8 @@ export interface components {
         'RateLimit-Policy': components['headers']['RateLimit-Policy'];
         RateLimit: components['headers']['RateLimit'];
         'X-Request-Id': components['headers']['X-Request-Id'];
+        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+        'Preference-Applied': components['headers']['Preference-Applied'];
         [name: string]: unknown;
       };
       content: {
@@ -444,6 +587,8 @@ export interface components {
         'RateLimit-Policy': components['headers']['RateLimit-Policy'];
         RateLimit: components['headers']['RateLimit'];
         'X-Request-Id': components['headers']['X-Request-Id'];
+        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+        'Preference-Applied': components['headers']['Preference-Applied'];
         [name: string]: unknown;
       };
       content: {
@@ -459,6 +604,8 @@ export interface components {
         'RateLimit-Policy': components['headers']['RateLimit-Policy'];
         RateLimit: components['headers']['RateLimit'];
         'X-Request-Id': components['headers']['X-Request-Id'];
+        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+        'Preference-Applied': components['headers']['Preference-Applied'];
         'Retry-After': components['headers']['Retry-After'];
         [name: string]: unknown;
       };
@@ -500,6 +647,16 @@ export interface components {
      * @example 0b0f0b5e-8f0c-4d0e-9d5b-3a1f6e0c7b1d
      */
     'X-Request-Id': string;
+    /**
+     * @description When the API key stops working (RFC 3339). Sent in its last 30 days.
+     * @example 2026-03-02T09:30:00.000Z
+     */
+    'X-API-Key-Expires': string;
+    /**
+     * @description Sent when the error is the one that `Prefer` asked for (RFC 7240)
+     * @example error=rate_limit_exceeded
+     */
+    'Preference-Applied': string;
     /**
      * @description Seconds to wait before the next attempt
      * @example 60
@@ -560,7 +717,10 @@ export interface operations {
         /** @description The id of the last item of the previous page; `Link` carries it */
         cursor?: number;
       };
-      header?: never;
+      header?: {
+        /** @description With a test key, `error=CODE` rehearses an error: it is the response, nothing runs, and the request counts as usual (RFC 7240). */
+        Prefer?: string;
+      };
       path?: never;
       cookie?: never;
     };
@@ -575,6 +735,7 @@ export interface operations {
           'RateLimit-Policy': components['headers']['RateLimit-Policy'];
           RateLimit: components['headers']['RateLimit'];
           'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
           Link: components['headers']['NextPage'];
           [name: string]: unknown;
         };
@@ -608,6 +769,8 @@ export interface operations {
       header?: {
         /** @description Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again. Any 1 to 255 visible ASCII characters, such as a UUID. */
         'Idempotency-Key'?: string;
+        /** @description With a test key, `error=CODE` rehearses an error: it is the response, nothing runs, and the request counts as usual (RFC 7240). */
+        Prefer?: string;
       };
       path?: never;
       cookie?: never;
@@ -634,6 +797,7 @@ export interface operations {
           'RateLimit-Policy': components['headers']['RateLimit-Policy'];
           RateLimit: components['headers']['RateLimit'];
           'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
           Location: components['headers']['Location'];
           'Idempotency-Replayed': components['headers']['Idempotency-Replayed'];
           [name: string]: unknown;
@@ -667,7 +831,10 @@ export interface operations {
   getPet: {
     parameters: {
       query?: never;
-      header?: never;
+      header?: {
+        /** @description With a test key, `error=CODE` rehearses an error: it is the response, nothing runs, and the request counts as usual (RFC 7240). */
+        Prefer?: string;
+      };
       path: {
         /** @description Identifier of the animal */
         petId: number;
@@ -685,6 +852,7 @@ export interface operations {
           'RateLimit-Policy': components['headers']['RateLimit-Policy'];
           RateLimit: components['headers']['RateLimit'];
           'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
           Deprecation: components['headers']['Deprecation'];
           Sunset: components['headers']['Sunset'];
           Link: components['headers']['Successor'];
@@ -731,6 +899,8 @@ export interface operations {
            */
           RateLimit?: string;
           'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+          'Preference-Applied': components['headers']['Preference-Applied'];
           Deprecation: components['headers']['Deprecation'];
           Sunset: components['headers']['Sunset'];
           Link: components['headers']['Successor'];
@@ -753,6 +923,8 @@ export interface operations {
           'RateLimit-Policy': components['headers']['RateLimit-Policy'];
           RateLimit: components['headers']['RateLimit'];
           'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+          'Preference-Applied': components['headers']['Preference-Applied'];
           'WWW-Authenticate': components['headers']['WWW-Authenticate'];
           Deprecation: components['headers']['Deprecation'];
           Sunset: components['headers']['Sunset'];
@@ -772,6 +944,8 @@ export interface operations {
           'RateLimit-Policy': components['headers']['RateLimit-Policy'];
           RateLimit: components['headers']['RateLimit'];
           'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+          'Preference-Applied': components['headers']['Preference-Applied'];
           'WWW-Authenticate': components['headers']['WWW-Authenticate'];
           Deprecation: components['headers']['Deprecation'];
           Sunset: components['headers']['Sunset'];
@@ -791,6 +965,8 @@ export interface operations {
           'RateLimit-Policy': components['headers']['RateLimit-Policy'];
           RateLimit: components['headers']['RateLimit'];
           'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+          'Preference-Applied': components['headers']['Preference-Applied'];
           Deprecation: components['headers']['Deprecation'];
           Sunset: components['headers']['Sunset'];
           Link: components['headers']['Successor'];
@@ -815,6 +991,8 @@ export interface operations {
           'RateLimit-Policy': components['headers']['RateLimit-Policy'];
           RateLimit: components['headers']['RateLimit'];
           'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+          'Preference-Applied': components['headers']['Preference-Applied'];
           'Retry-After': components['headers']['Retry-After'];
           Deprecation: components['headers']['Deprecation'];
           Sunset: components['headers']['Sunset'];
@@ -834,6 +1012,8 @@ export interface operations {
           'RateLimit-Policy': components['headers']['RateLimit-Policy'];
           RateLimit: components['headers']['RateLimit'];
           'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+          'Preference-Applied': components['headers']['Preference-Applied'];
           Deprecation: components['headers']['Deprecation'];
           Sunset: components['headers']['Sunset'];
           Link: components['headers']['Successor'];
@@ -852,6 +1032,8 @@ export interface operations {
           'RateLimit-Policy': components['headers']['RateLimit-Policy'];
           RateLimit: components['headers']['RateLimit'];
           'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+          'Preference-Applied': components['headers']['Preference-Applied'];
           Deprecation: components['headers']['Deprecation'];
           Sunset: components['headers']['Sunset'];
           Link: components['headers']['Successor'];
@@ -870,6 +1052,8 @@ export interface operations {
           'RateLimit-Policy': components['headers']['RateLimit-Policy'];
           RateLimit: components['headers']['RateLimit'];
           'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+          'Preference-Applied': components['headers']['Preference-Applied'];
           'Retry-After': components['headers']['Retry-After'];
           Deprecation: components['headers']['Deprecation'];
           Sunset: components['headers']['Sunset'];
@@ -890,7 +1074,10 @@ export interface operations {
         /** @description The id of the last item of the previous page; `Link` carries it */
         cursor?: number;
       };
-      header?: never;
+      header?: {
+        /** @description With a test key, `error=CODE` rehearses an error: it is the response, nothing runs, and the request counts as usual (RFC 7240). */
+        Prefer?: string;
+      };
       path?: never;
       cookie?: never;
     };
@@ -905,6 +1092,7 @@ export interface operations {
           'RateLimit-Policy': components['headers']['RateLimit-Policy'];
           RateLimit: components['headers']['RateLimit'];
           'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
           Link: components['headers']['NextPage'];
           [name: string]: unknown;
         };
@@ -926,6 +1114,82 @@ export interface operations {
       400: components['responses']['BadRequest'];
       401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['InternalServerError'];
+      501: components['responses']['NotImplemented'];
+      503: components['responses']['ServiceUnavailable'];
+    };
+  };
+  getKey: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description With a test key, `error=CODE` rehearses an error: it is the response, nothing runs, and the request counts as usual (RFC 7240). */
+        Prefer?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The key */
+      200: {
+        headers: {
+          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
+          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
+          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
+          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
+          RateLimit: components['headers']['RateLimit'];
+          'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "name": "shop",
+           *       "hint": "as_live_4fK2",
+           *       "plan": "free",
+           *       "scopes": [
+           *         "pets:read",
+           *         "orders:read"
+           *       ],
+           *       "createdAt": "2026-01-31T09:30:00.000Z",
+           *       "expiresAt": null,
+           *       "limits": [
+           *         {
+           *           "window": "minute",
+           *           "limit": 60,
+           *           "remaining": 59,
+           *           "resetsAt": "2026-01-31T10:01:00.000Z"
+           *         },
+           *         {
+           *           "window": "day",
+           *           "limit": 1000,
+           *           "remaining": 940,
+           *           "resetsAt": "2026-02-01T09:30:00.000Z"
+           *         }
+           *       ],
+           *       "usage": [
+           *         {
+           *           "operation": "getPet",
+           *           "requests": 12,
+           *           "deprecated": true
+           *         },
+           *         {
+           *           "operation": "listPets",
+           *           "requests": 1480,
+           *           "deprecated": false
+           *         }
+           *       ]
+           *     }
+           */
+          'application/json': components['schemas']['Key'];
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthorized'];
       405: components['responses']['MethodNotAllowed'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['InternalServerError'];

@@ -1,7 +1,7 @@
 import { createTRPCClient, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
 import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
 import { MAX_BATCH_SIZE, MAX_PAGE_SIZE, TRPC_PREFIX } from '../../../src/contract/protocol.js';
-import type { AppRouter } from './app-router.js';
+import type { AppRouter, ErrorCode } from './app-router.js';
 import { createLimitWatch, type LimitWatch } from './limit-watch.js';
 import { type Clock, retryLink } from './retry.js';
 import { createTransport } from './transport.js';
@@ -17,6 +17,7 @@ export type NewPet = Inputs['createPet'];
 export type Pet = Outputs['createPet'];
 export type PetStatus = Pet['status'];
 export type Order = Outputs['listOrders'][number];
+export type Key = Outputs['getKey'];
 /** The input of listPets, without the cursor */
 export type PetFilter = Omit<Extract<Inputs['listPets'], object>, 'cursor'>;
 
@@ -28,6 +29,11 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch;
   /** Limits of one call including its retries; by default 4 attempts within 30 seconds. 1 attempt disables retries. */
   readonly retry?: { readonly attempts?: number; readonly totalSeconds?: number };
+  /**
+   * Rehearses an error: every call fails as if the service had responded with this code, and nothing runs. Only keys that
+   * begin with `as_test_` can; others ignore it.
+   */
+  readonly rehearse?: ErrorCode | (() => ErrorCode | undefined);
   /** For tests: replaces all or part of the real clock. */
   readonly clock?: Partial<Clock>;
 }
@@ -59,9 +65,13 @@ export function createClient(options: ClientOptions): Client {
     url: `${baseUrl.replace(/\/+$/, '')}${TRPC_PREFIX}`,
     fetch: createTransport(() => options.fetch ?? fetch, update),
   };
-  const authorization = () => {
+  const readHeaders = () => {
     const key = typeof apiKey === 'function' ? apiKey() : apiKey;
-    return key === undefined ? {} : { authorization: `Bearer ${key}` };
+    const code = typeof options.rehearse === 'function' ? options.rehearse() : options.rehearse;
+    return {
+      ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
+      ...(code === undefined ? {} : { prefer: `error=${code}` }),
+    };
   };
   const trpc = createTRPCClient<AppRouter>({
     links: [
@@ -71,7 +81,7 @@ export function createClient(options: ClientOptions): Client {
         true: httpLink({
           ...http,
           headers: ({ op }) => ({
-            ...authorization(),
+            ...readHeaders(),
             ...(op.context.idempotencyKey === undefined
               ? {}
               : { 'idempotency-key': String(op.context.idempotencyKey) }),
@@ -79,7 +89,7 @@ export function createClient(options: ClientOptions): Client {
         }),
         false: httpBatchLink({
           ...http,
-          headers: authorization,
+          headers: readHeaders,
           maxItems: MAX_BATCH_SIZE,
           maxURLLength: MAX_URL_LENGTH,
         }),

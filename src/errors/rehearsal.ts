@@ -1,0 +1,76 @@
+import type { Scope } from '../contract/scopes.js';
+import { ApiError, type ErrorCode, insufficientScope, tooManyRequests } from './api-error.js';
+import { errorTable } from './error-table.js';
+
+/** `Prefer: error=CODE` (RFC 7240), alone or in a list. */
+const PREFERENCE = /(?:^|,)\s*error\s*=\s*"?([^\s",;]*)/i;
+const FIRST_BAN_SECONDS = 300;
+
+/** The errors of single calls, which a tRPC batch has one of for each. Any other is that of a request as a whole. */
+const CALL_ERRORS: ReadonlySet<ErrorCode> = new Set([
+  'invalid_request',
+  'insufficient_scope',
+  'not_found',
+  'idempotency_key_in_use',
+  'idempotency_key_reused',
+  'operation_removed',
+  'internal_error',
+  'service_unavailable',
+]);
+
+/** What the headers of a rehearsed error say. */
+interface RehearsedRequest {
+  readonly method: string;
+  /** Until the window that is tighter for the caller ends */
+  readonly resetSeconds: number;
+}
+
+/** An error that a client asks for, to see how it copes with it. */
+export interface Rehearsal {
+  readonly code: ErrorCode;
+  /** Whether each call of a batch responds with it, instead of the request as a whole */
+  readonly isOfCalls: boolean;
+  /** @param scope that the operation needs */
+  createError(scope: Scope | 'any' | undefined): ApiError;
+}
+
+/**
+ * What a client asks for; undefined if it asks for nothing.
+ *
+ * @throws ApiError invalid_request for a code that does not exist
+ */
+export function readRehearsal(prefer: string | undefined, request: RehearsedRequest): Rehearsal | undefined {
+  const [, code] = (prefer !== undefined && PREFERENCE.exec(prefer)) || [];
+  if (code === undefined) return undefined;
+  if (!isErrorCode(code)) {
+    const message = `error in Prefer must be one of ${Object.keys(errorTable).join(', ')}.`;
+    throw new ApiError('invalid_request', { message });
+  }
+  return {
+    code,
+    isOfCalls: CALL_ERRORS.has(code),
+    createError(needed) {
+      const { message, headers, scope } = createError(code, needed, request);
+      const applied = { ...headers, 'preference-applied': `error=${code}` };
+      return new ApiError(code, { message, headers: applied, ...(scope && { scope }) });
+    },
+  };
+}
+
+function createError(
+  code: ErrorCode,
+  scope: Scope | 'any' | undefined,
+  { method, resetSeconds }: RehearsedRequest,
+): ApiError {
+  if (code === 'rate_limit_exceeded') return tooManyRequests(code, resetSeconds);
+  if (code === 'api_key_banned') return tooManyRequests(code, FIRST_BAN_SECONDS);
+  if (code === 'insufficient_scope' && scope !== undefined && scope !== 'any')
+    return insufficientScope(scope);
+  if (code === 'method_not_allowed')
+    return new ApiError(code, { headers: { allow: method === 'GET' ? 'GET, HEAD' : method } });
+  return new ApiError(code);
+}
+
+function isErrorCode(text: string): text is ErrorCode {
+  return Object.hasOwn(errorTable, text);
+}

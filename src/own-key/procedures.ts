@@ -1,0 +1,55 @@
+import { SCOPES } from '../contract/scopes.js';
+import { createUsageStore, type UsageStore } from '../keys/usage-store.js';
+import { createProcedure } from '../operations/builder.js';
+import type { Resource } from '../operations/resource.js';
+import { key } from './schema.js';
+
+type KeyUsageStore = Pick<UsageStore, 'readTotals'>;
+
+const procedure = createProcedure<{ readonly key: KeyUsageStore }>();
+
+const getKey = procedure
+  .meta({
+    openapi: {
+      method: 'GET',
+      path: '/key',
+      summary: 'Get your API key',
+      description:
+        'What the service knows of the key that the request is made with: its plan, its scopes, what is left of its ' +
+        'limits, and what it has called. Never the key itself.',
+      successDescription: 'The key',
+    },
+    stability: 'beta',
+    scope: 'any',
+  })
+  .output(key)
+  .query(async ({ ctx: { apiKey, limits, isDeprecated, key: store, now } }) => {
+    const { name, hint, plan, scopes, createdAt, expiresAt } = apiKey;
+    const usage = await store.readTotals(apiKey.id, now());
+    return {
+      name,
+      hint,
+      plan,
+      scopes: SCOPES.filter((scope) => scopes.includes(scope)),
+      createdAt: createdAt.toISOString(),
+      expiresAt: expiresAt?.toISOString() ?? null,
+      limits: limits.map(({ name: window, limit, remaining, resetAtMs }) => ({
+        window,
+        limit,
+        remaining,
+        resetsAt: new Date(Math.ceil(resetAtMs / 1000) * 1000).toISOString(),
+      })),
+      usage: usage.map((each) => ({ ...each, deprecated: isDeprecated(each.operation) })),
+    };
+  });
+
+export const ownKey = {
+  name: 'key',
+  description: 'Your API key',
+  createStore(database) {
+    const { readTotals } = createUsageStore(database);
+    return { readTotals };
+  },
+  warmUp: async () => {},
+  procedures: { getKey },
+} satisfies Resource<KeyUsageStore>;

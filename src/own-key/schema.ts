@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { PLAN_NAMES } from '../contract/plans.js';
+import { SCOPES } from '../contract/scopes.js';
+import { integer } from '../operations/input.js';
+
+/** PostgreSQL stores limits as 32-bit integers. */
+const MAX_LIMIT = 2 ** 31 - 1;
+
+const EXAMPLE = {
+  name: 'shop',
+  hint: 'as_live_4fK2',
+  plan: 'free',
+  scopes: ['pets:read', 'orders:read'],
+  createdAt: '2026-01-31T09:30:00.000Z',
+  expiresAt: null,
+  limits: [
+    { window: 'minute', limit: 60, remaining: 59, resetsAt: '2026-01-31T10:01:00.000Z' },
+    { window: 'day', limit: 1_000, remaining: 940, resetsAt: '2026-02-01T09:30:00.000Z' },
+  ],
+  usage: [
+    { operation: 'getPet', requests: 12, deprecated: true },
+    { operation: 'listPets', requests: 1_480, deprecated: false },
+  ],
+} as const;
+
+const time = (description: string) =>
+  z.iso.datetime().meta({
+    description: `${description} (RFC 3339, UTC)`,
+    override: ({ jsonSchema }) => void delete jsonSchema.pattern,
+  });
+
+const keyLimit = z
+  .object({
+    window: z.enum(['minute', 'day']).meta({ description: 'The window that the limit is for' }),
+    limit: integer(1, MAX_LIMIT).meta({ description: 'Requests allowed in the window' }),
+    remaining: integer(0, MAX_LIMIT).meta({ description: 'Requests left in the window, after this one' }),
+    resetsAt: time('When the window ends, rounded up to a second'),
+  })
+  .meta({ id: 'KeyLimit', description: 'A limit of an API key, and what is left of it' });
+
+const operationUsage = z
+  .object({
+    operation: z.string().meta({ description: 'The name of the operation' }),
+    requests: integer(1, Number.MAX_SAFE_INTEGER).meta({ description: 'How often the key has called it' }),
+    deprecated: z.boolean().meta({ description: 'Whether the operation is deprecated' }),
+  })
+  .meta({ id: 'OperationUsage', description: 'How often an API key has called an operation' });
+
+export const key = z
+  .object({
+    name: z.string().meta({ description: 'What the operator of the service has named the key' }),
+    hint: z.string().meta({ description: 'The first characters of the key, to tell it from others' }),
+    plan: z.enum(PLAN_NAMES).meta({ description: 'The plan that decides on the limits' }),
+    scopes: z.array(z.enum(SCOPES)).meta({ description: 'What the key allows' }),
+    createdAt: time('When the key was issued'),
+    expiresAt: time('When the key stops working')
+      .nullable()
+      .meta({ description: 'When the key stops working (RFC 3339, UTC); null if it does not expire' }),
+    limits: z.array(keyLimit).meta({ description: 'The limits, as the headers of the same response say' }),
+    usage: z.array(operationUsage).meta({
+      description: 'What the key has called in the last 30 days (UTC), by operation, up to a minute ago',
+    }),
+  })
+  .meta({ id: 'Key', description: 'The API key that asks', examples: [EXAMPLE] });
+
+export type Key = z.output<typeof key>;

@@ -1,0 +1,160 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SCOPES } from '../../src/contract/scopes.js';
+import {
+  type Caller,
+  createCaller,
+  post,
+  rpcPath,
+  startService,
+  type TestService,
+} from '../support/test-service.js';
+
+const DAY_MS = 86_400_000;
+const NOW = Date.parse('2026-03-01T12:00:00.250Z');
+
+let nowMs = NOW;
+let service: TestService;
+let call: Caller;
+
+beforeAll(async () => {
+  service = await startService({ now: () => nowMs });
+  call = createCaller(service);
+});
+afterAll(() => service.close());
+
+async function issue(input: Partial<Parameters<TestService['keys']['create']>[0]> = {}) {
+  const plan = { plan: 'pro', perMinute: null, perDay: null } as const;
+  return service.keys.create({ name: 'shop', expiresAt: null, ...plan, ...input });
+}
+
+test('a key learns its name, hint, plan, scopes and times, the same over both protocols', async () => {
+  const expiresAt = new Date(NOW + 400 * DAY_MS);
+  const { key, apiKey } = await issue({ expiresAt, scopes: ['orders:read', 'pets:read'] });
+  const { status, body } = await call('/v1/key', { key });
+  expect(status).toBe(200);
+  expect(body).toEqual({
+    name: 'shop',
+    hint: apiKey.hint,
+    plan: 'pro',
+    scopes: ['pets:read', 'orders:read'],
+    createdAt: apiKey.createdAt.toISOString(),
+    expiresAt: expiresAt.toISOString(),
+    limits: [expect.objectContaining({ window: 'minute' }), expect.objectContaining({ window: 'day' })],
+    usage: [],
+  });
+  const { limits: _, ...rest } = body;
+  expect((await call('/trpc/getKey', { key })).body.result.data).toMatchObject(rest);
+});
+
+test('the response has neither the key, nor its hash, nor its id', async () => {
+  const { key, apiKey } = await issue();
+  const text = JSON.stringify((await call('/v1/key', { key })).body);
+  expect(text).not.toContain(key);
+  expect(text).not.toContain(apiKey.id);
+  const { rows } = await service.database.pool.query(
+    "SELECT encode(hash, 'hex') AS hex, encode(hash, 'base64') AS base64 FROM api_keys WHERE id = $1",
+    [apiKey.id],
+  );
+  for (const hash of Object.values(rows[0])) expect(text).not.toContain(hash);
+});
+
+test('the limits are those of the headers of the same response', async () => {
+  const { key } = await issue();
+  await call('/v1/pets', { key });
+  const { headers, body } = await call('/v1/key', { key });
+  const [minute] = body.limits;
+  expect(body.limits.map(({ limit, remaining }: never) => [limit, remaining])).toEqual([
+    [300, 298],
+    [10_000, 9_998],
+  ]);
+  expect(String(minute.limit)).toBe(headers.get('x-ratelimit-limit'));
+  expect(String(minute.remaining)).toBe(headers.get('x-ratelimit-remaining'));
+  expect(Date.parse(minute.resetsAt) / 1000).toBe(Number(headers.get('x-ratelimit-reset')));
+});
+
+test('in a batch, the limits are those after the whole batch', async () => {
+  const { key } = await issue();
+  const { body } = await call('/trpc/getKey,listPets,getKey?batch=1', { key });
+  for (const index of [0, 2]) expect(body[index].result.data.limits[0].remaining).toBe(297);
+});
+
+test('usage has the stored requests of the last 30 days by operation, with those that are deprecated', async () => {
+  const { key, apiKey } = await issue();
+  const insert = 'INSERT INTO api_key_usage (api_key_id, day, operation, requests) VALUES ($1, $2, $3, $4)';
+  for (const [day, operation, requests] of [
+    ['2026-03-01', 'listPets', 5],
+    ['2026-01-31', 'listPets', 7],
+    ['2026-01-31', 'getPet', 2],
+    ['2026-01-30', 'createPet', 9],
+  ]) {
+    await service.database.pool.query(insert, [apiKey.id, day, operation, requests]);
+  }
+  expect((await call('/v1/key', { key })).body.usage).toEqual([
+    { operation: 'getPet', requests: 2, deprecated: true },
+    { operation: 'listPets', requests: 12, deprecated: false },
+  ]);
+});
+
+test('asking for the key is counted like any request', async () => {
+  const first = await startService();
+  await createCaller(first)('/v1/key');
+  // What is counted is stored at the latest when the service ends.
+  await first.close();
+  const { key, databaseUrl } = first;
+  const next = await startService({ databaseUrl });
+  const { body } = await createCaller(next)('/v1/key', { key });
+  expect(body.usage).toEqual([{ operation: 'getKey', requests: 1, deprecated: false }]);
+  await next.close();
+});
+
+test('a key needs no particular scope', async () => {
+  for (const scope of SCOPES) {
+    const { key } = await issue({ scopes: [scope] });
+    expect((await call('/v1/key', { key })).body.scopes).toEqual([scope]);
+    expect((await call('/trpc/getKey', { key })).status).toBe(200);
+  }
+});
+
+test('without a key there is nothing to see', async () => {
+  for (const path of ['/v1/key', '/trpc/getKey']) expect((await call(path, { key: null })).status).toBe(401);
+});
+
+test('every response of a key that expires within 30 days says when, and no other', async () => {
+  const soon = new Date(NOW + 30 * DAY_MS);
+  const { key } = await issue({ expiresAt: soon, scopes: ['pets:read'] });
+  const { key: later } = await issue({ expiresAt: new Date(NOW + 30 * DAY_MS + 1) });
+  const { key: never } = await issue();
+  const requests: [string, RequestInit?][] = [
+    ['/v1/pets'],
+    ['/v1/pets', post({ name: 'Rex', categoryId: 1 })],
+    ['/v1/nothing'],
+    ['/v1/pets', { method: 'DELETE' }],
+    [rpcPath('listPets', {})],
+    [rpcPath('listPets', { limit: 0 })],
+  ];
+  for (const [path, init] of requests) {
+    const { headers } = await call(path, { ...init, key });
+    expect([path, headers.get('x-api-key-expires')]).toEqual([path, soon.toISOString()]);
+    for (const other of [later, never])
+      expect((await call(path, { ...init, key: other })).headers.get('x-api-key-expires')).toBeNull();
+  }
+});
+
+test('the key that a rotation replaced announces the end of the overlap', async () => {
+  const { key, apiKey } = await issue();
+  const overlapEndsAt = new Date(NOW + DAY_MS);
+  const rotated = await service.keys.rotate(apiKey.id, overlapEndsAt);
+  const old = await call('/v1/key', { key });
+  expect(old.headers.get('x-api-key-expires')).toBe(overlapEndsAt.toISOString());
+  expect(old.body.expiresAt).toBe(overlapEndsAt.toISOString());
+  const renewed = await call('/v1/key', { key: rotated?.key ?? '' });
+  expect([renewed.status, renewed.headers.get('x-api-key-expires')]).toEqual([200, null]);
+});
+
+test('the window that a response reports ends at a full second, never before it really does', async () => {
+  const { key } = await issue();
+  nowMs = NOW + 10_001;
+  const { body } = await call('/v1/key', { key });
+  nowMs = NOW;
+  expect(body.limits[0].resetsAt).toBe('2026-03-01T12:01:11.000Z');
+});
