@@ -9,6 +9,7 @@ import { withOutages } from './database/outage.js';
 import { checkMigrations } from './database/source.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { Bans } from './keys/bans.js';
+import { followKeyChanges } from './keys/changes.js';
 import { createKeyStore } from './keys/store.js';
 import { UsageCounter } from './keys/usage.js';
 import { createUsageStore } from './keys/usage-store.js';
@@ -67,7 +68,8 @@ export async function createService(options: ServiceOptions) {
   const limiter =
     overrides.limiter ??
     (await createLimiter({ redisUrls, log, clock: now, observeCommand: redisDurations.observe }));
-  const authenticator = createAuthenticator({ store: keys, prefix: config.keyPrefix, now });
+  const changes = followKeyChanges(keys);
+  const authenticator = createAuthenticator({ store: keys, changes, prefix: config.keyPrefix, now });
   // The first query of a process opens a connection and loads Prisma's engine, which on a busy machine takes longer than
   // a request may wait: the first requests would get a 503.
   const warmUps = stores.map(({ name, warmUp, store }) =>
@@ -129,11 +131,13 @@ export async function createService(options: ServiceOptions) {
     await deleteExpiredCreates(database.prisma, now()).catch(
       warn('expired idempotency keys could not be deleted'),
     );
+    await keys.deleteOldChanges().catch(warn('old changes of keys could not be deleted'));
     await usages.deleteExpired(now()).catch(warn('old usage could not be deleted'));
   });
   /** Call it after the app is closed and before the database is. */
   const close = async () => {
     await endCleanup();
+    await changes.close();
     bans.close();
     await usage.close();
     await limiter.close();

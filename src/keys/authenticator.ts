@@ -3,18 +3,19 @@ import { createBatchLoader } from '../batching/batch-loader.js';
 import { KEY_LOOKUP_TIMEOUT_MS } from '../batching/timeouts.js';
 import type { Scope } from '../contract/scopes.js';
 import { ApiError, insufficientScope } from '../errors/api-error.js';
+import type { KeyChanges } from './changes.js';
 import { hashKey, isWellFormedKey, type KeyPrefix } from './format.js';
 import { type ApiKey, isActive, type KeyStore } from './store.js';
 
 /**
- * How long a lookup is trusted. A change to a key, whoever makes it, takes effect on every node within this time plus
- * the length of a request; the contract allows two seconds.
+ * How long a lookup is trusted, and the last answer to which keys have changed. A change to a key, whoever makes it,
+ * takes effect on every node within this time plus the length of a request; the contract allows two seconds.
  */
 export const KEY_TTL_MS = 1_000;
-/** A key that is used when its lookup is this old is looked up again in the background: no request waits for that. */
-const REFRESH_AFTER_MS = 500;
-/** The most keys cached at once; as many unknown ones besides, so that a flood of those leaves the others alone. */
-const MAX_KEYS = 10_000;
+/** The most keys cached at once, which takes about 100 MB. */
+const MAX_KEYS = 100_000;
+/** Besides those, so that a flood of unknown keys leaves the others alone. */
+const MAX_UNKNOWN_KEYS = 10_000;
 /** One statement at a time, for as many keys as are found within a tick of the event loop. */
 const BATCHES = { maxSize: 50, maxConcurrent: 1, maxWaitMs: KEY_LOOKUP_TIMEOUT_MS };
 
@@ -43,6 +44,8 @@ export interface Authenticator {
 
 export interface AuthenticatorOptions {
   readonly store: Pick<KeyStore, 'findByHashes'>;
+  /** Without them, a key is looked up again whenever its lookup is no longer trusted. */
+  readonly changes?: KeyChanges;
   readonly prefix: KeyPrefix;
   /** Unix milliseconds */
   readonly now: () => number;
@@ -56,28 +59,43 @@ type LookupPriority = 'known' | 'unknown' | 'unknown-over-limit';
 
 interface KnownKey {
   readonly apiKey: ApiKey;
-  readonly hash: Uint8Array;
   /** By performance.now() */
-  readonly foundAt: number;
+  foundAt: number;
+  /** Whether a change of it since then would be reported */
+  isFollowed: boolean;
 }
 
-export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions): Authenticator {
+export function createAuthenticator({
+  store,
+  changes = { askedAt: Number.NEGATIVE_INFINITY, answers: 0, onChange() {} },
+  prefix,
+  now,
+}: AuthenticatorOptions): Authenticator {
   // All are keyed by the usual form of the header, so that a key in use is neither parsed nor hashed again. Other forms
   // share that entry: with extra spaces, each could be 16 KB long and an entry of its own.
   const known = new LRUCache<string, KnownKey>({ max: MAX_KEYS });
-  const unknown = new LRUCache<string, true>({ max: MAX_KEYS, ttl: KEY_TTL_MS });
+  const unknown = new LRUCache<string, true>({ max: MAX_UNKNOWN_KEYS, ttl: KEY_TTL_MS });
   const pending = new Map<string, Promise<ApiKey | undefined>>();
   const lookUpKey = createKeyLookups(store);
+  changes.onChange((ids) => {
+    for (const entry of known.values()) {
+      if (ids !== undefined && !ids.has(entry.apiKey.id)) continue;
+      entry.foundAt = Number.NEGATIVE_INFINITY;
+      entry.isFollowed = false;
+    }
+  });
 
   const lookUp = async (header: string, hash: Uint8Array, priority: LookupPriority) => {
     // The key is trusted from when the query was sent: a slow result is already old.
     const foundAt = performance.now();
+    const { answers } = changes;
     const apiKey = await lookUpKey(hash, priority);
     if (apiKey === undefined) {
       known.delete(header);
       unknown.set(header, true);
     } else {
-      known.set(header, { apiKey, hash, foundAt });
+      // An answer that came meanwhile may have reported a change that this lookup was too early for.
+      known.set(header, { apiKey, foundAt, isFollowed: changes.answers === answers });
     }
     return apiKey;
   };
@@ -90,10 +108,8 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   const findFresh = (header: string) => {
     const found = known.get(header);
     if (found === undefined) return undefined;
-    const ageMs = performance.now() - found.foundAt;
-    if (ageMs >= KEY_TTL_MS) return undefined;
-    if (ageMs >= REFRESH_AFTER_MS) void lookUpOnce(header, found.hash, 'known').catch(() => {});
-    return found.apiKey;
+    const trustedAt = found.isFollowed ? Math.max(found.foundAt, changes.askedAt) : found.foundAt;
+    return performance.now() - trustedAt < KEY_TTL_MS ? found.apiKey : undefined;
   };
   const find = (header: string, key: string, isOverLimit: () => boolean) => {
     const apiKey = findFresh(header);

@@ -38,7 +38,7 @@ export interface BansOptions {
 /**
  * Bans keys that keep sending while they are over their limit.
  *
- * A ban is two columns of the key's row, which every node re-reads each second. The node that starts a ban enforces it
+ * A ban is two columns of the key's row, whose changes every node asks for. The node that starts a ban enforces it
  * from memory at once, until the row has it and every older copy of the row has expired.
  */
 export class Bans {

@@ -89,23 +89,3 @@ test('keys from addresses over their limit are looked up last, and found neverth
   expect(order.slice(0, 60).every((position) => position >= 61)).toBe(true);
   expect(await Promise.all([running, ...overLimit, ...others])).not.toContain('invalid_api_key');
 });
-
-test('a key in use is looked up again before it expires, and no request waits for that', async () => {
-  const { authenticate, nextStatement, statements } = setUp(1, 1);
-  const first = authenticate(0);
-  (await nextStatement()).respond();
-  await first;
-  const startedAt = performance.now();
-  const clock = vi.spyOn(performance, 'now').mockReturnValue(startedAt + 400);
-  expect(await authenticate(0)).toBe('0');
-  expect(statements).toHaveLength(0);
-  clock.mockReturnValue(startedAt + 600);
-  expect(await Promise.all([authenticate(0), authenticate(0)])).toEqual(['0', '0']);
-  const refresh = await nextStatement();
-  expect([refresh.keys, statements]).toEqual([[0], []]);
-  refresh.respond();
-  // Trusted for a second from the refresh on
-  await expect.poll(() => authenticate(0)).toBe('0');
-  clock.mockReturnValue(startedAt + 1_090);
-  expect(await authenticate(0)).toBe('0');
-});
