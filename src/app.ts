@@ -1,10 +1,11 @@
+import type { IncomingMessage } from 'node:http';
 import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify';
 import { type AdmissionOptions, registerAdmission } from './admission/admission.js';
 import { createOriginPolicy, type OriginOptions } from './admission/cors.js';
 import { findHttpError } from './admission/request-checks.js';
 import { REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
-import { type DocsOptions, registerDocs } from './docs/routes.js';
+import { registerDocs } from './docs/routes.js';
 import { ApiError } from './errors/api-error.js';
 import { createMetrics, type MetricsOptions } from './monitoring/metrics.js';
 import {
@@ -12,7 +13,6 @@ import {
   createReadiness,
   PROBE_PATHS,
   type Probes,
-  type ReadinessOptions,
   registerProbes,
 } from './monitoring/probes.js';
 import { identify, reportRequests } from './monitoring/request-log.js';
@@ -31,30 +31,32 @@ import { addSecurityHeaders, openServer, type ServerOptions } from './server/ser
 export interface AppOptions {
   readonly log: FastifyBaseLogger;
   readonly router: AnyTRPCRouter;
-  readonly server: Omit<ServerOptions & OverloadOptions, 'log'>;
+  readonly server: Omit<ServerOptions & OverloadOptions, 'log'> & {
+    /** Addresses and CIDR blocks of proxies whose forwarded headers are trusted */
+    readonly trustProxy: readonly string[];
+  };
   readonly admission: AdmissionOptions & Omit<OriginOptions, 'log'>;
   readonly protocols: Omit<RestOptions, 'router'>;
-  readonly monitoring: MetricsOptions & ReadinessOptions;
-  readonly docs: DocsOptions;
+  readonly monitoring: MetricsOptions;
+  /** Builds the OpenAPI document */
+  readonly buildDocument: () => Promise<object>;
   /** If set, another server has /metrics and /health */
   readonly metricsPort: number | undefined;
 }
 
-export interface App {
-  readonly app: FastifyInstance;
-  readonly probes: Probes;
-}
-
 /** The HTTP server: a list of everything that happens to a request. */
-export async function buildApp(options: AppOptions): Promise<App> {
+export async function buildApp(options: AppOptions) {
   const { log, router, admission, monitoring, metricsPort } = options;
   const { authenticator } = admission;
   const probePaths = metricsPort === undefined ? PROBE_PATHS : [];
   const isProxy = createProxyTrust(options.server.trustProxy);
+  const readAddressId = (request: IncomingMessage) => addressId(findClientAddress(request, isProxy));
   const queue = new RequestQueue((request) => {
     const keyId = authenticator.findKnownId(request.headers.authorization);
-    const id = keyId ?? addressId(findClientAddress(request, isProxy));
-    return { id, isPreferred: keyId !== undefined || probePaths.includes(request.url ?? '') };
+    return {
+      id: keyId ?? readAddressId(request),
+      isPreferred: keyId !== undefined || probePaths.includes(request.url ?? ''),
+    };
   });
   const app = openServer({ ...options.server, log }, queue);
   const operations = listOperations(router);
@@ -67,6 +69,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     app,
     operations.map(({ name }) => name),
     metrics,
+    readAddressId,
   );
 
   // Without a PUBLIC_URL the address is not known yet, but it is plain http.
@@ -85,7 +88,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     readMetrics: () => metrics.registry.metrics(),
   };
   if (metricsPort === undefined) registerProbes(app, probes);
-  await registerDocs(app, options.docs);
+  await registerDocs(app, options.buildDocument);
   const serve = { ...options.protocols, router };
   const checks = { ...admission, overload, metrics, origins: createOriginPolicy({ ...admission, log }) };
   const rest = async (scope: FastifyInstance) => {

@@ -11,8 +11,7 @@ import { createAuthenticator } from './keys/authenticator.js';
 import { Bans } from './keys/bans.js';
 import { followKeyChanges } from './keys/changes.js';
 import { createKeyStore } from './keys/store.js';
-import { UsageCounter } from './keys/usage.js';
-import { createUsageStore } from './keys/usage-store.js';
+import { createUsageStore, UsageCounter } from './keys/usage.js';
 import { createLimiter } from './limits/limiter.js';
 import { createRouter, type Resource } from './operations/resource.js';
 import { type Config, toLocalUrl } from './process/config.js';
@@ -116,11 +115,9 @@ export async function createService(options: ServiceOptions) {
       countBannedKeys: () => keys.countBanned(new Date(now())),
       ...overrides,
     },
-    docs: {
-      async document() {
-        const { buildDocument } = await import('./docs/document.js');
-        return buildDocument({ resources, publicUrl: publicUrl(), stagingUrl: config.stagingUrl });
-      },
+    async buildDocument() {
+      const { buildDocument } = await import('./docs/document.js');
+      return buildDocument({ resources, publicUrl: publicUrl(), stagingUrl: config.stagingUrl });
     },
   });
   // Remembered, because the last requests are served after the server has stopped listening.
