@@ -19,6 +19,8 @@ import { resources as ownResources } from './router.js';
 
 /** How long the start waits for Redis, so that not even the first requests are counted in memory. */
 const REDIS_WAIT_MS = 2_000;
+/** How long before its expiry a key shows in the metrics. */
+const EXPIRY_WARNING_MS = 7 * 86_400_000;
 /** How often expired idempotency keys and old usage are deleted. */
 const CLEANUP_INTERVAL_MS = 60 * 60 * 1000;
 
@@ -112,7 +114,16 @@ export async function createService(options: ServiceOptions) {
       checkReadiness: () => checkMigrations(database.pool),
       pool: database.poolStatistics,
       durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations.histogram] : [])],
-      countBannedKeys: () => keys.countBanned(new Date(now())),
+      async countKeys() {
+        const soon = new Date(now() + EXPIRY_WARNING_MS);
+        const counts = [
+          keys.countBanned(new Date(now())),
+          keys.countExpiring(new Date(now()), soon),
+        ] as const;
+        const [banned, expiring] = await Promise.all(counts);
+        return { banned, expiring };
+      },
+      usage,
       ...overrides,
     },
     async buildDocument() {

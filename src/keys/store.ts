@@ -82,8 +82,11 @@ const BAN = `
   UPDATE api_keys SET banned_until = $3, ban_seconds = $4
   WHERE id = $1 AND (banned_until IS NULL OR banned_until <= $2)`;
 
-const COUNT_BANNED = `
-  SELECT plan, count(*)::int FROM api_keys WHERE banned_until > $1 AND revoked_at IS NULL GROUP BY plan`;
+/** @param condition on keys, which an index answers */
+const countByPlanSql = (condition: string) =>
+  `SELECT plan, count(*)::int FROM api_keys WHERE ${condition} AND revoked_at IS NULL GROUP BY plan`;
+const COUNT_BANNED = countByPlanSql('banned_until > $1');
+const COUNT_EXPIRING = countByPlanSql('expires_at > $1 AND expires_at <= $2');
 
 /** All queries on keys. In SQL, because the command line needs no other store, and Prisma's client takes long to load. */
 export function createKeyStore({ pool, keys }: Pick<Connections, 'pool' | 'keys'>, prefix: KeyPrefix) {
@@ -91,6 +94,10 @@ export function createKeyStore({ pool, keys }: Pick<Connections, 'pool' | 'keys'
   const queryOne = async (text: string, ...values: unknown[]) => (await query(text, ...values)).at(0);
   const update = (id: string, assignments: string, ...values: unknown[]) =>
     queryOne(`UPDATE api_keys SET ${assignments} WHERE id = $1 RETURNING ${COLUMNS}`, id, ...values);
+  const countByPlan = async (text: string, ...moments: Date[]): Promise<ReadonlyMap<Plan, number>> => {
+    const { rows } = await pool.query<{ plan: Plan; count: number }>(text, moments);
+    return new Map(rows.map(({ plan, count }) => [plan, count]));
+  };
   return {
     /** The keys with these hashes, in their order. One that a rotation replaced expires with the overlap. */
     async findByHashes(hashes: readonly Uint8Array[]) {
@@ -153,10 +160,9 @@ export function createKeyStore({ pool, keys }: Pick<Connections, 'pool' | 'keys'
       await query(BAN, id, startsAt, endsAt, seconds);
     },
     /** How many keys of each plan are banned at a moment, without those that are revoked. Plans without any are left out. */
-    async countBanned(at: Date): Promise<ReadonlyMap<Plan, number>> {
-      const { rows } = await pool.query<{ plan: Plan; count: number }>(COUNT_BANNED, [at]);
-      return new Map(rows.map(({ plan, count }) => [plan, count]));
-    },
+    countBanned: (at: Date) => countByPlan(COUNT_BANNED, at),
+    /** The same for those that expire between two moments. */
+    countExpiring: (from: Date, to: Date) => countByPlan(COUNT_EXPIRING, from, to),
     /** Lifts the ban of a key and forgets its length, so that the next one is not doubled. */
     unban: (id: string) => update(id, 'banned_until = NULL, ban_seconds = NULL'),
   };

@@ -3,11 +3,12 @@ import type { Connections } from '../database/connections.js';
 /** For how many days usage is kept and shown, today included. */
 export const USAGE_DAYS = 30;
 const DAY_MS = 86_400_000;
-const FLUSH_INTERVAL_MS = 3_000;
+/** Not at the same moment in all processes: each waits up to a quarter less or more. */
+const FLUSH_INTERVAL_MS = 20_000;
 /** The most sums of key, day and operation held at once, about 25 MB. Beyond that, new ones are not counted. */
 const MAX_SUMS = 100_000;
-/** The most sums added by one statement, so that it stays well within its timeout. */
-const BATCH_SIZE = 2_000;
+/** The most sums added by one statement: few enough for its row locks to be short. */
+const BATCH_SIZE = 200;
 
 /** How often a key called an operation on one day. */
 export interface Usage {
@@ -26,14 +27,17 @@ interface Sum extends Usage {
 export type UsageStore = ReturnType<typeof createUsageStore>;
 
 /** Rows are inserted in primary-key order, so that concurrent flushes from several nodes cannot deadlock. */
-const ADD = `
+const ADD = {
+  name: 'usage-add',
+  text: `
   INSERT INTO api_key_usage (api_key_id, day, operation, requests)
   SELECT added.* FROM unnest($1::uuid[], $2::date[], $3::text[], $4::bigint[])
     AS added (api_key_id, day, operation, requests)
   JOIN api_keys ON api_keys.id = added.api_key_id
   ORDER BY 1, 2, 3
   ON CONFLICT (api_key_id, day, operation)
-  DO UPDATE SET requests = least(api_key_usage.requests + excluded.requests, 9007199254740991)`;
+  DO UPDATE SET requests = least(api_key_usage.requests + excluded.requests, 9007199254740991)`,
+};
 
 const READ = `
   SELECT day::text, operation, requests::float8 AS requests FROM api_key_usage
@@ -44,11 +48,11 @@ const READ_TOTALS = `
   WHERE api_key_id = $1 AND day >= $2 GROUP BY operation ORDER BY operation COLLATE "C"`;
 
 /** All queries on usage. `now` is in Unix milliseconds. */
-export function createUsageStore({ pool }: Pick<Connections, 'pool'>) {
+export function createUsageStore({ pool, writes }: Pick<Connections, 'pool' | 'writes'>) {
   return {
     /** Adds to the stored counts, all rows or none. Rows of a key that no longer exists are skipped. */
     async add(rows: readonly Sum[]) {
-      await pool.query(ADD, [
+      await writes.query(ADD, [
         rows.map(({ apiKeyId }) => apiKeyId),
         rows.map(({ day }) => day),
         rows.map(({ operation }) => operation),
@@ -89,15 +93,15 @@ export interface UsageOptions {
   readonly now: () => number;
   /** Called for the first failure of an outage */
   readonly warn: (error: unknown) => void;
-  /** Default 3 s */
+  /** Default 20 s */
   readonly flushIntervalMs?: number;
 }
 
 /**
- * Counts the calls of each key in memory, and adds the sums to the database every few seconds.
+ * Counts the calls of each key in memory, and adds the sums to the database within 30 seconds.
  *
  * Sums that could not be added are put back. A process that is killed loses its counts since the last flush; when the
- * response to a COMMIT is lost, up to 3 s of counts are added twice. Usage is indicative; limits are counted elsewhere,
+ * response to a COMMIT is lost, up to 30 s of counts are added twice. Usage is indicative; limits are counted elsewhere,
  * and exactly.
  */
 export class UsageCounter {
@@ -106,10 +110,22 @@ export class UsageCounter {
   readonly #sums = new Map<string, Sum>();
   #flushing: Promise<void> | undefined;
   #hasWarned = false;
+  #dropped = 0;
 
   constructor(options: UsageOptions) {
     this.#options = options;
-    this.#timer = setInterval(() => void this.flush(), options.flushIntervalMs ?? FLUSH_INTERVAL_MS).unref();
+    const intervalMs = (options.flushIntervalMs ?? FLUSH_INTERVAL_MS) * (0.75 + Math.random() / 2);
+    this.#timer = setInterval(() => void this.flush(), intervalMs).unref();
+  }
+
+  /** How many sums are not stored yet */
+  get waiting(): number {
+    return this.#sums.size;
+  }
+
+  /** How many requests were not counted, for want of room */
+  get dropped(): number {
+    return this.#dropped;
   }
 
   /** Counts one request of a key for each of the operations. */
@@ -139,24 +155,18 @@ export class UsageCounter {
   }
 
   async #flush(): Promise<void> {
+    const rows = [...this.#sums.values()].sort((a, b) => (a.apiKeyId < b.apiKeyId ? -1 : 1));
+    this.#sums.clear();
     try {
-      for (let left = this.#sums.size; left > 0; left -= BATCH_SIZE) await this.#flushBatch();
+      while (rows.length > 0) {
+        await this.#options.store.add(rows.slice(0, BATCH_SIZE));
+        rows.splice(0, BATCH_SIZE);
+      }
       this.#hasWarned = false;
     } catch (error) {
+      for (const row of rows) this.#add(row);
       if (!this.#hasWarned) this.#options.warn(error);
       this.#hasWarned = true;
-    }
-  }
-
-  async #flushBatch(): Promise<void> {
-    const batch = [...this.#sums].slice(0, BATCH_SIZE);
-    for (const [name] of batch) this.#sums.delete(name);
-    const rows = batch.map(([, sum]) => sum);
-    try {
-      await this.#options.store.add(rows);
-    } catch (error) {
-      for (const row of rows) this.#add(row);
-      throw error;
     }
   }
 
@@ -165,5 +175,6 @@ export class UsageCounter {
     const sum = this.#sums.get(name);
     if (sum !== undefined) sum.requests += row.requests;
     else if (this.#sums.size < MAX_SUMS) this.#sums.set(name, row);
+    else this.#dropped += row.requests;
   }
 }

@@ -8,7 +8,7 @@ import { VERSION } from '../contract/version.js';
 import type { ErrorCode } from '../errors/api-error.js';
 import type { Limiter } from '../limits/limiter.js';
 import { OVERLOAD_REASONS, type OverloadMonitor } from '../server/overload.js';
-import { createCachedCheck } from './probes.js';
+import { addKeyMetrics, type KeyMetricsOptions } from './key-metrics.js';
 
 /** The current use of the connections to the database. */
 interface PoolStatistics {
@@ -18,15 +18,13 @@ interface PoolStatistics {
   readonly waitingCount: number;
 }
 
-export interface MetricsOptions {
+export interface MetricsOptions extends KeyMetricsOptions {
   readonly limiter: Limiter;
   /** Resolves when the database responds and has the schema that this service was built for. */
   readonly checkReadiness: () => Promise<void>;
   readonly pool: PoolStatistics;
   /** How long PostgreSQL and Redis took, measured where they are called */
   readonly durations: readonly Histogram[];
-  /** How many keys of each plan are banned now. May fail with a database error. */
-  readonly countBannedKeys: () => Promise<ReadonlyMap<Plan, number>>;
 }
 
 interface Sources extends MetricsOptions {
@@ -52,7 +50,7 @@ export function createMetrics(sources: Sources) {
   addPool(registry, sources.pool);
   addStates(registry, sources);
   addConnections(registry, sources.server);
-  addBans(registry, sources.countBannedKeys);
+  addKeyMetrics(registry, sources);
   const requests = createDurations(
     'http_request_duration_seconds',
     'From the head of a request to the end of its response, by operation, protocol and status',
@@ -142,31 +140,6 @@ function addConnections(registry: Registry, server: Server): void {
   server.on('connection', () => accepted.inc());
   const countConnections = promisify(server.getConnections).bind(server);
   addGauge(registry, 'http_connections', 'Connections of clients', countConnections);
-}
-
-/**
- * Read from the database, because one node knows only the bans of keys that it has served. The query is shared and
- * bounded like a readiness check. While it fails there is no series, since nobody knows the number.
- */
-function addBans(registry: Registry, countBannedKeys: MetricsOptions['countBannedKeys']): void {
-  let counts: ReadonlyMap<Plan, number> = new Map();
-  const refresh = createCachedCheck(async () => {
-    counts = await countBannedKeys();
-  });
-  new Gauge({
-    name: 'api_keys_banned',
-    help: 'Keys that are banned now, by any node. Every node reports the same numbers: do not sum over nodes',
-    labelNames: ['plan'],
-    registers: [registry],
-    async collect() {
-      try {
-        await refresh();
-        for (const plan of PLAN_NAMES) this.set({ plan }, counts.get(plan) ?? 0);
-      } catch {
-        this.reset();
-      }
-    },
-  });
 }
 
 function addGauge(registry: Registry, name: string, help: string, read: () => number | Promise<number>) {

@@ -62,5 +62,3 @@ export const key = z
     }),
   })
   .meta({ id: 'Key', description: 'The API key that asks', examples: [EXAMPLE] });
-
-export type Key = z.output<typeof key>;

@@ -124,6 +124,7 @@ test('an outage of the database loses no counts', async () => {
   await countAndFlush();
   await countAndFlush();
   expect(warnings).toHaveLength(1);
+  expect([usage.waiting, usage.dropped]).toEqual([1, 0]);
   await proxy.restore();
   const stored = async () => {
     await usage.flush();

@@ -182,6 +182,7 @@ test('the version, query durations and the number of banned keys by plan are exp
   }
   expect(text).not.toContain('redis_command_duration_seconds');
   expect(text).toContain('\napi_keys_banned{plan="free"} 0\n');
+  expect(text).toContain('\napi_key_usage_dropped 0\n');
 
   await service.keys.ban(apiKey.id, new Date(), 300);
   await expect.poll(() => scrape(service)).toContain('\napi_keys_banned{plan="free"} 1\n');
@@ -189,6 +190,17 @@ test('the version, query durations and the number of banned keys by plan are exp
   expect((await call('/v1/pets', { key })).body.code).toBe('api_key_banned');
   await service.keys.unban(apiKey.id);
   await expect.poll(() => scrape(service)).toContain('\napi_keys_banned{plan="free"} 0\n');
+});
+
+test('keys that expire within seven days are counted by plan', async () => {
+  const { service } = await serve();
+  const plan = { plan: 'pro', perMinute: null, perDay: null } as const;
+  const inDays = (days: number) => new Date(Date.now() + days * 86_400_000);
+  for (const expiresAt of [inDays(-1), inDays(6.9), inDays(7.1), null])
+    await service.keys.create({ name: 'x', expiresAt, ...plan });
+  const text = await scrape(service);
+  expect(text).toContain('\napi_keys_expiring{plan="pro"} 1\n');
+  expect(text).toContain('\napi_keys_expiring{plan="free"} 0\n');
 });
 
 test('a query that fails is part of the durations', async () => {
@@ -205,11 +217,11 @@ test('a query that fails is part of the durations', async () => {
 test.each([
   ['fails', () => Promise.reject(new Error('unavailable'))],
   ['does not respond', () => new Promise<never>(() => {})],
-])('while the count of banned keys %s, a scrape succeeds without it', async (_, countBannedKeys) => {
-  const { service } = await serve({ countBannedKeys });
+])('while the count of keys %s, a scrape succeeds without it', async (_, countKeys) => {
+  const { service } = await serve({ countKeys });
   const text = await scrape(service);
   expect(text).toContain('\ndatabase_ready 1\n');
-  expect(text).not.toMatch(/^api_keys_banned/m);
+  expect(text).not.toMatch(/^api_keys_(banned|expiring)/m);
 });
 
 test('with METRICS_PORT the server of the API has neither metrics nor health', async () => {
