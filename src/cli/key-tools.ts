@@ -1,5 +1,5 @@
 import type { ApiKey, KeyStore } from '../keys/store.js';
-import type { UsageStore } from '../keys/usage-store.js';
+import type { UsageStore } from '../keys/usage.js';
 import type { LimitStatus } from '../limits/rate-limit-result.js';
 import type { Operation } from '../operations/list-operations.js';
 import { NotFoundError, UsageError } from './exit-codes.js';

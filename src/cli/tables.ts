@@ -1,4 +1,4 @@
-import { USAGE_DAYS, type Usage } from '../keys/usage-store.js';
+import { USAGE_DAYS, type Usage } from '../keys/usage.js';
 import type { Operation } from '../operations/list-operations.js';
 
 /** The calls of a key in the last 30 days, with those of deprecated operations counted separately. */

@@ -1,10 +1,85 @@
-import { DAY_MS, type KeyUsage, toDay, type UsageStore } from './usage-store.js';
+import type { Connections } from '../database/connections.js';
 
+/** For how many days usage is kept and shown, today included. */
+export const USAGE_DAYS = 30;
+const DAY_MS = 86_400_000;
 const FLUSH_INTERVAL_MS = 3_000;
 /** The most sums of key, day and operation held at once, about 25 MB. Beyond that, new ones are not counted. */
 const MAX_SUMS = 100_000;
 /** The most sums added by one statement, so that it stays well within its timeout. */
 const BATCH_SIZE = 2_000;
+
+/** How often a key called an operation on one day. */
+export interface Usage {
+  /** In UTC, as YYYY-MM-DD */
+  readonly day: string;
+  readonly operation: string;
+  readonly requests: number;
+}
+
+/** Calls of one key that are counted together */
+interface Sum extends Usage {
+  readonly apiKeyId: string;
+  requests: number;
+}
+
+export type UsageStore = ReturnType<typeof createUsageStore>;
+
+/** Rows are inserted in primary-key order, so that concurrent flushes from several nodes cannot deadlock. */
+const ADD = `
+  INSERT INTO api_key_usage (api_key_id, day, operation, requests)
+  SELECT added.* FROM unnest($1::uuid[], $2::date[], $3::text[], $4::bigint[])
+    AS added (api_key_id, day, operation, requests)
+  JOIN api_keys ON api_keys.id = added.api_key_id
+  ORDER BY 1, 2, 3
+  ON CONFLICT (api_key_id, day, operation)
+  DO UPDATE SET requests = least(api_key_usage.requests + excluded.requests, 9007199254740991)`;
+
+const READ = `
+  SELECT day::text, operation, requests::float8 AS requests FROM api_key_usage
+  WHERE api_key_id = $1 AND day >= $2 ORDER BY day, operation COLLATE "C"`;
+
+const READ_TOTALS = `
+  SELECT operation, sum(requests)::float8 AS requests FROM api_key_usage
+  WHERE api_key_id = $1 AND day >= $2 GROUP BY operation ORDER BY operation COLLATE "C"`;
+
+/** All queries on usage. `now` is in Unix milliseconds. */
+export function createUsageStore({ pool }: Pick<Connections, 'pool'>) {
+  return {
+    /** Adds to the stored counts, all rows or none. Rows of a key that no longer exists are skipped. */
+    async add(rows: readonly Sum[]) {
+      await pool.query(ADD, [
+        rows.map(({ apiKeyId }) => apiKeyId),
+        rows.map(({ day }) => day),
+        rows.map(({ operation }) => operation),
+        rows.map(({ requests }) => requests),
+      ]);
+    },
+    /** The calls of a key in the last 30 days, by day and operation; days without a call are left out. */
+    async read(apiKeyId: string, now: number) {
+      const { rows } = await pool.query<Usage>(READ, [apiKeyId, firstDay(now)]);
+      return rows;
+    },
+    /** The calls of a key in the last 30 days by operation, in the order of their names. */
+    async readTotals(apiKeyId: string, now: number) {
+      const { rows } = await pool.query<Omit<Usage, 'day'>>(READ_TOTALS, [apiKeyId, firstDay(now)]);
+      return rows;
+    },
+    /** Deletes counts that are older than 30 days. */
+    async deleteExpired(now: number) {
+      await pool.query('DELETE FROM api_key_usage WHERE day < $1', [firstDay(now)]);
+    },
+  };
+}
+
+/** The UTC day of a moment, as YYYY-MM-DD. */
+function toDay(now: number): string {
+  return new Date(now).toISOString().slice(0, 10);
+}
+
+function firstDay(now: number): string {
+  return toDay(now - (USAGE_DAYS - 1) * DAY_MS);
+}
 
 export interface UsageOptions {
   readonly store: Pick<UsageStore, 'add'>;
@@ -17,8 +92,6 @@ export interface UsageOptions {
   /** Default 3 s */
   readonly flushIntervalMs?: number;
 }
-
-type Sum = KeyUsage & { requests: number };
 
 /**
  * Counts the calls of each key in memory, and adds the sums to the database every few seconds.
@@ -36,7 +109,6 @@ export class UsageCounter {
   readonly #sums = new Map<string, Sum>();
   #flushing: Promise<void> | undefined;
   #hasWarned = false;
-  #day = { name: '', endsAt: 0 };
 
   constructor({ store, operations, now, warn, flushIntervalMs = FLUSH_INTERVAL_MS }: UsageOptions) {
     this.#store = store;
@@ -48,11 +120,9 @@ export class UsageCounter {
 
   /** Counts one request of a key for each of the operations. */
   count(apiKeyId: string, operations: readonly string[]): void {
-    const day = this.#today();
-    let sum: Sum | undefined;
+    const day = toDay(this.#now());
     for (const operation of operations) {
-      if (operation === sum?.operation) sum.requests += 1;
-      else if (this.#operations.has(operation)) sum = this.#add({ apiKeyId, day, operation, requests: 1 });
+      if (this.#operations.has(operation)) this.#add({ apiKeyId, day, operation, requests: 1 });
     }
   }
 
@@ -95,24 +165,10 @@ export class UsageCounter {
     }
   }
 
-  /** Formatted once a day. */
-  #today(): string {
-    const now = this.#now();
-    if (now >= this.#day.endsAt || now < this.#day.endsAt - DAY_MS) {
-      this.#day = { name: toDay(now), endsAt: (Math.floor(now / DAY_MS) + 1) * DAY_MS };
-    }
-    return this.#day.name;
-  }
-
-  /** Returns the sum that the row is part of now. */
-  #add(row: Sum): Sum {
+  #add(row: Sum): void {
     const name = `${row.apiKeyId} ${row.day} ${row.operation}`;
     const sum = this.#sums.get(name);
-    if (sum === undefined) {
-      if (this.#sums.size < MAX_SUMS) this.#sums.set(name, row);
-      return row;
-    }
-    sum.requests += row.requests;
-    return sum;
+    if (sum !== undefined) sum.requests += row.requests;
+    else if (this.#sums.size < MAX_SUMS) this.#sums.set(name, row);
   }
 }

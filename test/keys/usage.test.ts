@@ -1,8 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import { createKeyStore } from '../../src/keys/store.js';
-import { UsageCounter } from '../../src/keys/usage.js';
-import { createUsageStore } from '../../src/keys/usage-store.js';
+import { createUsageStore, UsageCounter } from '../../src/keys/usage.js';
 import { listOperations } from '../../src/operations/list-operations.js';
 import { appRouter } from '../../src/router.js';
 import { type Environment, run, runKeys, untilListening } from '../support/process.js';
