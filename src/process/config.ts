@@ -13,32 +13,6 @@ import {
   wholeNumber,
 } from './variable-types.js';
 
-/** Everything the environment configures. The README's table and .env.example describe each variable. */
-export interface Config {
-  readonly port: number;
-  readonly host: string;
-  /** undefined: /metrics and /health are on `port` */
-  readonly metricsPort: number | undefined;
-  readonly appEnv: 'development' | 'staging' | 'production';
-  readonly keyPrefix: KeyPrefix;
-  /** undefined: the embedded PostgreSQL in dataDir */
-  readonly databaseUrl: string | undefined;
-  /** Empty: limits live in memory; several: a cluster. Sentinels are one URL. */
-  readonly redisUrls: readonly string[];
-  readonly dataDir: string;
-  /** Several processes listen on `port`, and the kernel gives each its share of the connections */
-  readonly reusePort: boolean;
-  /** Without a trailing slash; undefined: http://HOST:PORT, with the port that the service listens on */
-  readonly publicUrl: string | undefined;
-  readonly stagingUrl: string | undefined;
-  /** Addresses and CIDR blocks */
-  readonly trustProxy: readonly string[];
-  /** Whose scripts may call the service from a browser; `localhost` stands for every origin on localhost */
-  readonly corsOrigins: readonly string[] | 'localhost';
-  readonly anonymousPerMinute: number;
-  readonly logLevel: (typeof LOG_LEVELS)[number];
-}
-
 interface Runtime {
   readonly platform: NodeJS.Platform;
   readonly versions: { readonly node: string };
@@ -71,6 +45,9 @@ const schema = z.object({
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
 });
 
+/** Everything the environment configures. The README's table and .env.example describe each variable. */
+export type Config = Readonly<ReturnType<typeof toConfig>>;
+
 /** The names of all variables. */
 export const VARIABLES = Object.keys(schema.shape);
 
@@ -92,22 +69,33 @@ export function readConfig(
   if (!parsed.success || problems.length > 0) {
     throw new OperatorError(describeProblems([...new Set(problems)]));
   }
-  const { data } = parsed;
+  return toConfig(parsed.data);
+}
+
+function toConfig(data: z.output<typeof schema>) {
+  const keyPrefix: KeyPrefix = data.APP_ENV === 'production' ? 'as_live_' : 'as_test_';
+  const isOpenToLocalhost = data.APP_ENV === 'development' && data.CORS_ORIGINS.length === 0;
   return {
     port: data.PORT,
     host: data.HOST,
+    /** undefined: /metrics and /health are on `port` */
     metricsPort: data.METRICS_PORT,
     appEnv: data.APP_ENV,
-    keyPrefix: data.APP_ENV === 'production' ? 'as_live_' : 'as_test_',
+    keyPrefix,
+    /** undefined: the embedded PostgreSQL in dataDir */
     databaseUrl: data.DATABASE_URL,
+    /** Empty: limits live in memory; several: a cluster. Sentinels are one URL. */
     redisUrls: data.REDIS_URL,
     dataDir: data.DATA_DIR,
+    /** Several processes listen on `port`, and the kernel gives each its share of the connections */
     reusePort: data.REUSE_PORT === 'true',
+    /** Without a trailing slash; undefined: http://HOST:PORT, with the port that the service listens on */
     publicUrl: data.PUBLIC_URL,
     stagingUrl: data.STAGING_URL,
+    /** Addresses and CIDR blocks */
     trustProxy: data.TRUST_PROXY,
-    corsOrigins:
-      data.APP_ENV === 'development' && data.CORS_ORIGINS.length === 0 ? 'localhost' : data.CORS_ORIGINS,
+    /** Whose scripts may call the service from a browser; `localhost` stands for every origin on localhost */
+    corsOrigins: isOpenToLocalhost ? ('localhost' as const) : data.CORS_ORIGINS,
     anonymousPerMinute: data.ANONYMOUS_PER_MINUTE,
     logLevel: data.LOG_LEVEL,
   };
