@@ -4,7 +4,7 @@ import { type AdmissionOptions, registerAdmission } from './admission/admission.
 import { createOriginPolicy, type OriginOptions } from './admission/cors.js';
 import { findHttpError } from './admission/request-checks.js';
 import { REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
-import { type DocsOptions, registerDocs } from './docs/routes.js';
+import { registerDocs } from './docs/routes.js';
 import { ApiError } from './errors/api-error.js';
 import { createMetrics, type MetricsOptions } from './monitoring/metrics.js';
 import {
@@ -35,7 +35,8 @@ export interface AppOptions {
   readonly admission: AdmissionOptions & Omit<OriginOptions, 'log'>;
   readonly protocols: Omit<RestOptions, 'router'>;
   readonly monitoring: MetricsOptions & ReadinessOptions;
-  readonly docs: DocsOptions;
+  /** Builds the OpenAPI document */
+  readonly buildDocument: () => Promise<object>;
   /** If set, another server has /metrics and /health */
   readonly metricsPort: number | undefined;
 }
@@ -85,7 +86,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     readMetrics: () => metrics.registry.metrics(),
   };
   if (metricsPort === undefined) registerProbes(app, probes);
-  await registerDocs(app, options.docs);
+  await registerDocs(app, options.buildDocument);
   const serve = { ...options.protocols, router };
   const checks = { ...admission, overload, metrics, origins: createOriginPolicy({ ...admission, log }) };
   const rest = async (scope: FastifyInstance) => {

@@ -115,11 +115,9 @@ export async function createService(options: ServiceOptions) {
       countBannedKeys: () => keys.countBanned(new Date(now())),
       ...overrides,
     },
-    docs: {
-      async document() {
-        const { buildDocument } = await import('./docs/document.js');
-        return buildDocument({ resources, publicUrl: publicUrl(), stagingUrl: config.stagingUrl });
-      },
+    async buildDocument() {
+      const { buildDocument } = await import('./docs/document.js');
+      return buildDocument({ resources, publicUrl: publicUrl(), stagingUrl: config.stagingUrl });
     },
   });
   // Remembered, because the last requests are served after the server has stopped listening.

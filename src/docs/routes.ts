@@ -2,11 +2,6 @@ import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 
-export interface DocsOptions {
-  /** Returns the OpenAPI document */
-  readonly document: () => Promise<object>;
-}
-
 /**
  * Written by scripts/build.js: the files of reference-page/, the guides and Scalar's browser bundle, each with a
  * gzipped copy.
@@ -32,21 +27,22 @@ const PAGE_HEADERS = {
   'x-dns-prefetch-control': 'off',
 };
 
-/** Serves the OpenAPI document and its reference page, which need no key and load nothing from other hosts. */
-export async function registerDocs(app: FastifyInstance, { document }: DocsOptions): Promise<void> {
-  let built: Promise<object> | undefined;
+/**
+ * Serves the OpenAPI document and its reference page, which need no key and load nothing from other hosts.
+ *
+ * @param buildDocument called for the first request that needs it
+ */
+export async function registerDocs(
+  app: FastifyInstance,
+  buildDocument: () => Promise<object>,
+): Promise<void> {
+  let document: Promise<object> | undefined;
   let yaml: string | undefined;
-  const build = () => {
-    built ??= document().catch((error: unknown) => {
-      built = undefined;
-      throw error;
-    });
-    return built;
-  };
-  app.get('/openapi.json', build);
+  const readDocument = () => (document ??= buildDocument());
+  app.get('/openapi.json', readDocument);
   app.get('/openapi.yaml', async (_request, reply) => {
     const { stringify } = await import('yaml');
-    yaml ??= stringify(await build(), YAML_OPTIONS);
+    yaml ??= stringify(await readDocument(), YAML_OPTIONS);
     return reply.type('application/yaml').send(yaml);
   });
 
