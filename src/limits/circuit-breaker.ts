@@ -1,3 +1,4 @@
+import { measure } from '../batching/durations.js';
 import { TimeoutTimer } from '../batching/timeouts.js';
 import { UnreachableError } from '../errors/operator-error.js';
 
@@ -35,7 +36,7 @@ export interface CircuitBreakerOptions {
   readonly reconnect: () => void;
   readonly log: Log;
   /** Called with the seconds that each command took to settle; not for trials */
-  readonly observe?: (seconds: number) => void;
+  readonly observe: (seconds: number) => void;
 }
 
 /**
@@ -71,13 +72,8 @@ export class CircuitBreaker {
   /** Runs a command on a key. Rejects within the timeout when it fails, and at once while the breaker is open. */
   run<T>(key: string, command: () => Promise<T>): Promise<T> {
     if (this.#state !== 'closed') return Promise.reject(OPEN_ERROR);
-    const startedAt = performance.now();
-    const observe = () => this.#options.observe?.((performance.now() - startedAt) / 1000);
-    const result = this.#timeouts.race(command());
-    result.then(observe, (error) => {
-      observe();
-      this.open(error, key);
-    });
+    const result = measure(this.#options.observe, () => this.#timeouts.race(command()));
+    result.catch((error) => this.open(error, key));
     return result;
   }
 

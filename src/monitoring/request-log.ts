@@ -73,16 +73,8 @@ export function identify({ id, routeOptions, addressId, headers }: FastifyReques
   };
 }
 
-/** Patterns by Fastify's URL of the route. Every request needs one, and there are only as many as routes. */
-const patterns = new Map<string | undefined, string>([[undefined, 'unknown']]);
-
-function toPattern(url: string | undefined): string {
-  let pattern = patterns.get(url);
-  if (pattern === undefined) {
-    pattern = String(url).replaceAll(/:(\w+)(?:\([^)]*\))?/g, '{$1}');
-    patterns.set(url, pattern);
-  }
-  return pattern;
+function toPattern(url = 'unknown'): string {
+  return url.replaceAll(/:(\w+)(?:\([^)]*\))?/g, '{$1}');
 }
 
 /**

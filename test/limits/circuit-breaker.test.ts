@@ -11,6 +11,7 @@ function createBreaker() {
     trial: () => new Promise(() => {}),
     trialKey: 'key',
     reconnect: () => {},
+    observe: () => {},
     log: { info: () => {}, warn: (details) => reasons.push((details as { reason: unknown }).reason) },
   });
   return { breaker, reasons };
