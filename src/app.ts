@@ -41,13 +41,8 @@ export interface AppOptions {
   readonly metricsPort: number | undefined;
 }
 
-export interface App {
-  readonly app: FastifyInstance;
-  readonly probes: Probes;
-}
-
 /** The HTTP server: a list of everything that happens to a request. */
-export async function buildApp(options: AppOptions): Promise<App> {
+export async function buildApp(options: AppOptions) {
   const { log, router, admission, monitoring, metricsPort } = options;
   const { authenticator } = admission;
   const probePaths = metricsPort === undefined ? PROBE_PATHS : [];

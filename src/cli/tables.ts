@@ -1,15 +1,10 @@
 import { USAGE_DAYS, type Usage } from '../keys/usage.js';
 import type { Operation } from '../operations/list-operations.js';
 
-/** The calls of a key in the last 30 days, with those of deprecated operations counted separately. */
-export interface UsageSummary {
-  /** Calls of operations that are not deprecated */
-  readonly requests: number;
-  readonly deprecatedRequests: number;
-  readonly usage: readonly (Usage & { readonly deprecated: boolean })[];
-}
+export type UsageSummary = Readonly<ReturnType<typeof summariseUsage>>;
 
-export function summariseUsage(rows: readonly Usage[], operations: readonly Operation[]): UsageSummary {
+/** The calls of a key in the last 30 days: `requests` are those of operations that are not deprecated. */
+export function summariseUsage(rows: readonly Usage[], operations: readonly Operation[]) {
   const deprecated = listDeprecated(operations);
   const usage = rows.map((row) => ({ ...row, deprecated: deprecated.has(row.operation) }));
   const count = (isDeprecated: boolean) => sum(usage.filter((row) => row.deprecated === isDeprecated));

@@ -1,17 +1,12 @@
 import { PrismaPg } from '@prisma/adapter-pg';
-import type { Histogram } from 'prom-client';
 import { createDurations, measure } from '../batching/durations.js';
-import { type Connections, openConnections } from './connections.js';
+import { openConnections } from './connections.js';
 import { PrismaClient } from './generated/client.js';
 
-export interface Database extends Connections {
-  readonly prisma: PrismaClient;
-  /** What queries took, by `statement`: its name, or `prisma` for all of Prisma's */
-  readonly queryDurations: Histogram;
-}
+export type Database = Readonly<ReturnType<typeof openDatabase>>;
 
 /** Opens connections, and Prisma's client on their pool. The parameters are those of openConnections. */
-export function openDatabase(url: string, onIdleError: (error: Error) => void): Database {
+export function openDatabase(url: string, onIdleError: (error: Error) => void) {
   const { histogram, observe } = createDurations(
     'database_query_duration_seconds',
     'How long queries took, including failed ones; one statement may serve several requests',
@@ -27,6 +22,7 @@ export function openDatabase(url: string, onIdleError: (error: Error) => void): 
     ...connections,
     // It has the client's methods, but TypeScript takes it for another type.
     prisma: prisma as unknown as PrismaClient,
+    /** What queries took, by `statement`: its name, or `prisma` for all of Prisma's */
     queryDurations: histogram,
     async close() {
       await prisma.$disconnect();

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from '../batching/timeouts.js';
-import { createStatementPool, type StatementPool } from './statement-pool.js';
+import { createStatementPool } from './statement-pool.js';
 
 const MAX_POOL_CONNECTIONS = 8;
 /** Key lookups have their own, so that neither a locked table nor a flood of unknown keys delays others. */
@@ -33,19 +33,7 @@ const STATEMENT_SETTINGS = `${SESSION_SETTINGS};
 const READ_TIMEOUT = 'Query read timeout';
 
 /** The connections to the database, without Prisma's client, which takes long to load. */
-export interface Connections {
-  /** For statements of every kind; Prisma uses it too */
-  readonly pool: pg.Pool;
-  /** For single statements that read */
-  readonly reads: StatementPool;
-  /** For single statements that write */
-  readonly writes: StatementPool;
-  /** For the lookup of API keys */
-  readonly keys: StatementPool;
-  /** The current use of all connections; `waitingCount` is of queries that wait for one */
-  readonly poolStatistics: Pick<pg.Pool, 'totalCount' | 'idleCount' | 'waitingCount'>;
-  close(): Promise<void>;
-}
+export type Connections = Readonly<ReturnType<typeof openConnections>>;
 
 export interface ConnectionOptions {
   /** Default: what a request may wait */
@@ -65,7 +53,7 @@ export function openConnections(
   url: string,
   onIdleError: (error: Error) => void,
   { connectTimeoutMs = CONNECT_TIMEOUT_MS, observe }: ConnectionOptions = {},
-): Connections {
+) {
   const config = {
     connectionString: url,
     connectionTimeoutMillis: connectTimeoutMs,
@@ -75,9 +63,13 @@ export function openConnections(
   };
   const createStatements = (max: number) =>
     createStatementPool({ ...config, max }, STATEMENT_SETTINGS, observe);
+  /** For single statements that read */
   const reads = createStatements(READ_CONNECTIONS);
+  /** For single statements that write */
   const writes = createStatements(WRITE_CONNECTIONS);
+  /** For the lookup of API keys */
   const keys = createStatements(KEY_CONNECTIONS);
+  /** For statements of every kind; Prisma uses it too */
   const pool = new pg.Pool({
     ...config,
     max: MAX_POOL_CONNECTIONS,
@@ -92,13 +84,14 @@ export function openConnections(
       if (error?.message === READ_TIMEOUT) for (const other of pools) discardIdle(other);
     });
   }
-  const sum = (name: keyof Connections['poolStatistics']) =>
+  const sum = (name: 'totalCount' | 'idleCount' | 'waitingCount') =>
     pools.reduce((total, each) => total + each[name], 0);
   return {
     pool,
     reads,
     writes,
     keys,
+    /** The current use of all connections; `waitingCount` is of queries that wait for one */
     poolStatistics: {
       get totalCount() {
         return sum('totalCount');

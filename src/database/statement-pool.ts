@@ -7,14 +7,11 @@ export interface Statement {
   readonly text: string;
 }
 
-/** Runs named statements, each a transaction of its own. */
-export interface StatementPool {
-  /** The rows of a statement. May fail with a database error: see isDatabaseOutage. */
-  query<Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]): Promise<Row[]>;
-  readonly pool: pg.Pool;
-}
+export type StatementPool = Readonly<ReturnType<typeof createStatementPool>>;
 
 /**
+ * Runs named statements, each a transaction of its own.
+ *
  * @param config of the pool
  * @param sessionSettings SQL that a connection runs before its first query
  * @param observe called with what each statement took, and its name
@@ -23,7 +20,7 @@ export function createStatementPool(
   config: pg.PoolConfig,
   sessionSettings: string,
   observe?: (seconds: number, statement: string) => void,
-): StatementPool {
+) {
   const withNames = new WeakSet<pg.ClientBase>();
   const pool = new pg.Pool({
     ...config,
@@ -37,6 +34,7 @@ export function createStatementPool(
   });
   return {
     pool,
+    /** The rows of a statement. May fail with a database error: see isDatabaseOutage. */
     query: <Row extends pg.QueryResultRow>({ name, text }: Statement, values: readonly unknown[]) =>
       measure(
         (seconds) => observe?.(seconds, name),

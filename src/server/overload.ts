@@ -38,17 +38,7 @@ export interface OverloadOptions {
   readonly overload?: Partial<typeof OVERLOAD_LIMITS>;
 }
 
-export interface OverloadMonitor {
-  /** The part that is overloaded; undefined while there is capacity. */
-  readonly reason: OverloadReason | undefined;
-  /**
-   * The error for a request that would only queue, or has: 503 with Retry-After; undefined while there is capacity.
-   *
-   * @param queuedMs how long it has waited for its turn
-   */
-  check(queuedMs?: number): ApiError | undefined;
-  close(): void;
-}
+export type OverloadMonitor = Readonly<ReturnType<typeof createOverloadMonitor>>;
 
 /**
  * Monitors the event loop and the queue for the database. @fastify/under-pressure would reject requests before key and
@@ -59,13 +49,13 @@ export interface OverloadMonitor {
  * and recovers with the first one on time. How long requests wait for their turn is up to their callers: one with too
  * many at once gets a 503 for those that have waited too long, and the others are served.
  */
-export function createOverloadMonitor({ log, pool, overload }: OverloadOptions): OverloadMonitor {
+export function createOverloadMonitor({ log, pool, overload }: OverloadOptions) {
   const { delayMs, waitingQueries, sampleIntervalMs } = { ...OVERLOAD_LIMITS, ...overload };
   let lateSamples = 0;
   let deniedAt = Number.NEGATIVE_INFINITY;
   let dueAt = performance.now() + sampleIntervalMs;
-  let logged: OverloadMonitor['reason'];
-  const findCommonReason = () => {
+  let logged: OverloadReason | undefined;
+  const findCommonReason = (): OverloadReason | undefined => {
     if (lateSamples >= LATE_SAMPLES_MIN) return 'event_loop';
     return pool !== undefined && pool.waitingCount > waitingQueries ? 'pool' : undefined;
   };
@@ -83,9 +73,15 @@ export function createOverloadMonitor({ log, pool, overload }: OverloadOptions):
     else log.warn({ reason }, DESCRIPTIONS[reason]);
   }, sampleIntervalMs).unref();
   return {
+    /** The part that is overloaded; undefined while there is capacity. */
     get reason() {
       return readReason();
     },
+    /**
+     * The error for a request that would only queue, or has: 503 with Retry-After; undefined while there is capacity.
+     *
+     * @param queuedMs how long it has waited for its turn
+     */
     check(queuedMs = 0) {
       if (findCommonReason() !== undefined) return createError();
       if (queuedMs <= delayMs) return undefined;
