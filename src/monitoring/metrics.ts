@@ -19,10 +19,9 @@ interface PoolStatistics {
 
 export interface MetricsOptions {
   readonly limiter: Limiter;
-  /** Exported if given */
-  readonly pool?: PoolStatistics;
+  readonly pool: PoolStatistics;
   /** How long PostgreSQL and Redis took, measured where they are called */
-  readonly durations?: readonly Histogram[];
+  readonly durations: readonly Histogram[];
   /** How many keys of each plan are banned now. May fail with a database error. */
   readonly countBannedKeys: () => Promise<ReadonlyMap<Plan, number>>;
 }
@@ -43,18 +42,10 @@ export interface RequestReport {
   readonly seconds: number;
 }
 
-export interface Metrics {
-  readonly registry: Registry;
-  countRequest(report: RequestReport): void;
-  /**
-   * Counts a decision of the limiter: the code of a denial, undefined when the request was admitted, and the plan of the
-   * key, undefined when the request was counted against its address.
-   */
-  countDecision(code: ErrorCode | undefined, plan: Plan | undefined): void;
-}
+export type Metrics = Readonly<ReturnType<typeof createMetrics>>;
 
 /** The metrics of this process, in a registry of their own. */
-export function createMetrics(sources: Sources): Metrics {
+export function createMetrics(sources: Sources) {
   const registry = createProcessRegistry();
   addPool(registry, sources.pool);
   addStates(registry, sources);
@@ -65,12 +56,10 @@ export function createMetrics(sources: Sources): Metrics {
     'From the head of a request to the end of its response, by operation, protocol and status',
     ['operation', 'protocol', 'status'],
   );
-  for (const histogram of [requests.histogram, ...(sources.durations ?? [])]) {
-    registry.registerMetric(histogram);
-  }
+  for (const histogram of [requests.histogram, ...sources.durations]) registry.registerMetric(histogram);
   return {
     registry,
-    countRequest: ({ operation, protocol, status, seconds }) =>
+    countRequest: ({ operation, protocol, status, seconds }: RequestReport) =>
       requests.observe(seconds, operation, protocol, String(status)),
     countDecision: createDecisionCounter(registry, sources.limiter),
   };
@@ -92,10 +81,7 @@ function createProcessRegistry(): Registry {
 /** In place of a plan, for requests without a valid key */
 const ANONYMOUS = 'anonymous';
 
-function createDecisionCounter(
-  registry: Registry,
-  limiter: Pick<Limiter, 'state'>,
-): Metrics['countDecision'] {
+function createDecisionCounter(registry: Registry, limiter: Limiter) {
   const counter = new Counter({
     name: 'limiter_decisions_total',
     help: 'Decisions of the limiter by outcome, store that decided, and plan; a batch is one decision',
@@ -110,12 +96,15 @@ function createDecisionCounter(
       }
     }
   }
-  return (code, plan) =>
+  /**
+   * Counts a decision of the limiter: the code of a denial, undefined when the request was admitted, and the plan of the
+   * key, undefined when the request was counted against its address.
+   */
+  return (code: ErrorCode | undefined, plan: Plan | undefined) =>
     counter.inc({ outcome: code ?? 'admitted', store: limiter.state, plan: plan ?? ANONYMOUS });
 }
 
-function addPool(registry: Registry, pool: PoolStatistics | undefined): void {
-  if (pool === undefined) return;
+function addPool(registry: Registry, pool: PoolStatistics): void {
   const add = (name: string, help: string, read: () => number) =>
     addGauge(registry, `database_pool_${name}`, help, read);
   add('connections', 'Connections to the database', () => pool.totalCount);
