@@ -15,10 +15,12 @@ import {
   parseName,
   readPlan,
 } from './arguments.js';
-import { EXIT_CODE_HELP } from './exit-codes.js';
 import { expectFound, findKey, type KeyCommandOptions } from './key-tools.js';
 import { formatKey, formatKeys, toKeyJson, toLimitFields } from './key-view.js';
 import { formatUsage, summariseUsage, toJsonLine } from './tables.js';
+
+/** What a command does to a key; resolves with what it is then, undefined if it is gone */
+type Update = (store: KeyStore, apiKey: ApiKey) => Promise<ApiKey | undefined>;
 
 /** The commands that issue and manage keys. Invalid arguments are reported before anything is opened. */
 export function addKeyCommands(program: Command, options: KeyCommandOptions): void {
@@ -28,16 +30,12 @@ export function addKeyCommands(program: Command, options: KeyCommandOptions): vo
     .version(program.version() ?? '')
     .showHelpAfterError('(--help shows the options of a command)');
   addExamples(keys, ['create --name shop --plan pro', 'list', 'show 0b54e7c0', 'revoke 0b54e7c0']);
-  keys.addHelpText('after', EXIT_CODE_HELP);
   addCreate(keys, options);
   addList(keys, options);
   addShow(keys, options);
   addUsage(keys, options);
   addRotate(keys, options);
-  addRevoke(keys, options);
-  addSetPlan(keys, options);
-  addSetScopes(keys, options);
-  addUnban(keys, options);
+  addChanges(keys, options);
 }
 
 function addCreate(keys: Command, { withKeys, write }: KeyCommandOptions): void {
@@ -128,55 +126,38 @@ function addRotate(keys: Command, { withKeys, write }: KeyCommandOptions): void 
     );
 }
 
-function addRevoke(keys: Command, options: KeyCommandOptions): void {
+/** The commands that find a key, change it, and print it as it is then. */
+function addChanges(keys: Command, { withKeys, write }: KeyCommandOptions): void {
+  const change = (prefix: string, { json }: Output, update: Update) =>
+    withKeys(async ({ store }) => {
+      const found = await findKey(store, prefix);
+      const apiKey = expectFound(found.id, await update(store, found));
+      const now = Date.now();
+      write(json ? toJsonLine(toKeyJson(apiKey, now)) : formatKey(apiKey, now));
+    });
   const revoke = addIdCommand(keys, 'revoke', 'end a key, and the old one that it replaced');
   revoke.action((prefix: string, output: Output) =>
-    change(options, prefix, output, (store, { id }) => store.revoke(id, new Date())),
+    change(prefix, output, (store, { id }) => store.revoke(id, new Date())),
   );
-}
-
-function addSetPlan(keys: Command, options: KeyCommandOptions): void {
   const setPlan = addIdCommand(keys, 'set-plan', 'move a key to another plan', ' --plan business');
   addPlanOptions(setPlan).action((prefix: string, output: PlanOptions & Output) => {
     const choice = readPlan(setPlan, output);
-    return change(options, prefix, output, (store, apiKey) => store.setPlan(usableId(apiKey), choice));
+    return change(prefix, output, (store, apiKey) => store.setPlan(usableId(apiKey), choice));
   });
-}
-
-function addSetScopes(keys: Command, options: KeyCommandOptions): void {
   const example = ' --scopes pets:read,orders:read';
   const setScopes = addIdCommand(keys, 'set-scopes', 'change what a key may do', example);
   setScopes
     .addOption(createScopesOption().makeOptionMandatory())
     .action((prefix: string, { scopes, ...output }: Output & { scopes: Scope[] }) =>
-      change(options, prefix, output, (store, apiKey) => store.setScopes(usableId(apiKey), scopes)),
+      change(prefix, output, (store, apiKey) => store.setScopes(usableId(apiKey), scopes)),
     );
-}
-
-function addUnban(keys: Command, options: KeyCommandOptions): void {
-  const description = 'lift the ban of a key, so that its next one is not doubled';
-  const unban = addIdCommand(keys, 'unban', description);
+  const unban = addIdCommand(keys, 'unban', 'lift the ban of a key, so that its next one is not doubled');
   unban.action((prefix: string, output: Output) =>
-    change(options, prefix, output, (store, { id, bannedUntil }) => {
+    change(prefix, output, (store, { id, bannedUntil }) => {
       if (bannedUntil === null) throw new OperatorError(`The key ${id} has no ban: nothing was changed.`);
       return store.unban(id);
     }),
   );
-}
-
-/** Finds a key, changes it, and prints it as it is then. */
-async function change(
-  { withKeys, write }: KeyCommandOptions,
-  prefix: string,
-  { json }: Output,
-  update: (store: KeyStore, apiKey: ApiKey) => Promise<ApiKey | undefined>,
-): Promise<void> {
-  await withKeys(async ({ store }) => {
-    const found = await findKey(store, prefix);
-    const apiKey = expectFound(found.id, await update(store, found));
-    const now = Date.now();
-    write(json ? toJsonLine(toKeyJson(apiKey, now)) : formatKey(apiKey, now));
-  });
 }
 
 /** @throws OperatorError when the key is revoked, which nothing undoes */

@@ -1,11 +1,17 @@
+import { OperatorError } from '../errors/operator-error.js';
 import type { ApiKey, KeyStore } from '../keys/store.js';
 import type { UsageStore } from '../keys/usage.js';
 import type { LimitStatus } from '../limits/rate-limit-result.js';
 import type { Operation } from '../operations/list-operations.js';
-import { NotFoundError, UsageError } from './exit-codes.js';
 
 /** How many keys an ambiguous id lists. */
 const MAX_CANDIDATES = 10;
+
+/** The arguments are wrong in a way that only the database shows. */
+export class UsageError extends OperatorError {}
+
+/** What the arguments name does not exist. */
+export class NotFoundError extends OperatorError {}
 
 /** The stores that a command uses, open while it runs. */
 interface KeyTools {

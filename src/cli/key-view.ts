@@ -23,7 +23,7 @@ type Field = readonly [label: string, value: string];
 
 /** A key with its state at `now`, in Unix milliseconds, and the limits in effect, for --json. */
 export function toKeyJson(apiKey: ApiKey, now: number) {
-  return { ...apiKey, state: stateOf(apiKey, now), limits: limitsOf(apiKey) };
+  return { ...apiKey, state: stateOf(apiKey, now)[0], limits: limitsOf(apiKey) };
 }
 
 /** Keys as a table for people, one line each. */
@@ -43,7 +43,7 @@ export function formatKey(apiKey: ApiKey, now: number, more: readonly Field[] = 
     ['Scopes', apiKey.scopes.join(', ')],
     ['Created', formatMinute(apiKey.createdAt)],
     ['Expires', formatMinute(apiKey.expiresAt)],
-    ['State', describeState(apiKey, now)],
+    ['State', stateOf(apiKey, now)[1]],
     ...more,
   ]);
 }
@@ -83,26 +83,20 @@ function toKeyRow(apiKey: ApiKey, now: number): string[] {
     SCOPES.every((scope) => apiKey.scopes.includes(scope)) ? 'all' : apiKey.scopes.join(','),
     apiKey.createdAt.toISOString().slice(0, 10),
     formatMinute(apiKey.expiresAt),
-    describeState(apiKey, now),
+    stateOf(apiKey, now)[1],
   ];
 }
 
-/** Only requests with an active key are served. */
-function stateOf({ revokedAt, expiresAt, bannedUntil }: ApiKey, now: number) {
-  if (revokedAt !== null) return 'revoked';
-  if (expiresAt !== null && !isAfter(expiresAt, now)) return 'expired';
-  return isAfter(bannedUntil, now) ? 'banned' : 'active';
-}
-
-/** The state with its moment, and until when the old key of a rotation works. */
-function describeState(apiKey: ApiKey, now: number): string {
-  const { revokedAt, bannedUntil, previousExpiresAt } = apiKey;
-  const state = stateOf(apiKey, now);
-  if (state === 'revoked') return `revoked since ${formatMinute(revokedAt)}`;
-  if (state === 'banned') return `banned until ${formatMinute(bannedUntil)}`;
-  return state === 'active' && isAfter(previousExpiresAt, now)
-    ? `active, the old key too until ${formatMinute(previousExpiresAt)}`
-    : state;
+/** The state of a key, of which only `active` is served; and for people, with its moment. */
+function stateOf(apiKey: ApiKey, now: number): readonly [name: string, description: string] {
+  const { revokedAt, expiresAt, bannedUntil, previousExpiresAt } = apiKey;
+  if (revokedAt !== null) return ['revoked', `revoked since ${formatMinute(revokedAt)}`];
+  if (expiresAt !== null && !isAfter(expiresAt, now)) return ['expired', 'expired'];
+  if (isAfter(bannedUntil, now)) return ['banned', `banned until ${formatMinute(bannedUntil)}`];
+  const oldKey = isAfter(previousExpiresAt, now)
+    ? `, the old key too until ${formatMinute(previousExpiresAt)}`
+    : '';
+  return ['active', `active${oldKey}`];
 }
 
 function isAfter(date: Date | null, now: number): boolean {

@@ -12,8 +12,8 @@ import { createUsageStore } from '../keys/usage.js';
 import { type Config, readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
 import { parsePort } from './arguments.js';
-import { EXIT_CODE_HELP, toExitCode } from './exit-codes.js';
 import { addKeyCommands } from './key-commands.js';
+import { NotFoundError, UsageError } from './key-tools.js';
 import { runStudio, type StudioOptions } from './studio.js';
 
 /*
@@ -31,18 +31,27 @@ const REDIS_WAIT_MS = 2_000;
 /** How long it waits for the database, several statements together. */
 const COMMAND_TIMEOUT_MS = 10_000;
 
-const HELP = `
+const EXAMPLES = `
 Examples:
   npm run -s keys -- create --name shop --plan pro
   npm run migrate
-  npm run studio
-${EXIT_CODE_HELP}`;
+  npm run studio`;
+
+/** docs/operations.md has the same list. */
+const EXIT_CODES = `
+Exit codes:
+  0  the command has done what it says
+  1  anything else went wrong, as the message says
+  2  wrong usage: an unknown command or option, an invalid value, an id that fits several keys
+  3  there is no such key
+  4  the database or Redis cannot be reached, or rejects the command: trying again later may help`;
 
 const program = new Command('animal-store')
   .description('operate an Animal Store Service')
   .version(VERSION)
   .exitOverride()
-  .addHelpText('after', HELP);
+  .addHelpText('after', EXAMPLES)
+  .addHelpText('afterAll', EXIT_CODES);
 
 addKeyCommands(program, {
   write,
@@ -134,6 +143,15 @@ try {
   // Commander has printed its message.
   if (error instanceof CommanderError) process.exit(exitCode);
   exitWithError(error instanceof DatabaseOutage ? toDatabaseError(error.cause) : error, exitCode);
+}
+
+function toExitCode(error: unknown): number {
+  // Commander reports help and --version as errors, too.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+  if (error instanceof UsageError) return 2;
+  if (error instanceof NotFoundError) return 3;
+  if (error instanceof UnreachableError || error instanceof DatabaseOutage) return 4;
+  return 1;
 }
 
 function write(text: string): void {
