@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify';
 import { type AdmissionOptions, registerAdmission } from './admission/admission.js';
@@ -31,7 +32,10 @@ import { addSecurityHeaders, openServer, type ServerOptions } from './server/ser
 export interface AppOptions {
   readonly log: FastifyBaseLogger;
   readonly router: AnyTRPCRouter;
-  readonly server: Omit<ServerOptions & OverloadOptions, 'log'>;
+  readonly server: Omit<ServerOptions & OverloadOptions, 'log'> & {
+    /** Addresses and CIDR blocks of proxies whose forwarded headers are trusted */
+    readonly trustProxy: readonly string[];
+  };
   readonly admission: AdmissionOptions & Omit<OriginOptions, 'log'>;
   readonly protocols: Omit<RestOptions, 'router'>;
   readonly monitoring: MetricsOptions & ReadinessOptions;
@@ -47,10 +51,13 @@ export async function buildApp(options: AppOptions) {
   const { authenticator } = admission;
   const probePaths = metricsPort === undefined ? PROBE_PATHS : [];
   const isProxy = createProxyTrust(options.server.trustProxy);
+  const readAddressId = (request: IncomingMessage) => addressId(findClientAddress(request, isProxy));
   const queue = new RequestQueue((request) => {
     const keyId = authenticator.findKnownId(request.headers.authorization);
-    const id = keyId ?? addressId(findClientAddress(request, isProxy));
-    return { id, isPreferred: keyId !== undefined || probePaths.includes(request.url ?? '') };
+    return {
+      id: keyId ?? readAddressId(request),
+      isPreferred: keyId !== undefined || probePaths.includes(request.url ?? ''),
+    };
   });
   const app = openServer({ ...options.server, log }, queue);
   const operations = listOperations(router);
@@ -63,6 +70,7 @@ export async function buildApp(options: AppOptions) {
     app,
     operations.map(({ name }) => name),
     metrics,
+    readAddressId,
   );
 
   // Without a PUBLIC_URL the address is not known yet, but it is plain http.

@@ -1,6 +1,6 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Protocol } from '../contract/protocol.js';
-import { addressId } from '../server/client-address.js';
 import type { Metrics, RequestReport } from './metrics.js';
 
 declare module 'fastify' {
@@ -25,12 +25,13 @@ export function reportRequests(
   app: FastifyInstance,
   operations: readonly string[],
   { countRequest }: Pick<Metrics, 'countRequest'>,
+  readAddressId: (request: IncomingMessage) => string,
 ): void {
   const known = new Set(operations);
   app.decorateRequest('errorCode', undefined);
   app.decorateRequest('addressId', '');
   app.addHook('onRequest', (request, reply, next) => {
-    request.addressId = addressId(request.ip);
+    request.addressId = readAddressId(request.raw);
     const { receivedAt = performance.now() } = request.raw;
     const finish = () => {
       const called = listCalls(request);

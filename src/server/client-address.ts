@@ -47,8 +47,8 @@ export function addressId(text: string | undefined): string {
 type ProxyTrust = (peer: string | undefined) => boolean;
 
 /**
- * Whether a peer is one of the proxies whose forwarded headers are trusted, in the form of Fastify's `trustProxy`. Its
- * own check takes no port, and rejects many IPv6 zones.
+ * Whether a peer is one of the proxies whose forwarded headers are trusted. Fastify's own `trustProxy` takes no port,
+ * rejects many IPv6 zones, and knows the address only once a request has started.
  *
  * A zone in the list must match, because another link may have the same address; without one, any zone does.
  *
@@ -64,7 +64,7 @@ export function createProxyTrust(proxies: readonly string[]): ProxyTrust {
   };
 }
 
-/** The address that Fastify's `request.ip` will have: the nearest one that is not a trusted proxy's. */
+/** The address of the client: the nearest one that is not a trusted proxy's. */
 export function findClientAddress(
   { socket, headers }: IncomingMessage,
   isTrusted: ProxyTrust,

@@ -3,7 +3,6 @@ import { type IncomingMessage, METHODS } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
-import { createProxyTrust } from './client-address.js';
 import { handleParserError, rejectSocket } from './parser-error.js';
 import type { RequestQueue } from './request-queue.js';
 
@@ -53,17 +52,12 @@ const STRICT_TRANSPORT = { 'strict-transport-security': 'max-age=31536000' };
 
 export interface ServerOptions {
   readonly log: FastifyBaseLogger;
-  /** Addresses and CIDR blocks of proxies whose forwarded headers are trusted */
-  readonly trustProxy: readonly string[];
   /** Overrides individual defaults */
   readonly connections?: Partial<typeof CONNECTION_LIMITS>;
 }
 
 /** Settings that apply before there is a request: connections, and how their bytes are parsed. */
-export function openServer(
-  { log, trustProxy, connections }: ServerOptions,
-  queue: RequestQueue,
-): FastifyInstance {
+export function openServer({ log, connections }: ServerOptions, queue: RequestQueue): FastifyInstance {
   const { timeout, maxConnections, maxRequestsPerSocket, ...timeouts } = {
     ...CONNECTION_LIMITS,
     ...connections,
@@ -74,7 +68,6 @@ export function openServer(
     // A child logger per request would cost more than the log line itself, which has the request id anyway.
     childLoggerFactory: (logger) => logger,
     genReqId: ({ headers }) => readRequestId(headers['x-request-id']),
-    trustProxy: trustProxy.length > 0 ? createProxyTrust(trustProxy) : false,
     rewriteUrl: toRoutableUrl,
     // Parses the query once, the way tRPC does. URLSearchParams drops a leading `?`, so this one protects the query's.
     routerOptions: {
