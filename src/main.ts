@@ -8,7 +8,7 @@ import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from 
 import { exitWithError } from './errors/operator-error.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
 import { createKeyStore } from './keys/store.js';
-import { buildProbeServer, type Probes } from './monitoring/probes.js';
+import { buildProbeServer } from './monitoring/probes.js';
 import { type Config, readConfig, toLocalUrl } from './process/config.js';
 import { loadEnvironmentFile } from './process/environment-file.js';
 import { checkAddress, listen } from './process/listen.js';
@@ -71,32 +71,22 @@ async function serve(
 ): Promise<void> {
   const { createService } = await import('./service.js');
   const { app, probes, close } = await createService({ config, database, log });
-  let closeProbes: (() => Promise<void>) | undefined;
+  const { host, metricsPort } = config;
+  const probeServer = buildProbeServer(probes, log);
   try {
-    closeProbes = await serveProbes(config, log, probes);
+    if (metricsPort !== undefined)
+      await listen(probeServer, { host, port: metricsPort, variable: 'METRICS_PORT' });
     await listen(app, { ...config, variable: 'PORT' });
     const { port } = app.server.address() as AddressInfo;
-    process.stdout.write(banner.replaceAll('{url}', toLocalUrl(config.host, port)));
+    process.stdout.write(banner.replaceAll('{url}', toLocalUrl(host, port)));
     log.flush();
     log.info(`${await shutdown}: finishing running requests`);
     log.flush();
     await drain(app);
   } finally {
     await close();
-    await closeProbes?.();
+    await probeServer.close();
   }
-}
-
-/** Serves /metrics and /health on METRICS_PORT, if it is set. Returns a function that closes that server. */
-async function serveProbes(
-  { host, metricsPort }: Config,
-  log: Logger,
-  probes: Probes,
-): Promise<() => Promise<void>> {
-  if (metricsPort === undefined) return async () => {};
-  const server = buildProbeServer(probes, log);
-  await listen(server, { host, port: metricsPort, variable: 'METRICS_PORT' });
-  return () => server.close();
 }
 
 /** Adds the sample catalogue to a new embedded database and provides its key. Returns the banner that shows the key. */
