@@ -13,7 +13,6 @@ import {
   createReadiness,
   PROBE_PATHS,
   type Probes,
-  type ReadinessOptions,
   registerProbes,
 } from './monitoring/probes.js';
 import { identify, reportRequests } from './monitoring/request-log.js';
@@ -38,7 +37,7 @@ export interface AppOptions {
   };
   readonly admission: AdmissionOptions & Omit<OriginOptions, 'log'>;
   readonly protocols: Omit<RestOptions, 'router'>;
-  readonly monitoring: MetricsOptions & ReadinessOptions;
+  readonly monitoring: MetricsOptions;
   /** Builds the OpenAPI document */
   readonly buildDocument: () => Promise<object>;
   /** If set, another server has /metrics and /health */

@@ -19,6 +19,8 @@ interface PoolStatistics {
 
 export interface MetricsOptions {
   readonly limiter: Limiter;
+  /** Resolves when the database responds and has the schema that this service was built for. */
+  readonly checkReadiness: () => Promise<void>;
   readonly pool: PoolStatistics;
   /** How long PostgreSQL and Redis took, measured where they are called */
   readonly durations: readonly Histogram[];
@@ -29,7 +31,6 @@ export interface MetricsOptions {
 interface Sources extends MetricsOptions {
   readonly server: Server;
   readonly overload: OverloadMonitor;
-  readonly checkReadiness: () => Promise<void>;
 }
 
 /** A finished request, as metrics and logs see it. Every label has few values, whatever clients send. */

@@ -15,10 +15,11 @@ declare module 'fastify' {
   }
 }
 
-export interface ReadinessOptions {
-  /** Resolves when the database responds and has the schema that this service was built for. */
+interface ReadinessOptions {
   readonly checkReadiness: () => Promise<void>;
   readonly limiter: Limiter;
+  readonly isClosing: () => boolean;
+  readonly log: FastifyBaseLogger;
 }
 
 /** The body of `/health/ready`. */
@@ -39,12 +40,7 @@ export interface Probes {
 }
 
 /** A process that is shutting down finishes its requests, but is not ready. */
-export function createReadiness({
-  checkReadiness,
-  limiter,
-  isClosing,
-  log,
-}: ReadinessOptions & { readonly isClosing: () => boolean; readonly log: FastifyBaseLogger }) {
+export function createReadiness({ checkReadiness, limiter, isClosing, log }: ReadinessOptions) {
   return async (): Promise<Readiness> => {
     if (isClosing()) return { status: 'draining' };
     try {
