@@ -1,17 +1,15 @@
 import { REDIS_TIMEOUT_MS } from '../../batching/timeouts.js';
-import { CircuitBreaker, type Log } from '../circuit-breaker.js';
+import { CircuitBreaker, type CircuitBreakerOptions } from '../circuit-breaker.js';
 import type { LimitBackend } from '../limit-store.js';
 import { RedisConnection } from './connection.js';
+import type { RedisConnectionOptions } from './options.js';
 import { RedisStore, toKey, tryRedis } from './store.js';
 
-export interface RedisBackendOptions {
-  /** One: Redis or Valkey, a node of a cluster, or Sentinels. Several: nodes of a cluster. */
-  readonly urls: readonly string[];
+export interface RedisBackendOptions
+  extends Pick<RedisConnectionOptions, 'urls'>,
+    Pick<CircuitBreakerOptions, 'log' | 'observe'> {
   /** The prefix of every key */
   readonly prefix: string;
-  readonly log: Log;
-  /** Called with what each command took, in seconds */
-  readonly observe: (seconds: number) => void;
 }
 
 /** Redis or Valkey, which connects in the background, behind a circuit breaker. */
