@@ -20,15 +20,10 @@ const RETRY_SECONDS = 2;
 /** How long the queue counts as overloaded after a request that waited too long: until most of them are back. */
 const QUEUE_REPORT_MS = RETRY_SECONDS * 1000;
 
-const DESCRIPTIONS = {
-  event_loop: 'overloaded: requests get a 503 until it is over',
-  pool: 'overloaded: requests get a 503 until it is over',
-  queue: 'overloaded: requests that have waited too long for their turn get a 503',
-} as const;
+/** With `queue`, only requests that have waited too long for their turn get a 503. */
+export const OVERLOAD_REASONS = ['event_loop', 'pool', 'queue'] as const;
 
-type OverloadReason = keyof typeof DESCRIPTIONS;
-
-export const OVERLOAD_REASONS = Object.keys(DESCRIPTIONS) as OverloadReason[];
+type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 
 export interface OverloadOptions {
   readonly log: FastifyBaseLogger;
@@ -70,7 +65,7 @@ export function createOverloadMonitor({ log, pool, overload }: OverloadOptions) 
     if (reason === logged) return;
     logged = reason;
     if (reason === undefined) log.info('no longer overloaded');
-    else log.warn({ reason }, DESCRIPTIONS[reason]);
+    else log.warn({ reason }, `overloaded: ${reason === 'queue' ? 'some' : 'all'} requests get a 503`);
   }, sampleIntervalMs).unref();
   return {
     /** The part that is overloaded; undefined while there is capacity. */
