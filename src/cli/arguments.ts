@@ -32,7 +32,6 @@ export function addIdCommand(keys: Command, name: string, description: string, e
   return addExamples(command, [`${name} 0b54e7c0${example}`]);
 }
 
-/** Adds examples to the help of a command on keys. */
 export function addExamples(command: Command, examples: readonly string[]): Command {
   const lines = examples.map((example) => `\n  npm run -s keys -- ${example}`);
   return command.addHelpText('after', `\nExamples:${lines.join('')}`);
@@ -63,7 +62,6 @@ export function readPlan(command: Command, { plan, perMinute, perDay }: PlanOpti
   return { plan, perMinute: perMinute ?? null, perDay: perDay ?? null };
 }
 
-/** The option that chooses what a key may do. */
 export function createScopesOption(): Option {
   return new Option('--scopes <scopes>', `what it may do: a list of ${SCOPES.join(',')}`).argParser(
     parseScopes,

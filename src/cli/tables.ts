@@ -41,7 +41,6 @@ function sum(rows: readonly Usage[]): number {
   return rows.reduce((total, { requests }) => total + requests, 0);
 }
 
-/** What `--json` prints. */
 export function toJsonLine(value: unknown): string {
   return `${JSON.stringify(value)}\n`;
 }

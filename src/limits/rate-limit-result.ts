@@ -40,7 +40,8 @@ export class RateLimitResult extends RateLimiterRes {
   ) {
     const statuses = windows.map((window, index) => toStatus(window, counters[index], nowMs));
     const denying = isAllowed ? [] : statuses.filter(({ remaining }) => remaining < cost);
-    const binding = denying.length > 0 ? first(denying, endsLater) : first(statuses, hasFewerLeft);
+    const sorted = denying.length > 0 ? denying.toSorted(endsLater) : statuses.toSorted(hasFewerLeft);
+    const [binding] = sorted as [LimitStatus];
     const retryAfterSeconds = isAllowed ? undefined : binding.resetSeconds;
     super(binding.remaining, (retryAfterSeconds ?? 0) * 1000, binding.limit - binding.remaining);
     this.isAllowed = isAllowed;
@@ -60,14 +61,6 @@ function toStatus(window: Window, counter: WindowCounter | undefined, nowMs: num
     resetAtMs: nowMs + msLeft,
     resetSeconds: Math.ceil(msLeft / 1000),
   };
-}
-
-/** The status that would come first if they were sorted. */
-function first(
-  statuses: readonly LimitStatus[],
-  compare: (a: LimitStatus, b: LimitStatus) => number,
-): LimitStatus {
-  return statuses.reduce((best, status) => (compare(status, best) < 0 ? status : best));
 }
 
 function endsLater(a: LimitStatus, b: LimitStatus): number {
