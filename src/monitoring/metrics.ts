@@ -1,4 +1,5 @@
 import type { Server } from 'node:net';
+import { promisify } from 'node:util';
 import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client';
 import { createDurations } from '../batching/durations.js';
 import { PLAN_NAMES, type Plan } from '../contract/plans.js';
@@ -133,20 +134,14 @@ function addStates(registry: Registry, { limiter, overload, checkReadiness }: So
 }
 
 function addConnections(registry: Registry, server: Server): void {
-  let connections = 0;
   const accepted = new Counter({
     name: 'http_connections_accepted_total',
     help: 'Connections accepted from clients',
     registers: [registry],
   });
-  addGauge(registry, 'http_connections', 'Connections of clients', () => connections);
-  server.on('connection', (socket) => {
-    accepted.inc();
-    connections += 1;
-    socket.once('close', () => {
-      connections -= 1;
-    });
-  });
+  server.on('connection', () => accepted.inc());
+  const countConnections = promisify(server.getConnections).bind(server);
+  addGauge(registry, 'http_connections', 'Connections of clients', countConnections);
 }
 
 /**
