@@ -45,6 +45,7 @@ export function addQuietOption(command: Command): Command {
 /** The options that choose a plan; readPlan checks them. */
 export function addPlanOptions(command: Command): Command {
   const plan = new Option('--plan <plan>', 'the plan that sets its limits').choices(PLAN_NAMES);
+  const parseLimit = parseNumber('limit', 2 ** 31 - 1);
   return command
     .addOption(plan.makeOptionMandatory())
     .option('--per-minute <n>', `requests per minute, for ${CUSTOM_PLANS}`, parseLimit)
@@ -94,18 +95,12 @@ function parseScopes(text: string): Scope[] {
   return SCOPES.filter((scope) => names.includes(scope));
 }
 
-export function parsePort(text: string): number {
-  return parseNumber(text, 'port', 65_535);
-}
-
-function parseLimit(text: string): number {
-  return parseNumber(text, 'limit', 2 ** 31 - 1);
-}
-
-function parseNumber(text: string, noun: string, max: number): number {
-  const number = Number(text);
-  if (/^\d+$/.test(text) && number >= 1 && number <= max) return number;
-  throw new InvalidArgumentError(`A ${noun} is a whole number from 1 to ${max}.`);
+export function parseNumber(noun: string, max: number): (text: string) => number {
+  return (text) => {
+    const number = Number(text);
+    if (/^\d+$/.test(text) && number >= 1 && number <= max) return number;
+    throw new InvalidArgumentError(`A ${noun} is a whole number from 1 to ${max}.`);
+  };
 }
 
 /** An id or the beginning of one, in lower case. */

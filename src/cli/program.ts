@@ -11,7 +11,7 @@ import { type ApiKey, createKeyStore } from '../keys/store.js';
 import { createUsageStore } from '../keys/usage.js';
 import { type Config, readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
-import { parsePort } from './arguments.js';
+import { parseNumber } from './arguments.js';
 import { addKeyCommands } from './key-commands.js';
 import { NotFoundError, UsageError } from './key-tools.js';
 import { runStudio, type StudioOptions } from './studio.js';
@@ -114,7 +114,7 @@ program
 program
   .command('studio')
   .description("open Prisma Studio on the service's database")
-  .option('-p, --port <port>', 'the port that it listens on', parsePort)
+  .option('-p, --port <port>', 'the port that it listens on', parseNumber('port', 65_535))
   .addOption(
     new Option('-b, --browser <program>', 'what to open it with; none: only print its address').env(
       'BROWSER',

@@ -34,16 +34,9 @@ export interface StudioOptions {
  * @throws OperatorError when Prisma's command line is not installed
  */
 export async function runStudio(url: string, { port, browser }: StudioOptions): Promise<number> {
+  const policy = `data:text/javascript,${encodeURIComponent(POLICY)}`;
   const ports = port === undefined ? [] : ['--port', String(port)];
-  const args = [
-    '--import',
-    `data:text/javascript,${encodeURIComponent(POLICY)}`,
-    findPrisma(),
-    'studio',
-    '--browser',
-    'none',
-    ...ports,
-  ];
+  const args = ['--import', policy, findPrisma(), 'studio', '--browser', 'none', ...ports];
   const studio = spawn(process.execPath, args, {
     cwd: ROOT,
     env: { ...process.env, DATABASE_URL: url, CHECKPOINT_DISABLE: '1' },
