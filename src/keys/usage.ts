@@ -84,7 +84,7 @@ function firstDay(now: number): string {
 export interface UsageOptions {
   readonly store: Pick<UsageStore, 'add'>;
   /** The names that are counted: clients can make up any others. */
-  readonly operations: Iterable<string>;
+  readonly operations: readonly string[];
   /** Unix milliseconds */
   readonly now: () => number;
   /** Called for the first failure of an outage */
@@ -101,28 +101,23 @@ export interface UsageOptions {
  * and exactly.
  */
 export class UsageCounter {
-  readonly #store: UsageOptions['store'];
-  readonly #operations: ReadonlySet<string>;
-  readonly #now: () => number;
-  readonly #warn: UsageOptions['warn'];
+  readonly #options: UsageOptions;
   readonly #timer: NodeJS.Timeout;
   readonly #sums = new Map<string, Sum>();
   #flushing: Promise<void> | undefined;
   #hasWarned = false;
 
-  constructor({ store, operations, now, warn, flushIntervalMs = FLUSH_INTERVAL_MS }: UsageOptions) {
-    this.#store = store;
-    this.#operations = new Set(operations);
-    this.#now = now;
-    this.#warn = warn;
-    this.#timer = setInterval(() => void this.flush(), flushIntervalMs).unref();
+  constructor(options: UsageOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => void this.flush(), options.flushIntervalMs ?? FLUSH_INTERVAL_MS).unref();
   }
 
   /** Counts one request of a key for each of the operations. */
-  count(apiKeyId: string, operations: readonly string[]): void {
-    const day = toDay(this.#now());
-    for (const operation of operations) {
-      if (this.#operations.has(operation)) this.#add({ apiKeyId, day, operation, requests: 1 });
+  count(apiKeyId: string, called: readonly string[]): void {
+    const { now, operations } = this.#options;
+    const day = toDay(now());
+    for (const operation of called) {
+      if (operations.includes(operation)) this.#add({ apiKeyId, day, operation, requests: 1 });
     }
   }
 
@@ -148,7 +143,7 @@ export class UsageCounter {
       for (let left = this.#sums.size; left > 0; left -= BATCH_SIZE) await this.#flushBatch();
       this.#hasWarned = false;
     } catch (error) {
-      if (!this.#hasWarned) this.#warn(error);
+      if (!this.#hasWarned) this.#options.warn(error);
       this.#hasWarned = true;
     }
   }
@@ -158,7 +153,7 @@ export class UsageCounter {
     for (const [name] of batch) this.#sums.delete(name);
     const rows = batch.map(([, sum]) => sum);
     try {
-      await this.#store.add(rows);
+      await this.#options.store.add(rows);
     } catch (error) {
       for (const row of rows) this.#add(row);
       throw error;
