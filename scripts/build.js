@@ -74,7 +74,9 @@ function isCompiled(project) {
 /** Copies the page, the guides and Scalar's browser bundle, and puts a gzipped copy beside each file. */
 function writeReferencePage() {
   const names = readdirSync(PAGE_SOURCE);
-  const guides = readdirSync(GUIDES).filter((name) => name.endsWith('.md'));
+  const guides = readdirSync(GUIDES)
+    .filter((name) => name.endsWith('.md'))
+    .sort();
   const sources = [
     ...names.map((name) => join(PAGE_SOURCE, name)),
     // The folder itself is newer than the page when a guide was removed.
@@ -89,12 +91,25 @@ function writeReferencePage() {
   rmSync(PAGE_OUTPUT, { recursive: true, force: true });
   mkdirSync(PAGE_OUTPUT, { recursive: true });
   writeWithGzip(bundle, readFileSync(join(plugin, 'js/standalone.js')));
-  writeWithGzip('guides.json', JSON.stringify(guides.sort().map(readGuide)));
+  writeWithGzip('guides.json', JSON.stringify(guides.map(readGuide)));
   for (const name of names.filter((name) => name !== 'page.html')) {
     writeWithGzip(name, readFileSync(join(PAGE_SOURCE, name)));
   }
+  for (const { name, text } of guides.map(readGuide)) writeWithGzip(name, text);
+  writeWithGzip('llms.txt', toLlmsText(guides.map(readGuide)));
   // Last, because its presence marks the folder as complete.
   writeWithGzip('page.html', html.replace('docs/scalar.js', `docs/${bundle}`));
+}
+
+/** The guides for language models, by the format of https://llmstxt.org. */
+function toLlmsText(guides) {
+  const links = guides.map(({ name, text }) => `- [${/^# (.+)$/m.exec(text)?.[1]}](docs/${name})`);
+  return [
+    '# Animal Store Service',
+    '> The catalogue of an animal store, over REST under /v1 and tRPC under /trpc. Every call needs an API key as a bearer token.',
+    '## Interface\n\n- [OpenAPI document](openapi.json)',
+    `## Guides\n\n${links.join('\n')}\n`,
+  ].join('\n\n');
 }
 
 function readGuide(name) {

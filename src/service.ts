@@ -128,7 +128,8 @@ export async function createService(options: ServiceOptions) {
     },
     async buildDocument() {
       const { buildDocument } = await import('./docs/document.js');
-      return buildDocument({ resources, publicUrl: publicUrl(), stagingUrl: config.stagingUrl });
+      const { stagingUrl, contactUrl } = config;
+      return buildDocument({ resources, publicUrl: publicUrl(), stagingUrl, contactUrl });
     },
   });
   // Remembered, because the last requests are served after the server has stopped listening.

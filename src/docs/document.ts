@@ -5,7 +5,7 @@ import type { z } from 'zod';
 import { MIN_NOTICE_MONTHS } from '../contract/deprecation.js';
 import { toPlanTable } from '../contract/plans.js';
 import { REST_PREFIX } from '../contract/protocol.js';
-import { VERSION } from '../contract/version.js';
+import { INTERFACE_VERSION } from '../contract/version.js';
 import { listOperations } from '../operations/list-operations.js';
 import { createRouter, type Resource } from '../operations/resource.js';
 import { errorResponses, errorSchema } from './error-responses.js';
@@ -26,6 +26,8 @@ export interface DocumentOptions {
   /** Without a trailing slash. */
   readonly publicUrl: string;
   readonly stagingUrl: string | undefined;
+  /** Whom a third party asks. Default: the reference page */
+  readonly contactUrl?: string | undefined;
 }
 
 /** The members of trpc-to-openapi's document that are read here. */
@@ -41,7 +43,7 @@ const COMPATIBILITY = `
 Operations marked \`x-stability: stable\` stay compatible within /v1. They may gain optional parameters, members, error
 codes and headers, so clients must tolerate those they do not know. A stable operation is deprecated, by the headers
 \`Deprecation\` and \`Sunset\` and in the changelog, at least ${MIN_NOTICE_MONTHS} months before it is removed. Experimental operations may
-change in any release. The version of this document is that of the service.
+change in any release. The version of this document is that of the interface; the service's releases have their own.
 `.trim();
 
 const DESCRIPTION = `
@@ -63,8 +65,13 @@ ${COMPATIBILITY}
  * definitions through trpc-to-openapi, which cannot know statuses, headers, errors, examples, stability and
  * deprecation: they are added here.
  */
-export function buildDocument({ resources, publicUrl, stagingUrl }: DocumentOptions): object {
-  const { openapi, info, paths: generatedPaths, components } = generate(createRouter(resources), publicUrl);
+export function buildDocument({ resources, publicUrl, stagingUrl, contactUrl }: DocumentOptions): object {
+  const {
+    openapi,
+    info,
+    paths: generatedPaths,
+    components,
+  } = generate(createRouter(resources), publicUrl, contactUrl);
   const operations = new Map(listTaggedOperations(resources).map((operation) => [operation.name, operation]));
   const find = ({ operationId }: GeneratedOperation) => operations.get(operationId) as TaggedOperation;
   const generated = Object.values(generatedPaths).flatMap((item) => Object.values(item));
@@ -89,12 +96,12 @@ export function buildDocument({ resources, publicUrl, stagingUrl }: DocumentOpti
   };
 }
 
-function generate(router: AnyTRPCRouter, publicUrl: string): Generated {
+function generate(router: AnyTRPCRouter, publicUrl: string, contactUrl: string | undefined): Generated {
   const document: unknown = generateOpenApiDocument(router, {
     title: 'Animal Store Service',
-    version: VERSION,
+    version: INTERFACE_VERSION,
     description: DESCRIPTION,
-    contact: { name: 'Animal Store Service', url: `${publicUrl}/docs` },
+    contact: { name: 'Animal Store Service', url: contactUrl ?? `${publicUrl}/docs` },
     license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     baseUrl: publicUrl + REST_PREFIX,
     openApiVersion: '3.1.0',

@@ -35,6 +35,12 @@ const schema = z.object({
   REUSE_PORT: z.enum(['true', 'false'], { error: 'must be true or false' }).default('false'),
   PUBLIC_URL: baseUrl().optional(),
   STAGING_URL: baseUrl().optional(),
+  CONTACT_URL: z
+    .url({
+      protocol: /^(https?|mailto)$/,
+      error: 'must be a URL such as https://example.org/help or mailto:help@example.org',
+    })
+    .optional(),
   TRUST_PROXY: list(
     z.string().refine(isAddressOrBlock, 'must hold addresses or CIDR blocks, separated by commas'),
   ),
@@ -92,6 +98,8 @@ function toConfig(data: z.output<typeof schema>) {
     /** Without a trailing slash; undefined: http://HOST:PORT, with the port that the service listens on */
     publicUrl: data.PUBLIC_URL,
     stagingUrl: data.STAGING_URL,
+    /** Whom a third party asks */
+    contactUrl: data.CONTACT_URL,
     /** Addresses and CIDR blocks */
     trustProxy: data.TRUST_PROXY,
     /** Whose scripts may call the service from a browser; `localhost` stands for every origin on localhost */

@@ -224,3 +224,17 @@ test('a path without a file is a 404 of the service, in JSON', async () => {
     expectErrorBody(JSON.parse(text), 'not_found');
   }
 });
+
+test('each guide is served as Markdown, /changelog is that of the interface, and /llms.txt links all of them', async () => {
+  const { text: index, headers } = await get('/llms.txt');
+  expect(headers.get('content-type')).toBe('text/plain; charset=utf-8');
+  for (const name of listGuides()) {
+    expect(index).toContain(`](docs/${name})`);
+    const guide = await get(`/docs/${name}`);
+    expect(guide.headers.get('content-type')).toBe('text/markdown; charset=utf-8');
+    expect(guide.text).toBe(await readFile(join(GUIDES_FOLDER, name), 'utf8'));
+  }
+  expect(index).not.toContain('undefined');
+  const { version } = JSON.parse((await get('/openapi.json')).text).info;
+  expect((await get('/changelog')).text).toContain(`## ${version}`);
+});

@@ -144,6 +144,7 @@ test.each([
     ],
   ],
   ['STAGING_URL', ['//x']],
+  ['CONTACT_URL', ['help@example.org', '/help', 'javascript:alert(1)']],
   ['TRUST_PROXY', ['10.0.0.0/33', 'proxy', '10.0.0', '::1/129', '1.2.3.4/x', '0.0.0.0/0', '::/0']],
   ['CORS_ORIGINS', ['*', 'shop.example', 'https://shop.example/', 'https://shop.example/path', 'null']],
   ['ANONYMOUS_PER_MINUTE', ['0', '-1', 'x']],
