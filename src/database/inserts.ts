@@ -89,7 +89,8 @@ function createKeyedRowLoader<Row, NewRow>(writes: StatementPool, table: Table<R
         output === null ? (is_stored ? 'exists' : 'running') : { output },
       );
     } catch (error) {
-      if (batch.length === 1 && isKeyStored(error)) return ['exists'];
+      // The next attempt finds it stored.
+      if (isKeyStored(error)) return insertAll(batch);
       throw error;
     }
   };
@@ -120,7 +121,7 @@ function isolateRejections<Call, Result>(run: (batch: readonly Call[]) => Promis
   };
 }
 
-/** Another create with this key succeeded between the statement's start and its own insert. */
+/** Another create with one of the keys succeeded between the statement's start and its own insert, for which it waited. */
 function isKeyStored(error: unknown): boolean {
   const { code, constraint } = error as { code?: unknown; constraint?: unknown };
   return code === UNIQUE_VIOLATION && constraint === 'idempotent_creates_pkey';

@@ -163,3 +163,27 @@ test('a create that waited until its caller was told to try again is not stored 
   expect(await first).toEqual({ id: 1, name: 'First' });
   expect(query).toHaveBeenCalledTimes(1);
 });
+
+test('a create whose key was stored while its statement waited does not cost the creates merged with it their statement', async () => {
+  const stored = Object.assign(new Error('duplicate key'), {
+    code: '23505',
+    constraint: 'idempotent_creates_pkey',
+  });
+  const query = vi.fn(async (_statement: unknown, [names = []]: string[][]) =>
+    names.map((name) => ({ is_stored: false, output: { id: 1, name } })),
+  );
+  query.mockRejectedValueOnce(stored);
+  const toys = table<{ id: number; name: string }, { name: string }>('toys', { id: 'bigint', name: 'text' });
+  const insert = createInsert({ prisma: service.database.prisma, writes: { query } as never }, toys);
+  const call = (value: string) => ({
+    apiKeyId: randomUUID(),
+    operation: 'createToy',
+    batchIndex: 0,
+    receivedAt: Date.now(),
+    header: { value, bodyHash: new Uint8Array(32), setReplayed: vi.fn() },
+  });
+  const names = namesOf('Toy', 3);
+  const created = await Promise.all(names.map((name) => insert({ name }, call(name))));
+  expect(created.map(({ name }) => name)).toEqual(names);
+  expect(query.mock.calls.map(([, values]) => values[0])).toEqual([names, names]);
+});
