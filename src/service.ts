@@ -68,7 +68,7 @@ export async function createService(options: ServiceOptions) {
   );
   const limiter =
     overrides.limiter ??
-    (await createLimiter({ redisUrls, log, clock: now, observeCommand: redisDurations.observe }));
+    (await createLimiter({ redisUrls, log, now, observeCommand: redisDurations.observe }));
   const changes = followKeyChanges(keys);
   const authenticator = createAuthenticator({ store: keys, changes, prefix: config.keyPrefix, now });
   // The first query of a process opens a connection and loads Prisma's engine, which on a busy machine takes longer than

@@ -19,7 +19,8 @@ const MAX_KEYS = 50_000;
 /** The state of a key that this node keeps in addition to the key's row. */
 interface KeyState {
   denied: number;
-  deniedEndsAtMs: number;
+  /** By performance.now, which cannot be set */
+  deniedEndsAt: number;
   bannedUntilMs: number;
   /** Until when (by performance.now) this node's own ban is enforced, whatever the row says */
   overridesRowUntil: number;
@@ -76,10 +77,9 @@ export class Bans {
     if (this.bannedUntil(apiKey) !== undefined) return;
     const now = this.#now();
     const state = this.#states.get(apiKey.id) ?? this.#addState(apiKey.id);
-    const msLeft = state.deniedEndsAtMs - now;
-    if (msLeft <= 0 || msLeft > DENIED_WINDOW_MS) {
+    if (performance.now() >= state.deniedEndsAt) {
       state.denied = 0;
-      state.deniedEndsAtMs = now + DENIED_WINDOW_MS;
+      state.deniedEndsAt = performance.now() + DENIED_WINDOW_MS;
     }
     state.denied += cost;
     if (state.denied < limitsOf(apiKey).perMinute) return;
@@ -92,7 +92,7 @@ export class Bans {
   }
 
   #addState(id: string): KeyState {
-    const state = { denied: 0, deniedEndsAtMs: 0, bannedUntilMs: 0, overridesRowUntil: 0 };
+    const state = { denied: 0, deniedEndsAt: 0, bannedUntilMs: 0, overridesRowUntil: 0 };
     this.#states.set(id, state);
     return state;
   }

@@ -44,5 +44,5 @@ export interface StoreOptions {
   /** rate-limiter-flexible's name for what decides when the store fails */
   readonly insuranceLimiter: InsuranceLimiter;
   /** Unix milliseconds */
-  readonly clock: () => number;
+  readonly now: () => number;
 }

@@ -37,8 +37,13 @@ export interface LimiterOptions {
   readonly log: Log;
   /** The prefix of every key in Redis. Default `limits` */
   readonly prefix?: string;
-  /** Unix milliseconds. Default `Date.now`. Redis counts by its own clock. */
+  /**
+   * Milliseconds of a clock that cannot be set, by which memory counts. Default: the process's monotonic one. Redis counts
+   * by its own.
+   */
   readonly clock?: () => number;
+  /** Unix milliseconds, for telling callers when a window ends, and nothing else. Default `Date.now` */
+  readonly now?: () => number;
   /** Called with what each command of a request to Redis took, in seconds */
   readonly observeCommand?: (seconds: number) => void;
 }
@@ -63,13 +68,14 @@ export async function createLimiter({
   redisUrls,
   log,
   prefix = 'limits',
-  clock = Date.now,
+  clock = () => Math.floor(performance.now()),
+  now = Date.now,
   observeCommand = () => {},
 }: LimiterOptions): Promise<Limiter> {
-  if (redisUrls.length === 0) return new FallbackLimiter(undefined, clock);
+  if (redisUrls.length === 0) return new FallbackLimiter(undefined, clock, now);
   const { createRedisBackend } = await import('./redis/backend.js');
   const backend = createRedisBackend({ urls: redisUrls, prefix, log, observe: observeCommand });
-  return new FallbackLimiter(backend, clock);
+  return new FallbackLimiter(backend, clock, now);
 }
 
 interface Stores {
@@ -84,16 +90,16 @@ interface Stores {
  * lost its counters, it continues from those of memory.
  */
 class FallbackLimiter implements Limiter {
-  readonly #clock: () => number;
+  readonly #now: () => number;
   readonly #backend: LimitBackend | undefined;
   readonly #stores: Readonly<Record<Subject['kind'], Stores>>;
 
-  constructor(backend: LimitBackend | undefined, clock: () => number) {
+  constructor(backend: LimitBackend | undefined, clock: () => number, now: () => number) {
     const createStores = (kind: Subject['kind']): Stores => {
-      const memory = new MemoryStore({ maxSubjects: MAX_SUBJECTS[kind], clock });
-      return { memory, shared: backend?.createStore({ kind, insuranceLimiter: memory, clock }) };
+      const memory = new MemoryStore({ maxSubjects: MAX_SUBJECTS[kind], clock, now });
+      return { memory, shared: backend?.createStore({ kind, insuranceLimiter: memory, now }) };
     };
-    this.#clock = clock;
+    this.#now = now;
     this.#backend = backend;
     this.#stores = { key: createStores('key'), address: createStores('address') };
   }
@@ -110,7 +116,7 @@ class FallbackLimiter implements Limiter {
     const last = memory.hasRoom(id, windows, cost) ? undefined : memory.peek(id, windows);
     // Counters only grow until their window ends: what they deny now, the backend would deny too.
     if (last !== undefined && (!this.#backend?.isAvailable || last.ageMs <= DENIAL_TTL_MS)) {
-      return new RateLimitResult(windows, last.counters, { isAllowed: false, cost, nowMs: this.#clock() });
+      return new RateLimitResult(windows, last.counters, { isAllowed: false, cost, nowMs: this.#now() });
     }
     return shared.consume(id, cost, { windows }).catch(toDenial);
   }

@@ -6,6 +6,7 @@ import { hasRoom, type Window, type WindowCounter } from './windows.js';
 
 interface Counter {
   count: number;
+  /** By the clock that cannot be set */
   endsAtMs: number;
 }
 
@@ -27,8 +28,10 @@ export interface PeekedCounters {
 export interface MemoryStoreOptions {
   /** The most subjects remembered. Beyond that, the least recently seen is forgotten, with its counts. */
   readonly maxSubjects: number;
-  /** Unix milliseconds */
+  /** Milliseconds of a clock that cannot be set */
   readonly clock: () => number;
+  /** Unix milliseconds */
+  readonly now: () => number;
 }
 
 /**
@@ -44,11 +47,13 @@ export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitS
   override execEvenly = false;
   readonly #subjects: LRUCache<string, SubjectState>;
   readonly #clock: () => number;
+  readonly #now: () => number;
 
-  constructor({ maxSubjects, clock }: MemoryStoreOptions) {
+  constructor({ maxSubjects, clock, now }: MemoryStoreOptions) {
     super();
     this.#subjects = new LRUCache({ max: maxSubjects });
     this.#clock = clock;
+    this.#now = now;
   }
 
   override async consume(id: string, cost: number, options: ConsumeOptions): Promise<RateLimitResult> {
@@ -63,34 +68,31 @@ export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitS
 
   /** The same as `read`, without a promise. */
   readNow(id: string, cost: number, { windows }: ConsumeOptions): RateLimitResult {
-    const nowMs = this.#clock();
     const counters = this.peek(id, windows)?.counters ?? [];
-    return new RateLimitResult(windows, counters, {
-      isAllowed: hasRoom(windows, counters, cost),
-      cost,
-      nowMs,
-    });
+    const isAllowed = hasRoom(windows, counters, cost);
+    return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: this.#now() });
   }
 
   /** The same as `consume`, without a promise: returns the result whether the request is allowed or denied. */
   consumeNow(id: string, cost: number, { windows }: ConsumeOptions): RateLimitResult {
     const state = this.#getOrCreate(id);
-    const nowMs = this.#clock();
-    const counters = readCounters(state, windows, nowMs);
-    const isAllowed = hasRoom(windows, counters, cost);
-    if (!isAllowed) return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs });
-    const counted = windows.map(({ name, lengthMs }) => increment(state[name], lengthMs, cost, nowMs));
-    return new RateLimitResult(windows, counted, { isAllowed, cost, nowMs });
+    const clockMs = this.#clock();
+    const known = readCounters(state, windows, clockMs);
+    const isAllowed = hasRoom(windows, known, cost);
+    const counters = isAllowed
+      ? windows.map(({ name, lengthMs }) => increment(state[name], lengthMs, cost, clockMs))
+      : known;
+    return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: this.#now() });
   }
 
   /** Whether the counters of a subject leave room for `cost` requests. */
   hasRoom(id: string, windows: readonly Window[], cost: number): boolean {
     const state = this.#subjects.get(id);
     if (state === undefined) return true;
-    const nowMs = this.#clock();
-    return windows.every(({ name, lengthMs, limit }) => {
+    const clockMs = this.#clock();
+    return windows.every(({ name, limit }) => {
       const { count } = state[name];
-      return (readMsLeft(state[name], lengthMs, nowMs) > 0 ? count : 0) + cost <= limit;
+      return (readMsLeft(state[name], clockMs) > 0 ? count : 0) + cost <= limit;
     });
   }
 
@@ -98,20 +100,19 @@ export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitS
   peek(id: string, windows: readonly Window[]): PeekedCounters | undefined {
     const state = this.#subjects.get(id);
     if (state === undefined) return undefined;
-    const nowMs = this.#clock();
-    const ageMs = Math.abs(nowMs - state.replacedAtMs);
-    return { counters: readCounters(state, windows, nowMs), ageMs };
+    const clockMs = this.#clock();
+    return { counters: readCounters(state, windows, clockMs), ageMs: clockMs - state.replacedAtMs };
   }
 
   /** Sets the counters of a subject to those of a store that counts for several processes. */
   replace(id: string, windows: readonly Window[], counters: readonly WindowCounter[]): void {
     const state = this.#getOrCreate(id);
-    const nowMs = this.#clock();
+    const clockMs = this.#clock();
     for (const [index, { name }] of windows.entries()) {
       const counter = counters[index];
-      if (counter) state[name] = { count: counter.count, endsAtMs: nowMs + counter.msLeft };
+      if (counter) state[name] = { count: counter.count, endsAtMs: clockMs + counter.msLeft };
     }
-    state.replacedAtMs = nowMs;
+    state.replacedAtMs = clockMs;
   }
 
   #getOrCreate(id: string): SubjectState {
@@ -127,25 +128,23 @@ export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitS
   }
 }
 
-function readCounters(state: SubjectState, windows: readonly Window[], nowMs: number): WindowCounter[] {
-  return windows.map(({ name, lengthMs }) => {
-    const msLeft = readMsLeft(state[name], lengthMs, nowMs);
+function readCounters(state: SubjectState, windows: readonly Window[], clockMs: number): WindowCounter[] {
+  return windows.map(({ name }) => {
+    const msLeft = readMsLeft(state[name], clockMs);
     return { count: msLeft > 0 ? state[name].count : 0, msLeft };
   });
 }
 
 /** Adds to a window, and starts it if none is running. */
-function increment(counter: Counter, lengthMs: number, cost: number, nowMs: number): WindowCounter {
-  if (readMsLeft(counter, lengthMs, nowMs) === 0) {
+function increment(counter: Counter, lengthMs: number, cost: number, clockMs: number): WindowCounter {
+  if (readMsLeft(counter, clockMs) === 0) {
     counter.count = 0;
-    counter.endsAtMs = nowMs + lengthMs;
+    counter.endsAtMs = clockMs + lengthMs;
   }
   counter.count += cost;
-  return { count: counter.count, msLeft: counter.endsAtMs - nowMs };
+  return { count: counter.count, msLeft: counter.endsAtMs - clockMs };
 }
 
-/** A window with more time left than its length has ended too: a clock that was set back must not prolong it. */
-function readMsLeft(counter: Counter, lengthMs: number, nowMs: number): number {
-  const msLeft = counter.endsAtMs - nowMs;
-  return msLeft > 0 && msLeft <= lengthMs ? msLeft : 0;
+function readMsLeft({ endsAtMs }: Counter, clockMs: number): number {
+  return Math.max(0, endsAtMs - clockMs);
 }

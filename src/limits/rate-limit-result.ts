@@ -9,7 +9,7 @@ export interface LimitStatus {
   /** Requests that it still allows */
   readonly remaining: number;
   readonly windowSeconds: number;
-  /** When it ends, in Unix milliseconds of this node's clock; for a window that has not started, if it started now */
+  /** When it ends, in Unix milliseconds, for callers only; for a window that has not started, if it started now */
   readonly resetAtMs: number;
   /** Whole seconds until then, rounded up, at least 1 */
   readonly resetSeconds: number;

@@ -202,6 +202,21 @@ test('a client that waits for Retry-After is admitted, and the window of a day o
   expect((await use()).status).toBe(200);
 });
 
+test('a clock of the machine that is set, forth or back, gives a caller no new window', async () => {
+  let now = Date.now();
+  const service = await startService({ now: () => now });
+  closers.push(() => service.close());
+  const { key } = await issue(service, 1);
+  const call = createCaller(service);
+  expect((await call('/v1/pets', { key })).status).toBe(200);
+  for (const setMs of [-3_600_000, -1_000, 61_000, 172_800_000]) {
+    now += setMs;
+    const { status, headers } = await call('/v1/pets', { key });
+    const msLeft = Number(headers.get('x-ratelimit-reset')) * 1000 - now;
+    expect([status, msLeft > 0, msLeft <= 61_000]).toEqual([429, true, true]);
+  }
+});
+
 const LIMIT_HEADERS = [
   'x-ratelimit-limit',
   'x-ratelimit-remaining',

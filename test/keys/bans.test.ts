@@ -11,8 +11,11 @@ const START_MS = Date.UTC(2030, 0, 1);
 const silent = { info: () => {}, warn: () => {} };
 
 let elapsedMs = 0;
+/** By how much the clock of the machine was set forth, or back */
+let setMs = 0;
 beforeEach(() => {
   elapsedMs = 0;
+  setMs = 0;
   vi.spyOn(performance, 'now').mockImplementation(() => elapsedMs);
 });
 afterEach(() => vi.restoreAllMocks());
@@ -22,8 +25,8 @@ async function openNode(limits: Limits) {
   const database = { isAvailable: true };
   const logged: string[] = [];
   let row = createKey(limits);
-  const now = () => START_MS + elapsedMs;
-  const limiter = await createLimiter({ redisUrls: [], log: silent, clock: now });
+  const now = () => START_MS + elapsedMs + setMs;
+  const limiter = await createLimiter({ redisUrls: [], log: silent, clock: () => elapsedMs, now });
   const store = {
     async ban(_id: string, startsAt: Date, seconds: number) {
       if (!database.isAvailable) throw new Error('unavailable');
@@ -87,6 +90,14 @@ test('the denial that reaches the limit per minute starts a ban of five minutes,
   expect(await node.check(1)).toMatchObject({ code: BANNED, seconds: 1 });
   node.advance(1);
   expect((await node.check(1)).code).toBeUndefined();
+});
+
+test('the minute of denials is measured by a clock that cannot be set', async () => {
+  const node = await openNode({ perMinute: 10 });
+  await node.send(19);
+  setMs = -3_600_000;
+  expect(await node.send(1)).toEqual([DENIED]);
+  expect(await node.send(1)).toEqual([BANNED]);
 });
 
 test('a denied batch counts towards the ban with all of its calls', async () => {

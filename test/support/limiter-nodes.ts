@@ -23,7 +23,7 @@ export async function server(...flags: string[]): Promise<RedisServer> {
   return started;
 }
 
-/** The limiter of one process, what it logs, and how far its clock is ahead. */
+/** The limiter of one process, what it logs, and how far its time is ahead. */
 export interface Node {
   readonly limiter: Limiter;
   readonly logged: readonly string[];
@@ -36,7 +36,11 @@ export async function node(urls: string[], waits = true): Promise<Node> {
   const logged: string[] = [];
   const record = (details: object, message: string) => logged.push(`${message} ${JSON.stringify(details)}`);
   const log = { info: record, warn: record };
-  const limiter = await createLimiter({ redisUrls: urls, log, clock: () => Date.now() + clock.aheadMs });
+  const limiter = await createLimiter({
+    redisUrls: urls,
+    log,
+    clock: () => Math.floor(performance.now()) + clock.aheadMs,
+  });
   onClose(() => limiter.close());
   if (waits) await reaches(limiter, 'redis');
   return { limiter, logged, clock };

@@ -38,8 +38,12 @@ for i, call in ipairs(cjson.decode(ARGV[1])) do
   local allowed = 1
   for w = 2, #call do
     local window, limit, length, known, knownLeft = subject[w - 1], unpack(call[w])
-    -- More time left than the window is long: the clock was set back, which must not prolong it.
-    if window.left <= 0 or window.left > length then window.count, window.left = 0, 0 end
+    if window.left <= 0 then window.count, window.left = 0, 0 end
+    -- The clock was set back: the window is prolonged, but ends.
+    if window.left > length then
+      start(subject, window, length)
+      subject.changed = true
+    end
     if known > window.count then
       window.count, subject.changed = known, true
       if window.left == 0 or knownLeft < window.left then start(subject, window, knownLeft) end

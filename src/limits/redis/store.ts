@@ -44,18 +44,18 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
   readonly #connection: RedisStoreOptions['connection'];
   readonly #breaker: CircuitBreaker;
   readonly #memory: InsuranceLimiter;
-  readonly #clock: () => number;
+  readonly #now: () => number;
   readonly #calls = createBatchLoader((calls: readonly Call[]) => this.#decide(calls), {
     maxSize: MAX_BATCH_SIZE,
   });
 
-  constructor({ connection, breaker, keyPrefix, insuranceLimiter, clock }: RedisStoreOptions) {
+  constructor({ connection, breaker, keyPrefix, insuranceLimiter, now }: RedisStoreOptions) {
     // The library requires points and a duration; here the limits come with each call.
     super({ storeClient: connection, keyPrefix, points: 0, duration: 0, insuranceLimiter });
     this.#connection = connection;
     this.#breaker = breaker;
     this.#memory = insuranceLimiter;
-    this.#clock = clock;
+    this.#now = now;
   }
 
   declare consume: LimitStore['consume'];
@@ -73,7 +73,7 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
   }
 
   #toResult({ isAllowed, counters }: Reply, cost: number, windows: readonly Window[]): RateLimitResult {
-    return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: this.#clock() });
+    return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: this.#now() });
   }
 
   /** One script for all calls; in a cluster, one for those of each subject. */
