@@ -1,8 +1,8 @@
 import { ApiError } from '../errors/api-error.js';
 import type { Database } from './client.js';
 
-/** How long a create is remembered under its Idempotency-Key. */
-export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
+/** How long a create is remembered under its Idempotency-Key, by the clock of the database. */
+export const IDEMPOTENCY_TTL_HOURS = 24;
 
 /** How many expired creates one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */
 const DELETE_BATCH_SIZE = 5_000;
@@ -25,18 +25,16 @@ export interface IdempotencyKey {
   readonly header: IdempotencyHeader;
   /** The position in a tRPC batch; 0 otherwise. */
   readonly batchIndex: number;
-  /** Unix milliseconds. */
-  readonly receivedAt: number;
 }
 
-/** Deletes the creates that have expired at `now`, in Unix milliseconds. */
-export async function deleteExpiredCreates(prisma: PrismaClient, now: number): Promise<void> {
-  const expiredAt = new Date(now - IDEMPOTENCY_TTL_MS);
+/** Deletes the creates that have expired. */
+export async function deleteExpiredCreates(prisma: PrismaClient): Promise<void> {
   let deleted: number;
   do {
     deleted = await prisma.$executeRaw`
       DELETE FROM idempotent_creates WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM idempotent_creates WHERE created_at <= ${expiredAt} LIMIT ${DELETE_BATCH_SIZE}))`;
+        SELECT ctid FROM idempotent_creates
+        WHERE created_at <= now() - make_interval(hours => ${IDEMPOTENCY_TTL_HOURS}::int) LIMIT ${DELETE_BATCH_SIZE}))`;
   } while (deleted === DELETE_BATCH_SIZE);
 }
 
@@ -48,17 +46,17 @@ export async function deleteExpiredCreates(prisma: PrismaClient, now: number): P
  */
 export async function findStoredCreate<Output>(
   prisma: PrismaClient,
-  { apiKeyId, operation, batchIndex, header, receivedAt }: IdempotencyKey,
+  { apiKeyId, operation, batchIndex, header }: IdempotencyKey,
 ): Promise<{ output: Output } | undefined> {
-  const id = { apiKeyId, key: header.value, operation, batchIndex };
+  const key = header.value;
+  await prisma.$executeRaw`
+    DELETE FROM idempotent_creates
+    WHERE (api_key_id, key, operation, call) = (${apiKeyId}::uuid, ${key}, ${operation}, ${batchIndex})
+      AND created_at <= now() - make_interval(hours => ${IDEMPOTENCY_TTL_HOURS}::int)`;
   const stored = await prisma.idempotentCreate.findUnique({
-    where: { apiKeyId_key_operation_batchIndex: id },
+    where: { apiKeyId_key_operation_batchIndex: { apiKeyId, key, operation, batchIndex } },
   });
   if (stored === null) return undefined;
-  if (stored.createdAt.getTime() <= receivedAt - IDEMPOTENCY_TTL_MS) {
-    await prisma.idempotentCreate.deleteMany({ where: { ...id, createdAt: stored.createdAt } });
-    return undefined;
-  }
   if (!Buffer.from(stored.bodyHash).equals(header.bodyHash)) throw new ApiError('idempotency_key_reused');
   return { output: stored.response as Output };
 }

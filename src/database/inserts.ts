@@ -76,8 +76,8 @@ function createKeyedRowLoader<Row, NewRow>(writes: StatementPool, table: Table<R
   const statement = { name: `${table.name}-create-keyed`, text: keyedRowsSql(table) };
   const insertAll = async (batch: readonly KeyedRow<NewRow>[]): Promise<Attempt<Row>[]> => {
     const values = batch.map(({ row, idempotencyKey }) => {
-      const { apiKeyId, operation, header, batchIndex, receivedAt } = idempotencyKey;
-      const key = [apiKeyId, operation, header.value, batchIndex, header.bodyHash, new Date(receivedAt)];
+      const { apiKeyId, operation, header, batchIndex } = idempotencyKey;
+      const key = [apiKeyId, operation, header.value, batchIndex, header.bodyHash];
       return [...table.toValues(row), ...key];
     });
     try {
@@ -146,7 +146,6 @@ const KEY_COLUMNS = {
   request_key: 'text',
   request_call: 'smallint',
   request_body_hash: 'bytea',
-  request_created_at: 'timestamptz',
 };
 
 /**

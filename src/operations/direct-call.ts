@@ -64,7 +64,7 @@ function removed({ successor }: Deprecation): ApiError {
 }
 
 function withIdempotencyKey({ ctx, path, batchIndex }: CallOptions): RequestContext {
-  const { apiKey, idempotency: header, now } = ctx;
+  const { apiKey, idempotency: header } = ctx;
   if (header === undefined) return ctx;
   if (!IDEMPOTENCY_KEY.test(header.value)) {
     throw new ApiError('invalid_request', {
@@ -76,7 +76,6 @@ function withIdempotencyKey({ ctx, path, batchIndex }: CallOptions): RequestCont
     operation: path,
     batchIndex,
     header,
-    receivedAt: now(),
   };
   return Object.create(ctx, { idempotencyKey: { value } });
 }

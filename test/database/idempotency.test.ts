@@ -36,12 +36,13 @@ const twins: Resource<PetStore> = {
   procedures: { createTwin },
 };
 
-let now = Date.parse('2027-01-01T00:00:00Z');
+/** Of the node, 25 hours ahead of the database's */
+const now = () => Date.now() + 25 * 60 * 60 * 1000;
 let service: TestService;
 let call: Caller;
 
 beforeAll(async () => {
-  service = await startService({ now: () => now, resources: [...resources, twins] });
+  service = await startService({ now, resources: [...resources, twins] });
   call = createCaller(service);
 });
 afterAll(() => service.close());
@@ -136,8 +137,8 @@ test('while the first is running, the second is a 409, or gets the same response
   // As a node of the previous version would: without naming the operation.
   await first.query(
     `INSERT INTO idempotent_creates (api_key_id, key, call, body_hash, response, created_at)
-     VALUES ($1, $2, 0, sha256($3), '{"id":77,"name":"Slow","categoryId":1,"status":"available"}', $4)`,
-    [rows[0].id, key, Buffer.from(body('Slow')), new Date(now)],
+     VALUES ($1, $2, 0, sha256($3), '{"id":77,"name":"Slow","categoryId":1,"status":"available"}', now())`,
+    [rows[0].id, key, Buffer.from(body('Slow'))],
   );
   const meanwhile = await create(key, body('Slow'));
   expect([meanwhile.status, meanwhile.body.code]).toEqual([409, 'idempotency_key_in_use']);
@@ -198,25 +199,32 @@ test('a malformed key is a 400 over both protocols', async () => {
   expect((await create('!'.repeat(255), body('Longest'))).status).toBe(201);
 });
 
-test('a key is remembered for 24 hours, and can be reused from that instant', async () => {
+/** As if so much time had passed since the creates of this file. */
+async function age(interval: string): Promise<void> {
+  await service.database.pool.query(
+    `UPDATE idempotent_creates SET created_at = created_at - interval '${interval}'`,
+  );
+}
+
+test('a key is remembered for 24 hours by the clock of the database, and can be reused from then on', async () => {
   const key = randomUUID();
   const first = await create(key, body('Daily'));
-  now += 24 * 60 * 60 * 1000 - 1;
+  await age('23:59');
   expect((await create(key, body('Daily'))).body).toEqual(first.body);
-  now += 1;
+  await age('00:01');
   const next = await create(key, body('Another day'));
   expect([next.status, next.headers.get('idempotency-replayed')]).toEqual([201, null]);
 });
 
-test('only expired keys are deleted', async () => {
+test('only keys that have expired by the clock of the database are deleted', async () => {
   const { pool } = service.database;
   await pool.query('DELETE FROM idempotent_creates');
   await create(randomUUID(), body('Old'));
-  now += 12 * 60 * 60 * 1000;
+  await age('12:00');
   const fresh = randomUUID();
   await create(fresh, body('Fresh'));
-  now += 12 * 60 * 60 * 1000;
-  await deleteExpiredCreates(service.database.prisma, now);
+  await age('12:00');
+  await deleteExpiredCreates(service.database.prisma);
   const { rows } = await pool.query('SELECT key FROM idempotent_creates');
   expect(rows).toEqual([{ key: fresh }]);
 });
@@ -229,7 +237,7 @@ test('any number of expired keys are deleted, a few thousand per statement', asy
      SELECT id, 'expired-' || n, 0, decode(repeat('00', 32), 'hex'), '{}', '2020-01-01'
      FROM (SELECT id FROM api_keys LIMIT 1) AS owner, generate_series(1, 5500) AS n`,
   );
-  await deleteExpiredCreates(service.database.prisma, now);
+  await deleteExpiredCreates(service.database.prisma);
   const { rows } = await service.database.pool.query(
     "SELECT key FROM idempotent_creates WHERE key LIKE 'expired-%'",
   );

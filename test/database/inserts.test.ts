@@ -126,7 +126,6 @@ test('an Idempotency-Key that is used many times in one statement creates one pe
     apiKeyId: apiKey?.id ?? '',
     operation: 'createPet',
     batchIndex: 0,
-    receivedAt: Date.now(),
     header,
   };
   const all = Array.from({ length: 30 }, () =>
@@ -179,7 +178,6 @@ test('a create whose key was stored while its statement waited does not cost the
     apiKeyId: randomUUID(),
     operation: 'createToy',
     batchIndex: 0,
-    receivedAt: Date.now(),
     header: { value, bodyHash: new Uint8Array(32), setReplayed: vi.fn() },
   });
   const names = namesOf('Toy', 3);

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { MAX_BATCH_SIZE, MAX_PAGE_SIZE } from '../../src/contract/protocol.js';
-import { IDEMPOTENCY_TTL_MS } from '../../src/database/idempotency.js';
+import { IDEMPOTENCY_TTL_HOURS } from '../../src/database/idempotency.js';
 import { errorTable } from '../../src/errors/error-table.js';
 import { nextBanSeconds } from '../../src/keys/bans.js';
 import { generateKey } from '../../src/keys/format.js';
@@ -107,7 +107,7 @@ test.each([
   ['04-rate-limits.md', `the default ${DEFAULT_PAGE_SIZE}`],
   ['05-pagination.md', `from 1 to ${MAX_PAGE_SIZE}; the default is ${DEFAULT_PAGE_SIZE}`],
   ['05-pagination.md', `will be removed on ${removalDay}`],
-  ['06-safe-retries.md', `remembered for ${IDEMPOTENCY_TTL_MS / 3_600_000} hours`],
+  ['06-safe-retries.md', `remembered for ${IDEMPOTENCY_TTL_HOURS} hours`],
   ['07-typescript.md', `at most ${MAX_BATCH_SIZE} calls`],
   ['07-typescript.md', `maxItems: ${MAX_BATCH_SIZE},`],
 ])('%s says what the code does: %s', (name, fact) => {
