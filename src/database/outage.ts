@@ -5,9 +5,13 @@ import { UnreachableError } from '../errors/operator-error.js';
 /** The database cannot serve now: try again. `cause` says why. */
 export class DatabaseOutage extends Error {
   override readonly name = 'DatabaseOutage';
+  /** Whether it was asked, and took too long */
+  readonly isTimeout: boolean;
 
   constructor(cause: unknown) {
     super(readReason(cause), { cause });
+    this.isTimeout =
+      cause instanceof TimeoutError || QUERY_CANCELED.test(`${readCode(cause)} ${this.message}`);
   }
 }
 
@@ -27,6 +31,9 @@ const PRISMA_QUERY_ERRORS = /^P2(?!010|024|028|034|037)/;
 
 /** A deliberate answer, or a mistake in this program. */
 const THROWN_BY_CODE = [ApiError, TypeError, RangeError, ReferenceError, SyntaxError];
+
+/** PostgreSQL ended the statement after STATEMENT_TIMEOUT_MS, or pg had no response after QUERY_TIMEOUT_MS. */
+const QUERY_CANCELED = /^57014|Query read timeout$/;
 
 const INTERVAL_MS = 50;
 
@@ -81,10 +88,14 @@ export function isDatabaseOutage(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if (THROWN_BY_CODE.some((each) => error instanceof each)) return false;
   if (error.name === 'PrismaClientValidationError') return false;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const sqlState = readSqlState(error);
-  if (sqlState !== undefined) return !QUERY_ERRORS.test(sqlState);
+  const code = readCode(error);
   return !QUERY_ERRORS.test(code) && !PRISMA_QUERY_ERRORS.test(code);
+}
+
+/** The SQLSTATE of a failed query, else the code of the error, or ''. */
+function readCode(error: unknown): string {
+  const { code } = error as { code?: unknown };
+  return readSqlState(error) ?? (typeof code === 'string' ? code : '');
 }
 
 /**

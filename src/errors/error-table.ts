@@ -139,6 +139,7 @@ export const errorTable = {
     description: 'the database cannot serve the request now, or the service is overloaded',
     examples: [
       'The service cannot reach its database. Try again shortly.',
+      'The database did not answer in time. Try again shortly.',
       'The service is overloaded. Try again in 2 s.',
     ],
   },

@@ -10,7 +10,11 @@ import { ApiError, type FieldErrors } from '../errors/api-error.js';
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof TRPCError) return fromTrpcError(error);
-  if (error instanceof DatabaseOutage) return new ApiError('service_unavailable', { cause: error.cause });
+  if (error instanceof DatabaseOutage) {
+    const { cause, isTimeout } = error;
+    const message = isTimeout ? 'The database did not answer in time. Try again shortly.' : undefined;
+    return new ApiError('service_unavailable', { cause, ...(message && { message }) });
+  }
   return fromHttpStatus(error);
 }
 

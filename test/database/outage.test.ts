@@ -1,10 +1,11 @@
 import pg from 'pg';
 import { expect, expectTypeOf, test } from 'vitest';
-import { OPERATION_TIMEOUT_MS } from '../../src/batching/timeouts.js';
+import { OPERATION_TIMEOUT_MS, TimeoutError } from '../../src/batching/timeouts.js';
 import { openDatabase } from '../../src/database/client.js';
 import { Prisma } from '../../src/database/generated/client.js';
 import { DatabaseOutage, isDatabaseOutage, withOutages } from '../../src/database/outage.js';
 import { ApiError } from '../../src/errors/api-error.js';
+import { toApiError } from '../../src/operations/error-mapping.js';
 import type { Resource } from '../../src/operations/resource.js';
 
 function withCode(code: string, message = 'failed'): Error {
@@ -40,6 +41,21 @@ test.each([
   ['XX001', 'corrupted data'],
 ])('SQLSTATE %s (%s) is an outage, from pg and from Prisma', (sqlState) => {
   expect([fromPostgres(sqlState), fromPrisma('P2010', sqlState)].map(isDatabaseOutage)).toEqual([true, true]);
+});
+
+test('an outage says whether the database took too long, or could not be used', () => {
+  const late = [
+    fromPostgres('57014'),
+    fromPrisma('P2010', '57014'),
+    new Error('Query read timeout'),
+    new TimeoutError('Not sent within 1500 ms'),
+  ];
+  const unusable = [fromPostgres('57P01'), fromPrisma('P2010', '53300'), withCode('ECONNREFUSED')];
+  const messages = [...late, ...unusable].map((error) => toApiError(new DatabaseOutage(error)).message);
+  expect(messages).toEqual([
+    ...Array(4).fill('The database did not answer in time. Try again shortly.'),
+    ...Array(3).fill('The service cannot reach its database. Try again shortly.'),
+  ]);
 });
 
 test.each(['0A000', '21000', '22003', '22P05', '23505', '23514', '42601', '42501', '42P01', '54000'])(
