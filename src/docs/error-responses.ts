@@ -63,8 +63,8 @@ function describeStatus(status: number): oas31.ResponseObject {
     description: statusCodes.map((code) => `\`${code}\`: ${definitions[code].description}.`).join('\n\n'),
     headers: {
       ...headerRefs(header === undefined ? ERROR_HEADERS : [...ERROR_HEADERS, header]),
-      // Node.js' HTTP parser rejects a malformed request before it can be counted.
-      ...(status === 400 ? optionalHeaders(LIMIT_HEADERS) : {}),
+      // Node.js' HTTP parser rejects a malformed request, and an unknown method, before it can be counted.
+      ...(status === 400 || status === 501 ? optionalHeaders(LIMIT_HEADERS) : {}),
     },
     content: {
       'application/json': {

@@ -129,7 +129,9 @@ export const errorTable = {
     status: 501,
     trpcCode: 'NOT_IMPLEMENTED',
     message: 'The service does not implement this part of HTTP.',
-    description: 'the method, or a transfer coding other than chunked, is unknown to the service',
+    description:
+      'the service knows no transfer coding but chunked; or it does not know the method, and the response has no rate limit ' +
+      'headers',
   },
   service_unavailable: {
     status: 503,

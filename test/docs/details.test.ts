@@ -45,9 +45,12 @@ test('what a name must not contain is said in words where a pattern cannot say i
   });
 });
 
-test('a 400 need not have rate limit headers, because malformed HTTP is not counted', () => {
+test.each([
+  [400, 'malformed HTTP'],
+  [501, 'an unknown method'],
+])('a %i need not have rate limit headers, because %s is not counted', (status) => {
   for (const operation of operations) {
-    const { 'X-Request-Id': requestId, ...headers } = findResponse(operation, 400)?.headers ?? {};
+    const { 'X-Request-Id': requestId, ...headers } = findResponse(operation, status)?.headers ?? {};
     const limits = Object.entries(headers).filter(([name]) => name.includes('RateLimit'));
     expect(limits.map(([, header]) => header)).toEqual(
       Array(5).fill(expect.objectContaining({ required: false })),

@@ -170,6 +170,7 @@ test.each([
   expect(codeOf(refusal)).toBe(status === 501 ? 'not_implemented' : 'invalid_request');
   expect(refusal.reason).toBe(status === 501 ? 'Not Implemented' : 'Bad Request');
   expect(refusal.body.includes('method')).toBe(status === 501);
+  expect([...refusal.headers.keys()].filter((name) => name.includes('ratelimit'))).toEqual([]);
 });
 
 test.each([

@@ -578,14 +578,34 @@ export interface components {
         'application/json': components['schemas']['Error'];
       };
     };
-    /** @description `not_implemented`: the method, or a transfer coding other than chunked, is unknown to the service. */
+    /** @description `not_implemented`: the service knows no transfer coding but chunked; or it does not know the method, and the response has no rate limit headers. */
     NotImplemented: {
       headers: {
-        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-        RateLimit: components['headers']['RateLimit'];
+        /**
+         * @description Requests allowed in the window that is currently tighter for the caller
+         * @example 60
+         */
+        'X-RateLimit-Limit'?: number;
+        /**
+         * @description Requests left in the current window
+         * @example 59
+         */
+        'X-RateLimit-Remaining'?: number;
+        /**
+         * @description When the window ends: a Unix timestamp in seconds, rounded up
+         * @example 1769850060
+         */
+        'X-RateLimit-Reset'?: number;
+        /**
+         * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers)
+         * @example "minute";q=60;w=60, "day";q=1000;w=86400
+         */
+        'RateLimit-Policy'?: string;
+        /**
+         * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)
+         * @example "minute";r=59;t=60, "day";r=999;t=86400
+         */
+        RateLimit?: string;
         'X-Request-Id': components['headers']['X-Request-Id'];
         'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
         'Preference-Applied': components['headers']['Preference-Applied'];
@@ -1023,14 +1043,34 @@ export interface operations {
           'application/json': components['schemas']['Error'];
         };
       };
-      /** @description `not_implemented`: the method, or a transfer coding other than chunked, is unknown to the service. */
+      /** @description `not_implemented`: the service knows no transfer coding but chunked; or it does not know the method, and the response has no rate limit headers. */
       501: {
         headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
+          /**
+           * @description Requests allowed in the window that is currently tighter for the caller
+           * @example 60
+           */
+          'X-RateLimit-Limit'?: number;
+          /**
+           * @description Requests left in the current window
+           * @example 59
+           */
+          'X-RateLimit-Remaining'?: number;
+          /**
+           * @description When the window ends: a Unix timestamp in seconds, rounded up
+           * @example 1769850060
+           */
+          'X-RateLimit-Reset'?: number;
+          /**
+           * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers)
+           * @example "minute";q=60;w=60, "day";q=1000;w=86400
+           */
+          'RateLimit-Policy'?: string;
+          /**
+           * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)
+           * @example "minute";r=59;t=60, "day";r=999;t=86400
+           */
+          RateLimit?: string;
           'X-Request-Id': components['headers']['X-Request-Id'];
           'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
           'Preference-Applied': components['headers']['Preference-Applied'];
