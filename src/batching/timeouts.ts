@@ -43,11 +43,13 @@ interface Pending {
  * Times out any number of promises with one shared timer.
  *
  * It counts intervals of that timer instead of time. A pause of this process, such as a garbage collection, is one
- * interval however long it lasts, and so is not mistaken for a stall of the other side.
+ * interval however long it lasts, and so is not mistaken for a stall of the other side. And what has arrived by the end of
+ * the last interval is read before it counts as missing.
  */
 export class TimeoutTimer {
   readonly #intervalMs: number;
   readonly #maxIntervals: number;
+  readonly #lateInterval: number;
   readonly #createError: () => Error;
   /**
    * In no order. A Set would be slower: V8 replaces its table after some deletions, and each table refers to the next.
@@ -55,11 +57,23 @@ export class TimeoutTimer {
    */
   readonly #pending: Pending[] = [];
   #timer: NodeJS.Timeout | undefined;
+  /** By performance.now() */
+  #countedAt = 0;
 
-  /** Promises time out after between `timeoutMs - intervalMs` and `timeoutMs` milliseconds. */
-  constructor(options: { timeoutMs: number; intervalMs: number; createError: () => Error }) {
+  /**
+   * Promises time out after between `timeoutMs - intervalMs` and `timeoutMs` milliseconds.
+   *
+   * @param options.lateInterval what an interval counts that took twice as long, because this process was late. Default 1
+   */
+  constructor(options: {
+    timeoutMs: number;
+    intervalMs: number;
+    lateInterval?: number;
+    createError: () => Error;
+  }) {
     this.#intervalMs = options.intervalMs;
     this.#maxIntervals = Math.round(options.timeoutMs / options.intervalMs);
+    this.#lateInterval = options.lateInterval ?? 1;
     this.#createError = options.createError;
   }
 
@@ -68,7 +82,10 @@ export class TimeoutTimer {
     return new Promise((resolve, reject) => {
       const pending: Pending = { index: this.#pending.length, intervals: 0, reject };
       this.#pending.push(pending);
-      this.#timer ??= setInterval(() => this.#countInterval(), this.#intervalMs).unref();
+      if (this.#timer === undefined) {
+        this.#countedAt = performance.now();
+        this.#timer = setInterval(() => this.#countInterval(), this.#intervalMs).unref();
+      }
       promise.then(
         (value) => {
           this.#remove(pending);
@@ -100,12 +117,17 @@ export class TimeoutTimer {
     if (this.#pending.length === 0) {
       clearInterval(this.#timer);
       this.#timer = undefined;
+      return;
     }
-    for (const pending of this.#pending.slice()) {
-      pending.intervals += 1;
-      if (pending.intervals < this.#maxIntervals) continue;
-      this.#remove(pending);
-      pending.reject(this.#createError());
-    }
+    const tookMs = performance.now() - this.#countedAt;
+    this.#countedAt += tookMs;
+    const intervals = tookMs < 2 * this.#intervalMs ? 1 : this.#lateInterval;
+    for (const pending of this.#pending) pending.intervals += intervals;
+    setImmediate(() => {
+      for (const pending of this.#pending.filter((each) => each.intervals >= this.#maxIntervals)) {
+        this.#remove(pending);
+        pending.reject(this.#createError());
+      }
+    });
   }
 }

@@ -16,6 +16,8 @@ const TRIALS_PER_CONNECTION = 8;
 const READY_POLL_INTERVAL_MS = 20;
 /** A timeout is counted in this many intervals of a timer, so that a pause of this process is not taken for a failure. */
 const TIMEOUT_INTERVALS = 4;
+/** On a machine so busy that this process is late, the server is, too: it gets up to twice the time. */
+const LATE_INTERVAL = 0.5;
 
 /** Created once: capturing a stack for every rejected command would cost more than deciding in memory. */
 const OPEN_ERROR = new Error('The circuit breaker is open');
@@ -59,7 +61,8 @@ export class CircuitBreaker {
     const { timeoutMs, trialKey } = options;
     const createError = () => new Error(`No answer within ${timeoutMs} ms`);
     this.#options = options;
-    this.#timeouts = new TimeoutTimer({ timeoutMs, intervalMs: timeoutMs / TIMEOUT_INTERVALS, createError });
+    const intervalMs = timeoutMs / TIMEOUT_INTERVALS;
+    this.#timeouts = new TimeoutTimer({ timeoutMs, intervalMs, lateInterval: LATE_INTERVAL, createError });
     this.#trialKey = trialKey;
     this.#scheduleTrial();
   }

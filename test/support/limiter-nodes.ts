@@ -46,9 +46,6 @@ export async function node(urls: string[], waits = true): Promise<Node> {
   return { limiter, logged, clock };
 }
 
-/** For tests in which Redis never fails: on a busy machine an answer may take longer than a limiter waits for it. */
-export const UNLESS_BUSY = { retry: 2 };
-
 /** The contract allows 5 s for a recovery, which a busy machine may exceed. */
 export async function reaches(limiter: Limiter, state: Limiter['state']): Promise<void> {
   await until(() => limiter.state === state || undefined);

@@ -11,7 +11,6 @@ import {
   reaches,
   server,
   subject,
-  UNLESS_BUSY,
 } from '../../support/limiter-nodes.js';
 import { canStartRedis, type RedisServer } from '../../support/redis.js';
 import {
@@ -116,52 +115,44 @@ describe.skipIf(!hasRedis)('sentinels', () => {
     expect(limiter.state).toBe('degraded');
   });
 
-  test(
-    'that announce a promotion late, or one of another primary: nodes count in the primary all the time',
-    UNLESS_BUSY,
-    async () => {
-      const setup = await sentinels();
-      const announcing = await server();
-      const publisher = admin(announcing);
-      const { limiter, logged } = await node([
-        setup.url.replace(/(?=\/[^/]+$)/, `,127.0.0.1:${announcing.port}`),
-      ]);
-      const before = [...logged];
-      const announcement = `${PRIMARY_NAME} 127.0.0.1 1 127.0.0.1 ${setup.primary.port}`;
-      const announce = () => publisher.publish('+switch-master', announcement);
-      await until(async () => (await announce()) === 1 || undefined);
-      for (let n = 0; n < 20; n += 1) {
-        await announce();
-        await publisher.publish('+switch-master', 'other.primary 127.0.0.1 1 127.0.0.1 2');
-        await limiter.consume(subject, 1);
-      }
-      expect(await readCount(setup.primary)).toBe(20);
-      expect(logged).toEqual(before);
-    },
-  );
+  test('that announce a promotion late, or one of another primary: nodes count in the primary all the time', async () => {
+    const setup = await sentinels();
+    const announcing = await server();
+    const publisher = admin(announcing);
+    const { limiter, logged } = await node([
+      setup.url.replace(/(?=\/[^/]+$)/, `,127.0.0.1:${announcing.port}`),
+    ]);
+    const before = [...logged];
+    const announcement = `${PRIMARY_NAME} 127.0.0.1 1 127.0.0.1 ${setup.primary.port}`;
+    const announce = () => publisher.publish('+switch-master', announcement);
+    await until(async () => (await announce()) === 1 || undefined);
+    for (let n = 0; n < 20; n += 1) {
+      await announce();
+      await publisher.publish('+switch-master', 'other.primary 127.0.0.1 1 127.0.0.1 2');
+      await limiter.consume(subject, 1);
+    }
+    expect(await readCount(setup.primary)).toBe(20);
+    expect(logged).toEqual(before);
+  });
 
-  test(
-    'may all be restarted: nothing changes, and then the nodes leave even a primary that cannot be demoted',
-    UNLESS_BUSY,
-    async () => {
-      const setup = await sentinels();
-      const nodes = await Promise.all([node([setup.url]), node([setup.url])]);
-      const before = nodes.map(({ logged }) => [...logged]);
-      await Promise.all(setup.sentinels.map((sentinel) => sentinel.kill()));
-      for (const { limiter } of nodes) await consumeMany(limiter, 20);
-      for (const sentinel of setup.sentinels) await sentinel.run();
-      await Promise.all(setup.sentinels.map(isWatchedByTwo));
-      expect(await readCount(setup.primary)).toBe(40);
-      expect(nodes.map(({ logged }) => logged)).toEqual(before);
-      // The sentinels may no longer change it, nor close its connections: it goes on as a primary.
-      await admin(setup.primary).call('ACL', 'SETUSER', 'default', '-replicaof', '-slaveof', '-client|kill');
-      await setup.failOver();
-      await until(async () => (await setup.isPromoted()) || undefined);
-      await Promise.all(nodes.map((of) => isConnected(setup.replica, of)));
-      const results = await Promise.all(nodes.map(({ limiter }) => consumeMany(limiter, 30)));
-      expect(countAllowed(results.flat())).toBe(20);
-      expect(await readCount(setup.primary)).toBe(40);
-      expect(await admin(setup.primary).info('replication')).toContain('role:master');
-    },
-  );
+  test('may all be restarted: nothing changes, and then the nodes leave even a primary that cannot be demoted', async () => {
+    const setup = await sentinels();
+    const nodes = await Promise.all([node([setup.url]), node([setup.url])]);
+    const before = nodes.map(({ logged }) => [...logged]);
+    await Promise.all(setup.sentinels.map((sentinel) => sentinel.kill()));
+    for (const { limiter } of nodes) await consumeMany(limiter, 20);
+    for (const sentinel of setup.sentinels) await sentinel.run();
+    await Promise.all(setup.sentinels.map(isWatchedByTwo));
+    expect(await readCount(setup.primary)).toBe(40);
+    expect(nodes.map(({ logged }) => logged)).toEqual(before);
+    // The sentinels may no longer change it, nor close its connections: it goes on as a primary.
+    await admin(setup.primary).call('ACL', 'SETUSER', 'default', '-replicaof', '-slaveof', '-client|kill');
+    await setup.failOver();
+    await until(async () => (await setup.isPromoted()) || undefined);
+    await Promise.all(nodes.map((of) => isConnected(setup.replica, of)));
+    const results = await Promise.all(nodes.map(({ limiter }) => consumeMany(limiter, 30)));
+    expect(countAllowed(results.flat())).toBe(20);
+    expect(await readCount(setup.primary)).toBe(40);
+    expect(await admin(setup.primary).info('replication')).toContain('role:master');
+  });
 });
