@@ -25,6 +25,8 @@ export function openCluster({ urls, onReady, onClose, onError }: RedisConnection
     ...COMMON_OPTIONS,
     // The probe of the circuit breaker shows more than the state that nodes report, such as the reason of a failure.
     enableReadyCheck: false,
+    // Commands on a lost connection may have been run.
+    retryDelayOnFailover: 0,
     clusterRetryStrategy: () => RECONNECT_DELAY_MS,
     clusterNodeRetryStrategy: () => RECONNECT_DELAY_MS,
     slotsRefreshInterval: SLOTS_REFRESH_INTERVAL_MS,
