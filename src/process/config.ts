@@ -45,7 +45,12 @@ const schema = z.object({
     z.string().refine(isAddressOrBlock, 'must hold addresses or CIDR blocks, separated by commas'),
   ),
   CORS_ORIGINS: list(
-    z.string().refine(isOrigin, 'must hold origins such as https://shop.example, separated by commas'),
+    z
+      .string()
+      .refine(
+        isOrigin,
+        'must hold origins such as https://shop.example, without a slash at the end, separated by commas',
+      ),
   ),
   ANONYMOUS_PER_MINUTE: wholeNumber(1, 1_000_000_000).default(300),
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
