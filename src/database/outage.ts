@@ -92,8 +92,8 @@ export function isDatabaseOutage(error: unknown): boolean {
   return !QUERY_ERRORS.test(code) && !PRISMA_QUERY_ERRORS.test(code);
 }
 
-/** The SQLSTATE of a failed query, else the code of the error, or ''. */
-function readCode(error: unknown): string {
+/** The SQLSTATE of a failed query, of Prisma's too, else the code of the error, or ''. */
+export function readCode(error: unknown): string {
   const { code } = error as { code?: unknown };
   return readSqlState(error) ?? (typeof code === 'string' ? code : '');
 }

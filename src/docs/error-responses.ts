@@ -42,11 +42,19 @@ export const errorResponses: Readonly<Record<string, oas31.ResponseObject>> = Ob
   statuses.map((status) => [responseName(status), describeStatus(status)]),
 );
 
-/** The statuses of the errors that an operation can respond with, in ascending order. */
-export function listErrorStatuses(features: OperationFeatures): number[] {
+/**
+ * The statuses of the errors that an operation can respond with, in ascending order.
+ *
+ * @param declared codes that it responds with whatever its features
+ */
+export function listErrorStatuses(
+  features: OperationFeatures,
+  declared: readonly ErrorCode[] = [],
+): number[] {
   const possible = codes.filter((code) => {
     const { appliesTo } = definitions[code];
-    return appliesTo === undefined || features[appliesTo];
+    if (appliesTo === undefined || declared.includes(code)) return true;
+    return appliesTo !== 'declaring' && features[appliesTo];
   });
   return [...new Set(possible.map((code) => definitions[code].status))].sort((a, b) => a - b);
 }

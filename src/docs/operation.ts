@@ -100,7 +100,7 @@ export function completeOperation(
     ...(requestBody && { requestBody: { ...requestBody, content: toMedia(body, schemas) } }),
     responses: {
       ...describeSuccess(operation, responses[200], schemas),
-      ...describeErrors(readFeatures(operation)),
+      ...describeErrors(readFeatures(operation), operation.errors),
     },
   };
 }
@@ -142,9 +142,9 @@ function listHeaders({ success, idempotent, parameters, deprecation }: Operation
  * By reference, unless a deprecated operation adds its headers. They are absent from a 405, which no operation sends,
  * and from a 410, which is sent after the removal.
  */
-function describeErrors(features: OperationFeatures): Record<string, object> {
+function describeErrors(features: OperationFeatures, declared: Operation['errors']): Record<string, object> {
   return Object.fromEntries(
-    listErrorStatuses(features).map((status) => {
+    listErrorStatuses(features, declared).map((status) => {
       const name = responseName(status);
       const shared = { $ref: `#/components/responses/${name}` };
       if (!features.isDeprecated || status === 405 || status === 410) return [status, shared];

@@ -21,8 +21,11 @@ export interface ErrorDefinition {
   readonly description: string;
   /** The document's examples of a message, where `message` alone is not typical. */
   readonly examples?: readonly [string, ...string[]];
-  /** Only operations with this feature can respond with the code. If left out, every operation can. */
-  readonly appliesTo?: keyof OperationFeatures;
+  /**
+   * Only operations with this feature can respond with the code, and those that declare it; `declaring`: only those. If
+   * left out, every operation can.
+   */
+  readonly appliesTo?: keyof OperationFeatures | 'declaring';
 }
 
 /** Every error code: its HTTP status, its messages, and the operations that it applies to. */

@@ -3,7 +3,7 @@ import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import type { Deprecation } from '../contract/deprecation.js';
 import type { Scope } from '../contract/scopes.js';
 import type { IdempotencyHeader, IdempotencyKey } from '../database/idempotency.js';
-import type { ApiError, ErrorShape } from '../errors/api-error.js';
+import type { ApiError, ErrorCode, ErrorShape } from '../errors/api-error.js';
 import { errorTable } from '../errors/error-table.js';
 import type { Rehearsal } from '../errors/rehearsal.js';
 import type { ApiKey } from '../keys/store.js';
@@ -63,6 +63,8 @@ export interface OperationMeta {
   /** What a key needs to be allowed to call it; `any` for an operation that every valid key may call. */
   readonly scope: Scope | 'any';
   readonly deprecation?: Deprecation;
+  /** The error codes that it responds with besides those that every operation like it does. */
+  readonly errors?: readonly ErrorCode[];
   /** Over REST, success is 200, or 204 for `.output(z.void())`, unless a 201 with its Location is declared here. */
   readonly success?: {
     readonly status: 201;

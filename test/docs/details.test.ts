@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { MAX_PAGE_SIZE } from '../../src/contract/protocol.js';
+import { listErrorStatuses } from '../../src/docs/error-responses.js';
 import { resources } from '../../src/router.js';
 import { createChecker, type ListedOperation } from '../support/openapi-checker.js';
 
@@ -90,3 +91,17 @@ function listNodes(node: unknown): Record<string, unknown>[] {
   const children = Object.values(node).flatMap(listNodes);
   return Array.isArray(node) ? children : [node as Record<string, unknown>, ...children];
 }
+
+test('an operation has the errors that it declares, besides those of its kind', () => {
+  const features = {
+    isDeprecated: false,
+    isIdempotent: false,
+    hasBody: false,
+    hasPathParameters: false,
+    needsScope: true,
+  };
+  expect(listErrorStatuses(features)).not.toContain(404);
+  expect(listErrorStatuses(features, ['not_found'])).toEqual(
+    [...listErrorStatuses(features), 404].sort((a, b) => a - b),
+  );
+});

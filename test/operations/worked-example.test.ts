@@ -2,6 +2,7 @@ import { afterAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../src/database/client.js';
 import { createInsert } from '../../src/database/inserts.js';
+import { readCode } from '../../src/database/outage.js';
 import { table } from '../../src/database/table.js';
 import { ApiError } from '../../src/errors/api-error.js';
 import { createProcedure } from '../../src/operations/builder.js';
@@ -38,6 +39,9 @@ const createToyStore = ({ prisma, writes }: Database) => ({
 
 // --- procedures.ts
 
+/** PostgreSQL's code for a row that a unique index refuses. */
+const UNIQUE_VIOLATION = '23505';
+
 const procedure = createProcedure<{ readonly toys: ToyStore }>();
 const createToy = procedure
   .meta({
@@ -59,7 +63,11 @@ const renameToy = procedure
   .input(toyChange)
   .output(toy)
   .mutation(async ({ ctx, input: { toyId, name } }) => {
-    if ((await ctx.toys.rename(toyId, name)) === 0) throw new ApiError('not_found');
+    const count = await ctx.toys.rename(toyId, name).catch((error) => {
+      if (readCode(error) !== UNIQUE_VIOLATION) throw error;
+      throw new ApiError('invalid_request', { message: 'name is taken.', fields: { name: 'is taken' } });
+    });
+    if (count === 0) throw new ApiError('not_found');
     return { id: toyId, name };
   });
 const deleteToy = procedure
@@ -89,6 +97,7 @@ const service = await startService({ resources: [toys], corsOrigins: ['https://s
 // You may be about to make a src/toys/ of it.
 await service.database.pool.query('DROP TABLE IF EXISTS toys');
 await service.database.pool.query('CREATE TABLE toys (id bigint GENERATED ALWAYS AS IDENTITY, name text)');
+await service.database.pool.query("CREATE UNIQUE INDEX ON toys (name) WHERE name = 'Teddy'");
 afterAll(() => service.close());
 const call = createCaller(service);
 
@@ -122,6 +131,18 @@ test('a PATCH takes its id from the path and the rest from the body, a DELETE re
     body: undefined,
   });
   expect((await call('/trpc/deleteToy', post({ toyId: id }))).body.error.data.error.code).toBe('not_found');
+});
+
+test('what a constraint forbids is an error for the client, over either protocol', async () => {
+  const [first, second] = [
+    (await rest('createToy', '', post({ name: 'Teddy' }))).body,
+    (await rest('createToy', '', post({ name: 'Doll' }))).body,
+  ];
+  expect(first.name).toBe('Teddy');
+  const taken = await rest('renameToy', `/${second.id}`, patch({ name: 'Teddy' }));
+  expect(taken.body).toEqual({ code: 'invalid_request', message: 'name is taken.', status: 400 });
+  const { data } = (await call('/trpc/renameToy', post({ toyId: second.id, name: 'Teddy' }))).body.error;
+  expect(data).toMatchObject({ error: taken.body, fields: { name: 'is taken' } });
 });
 
 test('errors, limits and CORS need no code in the resource', async () => {
