@@ -9,9 +9,10 @@ const MAX_INT32 = 2 ** 31 - 1;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const BLANK = /^\p{White_Space}+$/u;
 const NO_NUL_PATTERN = '^[^\\u0000]*$';
-/** White space is spelled out, because few validators know \p{White_Space}. */
-const NOT_BLANK_PATTERN =
-  '^[^\\u0000]*[^\\u0000\\t-\\r \\u0085\\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000][^\\u0000]*$';
+/**
+ * White space as Unicode has it: few validators know \p{White_Space}, and \s lacks U+0085 and has U+FEFF, which is none.
+ */
+const NOT_BLANK_PATTERN = '^[^\\u0000]*(?:[^\\u0000\\s\\u0085]|\\ufeff)[^\\u0000]*$';
 
 /** The message for input that is not an object at all. */
 export const INPUT_ERROR = 'The input must be a JSON object';

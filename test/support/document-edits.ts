@@ -6,7 +6,7 @@ type Node = Record<string, unknown>;
 export type Edit = (document: object) => void;
 
 /** The document of a release, which stands for that of the last one: what is added to the service changes no edit. */
-export const RELEASED = JSON.parse(await readFile('docs/releases/0.1.0.json', 'utf8'));
+export const RELEASED = JSON.parse(await readFile('docs/releases/1.0.0.json', 'utf8'));
 
 /** When the next release is made. */
 export const RELEASE_TIME = Date.parse('2027-03-01T00:00:00Z');
