@@ -63,7 +63,7 @@ export async function createService(options: ServiceOptions) {
   const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
   const { redisUrls } = config;
   const redisDurations = createDurations(
-    'redis_command_duration_seconds',
+    'animal_store_redis_command_duration_seconds',
     'How long commands to Redis took, including failed ones',
   );
   const limiter =

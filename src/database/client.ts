@@ -8,7 +8,7 @@ export type Database = Readonly<ReturnType<typeof openDatabase>>;
 /** Opens connections, and Prisma's client on their pool. The parameters are those of openConnections. */
 export function openDatabase(url: string, onIdleError: (error: Error) => void) {
   const { histogram, observe } = createDurations(
-    'database_query_duration_seconds',
+    'animal_store_database_query_duration_seconds',
     'How long queries took, including failed ones; one statement may serve several requests',
     ['statement'],
   );

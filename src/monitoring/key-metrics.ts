@@ -48,10 +48,14 @@ export function addKeyMetrics(registry: Registry, { countKeys, usage }: KeyMetri
         }
       },
     });
-  addCount('api_keys_banned', 'Keys that are banned now, by any node', ({ banned }) => banned);
-  addCount('api_keys_expiring', 'Keys that expire within seven days', ({ expiring }) => expiring);
+  addCount('animal_store_api_keys_banned', 'Keys that are banned now, by any node', ({ banned }) => banned);
+  addCount(
+    'animal_store_api_keys_expiring',
+    'Keys that expire within seven days',
+    ({ expiring }) => expiring,
+  );
   new Gauge({
-    name: 'api_key_usage_waiting',
+    name: 'animal_store_api_key_usage_waiting',
     help: 'Sums of usage that are not stored yet; they are stored every 15 to 25 s',
     registers,
     collect() {
@@ -59,7 +63,7 @@ export function addKeyMetrics(registry: Registry, { countKeys, usage }: KeyMetri
     },
   });
   new Gauge({
-    name: 'api_key_usage_dropped',
+    name: 'animal_store_api_key_usage_dropped',
     help: 'Requests that usage does not count, because too many sums could not be stored',
     registers,
     collect() {

@@ -52,7 +52,7 @@ export function createMetrics(sources: Sources) {
   addConnections(registry, sources.server);
   addKeyMetrics(registry, sources);
   const requests = createDurations(
-    'http_request_duration_seconds',
+    'animal_store_http_request_duration_seconds',
     'From the head of a request to the end of its response, by operation, protocol and status',
     ['operation', 'protocol', 'status'],
   );
@@ -70,7 +70,7 @@ function createProcessRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   new Gauge({
-    name: 'build_info',
+    name: 'animal_store_build_info',
     help: 'Always 1; the version of the service and of Node.js',
     labelNames: ['version', 'node_version'],
     registers: [registry],
@@ -83,7 +83,7 @@ const ANONYMOUS = 'anonymous';
 
 function createDecisionCounter(registry: Registry, limiter: Limiter) {
   const counter = new Counter({
-    name: 'limiter_decisions_total',
+    name: 'animal_store_limiter_decisions_total',
     help: 'Decisions of the limiter by outcome, store that decided, and plan; a batch is one decision',
     labelNames: ['outcome', 'store', 'plan'],
     registers: [registry],
@@ -106,7 +106,7 @@ function createDecisionCounter(registry: Registry, limiter: Limiter) {
 
 function addPool(registry: Registry, pool: PoolStatistics): void {
   const add = (name: string, help: string, read: () => number) =>
-    addGauge(registry, `database_pool_${name}`, help, read);
+    addGauge(registry, `animal_store_database_pool_${name}`, help, read);
   add('connections', 'Connections to the database', () => pool.totalCount);
   add('idle_connections', 'Connections to the database that nothing uses', () => pool.idleCount);
   add('waiting_queries', 'Queries that wait for a connection', () => pool.waitingCount);
@@ -118,10 +118,10 @@ function addStates(registry: Registry, { limiter, overload, checkReadiness }: So
     checkReadiness()
       .then(() => 1)
       .catch(() => 0);
-  addGauge(registry, 'limits_degraded', '1 while limits are counted without Redis', isDegraded);
-  addGauge(registry, 'database_ready', '1 while the database can be used', isReady);
+  addGauge(registry, 'animal_store_limits_degraded', '1 while limits are counted without Redis', isDegraded);
+  addGauge(registry, 'animal_store_database_ready', '1 while the database can be used', isReady);
   new Gauge({
-    name: 'service_overloaded',
+    name: 'animal_store_service_overloaded',
     help: '1 while the process is overloaded: requests get a 503, with the reason queue only some',
     labelNames: ['reason'],
     registers: [registry],
@@ -133,13 +133,13 @@ function addStates(registry: Registry, { limiter, overload, checkReadiness }: So
 
 function addConnections(registry: Registry, server: Server): void {
   const accepted = new Counter({
-    name: 'http_connections_accepted_total',
+    name: 'animal_store_http_connections_accepted_total',
     help: 'Connections accepted from clients',
     registers: [registry],
   });
   server.on('connection', () => accepted.inc());
   const countConnections = promisify(server.getConnections).bind(server);
-  addGauge(registry, 'http_connections', 'Connections of clients', countConnections);
+  addGauge(registry, 'animal_store_http_connections', 'Connections of clients', countConnections);
 }
 
 function addGauge(registry: Registry, name: string, help: string, read: () => number | Promise<number>) {

@@ -196,7 +196,9 @@ test('a key in use is not looked up again while nothing changes', async () => {
   const read = async (statement: string) => {
     const text = await (await fetch(`${service.url}/metrics`)).text();
     const [, count] =
-      new RegExp(`database_query_duration_seconds_count{statement="${statement}"} (\\d+)`).exec(text) ?? [];
+      new RegExp(`animal_store_database_query_duration_seconds_count{statement="${statement}"} (\\d+)`).exec(
+        text,
+      ) ?? [];
     return Number(count ?? 0);
   };
   await call('/v1/pets');

@@ -38,16 +38,15 @@ async function scrape({ url }: Pick<TestService, 'url'>): Promise<string> {
 const seriesOf = (text: string) =>
   text
     .split('\n')
-    .filter((line) => /^(http|limiter)_/.test(line))
+    .filter((line) => /^animal_store_(http|limiter)_/.test(line))
     .map((line) => line.slice(0, line.lastIndexOf(' ')));
 
 /** The counts of requests by their labels. */
 const counts = (text: string) =>
   Object.fromEntries(
-    [...text.matchAll(/^http_request_duration_seconds_count\{(.*)\} (\d+)$/gm)].map(([, labels, count]) => [
-      labels?.replaceAll(/\w+="([^"]*)",?/g, '$1 ').trim(),
-      Number(count),
-    ]),
+    [...text.matchAll(/^animal_store_http_request_duration_seconds_count\{(.*)\} (\d+)$/gm)].map(
+      ([, labels, count]) => [labels?.replaceAll(/\w+="([^"]*)",?/g, '$1 ').trim(), Number(count)],
+    ),
   );
 
 test('requests are counted by operation, protocol and status, and a batch once', async () => {
@@ -109,13 +108,31 @@ test('decisions of the limiter are counted by outcome, store and plan', async ()
   const text = await scrape(service);
   const count = (outcome: string, store: string, plan: string) =>
     Number(
-      text.split(`limiter_decisions_total{outcome="${outcome}",store="${store}",plan="${plan}"} `)[1]?.[0],
+      text.split(
+        `animal_store_limiter_decisions_total{outcome="${outcome}",store="${store}",plan="${plan}"} `,
+      )[1]?.[0],
     );
   expect(count('admitted', 'memory', 'enterprise')).toBe(2);
   expect(count('rate_limit_exceeded', 'memory', 'enterprise')).toBe(2);
   expect(count('api_key_banned', 'memory', 'enterprise')).toBe(3);
   expect(count('admitted', 'memory', 'anonymous')).toBe(1);
   expect(count('rate_limit_exceeded', 'redis', 'free')).toBe(0);
+});
+
+test("every metric carries the service's prefix, beside those of every process and of Node.js", async () => {
+  const { service } = await serve();
+  const names = [...(await scrape(service)).matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name);
+  expect(names).toContain('animal_store_build_info');
+  expect(names.filter((name) => !/^(animal_store|process|nodejs)_/.test(name ?? ''))).toEqual([]);
+});
+
+test('a request that takes less than a millisecond has buckets of its own', async () => {
+  const { service, call } = await serve();
+  await call('/v1/pets');
+  const text = await scrape(service);
+  const buckets = /^animal_store_http_request_duration_seconds_bucket\{le="([^"]+)"/gm;
+  const bounds = [...text.matchAll(buckets)].map(([, bound]) => Number(bound));
+  expect(bounds.slice(0, 3)).toEqual([0.00025, 0.0005, 0.001]);
 });
 
 test('connections of clients are counted', async () => {
@@ -125,23 +142,27 @@ test('connections of clients are counted', async () => {
   // Scrapes have connections of their own, but not as many.
   const sockets = Array.from({ length: 50 }, () => connect(service.port, '127.0.0.1'));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-  await expect.poll(() => read('http_connections')).toBeGreaterThanOrEqual(50);
+  await expect.poll(() => read('animal_store_http_connections')).toBeGreaterThanOrEqual(50);
   for (const socket of sockets) socket.destroy();
-  await expect.poll(() => read('http_connections')).toBeLessThan(10);
-  expect(await read('http_connections_accepted_total')).toBeGreaterThanOrEqual(50);
+  await expect.poll(() => read('animal_store_http_connections')).toBeLessThan(10);
+  expect(await read('animal_store_http_connections_accepted_total')).toBeGreaterThanOrEqual(50);
 });
 
 test('pool statistics, event-loop delay and process state are exported', async () => {
   const { service, call } = await serve();
   await call('/v1/pets');
   const text = await scrape(service);
-  expect(text).toMatch(/^database_pool_connections [1-9]/m);
-  expect(text).toMatch(/^database_pool_idle_connections [1-9]/m);
-  expect(text).toMatch(/^database_pool_waiting_queries 0$/m);
+  expect(text).toMatch(/^animal_store_database_pool_connections [1-9]/m);
+  expect(text).toMatch(/^animal_store_database_pool_idle_connections [1-9]/m);
+  expect(text).toMatch(/^animal_store_database_pool_waiting_queries 0$/m);
   for (const name of ['nodejs_eventloop_lag_p99_seconds', 'process_resident_memory_bytes']) {
     expect(text).toMatch(new RegExp(`^${name} \\d`, 'm'));
   }
-  for (const flag of ['limits_degraded 0', 'database_ready 1', 'service_overloaded{reason="pool"} 0']) {
+  for (const flag of [
+    'animal_store_limits_degraded 0',
+    'animal_store_database_ready 1',
+    'animal_store_service_overloaded{reason="pool"} 0',
+  ]) {
     expect(text).toContain(`\n${flag}\n`);
   }
 });
@@ -156,9 +177,11 @@ test('a degraded state is exported', async () => {
   });
   expect((await call('/v1/pets')).status).toBe(200);
   const text = await scrape(service);
-  expect(text).toContain('\nlimits_degraded 1\n');
-  expect(text).toContain('\ndatabase_ready 0\n');
-  expect(text).toContain('limiter_decisions_total{outcome="admitted",store="degraded",plan="enterprise"} 1');
+  expect(text).toContain('\nanimal_store_limits_degraded 1\n');
+  expect(text).toContain('\nanimal_store_database_ready 0\n');
+  expect(text).toContain(
+    'animal_store_limiter_decisions_total{outcome="admitted",store="degraded",plan="enterprise"} 1',
+  );
 });
 
 test('the version, query durations and the number of banned keys by plan are exported', async () => {
@@ -174,22 +197,27 @@ test('the version, query durations and the number of banned keys by plan are exp
   await call('/v1/store/orders');
   const { version } = JSON.parse(await readFile('package.json', 'utf8'));
   const text = await scrape(service);
-  expect(text).toContain(`\nbuild_info{version="${version}",node_version="${process.version}"} 1\n`);
+  expect(text).toContain(
+    `\nanimal_store_build_info{version="${version}",node_version="${process.version}"} 1\n`,
+  );
   for (const statement of ['pets-list', 'pets-create', 'prisma']) {
     expect(text).toMatch(
-      new RegExp(`^database_query_duration_seconds_count\\{statement="${statement}"\\} [1-9]`, 'm'),
+      new RegExp(
+        `^animal_store_database_query_duration_seconds_count\\{statement="${statement}"\\} [1-9]`,
+        'm',
+      ),
     );
   }
-  expect(text).not.toContain('redis_command_duration_seconds');
-  expect(text).toContain('\napi_keys_banned{plan="free"} 0\n');
-  expect(text).toContain('\napi_key_usage_dropped 0\n');
+  expect(text).not.toContain('animal_store_redis_command_duration_seconds');
+  expect(text).toContain('\nanimal_store_api_keys_banned{plan="free"} 0\n');
+  expect(text).toContain('\nanimal_store_api_key_usage_dropped 0\n');
 
   await service.keys.ban(apiKey.id, new Date(), 300);
-  await expect.poll(() => scrape(service)).toContain('\napi_keys_banned{plan="free"} 1\n');
-  expect(await scrape(service)).toContain('\napi_keys_banned{plan="pro"} 0\n');
+  await expect.poll(() => scrape(service)).toContain('\nanimal_store_api_keys_banned{plan="free"} 1\n');
+  expect(await scrape(service)).toContain('\nanimal_store_api_keys_banned{plan="pro"} 0\n');
   expect((await call('/v1/pets', { key })).body.code).toBe('api_key_banned');
   await service.keys.unban(apiKey.id);
-  await expect.poll(() => scrape(service)).toContain('\napi_keys_banned{plan="free"} 0\n');
+  await expect.poll(() => scrape(service)).toContain('\nanimal_store_api_keys_banned{plan="free"} 0\n');
 });
 
 test('keys that expire within seven days are counted by plan', async () => {
@@ -199,8 +227,8 @@ test('keys that expire within seven days are counted by plan', async () => {
   for (const expiresAt of [inDays(-1), inDays(6.9), inDays(7.1), null])
     await service.keys.create({ name: 'x', expiresAt, ...plan });
   const text = await scrape(service);
-  expect(text).toContain('\napi_keys_expiring{plan="pro"} 1\n');
-  expect(text).toContain('\napi_keys_expiring{plan="free"} 0\n');
+  expect(text).toContain('\nanimal_store_api_keys_expiring{plan="pro"} 1\n');
+  expect(text).toContain('\nanimal_store_api_keys_expiring{plan="free"} 0\n');
 });
 
 test('a query that fails is part of the durations', async () => {
@@ -220,8 +248,8 @@ test.each([
 ])('while the count of keys %s, a scrape succeeds without it', async (_, countKeys) => {
   const { service } = await serve({ countKeys });
   const text = await scrape(service);
-  expect(text).toContain('\ndatabase_ready 1\n');
-  expect(text).not.toMatch(/^api_keys_(banned|expiring)/m);
+  expect(text).toContain('\nanimal_store_database_ready 1\n');
+  expect(text).not.toMatch(/^animal_store_api_keys_(banned|expiring)/m);
 });
 
 test('with METRICS_PORT the server of the API has neither metrics nor health', async () => {

@@ -112,14 +112,14 @@ async function attack(url: string, key: string, requests: number): Promise<void>
 }
 
 /** The series of requests that got a response. Whether any client left before its response is a matter of chance. */
-const RESPONSE_SERIES = /^(http|limiter)_(?!.*status="499").*$/gm;
+const RESPONSE_SERIES = /^animal_store_(http|limiter)_(?!.*status="499").*$/gm;
 
 test('20,000 hostile requests grow memory by less than 150 MB and add no labels', async () => {
   const { url, key } = await startProcess();
   const readMetrics = async () => {
     const text = await (await fetch(`${url}/metrics`)).text();
     const bytes = Number(/^process_resident_memory_bytes (\d+)/m.exec(text)?.[1]);
-    const counts = [...text.matchAll(/^http_request_duration_seconds_count\{.*\} (\d+)$/gm)];
+    const counts = [...text.matchAll(/^animal_store_http_request_duration_seconds_count\{.*\} (\d+)$/gm)];
     const total = counts.reduce((sum, [, count]) => sum + Number(count), 0);
     return { megabytes: bytes / 2 ** 20, labels: text.match(RESPONSE_SERIES)?.length, total, text };
   };

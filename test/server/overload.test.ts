@@ -35,7 +35,7 @@ async function expectOverloaded({ url }: TestService, call: ReturnType<typeof cr
   for (const path of ['/health/live', '/health/ready'])
     expect((await call(path, { key: null })).status).toBe(200);
   expect(await (await fetch(`${url}/metrics`)).text()).toMatch(
-    /^service_overloaded\{reason="(event_loop|pool)"\} 1$/m,
+    /^animal_store_service_overloaded\{reason="(event_loop|pool)"\} 1$/m,
   );
 }
 
@@ -235,5 +235,5 @@ test('a connection is not closed while its responses are read slowly', async () 
 /** How many connections are open, that of the scrape included. */
 async function readConnections({ url }: TestService): Promise<number> {
   const response = await fetch(`${url}/metrics`, { headers: { connection: 'close' } });
-  return Number(/^http_connections (\d+)$/m.exec(await response.text())?.[1]);
+  return Number(/^animal_store_http_connections (\d+)$/m.exec(await response.text())?.[1]);
 }
