@@ -1,6 +1,14 @@
 import { readFileSync } from 'node:fs';
 
 const README = 'README.md';
+const PROMETHEUS_RULE = `# alerts.yaml for the Prometheus operator, made by npm run docs:update.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: animal-store
+  labels: { app.kubernetes.io/name: animal-store }
+spec:
+`;
 
 /**
  * Every text in the repository that says what the code knows, too: its path, and the text with that as the code has it.
@@ -22,7 +30,17 @@ export function deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }) {
   const texts = Object.fromEntries(
     Object.entries(tables).map(([path, own]) => [path, own.reduce(replaceTable, readFileSync(path, 'utf8'))]),
   );
-  return { ...texts, [README]: replaceSynopsis(texts[README], PLAN_NAMES) };
+  return {
+    ...texts,
+    [README]: replaceSynopsis(texts[README], PLAN_NAMES),
+    'docs/monitoring/prometheus-rule.yaml': toPrometheusRule(
+      readFileSync('docs/monitoring/alerts.yaml', 'utf8'),
+    ),
+  };
+}
+
+function toPrometheusRule(rules) {
+  return `${PROMETHEUS_RULE}${rules.slice(rules.indexOf('groups:')).replaceAll(/^(?=.)/gm, '  ')}`;
 }
 
 /** The table in a text is the one with the same headings, because guides are shown as they are, comments included. */
