@@ -13,14 +13,15 @@ COPY packages/client/package.json packages/client/
 COPY packages/embedded-postgres/package.json packages/embedded-postgres/
 
 FROM manifests AS dependencies
-RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm ci --omit=dev
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc --mount=type=cache,target=/root/.npm npm ci --omit=dev
 # Of Prisma's query compilers for five databases and two module systems, the service loads one: 60 MB less. The links
-# lead to the workspaces, which only development needs.
-RUN find node_modules/@prisma/client/runtime -name '*.wasm-base64.*' ! -name '*.postgresql.*.mjs' -delete && \
+# lead to the workspaces, which only development needs, as do source maps of the packages.
+RUN find node_modules -name '*.map' -type f -delete && \
+    find node_modules/@prisma/client/runtime -name '*.wasm-base64.*' ! -name '*.postgresql.*.mjs' -delete && \
     rm -r node_modules/@animal-store
 
 FROM manifests AS build
-RUN --mount=type=secret,id=npmrc,target=/root/.npmrc npm ci
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc --mount=type=cache,target=/root/.npm npm ci
 COPY . .
 RUN npm run build
 
@@ -36,7 +37,7 @@ WORKDIR /app
 # The layer with the dependencies comes first: a release that changes none of them does not transfer it again.
 COPY --from=dependencies /app/node_modules node_modules
 COPY package.json LICENSE ./
-COPY scripts scripts
+COPY scripts/healthcheck.js scripts/node-version.js scripts/
 COPY prisma prisma
 COPY --from=build /app/dist dist
 # Half of the container's memory for the heap, per process; the rest is for buffers, code and connections.
