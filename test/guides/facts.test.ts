@@ -35,6 +35,12 @@ function withoutCode(guide: string): string {
   return guide.replaceAll(/^ *```.*?^ *```$/gms, '');
 }
 
+/** As in addresses */
+function listHeadings(guide: string): string[] {
+  const headings = withoutCode(guide).matchAll(/^## (.+)$/gm);
+  return Array.from(headings, ([, heading = '']) => heading.toLowerCase().replaceAll(' ', '-'));
+}
+
 describe.each(names)('%s', (name) => {
   const text = withoutCode(read(name));
 
@@ -44,9 +50,12 @@ describe.each(names)('%s', (name) => {
     expect(text.replaceAll(/`[^`]+`/g, '')).not.toMatch(/<[a-z!/]/i);
   });
 
-  test('links to nothing but other guides', () => {
-    const targets = [...text.matchAll(/\]\(([^)]*)\)/g)].map(([, target = '']) => target);
-    for (const target of targets) expect(listGuides()).toContain(target);
+  test('links to nothing but other guides, and to headings that they have', () => {
+    const targets = [...text.matchAll(/\]\(([^)#]*)#?([^)]*)\)/g)];
+    for (const [, target = '', heading = ''] of targets) {
+      expect(listGuides()).toContain(target);
+      if (heading !== '') expect(listHeadings(read(target))).toContain(heading);
+    }
   });
 
   test('names only codes, operations and headers that exist', () => {
