@@ -104,7 +104,7 @@ export function parseNumber(noun: string, max: number): (text: string) => number
 }
 
 /** An id or the beginning of one, in lower case. */
-function parseId(text: string): string {
+export function parseId(text: string): string {
   if (UUID.test(completeId(text, '0')) && text.length >= MIN_ID_PREFIX_CHARACTERS) return text.toLowerCase();
   throw new InvalidArgumentError(
     `An id looks like 0b54e7c0-3f6e-4d3a-9a53-6d8f4ce1a111; at least its first ${MIN_ID_PREFIX_CHARACTERS} characters are needed. "keys list" shows all.`,

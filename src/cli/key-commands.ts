@@ -12,12 +12,13 @@ import {
   type Output,
   type PlanOptions,
   parseDuration,
+  parseId,
   parseName,
   readPlan,
 } from './arguments.js';
 import { expectFound, findKey, type KeyCommandOptions } from './key-tools.js';
 import { formatKey, formatKeys, toKeyJson, toLimitFields } from './key-view.js';
-import { formatUsage, summariseUsage, toJsonLine } from './tables.js';
+import { formatKeyUsage, formatUsage, summariseKeys, summariseUsage, toJsonLine } from './tables.js';
 
 /** What a command does to a key; resolves with what it is then, undefined if it is gone */
 type Update = (store: KeyStore, apiKey: ApiKey) => Promise<ApiKey | undefined>;
@@ -93,16 +94,28 @@ function addShow(keys: Command, { withKeys, write }: KeyCommandOptions): void {
 }
 
 function addUsage(keys: Command, { withKeys, listOperations, write }: KeyCommandOptions): void {
-  const description =
-    'show the requests of a key in the last 30 days (UTC) by operation, up to some seconds ago';
-  addIdCommand(keys, 'usage', description).action((prefix: string, { json }: Output) =>
-    withKeys(async ({ store, usage }) => {
-      const { id, name } = await findKey(store, prefix);
+  const command = keys
+    .command('usage')
+    .description(`show the requests of the last 30 days (UTC), up to half a minute ago`)
+    .argument('[id]', 'one key, by operation and day; without it, all keys', parseId)
+    .option('--deprecated', 'only the keys that call deprecated operations')
+    .option('--json', 'print one JSON object, or for all keys an array');
+  addExamples(command, ['usage', 'usage --deprecated', 'usage 0b54e7c0']);
+  command.action((prefix: string | undefined, { json, deprecated }: Output & { deprecated?: boolean }) => {
+    if (prefix !== undefined && deprecated)
+      command.error('error: --deprecated is for all keys: leave out the id');
+    return withKeys(async ({ store, usage }) => {
       const operations = await listOperations();
+      if (prefix === undefined) {
+        const all = summariseKeys(await usage.readKeys(Date.now()), operations);
+        const chosen = all.filter(({ deprecatedRequests }) => !deprecated || deprecatedRequests > 0);
+        return write(json ? toJsonLine(chosen) : formatKeyUsage(chosen));
+      }
+      const { id, name } = await findKey(store, prefix);
       const summary = summariseUsage(await usage.read(id, Date.now()), operations);
       write(json ? toJsonLine({ id, name, ...summary }) : formatUsage(summary, operations));
-    }),
-  );
+    });
+  });
 }
 
 function addRotate(keys: Command, { withKeys, write }: KeyCommandOptions): void {

@@ -1,14 +1,13 @@
-import { USAGE_DAYS, type Usage } from '../keys/usage.js';
+import { type KeyUsage, USAGE_DAYS, type Usage } from '../keys/usage.js';
 import type { Operation } from '../operations/list-operations.js';
 
 export type UsageSummary = Readonly<ReturnType<typeof summariseUsage>>;
 
-/** The calls of a key in the last 30 days: `requests` are those of operations that are not deprecated. */
+/** The calls of a key in the last 30 days: `requests` are all, `deprecatedRequests` those of deprecated operations. */
 export function summariseUsage(rows: readonly Usage[], operations: readonly Operation[]) {
   const deprecated = listDeprecated(operations);
   const usage = rows.map((row) => ({ ...row, deprecated: deprecated.has(row.operation) }));
-  const count = (isDeprecated: boolean) => sum(usage.filter((row) => row.deprecated === isDeprecated));
-  return { requests: count(false), deprecatedRequests: count(true), usage };
+  return { requests: sum(usage), deprecatedRequests: sum(usage.filter((row) => row.deprecated)), usage };
 }
 
 /** Usage for people: one line per day with requests, one column per operation. */
@@ -29,8 +28,30 @@ export function formatUsage(summary: UsageSummary, operations: readonly Operatio
 function formatDeprecated({ requests, deprecatedRequests, usage }: UsageSummary): string {
   const last = usage.findLast(({ deprecated }) => deprecated);
   if (last === undefined) return 'It has called no deprecated operation.\n';
-  const all = requests + deprecatedRequests;
-  return `${deprecatedRequests} of ${all} requests called a deprecated operation, the last on ${last.day}.\n`;
+  return `${deprecatedRequests} of ${requests} requests called a deprecated operation, the last on ${last.day}.\n`;
+}
+
+/** What each key has called in the last 30 days, the most active first. */
+export function summariseKeys(rows: readonly KeyUsage[], operations: readonly Operation[]) {
+  const byKey = new Map<string, KeyUsage[]>();
+  for (const row of rows) byKey.set(row.id, [...(byKey.get(row.id) ?? []), row]);
+  return [...byKey.values()]
+    .map((usage) => {
+      const { requests, deprecatedRequests } = summariseUsage(usage, operations);
+      const lastDay = usage.reduce((last, { day }) => (day > last ? day : last), '');
+      const { id = '', name = '' } = usage[0] ?? {};
+      return { id, name, requests, deprecatedRequests, lastDay };
+    })
+    .sort((a, b) => b.requests - a.requests);
+}
+
+/** The same for people: one line per key. */
+export function formatKeyUsage(keys: ReturnType<typeof summariseKeys>): string {
+  if (keys.length === 0) return `No requests in the last ${USAGE_DAYS} days.\n`;
+  const lines = keys.map(({ id, name, requests, deprecatedRequests, lastDay }) =>
+    [id, name, requests, deprecatedRequests, lastDay].map(String),
+  );
+  return formatTable([['ID', 'NAME', 'REQUESTS', 'DEPRECATED', 'LAST DAY (UTC)'], ...lines]);
 }
 
 function listDeprecated(operations: readonly Operation[]): ReadonlySet<string> {

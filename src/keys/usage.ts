@@ -18,6 +18,12 @@ export interface Usage {
   readonly requests: number;
 }
 
+/** `day` is the last one on which the key called the operation. */
+export interface KeyUsage extends Usage {
+  readonly id: string;
+  readonly name: string;
+}
+
 /** Calls of one key that are counted together */
 interface Sum extends Usage {
   readonly apiKeyId: string;
@@ -47,6 +53,11 @@ const READ_TOTALS = `
   SELECT operation, sum(requests)::float8 AS requests FROM api_key_usage
   WHERE api_key_id = $1 AND day >= $2 GROUP BY operation ORDER BY operation COLLATE "C"`;
 
+const READ_KEYS = `
+  SELECT id, name, operation, sum(requests)::float8 AS requests, max(day)::text AS day
+  FROM api_key_usage JOIN api_keys ON api_keys.id = api_key_id
+  WHERE day >= $1 GROUP BY id, operation`;
+
 /** All queries on usage. `now` is in Unix milliseconds. */
 export function createUsageStore({ pool, writes }: Pick<Connections, 'pool' | 'writes'>) {
   return {
@@ -67,6 +78,11 @@ export function createUsageStore({ pool, writes }: Pick<Connections, 'pool' | 'w
     /** The calls of a key in the last 30 days by operation, in the order of their names. */
     async readTotals(apiKeyId: string, now: number) {
       const { rows } = await pool.query<Omit<Usage, 'day'>>(READ_TOTALS, [apiKeyId, firstDay(now)]);
+      return rows;
+    },
+    /** The calls of all keys in the last 30 days by key and operation. */
+    async readKeys(now: number) {
+      const { rows } = await pool.query<KeyUsage>(READ_KEYS, [firstDay(now)]);
       return rows;
     },
     /** Deletes counts that are older than 30 days. */

@@ -33,8 +33,8 @@ async function prepare() {
   return { database, store, id: apiKey.id };
 }
 
-async function printUsage(environment: Environment, id: string): Promise<string> {
-  const program = run('cli/program', ['keys', 'usage', id], environment);
+async function printUsage(environment: Environment, ...args: (string | undefined)[]): Promise<string> {
+  const program = run('cli/program', ['keys', 'usage', ...args.map(String)], environment);
   await program.ended;
   return program.output();
 }
@@ -169,7 +169,7 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
   expect(await runKeys(environment, 'usage', id)).toEqual({
     id,
     name: 'shop',
-    requests: 2,
+    requests: 4,
     deprecatedRequests: 2,
     usage: [
       { day, operation: 'getPet', requests: 2, deprecated: true },
@@ -187,6 +187,37 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
   const called = ['listPets', 'getPet'];
   expect(cells(day)).toEqual([day, ...operations.map((name) => (called.includes(name) ? '2' : '0'))]);
   expect(table).toContain(`2 of 4 requests called a deprecated operation, the last on ${day}.`);
+});
+
+test('keys usage without an id shows all keys by requests, or those that call deprecated operations', async () => {
+  const url = await createTestDatabase();
+  const environment = { DATABASE_URL: url };
+  const database = open(url);
+  const store = createUsageStore(database);
+  const keyStore = createKeyStore(database, 'as_test_');
+  expect(await printUsage(environment)).toContain('No requests in the last 30 days');
+  const now = Date.now();
+  const ids: string[] = [];
+  for (const [name, called] of [
+    ['old', ['getPet', 'listPets']],
+    ['new', ['listPets', 'listPets', 'createPet']],
+    ['idle', []],
+  ] as const) {
+    const { apiKey } = await keyStore.create({ ...plain, name });
+    const usage = new UsageCounter({ store, operations, now: () => now, ...never });
+    usage.count(apiKey.id, called);
+    await usage.close();
+    ids.push(apiKey.id);
+  }
+  const lastDay = new Date(now).toISOString().slice(0, 10);
+  const [old, fresh] = [
+    { id: ids[0], name: 'old', requests: 2, deprecatedRequests: 1, lastDay },
+    { id: ids[1], name: 'new', requests: 3, deprecatedRequests: 0, lastDay },
+  ];
+  expect(await runKeys(environment, 'usage')).toEqual([fresh, old]);
+  expect(await runKeys(environment, 'usage', '--deprecated')).toEqual([old]);
+  expect(await printUsage(environment)).toMatch(new RegExp(`${ids[1]}  new +3 +0 +${lastDay}\n.*old`));
+  expect(await printUsage(environment, '--deprecated', ids[0])).toContain('leave out the id');
 });
 
 test('keys usage of an unknown key says what to do', async () => {
