@@ -56,7 +56,7 @@ test('the metrics and the client have the version in package.json, the document 
   await service.close();
   // "The interface description carries the version number 1.0.0", says the specification.
   expect(document.info.version).toBe('1.0.0');
-  expect(metrics).toContain(`\nbuild_info{version="${version}",`);
+  expect(metrics).toContain(`\nanimal_store_build_info{version="${version}",`);
   expect((await readJson('packages/client/package.json')).version).toBe(version);
   // Any: `npm version` does not change it, and would leave a release that looks for the last client in the registry.
   expect(devDependencies['@animal-store/client']).toBe('*');
