@@ -2,7 +2,7 @@ import { chmod, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { type Environment, type Program, runNode } from '../support/process.js';
+import { type Environment, type Program, runCommand, runNode } from '../support/process.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 const ADDRESS = /(http:\/\/127\.0\.0\.1:\d+\/)#key=(as_test_\w+)/;
@@ -54,6 +54,14 @@ test('service and page start together on free ports, whatever the environment sa
   expect([response.status, response.headers.has('ratelimit')]).toEqual([200, true]);
   program.child.kill('SIGTERM');
   expect(await program.ended).toBe(0);
+  await expect(fetch(page)).rejects.toThrow();
+});
+
+test('npm run storefront forwards SIGTERM, and exits with 0 after service and page have', async () => {
+  const npm = runCommand('npm', ['run', 'storefront'], { DATA_DIR: join(folder, '.data') });
+  const [, page = ''] = await npm.until(ADDRESS);
+  npm.child.kill('SIGTERM');
+  expect(await npm.ended).toBe(0);
   await expect(fetch(page)).rejects.toThrow();
 });
 
