@@ -73,7 +73,7 @@ function toOperationTable(operations) {
     describeName(operation),
     `\`${operation.request}${describeQuery(operation)}\``,
     operation.summary,
-    operation.scopes.map((scope) => `\`${scope}\``).join(', '),
+    operation.scopes.map((scope) => `\`${scope}\``).join(', ') || 'any',
     Object.keys(operation.responses).find((status) => status.startsWith('2')),
   ]);
   return toTable(['operation', 'request', 'what it does', 'scope', 'success'], rows);

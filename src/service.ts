@@ -115,12 +115,8 @@ export async function createService(options: ServiceOptions) {
       pool: database.poolStatistics,
       durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations.histogram] : [])],
       async countKeys() {
-        const soon = new Date(now() + EXPIRY_WARNING_MS);
-        const counts = [
-          keys.countBanned(new Date(now())),
-          keys.countExpiring(new Date(now()), soon),
-        ] as const;
-        const [banned, expiring] = await Promise.all(counts);
+        const [at, soon] = [new Date(now()), new Date(now() + EXPIRY_WARNING_MS)];
+        const [banned, expiring] = await Promise.all([keys.countBanned(at), keys.countExpiring(at, soon)]);
         return { banned, expiring };
       },
       usage,

@@ -3,7 +3,7 @@ import { type Deprecation, deprecationHeaders } from '../contract/deprecation.js
 import type { Limits } from '../contract/plans.js';
 import { type Protocol, REST_PREFIX } from '../contract/protocol.js';
 import type { Scope } from '../contract/scopes.js';
-import { ApiError } from '../errors/api-error.js';
+import { ApiError, type ErrorCode } from '../errors/api-error.js';
 import { type Rehearsal, readRehearsal } from '../errors/rehearsal.js';
 import { type Authenticator, findScopeError } from '../keys/authenticator.js';
 import type { ApiKey } from '../keys/store.js';
@@ -16,6 +16,12 @@ import type { OverloadMonitor } from '../server/overload.js';
 import { type CorsOptions, registerCors } from './cors.js';
 import { checkLimits, type LimitCheckOptions, limitHeaders, readLimits } from './limit-check.js';
 import { findHttpError, findMediaTypeError } from './request-checks.js';
+
+/** For how long before its expiry a key's responses announce it. */
+const EXPIRY_NOTICE_MS = 30 * 86_400_000;
+/** An operation that is not there is not deprecated: a response with one of these codes lacks the headers of that. */
+const CODES_OF_MISSING: ReadonlySet<ErrorCode> = new Set(['method_not_allowed', 'operation_removed']);
+const DEPRECATION_FIELDS = ['deprecation', 'sunset', 'link'];
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -133,8 +139,6 @@ async function admit(
   );
 }
 
-const DEPRECATION_HEADERS = ['deprecation', 'sunset', 'link'];
-
 /** The error that the client asks for, unless the calls of the request are to respond with it. */
 function findRehearsedError(
   request: FastifyRequest,
@@ -142,17 +146,12 @@ function findRehearsedError(
   { binding }: RateLimitResult,
 ): ApiError | undefined {
   const { method, headers, apiProtocol, routeOptions } = request;
-  const prefer = headers.prefer?.toString();
-  try {
-    const rehearsal = readRehearsal(prefer, { method, resetSeconds: binding.resetSeconds });
-    // An operation that is gone is deprecated no longer.
-    if (rehearsal?.code === 'operation_removed' || rehearsal?.code === 'method_not_allowed')
-      for (const name of DEPRECATION_HEADERS) reply.removeHeader(name);
-    if (rehearsal?.isOfCalls && apiProtocol === 'trpc') request.rehearsal = rehearsal;
-    else return rehearsal?.createError(routeOptions.config.scope?.(request));
-  } catch (error) {
-    return error as ApiError;
-  }
+  const rehearsal = readRehearsal(headers.prefer?.toString(), { method, resetSeconds: binding.resetSeconds });
+  if (rehearsal === undefined || rehearsal instanceof ApiError) return rehearsal;
+  if (CODES_OF_MISSING.has(rehearsal.code)) for (const name of DEPRECATION_FIELDS) reply.removeHeader(name);
+  if (apiProtocol === 'rest' || !rehearsal.isOfCalls)
+    return rehearsal.createError(routeOptions.config.scope?.(request));
+  request.rehearsal = rehearsal;
   return undefined;
 }
 
@@ -177,9 +176,7 @@ function countUsage(request: FastifyRequest, cost: number, usage: AdmissionOptio
   if (names.length === cost) usage.count(request.apiKey.id, names);
 }
 
-/** For how long before its expiry a key's responses announce it. */
-const EXPIRY_NOTICE_MS = 30 * 86_400_000;
-
+/** Says when a key that expires soon does. */
 function announceExpiry({ expiresAt }: ApiKey, reply: FastifyReply, now: number): void {
   if (expiresAt === null || expiresAt.getTime() - now > EXPIRY_NOTICE_MS) return;
   reply.header('x-api-key-expires', expiresAt.toISOString());

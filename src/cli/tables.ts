@@ -1,5 +1,5 @@
 import { type KeyUsage, USAGE_DAYS, type Usage } from '../keys/usage.js';
-import type { Operation } from '../operations/list-operations.js';
+import { listDeprecated, type Operation } from '../operations/list-operations.js';
 
 export type UsageSummary = Readonly<ReturnType<typeof summariseUsage>>;
 
@@ -52,10 +52,6 @@ export function formatKeyUsage(keys: ReturnType<typeof summariseKeys>): string {
     [id, name, requests, deprecatedRequests, lastDay].map(String),
   );
   return formatTable([['ID', 'NAME', 'REQUESTS', 'DEPRECATED', 'LAST DAY (UTC)'], ...lines]);
-}
-
-function listDeprecated(operations: readonly Operation[]): ReadonlySet<string> {
-  return new Set(operations.filter(({ deprecation }) => deprecation).map(({ name }) => name));
 }
 
 function sum(rows: readonly Usage[]): number {

@@ -30,6 +30,9 @@ export function limitsOf(key: { plan: Plan; perMinute: number | null; perDay: nu
   return PLANS[key.plan] ?? { perMinute: key.perMinute ?? perMinute, perDay: key.perDay ?? perDay };
 }
 
+/** How long the first ban of a key lasts. */
+export const FIRST_BAN_SECONDS = 300;
+
 /** The plans as a Markdown table, for the OpenAPI document and the README. */
 export function toPlanTable(): string {
   const rows = Object.entries(PLANS).map(([plan, limits]: [string, Limits | undefined]) =>

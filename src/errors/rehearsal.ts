@@ -1,10 +1,10 @@
+import { FIRST_BAN_SECONDS } from '../contract/plans.js';
 import type { Scope } from '../contract/scopes.js';
 import { ApiError, type ErrorCode, insufficientScope, tooManyRequests } from './api-error.js';
 import { errorTable } from './error-table.js';
 
 /** `Prefer: error=CODE` (RFC 7240), alone or in a list. */
 const PREFERENCE = /(?:^|,)\s*error\s*=\s*"?([^\s",;]*)/i;
-const FIRST_BAN_SECONDS = 300;
 
 /** The errors of single calls, which a tRPC batch has one of for each. Any other is that of a request as a whole. */
 const CALL_ERRORS: ReadonlySet<ErrorCode> = new Set([
@@ -34,30 +34,30 @@ export interface Rehearsal {
   createError(scope: Scope | 'any' | undefined): ApiError;
 }
 
-/**
- * What a client asks for; undefined if it asks for nothing.
- *
- * @throws ApiError invalid_request for a code that does not exist
- */
-export function readRehearsal(prefer: string | undefined, request: RehearsedRequest): Rehearsal | undefined {
-  const [, code] = (prefer !== undefined && PREFERENCE.exec(prefer)) || [];
+/** What a client asks for; undefined if for nothing, and the error for a code that does not exist. */
+export function readRehearsal(
+  prefer: string | undefined,
+  request: RehearsedRequest,
+): Rehearsal | ApiError | undefined {
+  const [, code] = PREFERENCE.exec(prefer ?? '') ?? [];
   if (code === undefined) return undefined;
   if (!isErrorCode(code)) {
     const message = `error in Prefer must be one of ${Object.keys(errorTable).join(', ')}.`;
-    throw new ApiError('invalid_request', { message });
+    return new ApiError('invalid_request', { message });
   }
   return {
     code,
     isOfCalls: CALL_ERRORS.has(code),
-    createError(needed) {
-      const { message, headers, scope } = createError(code, needed, request);
-      const applied = { ...headers, 'preference-applied': `error=${code}` };
-      return new ApiError(code, { message, headers: applied, ...(scope && { scope }) });
+    createError(scope) {
+      const real = createRealError(code, scope, request);
+      const headers = { ...real.headers, 'preference-applied': `error=${code}` };
+      return new ApiError(code, { message: real.message, headers, ...(real.scope && { scope: real.scope }) });
     },
   };
 }
 
-function createError(
+/** The error as the part of the service creates it that it comes from. */
+function createRealError(
   code: ErrorCode,
   scope: Scope | 'any' | undefined,
   { method, resetSeconds }: RehearsedRequest,

@@ -1,11 +1,10 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { limitsOf } from '../contract/plans.js';
+import { FIRST_BAN_SECONDS, limitsOf } from '../contract/plans.js';
 import { KEY_TTL_MS } from './authenticator.js';
 import type { ApiKey, KeyStore } from './store.js';
 
-const FIRST_BAN_SECONDS = 300;
 const MAX_BAN_SECONDS = 86_400;
 /** A ban that starts within this time after the end of the previous one lasts twice as long. */
 const DOUBLING_WINDOW_MS = 86_400_000;

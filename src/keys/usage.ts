@@ -25,10 +25,7 @@ export interface KeyUsage extends Usage {
 }
 
 /** Calls of one key that are counted together */
-interface Sum extends Usage {
-  readonly apiKeyId: string;
-  requests: number;
-}
+type Sum = Usage & { readonly apiKeyId: string; requests: number };
 
 export type UsageStore = ReturnType<typeof createUsageStore>;
 
@@ -127,6 +124,8 @@ export class UsageCounter {
   #flushing: Promise<void> | undefined;
   #hasWarned = false;
   #dropped = 0;
+  /** Formatted once a day, not for every request */
+  #day = { name: '', startsAt: Number.POSITIVE_INFINITY };
 
   constructor(options: UsageOptions) {
     this.#options = options;
@@ -147,7 +146,10 @@ export class UsageCounter {
   /** Counts one request of a key for each of the operations. */
   count(apiKeyId: string, called: readonly string[]): void {
     const { now, operations } = this.#options;
-    const day = toDay(now());
+    const nowMs = now();
+    if (nowMs < this.#day.startsAt || nowMs >= this.#day.startsAt + DAY_MS)
+      this.#day = { name: toDay(nowMs), startsAt: Math.floor(nowMs / DAY_MS) * DAY_MS };
+    const day = this.#day.name;
     for (const operation of called) {
       if (operations.includes(operation)) this.#add({ apiKeyId, day, operation, requests: 1 });
     }
@@ -171,7 +173,7 @@ export class UsageCounter {
   }
 
   async #flush(): Promise<void> {
-    const rows = [...this.#sums.values()].sort((a, b) => (a.apiKeyId < b.apiKeyId ? -1 : 1));
+    const rows = [...this.#sums.values()].sort((a, b) => a.apiKeyId.localeCompare(b.apiKeyId));
     this.#sums.clear();
     try {
       while (rows.length > 0) {

@@ -4,6 +4,10 @@ import type { Protocol } from '../contract/protocol.js';
 import type { Metrics, RequestReport } from './metrics.js';
 
 declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** The URL of the route as the document writes it, such as `/v1/pets/{petId}` */
+    pattern?: string;
+  }
   interface FastifyRequest {
     /** The code of the response's Error object, for the log */
     errorCode: string | undefined;
@@ -28,6 +32,9 @@ export function reportRequests(
   readAddressId: (request: IncomingMessage) => string,
 ): void {
   const known = new Set(operations);
+  app.addHook('onRoute', (route) => {
+    route.config = { ...route.config, pattern: toPattern(route.url) };
+  });
   app.decorateRequest('errorCode', undefined);
   app.decorateRequest('addressId', '');
   app.addHook('onRequest', (request, reply, next) => {
@@ -65,8 +72,8 @@ export function identify({ id, routeOptions, addressId, headers }: FastifyReques
   const traceId = readTraceId(headers);
   return {
     reqId: id,
-    // A pattern such as `/v1/pets/{petId}`, never what a client sent
-    route: toPattern(routeOptions.url),
+    // Never what a client sent
+    route: routeOptions.config.pattern ?? 'unknown',
     address: addressId,
     // OpenTelemetry's instrumentation of pino gives it the same name, so that a line has one field for the trace with and
     // without that instrumentation. Undefined would replace the one that it adds.
@@ -74,7 +81,7 @@ export function identify({ id, routeOptions, addressId, headers }: FastifyReques
   };
 }
 
-function toPattern(url = 'unknown'): string {
+function toPattern(url: string): string {
   return url.replaceAll(/:(\w+)(?:\([^)]*\))?/g, '{$1}');
 }
 

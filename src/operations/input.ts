@@ -71,6 +71,14 @@ function hasLength(value: string, min: number, max: number): boolean {
   return codePoints >= min && codePoints <= max;
 }
 
+/** A moment as text, such as 2026-01-31T09:30:00.000Z. The format says what a long pattern would. */
+export function instant(description: string) {
+  return z.iso.datetime().meta({
+    description: `${description} (RFC 3339, UTC)`,
+    override: ({ jsonSchema }) => void delete jsonSchema.pattern,
+  });
+}
+
 /** The message for a field: "is required" when it is absent, `problem` when it is wrong. */
 export function fieldError(problem: string) {
   return (issue: { readonly input?: unknown }) => (issue.input === undefined ? 'is required' : problem);

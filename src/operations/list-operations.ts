@@ -36,6 +36,11 @@ export function listOperations(router: AnyTRPCRouter): Operation[] {
   });
 }
 
+/** The names of those that are deprecated. */
+export function listDeprecated(operations: readonly Operation[]): ReadonlySet<string> {
+  return new Set(operations.filter(({ deprecation }) => deprecation !== undefined).map(({ name }) => name));
+}
+
 function listParameters(
   name: string,
   input: z.ZodType,

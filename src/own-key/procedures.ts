@@ -4,6 +4,8 @@ import { createProcedure } from '../operations/builder.js';
 import type { Resource } from '../operations/resource.js';
 import { key } from './schema.js';
 
+const NO_KEY = '00000000-0000-0000-0000-000000000000';
+
 type KeyUsageStore = Pick<UsageStore, 'readTotals'>;
 
 const procedure = createProcedure<{ readonly key: KeyUsageStore }>();
@@ -50,6 +52,6 @@ export const ownKey = {
     const { readTotals } = createUsageStore(database);
     return { readTotals };
   },
-  warmUp: async () => {},
+  warmUp: (store) => store.readTotals(NO_KEY, Date.now()),
   procedures: { getKey },
 } satisfies Resource<KeyUsageStore>;

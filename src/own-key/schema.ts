@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PLAN_NAMES } from '../contract/plans.js';
 import { SCOPES } from '../contract/scopes.js';
-import { integer } from '../operations/input.js';
+import { instant, integer } from '../operations/input.js';
 
 /** PostgreSQL stores limits as 32-bit integers. */
 const MAX_LIMIT = 2 ** 31 - 1;
@@ -23,18 +23,12 @@ const EXAMPLE = {
   ],
 } as const;
 
-const time = (description: string) =>
-  z.iso.datetime().meta({
-    description: `${description} (RFC 3339, UTC)`,
-    override: ({ jsonSchema }) => void delete jsonSchema.pattern,
-  });
-
 const keyLimit = z
   .object({
     window: z.enum(['minute', 'day']).meta({ description: 'The window that the limit is for' }),
     limit: integer(1, MAX_LIMIT).meta({ description: 'Requests allowed in the window' }),
     remaining: integer(0, MAX_LIMIT).meta({ description: 'Requests left in the window, after this one' }),
-    resetsAt: time('When the window ends, rounded up to a second'),
+    resetsAt: instant('When the window ends, rounded up to a second'),
   })
   .meta({ id: 'KeyLimit', description: 'A limit of an API key, and what is left of it' });
 
@@ -52,8 +46,8 @@ export const key = z
     hint: z.string().meta({ description: 'The first characters of the key, to tell it from others' }),
     plan: z.enum(PLAN_NAMES).meta({ description: 'The plan that decides on the limits' }),
     scopes: z.array(z.enum(SCOPES)).meta({ description: 'What the key allows' }),
-    createdAt: time('When the key was issued'),
-    expiresAt: time('When the key stops working')
+    createdAt: instant('When the key was issued'),
+    expiresAt: instant('When the key stops working')
       .nullable()
       .meta({ description: 'When the key stops working (RFC 3339, UTC); null if it does not expire' }),
     limits: z.array(keyLimit).meta({ description: 'The limits, as the headers of the same response say' }),

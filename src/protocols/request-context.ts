@@ -4,7 +4,7 @@ import type { IdempotencyHeader } from '../database/idempotency.js';
 import type { Rehearsal } from '../errors/rehearsal.js';
 import type { ApiKey } from '../keys/store.js';
 import type { KeyLimit, RequestContext, RestContext } from '../operations/builder.js';
-import { listOperations } from '../operations/list-operations.js';
+import { listDeprecated, listOperations } from '../operations/list-operations.js';
 import type { Stores } from '../operations/resource.js';
 
 /** What both protocols need to serve the operations. It lives as long as the service. */
@@ -22,9 +22,8 @@ type CreateContext = (request: FastifyRequest, reply: FastifyReply, rest?: RestC
  * into every context would take 6 µs.
  */
 export function createContextFactory({ router, stores, now }: ServeOptions): CreateContext {
-  const deprecated = listOperations(router).filter(({ deprecation }) => deprecation !== undefined);
-  const names = new Set(deprecated.map(({ name }) => name));
-  const isDeprecated = (operation: string) => names.has(operation);
+  const deprecated = listDeprecated(listOperations(router));
+  const isDeprecated = (operation: string) => deprecated.has(operation);
   class Context implements RequestContext {
     readonly apiKey: ApiKey;
     readonly limits: readonly KeyLimit[];
