@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 
 const README = 'README.md';
+const OPERATIONS = 'docs/operations.md';
+const MONITORING = 'docs/monitoring';
+const PACKAGES = ['packages/client', 'packages/embedded-postgres'];
 const PROMETHEUS_RULE = `# alerts.yaml for the Prometheus operator, made by npm run docs:update.
 apiVersion: monitoring.coreos.com/v1
 kind: PrometheusRule
@@ -30,13 +33,36 @@ export function deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }) {
   const texts = Object.fromEntries(
     Object.entries(tables).map(([path, own]) => [path, own.reduce(replaceTable, readFileSync(path, 'utf8'))]),
   );
+  const rules = linkRunbooks(readFileSync(`${MONITORING}/alerts.yaml`, 'utf8'));
   return {
     ...texts,
-    [README]: replaceSynopsis(texts[README], PLAN_NAMES),
-    'docs/monitoring/prometheus-rule.yaml': toPrometheusRule(
-      readFileSync('docs/monitoring/alerts.yaml', 'utf8'),
-    ),
+    ...Object.fromEntries(PACKAGES.map((folder) => [`${folder}/package.json`, addRepository(folder)])),
+    [OPERATIONS]: replaceSynopsis(readFileSync(OPERATIONS, 'utf8'), PLAN_NAMES),
+    [`${MONITORING}/alerts.yaml`]: rules,
+    [`${MONITORING}/alerts.test.yaml`]: linkRunbooks(readFileSync(`${MONITORING}/alerts.test.yaml`, 'utf8')),
+    [`${MONITORING}/prometheus-rule.yaml`]: toPrometheusRule(rules),
   };
+}
+
+/** The address of the repository is in package.json, and nowhere else by hand. */
+function linkRunbooks(rules) {
+  const address = readPackage('.').repository.url.replace(/^git\+|\.git$/g, '');
+  return rules.replaceAll(/(?<=runbook_url: )\S+(?=\/blob\/)/g, address);
+}
+
+function addRepository(folder) {
+  const { homepage, bugs, repository } = readPackage('.');
+  const described = {
+    ...readPackage(folder),
+    homepage,
+    bugs,
+    repository: { ...repository, directory: folder },
+  };
+  return `${JSON.stringify(described, null, 2)}\n`;
+}
+
+function readPackage(folder) {
+  return JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
 }
 
 function toPrometheusRule(rules) {
@@ -52,10 +78,10 @@ function replaceTable(text, table) {
   return `${text.slice(0, start)}${table}\n${rest}`;
 }
 
-function replaceSynopsis(readme, planNames) {
+function replaceSynopsis(text, planNames) {
   const synopsis = /(?<=keys -- create --name NAME --plan )\S+/;
-  if (!synopsis.test(readme)) throw new Error('README.md has no synopsis of keys create');
-  return readme.replace(synopsis, planNames.join('|'));
+  if (!synopsis.test(text)) throw new Error(`${OPERATIONS} has no synopsis of keys create`);
+  return text.replace(synopsis, planNames.join('|'));
 }
 
 function listOperations({ paths }) {

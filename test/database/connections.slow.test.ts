@@ -9,7 +9,7 @@ import {
   type TestService,
 } from '../support/test-service.js';
 
-/** As docs/operations.md promises */
+/** As docs/capacity.md promises */
 const MAX_CONNECTIONS = 20;
 /** With requests of all kinds at once: some for reads, writes and keys, and some of the pool. */
 const MIN_CONNECTIONS = 5;

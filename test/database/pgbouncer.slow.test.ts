@@ -7,7 +7,7 @@ import { type Caller, createCaller, post, startService, type TestService } from 
 
 const PASSWORD = 'secret';
 const POOL_SIZE = 4;
-/** The role as docs/operations.md describes it. Its time zone is another than the service's. */
+/** The role as docs/configuration.md describes it. Its time zone is another than the service's. */
 const ROLE = `
   CREATE ROLE store LOGIN PASSWORD '${PASSWORD}' IN ROLE pg_read_all_data, pg_write_all_data;
   ALTER ROLE store SET statement_timeout = '1200ms';

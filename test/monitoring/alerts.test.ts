@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { listHeadings } from '../support/markdown.js';
 
 interface Rule {
   readonly alert: string;
@@ -40,20 +41,18 @@ test.each(rules)('$alert has a test in which it fires, and one in which it does 
   expect(firing).toContain(false);
 });
 
-/** The anchors of a page's headings, as GitHub writes them. */
-function listAnchors(markdown: string): string[] {
-  return [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
-      .replaceAll(' ', '-'),
-  );
-}
+test.each(rules)(
+  '$alert has a severity, a summary and the address of its runbook',
+  ({ alert, labels, annotations }) => {
+    expect(['critical', 'warning', 'info']).toContain(labels.severity);
+    expect(annotations.summary).not.toBe('');
+    expect(annotations.runbook_url).toMatch(
+      new RegExp(`^https://\\S+/blob/main/docs/runbooks\\.md#${alert.toLowerCase()}$`),
+    );
+  },
+);
 
-test.each(rules)('$alert leads to a paragraph of operations.md', ({ labels, annotations }) => {
-  const [page = '', anchor] = annotations.runbook_url.split('#');
-  expect(page).toBe('docs/operations.md');
-  expect(listAnchors(readFileSync(page, 'utf8'))).toContain(anchor);
-  expect(['critical', 'warning', 'info']).toContain(labels.severity);
-  expect(annotations.summary).not.toBe('');
+test('each alert has its section in runbooks.md, in the order of the rules', () => {
+  const sections = listHeadings(readFileSync('docs/runbooks.md', 'utf8')).filter(({ level }) => level === 2);
+  expect(sections.map(({ anchor }) => anchor)).toEqual(rules.map(({ alert }) => alert.toLowerCase()));
 });

@@ -11,7 +11,7 @@ const BINARY = process.env.PGBOUNCER || 'pgbouncer';
 
 export const hasPgbouncer = () => hasProgram(BINARY, '--version');
 
-/** A PgBouncer in transaction mode, with the settings of docs/operations.md. */
+/** A PgBouncer in transaction mode, with the settings of docs/configuration.md. */
 export class Pgbouncer {
   readonly port: number;
   readonly #folder: string;

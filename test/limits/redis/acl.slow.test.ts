@@ -22,9 +22,9 @@ const hasRedis = canStartRedis();
 
 afterEach(closeAll);
 
-/** The commands of docs/operations.md that create the users, in its order: of Redis, and of sentinels */
+/** The commands of docs/configuration.md that create the users, in its order: of Redis, and of sentinels */
 const [DATA_USER = [], SENTINEL_USER = []] = [
-  ...readFileSync('docs/operations.md', 'utf8').matchAll(/^ *ACL (SETUSER animal-store .*)$/gm),
+  ...readFileSync('docs/configuration.md', 'utf8').matchAll(/^ *ACL (SETUSER animal-store .*)$/gm),
 ].map(([, command = '']) => command.replace('PASSWORD', 'secret').split(' '));
 
 const RIGHTS = DATA_USER.filter((word) => /^[+~]/.test(word));
