@@ -2,19 +2,9 @@ import { readFileSync } from 'node:fs';
 
 const README = 'README.md';
 const OPERATIONS = 'docs/operations.md';
-const MONITORING = 'docs/monitoring';
-const PACKAGES = ['packages/client', 'packages/embedded-postgres'];
-const PROMETHEUS_RULE = `# alerts.yaml for the Prometheus operator, made by npm run docs:update.
-apiVersion: monitoring.coreos.com/v1
-kind: PrometheusRule
-metadata:
-  name: animal-store
-  labels: { app.kubernetes.io/name: animal-store }
-spec:
-`;
 
 /**
- * Every text in the repository that says what the code knows, too: its path, and the text with that as the code has it.
+ * Every document that says what the code knows, too: its path, and the text with that as the code has it.
  *
  * @param {object} document the OpenAPI document
  * @param {{ PLAN_NAMES: readonly string[], toPlanTable: () => string, SCOPES: readonly string[] }} contract
@@ -33,40 +23,7 @@ export function deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }) {
   const texts = Object.fromEntries(
     Object.entries(tables).map(([path, own]) => [path, own.reduce(replaceTable, readFileSync(path, 'utf8'))]),
   );
-  const rules = linkRunbooks(readFileSync(`${MONITORING}/alerts.yaml`, 'utf8'));
-  return {
-    ...texts,
-    ...Object.fromEntries(PACKAGES.map((folder) => [`${folder}/package.json`, addRepository(folder)])),
-    [OPERATIONS]: replaceSynopsis(readFileSync(OPERATIONS, 'utf8'), PLAN_NAMES),
-    [`${MONITORING}/alerts.yaml`]: rules,
-    [`${MONITORING}/alerts.test.yaml`]: linkRunbooks(readFileSync(`${MONITORING}/alerts.test.yaml`, 'utf8')),
-    [`${MONITORING}/prometheus-rule.yaml`]: toPrometheusRule(rules),
-  };
-}
-
-/** The address of the repository is in package.json, and nowhere else by hand. */
-function linkRunbooks(rules) {
-  const address = readPackage('.').repository.url.replace(/^git\+|\.git$/g, '');
-  return rules.replaceAll(/(?<=runbook_url: )\S+(?=\/blob\/)/g, address);
-}
-
-function addRepository(folder) {
-  const { homepage, bugs, repository } = readPackage('.');
-  const described = {
-    ...readPackage(folder),
-    homepage,
-    bugs,
-    repository: { ...repository, directory: folder },
-  };
-  return `${JSON.stringify(described, null, 2)}\n`;
-}
-
-function readPackage(folder) {
-  return JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
-}
-
-function toPrometheusRule(rules) {
-  return `${PROMETHEUS_RULE}${rules.slice(rules.indexOf('groups:')).replaceAll(/^(?=.)/gm, '  ')}`;
+  return { ...texts, [OPERATIONS]: replaceSynopsis(readFileSync(OPERATIONS, 'utf8'), PLAN_NAMES) };
 }
 
 /** The table in a text is the one with the same headings, because guides are shown as they are, comments included. */

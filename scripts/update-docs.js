@@ -1,11 +1,12 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { deriveDocs } from './derived-docs.js';
+import { deriveMetadata } from './derived-metadata.js';
 import { run, runTool } from './run-tool.js';
 
 /*
- * Updates everything in the repository's documents that is derived from the code: the OpenAPI document, the types made
- * from it, the client's list of idempotent mutations, and the tables of plans, scopes and operations in the README and
- * the guides. A change of the contract thus shows in the diff of a pull request.
+ * Updates everything in the repository that is derived: from the code the OpenAPI document, the types made from it, the
+ * client's list of idempotent mutations, and the tables of plans, scopes and operations; from package.json the version
+ * and the address of the repository. A change of the contract thus shows in the diff of a pull request.
  */
 const DOCUMENT = 'docs/openapi.json';
 const TYPES = 'test/support/openapi-types.ts';
@@ -33,4 +34,5 @@ const contract = {
   ...(await import('../dist/contract/scopes.js')),
 };
 const document = JSON.parse(readFileSync(DOCUMENT, 'utf8'));
-for (const [path, text] of Object.entries(deriveDocs(document, contract))) writeFileSync(path, text);
+const derived = { ...deriveDocs(document, contract), ...deriveMetadata() };
+for (const [path, text] of Object.entries(derived)) writeFileSync(path, text);

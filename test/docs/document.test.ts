@@ -12,16 +12,20 @@ import { startService } from '../support/test-service.js';
 
 const { document, operations, findOperation, findProblems, findResponse } = createChecker(resources);
 
-const UPDATE = 'if this change of the contract is intended: npm run docs:update, then review the diff';
+const UPDATE = 'if this change is intended: npm run docs:update, then review the diff';
 
 test('the document changes only together with its reviewed copy', async () => {
   const reviewed = await readFile('docs/openapi.json', 'utf8');
   expect(document, UPDATE).toEqual(JSON.parse(reviewed));
 });
 
-test('the tables of plans, scopes and operations in the README and the guides are those of the code', async () => {
+test('every document and manifest says what the code and package.json say', async () => {
   const { deriveDocs } = await import(pathToFileURL('scripts/derived-docs.js').href);
-  const texts: Record<string, string> = deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES });
+  const { deriveMetadata } = await import(pathToFileURL('scripts/derived-metadata.js').href);
+  const texts: Record<string, string> = {
+    ...deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }),
+    ...deriveMetadata(),
+  };
   const outdated = [];
   for (const [path, text] of Object.entries(texts)) {
     if ((await readFile(path, 'utf8')) !== text) outdated.push(path);

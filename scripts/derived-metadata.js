@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+
+const LOCK = 'package-lock.json';
+const PACKAGES = ['packages/client', 'packages/embedded-postgres'];
+const RULES = 'docs/monitoring/alerts.yaml';
+const RULE_TESTS = 'docs/monitoring/alerts.test.yaml';
+const PROMETHEUS_RULE = `# alerts.yaml for the Prometheus operator, made by npm run docs:update.
+apiVersion: monitoring.coreos.com/v1
+kind: PrometheusRule
+metadata:
+  name: animal-store
+  labels: { app.kubernetes.io/name: animal-store }
+spec:
+`;
+
+/**
+ * Every file that repeats what package.json says, the version and the address of the repository, and the copy of the
+ * alert rules: its path, and the text as it has to be.
+ *
+ * @returns {Record<string, string>}
+ */
+export function deriveMetadata() {
+  const { version, homepage, bugs, repository } = readJson('package.json');
+  const address = repository.url.replaceAll(/^git\+|\.git$/g, '');
+  const linkRunbooks = (path) => read(path).replaceAll(/(?<=runbook_url: )\S+(?=\/blob\/)/g, address);
+  const nameImage = (path) => read(path).replaceAll(/(?<=image: \S+\/animal-store:)\S+/g, version);
+  const nameTarball = (path) => read(path).replaceAll(/(?<=animal-store-client-)[\w.-]+(?=\.tgz)/g, version);
+  const describe = (folder) =>
+    toJson({
+      ...readJson(`${folder}/package.json`),
+      ...{ version, homepage, bugs, repository: { ...repository, directory: folder } },
+    });
+
+  const lock = readJson(LOCK);
+  for (const entry of [lock, ...['', ...PACKAGES].map((folder) => lock.packages[folder])])
+    entry.version = version;
+
+  const rules = linkRunbooks(RULES);
+  return {
+    ...Object.fromEntries(PACKAGES.map((folder) => [`${folder}/package.json`, describe(folder)])),
+    [LOCK]: toJson(lock),
+    ...derive(['docs/deploy/kubernetes.yaml', 'docs/deploy/kubernetes-migrate.yaml'], nameImage),
+    ...derive(['docs/guides/07-typescript.md', 'packages/client/README.md'], nameTarball),
+    [RULES]: rules,
+    [RULE_TESTS]: linkRunbooks(RULE_TESTS),
+    'docs/monitoring/prometheus-rule.yaml': toPrometheusRule(rules),
+  };
+}
+
+function toPrometheusRule(rules) {
+  return `${PROMETHEUS_RULE}${rules.slice(rules.indexOf('groups:')).replaceAll(/^(?=.)/gm, '  ')}`;
+}
+
+function derive(paths, change) {
+  return Object.fromEntries(paths.map((path) => [path, change(path)]));
+}
+
+function read(path) {
+  return readFileSync(path, 'utf8');
+}
+
+function readJson(path) {
+  return JSON.parse(read(path));
+}
+
+function toJson(value) {
+  return `${JSON.stringify(value, null, 2)}\n`;
+}
