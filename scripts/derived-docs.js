@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 const README = 'README.md';
+const RESULTS = 'bench/RESULTS.md';
 const OPERATIONS = 'docs/operations.md';
 
 /**
@@ -15,7 +16,7 @@ export function deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }) {
   const scopes = toScopeTable(operations, SCOPES);
   const plans = toPlanTable();
   const tables = {
-    [README]: [toOperationTable(operations), plans, scopes],
+    [README]: [toOperationTable(operations), toSpeedTable(readFileSync(RESULTS, 'utf8'))],
     'docs/guides/01-keys.md': [scopes],
     'docs/guides/04-rate-limits.md': [plans],
     'docs/guides/compatibility.md': [toStabilityTable(operations)],
@@ -76,6 +77,25 @@ function toStabilityTable(operations) {
     ...[operation['x-deprecated-since'] ?? '', operation['x-sunset'] ?? ''],
   ]);
   return toTable(['operation', 'stability', 'deprecated since', 'removed on'], rows);
+}
+
+/** Of the first load with 32 connections, as the bench has written it. */
+function toSpeedTable(results) {
+  const [, load, figures] = /^### (32 connections, .+)\n\n((?:\|.*\n)+)/m.exec(results);
+  const [headings, , ...rows] = figures
+    .trim()
+    .split('\n')
+    .map((line) => line.slice(2, -2).split(' | '));
+  const percentOf = (server, column) => rows.find(([name]) => name === column)[headings.indexOf(server)];
+  const columns = ['list of 20', 'get', 'create'];
+  const servers = { 'this service': 'service', 'Hono with Drizzle': 'hono' };
+  return toTable(
+    ['server', 'load', ...columns],
+    Object.entries(servers).map(([name, server]) => [
+      ...[name, load],
+      ...columns.map((column) => percentOf(server, column)),
+    ]),
+  );
 }
 
 function toTable(headings, rows) {

@@ -6,7 +6,7 @@ export interface Limits {
 
 /**
  * The limits of each plan; undefined where every key has its own. A new plan is one line here and a migration that adds
- * it to the enum `plan`: the command line, the OpenAPI document and the README's table follow.
+ * it to the enum `plan`: the command line, the OpenAPI document and the guide's table follow.
  */
 export const PLANS = {
   free: { perMinute: 60, perDay: 1_000 },
@@ -33,7 +33,7 @@ export function limitsOf(key: { plan: Plan; perMinute: number | null; perDay: nu
 /** How long the first ban of a key lasts. */
 export const FIRST_BAN_SECONDS = 300;
 
-/** The plans as a Markdown table, for the OpenAPI document and the README. */
+/** The plans as a Markdown table, for the OpenAPI document and the guide. */
 export function toPlanTable(): string {
   const rows = Object.entries(PLANS).map(([plan, limits]: [string, Limits | undefined]) =>
     [plan, limits?.perMinute, limits?.perDay].map((cell) => cell?.toLocaleString('en') ?? 'set per key'),

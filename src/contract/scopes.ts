@@ -1,7 +1,7 @@
 /**
  * What keys can allow: every operation declares the scope that it needs, and a key has all scopes unless it was given
  * fewer. A new one is an item here and a migration that adds it to the column's constraint and default: the command
- * line, the OpenAPI document, the README's table and the client's types follow.
+ * line, the OpenAPI document, the guide's table and the client's types follow.
  */
 export const SCOPES = ['pets:read', 'pets:write', 'orders:read'] as const;
 

@@ -56,7 +56,7 @@ const schema = z.object({
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
 });
 
-/** Everything the environment configures. The README's table and .env.example describe each variable. */
+/** Everything the environment configures. docs/configuration.md and .env.example describe each variable. */
 export type Config = Readonly<ReturnType<typeof toConfig>>;
 
 /** The names of all variables. */
