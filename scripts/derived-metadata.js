@@ -24,7 +24,8 @@ export function deriveMetadata() {
   const address = repository.url.replaceAll(/^git\+|\.git$/g, '');
   const linkRunbooks = (path) => read(path).replaceAll(/(?<=runbook_url: )\S+(?=\/blob\/)/g, address);
   const nameImage = (path) => read(path).replaceAll(/(?<=image: \S+\/animal-store:)\S+/g, version);
-  const nameTarball = (path) => read(path).replaceAll(/(?<=animal-store-client-)[\w.-]+(?=\.tgz)/g, version);
+  const nameTarball = (path) =>
+    read(path).replaceAll(/(?<=animal-store-(client|embedded-postgres)-)\d[\w.-]*(?=\.tgz)/g, version);
   const describe = (folder) =>
     toJson({
       ...readJson(`${folder}/package.json`),
@@ -40,7 +41,10 @@ export function deriveMetadata() {
     ...Object.fromEntries(PACKAGES.map((folder) => [`${folder}/package.json`, describe(folder)])),
     [LOCK]: toJson(lock),
     ...derive(['docs/deploy/kubernetes.yaml', 'docs/deploy/kubernetes-migrate.yaml'], nameImage),
-    ...derive(['docs/guides/07-typescript.md', 'packages/client/README.md'], nameTarball),
+    ...derive(
+      ['docs/guides/07-typescript.md', ...PACKAGES.map((folder) => `${folder}/README.md`)],
+      nameTarball,
+    ),
     [RULES]: rules,
     [RULE_TESTS]: linkRunbooks(RULE_TESTS),
     'docs/monitoring/prometheus-rule.yaml': toPrometheusRule(rules),

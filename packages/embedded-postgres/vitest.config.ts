@@ -1,0 +1,10 @@
+import { defineConfig } from 'vitest/config';
+
+/** For `npm test` in this folder, which needs nothing of the repository around it but the installed packages. */
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    expect: { poll: { timeout: 20_000, interval: 20 } },
+    maxWorkers: 2,
+  },
+});
