@@ -1,25 +1,24 @@
 import { createTRPCClient, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
 import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
-import { MAX_BATCH_SIZE, MAX_PAGE_SIZE, TRPC_PREFIX } from '../../../src/contract/protocol.js';
-import type { AppRouter, ErrorCode } from './app-router.js';
+import type { AppRouter } from './app-router.js';
+import type { ErrorCode, ListPetsInput, Pet } from './contract.js';
 import { createLimitWatch, type LimitWatch } from './limit-watch.js';
+import { MAX_BATCH_SIZE, MAX_PAGE_SIZE, TRPC_PREFIX } from './protocol.js';
 import { type Clock, retryLink } from './retry.js';
 import { createTransport } from './transport.js';
 
 export { ApiClientError, isApiError } from './api-error.js';
-export type { AppRouter, ErrorCode, FieldErrors, Scope } from './app-router.js';
+export type { AppRouter, FieldErrors } from './app-router.js';
+export type * from './contract.js';
 export type { LimitStatus, LimitWatch, WindowStatus } from './limit-watch.js';
 export type { Clock } from './retry.js';
 
+/** The inputs of the operations, by their names */
 export type Inputs = inferRouterInputs<AppRouter>;
+/** What the operations return, by their names */
 export type Outputs = inferRouterOutputs<AppRouter>;
-export type NewPet = Inputs['createPet'];
-export type Pet = Outputs['createPet'];
-export type PetStatus = Pet['status'];
-export type Order = Outputs['listOrders'][number];
-export type Key = Outputs['getKey'];
-/** The input of listPets, without the cursor */
-export type PetFilter = Omit<Extract<Inputs['listPets'], object>, 'cursor'>;
+/** The input of listPets without the cursor */
+export type PetFilter = Omit<ListPetsInput, 'cursor'>;
 
 export interface ClientOptions {
   /** The address of the service, without `/v1` or `/trpc`; the empty string is the page's own origin. */
