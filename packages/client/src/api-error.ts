@@ -7,6 +7,7 @@ export type Failure = TRPCClientError<AppRouter>;
 
 /** An error response of the service. */
 export class ApiClientError extends TRPCClientError<AppRouter> {
+  /** Names what went wrong. */
   readonly code: ErrorCode;
   /** The HTTP status */
   readonly status: number;

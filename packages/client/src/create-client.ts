@@ -20,14 +20,29 @@ export type Outputs = inferRouterOutputs<AppRouter>;
 /** The input of listPets without the cursor */
 export type PetFilter = Omit<ListPetsInput, 'cursor'>;
 
+/** The options of createClient */
 export interface ClientOptions {
   /** The address of the service, without `/v1` or `/trpc`; the empty string is the page's own origin. */
   readonly baseUrl: string;
   /** The API key, or a function that returns it and runs before each request; undefined sends none. */
   readonly apiKey: string | (() => string | undefined);
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch;
-  /** Limits of one call including its retries; by default 4 attempts within 30 seconds. 1 attempt disables retries. */
-  readonly retry?: { readonly attempts?: number; readonly totalSeconds?: number };
+  /** Limits of one call including its retries */
+  readonly retry?: {
+    /**
+     * How often it is sent at most; 1 turns retries off.
+     *
+     * @default 4
+     */
+    readonly attempts?: number;
+    /**
+     * How long it may take, including waits
+     *
+     * @default 30
+     */
+    readonly totalSeconds?: number;
+  };
   /**
    * Rehearses an error: every call fails as if the service had responded with this code, and nothing runs. Only keys that
    * begin with `as_test_` can; others ignore it.
@@ -52,8 +67,8 @@ export type Client = TRPCClient<AppRouter> & {
 const MAX_URL_LENGTH = 4_000;
 
 /**
- * Creates a client that batches simultaneous queries, retries transient failures of what is safe to repeat, and rejects with an ApiClientError
- * when the service responds with an error (see isApiError). Turn off the retries of libraries such as TanStack Query.
+ * Creates a client that batches simultaneous queries, retries transient failures of what is safe to repeat, and rejects
+ * with an ApiClientError when the service responds with an error (see isApiError). Turn off the retries of libraries such as TanStack Query.
  */
 export function createClient(options: ClientOptions): Client {
   const { baseUrl, apiKey } = options;
