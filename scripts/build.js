@@ -112,7 +112,7 @@ function toLlmsText(guides) {
   return [
     '# Animal Store Service',
     '> The catalogue of an animal store, over REST under /v1 and tRPC under /trpc. Every call needs an API key as a bearer token.',
-    '## Interface\n\n- [OpenAPI document](openapi.json)',
+    '## Interface\n\n- [OpenAPI document](openapi.json)\n- [Typed client for TypeScript, to install with npm](client.tgz)',
     `## Guides\n\n${links.join('\n')}\n`,
   ].join('\n\n');
 }

@@ -63,7 +63,9 @@ export async function registerDocs(
   app.get('/docs', (_request, reply) => reply.headers(PAGE_HEADERS).sendFile('page.html'));
   app.get('/changelog', (_request, reply) => reply.sendFile('changelog.md'));
   app.get('/llms.txt', (_request, reply) => reply.sendFile('llms.txt'));
-  app.get('/client.tgz', (_request, reply) => reply.sendFile('client.tgz', CLIENT_FOLDER));
+  app.get('/client.tgz', (_request, reply) =>
+    reply.type('application/gzip').sendFile('client.tgz', CLIENT_FOLDER, { contentType: false }),
+  );
   // Both are relative: a proxy may serve the page under a path of its own.
   app.get('/', (_request, reply) => reply.redirect('docs'));
   app.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));

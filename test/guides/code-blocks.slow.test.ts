@@ -132,7 +132,7 @@ test('every block has a known language, and those that do not run say why', () =
   expect(reasons).toEqual([
     '.ci/run does, from a clean checkout',
     'a synopsis',
-    'packages/client/test packs and installs it',
+    'packages/client/test installs it',
     'test/storefront starts it',
   ]);
 });

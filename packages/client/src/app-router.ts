@@ -9,7 +9,9 @@ type RouterDefinition = AnyTRPCRouter['_def'];
  * version of tRPC that the client works with exports no type for it.
  */
 export interface AppRouter {
+  /** For servers only; clients do not call it. */
   readonly createCaller: AnyTRPCRouter['createCaller'];
+  /** What tRPC's clients infer their types from */
   readonly _def: Omit<RouterDefinition, '_config' | 'procedures' | 'record'> & {
     readonly _config: Omit<RouterDefinition['_config'], '$types'> & { readonly $types: RootTypes };
     readonly procedures: Operations;
