@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   utimesSync,
@@ -15,8 +16,8 @@ import { gzipSync } from 'node:zlib';
 import { run, runTool } from './run-tool.js';
 
 /*
- * Builds everything the service runs from: the Prisma client, dist/, and the files of the reference page. Whatever is
- * up to date is skipped, so this runs before every start. With `--check` it also type-checks; otherwise it only
+ * Builds everything the service runs from: the Prisma client, dist/, the files of the reference page, and the packed
+ * client. Whatever is up to date is skipped, so this runs before every start. With `--check` it also type-checks; otherwise it only
  * compiles. A production install has nothing to build with and runs what was built before.
  *
  * Messages go to standard error, because the standard output of `npm run -s keys` and the like belongs to the command.
@@ -31,13 +32,17 @@ const COMPILED = 'dist/.compiled';
 const PAGE_SOURCE = 'src/docs/page';
 const GUIDES = 'docs/guides';
 const PAGE_OUTPUT = 'dist/reference-page';
+const CLIENT = 'packages/client';
+/** The client that fits this service, which serves it. */
+const CLIENT_TARBALL = 'dist/client.tgz';
 
 process.chdir(join(import.meta.dirname, '..'));
 if (existsSync('node_modules/typescript-native')) {
   generateClient();
   await compile();
   writeReferencePage();
-} else if (process.argv.includes('--check') || !existsSync(join(PAGE_OUTPUT, 'page.html'))) {
+  packClient();
+} else if (process.argv.includes('--check') || !existsSync(CLIENT_TARBALL)) {
   process.stderr.write('The development dependencies, which the build needs, are not installed: npm ci\n');
   process.exit(1);
 }
@@ -107,9 +112,23 @@ function toLlmsText(guides) {
   return [
     '# Animal Store Service',
     '> The catalogue of an animal store, over REST under /v1 and tRPC under /trpc. Every call needs an API key as a bearer token.',
-    '## Interface\n\n- [OpenAPI document](openapi.json)',
+    '## Interface\n\n- [OpenAPI document](openapi.json)\n- [Typed client for TypeScript, to install with npm](client.tgz)',
     `## Guides\n\n${links.join('\n')}\n`,
   ].join('\n\n');
+}
+
+/** Last, because the presence of the tarball marks the build as complete. */
+function packClient() {
+  const manifests = ['package.json', 'tsconfig.json', 'README.md', 'LICENSE'];
+  const sources = ['src', ...readdirSync(join(CLIENT, 'src')).map((name) => join('src', name)), ...manifests];
+  if (isUpToDate(CLIENT_TARBALL, [...sources.map((name) => join(CLIENT, name)), INSTALLED])) return;
+
+  // Its script compiles it, whatever the settings of npm say.
+  const options = ['--workspace', CLIENT, '--pack-destination', 'dist', '--ignore-scripts=false', '--silent'];
+  const name = run('npm', ['pack', ...options], { stdio: ['ignore', 'pipe', 2] })
+    .toString()
+    .trim();
+  renameSync(join('dist', name), CLIENT_TARBALL);
 }
 
 function readGuide(name) {

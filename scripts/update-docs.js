@@ -1,16 +1,16 @@
 import { readFileSync, writeFileSync } from 'node:fs';
+import { deriveClient } from './client-types.js';
 import { deriveDocs } from './derived-docs.js';
 import { deriveMetadata } from './derived-metadata.js';
 import { run, runTool } from './run-tool.js';
 
 /*
- * Updates everything in the repository that is derived: from the code the OpenAPI document, the types made from it, the
- * client's list of idempotent mutations, and the tables of plans, scopes and operations; from package.json the version
- * and the address of the repository. A change of the contract thus shows in the diff of a pull request.
+ * Updates everything in the repository that is derived: from the code the OpenAPI document, the types made from it, what
+ * the client knows of the service, and the tables of plans, scopes and operations; from package.json the version and the
+ * address of the repository. A change of the contract thus shows in the diff of a pull request.
  */
 const DOCUMENT = 'docs/openapi.json';
 const TYPES = 'test/support/openapi-types.ts';
-const MUTATIONS = 'packages/client/src/idempotent-mutations.ts';
 const environment = {
   PUBLIC_URL: 'https://store.example.org',
   STAGING_URL: 'https://staging.store.example.org',
@@ -24,15 +24,13 @@ runTool('@biomejs/biome', ['format', '--write', DOCUMENT, TYPES]);
 
 const { appRouter } = await import('../dist/router.js');
 const { listOperations } = await import('../dist/operations/list-operations.js');
-const idempotent = listOperations(appRouter).filter((operation) => operation.idempotent);
-const names = idempotent.map(({ name }) => `'${name}'`).join(', ');
-writeFileSync(MUTATIONS, readFileSync(MUTATIONS, 'utf8').replace(/= \[[^\]]*\];/, `= [${names}];`));
-runTool('@biomejs/biome', ['format', '--write', MUTATIONS]);
-
 const contract = {
   ...(await import('../dist/contract/plans.js')),
+  ...(await import('../dist/contract/protocol.js')),
   ...(await import('../dist/contract/scopes.js')),
+  ...(await import('../dist/errors/error-table.js')),
+  operations: listOperations(appRouter),
 };
 const document = JSON.parse(readFileSync(DOCUMENT, 'utf8'));
-const derived = { ...deriveDocs(document, contract), ...deriveMetadata() };
-for (const [path, text] of Object.entries(derived)) writeFileSync(path, text);
+const texts = { ...deriveDocs(document, contract), ...deriveClient(document, contract), ...deriveMetadata() };
+for (const [path, text] of Object.entries(texts)) writeFileSync(path, text);

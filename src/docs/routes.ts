@@ -7,6 +7,8 @@ import type { FastifyInstance } from 'fastify';
  * gzipped copy.
  */
 const PAGE_FOLDER = fileURLToPath(new URL('../../dist/reference-page/', import.meta.url));
+/** Where the packed client is, client.tgz. */
+const CLIENT_FOLDER = fileURLToPath(new URL('../../dist/', import.meta.url));
 /** The bundle carries its version in its name, so its content never changes under that name. */
 const VERSIONED_FILE = /scalar-\d[^/]*$/;
 const CACHE_FOREVER = 'public, max-age=31536000, immutable';
@@ -61,6 +63,9 @@ export async function registerDocs(
   app.get('/docs', (_request, reply) => reply.headers(PAGE_HEADERS).sendFile('page.html'));
   app.get('/changelog', (_request, reply) => reply.sendFile('changelog.md'));
   app.get('/llms.txt', (_request, reply) => reply.sendFile('llms.txt'));
+  app.get('/client.tgz', (_request, reply) =>
+    reply.type('application/gzip').sendFile('client.tgz', CLIENT_FOLDER, { contentType: false }),
+  );
   // Both are relative: a proxy may serve the page under a path of its own.
   app.get('/', (_request, reply) => reply.redirect('docs'));
   app.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));

@@ -24,7 +24,7 @@ export function pageInput<Filters extends Readonly<Record<string, z.ZodOptional>
         ...filters,
         cursor: int64()
           .meta({
-            description: 'The id of the last item of the previous page; `Link` carries it',
+            description: 'The id of the last item of the previous page',
             examples: [20],
           })
           .optional(),

@@ -23,6 +23,9 @@ const EXAMPLE = {
   ],
 } as const;
 
+const plan = z.enum(PLAN_NAMES).meta({ id: 'Plan', description: 'The plan that decides on the limits' });
+const scope = z.enum(SCOPES).meta({ id: 'Scope', description: 'What an API key can allow' });
+
 const keyLimit = z
   .object({
     window: z.enum(['minute', 'day']).meta({ description: 'The window that the limit is for' }),
@@ -44,8 +47,8 @@ export const key = z
   .object({
     name: z.string().meta({ description: 'What the operator of the service has named the key' }),
     hint: z.string().meta({ description: 'The first characters of the key, to tell it from others' }),
-    plan: z.enum(PLAN_NAMES).meta({ description: 'The plan that decides on the limits' }),
-    scopes: z.array(z.enum(SCOPES)).meta({ description: 'What the key allows' }),
+    plan,
+    scopes: z.array(scope).meta({ description: 'What the key allows' }),
     createdAt: instant('When the key was issued'),
     expiresAt: instant('When the key stops working')
       .nullable()

@@ -14,10 +14,10 @@ const listPets = procedure
       path: '/pets',
       summary: 'List animals',
       description:
-        'A page of animals by ascending id. While more follow, `Link` carries the address of the next page.\n\n' +
-        'To find one animal by its id, ask for a page of one that starts after the id before it: ' +
-        '`GET /pets?cursor=6&limit=1` returns animal 7 if there is one. If there is none, it returns the animal with ' +
-        'the next higher id, or an empty array; so compare the id.',
+        'A page of animals by ascending id. While more follow, REST sends the address of the next page in `Link`.\n\n' +
+        'To find one animal by its id, ask for a page of one that starts after the id before it: a `cursor` of 6 and a ' +
+        '`limit` of 1 return animal 7 if there is one. If there is none, they return the animal with the next higher ' +
+        'id, or an empty array; so compare the id.',
       successDescription: 'The animals of the page',
     },
     stability: 'stable',
@@ -52,7 +52,7 @@ const getPet = procedure
       path: '/pets/{petId}',
       summary: 'Get one animal',
       description:
-        'Fetches one animal by its identifier. `GET /pets` replaces it: with `limit=1` and, as its `cursor`, the ' +
+        'Fetches one animal by its identifier. `listPets` replaces it: with a `limit` of 1 and, as its `cursor`, the ' +
         'identifier minus one, it returns the animal if there is one. If there is none, it returns the animal with ' +
         'the next higher id, or an empty array; so compare the id.',
       successDescription: 'The animal',

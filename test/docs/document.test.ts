@@ -3,10 +3,12 @@ import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { PLAN_NAMES, toPlanTable } from '../../src/contract/plans.js';
+import * as protocol from '../../src/contract/protocol.js';
 import { SCOPES } from '../../src/contract/scopes.js';
 import { errorTable } from '../../src/errors/error-table.js';
+import { listOperations } from '../../src/operations/list-operations.js';
 import { newPet } from '../../src/pets/schema.js';
-import { resources } from '../../src/router.js';
+import { appRouter, resources } from '../../src/router.js';
 import { createChecker, SERVERS } from '../support/openapi-checker.js';
 import { startService } from '../support/test-service.js';
 
@@ -31,6 +33,14 @@ test('every document and manifest says what the code and package.json say', asyn
     if ((await readFile(path, 'utf8')) !== text) outdated.push(path);
   }
   expect(outdated, UPDATE).toEqual([]);
+});
+
+test('what the client knows of the service, its types with their comments, is that of the code', async () => {
+  const { deriveClient } = await import(pathToFileURL('scripts/client-types.js').href);
+  const contract = { ...protocol, errorTable, operations: listOperations(appRouter) };
+  for (const [path, text] of Object.entries(deriveClient(document, contract))) {
+    expect(await readFile(path, 'utf8'), UPDATE).toBe(text);
+  }
 });
 
 test('npm run openapi prints only the document, with the addresses of the environment', () => {

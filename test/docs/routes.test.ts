@@ -193,6 +193,7 @@ test('a path outside the protocols answers other methods with 405 and Allow', as
     '/docs/',
     '/openapi.json',
     '/openapi.yaml?x',
+    '/client.tgz',
     '/metrics',
     '/health/live',
     ...files,
@@ -223,6 +224,20 @@ test('a path without a file is a 404 of the service, in JSON', async () => {
     expect([path, status, headers.get('content-type')]).toEqual([path, 404, 'application/json']);
     expectErrorBody(JSON.parse(text), 'not_found');
   }
+});
+
+test('/client.tgz is the packed client, revalidated on each use and never compressed again', async () => {
+  const packed = await readFile('dist/client.tgz');
+  const whole = await fetch(`${service.url}/client.tgz`, { headers: { 'accept-encoding': 'gzip' } });
+  expect(Buffer.from(await whole.arrayBuffer()).equals(packed)).toBe(true);
+  expect([whole.status, whole.headers.get('content-type')]).toEqual([200, 'application/gzip']);
+  expect(whole.headers.get('content-encoding')).toBeNull();
+  expect(whole.headers.get('cache-control')).toBe('no-cache');
+  const head = await get('/client.tgz', {}, 'HEAD');
+  expect([head.status, head.headers.get('content-length')]).toEqual([200, `${packed.length}`]);
+  const etag = whole.headers.get('etag') ?? '';
+  const known = await get('/client.tgz', { 'if-none-match': etag, 'cache-control': 'max-age=0' });
+  expect([known.status, known.text]).toEqual([304, '']);
 });
 
 test('each guide is served as Markdown, /changelog is that of the interface, and /llms.txt links all of them', async () => {

@@ -13,9 +13,9 @@ export interface paths {
     };
     /**
      * List animals
-     * @description A page of animals by ascending id. While more follow, `Link` carries the address of the next page.
+     * @description A page of animals by ascending id. While more follow, REST sends the address of the next page in `Link`.
      *
-     *     To find one animal by its id, ask for a page of one that starts after the id before it: `GET /pets?cursor=6&limit=1` returns animal 7 if there is one. If there is none, it returns the animal with the next higher id, or an empty array; so compare the id.
+     *     To find one animal by its id, ask for a page of one that starts after the id before it: a `cursor` of 6 and a `limit` of 1 return animal 7 if there is one. If there is none, they return the animal with the next higher id, or an empty array; so compare the id.
      *
      *     Needs the scope `pets:read`.
      */
@@ -44,7 +44,7 @@ export interface paths {
     /**
      * Get one animal
      * @deprecated
-     * @description Fetches one animal by its identifier. `GET /pets` replaces it: with `limit=1` and, as its `cursor`, the identifier minus one, it returns the animal if there is one. If there is none, it returns the animal with the next higher id, or an empty array; so compare the id.
+     * @description Fetches one animal by its identifier. `listPets` replaces it: with a `limit` of 1 and, as its `cursor`, the identifier minus one, it returns the animal if there is one. If there is none, it returns the animal with the next higher id, or an empty array; so compare the id.
      *
      *     Needs the scope `pets:read`.
      *
@@ -68,7 +68,7 @@ export interface paths {
     };
     /**
      * List orders
-     * @description A page of orders by ascending id. While more follow, `Link` carries the address of the next page.
+     * @description A page of orders by ascending id. While more follow, REST sends the address of the next page in `Link`.
      *
      *     Experimental: parameters and fields may change within this version.
      *
@@ -265,13 +265,9 @@ export interface components {
       name: string;
       /** @description The first characters of the key, to tell it from others */
       hint: string;
-      /**
-       * @description The plan that decides on the limits
-       * @enum {string}
-       */
-      plan: 'free' | 'pro' | 'business' | 'enterprise';
+      plan: components['schemas']['Plan'];
       /** @description What the key allows */
-      scopes: ('pets:read' | 'pets:write' | 'orders:read')[];
+      scopes: components['schemas']['Scope'][];
       /**
        * Format: date-time
        * @description When the key was issued (RFC 3339, UTC)
@@ -284,6 +280,16 @@ export interface components {
       /** @description What the key has called in the last 30 days (UTC), by operation, up to a minute ago */
       usage: components['schemas']['OperationUsage'][];
     };
+    /**
+     * @description The plan that decides on the limits
+     * @enum {string}
+     */
+    Plan: 'free' | 'pro' | 'business' | 'enterprise';
+    /**
+     * @description What an API key can allow
+     * @enum {string}
+     */
+    Scope: 'pets:read' | 'pets:write' | 'orders:read';
     /** @description A limit of an API key, and what is left of it */
     KeyLimit: {
       /**
@@ -734,7 +740,7 @@ export interface operations {
         limit?: number;
         /** @description Filter by availability */
         status?: components['schemas']['PetStatus'];
-        /** @description The id of the last item of the previous page; `Link` carries it */
+        /** @description The id of the last item of the previous page */
         cursor?: number;
       };
       header?: {
@@ -1111,7 +1117,7 @@ export interface operations {
       query?: {
         /** @description Maximum number of items to return */
         limit?: number;
-        /** @description The id of the last item of the previous page; `Link` carries it */
+        /** @description The id of the last item of the previous page */
         cursor?: number;
       };
       header?: {

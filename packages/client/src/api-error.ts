@@ -1,11 +1,13 @@
 import { TRPCClientError } from '@trpc/client';
-import type { AppRouter, ErrorBody, ErrorCode, FieldErrors, Scope } from './app-router.js';
+import type { AppRouter, FieldErrors } from './app-router.js';
+import type { ErrorBody, ErrorCode, Scope } from './contract.js';
 
 /** The error that tRPC's links reject with */
 export type Failure = TRPCClientError<AppRouter>;
 
 /** An error response of the service. */
 export class ApiClientError extends TRPCClientError<AppRouter> {
+  /** Names what went wrong. */
   readonly code: ErrorCode;
   /** The HTTP status */
   readonly status: number;

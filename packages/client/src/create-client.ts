@@ -1,34 +1,48 @@
 import { createTRPCClient, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
 import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
-import { MAX_BATCH_SIZE, MAX_PAGE_SIZE, TRPC_PREFIX } from '../../../src/contract/protocol.js';
-import type { AppRouter, ErrorCode } from './app-router.js';
+import type { AppRouter } from './app-router.js';
+import type { ErrorCode, ListPetsInput, Pet } from './contract.js';
 import { createLimitWatch, type LimitWatch } from './limit-watch.js';
+import { MAX_BATCH_SIZE, MAX_PAGE_SIZE, TRPC_PREFIX } from './protocol.js';
 import { type Clock, retryLink } from './retry.js';
 import { createTransport } from './transport.js';
 
 export { ApiClientError, isApiError } from './api-error.js';
-export type { AppRouter, ErrorCode, FieldErrors, Scope } from './app-router.js';
+export type { AppRouter, FieldErrors } from './app-router.js';
+export type * from './contract.js';
 export type { LimitStatus, LimitWatch, WindowStatus } from './limit-watch.js';
 export type { Clock } from './retry.js';
 
+/** The inputs of the operations, by their names */
 export type Inputs = inferRouterInputs<AppRouter>;
+/** What the operations return, by their names */
 export type Outputs = inferRouterOutputs<AppRouter>;
-export type NewPet = Inputs['createPet'];
-export type Pet = Outputs['createPet'];
-export type PetStatus = Pet['status'];
-export type Order = Outputs['listOrders'][number];
-export type Key = Outputs['getKey'];
-/** The input of listPets, without the cursor */
-export type PetFilter = Omit<Extract<Inputs['listPets'], object>, 'cursor'>;
+/** The input of listPets without the cursor */
+export type PetFilter = Omit<ListPetsInput, 'cursor'>;
 
+/** The options of createClient */
 export interface ClientOptions {
   /** The address of the service, without `/v1` or `/trpc`; the empty string is the page's own origin. */
   readonly baseUrl: string;
   /** The API key, or a function that returns it and runs before each request; undefined sends none. */
   readonly apiKey: string | (() => string | undefined);
+  /** Replaces the global `fetch`. */
   readonly fetch?: typeof fetch;
-  /** Limits of one call including its retries; by default 4 attempts within 30 seconds. 1 attempt disables retries. */
-  readonly retry?: { readonly attempts?: number; readonly totalSeconds?: number };
+  /** Limits of one call including its retries */
+  readonly retry?: {
+    /**
+     * How often it is sent at most; 1 turns retries off.
+     *
+     * @default 4
+     */
+    readonly attempts?: number;
+    /**
+     * How long it may take, including waits
+     *
+     * @default 30
+     */
+    readonly totalSeconds?: number;
+  };
   /**
    * Rehearses an error: every call fails as if the service had responded with this code, and nothing runs. Only keys that
    * begin with `as_test_` can; others ignore it.
@@ -53,8 +67,8 @@ export type Client = TRPCClient<AppRouter> & {
 const MAX_URL_LENGTH = 4_000;
 
 /**
- * Creates a client that batches simultaneous queries, retries transient failures of what is safe to repeat, and rejects with an ApiClientError
- * when the service responds with an error (see isApiError). Turn off the retries of libraries such as TanStack Query.
+ * Creates a client that batches simultaneous queries, retries transient failures of what is safe to repeat, and rejects
+ * with an ApiClientError when the service responds with an error (see isApiError). Turn off the retries of libraries such as TanStack Query.
  */
 export function createClient(options: ClientOptions): Client {
   const { baseUrl, apiKey } = options;

@@ -6,6 +6,7 @@ export interface WindowStatus {
   readonly limit: number;
   /** How many more it still allows */
   readonly remaining: number;
+  /** How long the window is */
   readonly windowSeconds: number;
   /**
    * When the window ends, in Unix milliseconds of the local clock, so that countdowns work even if that clock is wrong
@@ -15,6 +16,7 @@ export interface WindowStatus {
 
 /** The window that is binding for the caller, and all windows. */
 export interface LimitStatus extends WindowStatus {
+  /** All windows: `minute` and `day` */
   readonly windows: readonly WindowStatus[];
 }
 

@@ -2,7 +2,7 @@ import type { Operation, OperationLink, TRPCLink } from '@trpc/client';
 import { observable } from '@trpc/server/observable';
 import { type Failure, readRetryAfter, readStatus, toClientError } from './api-error.js';
 import type { AppRouter } from './app-router.js';
-import { IDEMPOTENT_MUTATIONS } from './idempotent-mutations.js';
+import { IDEMPOTENT_MUTATIONS } from './protocol.js';
 import { NetworkError } from './transport.js';
 
 /** Time and randomness, which tests can replace. */

@@ -1,31 +1,23 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect } from 'vitest';
 
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
-const PACKAGE = 'packages/client';
 export const run = promisify(execFile);
+/** The packed client that the build leaves for the service to serve */
+export const BUILT_TARBALL = join(ROOT, 'dist/client.tgz');
 
-/**
- * What the build reads. Packing a copy proves that it needs nothing else, and leaves the files of other tests alone.
- */
-const SOURCES = [
-  'package.json',
-  'tsconfig.base.json',
-  'prisma.config.ts',
-  'prisma',
-  'src',
-  'scripts',
-  PACKAGE,
-];
+const PACKAGE = 'packages/client';
+/** What packing reads. A copy proves that it needs nothing else, and leaves the files of other tests alone. */
+const SOURCES = ['package.json', 'tsconfig.base.json', PACKAGE];
+/** npm hands the settings of this repository on to its scripts, but a front-end has npm's own: peers are installed. */
+const SETTINGS = ['--legacy-peer-deps=false', '--prefer-offline', '--no-audit', '--no-fund', '--save-exact'];
 
-/** A front-end with the packed client as its only dependency. */
+/** A front-end with the client as its first dependency. */
 export interface InstalledPackage {
-  readonly tarball: string;
   /** The folder of the front-end */
   readonly project: string;
   /** Where the package is in it */
@@ -33,34 +25,42 @@ export interface InstalledPackage {
   remove(): Promise<void>;
 }
 
-/** Packs the client, and installs the tarball in a temporary folder. */
-export async function installPackage(): Promise<InstalledPackage> {
-  const folder = await mkdtemp(join(tmpdir(), 'animal-store-package-'));
-  const tarball = await pack(join(folder, 'sources'));
-  const project = join(folder, 'front-end');
-  await mkdir(project);
+/**
+ * Installs the client in a new front-end.
+ *
+ * @param tarball a path, or the address of a service's /client.tgz
+ * @param others packages with their versions that the front-end has already
+ */
+export async function installPackage(
+  tarball: string = BUILT_TARBALL,
+  others: readonly string[] = [],
+): Promise<InstalledPackage> {
+  const project = await mkdtemp(join(tmpdir(), 'animal-store-front-end-'));
   await writeFile(join(project, 'package.json'), '{ "private": true, "type": "module" }');
-  // npm hands the settings of this repository on to its scripts, but the front-end has npm's own: peers are installed.
-  const settings = ['--legacy-peer-deps=false', '--prefer-offline', '--no-audit', '--no-fund'];
-  await npm(project, 'install', ...settings, tarball);
+  if (others.length > 0) await npm(project, 'install', ...SETTINGS, ...others);
+  await npm(project, 'install', ...SETTINGS, tarball);
   return {
-    tarball,
     project,
     installed: join(project, 'node_modules/@animal-store/client'),
-    remove: () => rm(folder, { recursive: true, force: true }),
+    remove: () => rm(project, { recursive: true, force: true }),
   };
 }
 
-async function pack(copy: string): Promise<string> {
-  await mkdir(copy);
+/**
+ * Packs a copy of the sources by the command of the README.
+ *
+ * @param folder an empty one, which keeps the copy
+ * @returns the path of the tarball
+ */
+export async function packCopy(folder: string): Promise<string> {
   const filter = (path: string) => !path.startsWith(join(ROOT, PACKAGE, 'dist'));
-  for (const path of SOURCES) await cp(join(ROOT, path), join(copy, path), { recursive: true, filter });
-  await symlink(join(ROOT, 'node_modules'), join(copy, 'node_modules'));
-  const { stdout } = await npm(copy, 'pack', '--silent', '--workspace', '@animal-store/client');
-  for (const path of ['package.json', `${PACKAGE}/package.json`]) {
-    expect(await readFile(join(copy, path), 'utf8')).toBe(await readFile(join(ROOT, path), 'utf8'));
+  for (const path of SOURCES) {
+    await mkdir(join(folder, path, '..'), { recursive: true });
+    await cp(join(ROOT, path), join(folder, path), { recursive: true, filter });
   }
-  return join(copy, stdout.trim());
+  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
+  const { stdout } = await npm(folder, 'pack', '--silent', '--workspace', '@animal-store/client');
+  return join(folder, stdout.trim());
 }
 
 function npm(cwd: string, ...args: string[]) {

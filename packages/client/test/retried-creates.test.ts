@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { listOperations } from '../../../src/operations/list-operations.js';
-import { appRouter } from '../../../src/router.js';
 import {
   failConnection,
   type Intercept,
@@ -10,7 +8,6 @@ import {
   truncateBody,
 } from '../../../test/support/intercepted-fetch.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
-import { IDEMPOTENT_MUTATIONS } from '../src/idempotent-mutations.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
 let service: TestService;
@@ -105,10 +102,4 @@ test('a mutation that is not idempotent is repeated after a 429, which says that
   const { client, sent, waits } = connect([respondWithError('rate_limit_exceeded', '7')]);
   expect(await failureOf(deletePet(client, 1))).toMatchObject({ code: 'not_found' });
   expect([waits, sent.length]).toEqual([[7_000], 2]);
-});
-
-test("the client's list of idempotent mutations is the router's", () => {
-  const idempotent = listOperations(appRouter).filter((operation) => operation.idempotent);
-  const hint = 'npm run docs:update writes it';
-  expect(IDEMPOTENT_MUTATIONS, hint).toEqual(idempotent.map(({ name }) => name));
 });

@@ -41,7 +41,8 @@ function describeValues(node, holder) {
   delete node.maximum;
 }
 
-function describeRange({ minimum, maximum }) {
+/** In words: "An integer from 1 to 100." */
+export function describeRange({ minimum, maximum }) {
   const [from, to] = [minimum, maximum].map((bound) => BOUND_NAMES.get(bound) ?? bound.toLocaleString('en'));
   return `An integer from ${from} to ${to}.`;
 }

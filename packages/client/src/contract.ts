@@ -1,0 +1,251 @@
+/* Written by `npm run docs:update` from the OpenAPI document and the router. */
+import type { TRPCMutationProcedure, TRPCQueryProcedure } from '@trpc/server';
+
+/** An animal to add. Unknown members are ignored. */
+export type NewPet = {
+  /**
+   * The animal's name: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or
+   * half of a surrogate pair.
+   */
+  name: string;
+  /** Identifier of the category the animal belongs to. An integer from −(2^53 − 1) to 2^53 − 1. */
+  categoryId: number;
+  /** Availability of the animal; `"available"` if left out */
+  status?: PetStatus | undefined;
+};
+
+/** Availability of an animal */
+export type PetStatus = 'available' | 'pending' | 'sold';
+
+/** An animal of the catalogue */
+export type Pet = {
+  /** Unique identifier, assigned by the service: positive and increasing. An integer from 1 to 2^53 − 1. */
+  id: number;
+  /** The animal's name: 1 to 200 Unicode code points */
+  name: string;
+  /** Identifier of the category the animal belongs to. An integer from −(2^53 − 1) to 2^53 − 1. */
+  categoryId: number;
+  /** Availability of an animal */
+  status: PetStatus;
+};
+
+/** An order of animals */
+export type Order = {
+  /** Unique identifier: positive and increasing. An integer from 1 to 2^53 − 1. */
+  id: number;
+  /** Identifier of the animal ordered. An integer from 1 to 2^53 − 1. */
+  petId: number;
+  /** How many are ordered. An integer from 1 to 2^31 − 1. */
+  quantity: number;
+  /** The progress of an order */
+  status: OrderStatus;
+  /** When the order was placed (RFC 3339, UTC) */
+  createdAt: string;
+};
+
+/** The progress of an order */
+export type OrderStatus = 'placed' | 'approved' | 'delivered';
+
+/** The API key that asks */
+export type Key = {
+  /** What the operator of the service has named the key */
+  name: string;
+  /** The first characters of the key, to tell it from others */
+  hint: string;
+  /** The plan that decides on the limits */
+  plan: Plan;
+  /** What the key allows */
+  scopes: Scope[];
+  /** When the key was issued (RFC 3339, UTC) */
+  createdAt: string;
+  /** When the key stops working (RFC 3339, UTC); null if it does not expire */
+  expiresAt: string | null;
+  /** The limits, as the headers of the same response say */
+  limits: KeyLimit[];
+  /** What the key has called in the last 30 days (UTC), by operation, up to a minute ago */
+  usage: OperationUsage[];
+};
+
+/** The plan that decides on the limits */
+export type Plan = 'free' | 'pro' | 'business' | 'enterprise';
+
+/** What an API key can allow */
+export type Scope = 'pets:read' | 'pets:write' | 'orders:read';
+
+/** A limit of an API key, and what is left of it */
+export type KeyLimit = {
+  /** The window that the limit is for */
+  window: 'minute' | 'day';
+  /** Requests allowed in the window. An integer from 1 to 2^31 − 1. */
+  limit: number;
+  /** Requests left in the window, after this one. An integer from 0 to 2^31 − 1. */
+  remaining: number;
+  /** When the window ends, rounded up to a second (RFC 3339, UTC) */
+  resetsAt: string;
+};
+
+/** How often an API key has called an operation */
+export type OperationUsage = {
+  /** The name of the operation */
+  operation: string;
+  /** How often the key has called it. An integer from 1 to 2^53 − 1. */
+  requests: number;
+  /** Whether the operation is deprecated */
+  deprecated: boolean;
+};
+
+/** The body of every response with a status of 400 or more */
+export type ErrorBody = {
+  /** Machine-readable error code */
+  code: ErrorCode;
+  /** Human-readable description */
+  message: string;
+  /** The HTTP status code. An integer from 400 to 599. */
+  status: number;
+};
+
+/**
+ * Names what went wrong:
+ *
+ * - `invalid_request` (400): the input is not JSON, or a field is missing or invalid, and `message` names
+ *   each such field; or the request is not well-formed HTTP, and the response has no rate limit headers
+ * - `missing_api_key` (401): no bearer token was sent
+ * - `invalid_api_key` (401): the API key is malformed, unknown, revoked or expired
+ * - `insufficient_scope` (403): the API key lacks the scope of the operation; `WWW-Authenticate` names it
+ * - `not_found` (404): there is nothing at this address
+ * - `method_not_allowed` (405): the path does not support this method; `Allow` lists those it does
+ * - `idempotency_key_in_use` (409): a request with this Idempotency-Key is still running
+ * - `operation_removed` (410): the operation's removal date has passed
+ * - `payload_too_large` (413): the body is larger than 64 KiB
+ * - `unsupported_media_type` (415): the body is not application/json, or has a Content-Encoding
+ * - `idempotency_key_reused` (422): this Idempotency-Key was used with another body
+ * - `rate_limit_exceeded` (429): the rate limit is used up; wait for `Retry-After`, then back off
+ *   exponentially
+ * - `api_key_banned` (429): the key kept sending while it was over its limit, and is banned for a while
+ * - `internal_error` (500): an error inside the service; quote the `X-Request-Id` when you report it
+ * - `not_implemented` (501): the service knows no transfer coding but chunked; or it does not know the
+ *   method, and the response has no rate limit headers
+ * - `service_unavailable` (503): the database cannot serve the request now, or the service is overloaded
+ */
+export type ErrorCode =
+  | 'invalid_request'
+  | 'missing_api_key'
+  | 'invalid_api_key'
+  | 'insufficient_scope'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'idempotency_key_in_use'
+  | 'operation_removed'
+  | 'payload_too_large'
+  | 'unsupported_media_type'
+  | 'idempotency_key_reused'
+  | 'rate_limit_exceeded'
+  | 'api_key_banned'
+  | 'internal_error'
+  | 'not_implemented'
+  | 'service_unavailable';
+
+/** The input of listPets */
+export type ListPetsInput = {
+  /**
+   * Maximum number of items to return. An integer from 1 to 100.
+   *
+   * @default 20
+   */
+  limit?: number | undefined;
+  /** Filter by availability */
+  status?: PetStatus | undefined;
+  /** The id of the last item of the previous page. An integer from −(2^53 − 1) to 2^53 − 1. */
+  cursor?: number | undefined;
+};
+
+/** The input of getPet */
+export type GetPetInput = {
+  /** Identifier of the animal. An integer from −(2^53 − 1) to 2^53 − 1. */
+  petId: number;
+};
+
+/** The input of listOrders */
+export type ListOrdersInput = {
+  /**
+   * Maximum number of items to return. An integer from 1 to 100.
+   *
+   * @default 20
+   */
+  limit?: number | undefined;
+  /** The id of the last item of the previous page. An integer from −(2^53 − 1) to 2^53 − 1. */
+  cursor?: number | undefined;
+};
+
+type Query<Input, Output> = TRPCQueryProcedure<{ input: Input; output: Output; meta: unknown }>;
+type Mutation<Input, Output> = TRPCMutationProcedure<{ input: Input; output: Output; meta: unknown }>;
+
+/** The operations of the service as tRPC's procedures */
+export type Operations = {
+  /**
+   * List animals
+   *
+   * A page of animals by ascending id. While more follow, REST sends the address of the next page in `Link`.
+   *
+   * To find one animal by its id, ask for a page of one that starts after the id before it: a `cursor` of 6
+   * and a `limit` of 1 return animal 7 if there is one. If there is none, they return the animal with the
+   * next higher id, or an empty array; so compare the id.
+   *
+   * Needs the scope `pets:read`.
+   *
+   * @returns Animals in ascending order of id. At most 100 items.
+   */
+  listPets: Query<ListPetsInput | undefined, Pet[]>;
+  /**
+   * Add an animal
+   *
+   * Adds an animal. With an Idempotency-Key it is safe to repeat when the response was lost.
+   *
+   * Needs the scope `pets:write`.
+   *
+   * `Idempotency-Key`: Makes the request safe to repeat: for 24 hours the same key with the same body returns
+   * the first response again. Any 1 to 255 visible ASCII characters, such as a UUID. `createClient` sends one
+   * with each call; to choose it, pass `{ context: { idempotencyKey } }` as the second argument.
+   *
+   * @returns The added animal
+   */
+  createPet: Mutation<NewPet, Pet>;
+  /**
+   * Get one animal
+   *
+   * Fetches one animal by its identifier. `listPets` replaces it: with a `limit` of 1 and, as its `cursor`,
+   * the identifier minus one, it returns the animal if there is one. If there is none, it returns the animal
+   * with the next higher id, or an empty array; so compare the id.
+   *
+   * Needs the scope `pets:read`.
+   *
+   * @returns The animal
+   * @deprecated Since 2025-12-05T00:00:00Z; removed on 2030-12-05T00:00:00Z. Use `listPets` instead.
+   */
+  getPet: Query<GetPetInput, Pet>;
+  /**
+   * List orders
+   *
+   * A page of orders by ascending id. While more follow, REST sends the address of the next page in `Link`.
+   *
+   * Experimental: parameters and fields may change within this version.
+   *
+   * Needs the scope `orders:read`.
+   *
+   * @returns Orders in ascending order of id. At most 100 items.
+   * @experimental
+   */
+  listOrders: Query<ListOrdersInput | undefined, Order[]>;
+  /**
+   * Get your API key
+   *
+   * What the service knows of the key that the request is made with: its plan, its scopes, what is left of
+   * its limits, and what it has called. Never the key itself.
+   *
+   * Any key may call it.
+   *
+   * @returns The key
+   * @beta
+   */
+  getKey: Query<void, Key>;
+};

@@ -1,0 +1,6 @@
+/* Written by `npm run docs:update` from the OpenAPI document and the router. */
+
+export const TRPC_PREFIX = '/trpc';
+export const MAX_BATCH_SIZE = 20;
+export const MAX_PAGE_SIZE = 100;
+export const IDEMPOTENT_MUTATIONS: readonly string[] = ['createPet'];
