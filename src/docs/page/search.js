@@ -69,7 +69,7 @@ export function watchSearch(sections) {
   field.addEventListener('input', () => {
     const found = findSections(sections, field.value);
     results.replaceChildren(...found.map((section) => createResult(section, field.value)));
-    status.textContent = field.value.trim() === '' ? '' : `${found.length || 'No'} sections found`;
+    status.textContent = found.length === 0 ? 'Nothing found' : `Sections found: ${found.length}`;
   });
   dialog.addEventListener('keydown', (event) => {
     const links = [...results.querySelectorAll('a')];
