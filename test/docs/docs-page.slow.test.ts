@@ -129,6 +129,10 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
         `| header | what it says |\n| --- | --- |\n| \`X-RateLimit-Remaining\` | ${'left '.repeat(30)} |`,
         '## Next steps',
         '[Get a key](01-keys.md).',
+        '### curl',
+        '```bash\ncurl "$ANIMAL_STORE_URL/v1/pets"\n```',
+        '### Python',
+        "```python\nprint(os.environ['ANIMAL_STORE_URL'])\n```",
       ].join('\n\n'),
     },
   ];
@@ -203,6 +207,11 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
           .waitFor({ state: 'attached' });
         // Sections are repaired as they appear.
         await expect.poll(() => findViolations(page), { timeout: 50_000, interval: 1_000 }).toEqual([]);
+        await page.keyboard.press('Control+k');
+        await page.getByRole('searchbox').fill('limit');
+        await page.getByRole('dialog', { name: 'Search' }).getByRole('link').first().waitFor();
+        expect(await findViolations(page)).toEqual([]);
+        await page.keyboard.press('Escape');
         expect(
           await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
         ).toBeLessThanOrEqual(0);
@@ -258,7 +267,7 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
       const sample = section.locator('pre').filter({ hasText: 'curl' }).first();
       const text = (await sample.innerText()).replaceAll('\n', ' ');
       expect(text).toContain('Authorization: Bearer');
-      expect(text.includes('--data')).toBe(operation.includes('POST'));
+      expect(text.includes("-d '{")).toBe(operation.includes('POST'));
       expect(text).not.toMatch(/idempotency-key|cursor|limit|\?/i);
     }
     await page.close();

@@ -10,7 +10,8 @@ interface Guide {
 }
 
 const module = await import(pathToFileURL('src/docs/page/guides.js').href);
-const appendGuides: (introduction: string, guides: readonly Guide[]) => string = module.appendGuides;
+const appendGuides = (introduction: string, guides: readonly Guide[]): string =>
+  module.appendGuides(introduction, guides).description;
 
 const KEYS = { name: '01-keys.md', text: '# Keys\n\n## Next steps\n\nSee [errors](02-errors.md).\n' };
 
@@ -68,4 +69,11 @@ test('every link between the guides of the repository leads to a heading, and ea
     const prose = text.replaceAll(/^```.*?^```/gms, '');
     expect([name, text.startsWith('# '), count(prose, /^# /gm)]).toEqual([name, true, 1]);
   }
+});
+
+test('a heading of the third level that is a language is a tab of the section before it, any other is a section', () => {
+  const text = '# Calls\n\n## Lists\n\n### curl\n\nShort.\n\n### Python\n\nLong.\n\n### Pages\n\nNext.';
+  const { description, sections } = module.appendGuides('', [{ name: '1.md', text }]);
+  expect(description).toContain('## Lists\n\n**curl**\n\nShort.\n\n**Python**\n\nLong.\n\n### Pages');
+  expect(sections.map(({ title }: { title: string }) => title)).toEqual(['Calls', 'Lists', 'Pages']);
 });

@@ -83,7 +83,9 @@ test('the page has no inline script, and every script it names is served without
   expect(text).not.toMatch(/<script(?! src="docs\/)/);
   const paths = await scriptPaths();
   expect(paths.length).toBeGreaterThan(1);
-  const modules = ['accessibility', 'guides', 'presentation'].map((name) => `/docs/${name}.js`);
+  const modules = ['accessibility', 'blocks', 'guides', 'presentation', 'samples', 'search'].map(
+    (name) => `/docs/${name}.js`,
+  );
   for (const path of [...paths, ...modules]) {
     const { status, headers } = await get(path);
     expect([path, status]).toEqual([path, 200]);

@@ -28,18 +28,25 @@ export function listGuides(): string[] {
     .sort();
 }
 
-/** All code blocks of the guides and of the README, without the samples of output. */
+/**
+ * All code blocks of the guides and of the README, without the samples of output, and the commands of
+ * docs/operations.md that are marked `bash`; the others there need servers of their own.
+ */
 export function readCodeBlocks(): CodeBlock[] {
   const documents = ['README.md', ...listGuides().map((name) => join(GUIDES_FOLDER, name))];
-  return documents.flatMap((path) => {
-    const fences = parseFences(path, readFileSync(path, 'utf8'));
-    return fences
-      .map(({ isOutput, ...fence }, index) => {
-        const next = fences[index + 1];
-        return { isOutput, ...fence, output: next?.isOutput ? { ...next, output: undefined } : undefined };
-      })
-      .filter(({ isOutput }) => !isOutput);
-  });
+  const blocks = documents.flatMap(readBlocks);
+  const commands = readBlocks('docs/operations.md').filter(({ language }) => language === 'bash');
+  return [...blocks, ...commands];
+}
+
+function readBlocks(path: string): CodeBlock[] {
+  const fences = parseFences(path, readFileSync(path, 'utf8'));
+  return fences
+    .map(({ isOutput, ...fence }, index) => {
+      const next = fences[index + 1];
+      return { isOutput, ...fence, output: next?.isOutput ? { ...next, output: undefined } : undefined };
+    })
+    .filter(({ isOutput }) => !isOutput);
 }
 
 function parseFences(path: string, markdown: string): Fence[] {

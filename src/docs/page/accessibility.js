@@ -1,7 +1,6 @@
 /*
  * Repairs of Scalar's markup, each of which axe asks for: it misleads screen readers, or keeps the keyboard out. Scalar
- * renders sections as they come into view and resets attributes when the selection changes, so every change of the page
- * is looked at.
+ * resets attributes when the selection changes.
  */
 const REPAIRS = new Map([
   // A button of the sidebar cannot be selected, but it can be the current one.
@@ -26,24 +25,12 @@ const REPAIRS = new Map([
   ['[role=dialog] input[type=checkbox]:not([aria-label])', (box) => box.setAttribute('aria-label', 'Send')],
   ['[role=dialog] [role=textbox]:not([aria-label])', nameTextbox],
   ['.markdown :is(pre > code, table)', makeScrollable],
+  // Where the skip link leads
+  ['main', (element) => (element.tabIndex = -1)],
 ]);
 
-export function watchMarkup() {
-  let isScheduled = false;
-  const schedule = () => {
-    if (isScheduled) return;
-    isScheduled = true;
-    requestAnimationFrame(() => {
-      isScheduled = false;
-      for (const [selector, repair] of REPAIRS) document.querySelectorAll(selector).forEach(repair);
-    });
-  };
-  new MutationObserver(schedule).observe(document.body, {
-    subtree: true,
-    childList: true,
-    attributeFilter: ['aria-selected', 'role'],
-  });
-  addEventListener('resize', schedule);
+export function repairMarkup() {
+  for (const [selector, repair] of REPAIRS) document.querySelectorAll(selector).forEach(repair);
 }
 
 function moveSelected(button) {

@@ -1,0 +1,106 @@
+/*
+ * A search of every word of the guides and the operations, in place of Scalar's, which knows only the headings of guides.
+ */
+const MAX_RESULTS = 12;
+/** How much a word in a heading, or in that of the guide, counts beside words in the text, which add up to less than 1. */
+const TITLE_WEIGHT = 2;
+const PLACE_WEIGHT = 1;
+/** After this many characters, a word of the text counts half as much. */
+const TYPICAL_LENGTH = 800;
+const CONTEXT_LENGTH = 60;
+/** Scalar's button in the sidebar, and the one in the header of narrow windows */
+const OPENERS = 'button:has(.sidebar-search-placeholder)';
+
+/**
+ * The sections with all words of a query in them, best first.
+ *
+ * @param {readonly import('./guides.js').Section[]} sections
+ * @param {string} query
+ */
+export function findSections(sections, query) {
+  const words = query.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return [];
+  return sections
+    .map((section) => ({ section, scores: words.map((word) => rate(section, word)) }))
+    .filter(({ scores }) => scores.every((score) => score > 0))
+    .map(({ section, scores }) => ({ section, score: scores.reduce((sum, score) => sum + score) }))
+    .sort((a, b) => b.score - a.score)
+    .slice(0, MAX_RESULTS)
+    .map(({ section }) => section);
+}
+
+function rate({ title, place, text }, word) {
+  const has = (other) => other.toLowerCase().includes(word);
+  const count = text.toLowerCase().split(word).length - 1;
+  const density = count / (count + 1 + text.length / TYPICAL_LENGTH);
+  return density + (has(title) ? TITLE_WEIGHT : 0) + (has(place) ? PLACE_WEIGHT : 0);
+}
+
+/** The operations of a document as sections. */
+export function listOperations({ paths }) {
+  return Object.entries(paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, { summary, tags, ...operation }]) => ({
+      title: summary,
+      place: `${operation.operationId}, ${method.toUpperCase()} ${path}`,
+      address: `#tag/${tags[0].toLowerCase()}/${method.toUpperCase()}${path}`,
+      text: [
+        operation.description,
+        ...(operation.parameters ?? []).map(({ name, description }) => `${name}: ${description}`),
+        ...Object.keys(operation.responses),
+      ].join(' '),
+    })),
+  );
+}
+
+/** Opens on Ctrl+K, Cmd+K and Scalar's own button, before Scalar notices. */
+export function watchSearch(sections) {
+  const dialog = document.querySelector('#search');
+  const [field, results, status] = dialog.querySelectorAll('input, ol, [role=status]');
+  const open = (event) => {
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    dialog.showModal();
+    field.select();
+  };
+  const isHotKey = (event) => event.key === 'k' && (event.ctrlKey || event.metaKey);
+  addEventListener('keydown', (event) => isHotKey(event) && open(event), { capture: true });
+  addEventListener('click', (event) => event.target.closest(OPENERS) && open(event), { capture: true });
+
+  field.addEventListener('input', () => {
+    const found = findSections(sections, field.value);
+    results.replaceChildren(...found.map((section) => createResult(section, field.value)));
+    status.textContent = found.length === 0 ? 'Nothing found' : `Sections found: ${found.length}`;
+  });
+  dialog.addEventListener('keydown', (event) => {
+    const links = [...results.querySelectorAll('a')];
+    const index = links.indexOf(event.target);
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined) (links[index + step] ?? field).focus();
+    else if (event.key !== 'Enter' || index !== -1) return;
+    else links[0]?.click();
+    event.preventDefault();
+  });
+  dialog.addEventListener('click', ({ target }) => {
+    if (target === dialog || target.closest('a') !== null) dialog.close();
+  });
+}
+
+function createResult({ title, place, address, text }, query) {
+  const item = document.createElement('li');
+  const link = document.createElement('a');
+  link.href = address;
+  const [heading, origin, context] = ['strong', 'span', 'p'].map((name) => document.createElement(name));
+  heading.textContent = title;
+  origin.textContent = place === title ? '' : place;
+  const [word] = query.trim().toLowerCase().split(/\s+/);
+  const start = text.toLowerCase().indexOf(word);
+  if (start !== -1) {
+    const mark = document.createElement('mark');
+    mark.textContent = text.slice(start, start + word.length);
+    const before = text.slice(Math.max(0, start - CONTEXT_LENGTH), start).replace(/^\S*\s/, '');
+    context.append(before, mark, text.slice(start + word.length, start + word.length + CONTEXT_LENGTH));
+  }
+  link.append(heading, ' ', origin, context);
+  item.append(link);
+  return item;
+}
