@@ -8,7 +8,7 @@ import {
 import type { Socket } from 'node:net';
 import { UnansweredRequests } from './unanswered.js';
 
-/** Few enough for a tick to take two or three milliseconds, and enough for their queries to share statements. */
+/** Of either kind: few enough for a tick to take a few milliseconds, and enough for their queries to share statements. */
 const MAX_PER_TICK = 32;
 /** While new connections arrive. Node.js accepts one of them per tick, so the ticks have to be short. */
 const MAX_PER_TICK_WHILE_ACCEPTING = 4;
@@ -40,7 +40,7 @@ interface Waiting {
  * Starts a few requests per tick of the event loop; the others wait here, before they have cost much.
  *
  * ## Preferred requests first
- * A flood of requests that are not preferred delays those that are by a tick.
+ * A preferred request starts at once unless others like it wait, however many of the rest do.
  *
  * ## Callers in turns
  * A caller waits for one request of each other caller, however many connections and requests those have.
@@ -56,32 +56,31 @@ interface Waiting {
  */
 export class RequestQueue {
   readonly #identify: (request: IncomingMessage) => Caller;
-  readonly #unanswered: UnansweredRequests;
+  readonly #unanswered = new UnansweredRequests();
   readonly #preferred = new Turns<Waiting>();
   readonly #others = new Turns<Waiting>();
-  #started = 0;
   #maxPerTick = MAX_PER_TICK;
   #isAccepting = false;
   #isScheduled = false;
 
   constructor(identify: (request: IncomingMessage) => Caller) {
     this.#identify = identify;
-    this.#unanswered = new UnansweredRequests((request) => identify(request).isPreferred);
   }
 
   /** A server that hands its requests to the handler when it is their turn. */
   createServer(options: ServerOptions, handle: RequestListener): Server {
     const server = createServer(options, (request, response) => {
+      const { id, isPreferred } = this.#identify(request);
       const waiting = this.#preferred.size + this.#others.size;
-      if (!this.#unanswered.add(request, response, waiting)) return;
+      if (!this.#unanswered.add(request, response, isPreferred, waiting)) return;
       request.receivedAt = performance.now();
       this.#schedule();
-      if (waiting === 0 && this.#started < this.#maxPerTick) {
-        this.#started += 1;
+      const turns = isPreferred ? this.#preferred : this.#others;
+      const ahead = isPreferred ? turns.size : waiting;
+      if (ahead === 0 && turns.started < this.#maxPerTick) {
+        turns.started += 1;
         return handle(request, response);
       }
-      const { id, isPreferred } = this.#identify(request);
-      const turns = isPreferred ? this.#preferred : this.#others;
       // A promise keeps the asynchronous context, which with tracing has the span of the request. AsyncResource would
       // double what a denial costs.
       void new Promise<void>((start) => turns.push(id, { request, start })).then(() =>
@@ -107,24 +106,22 @@ export class RequestQueue {
     this.#maxPerTick = this.#isAccepting ? MAX_PER_TICK_WHILE_ACCEPTING : MAX_PER_TICK;
     this.#isAccepting = false;
     const reserved = Math.min(this.#others.size, MIN_OTHERS_PER_TICK);
-    this.#started = this.#start(this.#preferred, this.#maxPerTick - reserved);
-    this.#started += this.#start(this.#others, this.#maxPerTick - this.#started);
-    if (this.#started > 0) this.#schedule();
+    this.#start(this.#preferred, this.#maxPerTick - reserved);
+    this.#start(this.#others, this.#maxPerTick - this.#preferred.started);
+    if (this.#preferred.started + this.#others.started > 0) this.#schedule();
   }
 
-  /** Returns how many requests were started. */
-  #start(turns: Turns<Waiting>, count: number): number {
-    let started = 0;
-    while (started < count) {
+  #start(turns: Turns<Waiting>, count: number): void {
+    turns.started = 0;
+    while (turns.started < count) {
       const next = turns.shift();
-      if (next === undefined) break;
+      if (next === undefined) return;
       const { request, start } = next;
       if (request.socket.debt?.isCancelled) continue;
       request.queuedMs = performance.now() - (request.receivedAt ?? 0);
       start();
-      started += 1;
+      turns.started += 1;
     }
-    return started;
   }
 }
 
@@ -140,6 +137,8 @@ const MAX_CALLERS = 10_000;
 class Turns<T> {
   /** How much waits, of all callers */
   size = 0;
+  /** How much this tick has started */
+  started = 0;
   readonly #rounds: T[][] = [];
   /** The number of the first round, and how much of it has been taken */
   #first = 0;
