@@ -19,7 +19,7 @@ declare module 'node:http' {
   interface IncomingMessage {
     /** When it arrived, before it waited in the queue, by performance.now() */
     receivedAt?: number;
-    /** How long it waited in the queue, in milliseconds; undefined if it did not */
+    /** How long it waited in the queue, in milliseconds; undefined if it started at once */
     queuedMs?: number;
   }
 }
@@ -40,7 +40,8 @@ interface Waiting {
  * Starts a few requests per tick of the event loop; the others wait here, before they have cost much.
  *
  * ## Preferred requests first
- * A preferred request starts at once unless others like it wait, however many of the rest do.
+ * A preferred request starts at once unless others like it wait, however many of the rest do. Those wait for what else
+ * the tick reads, which often ends their connection.
  *
  * ## Callers in turns
  * A caller waits for one request of each other caller, however many connections and requests those have.
@@ -59,6 +60,7 @@ export class RequestQueue {
   readonly #unanswered = new UnansweredRequests();
   readonly #preferred = new Turns<Waiting>();
   readonly #others = new Turns<Waiting>();
+  #startedPreferred = 0;
   #maxPerTick = MAX_PER_TICK;
   #isAccepting = false;
   #isScheduled = false;
@@ -76,9 +78,8 @@ export class RequestQueue {
       request.receivedAt = performance.now();
       this.#schedule();
       const turns = isPreferred ? this.#preferred : this.#others;
-      const ahead = isPreferred ? turns.size : waiting;
-      if (ahead === 0 && turns.started < this.#maxPerTick) {
-        turns.started += 1;
+      if (isPreferred && turns.size === 0 && this.#startedPreferred < this.#maxPerTick) {
+        this.#startedPreferred += 1;
         return handle(request, response);
       }
       // A promise keeps the asynchronous context, which with tracing has the span of the request. AsyncResource would
@@ -106,22 +107,24 @@ export class RequestQueue {
     this.#maxPerTick = this.#isAccepting ? MAX_PER_TICK_WHILE_ACCEPTING : MAX_PER_TICK;
     this.#isAccepting = false;
     const reserved = Math.min(this.#others.size, MIN_OTHERS_PER_TICK);
-    this.#start(this.#preferred, this.#maxPerTick - reserved);
-    this.#start(this.#others, this.#maxPerTick - this.#preferred.started);
-    if (this.#preferred.started + this.#others.started > 0) this.#schedule();
+    this.#startedPreferred = this.#start(this.#preferred, this.#maxPerTick - reserved);
+    const started = this.#start(this.#others, this.#maxPerTick - this.#startedPreferred);
+    if (this.#startedPreferred + started > 0) this.#schedule();
   }
 
-  #start(turns: Turns<Waiting>, count: number): void {
-    turns.started = 0;
-    while (turns.started < count) {
+  /** Returns how many requests were started. */
+  #start(turns: Turns<Waiting>, count: number): number {
+    let started = 0;
+    while (started < count) {
       const next = turns.shift();
-      if (next === undefined) return;
+      if (next === undefined) break;
       const { request, start } = next;
       if (request.socket.debt?.isCancelled) continue;
       request.queuedMs = performance.now() - (request.receivedAt ?? 0);
       start();
-      turns.started += 1;
+      started += 1;
     }
+    return started;
   }
 }
 
@@ -137,8 +140,6 @@ const MAX_CALLERS = 10_000;
 class Turns<T> {
   /** How much waits, of all callers */
   size = 0;
-  /** How much this tick has started */
-  started = 0;
   readonly #rounds: T[][] = [];
   /** The number of the first round, and how much of it has been taken */
   #first = 0;
