@@ -8,7 +8,7 @@ import {
 import type { Socket } from 'node:net';
 import { UnansweredRequests } from './unanswered.js';
 
-/** Few enough for a tick to take two or three milliseconds, and enough for their queries to share statements. */
+/** Of either kind: few enough for a tick to take a few milliseconds, and enough for their queries to share statements. */
 const MAX_PER_TICK = 32;
 /** While new connections arrive. Node.js accepts one of them per tick, so the ticks have to be short. */
 const MAX_PER_TICK_WHILE_ACCEPTING = 4;
@@ -19,7 +19,7 @@ declare module 'node:http' {
   interface IncomingMessage {
     /** When it arrived, before it waited in the queue, by performance.now() */
     receivedAt?: number;
-    /** How long it waited in the queue, in milliseconds; undefined if it did not */
+    /** How long it waited in the queue, in milliseconds; undefined if it started at once */
     queuedMs?: number;
   }
 }
@@ -40,7 +40,8 @@ interface Waiting {
  * Starts a few requests per tick of the event loop; the others wait here, before they have cost much.
  *
  * ## Preferred requests first
- * A flood of requests that are not preferred delays those that are by a tick.
+ * A preferred request starts at once unless others like it wait, however many of the rest do. Those wait for what else
+ * the tick reads, which often ends their connection.
  *
  * ## Callers in turns
  * A caller waits for one request of each other caller, however many connections and requests those have.
@@ -56,32 +57,31 @@ interface Waiting {
  */
 export class RequestQueue {
   readonly #identify: (request: IncomingMessage) => Caller;
-  readonly #unanswered: UnansweredRequests;
+  readonly #unanswered = new UnansweredRequests();
   readonly #preferred = new Turns<Waiting>();
   readonly #others = new Turns<Waiting>();
-  #started = 0;
+  #startedPreferred = 0;
   #maxPerTick = MAX_PER_TICK;
   #isAccepting = false;
   #isScheduled = false;
 
   constructor(identify: (request: IncomingMessage) => Caller) {
     this.#identify = identify;
-    this.#unanswered = new UnansweredRequests((request) => identify(request).isPreferred);
   }
 
   /** A server that hands its requests to the handler when it is their turn. */
   createServer(options: ServerOptions, handle: RequestListener): Server {
     const server = createServer(options, (request, response) => {
+      const { id, isPreferred } = this.#identify(request);
       const waiting = this.#preferred.size + this.#others.size;
-      if (!this.#unanswered.add(request, response, waiting)) return;
+      if (!this.#unanswered.add(request, response, isPreferred, waiting)) return;
       request.receivedAt = performance.now();
       this.#schedule();
-      if (waiting === 0 && this.#started < this.#maxPerTick) {
-        this.#started += 1;
+      const turns = isPreferred ? this.#preferred : this.#others;
+      if (isPreferred && turns.size === 0 && this.#startedPreferred < this.#maxPerTick) {
+        this.#startedPreferred += 1;
         return handle(request, response);
       }
-      const { id, isPreferred } = this.#identify(request);
-      const turns = isPreferred ? this.#preferred : this.#others;
       // A promise keeps the asynchronous context, which with tracing has the span of the request. AsyncResource would
       // double what a denial costs.
       void new Promise<void>((start) => turns.push(id, { request, start })).then(() =>
@@ -107,9 +107,9 @@ export class RequestQueue {
     this.#maxPerTick = this.#isAccepting ? MAX_PER_TICK_WHILE_ACCEPTING : MAX_PER_TICK;
     this.#isAccepting = false;
     const reserved = Math.min(this.#others.size, MIN_OTHERS_PER_TICK);
-    this.#started = this.#start(this.#preferred, this.#maxPerTick - reserved);
-    this.#started += this.#start(this.#others, this.#maxPerTick - this.#started);
-    if (this.#started > 0) this.#schedule();
+    this.#startedPreferred = this.#start(this.#preferred, this.#maxPerTick - reserved);
+    const started = this.#start(this.#others, this.#maxPerTick - this.#startedPreferred);
+    if (this.#startedPreferred + started > 0) this.#schedule();
   }
 
   /** Returns how many requests were started. */
