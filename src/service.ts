@@ -133,7 +133,7 @@ export async function createService(options: ServiceOptions) {
     localUrl = toLocalUrl(config.host, (app.server.address() as AddressInfo).port);
   });
   const endCleanup = repeat(CLEANUP_INTERVAL_MS, async () => {
-    await deleteExpiredCreates(database.prisma).catch(warn('expired idempotency keys could not be deleted'));
+    await deleteExpiredCreates(database).catch(warn('expired idempotency keys could not be deleted'));
     await keys.deleteOldChanges().catch(warn('old changes of keys could not be deleted'));
     await usages.deleteExpired(now()).catch(warn('old usage could not be deleted'));
   });

@@ -5,7 +5,18 @@ import type { Database } from './client.js';
 export const IDEMPOTENCY_TTL_HOURS = 24;
 
 /** How many expired creates one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */
-const DELETE_BATCH_SIZE = 5_000;
+const DELETE_BATCH_SIZE = 1_000;
+
+/**
+ * By one node at a time: the others find the lock taken, and nothing to delete. Of rows by their address there is but one
+ * plan, however large the table is.
+ */
+export const DELETE_EXPIRED = `
+  DELETE FROM idempotent_creates WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM idempotent_creates
+    WHERE created_at <= now() - interval '${IDEMPOTENCY_TTL_HOURS} hours'
+      AND (SELECT pg_try_advisory_xact_lock('pg_class'::regclass::oid::int, 'idempotent_creates'::regclass::oid::int))
+    ORDER BY created_at LIMIT ${DELETE_BATCH_SIZE}))`;
 
 type PrismaClient = Database['prisma'];
 
@@ -28,14 +39,8 @@ export interface IdempotencyKey {
 }
 
 /** Deletes the creates that have expired. */
-export async function deleteExpiredCreates(prisma: PrismaClient): Promise<void> {
-  let deleted: number;
-  do {
-    deleted = await prisma.$executeRaw`
-      DELETE FROM idempotent_creates WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM idempotent_creates
-        WHERE created_at <= now() - make_interval(hours => ${IDEMPOTENCY_TTL_HOURS}::int) LIMIT ${DELETE_BATCH_SIZE}))`;
-  } while (deleted === DELETE_BATCH_SIZE);
+export async function deleteExpiredCreates({ pool }: Pick<Database, 'pool'>): Promise<void> {
+  while ((await pool.query(DELETE_EXPIRED)).rowCount === DELETE_BATCH_SIZE);
 }
 
 /**

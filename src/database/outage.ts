@@ -122,7 +122,7 @@ const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/certificate/i, 'check its certificate; NODE_EXTRA_CA_CERTS names a file with the CA that signed it.'],
   [
     /too many (?:clients|connections)|connection slots are reserved/i,
-    'raise its max_connections or close connections of others; each process of the service opens up to 20.',
+    'raise its max_connections or close connections of others; each process of the service opens up to 12.',
   ],
 ];
 const DEFAULT_ADVICE = 'check that it is running and that DATABASE_URL points to it.';
