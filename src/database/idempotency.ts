@@ -3,6 +3,7 @@ import type { Database } from './client.js';
 
 /** How long a create is remembered under its Idempotency-Key, by the clock of the database. */
 export const IDEMPOTENCY_TTL_HOURS = 24;
+const IS_EXPIRED = `created_at <= now() - interval '${IDEMPOTENCY_TTL_HOURS} hours'`;
 
 /** How many expired creates one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */
 const DELETE_BATCH_SIZE = 1_000;
@@ -14,11 +15,14 @@ const DELETE_BATCH_SIZE = 1_000;
 export const DELETE_EXPIRED = `
   DELETE FROM idempotent_creates WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM idempotent_creates
-    WHERE created_at <= now() - interval '${IDEMPOTENCY_TTL_HOURS} hours'
+    WHERE ${IS_EXPIRED}
       AND (SELECT pg_try_advisory_xact_lock('pg_class'::regclass::oid::int, 'idempotent_creates'::regclass::oid::int))
     ORDER BY created_at LIMIT ${DELETE_BATCH_SIZE}))`;
 
-type PrismaClient = Database['prisma'];
+const IS_KEY = '(api_key_id, key, operation, call) = ($1, $2, $3, $4)';
+const FIND_STORED = `
+  WITH expired AS (DELETE FROM idempotent_creates WHERE ${IS_KEY} AND ${IS_EXPIRED})
+  SELECT body_hash, response FROM idempotent_creates WHERE ${IS_KEY} AND NOT ${IS_EXPIRED}`;
 
 /** The Idempotency-Key of a request, which several calls of a tRPC batch share. */
 export interface IdempotencyHeader {
@@ -50,18 +54,13 @@ export async function deleteExpiredCreates({ pool }: Pick<Database, 'pool'>): Pr
  * @throws ApiError idempotency_key_reused
  */
 export async function findStoredCreate<Output>(
-  prisma: PrismaClient,
+  { pool }: Pick<Database, 'pool'>,
   { apiKeyId, operation, batchIndex, header }: IdempotencyKey,
 ): Promise<{ output: Output } | undefined> {
-  const key = header.value;
-  await prisma.$executeRaw`
-    DELETE FROM idempotent_creates
-    WHERE (api_key_id, key, operation, call) = (${apiKeyId}::uuid, ${key}, ${operation}, ${batchIndex})
-      AND created_at <= now() - make_interval(hours => ${IDEMPOTENCY_TTL_HOURS}::int)`;
-  const stored = await prisma.idempotentCreate.findUnique({
-    where: { apiKeyId_key_operation_batchIndex: { apiKeyId, key, operation, batchIndex } },
-  });
-  if (stored === null) return undefined;
-  if (!Buffer.from(stored.bodyHash).equals(header.bodyHash)) throw new ApiError('idempotency_key_reused');
-  return { output: stored.response as Output };
+  const key = [apiKeyId, header.value, operation, batchIndex];
+  const { rows } = await pool.query<{ body_hash: Buffer; response: Output }>(FIND_STORED, key);
+  const [stored] = rows;
+  if (stored === undefined) return undefined;
+  if (!stored.body_hash.equals(header.bodyHash)) throw new ApiError('idempotency_key_reused');
+  return { output: stored.response };
 }
