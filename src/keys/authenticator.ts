@@ -12,7 +12,7 @@ import { type ApiKey, isActive, type KeyStore } from './store.js';
  * takes effect on every node within this time plus the length of a request; the contract allows two seconds.
  */
 export const KEY_TTL_MS = 1_000;
-/** The most keys cached at once, which takes about 100 MB. */
+/** The most keys cached at once, which takes about 54 MB. */
 const MAX_KEYS = 100_000;
 /** Besides those, so that a flood of unknown keys leaves the others alone. */
 const MAX_UNKNOWN_KEYS = 10_000;
