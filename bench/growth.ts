@@ -5,14 +5,14 @@ import { hashKey } from '../src/keys/format.js';
 import { createKeyStore } from '../src/keys/store.js';
 import { createPetStore } from '../src/pets/store.js';
 import { THIS_CHECKOUT } from './checkout.js';
-import { growLimiter } from './limiter-memory.js';
+import { measureMemory } from './memory.js';
 import { readNames, readNumber, readNumbers } from './option-values.js';
 import { startPostgres, withClient } from './postgres.js';
 import { median, printTable } from './table.js';
 
 const OPTIONS = {
   /** Comma-separated parts */
-  only: { type: 'string', default: 'pages,keys,limiter' },
+  only: { type: 'string', default: 'pages,keys,memory' },
   /** Comma-separated numbers of rows. Default: those of each part */
   sizes: { type: 'string' },
   rounds: { type: 'string', default: '20' },
@@ -43,8 +43,8 @@ const parts: Readonly<Record<'pages' | 'keys', Part>> = {
  */
 export async function benchGrowth(args: string[]): Promise<void> {
   const { only, sizes, rounds } = parseArgs({ args, options: OPTIONS }).values;
-  for (const name of readNames('only', only, ['pages', 'keys', 'limiter'])) {
-    if (name === 'limiter') await growLimiter();
+  for (const name of readNames('only', only, ['pages', 'keys', 'memory'])) {
+    if (name === 'memory') await measureMemory();
     else {
       const part = parts[name];
       const numbers = sizes === undefined ? part.sizes : readNumbers('sizes', sizes);

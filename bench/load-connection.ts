@@ -4,14 +4,16 @@ import type { RecordableHistogram } from 'node:perf_hooks';
 
 export interface PreparedRequest {
   readonly bytes: Buffer;
+  /** Of the right response, and a space */
+  readonly status: Buffer;
   /** Texts in the body of the right response */
   readonly expected: readonly Buffer[];
 }
 
 export interface ConnectionOptions {
   readonly port: number;
-  /** Of the right response */
-  readonly status: number;
+  /** From one request to the next, if the response has come by then */
+  readonly everyMs: number;
   readonly takeRequest: () => PreparedRequest;
   readonly latenciesUs: RecordableHistogram;
 }
@@ -27,7 +29,6 @@ const CONTENT_LENGTH = /\r\ncontent-length: *(\d+)/i;
 /** Waits for each response before it sends the next request. */
 export class LoadConnection {
   readonly #options: ConnectionOptions;
-  readonly #status: Buffer;
   #socket: Socket;
   #request: PreparedRequest | undefined;
   #sentAt = 0;
@@ -38,7 +39,6 @@ export class LoadConnection {
 
   constructor(options: ConnectionOptions) {
     this.#options = options;
-    this.#status = Buffer.from(`${options.status} `);
     this.#socket = this.#connect();
   }
 
@@ -74,7 +74,7 @@ export class LoadConnection {
           else reject(new Error('The server closed a connection'));
         });
       watch(this.#socket);
-      this.#send();
+      setTimeout(() => this.#send(), Math.random() * this.#options.everyMs);
     });
   }
 
@@ -110,12 +110,19 @@ export class LoadConnection {
     else if (isLast(received, bodyStart)) {
       this.#request = undefined;
       this.#socket.end();
-    } else this.#send();
+    } else this.#sendNext(now);
+  }
+
+  #sendNext(now: number): void {
+    const waitMs = this.#sentAt + this.#options.everyMs - now;
+    if (waitMs > 0) setTimeout(() => this.#send(), waitMs);
+    else this.#send();
   }
 
   #isExpected(response: Buffer, bodyStart: number): boolean {
-    if (this.#status.compare(response, STATUS_START, STATUS_START + this.#status.length) !== 0) return false;
-    return this.#request?.expected.every((text) => response.indexOf(text, bodyStart) >= 0) ?? false;
+    const { status, expected } = this.#request as PreparedRequest;
+    if (status.compare(response, STATUS_START, STATUS_START + status.length) !== 0) return false;
+    return expected.every((text) => response.indexOf(text, bodyStart) >= 0);
   }
 }
 

@@ -10,12 +10,16 @@ import { LoadConnection, type PreparedRequest } from './load-connection.js';
  */
 
 export interface LoadOrder {
-  readonly caseId: CaseId;
-  readonly port: number;
+  /** Every request is of the next one. */
+  readonly caseIds: readonly CaseId[];
+  /** Of one server or several, which share the connections */
+  readonly ports: readonly number[];
   /** Every request takes the next one. */
   readonly keys: readonly string[];
   readonly connections: number;
   readonly seconds: number;
+  /** Of all connections together. Left out: as many as possible */
+  readonly requestsPerSecond?: number;
   /** The only id to ask for. Left out: random ones */
   readonly id: number | undefined;
 }
@@ -45,17 +49,20 @@ process.on('message', async (order: LoadOrder) => {
 });
 process.on('disconnect', () => process.exit());
 
-async function run({ caseId, port, keys, connections, seconds, id }: LoadOrder): Promise<LoadReport> {
-  const requestCase: Case = cases[caseId];
-  const requests = prepareRequests(requestCase, keys, id);
+async function run(order: LoadOrder): Promise<LoadReport> {
+  const { ports, connections, seconds, requestsPerSecond = Number.POSITIVE_INFINITY } = order;
+  const requests = prepareRequests(order);
   const latenciesUs = createHistogram({ figures: 4 });
   let sent = 0;
   const takeRequest = () => {
     sent += 1;
     return requests[sent % requests.length] as PreparedRequest;
   };
-  const options = { port, status: requestCase.status, takeRequest, latenciesUs };
-  const opened = Array.from({ length: connections }, () => new LoadConnection(options));
+  const options = { takeRequest, latenciesUs, everyMs: (1000 * connections) / requestsPerSecond };
+  const opened = Array.from(
+    { length: connections },
+    (_, index) => new LoadConnection({ ...options, port: ports[index % ports.length] as number }),
+  );
   await Promise.all(opened.map((connection) => connection.open()));
   const cpuBefore = process.cpuUsage();
   const countsFrom = performance.now() + RAMP_UP_MS;
@@ -73,17 +80,16 @@ async function run({ caseId, port, keys, connections, seconds, id }: LoadOrder):
   };
 }
 
-function prepareRequests(
-  requestCase: Case,
-  keys: readonly string[],
-  id: number | undefined,
-): PreparedRequest[] {
+function prepareRequests({ caseIds, keys, id }: LoadOrder): PreparedRequest[] {
   const perKey = id === undefined ? Math.ceil(PREPARED_REQUESTS / keys.length) : 1;
   return Array.from({ length: perKey * keys.length }, (_, index) => {
     const key = keys[index % keys.length] as string;
+    const turn = index + Math.floor(index / keys.length);
+    const requestCase: Case = cases[caseIds[turn % caseIds.length] as CaseId];
     const n = id ?? 1 + Math.floor(Math.random() * (PET_COUNT - 400));
     return {
       bytes: Buffer.from(toRequest(requestCase, n, key), 'latin1'),
+      status: Buffer.from(`${requestCase.status} `),
       expected: requestCase.expected(n).map((text) => Buffer.from(text, 'latin1')),
     };
   });

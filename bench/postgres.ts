@@ -14,9 +14,15 @@ export interface BenchPostgres {
   close(): Promise<void>;
 }
 
-export async function startPostgres(): Promise<BenchPostgres> {
+/** @param settings SQL: ALTER SYSTEM statements that take effect at its start */
+export async function startPostgres(settings: readonly string[] = []): Promise<BenchPostgres> {
   const dataDir = await createTemporaryFolder();
-  const postgres = await createEmbeddedPostgres({ dataDir, database: 'bench' });
+  let postgres = await createEmbeddedPostgres({ dataDir, database: 'bench' });
+  if (settings.length > 0) {
+    for (const setting of settings) await withClient(postgres.url, (client) => client.query(setting));
+    await postgres.release();
+    postgres = await createEmbeddedPostgres({ dataDir, database: 'bench' });
+  }
   const { rows } = await withClient(postgres.url, (client) =>
     client.query<{ pid: number }>(`SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int AS pid`),
   );

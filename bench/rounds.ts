@@ -53,9 +53,7 @@ export async function measureRounds(
       .filter((caseId) => !isRpc(caseId) || rpcConnections.includes(load.connections))
       .map((caseId): Step => ({ caseId, ...load, seconds })),
   );
-  const generator = fork(new URL('./load.ts', import.meta.url), {
-    execArgv: [...process.execArgv, ...LOAD_FLAGS],
-  });
+  const generator = startLoad();
   const samples = new Samples();
   const peakMemory = new Map<string, number>();
   try {
@@ -80,6 +78,18 @@ export async function measureRounds(
   return { samples, peakMemory };
 }
 
+/** A process that sends what it is ordered to, until it is disconnected. */
+export function startLoad(): ChildProcess {
+  return fork(new URL('./load.ts', import.meta.url), { execArgv: [...process.execArgv, ...LOAD_FLAGS] });
+}
+
+export async function sendLoad(generator: ChildProcess, order: LoadOrder): Promise<LoadReport> {
+  generator.send(order);
+  const [report] = (await once(generator, 'message')) as [LoadReport | LoadFailure];
+  if ('error' in report) throw new Error(report.error);
+  return report;
+}
+
 async function measureStep(
   generator: ChildProcess,
   servers: readonly BenchServer[],
@@ -97,10 +107,10 @@ async function measure(generator: ChildProcess, server: BenchServer, step: Step)
   const before = server.cpuTimes();
   const { port, keys, onlyId } = server;
   const turns = keys[cases[step.caseId].key].slice(0, step.keys);
-  generator.send({ ...step, port, keys: turns, id: onlyId } satisfies LoadOrder);
-  const [report] = (await once(generator, 'message')) as [LoadReport | LoadFailure];
-  if ('error' in report) throw new Error(`${server.name}, ${step.caseId}: ${report.error}`);
-  const { requests, loadCpu, p50, p99, p999, sent } = report;
+  const order: LoadOrder = { ...step, caseIds: [step.caseId], ports: [port], keys: turns, id: onlyId };
+  const { requests, loadCpu, p50, p99, p999, sent } = await sendLoad(generator, order).catch((error) => {
+    throw new Error(`${server.name}, ${step.caseId}: ${error.message}`);
+  });
   const after = server.cpuTimes();
   return {
     requestsPerSecond: requests / step.seconds,

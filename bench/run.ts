@@ -1,13 +1,13 @@
+import { benchCapacity } from './capacity.js';
 import { benchGrowth } from './growth.js';
-import { benchLimits } from './limits.js';
 import { benchRequests } from './requests.js';
-import { benchStart } from './start.js';
+import { benchUsage } from './usage.js';
 
 /** `npm run bench -- [NAME] [OPTIONS]`; bench/README.md explains what each measures and how to compare two versions. */
 const benches: Readonly<Record<string, (args: string[]) => Promise<void>>> = {
   requests: benchRequests,
-  limits: benchLimits,
-  start: benchStart,
+  capacity: benchCapacity,
+  usage: benchUsage,
   growth: benchGrowth,
 };
 

@@ -1,3 +1,6 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
 export interface Table {
   readonly headings: readonly string[];
   readonly rows: readonly (readonly (string | number)[])[];
@@ -23,6 +26,16 @@ export function toMarkdown({ headings, rows }: Table): string {
     rows.some((row) => !Number.isNaN(Number.parseFloat(`${row[column]}`)));
   const rule = headings.map((_, column) => (isNumeric(column) ? '---:' : '---'));
   return [toLine(headings), toLine(rule), ...rows.map(toLine)].join('\n');
+}
+
+/** Replaces a table in a document of this repository, which is between comments with its name. */
+export function writeTable(document: string, name: string, table: Table): void {
+  const path = fileURLToPath(new URL(`../${document}`, import.meta.url));
+  const [start, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`];
+  const [before, rest] = readFileSync(path, 'utf8').split(start);
+  const after = rest?.split(end)[1];
+  if (after === undefined) throw new Error(`${document} has no place for ${name}`);
+  writeFileSync(path, `${before}${start}\n\n${toMarkdown(table)}\n\n${end}${after}`);
 }
 
 export function median(numbers: readonly number[]): number {

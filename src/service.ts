@@ -8,7 +8,7 @@ import { deleteExpiredCreates } from './database/idempotency.js';
 import { withOutages } from './database/outage.js';
 import { checkMigrations } from './database/source.js';
 import { createAuthenticator } from './keys/authenticator.js';
-import { Bans } from './keys/bans.js';
+import { createBans } from './keys/bans.js';
 import { followKeyChanges } from './keys/changes.js';
 import { createKeyStore } from './keys/store.js';
 import { createUsageStore, UsageCounter } from './keys/usage.js';
@@ -52,7 +52,7 @@ export async function createService(options: ServiceOptions) {
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const router = createRouter(resources);
   const keys = createKeyStore(database, config.keyPrefix);
-  const bans = new Bans({ store: keys, now, log });
+  const bans = createBans({ store: keys, now, log });
   const usages = createUsageStore(database);
   const usage = new UsageCounter({
     store: usages,
@@ -133,7 +133,7 @@ export async function createService(options: ServiceOptions) {
     localUrl = toLocalUrl(config.host, (app.server.address() as AddressInfo).port);
   });
   const endCleanup = repeat(CLEANUP_INTERVAL_MS, async () => {
-    await deleteExpiredCreates(database.prisma).catch(warn('expired idempotency keys could not be deleted'));
+    await deleteExpiredCreates(database).catch(warn('expired idempotency keys could not be deleted'));
     await keys.deleteOldChanges().catch(warn('old changes of keys could not be deleted'));
     await usages.deleteExpired(now()).catch(warn('old usage could not be deleted'));
   });

@@ -1,22 +1,23 @@
 import pg from 'pg';
 import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from '../batching/timeouts.js';
-import { createStatementPool } from './statement-pool.js';
+import { applySettings, createStatementPool, type SessionSettings } from './statement-pool.js';
 
-const MAX_POOL_CONNECTIONS = 8;
+const MAX_POOL_CONNECTIONS = 4;
 /** Key lookups have their own, so that neither a locked table nor a flood of unknown keys delays others. */
 const KEY_CONNECTIONS = 2;
 /** Two keep PostgreSQL as busy with reads as one Node.js process can; each further one makes the batches smaller. */
 export const READ_CONNECTIONS = 2;
 /** A rejected batch of rows is repeated row by row: PostgreSQL flushes together what several connections commit at once. */
-const WRITE_CONNECTIONS = 8;
+const WRITE_CONNECTIONS = 4;
 /**
- * Set on every connection before its first use. Prisma's adapter writes and reads times without their offset, which is
- * only correct in UTC. And a process that freezes within a transaction must not keep its locks.
+ * What every connection needs before its first use. Prisma's adapter writes and reads times without their offset, which
+ * is only correct in UTC. And a process that freezes within a transaction must not keep its locks.
  */
-const SESSION_SETTINGS = `
-  SET TIME ZONE 'UTC';
-  SET statement_timeout = ${STATEMENT_TIMEOUT_MS};
-  SET idle_in_transaction_session_timeout = '5s'`;
+const SESSION_SETTINGS: SessionSettings = {
+  TimeZone: 'UTC',
+  statement_timeout: `${STATEMENT_TIMEOUT_MS}ms`,
+  idle_in_transaction_session_timeout: '5s',
+};
 
 /**
  * The same for named statements, which are planned once per connection. Left to itself, PostgreSQL plans statements
@@ -24,10 +25,12 @@ const SESSION_SETTINGS = `
  * tables it compiles them, because it overestimates their cost. Either takes longer than the statement itself. All of
  * them have an index, and a plan made while a table was small must not scan it once it is large.
  */
-const STATEMENT_SETTINGS = `${SESSION_SETTINGS};
-  SET plan_cache_mode = force_generic_plan;
-  SET enable_seqscan = off;
-  SET jit = off`;
+const STATEMENT_SETTINGS: SessionSettings = {
+  ...SESSION_SETTINGS,
+  plan_cache_mode: 'force_generic_plan',
+  enable_seqscan: 'off',
+  jit: 'off',
+};
 
 /** The message of pg's error for a query without a response, which has no code. */
 const READ_TIMEOUT = 'Query read timeout';
@@ -73,7 +76,7 @@ export function openConnections(
   const pool = new pg.Pool({
     ...config,
     max: MAX_POOL_CONNECTIONS,
-    onConnect: (connected) => connected.query(SESSION_SETTINGS),
+    onConnect: (connected) => applySettings(connected, SESSION_SETTINGS),
   });
   pool.on('release', endOpenTransaction);
   const pools = [pool, reads.pool, writes.pool, keys.pool];

@@ -3,11 +3,26 @@ import type { Database } from './client.js';
 
 /** How long a create is remembered under its Idempotency-Key, by the clock of the database. */
 export const IDEMPOTENCY_TTL_HOURS = 24;
+const IS_EXPIRED = `created_at <= now() - interval '${IDEMPOTENCY_TTL_HOURS} hours'`;
 
 /** How many expired creates one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */
-const DELETE_BATCH_SIZE = 5_000;
+const DELETE_BATCH_SIZE = 1_000;
 
-type PrismaClient = Database['prisma'];
+/**
+ * By one node at a time: the others find the lock taken, and nothing to delete. Of rows by their address there is but one
+ * plan, however large the table is.
+ */
+export const DELETE_EXPIRED = `
+  DELETE FROM idempotent_creates WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM idempotent_creates
+    WHERE ${IS_EXPIRED}
+      AND (SELECT pg_try_advisory_xact_lock('pg_class'::regclass::oid::int, 'idempotent_creates'::regclass::oid::int))
+    ORDER BY created_at LIMIT ${DELETE_BATCH_SIZE}))`;
+
+const IS_KEY = '(api_key_id, key, operation, call) = ($1, $2, $3, $4)';
+const FIND_STORED = `
+  WITH expired AS (DELETE FROM idempotent_creates WHERE ${IS_KEY} AND ${IS_EXPIRED})
+  SELECT body_hash, response FROM idempotent_creates WHERE ${IS_KEY} AND NOT ${IS_EXPIRED}`;
 
 /** The Idempotency-Key of a request, which several calls of a tRPC batch share. */
 export interface IdempotencyHeader {
@@ -28,14 +43,8 @@ export interface IdempotencyKey {
 }
 
 /** Deletes the creates that have expired. */
-export async function deleteExpiredCreates(prisma: PrismaClient): Promise<void> {
-  let deleted: number;
-  do {
-    deleted = await prisma.$executeRaw`
-      DELETE FROM idempotent_creates WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM idempotent_creates
-        WHERE created_at <= now() - make_interval(hours => ${IDEMPOTENCY_TTL_HOURS}::int) LIMIT ${DELETE_BATCH_SIZE}))`;
-  } while (deleted === DELETE_BATCH_SIZE);
+export async function deleteExpiredCreates({ pool }: Pick<Database, 'pool'>): Promise<void> {
+  while ((await pool.query(DELETE_EXPIRED)).rowCount === DELETE_BATCH_SIZE);
 }
 
 /**
@@ -45,18 +54,13 @@ export async function deleteExpiredCreates(prisma: PrismaClient): Promise<void> 
  * @throws ApiError idempotency_key_reused
  */
 export async function findStoredCreate<Output>(
-  prisma: PrismaClient,
+  { pool }: Pick<Database, 'pool'>,
   { apiKeyId, operation, batchIndex, header }: IdempotencyKey,
 ): Promise<{ output: Output } | undefined> {
-  const key = header.value;
-  await prisma.$executeRaw`
-    DELETE FROM idempotent_creates
-    WHERE (api_key_id, key, operation, call) = (${apiKeyId}::uuid, ${key}, ${operation}, ${batchIndex})
-      AND created_at <= now() - make_interval(hours => ${IDEMPOTENCY_TTL_HOURS}::int)`;
-  const stored = await prisma.idempotentCreate.findUnique({
-    where: { apiKeyId_key_operation_batchIndex: { apiKeyId, key, operation, batchIndex } },
-  });
-  if (stored === null) return undefined;
-  if (!Buffer.from(stored.bodyHash).equals(header.bodyHash)) throw new ApiError('idempotency_key_reused');
-  return { output: stored.response as Output };
+  const key = [apiKeyId, header.value, operation, batchIndex];
+  const { rows } = await pool.query<{ body_hash: Buffer; response: Output }>(FIND_STORED, key);
+  const [stored] = rows;
+  if (stored === undefined) return undefined;
+  if (!stored.body_hash.equals(header.bodyHash)) throw new ApiError('idempotency_key_reused');
+  return { output: stored.response };
 }

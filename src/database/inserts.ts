@@ -42,7 +42,7 @@ type Attempt<Row> = { readonly output: Row } | 'running' | 'exists';
  * only one succeed, and an advisory lock saves the others the wait.
  */
 export function createInsert<Row, NewRow>(
-  { prisma, writes }: Pick<Database, 'prisma' | 'writes'>,
+  { pool, writes }: Pick<Database, 'pool' | 'writes'>,
   table: Table<Row, NewRow>,
 ): Insert<NewRow, Row> {
   const rows = createRowLoader(writes, table);
@@ -53,7 +53,7 @@ export function createInsert<Row, NewRow>(
       if (wait > 0) await delay(wait);
       const attempt = await keyedRows.load({ row, idempotencyKey });
       if (attempt === 'running') continue;
-      const stored = attempt === 'exists' ? await findStoredCreate<Row>(prisma, idempotencyKey) : attempt;
+      const stored = attempt === 'exists' ? await findStoredCreate<Row>({ pool }, idempotencyKey) : attempt;
       if (stored === undefined) continue;
       idempotencyKey.header.setReplayed(attempt === 'exists');
       return stored.output;

@@ -54,16 +54,9 @@ export function withOutages<T extends Functions<T>>(timeoutMs: number, target: T
   const timer = new TimeoutTimer({ timeoutMs, intervalMs: INTERVAL_MS, createError });
   if (Object.getPrototypeOf(target) !== Object.prototype)
     throw new TypeError('The methods of a class are lost');
-  const functions = Object.entries<(...args: unknown[]) => unknown>(
-    target as Readonly<Record<string, never>>,
-  );
-  const methods = functions.map(([name, method]) => [
-    name,
-    (...args: unknown[]) => {
-      const result = method(...args);
-      return isPromise(result) ? timer.race(detectOutage(result)) : result;
-    },
-  ]);
+  const race = (result: unknown) => (isPromise(result) ? timer.race(detectOutage(result)) : result);
+  const functions = Object.entries<(...args: never[]) => unknown>(target as Readonly<Record<string, never>>);
+  const methods = functions.map(([name, method]) => [name, (...args: never[]) => race(method(...args))]);
   return Object.fromEntries(methods);
 }
 
@@ -92,22 +85,19 @@ export function isDatabaseOutage(error: unknown): boolean {
   return !QUERY_ERRORS.test(code) && !PRISMA_QUERY_ERRORS.test(code);
 }
 
-/** The SQLSTATE of a failed query, of Prisma's too, else the code of the error, or ''. */
-export function readCode(error: unknown): string {
-  const { code } = error as { code?: unknown };
-  return readSqlState(error) ?? (typeof code === 'string' ? code : '');
-}
-
 /**
- * The SQLSTATE of a failed query of Prisma. Its adapter's description of the failure is under
+ * The SQLSTATE of a failed query, else the code of the error, or ''. Prisma's adapter describes a failed query under
  * `meta.driverAdapterError.cause`; a failure of COMMIT or ROLLBACK is the adapter's own error, with it under `cause`.
  */
-function readSqlState(error: unknown): string | undefined {
-  const failed = error as { meta?: { driverAdapterError?: { cause?: unknown } }; cause?: unknown };
-  const cause = (failed.meta?.driverAdapterError?.cause ?? failed.cause) as
-    | { originalCode?: unknown }
-    | undefined;
-  return typeof cause?.originalCode === 'string' ? cause.originalCode : undefined;
+export function readCode(error: unknown): string {
+  const failed = error as {
+    code?: unknown;
+    cause?: unknown;
+    meta?: { driverAdapterError?: { cause?: unknown } };
+  };
+  const cause = failed.meta?.driverAdapterError?.cause ?? failed.cause;
+  const codes = [(cause as { originalCode?: unknown } | undefined)?.originalCode, failed.code];
+  return codes.find((each) => typeof each === 'string') ?? '';
 }
 
 /** The last line of an error's message: Prisma puts the reason there, after the call that failed. */
@@ -122,7 +112,7 @@ const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/certificate/i, 'check its certificate; NODE_EXTRA_CA_CERTS names a file with the CA that signed it.'],
   [
     /too many (?:clients|connections)|connection slots are reserved/i,
-    'raise its max_connections or close connections of others; each process of the service opens up to 20.',
+    'raise its max_connections or close connections of others; each process of the service opens up to 12.',
   ],
 ];
 const DEFAULT_ADVICE = 'check that it is running and that DATABASE_URL points to it.';

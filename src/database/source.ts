@@ -14,12 +14,9 @@ const ALTERNATIVE = 'Or set DATABASE_URL to a PostgreSQL of your own.';
 const EMBEDDED = { database: 'animal_store', systemDir: '/var/lib/animal-store' };
 
 /** The database that the configuration names, or the embedded one. */
-export interface DatabaseSource<Opened extends Connections = Connections> {
-  readonly url: string;
-  readonly database: Opened;
-  readonly isEmbedded: boolean;
-  close(): Promise<void>;
-}
+export type DatabaseSource<Opened extends Connections = Connections> = Awaited<
+  ReturnType<typeof openSource<Opened>>
+>;
 
 export interface SourceOptions<Opened extends Connections> {
   /** openDatabase, or openConnections where Prisma's client is not needed */
@@ -39,9 +36,7 @@ export interface SourceOptions<Opened extends Connections> {
  *
  * @throws OperatorError when the embedded PostgreSQL cannot be used
  */
-export async function openSource<Opened extends Connections>(
-  options: SourceOptions<Opened>,
-): Promise<DatabaseSource<Opened>> {
+export async function openSource<Opened extends Connections>(options: SourceOptions<Opened>) {
   const { databaseUrl } = options.config;
   const isEmbedded = databaseUrl === undefined;
   const { url, release } = isEmbedded

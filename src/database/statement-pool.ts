@@ -7,18 +7,20 @@ export interface Statement {
   readonly text: string;
 }
 
+/** Values as PostgreSQL shows them, by name */
+export type SessionSettings = Readonly<Record<string, string>>;
+
 export type StatementPool = Readonly<ReturnType<typeof createStatementPool>>;
 
 /**
  * Runs named statements, each a transaction of its own.
  *
  * @param config of the pool
- * @param sessionSettings SQL that a connection runs before its first query
  * @param observe called with what each statement took, and its name
  */
 export function createStatementPool(
   config: pg.PoolConfig,
-  sessionSettings: string,
+  settings: SessionSettings,
   observe?: (seconds: number, statement: string) => void,
 ) {
   const withNames = new WeakSet<pg.ClientBase>();
@@ -29,7 +31,7 @@ export function createStatementPool(
     async onConnect(client) {
       // When it breaks, its query gets the error; without a listener, the process would end besides.
       client.on('error', () => {});
-      if (await supportsNames(client, sessionSettings)) withNames.add(client);
+      if (await supportsNames(client, await applySettings(client, settings))) withNames.add(client);
     },
   });
   return {
@@ -55,6 +57,19 @@ export function createStatementPool(
   };
 }
 
+/**
+ * Sets what differs, and nothing if the role has these values already: a pooler hands what one client has set on to the
+ * next, or keeps the connection for that client alone. Returns the number of the process that runs the queries.
+ */
+export async function applySettings(client: pg.ClientBase, settings: SessionSettings): Promise<unknown> {
+  const columns = Object.keys(settings).map((name) => `current_setting('${name}') AS "${name}"`);
+  const { rows } = await client.query(`SELECT pg_backend_pid() AS pid, ${columns.join(', ')}`);
+  const differing = Object.entries(settings).filter(([name, value]) => rows[0][name] !== value);
+  if (differing.length > 0)
+    await client.query(differing.map(([name, value]) => `SET ${name} = '${value}'`).join('; '));
+  return rows[0].pid;
+}
+
 /** Shows whether PostgreSQL knows this statement under the name that it was sent with. */
 const NAME_TEST = {
   name: 'name-test',
@@ -65,16 +80,12 @@ const NAME_TEST = {
  * Whether statements can be prepared under a name. Behind a connection pooler in transaction mode each query may reach
  * another server process, which lacks a statement that was prepared before, or has another one under its name.
  *
- * A pooler announces another process than the one that runs the queries. PgBouncer from 1.21 on prepares statements
+ * A pooler announces another process than the one that runs the queries, `pid`. PgBouncer from 1.21 on prepares statements
  * wherever they are needed, under names of its own.
- *
- * @param sessionSettings SQL that runs before
  */
-async function supportsNames(client: pg.ClientBase, sessionSettings: string): Promise<boolean> {
-  const results: unknown = await client.query(`${sessionSettings}; SELECT pg_backend_pid() AS pid`);
-  const [last] = [results].flat().slice(-1) as pg.QueryResult<{ pid: number }>[];
+async function supportsNames(client: pg.ClientBase, pid: unknown): Promise<boolean> {
   const { processID } = client as pg.ClientBase & { readonly processID: number };
-  if (last?.rows[0]?.pid === processID) return true;
+  if (pid === processID) return true;
   // Fails where another client of the pooler has prepared it.
   const named = await client.query<{ is_unchanged: boolean }>(NAME_TEST).catch(() => undefined);
   return named?.rows[0]?.is_unchanged === false;

@@ -12,7 +12,7 @@ import { type ApiKey, isActive, type KeyStore } from './store.js';
  * takes effect on every node within this time plus the length of a request; the contract allows two seconds.
  */
 export const KEY_TTL_MS = 1_000;
-/** The most keys cached at once, which takes about 100 MB. */
+/** The most keys cached at once, which takes about 54 MB. */
 const MAX_KEYS = 100_000;
 /** Besides those, so that a flood of unknown keys leaves the others alone. */
 const MAX_UNKNOWN_KEYS = 10_000;
@@ -26,21 +26,7 @@ const BEARER = /^bearer +(\S.*)$/i;
 const MISSING_KEY = new ApiError('missing_api_key');
 const INVALID_KEY = new ApiError('invalid_api_key');
 
-export interface Authenticator {
-  /**
-   * The key that an Authorization header names.
-   *
-   * @param isOverLimit whether the client's address is over its limit: then an unknown key is looked up after others
-   * @throws ApiError missing_api_key, invalid_api_key; and what the database throws when it is unavailable
-   */
-  authenticate(authorization: string | undefined, isOverLimit?: () => boolean): Promise<ApiKey>;
-  /** The same from the cache alone: the key, or the error it would throw; undefined when the key has to be looked up. */
-  peek(authorization: string | undefined): ApiKey | ApiError | undefined;
-  /** The key as it was last found, however long ago; undefined when it is not known. */
-  peekStale(authorization: string | undefined): ApiKey | undefined;
-  /** The id of the key if it was valid when it was last found. */
-  findKnownId(authorization: string | undefined): string | undefined;
-}
+export type Authenticator = ReturnType<typeof createAuthenticator>;
 
 export interface AuthenticatorOptions {
   readonly store: Pick<KeyStore, 'findByHashes'>;
@@ -50,12 +36,6 @@ export interface AuthenticatorOptions {
   /** Unix milliseconds */
   readonly now: () => number;
 }
-
-/**
- * `known`: the key was valid a moment ago. `unknown`: it has not been seen. `unknown-over-limit`: nor has it, and its
- * address is over its limit.
- */
-type LookupPriority = 'known' | 'unknown' | 'unknown-over-limit';
 
 interface KnownKey {
   readonly apiKey: ApiKey;
@@ -70,13 +50,16 @@ export function createAuthenticator({
   changes = { askedAt: Number.NEGATIVE_INFINITY, answers: 0, onChange() {} },
   prefix,
   now,
-}: AuthenticatorOptions): Authenticator {
+}: AuthenticatorOptions) {
   // All are keyed by the usual form of the header, so that a key in use is neither parsed nor hashed again. Other forms
   // share that entry: with extra spaces, each could be 16 KB long and an entry of its own.
   const known = new LRUCache<string, KnownKey>({ max: MAX_KEYS });
   const unknown = new LRUCache<string, true>({ max: MAX_UNKNOWN_KEYS, ttl: KEY_TTL_MS });
   const pending = new Map<string, Promise<ApiKey | undefined>>();
-  const lookUpKey = createKeyLookups(store);
+  // Anybody can make up keys that have to be looked up, so those that are known have statements of their own.
+  const findByHashes = (hashes: readonly Uint8Array[]) => store.findByHashes(hashes);
+  const knownLookups = createBatchLoader(findByHashes, BATCHES);
+  const unknownLookups = createBatchLoader(findByHashes, BATCHES);
   changes.onChange((ids) => {
     for (const entry of known.values()) {
       if (ids !== undefined && !ids.has(entry.apiKey.id)) continue;
@@ -85,11 +68,11 @@ export function createAuthenticator({
     }
   });
 
-  const lookUp = async (header: string, hash: Uint8Array, priority: LookupPriority) => {
+  const lookUp = async (header: string, hash: Uint8Array, isLast: boolean) => {
     // The key is trusted from when the query was sent: a slow result is already old.
     const foundAt = performance.now();
     const { answers } = changes;
-    const apiKey = await lookUpKey(hash, priority);
+    const apiKey = await (known.has(header) ? knownLookups.load(hash) : unknownLookups.load(hash, isLast));
     if (apiKey === undefined) {
       known.delete(header);
       unknown.set(header, true);
@@ -98,12 +81,6 @@ export function createAuthenticator({
       known.set(header, { apiKey, foundAt, isFollowed: changes.answers === answers });
     }
     return apiKey;
-  };
-  const lookUpOnce = (header: string, hash: Uint8Array, priority: LookupPriority) => {
-    const running =
-      pending.get(header) ?? lookUp(header, hash, priority).finally(() => pending.delete(header));
-    pending.set(header, running);
-    return running;
   };
   const findFresh = (header: string) => {
     const found = known.get(header);
@@ -114,26 +91,29 @@ export function createAuthenticator({
   const find = (header: string, key: string, isOverLimit: () => boolean) => {
     const apiKey = findFresh(header);
     if (apiKey !== undefined || unknown.has(header)) return apiKey;
-    const priority = known.has(header) ? 'known' : isOverLimit() ? 'unknown-over-limit' : 'unknown';
-    return lookUpOnce(header, hashKey(key), priority);
+    const running =
+      pending.get(header) ??
+      lookUp(header, hashKey(key), isOverLimit()).finally(() => pending.delete(header));
+    pending.set(header, running);
+    return running;
   };
   const ifActive = (apiKey: ApiKey | undefined) =>
     apiKey !== undefined && isActive(apiKey, now()) ? apiKey : undefined;
 
-  const peek = (authorization: string | undefined) => {
-    if (authorization === undefined) return MISSING_KEY;
-    const apiKey = findFresh(authorization);
-    if (apiKey === undefined && !unknown.has(authorization)) return undefined;
-    return ifActive(apiKey) ?? INVALID_KEY;
-  };
+  /** The key as it was last found, however long ago; undefined when it is not known. */
   const peekStale = (authorization: string | undefined) => {
     if (authorization === undefined) return undefined;
     const entry = known.peek(authorization) ?? known.peek(`Bearer ${readKey(authorization)}`);
     return entry?.apiKey;
   };
-
   return {
-    async authenticate(authorization, isOverLimit = () => false) {
+    /**
+     * The key that an Authorization header names.
+     *
+     * @param isOverLimit whether the client's address is over its limit: then an unknown key is looked up after others
+     * @throws ApiError missing_api_key, invalid_api_key; and what the database throws when it is unavailable
+     */
+    async authenticate(authorization: string | undefined, isOverLimit = () => false): Promise<ApiKey> {
       const key = authorization === undefined ? undefined : readKey(authorization);
       if (key === undefined) throw MISSING_KEY;
       if (!isWellFormedKey(key, prefix)) throw INVALID_KEY;
@@ -141,9 +121,16 @@ export function createAuthenticator({
       if (apiKey === undefined) throw INVALID_KEY;
       return apiKey;
     },
-    peek,
+    /** The same from the cache alone: the key, or the error it would throw; undefined when the key has to be looked up. */
+    peek(authorization: string | undefined): ApiKey | ApiError | undefined {
+      if (authorization === undefined) return MISSING_KEY;
+      const apiKey = findFresh(authorization);
+      if (apiKey === undefined && !unknown.has(authorization)) return undefined;
+      return ifActive(apiKey) ?? INVALID_KEY;
+    },
     peekStale,
-    findKnownId: (authorization) => ifActive(peekStale(authorization))?.id,
+    /** The id of the key if it was valid when it was last found. */
+    findKnownId: (authorization: string | undefined) => ifActive(peekStale(authorization))?.id,
   };
 }
 
@@ -153,18 +140,6 @@ export function findScopeError(
   scope: Scope | 'any',
 ): ApiError | undefined {
   return scope === 'any' || scopes.includes(scope) ? undefined : insufficientScope(scope);
-}
-
-/**
- * Looks up keys by hash, many at a time. Anybody can make up keys that have to be looked up, so those that are known have
- * statements of their own, and those from addresses over their limit wait for the others.
- */
-function createKeyLookups(store: AuthenticatorOptions['store']) {
-  const findByHashes = (hashes: readonly Uint8Array[]) => store.findByHashes(hashes);
-  const known = createBatchLoader(findByHashes, BATCHES);
-  const unknown = createBatchLoader(findByHashes, BATCHES);
-  return (hash: Uint8Array, priority: LookupPriority) =>
-    priority === 'known' ? known.load(hash) : unknown.load(hash, priority === 'unknown-over-limit');
 }
 
 function readKey(authorization: string): string | undefined {

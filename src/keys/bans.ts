@@ -35,88 +35,71 @@ export interface BansOptions {
   };
 }
 
+export type Bans = ReturnType<typeof createBans>;
+
 /**
  * Bans keys that keep sending while they are over their limit.
  *
  * A ban is two columns of the key's row, whose changes every node asks for. The node that starts a ban enforces it
  * from memory at once, until the row has it and every older copy of the row has expired.
  */
-export class Bans {
-  readonly #store: BansOptions['store'];
-  readonly #now: () => number;
-  readonly #log: BansOptions['log'];
-  readonly #states = new LRUCache<string, KeyState>({ max: MAX_KEYS });
-  readonly #closing = new AbortController();
-
-  constructor({ store, now, log }: BansOptions) {
-    this.#store = store;
-    this.#now = now;
-    this.#log = log;
-    // Every ban that waits to be stored listens to this signal; from the eleventh on, Node.js would warn of a leak.
-    setMaxListeners(0, this.#closing.signal);
-  }
+export function createBans({ store, now, log }: BansOptions) {
+  const states = new LRUCache<string, KeyState>({ max: MAX_KEYS });
+  const closing = new AbortController();
+  // Every ban that waits to be stored listens to this signal; from the eleventh on, Node.js would warn of a leak.
+  setMaxListeners(0, closing.signal);
 
   /** The end of a key's ban in Unix milliseconds; undefined while it is not banned. */
-  bannedUntil({ id, bannedUntil }: ApiKey): number | undefined {
-    const state = this.#states.get(id);
-    if (bannedUntil === null && state === undefined) return undefined;
-    const now = this.#now();
-    const isOwn =
-      state !== undefined && state.bannedUntilMs > now && performance.now() < state.overridesRowUntil;
-    const untilMs = Math.max(isOwn ? state.bannedUntilMs : 0, bannedUntil?.getTime() ?? 0);
-    return untilMs > now ? untilMs : undefined;
-  }
-
-  /**
-   * Counts a denied request by its cost. Bans the key when as many are denied within a minute as it is allowed per
-   * minute.
-   */
-  countDenied(apiKey: ApiKey, cost: number): void {
-    // Requests that were already under way when the ban began are denied too, but start no second ban.
-    if (this.bannedUntil(apiKey) !== undefined) return;
-    const now = this.#now();
-    const state = this.#states.get(apiKey.id) ?? this.#addState(apiKey.id);
-    if (performance.now() >= state.deniedEndsAt) {
-      state.denied = 0;
-      state.deniedEndsAt = performance.now() + DENIED_WINDOW_MS;
-    }
-    state.denied += cost;
-    if (state.denied < limitsOf(apiKey).perMinute) return;
-    const seconds = nextBanSeconds(apiKey, now);
-    state.denied = 0;
-    state.bannedUntilMs = now + seconds * 1000;
-    state.overridesRowUntil = Number.POSITIVE_INFINITY;
-    this.#log.info({ keyId: apiKey.id, seconds }, 'a key is banned: too many of its requests were denied');
-    void this.#save(apiKey.id, state, new Date(now), seconds);
-  }
-
-  #addState(id: string): KeyState {
-    const state = { denied: 0, deniedEndsAt: 0, bannedUntilMs: 0, overridesRowUntil: 0 };
-    this.#states.set(id, state);
-    return state;
-  }
-
-  /** Stops trying to store bans; call it before the database is closed. */
-  close(): void {
-    this.#closing.abort();
-  }
-
+  const bannedUntil = ({ id, bannedUntil: stored }: ApiKey): number | undefined => {
+    const state = states.get(id);
+    if (stored === null && state === undefined) return undefined;
+    const isOwn = state !== undefined && performance.now() < state.overridesRowUntil;
+    const untilMs = Math.max(isOwn ? state.bannedUntilMs : 0, stored?.getTime() ?? 0);
+    return untilMs > now() ? untilMs : undefined;
+  };
   /** Retries until the ban is stored or over: while the database is unavailable, it holds on this node only. */
-  async #save(id: string, state: KeyState, startsAt: Date, seconds: number): Promise<void> {
-    const { signal } = this.#closing;
-    for (let attempt = 1; this.#now() < state.bannedUntilMs && !signal.aborted; attempt += 1) {
+  const save = async (keyId: string, state: KeyState, startsAt: Date, seconds: number) => {
+    const { signal } = closing;
+    for (let attempt = 1; now() < state.bannedUntilMs && !signal.aborted; attempt += 1) {
       try {
-        await this.#store.ban(id, startsAt, seconds);
+        await store.ban(keyId, startsAt, seconds);
         state.overridesRowUntil = performance.now() + KEY_TTL_MS;
         return;
-      } catch (error) {
-        if (attempt === 1) {
-          this.#log.warn({ err: error, keyId: id }, 'a ban is not stored yet: it holds on this node only');
-        }
+      } catch (err) {
+        if (attempt === 1) log.warn({ err, keyId }, 'a ban is not stored yet: it holds on this node only');
       }
       await delay(RETRY_DELAY_MS, undefined, { signal, ref: false }).catch(() => {});
     }
-  }
+  };
+  return {
+    bannedUntil,
+    /**
+     * Counts a denied request by its cost. Bans the key when as many are denied within a minute as it is allowed per
+     * minute.
+     */
+    countDenied(apiKey: ApiKey, cost: number): void {
+      // Requests that were already under way when the ban began are denied too, but start no second ban.
+      if (bannedUntil(apiKey) !== undefined) return;
+      const { id } = apiKey;
+      const state = states.get(id) ?? { denied: 0, deniedEndsAt: 0, bannedUntilMs: 0, overridesRowUntil: 0 };
+      states.set(id, state);
+      if (performance.now() >= state.deniedEndsAt) {
+        state.denied = 0;
+        state.deniedEndsAt = performance.now() + DENIED_WINDOW_MS;
+      }
+      state.denied += cost;
+      if (state.denied < limitsOf(apiKey).perMinute) return;
+      const startsAt = now();
+      const seconds = nextBanSeconds(apiKey, startsAt);
+      state.denied = 0;
+      state.bannedUntilMs = startsAt + seconds * 1000;
+      state.overridesRowUntil = Number.POSITIVE_INFINITY;
+      log.info({ keyId: id, seconds }, 'a key is banned: too many of its requests were denied');
+      void save(id, state, new Date(startsAt), seconds);
+    },
+    /** Stops trying to store bans; call it before the database is closed. */
+    close: () => closing.abort(),
+  };
 }
 
 /** How long a ban of the key would last if it started at `now`, in Unix milliseconds. */

@@ -31,49 +31,17 @@ export interface KeyChanges {
  * answered again, and reported once. Where the numbers mean nothing, any key may have changed: in another database (a
  * failover, a restored backup), and after a gap.
  */
-export function followKeyChanges({
-  readChanges,
-}: Pick<KeyStore, 'readChanges'>): KeyChanges & { close(): Promise<void> } {
+export function followKeyChanges({ readChanges }: Pick<KeyStore, 'readChanges'>) {
   let report: Parameters<KeyChanges['onChange']>[0] = () => {};
-  let askedAt = Number.NEGATIVE_INFINITY;
-  let answers = 0;
   let source: string | undefined;
   let since = NEVER;
   let seen: ReadonlyMap<string, number> = new Map();
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
-
-  const ask = async () => {
-    const now = performance.now();
-    const answer = await readChanges(since);
-    const changes = new Map(answer.changes.map(({ id, transaction }) => [id, transaction]));
-    const isComparable = source === answer.source && since <= answer.nextSince && now - askedAt < MAX_GAP_MS;
-    const ids = new Set(
-      [...changes].filter(([id, transaction]) => seen.get(id) !== transaction).map(([id]) => id),
-    );
-    if (!isComparable || changes.size > MAX_CHANGES || ids.has(ALL_KEYS)) report(undefined);
-    else if (ids.size > 0) report(ids);
-    ({ source, nextSince: since } = answer);
-    seen = changes;
-    askedAt = now;
-    answers += 1;
-  };
-  const repeat = (): Promise<void> =>
-    ask()
-      // While it fails, keys are looked up one by one.
-      .catch(() => {})
-      .then(() => {
-        if (!isClosed) timer = setTimeout(() => (running = repeat()), INTERVAL_MS).unref();
-      });
-  let running = repeat();
-  return {
-    get askedAt() {
-      return askedAt;
-    },
-    get answers() {
-      return answers;
-    },
-    onChange(listener) {
+  const feed = {
+    askedAt: Number.NEGATIVE_INFINITY,
+    answers: 0,
+    onChange(listener: typeof report) {
       report = listener;
     },
     /** Call it before the database is closed. */
@@ -83,4 +51,29 @@ export function followKeyChanges({
       await running;
     },
   };
+  const ask = async () => {
+    const now = performance.now();
+    const answer = await readChanges(since);
+    const changes = new Map(answer.changes.map(({ id, transaction }) => [id, transaction]));
+    const isComparable =
+      source === answer.source && since <= answer.nextSince && now - feed.askedAt < MAX_GAP_MS;
+    const ids = new Set(
+      [...changes].filter(([id, transaction]) => seen.get(id) !== transaction).map(([id]) => id),
+    );
+    if (!isComparable || changes.size > MAX_CHANGES || ids.has(ALL_KEYS)) report(undefined);
+    else if (ids.size > 0) report(ids);
+    ({ source, nextSince: since } = answer);
+    seen = changes;
+    feed.askedAt = now;
+    feed.answers += 1;
+  };
+  const repeat = (): Promise<void> =>
+    ask()
+      // While it fails, keys are looked up one by one.
+      .catch(() => {})
+      .then(() => {
+        if (!isClosed) timer = setTimeout(() => (running = repeat()), INTERVAL_MS).unref();
+      });
+  let running = repeat();
+  return feed satisfies KeyChanges;
 }

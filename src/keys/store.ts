@@ -85,8 +85,8 @@ const BAN = `
 /** @param condition on keys, which an index answers */
 const countByPlanSql = (condition: string) =>
   `SELECT plan, count(*)::int FROM api_keys WHERE ${condition} AND revoked_at IS NULL GROUP BY plan`;
-const COUNT_BANNED = countByPlanSql('banned_until > $1');
-const COUNT_EXPIRING = countByPlanSql('expires_at > $1 AND expires_at <= $2');
+export const COUNT_BANNED = countByPlanSql('banned_until > $1');
+export const COUNT_EXPIRING = countByPlanSql('expires_at > $1 AND expires_at <= $2');
 
 /** All queries on keys. In SQL, because the command line needs no other store, and Prisma's client takes long to load. */
 export function createKeyStore({ pool, keys }: Pick<Connections, 'pool' | 'keys'>, prefix: KeyPrefix) {

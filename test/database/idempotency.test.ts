@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { deleteExpiredCreates } from '../../src/database/idempotency.js';
+import { DELETE_EXPIRED, deleteExpiredCreates } from '../../src/database/idempotency.js';
 import { createProcedure } from '../../src/operations/builder.js';
 import type { Resource } from '../../src/operations/resource.js';
 import { newPet, type Pet, pet } from '../../src/pets/schema.js';
@@ -224,12 +224,19 @@ test('only keys that have expired by the clock of the database are deleted', asy
   const fresh = randomUUID();
   await create(fresh, body('Fresh'));
   await age('12:00');
-  await deleteExpiredCreates(service.database.prisma);
+  await deleteExpiredCreates(service.database);
   const { rows } = await pool.query('SELECT key FROM idempotent_creates');
   expect(rows).toEqual([{ key: fresh }]);
 });
 
-test('any number of expired keys are deleted, a few thousand per statement', async () => {
+test('any number of expired keys are deleted, a thousand per statement, by one node at a time', async () => {
+  const { pool } = service.database;
+  const countExpired = async () => {
+    const { rows } = await pool.query(
+      "SELECT count(*)::int FROM idempotent_creates WHERE key LIKE 'expired-%'",
+    );
+    return rows[0].count;
+  };
   // Not by the service's pool, whose statements end after 1.2 s.
   await execute(
     service.databaseUrl,
@@ -237,11 +244,24 @@ test('any number of expired keys are deleted, a few thousand per statement', asy
      SELECT id, 'expired-' || n, 0, decode(repeat('00', 32), 'hex'), '{}', '2020-01-01'
      FROM (SELECT id FROM api_keys LIMIT 1) AS owner, generate_series(1, 5500) AS n`,
   );
-  await deleteExpiredCreates(service.database.prisma);
-  const { rows } = await service.database.pool.query(
-    "SELECT key FROM idempotent_creates WHERE key LIKE 'expired-%'",
-  );
-  expect(rows).toEqual([]);
+  const other = await pool.connect();
+  await other.query('BEGIN');
+  const { rowCount } = await other.query(DELETE_EXPIRED);
+  await deleteExpiredCreates(service.database);
+  expect([rowCount, await countExpired()]).toEqual([1_000, 5_500]);
+  await other.query('COMMIT');
+  other.release();
+  await deleteExpiredCreates(service.database);
+  expect(await countExpired()).toBe(0);
+});
+
+test('expired keys are found by an index and deleted by their address, without reading the others', async () => {
+  const explain = `SET LOCAL enable_seqscan = off; EXPLAIN ${DELETE_EXPIRED}`;
+  const results: unknown = await service.database.pool.query(explain);
+  const plan = JSON.stringify((results as { rows: unknown }[]).at(-1)?.rows);
+  expect(plan).toContain('Tid Scan on idempotent_creates');
+  expect(plan).toMatch(/Index Scan (?:using|on) idempotent_creates_created_at_idx/);
+  expect(plan).not.toContain('Seq Scan');
 });
 
 test('the header works over tRPC too, and the same bytes are the same body over both protocols', async () => {

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { openConnections } from '../../src/database/connections.js';
 import { hasPgbouncer, Pgbouncer } from '../support/pgbouncer.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import { runKeys } from '../support/process.js';
@@ -81,6 +82,27 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
     expect(await countServerConnections()).toBe(POOL_SIZE);
     const pets = await server.query<{ count: string }>('SELECT count(*) FROM pets');
     expect(Number(pets[0]?.count)).toBe(1 + 100 * 3);
+  });
+
+  test('as many connections as 64 processes may open share those to the server', async () => {
+    const processes = Array.from({ length: 64 }, () =>
+      openConnections(databaseUrl, () => {}, { connectTimeoutMs: 30_000 }),
+    );
+    try {
+      const one = { name: 'one', text: 'SELECT id::int FROM pets ORDER BY id LIMIT 1' };
+      await call('/v1/pets', post(rex));
+      const rounds = processes.flatMap(({ pool, reads, writes, keys }) => [
+        ...Array.from({ length: 4 }, async () => (await pool.query(one.text)).rows),
+        ...[reads, reads, writes, writes, writes, writes, keys, keys].map((each) => each.query(one, [])),
+      ]);
+      const answers = await Promise.all(rounds);
+      expect(answers.every(([row]) => row?.id === 1)).toBe(true);
+      const open = processes.reduce((sum, { poolStatistics }) => sum + poolStatistics.totalCount, 0);
+      expect(open).toBe(64 * 12);
+      expect(await countServerConnections()).toBe(POOL_SIZE);
+    } finally {
+      await Promise.all(processes.map(({ close }) => close()));
+    }
   });
 
   test('times are stored and read in UTC on every connection', async () => {

@@ -34,7 +34,7 @@ beforeEach(async () => {
   url.port = String((server.address() as AddressInfo).port);
   statements = createStatementPool(
     { connectionString: url.href, connectionTimeoutMillis: 2_000, max: 1 },
-    "SET application_name = 'waits'",
+    { application_name: 'waits' },
   );
   statements.pool.on('error', () => {});
   close = async () => {

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { checkLimits } from '../../src/admission/limit-check.js';
 import type { Limits } from '../../src/contract/plans.js';
-import { Bans, nextBanSeconds } from '../../src/keys/bans.js';
+import { createBans, nextBanSeconds } from '../../src/keys/bans.js';
 import type { ApiKey } from '../../src/keys/store.js';
 import { createLimiter } from '../../src/limits/limiter.js';
 import { BansModel } from '../support/limits-model.js';
@@ -35,7 +35,7 @@ async function openNode(limits: Limits) {
     },
   };
   const note = (_details: object, message: string) => logged.push(message);
-  const bans = new Bans({ store, now, log: { info: note, warn: note } });
+  const bans = createBans({ store, now, log: { info: note, warn: note } });
   return {
     logged,
     database,

@@ -31,8 +31,8 @@ type NewToy = z.output<typeof newToy>;
 
 type ToyStore = ReturnType<typeof createToyStore>;
 const toyTable = table<Toy, NewToy>('toys', { id: 'bigint', name: 'text' });
-const createToyStore = ({ prisma, writes }: Database) => ({
-  create: createInsert({ prisma, writes }, toyTable),
+const createToyStore = ({ pool, prisma, writes }: Database) => ({
+  create: createInsert({ pool, writes }, toyTable),
   rename: (id: number, name: string) => prisma.$executeRaw`UPDATE toys SET name = ${name} WHERE id = ${id}`,
   delete: (id: number) => prisma.$executeRaw`DELETE FROM toys WHERE id = ${id}`,
 });

@@ -1,12 +1,25 @@
+import pg from 'pg';
+import { generateKey, hashKey } from '../../src/keys/format.js';
 import { type Environment, runKeys } from '../support/process.js';
+import { pick, randomInteger } from './random.js';
+
+/** What SQL has made of a key for some time. By performance.now() */
+interface Version {
+  readonly perMinute: number;
+  readonly isRevoked: boolean;
+  /** When it was sent */
+  readonly from: number;
+  /** When its successor was acknowledged */
+  until: number;
+}
 
 /** An API key with limits that no other has, so that headers of another caller's are recognised. */
 export interface Caller {
   readonly name: string;
   readonly key: string;
-  readonly perMinute: number;
   readonly perDay: number;
   readonly isLimited: boolean;
+  readonly versions: Version[];
 }
 
 export interface Callers {
@@ -15,23 +28,74 @@ export interface Callers {
   readonly limited: Caller;
 }
 
+const AMPLE_COUNT = 1_000;
+/** Of ample callers. Above it no request is denied. */
+const MIN_PER_MINUTE = 10_000_000;
+const LIMITED = { perMinute: 30, perDay: 3_000 };
+/** What the contract promises for a change of a key */
+const FELT_WITHIN_MS = 2_000;
+
 export async function createCallers(environment: Environment): Promise<Callers> {
-  const create = async (
-    name: string,
-    perMinute: number,
-    perDay: number,
-    isLimited = false,
-  ): Promise<Caller> => {
-    const limits = ['--plan', 'enterprise', '--per-minute', `${perMinute}`, '--per-day', `${perDay}`];
-    const { key } = await runKeys(environment, 'create', '--name', name, ...limits);
-    return { name, key, perMinute, perDay, isLimited };
-  };
-  return {
-    ample: [
-      await create('first', 10_000_001, 100_000_001),
-      await create('second', 10_000_002, 100_000_002),
-      await create('third', 10_000_003, 100_000_003),
+  const toCaller = (name: string, key: string, perMinute: number, perDay: number): Caller => ({
+    name,
+    key,
+    perDay,
+    isLimited: name === 'limited',
+    versions: [{ perMinute, isRevoked: false, from: 0, until: Number.POSITIVE_INFINITY }],
+  });
+  const limits = ['--per-minute', `${LIMITED.perMinute}`, '--per-day', `${LIMITED.perDay}`];
+  const limited = await runKeys(
+    environment,
+    'create',
+    '--name',
+    'limited',
+    '--plan',
+    'enterprise',
+    ...limits,
+  );
+  const ample = Array.from({ length: AMPLE_COUNT }, (_, index) =>
+    toCaller(`ample ${index}`, generateKey('as_test_'), MIN_PER_MINUTE + index, 100_000_000 + index),
+  );
+  const client = new pg.Client(environment.DATABASE_URL);
+  await client.connect();
+  await client.query(
+    `INSERT INTO api_keys (name, hash, start, plan, per_minute, per_day)
+    SELECT name, hash, 'as_test_0000', 'enterprise', $3 + n - 1, per_day
+    FROM unnest($1::text[], $2::bytea[], $4::int[]) WITH ORDINALITY AS given (name, hash, per_day, n)`,
+    [
+      ample.map(({ name }) => name),
+      ample.map(({ key }) => hashKey(key)),
+      MIN_PER_MINUTE,
+      ample.map(({ perDay }) => perDay),
     ],
-    limited: await create('limited', 30, 3_000, true),
-  };
+  );
+  await client.end();
+  return { ample, limited: toCaller('limited', limited.key, LIMITED.perMinute, LIMITED.perDay) };
+}
+
+/** Changes the limit of a caller by SQL, and revokes its key or makes it valid again. */
+export async function changeKey(
+  client: pg.Client,
+  caller: Caller,
+  isRevoked = Math.random() < 0.3,
+): Promise<void> {
+  const perMinute = randomInteger(MIN_PER_MINUTE + AMPLE_COUNT, 2 * MIN_PER_MINUTE);
+  const next = { perMinute, isRevoked, from: performance.now(), until: Number.POSITIVE_INFINITY };
+  caller.versions.push(next);
+  await client.query(
+    'UPDATE api_keys SET per_minute = $2, revoked_at = CASE WHEN $3 THEN now() END WHERE hash = $1',
+    [hashKey(caller.key), perMinute, isRevoked],
+  );
+  for (const version of caller.versions) {
+    if (version !== next) version.until = Math.min(version.until, performance.now());
+  }
+}
+
+export function changeSomeKey(client: pg.Client, { ample }: Callers): Promise<void> {
+  return changeKey(client, pick(ample));
+}
+
+/** Those that a request may have met which has just been answered. */
+export function possibleVersions({ versions }: Caller, sentAt: number): readonly Version[] {
+  return versions.filter(({ until }) => until > sentAt - FELT_WITHIN_MS);
 }

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { possibleVersions } from './callers.js';
 import type { Call } from './calls.js';
 import type { SoakRequest } from './mix.js';
 import type { SoakResponse } from './send.js';
@@ -14,6 +15,7 @@ type Outcome = { readonly output: unknown } | { readonly error: ErrorBody };
 
 /** The codes of the errors that a request may get. 409 is none: a repetition waits for the first create to end. */
 const EXPECTED_ERRORS: Readonly<Record<number, readonly string[]>> = {
+  401: ['invalid_api_key'],
   429: ['rate_limit_exceeded', 'api_key_banned'],
   500: ['internal_error'],
   503: ['service_unavailable'],
@@ -27,18 +29,20 @@ const EXPECTED_ERRORS: Readonly<Record<number, readonly string[]>> = {
 export function checkResponse(
   request: SoakRequest,
   response: SoakResponse,
-  hasFaults: boolean,
+  { hasFaults, sentAt }: { readonly hasFaults: boolean; readonly sentAt: number },
 ): string | undefined {
+  const versions = possibleVersions(request.caller, sentAt);
+  const isRevoked = versions.some((version) => version.isRevoked);
   if (response.headers['x-request-id'] !== request.id) return 'X-Request-Id is another one';
   const outcomes = readOutcomes(request, response);
   if (outcomes === undefined) return 'the body has not the form of a response to this request';
-  const problem = checkStatus(request, response, outcomes) ?? checkLimitHeaders(request, response);
+  const problem = checkStatus(request, response, outcomes) ?? checkLimitHeaders(request, response, versions);
   if (problem !== undefined) return problem;
   for (const [index, call] of request.calls.entries()) {
     const outcome = outcomes[index] as Outcome;
     const callProblem =
       'error' in outcome
-        ? checkError(outcome.error, response, explainedStatuses(request, call, hasFaults))
+        ? checkError(outcome.error, response, explainedStatuses(request, call, { hasFaults, isRevoked }))
         : (call.check(outcome.output) ??
           (request.protocol === 'rest' ? call.checkHeaders(response.headers, outcome.output) : undefined));
     if (callProblem !== undefined) return callProblem;
@@ -82,8 +86,17 @@ function checkStatus(
 }
 
 /** The statuses of errors that a call may have. */
-function explainedStatuses({ caller }: SoakRequest, { isRejected }: Call, hasFaults: boolean): number[] {
-  return [...(caller.isLimited ? [429] : []), ...(hasFaults ? [503] : []), ...(isRejected ? [500] : [])];
+function explainedStatuses(
+  { caller }: SoakRequest,
+  { isRejected }: Call,
+  { hasFaults, isRevoked }: { readonly hasFaults: boolean; readonly isRevoked: boolean },
+): number[] {
+  return [
+    ...(caller.isLimited ? [429] : []),
+    ...(hasFaults ? [503] : []),
+    ...(isRejected ? [500] : []),
+    ...(isRevoked ? [401] : []),
+  ];
 }
 
 function checkError(
@@ -96,22 +109,30 @@ function checkError(
     isDeepStrictEqual(Object.keys(error).toSorted(), ['code', 'message', 'status']) && message !== '';
   if (!isComplete || !EXPECTED_ERRORS[status]?.includes(code)) return 'this error was not expected';
   if (!explained.includes(status)) return 'nothing explains this error';
-  return status === 500 || Number(headers['retry-after']) >= 1 ? undefined : 'Retry-After is missing';
+  return status < 429 || status === 500 || Number(headers['retry-after']) >= 1
+    ? undefined
+    : 'Retry-After is missing';
 }
 
-/** When the key could not be looked up, the caller is unknown. */
-function checkLimitHeaders({ caller }: SoakRequest, { status, headers }: SoakResponse): string | undefined {
-  if (status === 503) return undefined;
-  const { perMinute, perDay } = caller;
+/** When the key could not be looked up, or is not valid, the limits are not its own. */
+function checkLimitHeaders(
+  { caller }: SoakRequest,
+  { status, headers }: SoakResponse,
+  versions: ReturnType<typeof possibleVersions>,
+): string | undefined {
+  if (status === 503 || status === 401) return undefined;
   const policy = String(headers['ratelimit-policy']);
   const limit = Number(headers['x-ratelimit-limit']);
   const remaining = Number(headers['x-ratelimit-remaining']);
-  const isOwn =
-    policy.includes(`q=${perMinute};w=60`) &&
-    policy.includes(`q=${perDay};w=86400`) &&
-    [perMinute, perDay].includes(limit) &&
-    remaining >= 0 &&
-    remaining <= limit;
+  const isOwn = versions.some(
+    ({ perMinute, isRevoked }) =>
+      !isRevoked &&
+      policy.includes(`q=${perMinute};w=60`) &&
+      policy.includes(`q=${caller.perDay};w=86400`) &&
+      [perMinute, caller.perDay].includes(limit) &&
+      remaining >= 0 &&
+      remaining <= limit,
+  );
   return isOwn ? undefined : 'the limits are not those of the caller';
 }
 

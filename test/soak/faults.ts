@@ -1,10 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { type Callers, changeKey, changeSomeKey } from './callers.js';
 import { randomInteger } from './random.js';
 
 export interface Faults {
   readonly cancels: number;
   readonly terminations: number;
+  readonly keyChanges: number;
+  /** Makes all keys valid again. */
   stop(): Promise<void>;
 }
 
@@ -19,11 +22,12 @@ const onRandomBackend = (action: string) => `
     ORDER BY $1::boolean AND state = 'active' DESC, random() LIMIT 1
   ) AS backend`;
 
-/** Cancels and terminates random backends of a database until it is stopped. */
-export async function startFaults(databaseUrl: string): Promise<Faults> {
+/** Cancels and terminates random backends of a database, and changes random keys, until it is stopped. */
+export async function startFaults(databaseUrl: string, callers: Callers): Promise<Faults> {
   const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   const counts = { pg_cancel_backend: 0, pg_terminate_backend: 0 };
+  let keyChanges = 0;
   let isStopped = false;
   const run = async () => {
     while (!isStopped) {
@@ -31,6 +35,11 @@ export async function startFaults(databaseUrl: string): Promise<Faults> {
       const action = Math.random() < 0.5 ? 'pg_cancel_backend' : 'pg_terminate_backend';
       const { rowCount } = await client.query(onRandomBackend(action), [Math.random() < 0.5]);
       counts[action] += rowCount ?? 0;
+      await changeSomeKey(client, callers);
+      keyChanges += 1;
+    }
+    for (const caller of callers.ample) {
+      if (caller.versions.at(-1)?.isRevoked) await changeKey(client, caller, false);
     }
   };
   const running = run();
@@ -40,6 +49,9 @@ export async function startFaults(databaseUrl: string): Promise<Faults> {
     },
     get terminations() {
       return counts.pg_terminate_backend;
+    },
+    get keyChanges() {
+      return keyChanges;
     },
     async stop() {
       isStopped = true;

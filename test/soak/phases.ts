@@ -35,11 +35,12 @@ export async function runPhase(port: number, { name, connections, requests, hasF
       if (next.done) break;
       const request = next.value;
       const isKilled = hasFaults && Math.random() < KILLED_SHARE;
+      const sentAt = performance.now();
       try {
         const response = await sendRequest(request, { port, agent, isKilled });
         const status = response?.status ?? 0;
         counts.set(status, (counts.get(status) ?? 0) + 1);
-        const problem = response && checkResponse(request, response, hasFaults);
+        const problem = response && checkResponse(request, response, { hasFaults, sentAt });
         if (response === undefined) for (const call of request.calls) call.noteLost?.();
         if (problem !== undefined) problems.push(describeProblem(problem, request, response));
       } catch (error) {

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { run as runService, untilListening } from '../support/process.js';
 import { until } from '../support/until.js';
 import { type Audit, auditDatabase } from './audit.js';
@@ -23,9 +24,12 @@ export interface SoakReport extends Omit<Audit, 'problems'> {
   readonly phases: readonly PhaseReport[];
   readonly cancels: number;
   readonly terminations: number;
+  readonly keyChanges: number;
   readonly problems: readonly string[];
 }
 
+/** What the contract promises for a change of a key */
+const CHANGE_FELT_MS = 2_000;
 /** From here on, more connections do not make a phase faster. */
 const BUSY_CONNECTIONS = 16;
 /** Of the phases without faults: few enough that nothing waits so long that it gets a 503 */
@@ -49,7 +53,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const keyed: SoakRequest[] = [];
   const rejected = new Set<string>();
   const phases: PhaseReport[] = [];
-  const faults = await startFaults(databaseUrl);
+  const faults = await startFaults(databaseUrl, callers);
   const run = async (phase: Phase) => {
     if (problems.length > 0) return;
     const report = await runPhase(Number(new URL(url).port), phase);
@@ -64,6 +68,8 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     }
     await faults.stop();
     await untilReady(url);
+    // Keys that are valid again may be refused for as long as a change takes to be felt.
+    await delay(CHANGE_FELT_MS);
     const quiet = { connections: QUIET_CONNECTIONS, hasFaults: false };
     await run({ ...quiet, name: 'every key again', requests: keyed.map(repeat).values() });
     const rejections = take(options.requests / REQUESTS_PER_REJECTED, () =>
@@ -79,8 +85,8 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   }
   const audit = await auditDatabase(databaseUrl, ledger);
   problems.push(...audit.problems, ...findUnexpectedLines(service.output(), rejected));
-  const { cancels, terminations } = faults;
-  return { ...audit, phases, cancels, terminations, problems };
+  const { cancels, terminations, keyChanges } = faults;
+  return { ...audit, phases, cancels, terminations, keyChanges, problems };
 }
 
 /** Shares the requests among the mixed phases so that the slow ones, on few connections, do not take longest. */
@@ -106,7 +112,7 @@ function createRejection(ledger: Ledger, { ample }: Callers, rejected: Set<strin
 }
 
 /** 499 is a client that left. */
-const EXPECTED_STATUSES = new Set([200, 201, 207, 429, 499, 503]);
+const EXPECTED_STATUSES = new Set([200, 201, 207, 401, 429, 499, 503]);
 
 /** The lines of requests in the service's log whose status nothing explains. */
 function findUnexpectedLines(log: string, rejected: ReadonlySet<string>): string[] {

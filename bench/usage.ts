@@ -1,0 +1,80 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { openConnections } from '../src/database/connections.js';
+import { createUsageStore, UsageCounter } from '../src/keys/usage.js';
+import { THIS_CHECKOUT } from './checkout.js';
+import { readNumber } from './option-values.js';
+import { startPostgres, withClient } from './postgres.js';
+import { printTable, writeTable } from './table.js';
+
+const OPTIONS = {
+  nodes: { type: 'string', default: '64' },
+  /** Shared by all nodes */
+  keys: { type: 'string', default: '2000' },
+  seconds: { type: 'string', default: '120' },
+  write: { type: 'boolean', default: false },
+} as const;
+
+const SETTINGS = ['ALTER SYSTEM SET max_connections = 300'];
+const OPERATION = 'getPet';
+
+/** What it costs PostgreSQL that every node stores the usage of the same keys, each of which each node sees every second. */
+export async function benchUsage(args: string[]): Promise<void> {
+  const { values } = parseArgs({ args, options: OPTIONS });
+  const [nodeCount, keyCount] = [readNumber('nodes', values.nodes), readNumber('keys', values.keys)];
+  const seconds = readNumber('seconds', values.seconds);
+  const postgres = await startPostgres(SETTINGS);
+  const url = await postgres.createDatabase('usage', THIS_CHECKOUT);
+  const { rows: keys } = await withClient(url, (client) =>
+    client.query<{ id: string }>(
+      `INSERT INTO api_keys (name, hash, start, plan)
+      SELECT 'bench', sha256(n::text::bytea), 'as_test_0000', 'pro' FROM generate_series(1, $1::int) AS n RETURNING id`,
+      [keyCount],
+    ),
+  );
+  const failures: unknown[] = [];
+  let [rows, waited] = [0, 0];
+  const nodes = Array.from({ length: nodeCount }, () => {
+    const connections = openConnections(url, () => {}, { connectTimeoutMs: 10_000 });
+    const store = createUsageStore(connections);
+    const add: typeof store.add = async (sums) => {
+      const startedAt = performance.now();
+      await store.add(sums);
+      rows += sums.length;
+      waited = Math.max(waited, performance.now() - startedAt);
+    };
+    const warn = (error: unknown) => failures.push(process.stderr.write(`${error}\n`));
+    const counter = new UsageCounter({ store: { add }, operations: [OPERATION], now: Date.now, warn });
+    return { counter, connections };
+  });
+  const cpuBefore = postgres.cpuTime();
+  for (let second = 0; second < seconds; second += 1) {
+    for (const { counter } of nodes) for (const { id } of keys) counter.count(id, [OPERATION]);
+    await delay(1_000);
+  }
+  const cpu = postgres.cpuTime() - cpuBefore;
+  const [stored, failed] = [rows, failures.length];
+  await Promise.all(nodes.map(({ counter }) => counter.close()));
+  await Promise.all(nodes.map(({ connections }) => connections.close()));
+  await postgres.close();
+  const table = {
+    headings: [
+      'nodes',
+      'keys',
+      'rows/s',
+      'µs of PostgreSQL per row',
+      'of a core',
+      'slowest statement ms',
+      'failed',
+    ],
+    rows: [
+      [
+        ...[nodeCount, keyCount, Math.round(stored / seconds), (cpu / stored).toFixed(1)],
+        `${((100 * cpu) / seconds / 1e6).toFixed(1)} %`,
+        ...[Math.round(waited), failed],
+      ],
+    ],
+  };
+  printTable(table);
+  if (values.write) writeTable('docs/capacity.md', 'usage', table);
+}
