@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { PLAN_NAMES, PLANS, type Plan } from '../contract/plans.js';
 import { SCOPES, type Scope } from '../contract/scopes.js';
-import { completeId, type PlanChoice } from '../keys/store.js';
+import { completeId } from '../keys/store.js';
 
 /** The plans whose keys have limits of their own */
 const CUSTOM_PLANS = PLAN_NAMES.filter((plan) => PLANS[plan] === undefined);
@@ -17,56 +17,30 @@ export interface PlanOptions {
   readonly perDay?: number;
 }
 
-export interface Output {
-  readonly json?: true;
-  readonly quiet?: true;
-}
-
-/** A command on one key, whose id is its argument. The example shows the arguments that follow the id. */
-export function addIdCommand(keys: Command, name: string, description: string, example = ''): Command {
-  const command = keys
-    .command(name)
-    .description(description)
-    .argument('<id>', 'the id of the key, as "keys list" shows it, or the beginning of it', parseId)
-    .option('--json', 'print one JSON object');
-  return addExamples(command, [`${name} 0b54e7c0${example}`]);
-}
-
-export function addExamples(command: Command, examples: readonly string[]): Command {
-  const lines = examples.map((example) => `\n  npm run -s keys -- ${example}`);
-  return command.addHelpText('after', `\nExamples:${lines.join('')}`);
-}
-
-/** For commands that issue a key. */
-export function addQuietOption(command: Command): Command {
-  return command.addOption(new Option('-q, --quiet', 'print only the key').conflicts('json'));
-}
-
-/** The options that choose a plan; readPlan checks them. */
+/** The options that choose a plan */
 export function addPlanOptions(command: Command): Command {
   const plan = new Option('--plan <plan>', 'the plan that sets its limits').choices(PLAN_NAMES);
   const parseLimit = parseNumber('limit', 2 ** 31 - 1);
   return command
     .addOption(plan.makeOptionMandatory())
-    .option('--per-minute <n>', `requests per minute, for ${CUSTOM_PLANS}`, parseLimit)
-    .option('--per-day <n>', `requests per day, for ${CUSTOM_PLANS}`, parseLimit);
+    .option('--per-minute <n>', `requests per minute: for ${CUSTOM_PLANS}, which requires it`, parseLimit)
+    .option('--per-day <n>', `requests per day: for ${CUSTOM_PLANS}, which requires it`, parseLimit)
+    .hook('preAction', checkPlan);
 }
 
 /** A plan without limits of its own needs both; the others take neither. */
-export function readPlan(command: Command, { plan, perMinute, perDay }: PlanOptions): PlanChoice {
+function checkPlan(command: Command): void {
+  const { plan, perMinute, perDay } = command.opts<PlanOptions>();
   const isCustom = CUSTOM_PLANS.includes(plan);
-  if (isCustom !== (perMinute !== undefined) || isCustom !== (perDay !== undefined)) {
-    command.error(
-      `error: --plan ${CUSTOM_PLANS} needs --per-minute and --per-day; the other plans take neither`,
-    );
-  }
-  return { plan, perMinute: perMinute ?? null, perDay: perDay ?? null };
+  if (isCustom === (perMinute !== undefined) && isCustom === (perDay !== undefined)) return;
+  command.error(
+    `error: --plan ${CUSTOM_PLANS} needs --per-minute and --per-day; the other plans take neither`,
+  );
 }
 
 export function createScopesOption(): Option {
-  return new Option('--scopes <scopes>', `what it may do: a list of ${SCOPES.join(',')}`).argParser(
-    parseScopes,
-  );
+  const description = `what it may do: a list of ${SCOPES.join(',')}`;
+  return new Option('--scopes <scopes>', description).argParser(parseScopes);
 }
 
 /** Like all parsers here, throws InvalidArgumentError with a message that says what is valid. */
@@ -85,6 +59,11 @@ export function parseDuration(text: string): number {
   throw new InvalidArgumentError(
     'A duration is a number and s, m, h or d, such as 30d, up to a hundred years.',
   );
+}
+
+/** The end of a duration that begins now. */
+export function parseEnd(text: string): Date {
+  return new Date(Date.now() + parseDuration(text));
 }
 
 /** Scopes in the order of SCOPES, each once. */

@@ -1,189 +1,167 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
+import { PLAN_NAMES, type Plan } from '../contract/plans.js';
 import type { Scope } from '../contract/scopes.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { nextBanSeconds } from '../keys/bans.js';
-import type { ApiKey, KeyStore } from '../keys/store.js';
-import {
-  addExamples,
-  addIdCommand,
-  addPlanOptions,
-  addQuietOption,
-  createScopesOption,
-  type Output,
-  type PlanOptions,
-  parseDuration,
-  parseId,
-  parseName,
-  readPlan,
-} from './arguments.js';
-import { expectFound, findKey, type KeyCommandOptions } from './key-tools.js';
-import { formatKey, formatKeys, toKeyJson, toLimitFields } from './key-view.js';
-import { formatKeyUsage, formatUsage, summariseKeys, summariseUsage, toJsonLine } from './tables.js';
+import type { ApiKey, KeyStore, ListedKey } from '../keys/store.js';
+import * as parse from './arguments.js';
+import { toCompletionScript } from './completion.js';
+import { expectFound, findKey, type KeyTools, usableId, type WithKeys } from './key-tools.js';
+import * as view from './key-view.js';
+import { formatKeyUsage, formatUsage, summariseKeys, summariseUsage } from './tables.js';
 
-/** What a command does to a key; resolves with what it is then, undefined if it is gone */
-type Update = (store: KeyStore, apiKey: ApiKey) => Promise<ApiKey | undefined>;
+const ID = '0b54e7c0';
+/** What each command does, and what may follow its name */
+const HELP = {
+  create: [
+    'issue a key, which is shown only this once',
+    '--name shop --plan pro --expires 30d',
+    '--name warehouse --plan enterprise --per-minute 5000 --per-day 1000000 --json',
+    '--name storefront --plan free --scopes pets:read -q',
+  ],
+  list: [
+    'show all keys, or those that fit all options',
+    '',
+    '--state banned',
+    '--plan free --unused-for 90d',
+  ],
+  show: ['show one key, when it was used, the requests it has left, and its ban', ID],
+  usage: ['show the requests of the last 30 days (UTC), up to half a minute ago', '', '--deprecated', ID],
+  rotate: ['replace a key: the new one is shown only this once', `${ID} --overlap 24h`],
+  revoke: ['end a key, and the old one that it replaced', ID],
+  'set-plan': ['move a key to another plan', `${ID} --plan business`],
+  'set-scopes': ['change what a key may do', `${ID} --scopes pets:read,orders:read`],
+  unban: ['lift the ban of a key, so that its next one is not doubled', ID],
+} as const;
+
+type Run<Options, Argument> = (
+  tools: KeyTools,
+  options: Options,
+  argument: Argument,
+) => Promise<view.Printed>;
+/** Resolves with undefined if the key is gone. */
+type Change<Options> = (store: KeyStore, apiKey: ApiKey, options: Options) => Promise<ApiKey | undefined>;
+type CreateOptions = parse.PlanOptions & { name: string; expires?: Date; scopes?: readonly Scope[] };
+/** `unusedFor` in milliseconds */
+type ListOptions = { plan?: Plan; state?: string; unusedFor?: number };
 
 /** The commands that issue and manage keys. Invalid arguments are reported before anything is opened. */
-export function addKeyCommands(program: Command, options: KeyCommandOptions): void {
+export function addKeyCommands(program: Command, withKeys: WithKeys): void {
   const keys = program
     .command('keys')
     .description('issue and manage API keys')
     .version(program.version() ?? '')
     .showHelpAfterError('(--help shows the options of a command)');
-  addExamples(keys, ['create --name shop --plan pro', 'list', 'show 0b54e7c0', 'revoke 0b54e7c0']);
-  addCreate(keys, options);
-  addList(keys, options);
-  addShow(keys, options);
-  addUsage(keys, options);
-  addRotate(keys, options);
-  addChanges(keys, options);
-}
+  addExamples(keys, ['create --name shop --plan pro', 'list', `show ${ID}`, `revoke ${ID}`]);
 
-function addCreate(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  const create = keys
-    .command('create')
-    .description('issue a key, which is shown only this once')
-    .requiredOption('--name <name>', 'who or what the key is for', parseName)
+  const add = <Options>(name: keyof typeof HELP, run: Run<Options, string>) => {
+    const [description, ...examples] = HELP[name];
+    const command = keys.command(name).description(description);
+    addExamples(
+      command,
+      examples.map((example) => `${name} ${example}`.trimEnd()),
+    );
+    return command.action(() =>
+      withKeys(async (tools) => {
+        const { json, text, key } = await run(tools, command.opts() as Options, command.processedArgs[0]);
+        const output = command.opts().quiet ? key : text;
+        process.stdout.write(command.opts().json ? `${JSON.stringify(json)}\n` : `${output}\n`);
+      }),
+    );
+  };
+  const addForKey = <Options>(name: keyof typeof HELP, run: Run<Options, ListedKey>) =>
+    add<Options>(name, async (tools, options, prefix) =>
+      run(tools, options, await findKey(tools.store, prefix)),
+    ).argument('<id>', 'the id of the key, as "keys list" shows it, or the beginning of it', parse.parseId);
+  const addChange = <Options>(name: keyof typeof HELP, change: Change<Options>) =>
+    addForKey<Options>(name, async ({ store }, options, apiKey) =>
+      view.printKey(expectFound(apiKey.id, await change(store, apiKey, options))),
+    );
+
+  const create = add<CreateOptions>('create', async ({ store }, { expires, ...options }) =>
+    view.printIssued(await store.create({ ...options, expiresAt: expires })),
+  ).requiredOption('--name <name>', 'who or what the key is for', parse.parseName);
+  const quiet = new Option('-q, --quiet', 'print only the key').conflicts('json');
+  parse
+    .addPlanOptions(create)
+    .addOption(parse.createScopesOption())
     .option(
       '--expires <duration>',
       'how long it is valid: a number and s, m, h or d, such as 30d',
-      parseDuration,
+      parse.parseEnd,
     )
-    .addOption(createScopesOption())
-    .option('--json', 'print one JSON object');
-  addQuietOption(create);
-  addExamples(create, [
-    'create --name shop --plan pro --expires 30d',
-    'create --name warehouse --plan enterprise --per-minute 5000 --per-day 1000000 --json',
-    'create --name storefront --plan free --scopes pets:read -q',
-  ]);
-  addPlanOptions(create).action(
-    async (options: PlanOptions & Output & { name: string; expires?: number; scopes?: Scope[] }) => {
-      const { name, expires, scopes } = options;
-      const expiresAt = expires === undefined ? null : new Date(Date.now() + expires);
-      const input = { name, expiresAt, ...(scopes && { scopes }), ...readPlan(create, options) };
-      await withKeys(async ({ store }) => write(formatIssued(await store.create(input), options)));
-    },
-  );
-}
+    .addOption(quiet);
 
-function addList(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  const list = keys.command('list').description('show all keys').option('--json', 'print one JSON array');
-  addExamples(list, ['list', 'list --json']).action((output: Output) =>
-    withKeys(async ({ store }) => {
-      const apiKeys = await store.list();
-      const now = Date.now();
-      const toJson = () => toJsonLine(apiKeys.map((apiKey) => toKeyJson(apiKey, now)));
-      write(output.json ? toJson() : formatKeys(apiKeys, now));
-    }),
-  );
-}
-
-function addShow(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  const show = addIdCommand(keys, 'show', 'show one key, the requests it has left, and its ban');
-  show.action((id: string, { json }: Output) =>
-    withKeys(async ({ store, readWindows }) => {
-      const apiKey = await findKey(store, id);
-      const windows = await readWindows(apiKey);
-      const now = Date.now();
-      const limits = { windows: windows ?? null, nextBanSeconds: nextBanSeconds(apiKey, now) };
-      const toText = () => formatKey(apiKey, now, toLimitFields(apiKey, windows, now));
-      write(json ? toJsonLine({ ...toKeyJson(apiKey, now), ...limits }) : toText());
-    }),
-  );
-}
-
-function addUsage(keys: Command, { withKeys, listOperations, write }: KeyCommandOptions): void {
-  const command = keys
-    .command('usage')
-    .description(`show the requests of the last 30 days (UTC), up to half a minute ago`)
-    .argument('[id]', 'one key, by operation and day; without it, all keys', parseId)
-    .option('--deprecated', 'only the keys that call deprecated operations')
-    .option('--json', 'print one JSON object, or for all keys an array');
-  addExamples(command, ['usage', 'usage --deprecated', 'usage 0b54e7c0']);
-  command.action((prefix: string | undefined, { json, deprecated }: Output & { deprecated?: boolean }) => {
-    if (prefix !== undefined && deprecated)
-      command.error('error: --deprecated is for all keys: leave out the id');
-    return withKeys(async ({ store, usage }) => {
-      const operations = await listOperations();
-      if (prefix === undefined) {
-        const all = summariseKeys(await usage.readKeys(Date.now()), operations);
-        const chosen = all.filter(({ deprecatedRequests }) => !deprecated || deprecatedRequests > 0);
-        return write(json ? toJsonLine(chosen) : formatKeyUsage(chosen));
-      }
-      const { id, name } = await findKey(store, prefix);
-      const summary = summariseUsage(await usage.read(id, Date.now()), operations);
-      write(json ? toJsonLine({ id, name, ...summary }) : formatUsage(summary, operations));
-    });
-  });
-}
-
-function addRotate(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  const description = 'replace a key: the new one is shown only this once';
-  const rotate = addIdCommand(keys, 'rotate', description, ' --overlap 24h');
-  addQuietOption(rotate)
+  add<ListOptions>('list', async ({ store }, { plan, state, unusedFor = Number.NEGATIVE_INFINITY }) => {
+    const now = Date.now();
+    const all = (await store.list()).map((apiKey) => view.toKeyJson(apiKey, now));
+    const fits = (key: (typeof all)[number]) =>
+      key.plan === (plan ?? key.plan) &&
+      key.state === (state ?? key.state) &&
+      view.unusedMs(key, now) >= unusedFor;
+    return { json: all.filter(fits), text: view.formatKeys(all.filter(fits), now) };
+  })
+    .addOption(new Option('--plan <plan>', 'those of a plan').choices(PLAN_NAMES))
+    .addOption(new Option('--state <state>', 'those in a state').choices(view.KEY_STATES))
     .option(
-      '--overlap <duration>',
-      'how long the old key keeps working, such as 24h (default: it ends at once). The old key of an earlier rotation ends in any case',
-      parseDuration,
-    )
-    .action((prefix: string, { overlap, ...output }: Output & { overlap?: number }) =>
-      withKeys(async ({ store }) => {
-        const { id, revokedAt } = await findKey(store, prefix);
-        if (revokedAt !== null) {
-          throw new OperatorError(`The key ${id} is revoked for good: create a new one.`);
-        }
-        const overlapEndsAt = overlap === undefined ? undefined : new Date(Date.now() + overlap);
-        write(formatIssued(expectFound(id, await store.rotate(id, overlapEndsAt)), output));
-      }),
+      '--unused-for <duration>',
+      'those not used for at least so long, such as 90d',
+      parse.parseDuration,
     );
-}
 
-/** The commands that find a key, change it, and print it as it is then. */
-function addChanges(keys: Command, { withKeys, write }: KeyCommandOptions): void {
-  const change = (prefix: string, { json }: Output, update: Update) =>
-    withKeys(async ({ store }) => {
-      const found = await findKey(store, prefix);
-      const apiKey = expectFound(found.id, await update(store, found));
-      const now = Date.now();
-      write(json ? toJsonLine(toKeyJson(apiKey, now)) : formatKey(apiKey, now));
-    });
-  const revoke = addIdCommand(keys, 'revoke', 'end a key, and the old one that it replaced');
-  revoke.action((prefix: string, output: Output) =>
-    change(prefix, output, (store, { id }) => store.revoke(id, new Date())),
-  );
-  const setPlan = addIdCommand(keys, 'set-plan', 'move a key to another plan', ' --plan business');
-  addPlanOptions(setPlan).action((prefix: string, output: PlanOptions & Output) => {
-    const choice = readPlan(setPlan, output);
-    return change(prefix, output, (store, apiKey) => store.setPlan(usableId(apiKey), choice));
+  addForKey('show', async ({ readWindows }, _options, apiKey) => {
+    const windows = await readWindows(apiKey);
+    const now = Date.now();
+    const limits = { windows: windows ?? null, nextBanSeconds: nextBanSeconds(apiKey, now) };
+    return view.printKey(apiKey, limits, view.toUseFields(apiKey, windows, now));
   });
-  const example = ' --scopes pets:read,orders:read';
-  const setScopes = addIdCommand(keys, 'set-scopes', 'change what a key may do', example);
-  setScopes
-    .addOption(createScopesOption().makeOptionMandatory())
-    .action((prefix: string, { scopes, ...output }: Output & { scopes: Scope[] }) =>
-      change(prefix, output, (store, apiKey) => store.setScopes(usableId(apiKey), scopes)),
-    );
-  const unban = addIdCommand(keys, 'unban', 'lift the ban of a key, so that its next one is not doubled');
-  unban.action((prefix: string, output: Output) =>
-    change(prefix, output, (store, { id, bannedUntil }) => {
-      if (bannedUntil === null) throw new OperatorError(`The key ${id} has no ban: nothing was changed.`);
-      return store.unban(id);
-    }),
+
+  add<{ deprecated?: true }>('usage', async ({ store, usage }, { deprecated }, prefix) => {
+    const { listOperations } = await import('../operations/list-operations.js');
+    const { appRouter } = await import('../router.js');
+    const operations = listOperations(appRouter);
+    if (prefix === undefined) {
+      const all = summariseKeys(await usage.readKeys(Date.now()), operations);
+      const chosen = deprecated ? all.filter(({ deprecatedRequests }) => deprecatedRequests > 0) : all;
+      return { json: chosen, text: formatKeyUsage(chosen, deprecated ? ' of deprecated operations' : '') };
+    }
+    const { id, name } = await findKey(store, prefix);
+    const rows = await usage.read(id, Date.now());
+    return { json: { id, name, ...summariseUsage(rows, operations) }, text: formatUsage(rows, operations) };
+  })
+    .argument('[id]', 'one key, by operation and day; without it, all keys, by requests', parse.parseId)
+    .option('--deprecated', 'only the keys that call deprecated operations')
+    .hook('preAction', (command) => {
+      if (command.args.length > 0 && command.opts().deprecated)
+        command.error('error: --deprecated is for all keys: leave out the id');
+    });
+
+  const overlap =
+    'how long the old key keeps working, such as 24h (default: it ends at once). The old key of an earlier rotation ends in any case';
+  addForKey<{ overlap?: Date }>('rotate', async ({ store }, options, apiKey) =>
+    view.printIssued(expectFound(apiKey.id, await store.rotate(usableId(apiKey), options.overlap))),
+  )
+    .option('--overlap <duration>', overlap, parse.parseEnd)
+    .addOption(quiet);
+  addChange('revoke', (store, { id }) => store.revoke(id, new Date()));
+  parse.addPlanOptions(
+    addChange<parse.PlanOptions>('set-plan', (store, apiKey, plan) => store.setPlan(usableId(apiKey), plan)),
   );
+  addChange<{ scopes: readonly Scope[] }>('set-scopes', (store, apiKey, { scopes }) =>
+    store.setScopes(usableId(apiKey), scopes),
+  ).addOption(parse.createScopesOption().makeOptionMandatory());
+  addChange('unban', (store, { id, bannedUntil }) => {
+    if (bannedUntil === null) throw new OperatorError(`The key ${id} has no ban: nothing was changed.`);
+    return store.unban(id);
+  });
+  for (const command of keys.commands) command.option('--json', 'print one line of JSON');
+  keys
+    .command('completion')
+    .description('print a script for Bash and Zsh that defines the command animal-store and completes it')
+    .action(() => void process.stdout.write(toCompletionScript(program)));
 }
 
-/** @throws OperatorError when the key is revoked, which nothing undoes */
-function usableId({ id, revokedAt }: ApiKey): string {
-  if (revokedAt === null) return id;
-  throw new OperatorError(
-    `The key ${id} is revoked, so nothing was changed: a revoked key stays so. Issue another with: keys create`,
-  );
-}
-
-function formatIssued({ apiKey, key }: { apiKey: ApiKey; key: string }, { json, quiet }: Output): string {
-  const now = Date.now();
-  if (json) return toJsonLine({ ...toKeyJson(apiKey, now), key });
-  if (quiet) return `${key}\n`;
-  return `${formatKey(apiKey, now)}\n${key}\n\nKeep it now: it is not shown again.\n`;
+function addExamples(command: Command, examples: readonly string[]): void {
+  const lines = examples.map((example) => `\n  npm run -s keys -- ${example}`);
+  command.addHelpText('after', `\nExamples:${lines.join('')}`);
 }

@@ -1,53 +1,38 @@
 import { OperatorError } from '../errors/operator-error.js';
-import type { ApiKey, KeyStore } from '../keys/store.js';
+import type { ApiKey, KeyStore, ListedKey } from '../keys/store.js';
 import type { UsageStore } from '../keys/usage.js';
 import type { LimitStatus } from '../limits/rate-limit-result.js';
-import type { Operation } from '../operations/list-operations.js';
-
-/** How many keys an ambiguous id lists. */
-const MAX_CANDIDATES = 10;
-
-/** The arguments are wrong in a way that only the database shows. */
-export class UsageError extends OperatorError {}
-
-/** What the arguments name does not exist. */
-export class NotFoundError extends OperatorError {}
 
 /** The stores that a command uses, open while it runs. */
-interface KeyTools {
+export interface KeyTools {
   readonly store: KeyStore;
   readonly usage: UsageStore;
   /** The windows of a key in Redis; undefined without REDIS_URL */
   readonly readWindows: (apiKey: ApiKey) => Promise<readonly LimitStatus[] | undefined>;
 }
 
-export interface KeyCommandOptions {
-  /** Opens the tools, and closes them afterwards */
-  readonly withKeys: (run: (tools: KeyTools) => Promise<void>) => Promise<void>;
-  readonly listOperations: () => Promise<readonly Operation[]>;
-  readonly write: (text: string) => void;
-}
+/** Opens the tools, and closes them afterwards. */
+export type WithKeys = (run: (tools: KeyTools) => Promise<void>) => Promise<void>;
 
-/**
- * Finds a key by its id or the beginning of it.
- *
- * @throws UsageError when several keys match, NotFoundError when none does
- */
-export async function findKey(store: KeyStore, prefix: string): Promise<ApiKey> {
+/** Finds a key by its id or the beginning of it. @throws OperatorError unless exactly one matches */
+export async function findKey(store: KeyStore, prefix: string): Promise<ListedKey> {
   const found = await store.findByIdPrefix(prefix);
-  if (found.length > 1) {
-    const candidates = found.slice(0, MAX_CANDIDATES).map(({ id, name }) => `\n  ${id}  ${name}`);
-    const more = found.length > MAX_CANDIDATES ? '\n  …' : '';
-    throw new UsageError(
-      `The ids of ${found.length} keys start with ${prefix}:${candidates.join('')}${more}`,
-    );
-  }
-  return expectFound(prefix, found[0]);
+  if (found.length <= 1) return expectFound(prefix, found[0]);
+  const candidates = found.map(({ id, name }) => `\n  ${id}  ${name}`).join('');
+  throw new OperatorError(`The ids of ${found.length} keys start with ${prefix}:${candidates}`, {
+    exitCode: 2,
+  });
 }
 
-/** For the result of an update: the key may be gone since it was found. @throws NotFoundError */
+/** For the result of an update: the key may be gone since it was found. @throws OperatorError */
 export function expectFound<T>(id: string, found: T | undefined): T {
-  if (found === undefined)
-    throw new NotFoundError(`There is no key with the id ${id}: "keys list" shows all.`);
-  return found;
+  if (found !== undefined) return found;
+  throw new OperatorError(`There is no key with the id ${id}: "keys list" shows all.`, { exitCode: 3 });
+}
+
+/** @throws OperatorError when the key is revoked, which nothing undoes */
+export function usableId({ id, revokedAt }: ApiKey): string {
+  if (revokedAt === null) return id;
+  const advice = 'a revoked key stays so. Issue another with: keys create';
+  throw new OperatorError(`The key ${id} is revoked, so nothing was changed: ${advice}`);
 }

@@ -1,34 +1,64 @@
 import { limitsOf } from '../contract/plans.js';
 import { SCOPES } from '../contract/scopes.js';
 import { nextBanSeconds } from '../keys/bans.js';
-import type { ApiKey } from '../keys/store.js';
+import type { ApiKey, ListedKey } from '../keys/store.js';
 import type { LimitStatus } from '../limits/rate-limit-result.js';
-import { formatTable } from './tables.js';
+import { formatTable, shorten, shortenId } from './tables.js';
 
-const KEY_HEADINGS = [
-  'ID',
-  'NAME',
-  'KEY',
-  'PLAN',
-  'PER MINUTE',
-  'PER DAY',
-  'SCOPES',
-  'CREATED',
-  'EXPIRES',
-  'STATE',
-] as const;
+export const KEY_STATES = ['active', 'banned', 'expired', 'revoked'] as const;
+
+type KeyState = (typeof KEY_STATES)[number];
+
+const DAY_MS = 86_400_000;
+
+/** What a command prints: with --json, for people, and with --quiet */
+export interface Printed {
+  readonly json: unknown;
+  readonly text: string;
+  readonly key?: string;
+}
 
 /** A label and its value; an empty label continues the field before. */
 type Field = readonly [label: string, value: string];
 
+/** The columns of `keys list`, 120 characters wide at most. What does not fit is in `keys show`. */
+const COLUMNS: readonly (readonly [heading: string, toCell: (apiKey: ListedKey, now: number) => string])[] = [
+  ['ID', ({ id }) => shortenId(id)],
+  ['NAME', ({ name }) => shorten(name, 24)],
+  ['KEY', ({ hint }) => `${hint}…`],
+  ['PLAN', ({ plan }) => plan],
+  // Most keys have all.
+  ['SCOPES', ({ scopes }) => (hasAllScopes(scopes) ? 'all' : shorten(scopes.join(','), 22))],
+  ['LAST USED', ({ lastUsedOn }) => lastUsedOn ?? '-'],
+  ['EXPIRES', ({ expiresAt }) => formatMinute(expiresAt).slice(0, 10)],
+  ['STATE', (apiKey, now) => stateOf(apiKey, now)[0]],
+];
+
 /** A key with its state at `now`, in Unix milliseconds, and the limits in effect, for --json. */
-export function toKeyJson(apiKey: ApiKey, now: number) {
+export function toKeyJson<Key extends ApiKey>(apiKey: Key, now: number) {
   return { ...apiKey, state: stateOf(apiKey, now)[0], limits: limitsOf(apiKey) };
 }
 
+/** `json` and `fields` follow the key's own. */
+export function printKey(apiKey: ApiKey, json: object = {}, fields: readonly Field[] = []): Printed {
+  const now = Date.now();
+  return { json: { ...toKeyJson(apiKey, now), ...json }, text: formatKey(apiKey, now, fields) };
+}
+
+export function printIssued({ apiKey, key }: { apiKey: ApiKey; key: string }): Printed {
+  const { json, text } = printKey(apiKey, { key });
+  return { json, text: `${text}\n\n${key}\n\nKeep it now: it is not shown again.`, key };
+}
+
+/** For how many milliseconds at least a key has not been used: the hour of its last use is not known. */
+export function unusedMs({ createdAt, lastUsedOn }: ListedKey, now: number): number {
+  return now - (lastUsedOn === null ? createdAt.getTime() : Date.parse(lastUsedOn) + DAY_MS);
+}
+
 /** Keys as a table for people, one line each. */
-export function formatKeys(apiKeys: readonly ApiKey[], now: number): string {
-  return formatTable([KEY_HEADINGS, ...apiKeys.map((apiKey) => toKeyRow(apiKey, now))]);
+export function formatKeys(apiKeys: readonly ListedKey[], now: number): string {
+  const rows = apiKeys.map((apiKey) => COLUMNS.map(([, toCell]) => toCell(apiKey, now)));
+  return formatTable([COLUMNS.map(([heading]) => heading), ...rows]);
 }
 
 /** One key for people, one line for each field; `more` follows its own fields. */
@@ -49,11 +79,11 @@ export function formatKey(apiKey: ApiKey, now: number, more: readonly Field[] = 
 }
 
 /**
- * What a key has left, and how long its next ban would last. `windows` is undefined without REDIS_URL: whether the
- * running services have a Redis cannot be known then.
+ * When a key was used, what it has left, and how long its next ban would last. `windows` is undefined without REDIS_URL:
+ * whether the running services have a Redis cannot be known then.
  */
-export function toLimitFields(
-  apiKey: ApiKey,
+export function toUseFields(
+  apiKey: ListedKey,
   windows: readonly LimitStatus[] | undefined,
   now: number,
 ): Field[] {
@@ -67,28 +97,19 @@ export function toLimitFields(
     'Requests left',
     'unknown without REDIS_URL: a service counts in its Redis, or else in its processes',
   ];
-  return [...(left ?? [unknown]), ['Next ban', `${nextBanSeconds(apiKey, now)} s`]];
-}
-
-function toKeyRow(apiKey: ApiKey, now: number): string[] {
-  const { perMinute, perDay } = limitsOf(apiKey);
   return [
-    apiKey.id,
-    apiKey.name,
-    `${apiKey.hint}…`,
-    apiKey.plan,
-    String(perMinute),
-    String(perDay),
-    // Most keys have all.
-    SCOPES.every((scope) => apiKey.scopes.includes(scope)) ? 'all' : apiKey.scopes.join(','),
-    apiKey.createdAt.toISOString().slice(0, 10),
-    formatMinute(apiKey.expiresAt),
-    stateOf(apiKey, now)[1],
+    ['Last used', apiKey.lastUsedOn ?? '-'],
+    ...(left ?? [unknown]),
+    ['Next ban', `${nextBanSeconds(apiKey, now)} s`],
   ];
 }
 
+function hasAllScopes(scopes: readonly string[]): boolean {
+  return SCOPES.every((scope) => scopes.includes(scope));
+}
+
 /** The state of a key, of which only `active` is served; and for people, with its moment. */
-function stateOf(apiKey: ApiKey, now: number): readonly [name: string, description: string] {
+export function stateOf(apiKey: ApiKey, now: number): readonly [name: KeyState, description: string] {
   const { revokedAt, expiresAt, bannedUntil, previousExpiresAt } = apiKey;
   if (revokedAt !== null) return ['revoked', `revoked since ${formatMinute(revokedAt)}`];
   if (expiresAt !== null && !isAfter(expiresAt, now)) return ['expired', 'expired'];

@@ -1,5 +1,5 @@
 import '../../scripts/node-version.js';
-import { Command, CommanderError, Option } from 'commander';
+import { Command, CommanderError, Help, Option } from 'commander';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../batching/timeouts.js';
 import { limitsOf } from '../contract/plans.js';
 import { VERSION } from '../contract/version.js';
@@ -13,7 +13,6 @@ import { type Config, readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
 import { parseNumber } from './arguments.js';
 import { addKeyCommands } from './key-commands.js';
-import { NotFoundError, UsageError } from './key-tools.js';
 import { runStudio, type StudioOptions } from './studio.js';
 
 /*
@@ -50,26 +49,23 @@ const program = new Command('animal-store')
   .description('operate an Animal Store Service')
   .version(VERSION)
   .exitOverride()
+  .configureHelp({
+    optionDescription: (option) =>
+      `${option.mandatory ? '(required) ' : ''}${Help.prototype.optionDescription(option)}`,
+  })
   .addHelpText('after', EXAMPLES)
   .addHelpText('afterAll', EXIT_CODES);
 
-addKeyCommands(program, {
-  write,
-  listOperations: async () => {
-    const { listOperations } = await import('../operations/list-operations.js');
-    const { appRouter } = await import('../router.js');
-    return listOperations(appRouter);
-  },
-  withKeys: (run) =>
-    withSource(async ({ database }, { keyPrefix, redisUrls }) => {
-      await checkMigrations(database.pool);
-      await run({
-        store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(database, keyPrefix)),
-        usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(database)),
-        readWindows: (apiKey) => readWindows(apiKey, redisUrls),
-      });
-    }),
-});
+addKeyCommands(program, (run) =>
+  withSource(async ({ database }, { keyPrefix, redisUrls }) => {
+    await checkMigrations(database.pool);
+    await run({
+      store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(database, keyPrefix)),
+      usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(database)),
+      readWindows: (apiKey) => readWindows(apiKey, redisUrls),
+    });
+  }),
+);
 
 program
   .command('migrate')
@@ -78,11 +74,7 @@ program
     withSource(async ({ url }) => {
       const { applyMigrations } = await import('../database/schema-engine.js');
       const applied = await applyMigrations(url);
-      write(
-        applied.length === 0
-          ? 'The database is up to date.\n'
-          : applied.map((name) => `applied ${name}\n`).join(''),
-      );
+      write(applied.map((name) => `applied ${name}\n`).join('') || 'The database is up to date.\n');
     }),
   );
 
@@ -94,9 +86,7 @@ program
       await checkMigrations(database.pool);
       const isSeeded = await detectOutage(seedCatalogue(database.pool));
       write(
-        isSeeded
-          ? 'The sample catalogue was added.\n'
-          : 'The database already has pets: nothing was changed.\n',
+        `The ${isSeeded ? 'sample catalogue was added' : 'database already has pets: nothing was changed'}.\n`,
       );
     }),
   );
@@ -139,19 +129,10 @@ try {
   // Prisma's engine leaves timers behind that would keep the process alive for seconds.
   process.exit();
 } catch (error) {
-  const exitCode = toExitCode(error);
-  // Commander has printed its message.
-  if (error instanceof CommanderError) process.exit(exitCode);
-  exitWithError(error instanceof DatabaseOutage ? toDatabaseError(error.cause) : error, exitCode);
-}
-
-function toExitCode(error: unknown): number {
-  // Commander reports help and --version as errors, too.
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
-  if (error instanceof UsageError) return 2;
-  if (error instanceof NotFoundError) return 3;
-  if (error instanceof UnreachableError || error instanceof DatabaseOutage) return 4;
-  return 1;
+  // Commander has printed its message; it reports help and --version as errors, too.
+  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
+  const reported = error instanceof DatabaseOutage ? toDatabaseError(error.cause) : error;
+  exitWithError(reported, reported instanceof OperatorError ? reported.exitCode : 1);
 }
 
 function write(text: string): void {

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { OperatorError } from '../errors/operator-error.js';
@@ -19,6 +18,8 @@ const POLICY = `
     message.response.setHeader('Content-Security-Policy', policy));`;
 /** Without it the page would open on the first table by name, which is Prisma's own list of migrations. */
 const TABLE = '#table=pets';
+/** Studio sorts columns by name, after those that the address pins; it forgets these when it opens another table. */
+const KEYS = '#table=api_keys&pin=name,start,plan';
 
 export interface StudioOptions {
   readonly port?: number;
@@ -44,17 +45,16 @@ export async function runStudio(url: string, { port, browser }: StudioOptions): 
   });
   const exited = once(studio, 'exit');
   let isStopping = false;
-  process.on('SIGINT', () => {
-    isStopping = true;
-  });
-  process.on('SIGTERM', () => {
+  const stop = () => {
     isStopping = true;
     studio.kill();
-  });
+  };
+  process.on('SIGINT', stop).on('SIGTERM', stop);
   for await (const line of createInterface({ input: studio.stdout })) {
     const [address] = /http:\/\/localhost:\d+/.exec(line) ?? [];
-    process.stdout.write(`${address ? line.replace(address, `${address}/${TABLE}`) : line}\n`);
     if (address) openPage(`${address}/${TABLE}`, browser);
+    const lines = `${address}/${TABLE}\nAPI keys, their names first: ${address}/${KEYS}`;
+    process.stdout.write(`${address ? line.replace(address, lines) : line}\n`);
   }
   const [code] = await exited;
   return isStopping ? 0 : (code ?? 1);
@@ -62,10 +62,8 @@ export async function runStudio(url: string, { port, browser }: StudioOptions): 
 
 /** The path of Prisma's command line. Only npm puts it on the PATH. */
 function findPrisma(): string {
-  const require = createRequire(import.meta.url);
   try {
-    const manifest = require.resolve('prisma/package.json');
-    return join(dirname(manifest), require(manifest).bin.prisma);
+    return createRequire(import.meta.url).resolve('prisma/build/index.js');
   } catch (cause) {
     throw new OperatorError(
       'Prisma Studio is not installed: it is one of the development dependencies, which "npm ci" installs.',

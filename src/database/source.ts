@@ -90,8 +90,9 @@ async function loadEmbeddedPostgres() {
 }
 
 function toOperatorError(error: EmbeddedPostgresError, dataDir: string): OperatorError {
+  const service = error.pid === undefined ? 'Another service' : `Another service (pid ${error.pid})`;
   const messages = {
-    IN_USE: `Another service is running on DATA_DIR ${resolve(dataDir)}: stop it, or set DATA_DIR to another folder.`,
+    IN_USE: `${service} is running on DATA_DIR ${resolve(dataDir)}: stop it, or set DATA_DIR to another folder.`,
     DATA_DIR_UNUSABLE: `DATA_DIR ${dataDir} cannot be used: ${error.message} ${ALTERNATIVE}`,
     CANNOT_RUN: `The embedded PostgreSQL cannot be used: ${error.message} ${ALTERNATIVE}`,
     SERVER_FAILED: `${error.message} ${ALTERNATIVE}`,

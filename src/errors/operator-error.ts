@@ -1,8 +1,18 @@
 /** Something the operator can fix. The message says what is wrong and what to do; it is shown without a stack. */
-export class OperatorError extends Error {}
+export class OperatorError extends Error {
+  /** Of a command that it ends */
+  readonly exitCode: number;
+
+  constructor(message: string, { exitCode = 1, ...options }: ErrorOptions & { exitCode?: number } = {}) {
+    super(message, options);
+    this.exitCode = exitCode;
+  }
+}
 
 /** A server that the configuration names does not respond, or rejects what is asked of it. */
-export class UnreachableError extends OperatorError {}
+export class UnreachableError extends OperatorError {
+  override readonly exitCode = 4;
+}
 
 /** Exits after printing the message of an OperatorError, or an internal error with its stack. */
 export function exitWithError(error: unknown, exitCode = 1): never {

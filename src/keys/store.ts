@@ -27,8 +27,23 @@ export interface ApiKey {
   readonly banSeconds: number | null;
 }
 
+export interface ListedKey extends ApiKey {
+  /** The last UTC day, as YYYY-MM-DD, for which usage is stored; null if none is */
+  readonly lastUsedOn: string | null;
+}
+
 /** A plan and, for enterprise only, the key's own limits. */
-export type PlanChoice = Pick<ApiKey, 'plan' | 'perMinute' | 'perDay'>;
+export interface PlanChoice {
+  readonly plan: Plan;
+  readonly perMinute?: number | null | undefined;
+  readonly perDay?: number | null | undefined;
+}
+
+interface NewKey extends PlanChoice {
+  readonly name: string;
+  readonly expiresAt?: Date | null | undefined;
+  readonly scopes?: readonly Scope[] | undefined;
+}
 
 /** Every method may fail with a database error: see isDatabaseOutage. */
 export type KeyStore = ReturnType<typeof createKeyStore>;
@@ -47,7 +62,8 @@ const COLUMNS = `
   expires_at AS "expiresAt", previous_expires_at AS "previousExpiresAt", revoked_at AS "revokedAt",
   banned_until AS "bannedUntil", ban_seconds AS "banSeconds"`;
 
-const SELECT = `SELECT ${COLUMNS} FROM api_keys`;
+const SELECT_LISTED = `
+  SELECT ${COLUMNS}, (SELECT max(day)::text FROM api_key_usage WHERE api_key_id = id) AS "lastUsedOn" FROM api_keys`;
 
 const FIND_BY_HASHES = {
   name: 'keys-find-by-hashes',
@@ -90,7 +106,8 @@ export const COUNT_EXPIRING = countByPlanSql('expires_at > $1 AND expires_at <= 
 
 /** All queries on keys. In SQL, because the command line needs no other store, and Prisma's client takes long to load. */
 export function createKeyStore({ pool, keys }: Pick<Connections, 'pool' | 'keys'>, prefix: KeyPrefix) {
-  const query = async (text: string, ...values: unknown[]) => (await pool.query<ApiKey>(text, values)).rows;
+  const query = async <Key extends ApiKey = ApiKey>(text: string, ...values: unknown[]) =>
+    (await pool.query<Key>(text, values)).rows;
   const queryOne = async (text: string, ...values: unknown[]) => (await query(text, ...values)).at(0);
   const update = (id: string, assignments: string, ...values: unknown[]) =>
     queryOne(`UPDATE api_keys SET ${assignments} WHERE id = $1 RETURNING ${COLUMNS}`, id, ...values);
@@ -118,24 +135,22 @@ export function createKeyStore({ pool, keys }: Pick<Connections, 'pool' | 'keys'
       return answer as ChangesRow;
     },
     /** Deletes what is known of changes that every process has asked for long ago. */
-    async deleteOldChanges() {
-      await pool.query("DELETE FROM api_key_changes WHERE changed_at < now() - interval '1 day'");
-    },
+    deleteOldChanges: () => pool.query("DELETE FROM api_key_changes WHERE changed_at < now() - interval '1 day'"),
     /** Issues a key, by default with all scopes. `key` is the only copy that there will ever be. */
-    async create(input: PlanChoice & { name: string; expiresAt: Date | null; scopes?: readonly Scope[] }) {
+    async create(input: NewKey) {
       const { name, expiresAt, scopes = SCOPES, plan, perMinute, perDay } = input;
       const key = generateKey(prefix);
       const columns = [name, expiresAt, scopes, plan, perMinute, perDay, hashKey(key), toHint(key)];
       return { key, apiKey: (await queryOne(INSERT, ...columns)) as ApiKey };
     },
     /** All keys, oldest first. */
-    list: () => query(`${SELECT} ORDER BY created_at`),
-    find: (id: string) => queryOne(`${SELECT} WHERE id = $1`, id),
+    list: () => query<ListedKey>(`${SELECT_LISTED} ORDER BY created_at`),
+    find: (id: string) => queryOne(`SELECT ${COLUMNS} FROM api_keys WHERE id = $1`, id),
     /** The keys whose ids start with this, the first characters of a UUID in lower case or all of them, oldest first. */
     findByIdPrefix(prefix: string) {
       // PostgreSQL orders UUIDs as their text, so a prefix is a range of the primary key.
       const range = [completeId(prefix, '0'), completeId(prefix, 'f')];
-      return query(`${SELECT} WHERE id BETWEEN $1 AND $2 ORDER BY created_at`, ...range);
+      return query<ListedKey>(`${SELECT_LISTED} WHERE id BETWEEN $1 AND $2 ORDER BY created_at`, ...range);
     },
     /**
      * Replaces the key with a new one. The old one works until `overlapEndsAt`, or ends at once if that is left out; an

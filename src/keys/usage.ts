@@ -1,6 +1,6 @@
 import type { Connections } from '../database/connections.js';
 
-/** For how many days usage is kept and shown, today included. */
+/** For how many days usage is shown, today included. Of a key without any it is kept until the key is used again. */
 export const USAGE_DAYS = 30;
 const DAY_MS = 86_400_000;
 /** Not at the same moment in all processes: each waits up to a quarter less or more. */
@@ -55,6 +55,10 @@ const READ_KEYS = `
   FROM api_key_usage JOIN api_keys ON api_keys.id = api_key_id
   WHERE day >= $1 GROUP BY id, operation`;
 
+const DELETE_EXPIRED = `
+  DELETE FROM api_key_usage
+  WHERE day < $1 AND api_key_id IN (SELECT api_key_id FROM api_key_usage WHERE day >= $1)`;
+
 /** All queries on usage. `now` is in Unix milliseconds. */
 export function createUsageStore({ pool, writes }: Pick<Connections, 'pool' | 'writes'>) {
   return {
@@ -82,10 +86,8 @@ export function createUsageStore({ pool, writes }: Pick<Connections, 'pool' | 'w
       const { rows } = await pool.query<KeyUsage>(READ_KEYS, [firstDay(now)]);
       return rows;
     },
-    /** Deletes counts that are older than 30 days. */
-    async deleteExpired(now: number) {
-      await pool.query('DELETE FROM api_key_usage WHERE day < $1', [firstDay(now)]);
-    },
+    /** Deletes counts that are older than 30 days, except those that say when an idle key was last used. */
+    deleteExpired: (now: number) => pool.query(DELETE_EXPIRED, [firstDay(now)]),
   };
 }
 

@@ -1,12 +1,21 @@
 import { expect, test } from 'vitest';
-import { formatKey, toKeyJson, toLimitFields } from '../../src/cli/key-view.js';
-import type { ApiKey } from '../../src/keys/store.js';
+import {
+  formatKey,
+  formatKeys,
+  KEY_STATES,
+  toKeyJson,
+  toUseFields,
+  unusedMs,
+} from '../../src/cli/key-view.js';
+import { PLAN_NAMES } from '../../src/contract/plans.js';
+import { SCOPES } from '../../src/contract/scopes.js';
+import type { ListedKey } from '../../src/keys/store.js';
 
 const NOW = Date.parse('2026-11-20T12:00:00Z');
 const PAST = new Date(NOW);
 const FUTURE = new Date(NOW + 1);
 
-const apiKey: ApiKey = {
+const apiKey: ListedKey = {
   id: '0b54e7c0-3f6e-4d3a-9a53-6d8f4ce1a111',
   name: 'shop',
   hint: 'as_test_abcd',
@@ -20,6 +29,7 @@ const apiKey: ApiKey = {
   revokedAt: null,
   bannedUntil: null,
   banSeconds: null,
+  lastUsedOn: null,
 };
 
 test.each([
@@ -36,18 +46,48 @@ test.each([
   expect(formatKey(shown, NOW)).toMatch(new RegExp(`^State +${text}$`, 'm'));
 });
 
+test('the list fits 120 columns whatever the keys are like, and says their states in one word', () => {
+  const longest = (all: readonly string[]) => [...all].sort((a, b) => b.length - a.length)[0];
+  const widest = {
+    ...apiKey,
+    name: 'W'.repeat(200),
+    plan: longest(PLAN_NAMES) as ListedKey['plan'],
+    scopes: SCOPES.slice(1),
+    lastUsedOn: '2026-11-20',
+    expiresAt: FUTURE,
+    previousExpiresAt: FUTURE,
+  };
+  const states = [{}, { bannedUntil: FUTURE }, { expiresAt: PAST }, { revokedAt: PAST }];
+  const lines = formatKeys(
+    states.map((members) => ({ ...widest, ...members })),
+    NOW,
+  ).split('\n');
+  expect(lines.map((line) => line.length <= 120)).toEqual(lines.map(() => true));
+  const [headings, ...rows] = lines.map((line) => line.split(/ {2,}/));
+  expect(headings).toEqual(['ID', 'NAME', 'KEY', 'PLAN', 'SCOPES', 'LAST USED', 'EXPIRES', 'STATE']);
+  expect(rows.map((cells) => cells.at(-1))).toEqual(KEY_STATES);
+  expect(rows[0]?.slice(0, 2)).toEqual(['0b54e7c0', `${'W'.repeat(23)}…`]);
+});
+
+test('a key is unused since the end of the day on which it was last used, or since it was issued', () => {
+  expect(unusedMs(apiKey, NOW)).toBe(NOW - apiKey.createdAt.getTime());
+  expect(unusedMs({ ...apiKey, lastUsedOn: '2026-11-18' }, NOW)).toBe(1.5 * 86_400_000);
+});
+
 test('the requests left are those that Redis has, and unknown without REDIS_URL', () => {
   const window = { limit: 60, windowSeconds: 60, resetAtMs: NOW };
   const windows = [
     { ...window, name: 'minute', remaining: 59, resetSeconds: 12 },
     { ...window, name: 'day', remaining: 7, resetSeconds: 3_600 },
   ] as const;
-  expect(toLimitFields(apiKey, windows, NOW)).toEqual([
+  expect(toUseFields({ ...apiKey, lastUsedOn: '2026-11-20' }, windows, NOW)).toEqual([
+    ['Last used', '2026-11-20'],
     ['Left in Redis', '59 of 60 this minute, which ends in 12 s'],
     ['', '7 of 60 this day, which ends in 3600 s'],
     ['Next ban', '300 s'],
   ]);
-  expect(toLimitFields(apiKey, undefined, NOW)).toEqual([
+  expect(toUseFields(apiKey, undefined, NOW)).toEqual([
+    ['Last used', '-'],
     ['Requests left', expect.stringMatching(/^unknown without REDIS_URL/)],
     ['Next ban', '300 s'],
   ]);

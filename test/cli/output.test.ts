@@ -67,6 +67,40 @@ test('with --json every command that prints a key includes its state and the lim
   ]);
 });
 
+test('list shows the keys that all filters fit', async () => {
+  for (const [name, plan] of [
+    ['used', 'free'],
+    ['idle', 'free'],
+    ['revoked', 'free'],
+    ['paying', 'pro'],
+    ['new', 'free'],
+  ] as const)
+    await create(name, '--plan', plan);
+  await execute(
+    databaseUrl,
+    "UPDATE api_keys SET created_at = now() - interval '100 days' WHERE name <> 'new'",
+  );
+  await execute(databaseUrl, "UPDATE api_keys SET revoked_at = now() WHERE name = 'revoked'");
+  await execute(
+    databaseUrl,
+    `INSERT INTO api_key_usage (api_key_id, day, operation, requests)
+     SELECT id, (now() AT TIME ZONE 'utc')::date - age, 'listPets', 1 FROM api_keys,
+       LATERAL (VALUES (95, 'idle'), (96, 'idle'), (2, 'used')) AS used (age, name) WHERE used.name = api_keys.name`,
+  );
+  const list = async (...filters: string[]) =>
+    (await runKeys(environment, 'list', ...filters)).map(({ name }: { name: string }) => name);
+  expect(await list('--unused-for', '90d')).toEqual(['idle', 'revoked', 'paying']);
+  expect(await list('--unused-for', '90d', '--state', 'active')).toEqual(['idle', 'paying']);
+  expect(await list('--unused-for', '90d', '--state', 'active', '--plan', 'free')).toEqual(['idle']);
+  expect(await list('--unused-for', '97d', '--plan', 'free')).toEqual(['revoked']);
+  expect(await list('--unused-for', '1d')).toEqual(['used', 'idle', 'revoked', 'paying']);
+  expect(await list('--plan', 'pro')).toEqual(['paying']);
+  const day = new Date(Date.now() - 2 * 86_400_000).toISOString().slice(0, 10);
+  const table = (await print('keys', 'list')).output;
+  expect(table).toMatch(new RegExp(`used .* ${day}  never +active\n.*idle`));
+  expect(table).toMatch(/new .* - +never +active\n$/);
+});
+
 test('show prints a field per line, none longer than 100 columns', async () => {
   const { id, hint } = await create('n'.repeat(60), '--plan', 'business', '--expires', '30d');
   const { code, output } = await print('keys', 'show', id);
@@ -177,6 +211,18 @@ describe('help', () => {
       const { code, output } = await print('keys', command, '--help');
       expect(code).toBe(0);
       expect(output).toMatch(new RegExp(`Examples?:\n {2}npm run -s keys -- ${command}`));
+    },
+  );
+
+  test.each(['create', 'set-plan', 'set-scopes'])(
+    'keys %s --help marks the options that it requires',
+    async (name) => {
+      const { output } = await print('keys', name, '--help');
+      const marked = [...output.matchAll(/^ +(--\S+) <.*\(required\)/gm)].map(([, option = '']) => option);
+      expect(marked.length).toBeGreaterThan(0);
+      const { code, output: error } = await print('keys', name, ...(name === 'create' ? [] : ['0b54e7c0']));
+      expect([code, error]).toEqual([2, expect.stringContaining(`required option '${marked[0]} <`)]);
+      for (const option of marked) expect(output).toMatch(new RegExp(`-- ${name} .*${option} `));
     },
   );
 

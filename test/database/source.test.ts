@@ -30,11 +30,11 @@ test('the embedded database and its role keep the names that existing data direc
   expect(new URL(url)).toMatchObject({ username: 'animal_store', pathname: '/animal_store' });
 });
 
-test('a second service is rejected with advice about DATA_DIR, and a guest may join the first', async () => {
+test('a second service is rejected with the pid of the first and advice about DATA_DIR, and a guest may join the first', async () => {
   const first = await open(folder, 'service');
   const guest = await open(folder, 'guest');
   await expect(open(folder, 'service')).rejects.toThrow(
-    `Another service is running on DATA_DIR ${folder}: stop it, or set DATA_DIR to another folder.`,
+    `Another service (pid ${process.pid}) is running on DATA_DIR ${folder}: stop it, or set DATA_DIR to another folder.`,
   );
   expect(guest.url).toBe(first.url);
   await guest.close();

@@ -29,8 +29,9 @@ function open(url: string): Database {
 async function prepare() {
   const database = open(await createTestDatabase());
   const store = createUsageStore(database);
-  const { apiKey } = await createKeyStore(database, 'as_test_').create(plain);
-  return { database, store, id: apiKey.id };
+  const keys = createKeyStore(database, 'as_test_');
+  const { apiKey } = await keys.create(plain);
+  return { database, store, keys, id: apiKey.id };
 }
 
 async function printUsage(environment: Environment, ...args: (string | undefined)[]): Promise<string> {
@@ -136,8 +137,8 @@ test('an outage of the database loses no counts', async () => {
   expect(await stored()).toBe(30);
 });
 
-test('usage is kept and shown for 30 days', async () => {
-  const { store, id } = await prepare();
+test('usage is shown for 30 days, and kept longer only for a key without any since', async () => {
+  const { store, keys, id } = await prepare();
   const now = Date.parse('2026-11-20T12:00:00Z');
   for (const age of [0, 29, 30]) {
     const usage = new UsageCounter({ store, operations, now: () => now - age * DAY_MS, ...never });
@@ -149,6 +150,17 @@ test('usage is kept and shown for 30 days', async () => {
   expect(await store.read(id, now - DAY_MS)).toHaveLength(3);
   await store.deleteExpired(now);
   expect(await store.read(id, now - DAY_MS)).toHaveLength(2);
+  const later = now + 365 * DAY_MS;
+  await store.deleteExpired(later);
+  expect(await store.read(id, later)).toEqual([]);
+  const lastUsedOn = async () => (await keys.list()).map((apiKey) => apiKey.lastUsedOn);
+  expect(await lastUsedOn()).toEqual(['2026-11-20']);
+  const usage = new UsageCounter({ store, operations, now: () => later, ...never });
+  usage.count(id, ['getPet']);
+  await usage.close();
+  await store.deleteExpired(later);
+  expect(await store.read(id, now)).toMatchObject([{ day: '2027-11-20' }]);
+  expect(await lastUsedOn()).toEqual(['2027-11-20']);
 });
 
 test('a service stores its counts when it shuts down, and keys usage shows deprecated operations separately', async () => {
@@ -171,6 +183,8 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
     name: 'shop',
     requests: 4,
     deprecatedRequests: 2,
+    lastDay: day,
+    lastDeprecatedDay: day,
     usage: [
       { day, operation: 'getPet', requests: 2, deprecated: true },
       { day, operation: 'listPets', requests: 2, deprecated: false },
@@ -196,27 +210,39 @@ test('keys usage without an id shows all keys by requests, or those that call de
   const store = createUsageStore(database);
   const keyStore = createKeyStore(database, 'as_test_');
   expect(await printUsage(environment)).toContain('No requests in the last 30 days');
+  expect(await printUsage(environment, '--deprecated')).toContain('No requests of deprecated operations');
   const now = Date.now();
   const ids: string[] = [];
-  for (const [name, called] of [
-    ['old', ['getPet', 'listPets']],
-    ['new', ['listPets', 'listPets', 'createPet']],
-    ['idle', []],
+  for (const [name, today, before] of [
+    ['old', ['listPets'], ['getPet']],
+    ['new', ['listPets', 'listPets', 'createPet'], []],
+    ['idle', [], []],
   ] as const) {
     const { apiKey } = await keyStore.create({ ...plain, name });
-    const usage = new UsageCounter({ store, operations, now: () => now, ...never });
-    usage.count(apiKey.id, called);
-    await usage.close();
+    for (const [called, ageDays] of [
+      [today, 0],
+      [before, 3],
+    ] as const) {
+      const usage = new UsageCounter({ store, operations, now: () => now - ageDays * DAY_MS, ...never });
+      usage.count(apiKey.id, called);
+      await usage.close();
+    }
     ids.push(apiKey.id);
   }
   const lastDay = new Date(now).toISOString().slice(0, 10);
+  const lastDeprecatedDay = new Date(now - 3 * DAY_MS).toISOString().slice(0, 10);
   const [old, fresh] = [
-    { id: ids[0], name: 'old', requests: 2, deprecatedRequests: 1, lastDay },
-    { id: ids[1], name: 'new', requests: 3, deprecatedRequests: 0, lastDay },
+    { id: ids[0], name: 'old', requests: 2, deprecatedRequests: 1, lastDay, lastDeprecatedDay },
+    { id: ids[1], name: 'new', requests: 3, deprecatedRequests: 0, lastDay, lastDeprecatedDay: null },
   ];
   expect(await runKeys(environment, 'usage')).toEqual([fresh, old]);
   expect(await runKeys(environment, 'usage', '--deprecated')).toEqual([old]);
-  expect(await printUsage(environment)).toMatch(new RegExp(`${ids[1]}  new +3 +0 +${lastDay}\n.*old`));
+  const row = (id = '', ...cells: string[]) => [id.slice(0, 8), ...cells].join(' +');
+  expect(await printUsage(environment)).toMatch(
+    new RegExp(
+      `${row(ids[1], 'new', '3', lastDay, '0', '-')}\n${row(ids[0], 'old', '2', lastDay, '1', lastDeprecatedDay)}`,
+    ),
+  );
   expect(await printUsage(environment, '--deprecated', ids[0])).toContain('leave out the id');
 });
 

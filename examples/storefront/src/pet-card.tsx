@@ -63,8 +63,10 @@ function Name({ name }: { name: string }) {
   if (first === undefined) return name;
   return (
     <>
-      <span className="card-call-name">{first}</span>
-      <span className="visually-hidden">, </span>
+      <span className="card-call-name">
+        {first}
+        <span className="card-comma">, </span>
+      </span>
       <span className="card-detail">{rest}</span>
     </>
   );

@@ -12,6 +12,9 @@ export interface Problem {
 /** How long to wait for a service that sent no Retry-After. By then the client has already retried. */
 const DEFAULT_WAIT_SECONDS = 5;
 
+/** A longer wait is for the end of a daily window. */
+const MINUTE_SECONDS = 60;
+
 /** Anything but a response of the service means that the service could not be reached. */
 export function describeProblem(error: unknown): Problem {
   if (!isApiError(error)) return unavailable(DEFAULT_WAIT_SECONDS);
@@ -29,7 +32,7 @@ export function describeProblem(error: unknown): Problem {
     case 'rate_limit_exceeded':
       return {
         type: 'rate-limited',
-        title: 'A short pause',
+        title: retryAfterSeconds > MINUTE_SECONDS ? 'Enough for one day' : 'A short pause',
         text: 'This key has used up its requests for now.',
         waitSeconds: retryAfterSeconds,
       };

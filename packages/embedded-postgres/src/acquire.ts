@@ -86,8 +86,9 @@ async function tryLock(
   try {
     const result = connection.port === port ? await connection.lock(mode) : 'other-port';
     if (result === 'locked') return connection;
+    const pid = result === 'in-use' ? await connection.findExclusive() : undefined;
     await connection.close();
-    if (result === 'in-use') return inUse(cluster);
+    if (result === 'in-use') return inUse(cluster, pid);
     if (result === 'stopping') return busy(cluster);
     return failed(cluster, new Error(`it listens on port ${connection.port} instead of ${port}`));
   } catch {
@@ -97,9 +98,10 @@ async function tryLock(
   }
 }
 
-function inUse({ dataDir }: Cluster): Blocked {
-  const message = `Another process has opened ${dataDir} in exclusive mode: stop it or choose another data directory.`;
-  return { reason: 'inUse', error: new EmbeddedPostgresError('IN_USE', message) };
+function inUse({ dataDir }: Cluster, pid: number | undefined): Blocked {
+  const process = pid === undefined ? 'Another process' : `Another process (pid ${pid})`;
+  const message = `${process} has opened ${dataDir} in exclusive mode: stop it or choose another data directory.`;
+  return { reason: 'inUse', error: new EmbeddedPostgresError('IN_USE', message, { pid }) };
 }
 
 function busy({ directory }: Cluster): Blocked {

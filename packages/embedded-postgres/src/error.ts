@@ -12,10 +12,17 @@ export type EmbeddedPostgresErrorCode =
 export class EmbeddedPostgresError extends Error {
   override readonly name = 'EmbeddedPostgresError';
   readonly code: EmbeddedPostgresErrorCode;
+  /** With `IN_USE`: the process that has opened the data directory, if it is known */
+  readonly pid: number | undefined;
 
-  constructor(code: EmbeddedPostgresErrorCode, message: string, options?: ErrorOptions) {
+  constructor(
+    code: EmbeddedPostgresErrorCode,
+    message: string,
+    options: ErrorOptions & { pid?: number | undefined } = {},
+  ) {
     super(message, options);
     this.code = code;
+    this.pid = options.pid;
   }
 }
 

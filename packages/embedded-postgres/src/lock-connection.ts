@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { pid } from 'node:process';
 import { Client } from 'pg';
 import type { Cluster } from './database-cluster.js';
 
@@ -8,6 +9,13 @@ export type Mode = 'exclusive' | 'shared';
 // Ids of advisory locks. They are local to a database, and in `postgres` nothing else takes any.
 const EXCLUSIVE_LOCK = 1;
 const LEASE_LOCK = 2;
+
+/** The name of each connection in the server, followed by the pid of its process */
+const NAME = 'embedded-postgres of process ';
+const FIND_EXCLUSIVE = `
+  SELECT substr(application_name, ${NAME.length + 1})::int AS pid
+  FROM pg_locks JOIN pg_stat_activity USING (pid)
+  WHERE locktype = 'advisory' AND objid = ${EXCLUSIVE_LOCK} AND granted AND starts_with(application_name, '${NAME}')`;
 
 const CONNECT_TIMEOUT_MS = 2000;
 const QUERY_TIMEOUT_MS = 2000;
@@ -53,6 +61,7 @@ export class LockConnection {
       database: 'postgres',
       ssl: false,
       keepAlive: true,
+      application_name: NAME + pid,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: QUERY_TIMEOUT_MS,
     });
@@ -89,6 +98,12 @@ export class LockConnection {
     // When several processes leave at once, the one that unlocks last finds no other lease.
     await this.#client.query('SELECT pg_advisory_unlock_all()');
     return this.#query(`pg_try_advisory_lock(${LEASE_LOCK})`);
+  }
+
+  /** The pid of the exclusive process; undefined if it has just left. */
+  async findExclusive(): Promise<number | undefined> {
+    const { rows } = await this.#client.query<{ pid: number }>(FIND_EXCLUSIVE);
+    return rows[0]?.pid;
   }
 
   async close(): Promise<void> {

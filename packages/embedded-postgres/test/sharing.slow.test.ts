@@ -8,12 +8,12 @@ beforeAll(async () => {
 });
 afterAll(() => rm(installation, { recursive: true }));
 
-test('a second exclusive process on the same data directory is rejected', async () => {
+test('a second exclusive process on the same data directory is rejected, and told the pid of the first', async () => {
   const dataDir = await newDataDir();
   await open(dataDir);
   const { error } = await openInOther(installation, dataDir);
   expect(error).toBe(
-    `IN_USE Another process has opened ${dataDir} in exclusive mode: stop it or choose another data directory.`,
+    `IN_USE Another process (pid ${process.pid}) has opened ${dataDir} in exclusive mode: stop it or choose another data directory.`,
   );
 });
 
