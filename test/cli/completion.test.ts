@@ -23,8 +23,8 @@ afterAll(() => rm(folder, { recursive: true, force: true }));
 
 /** What Bash offers at the end of each line, which it splits at blanks here, as it does in these. */
 function complete(...lines: string[]): string[][] {
-  // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell expands them
   const press =
+    // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell expands them
     'for line; do set -f; COMP_WORDS=(${line% *} "${line##* }"); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _animal-store; echo "${COMPREPLY[*]}"; done';
   const output = execFileSync(BASH, ['-c', `. "$0"; . "$0"; ${press}`, script, ...lines], {
     encoding: 'utf8',
