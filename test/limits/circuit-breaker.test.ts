@@ -7,7 +7,6 @@ function createBreaker() {
   const breaker = new CircuitBreaker({
     name: 'Redis',
     variable: 'REDIS_URL',
-    timeoutMs: 160,
     trial: () => new Promise(() => {}),
     trialKey: 'key',
     reconnect: () => {},

@@ -1,4 +1,3 @@
-import { REDIS_TIMEOUT_MS } from '../../batching/timeouts.js';
 import { CircuitBreaker, type CircuitBreakerOptions } from '../circuit-breaker.js';
 import type { LimitBackend } from '../limit-store.js';
 import { RedisConnection } from './connection.js';
@@ -17,7 +16,6 @@ export function createRedisBackend({ urls, prefix, log, observe }: RedisBackendO
   const breaker = new CircuitBreaker({
     name: 'Redis',
     variable: 'REDIS_URL',
-    timeoutMs: REDIS_TIMEOUT_MS,
     trial: (key) => tryRedis(connection, key),
     trialKey: toKey(prefix, ''),
     reconnect: () => connection.reconnect(),
