@@ -59,3 +59,13 @@ export function withTimeout<T>(timeoutMs: number, promise: PromiseLike<T>): Prom
     );
   });
 }
+
+/** Runs something and observes how long it took to settle, whether it resolved or rejected. */
+export async function measure<T>(observe: (seconds: number) => void, run: () => Promise<T>): Promise<T> {
+  const startedAt = performance.now();
+  try {
+    return await run();
+  } finally {
+    observe((performance.now() - startedAt) / 1000);
+  }
+}

@@ -1,5 +1,4 @@
-import { measure } from '../batching/durations.js';
-import { REDIS_TIMEOUT_MS, withTimeout } from '../batching/timeouts.js';
+import { measure, REDIS_TIMEOUT_MS, withTimeout } from '../batching/timeouts.js';
 import { UnreachableError } from '../errors/operator-error.js';
 
 /** The part of pino's logger that is used here. */
