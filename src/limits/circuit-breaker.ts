@@ -18,9 +18,6 @@ const READY_POLL_INTERVAL_MS = 20;
 const OPEN_ERROR = new Error('The circuit breaker is open');
 
 export interface CircuitBreakerOptions {
-  /** What the breaker protects and the variable that configures it, for messages: `Redis`, `REDIS_URL` */
-  readonly name: string;
-  readonly variable: string;
   /**
    * Repeated until it succeeds, for the key that failed. It should do what the commands do, so that a server that
    * responds but rejects writes counts as failed.
@@ -97,12 +94,11 @@ export class CircuitBreaker {
 
   /** Resolves when the breaker is closed. @throws UnreachableError when it is still open after `withinMs` */
   async ready(withinMs: number): Promise<void> {
-    const { name, variable } = this.#options;
     const deadline = Date.now() + withinMs;
     while (this.#state !== 'closed') {
       if (this.#state === 'disposed' || Date.now() > deadline) {
         throw new UnreachableError(
-          `${name} cannot be used (${this.#reason || 'there is no connection yet'}), and limits are counted there: check that it is running and that ${variable} points to it.`,
+          `Redis cannot be used (${this.#reason || 'there is no connection yet'}), and limits are counted there: check that it is running and that REDIS_URL points to it.`,
         );
       }
       await new Promise((resolve) => setTimeout(resolve, READY_POLL_INTERVAL_MS));
@@ -121,7 +117,7 @@ export class CircuitBreaker {
     this.#reason = '';
     this.#loggedReasons.clear();
     clearTimeout(this.#timer);
-    this.#options.log.info({}, `Limits are counted in ${this.#options.name}`);
+    this.#options.log.info({}, 'Limits are counted in Redis');
   }
 
   #scheduleTrial(): void {
@@ -143,8 +139,7 @@ export class CircuitBreaker {
     this.#reason = reason;
     if (this.#loggedReasons.has(reason)) return;
     this.#loggedReasons.add(reason);
-    const { log, name } = this.#options;
-    log.warn({ reason }, `${name} cannot be used: limits are counted in memory`);
+    this.#options.log.warn({ reason }, 'Redis cannot be used: limits are counted in memory');
   }
 }
 
