@@ -32,21 +32,24 @@ export class TimeoutError extends Error {
   override readonly name = 'TimeoutError';
 }
 
+/** In which timeouts are counted */
+const INTERVAL_MS = 40;
+
 /**
  * Settles like the promise, or rejects with a TimeoutError.
  *
- * A pause of this process, such as a garbage collection, is not taken for a stall of the other side: by how much the
- * timer is late, the other side gets more time, but at most twice `timeoutMs`. And what has arrived by the end is read
- * before it counts as missing: setImmediate runs after that.
+ * Intervals are counted instead of time: a pause of this process, such as a garbage collection, is one interval however
+ * long it lasts, and so is not taken for a stall of the other side. And what has arrived by the end of the last one is
+ * read before it counts as missing, because setImmediate runs after that.
  */
 export function withTimeout<T>(timeoutMs: number, promise: PromiseLike<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const startedAt = performance.now();
-    const fail = () => reject(new TimeoutError(`No answer within ${timeoutMs} ms`));
-    let timer = setTimeout(() => {
-      const lateMs = performance.now() - startedAt - timeoutMs;
-      timer = setTimeout(() => setImmediate(fail), Math.min(lateMs, timeoutMs)).unref();
-    }, timeoutMs).unref();
+    let leftMs = timeoutMs;
+    const timer = setTimeout(() => {
+      leftMs -= INTERVAL_MS;
+      if (leftMs > 0) timer.refresh();
+      else setImmediate(() => reject(new TimeoutError(`No answer within ${timeoutMs} ms`)));
+    }, INTERVAL_MS).unref();
     promise.then(
       (value) => {
         clearTimeout(timer);
