@@ -68,7 +68,12 @@ export async function createService(options: ServiceOptions) {
   );
   const limiter =
     overrides.limiter ??
-    (await createLimiter({ redisUrls, log, now, observeCommand: redisDurations.observe }));
+    (await createLimiter({
+      redisUrls,
+      log,
+      now,
+      observeCommand: (seconds) => redisDurations.observe(seconds),
+    }));
   const changes = followKeyChanges(keys);
   const authenticator = createAuthenticator({ store: keys, changes, prefix: config.keyPrefix, now });
   // The first query of a process opens a connection and loads Prisma's engine, which on a busy machine takes longer than
@@ -113,7 +118,7 @@ export async function createService(options: ServiceOptions) {
       limiter,
       checkReadiness: () => checkMigrations(database.pool),
       pool: database.poolStatistics,
-      durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations.histogram] : [])],
+      durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
       async countKeys() {
         const [at, soon] = [new Date(now()), new Date(now() + EXPIRY_WARNING_MS)];
         const [banned, expiring] = await Promise.all([keys.countBanned(at), keys.countExpiring(at, soon)]);

@@ -18,7 +18,7 @@ export const KEY_LOOKUP_TIMEOUT_MS = 1_200;
 export const OPERATION_TIMEOUT_MS = 1_500;
 /** A readiness check, which is several queries. */
 export const READINESS_TIMEOUT_MS = 2_000;
-/** One command to Redis; measured in intervals of a timer, so it fires after 120 to 160 ms. */
+/** One command to Redis. */
 export const REDIS_TIMEOUT_MS = 160;
 
 /**
@@ -32,102 +32,43 @@ export class TimeoutError extends Error {
   override readonly name = 'TimeoutError';
 }
 
-interface Pending {
-  /** Its place in the list */
-  index: number;
-  intervals: number;
-  readonly reject: (reason: Error) => void;
-}
+/** In which timeouts are counted */
+const INTERVAL_MS = 40;
 
 /**
- * Times out any number of promises with one shared timer.
+ * Settles like the promise, or rejects with a TimeoutError.
  *
- * It counts intervals of that timer instead of time. A pause of this process, such as a garbage collection, is one
- * interval however long it lasts, and so is not mistaken for a stall of the other side. And what has arrived by the end of
- * the last interval is read before it counts as missing.
+ * Intervals are counted instead of time: a pause of this process, such as a garbage collection, is one interval however
+ * long it lasts, and so is not taken for a stall of the other side. And what has arrived by the end of the last one is
+ * read before it counts as missing, because setImmediate runs after that.
  */
-export class TimeoutTimer {
-  readonly #intervalMs: number;
-  readonly #maxIntervals: number;
-  readonly #lateInterval: number;
-  readonly #createError: () => Error;
-  /**
-   * In no order. A Set would be slower: V8 replaces its table after some deletions, and each table refers to the next.
-   * Once one has become old, all after it, and the promises in them, outlive the collections of new objects.
-   */
-  readonly #pending: Pending[] = [];
-  #timer: NodeJS.Timeout | undefined;
-  /** By performance.now() */
-  #countedAt = 0;
+export function withTimeout<T>(timeoutMs: number, promise: PromiseLike<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    let leftMs = timeoutMs;
+    const timer = setTimeout(() => {
+      leftMs -= INTERVAL_MS;
+      if (leftMs > 0) timer.refresh();
+      else setImmediate(() => reject(new TimeoutError(`No answer within ${timeoutMs} ms`)));
+    }, INTERVAL_MS).unref();
+    promise.then(
+      (value) => {
+        clearTimeout(timer);
+        resolve(value);
+      },
+      (error) => {
+        clearTimeout(timer);
+        reject(error);
+      },
+    );
+  });
+}
 
-  /**
-   * Promises time out after between `timeoutMs - intervalMs` and `timeoutMs` milliseconds.
-   *
-   * @param options.lateInterval what an interval counts that took twice as long, because this process was late. Default 1
-   */
-  constructor(options: {
-    timeoutMs: number;
-    intervalMs: number;
-    lateInterval?: number;
-    createError: () => Error;
-  }) {
-    this.#intervalMs = options.intervalMs;
-    this.#maxIntervals = Math.round(options.timeoutMs / options.intervalMs);
-    this.#lateInterval = options.lateInterval ?? 1;
-    this.#createError = options.createError;
-  }
-
-  /** Settles like the promise, or rejects when it takes too long. */
-  race<T>(promise: Promise<T>): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const pending: Pending = { index: this.#pending.length, intervals: 0, reject };
-      this.#pending.push(pending);
-      if (this.#timer === undefined) {
-        this.#countedAt = performance.now();
-        this.#timer = setInterval(() => this.#countInterval(), this.#intervalMs).unref();
-      }
-      promise.then(
-        (value) => {
-          this.#remove(pending);
-          resolve(value);
-        },
-        (error) => {
-          this.#remove(pending);
-          reject(error);
-        },
-      );
-    });
-  }
-
-  /** Rejects everything that is pending. */
-  rejectAll(reason: Error): void {
-    for (const { reject } of this.#pending.splice(0)) reject(reason);
-  }
-
-  /** The last one takes its place. */
-  #remove(pending: Pending): void {
-    if (this.#pending[pending.index] !== pending) return;
-    const last = this.#pending.pop() as Pending;
-    if (last === pending) return;
-    this.#pending[pending.index] = last;
-    last.index = pending.index;
-  }
-
-  #countInterval(): void {
-    if (this.#pending.length === 0) {
-      clearInterval(this.#timer);
-      this.#timer = undefined;
-      return;
-    }
-    const tookMs = performance.now() - this.#countedAt;
-    this.#countedAt += tookMs;
-    const intervals = tookMs < 2 * this.#intervalMs ? 1 : this.#lateInterval;
-    for (const pending of this.#pending) pending.intervals += intervals;
-    setImmediate(() => {
-      for (const pending of this.#pending.filter((each) => each.intervals >= this.#maxIntervals)) {
-        this.#remove(pending);
-        pending.reject(this.#createError());
-      }
-    });
+/** Runs something and observes how long it took to settle, whether it resolved or rejected. */
+export async function measure<T>(observe: (seconds: number) => void, run: () => Promise<T>): Promise<T> {
+  const startedAt = performance.now();
+  try {
+    return await run();
+  } finally {
+    observe((performance.now() - startedAt) / 1000);
   }
 }

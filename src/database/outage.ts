@@ -1,4 +1,4 @@
-import { TimeoutError, TimeoutTimer } from '../batching/timeouts.js';
+import { TimeoutError, withTimeout } from '../batching/timeouts.js';
 import { ApiError } from '../errors/api-error.js';
 import { UnreachableError } from '../errors/operator-error.js';
 
@@ -35,8 +35,6 @@ const THROWN_BY_CODE = [ApiError, TypeError, RangeError, ReferenceError, SyntaxE
 /** PostgreSQL ended the statement after STATEMENT_TIMEOUT_MS, or pg had no response after QUERY_TIMEOUT_MS. */
 const QUERY_CANCELED = /^57014|Query read timeout$/;
 
-const INTERVAL_MS = 50;
-
 /** An object of functions, and not of a class with private members, whose copy would lack them. */
 export type Functions<T> = { [Name in keyof T]: T[Name] } extends T
   ? { readonly [Name in keyof T]: (...args: never[]) => unknown }
@@ -49,12 +47,10 @@ export type Functions<T> = { [Name in keyof T]: T[Name] } extends T
  * @throws TypeError for an object of a class that TypeScript cannot tell from a plain one
  */
 export function withOutages<T extends Functions<T>>(timeoutMs: number, target: T): T {
-  const createError = () =>
-    new DatabaseOutage(new TimeoutError(`The database did not answer within ${timeoutMs} ms`));
-  const timer = new TimeoutTimer({ timeoutMs, intervalMs: INTERVAL_MS, createError });
   if (Object.getPrototypeOf(target) !== Object.prototype)
     throw new TypeError('The methods of a class are lost');
-  const race = (result: unknown) => (isPromise(result) ? timer.race(detectOutage(result)) : result);
+  const race = (result: unknown) =>
+    isPromise(result) ? detectOutage(withTimeout(timeoutMs, result)) : result;
   const functions = Object.entries<(...args: never[]) => unknown>(target as Readonly<Record<string, never>>);
   const methods = functions.map(([name, method]) => [name, (...args: never[]) => race(method(...args))]);
   return Object.fromEntries(methods);

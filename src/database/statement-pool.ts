@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { measure } from '../batching/durations.js';
+import { measure } from '../batching/timeouts.js';
 
 /** PostgreSQL parses and plans a statement once per connection, under its name. */
 export interface Statement {

@@ -1,5 +1,4 @@
-import { measure } from '../batching/durations.js';
-import { TimeoutTimer } from '../batching/timeouts.js';
+import { measure, REDIS_TIMEOUT_MS, withTimeout } from '../batching/timeouts.js';
 import { UnreachableError } from '../errors/operator-error.js';
 
 /** The part of pino's logger that is used here. */
@@ -14,19 +13,11 @@ const TRIALS_AT_START = 3;
 /** After this many failed trials, the connection itself is replaced. */
 const TRIALS_PER_CONNECTION = 8;
 const READY_POLL_INTERVAL_MS = 20;
-/** A timeout is counted in this many intervals of a timer, so that a pause of this process is not taken for a failure. */
-const TIMEOUT_INTERVALS = 4;
-/** On a machine so busy that this process is late, the server is, too: it gets up to twice the time. */
-const LATE_INTERVAL = 0.5;
 
 /** Created once: capturing a stack for every rejected command would cost more than deciding in memory. */
 const OPEN_ERROR = new Error('The circuit breaker is open');
 
 export interface CircuitBreakerOptions {
-  /** What the breaker protects and the variable that configures it, for messages: `Redis`, `REDIS_URL` */
-  readonly name: string;
-  readonly variable: string;
-  readonly timeoutMs: number;
   /**
    * Repeated until it succeeds, for the key that failed. It should do what the commands do, so that a server that
    * responds but rejects writes counts as failed.
@@ -48,7 +39,6 @@ export interface CircuitBreakerOptions {
  */
 export class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;
-  readonly #timeouts: TimeoutTimer;
   #state: 'open' | 'closed' | 'disposed' = 'open';
   #failedTrials = 0;
   #trialKey: string;
@@ -58,12 +48,8 @@ export class CircuitBreaker {
   #timer: NodeJS.Timeout | undefined;
 
   constructor(options: CircuitBreakerOptions) {
-    const { timeoutMs, trialKey } = options;
-    const createError = () => new Error(`No answer within ${timeoutMs} ms`);
     this.#options = options;
-    const intervalMs = timeoutMs / TIMEOUT_INTERVALS;
-    this.#timeouts = new TimeoutTimer({ timeoutMs, intervalMs, lateInterval: LATE_INTERVAL, createError });
-    this.#trialKey = trialKey;
+    this.#trialKey = options.trialKey;
     this.#scheduleTrial();
   }
 
@@ -75,7 +61,7 @@ export class CircuitBreaker {
   /** Runs a command on a key. Rejects within the timeout when it fails, and at once while the breaker is open. */
   run<T>(key: string, command: () => Promise<T>): Promise<T> {
     if (this.#state !== 'closed') return Promise.reject(OPEN_ERROR);
-    const result = measure(this.#options.observe, () => this.#timeouts.race(command()));
+    const result = measure(this.#options.observe, () => withTimeout(REDIS_TIMEOUT_MS, command()));
     result.catch((error) => this.open(error, key));
     return result;
   }
@@ -87,7 +73,6 @@ export class CircuitBreaker {
     this.#trialKey = key;
     this.#failedTrials = 0;
     this.#warn(toMessage(error));
-    this.#timeouts.rejectAll(OPEN_ERROR);
     this.#scheduleTrial();
   }
 
@@ -100,7 +85,7 @@ export class CircuitBreaker {
   async tryAgain(): Promise<void> {
     if (this.#state !== 'open') return;
     try {
-      await this.#timeouts.race(this.#options.trial(this.#trialKey));
+      await withTimeout(REDIS_TIMEOUT_MS, this.#options.trial(this.#trialKey));
       this.#close();
     } catch (error) {
       this.#keepOpen(error);
@@ -109,23 +94,21 @@ export class CircuitBreaker {
 
   /** Resolves when the breaker is closed. @throws UnreachableError when it is still open after `withinMs` */
   async ready(withinMs: number): Promise<void> {
-    const { name, variable } = this.#options;
     const deadline = Date.now() + withinMs;
     while (this.#state !== 'closed') {
       if (this.#state === 'disposed' || Date.now() > deadline) {
         throw new UnreachableError(
-          `${name} cannot be used (${this.#reason || 'there is no connection yet'}), and limits are counted there: check that it is running and that ${variable} points to it.`,
+          `Redis cannot be used (${this.#reason || 'there is no connection yet'}), and limits are counted there: check that it is running and that REDIS_URL points to it.`,
         );
       }
       await new Promise((resolve) => setTimeout(resolve, READY_POLL_INTERVAL_MS));
     }
   }
 
-  /** Rejects everything from now on. */
+  /** Rejects every further command. */
   dispose(): void {
     this.#state = 'disposed';
     clearTimeout(this.#timer);
-    this.#timeouts.rejectAll(OPEN_ERROR);
   }
 
   #close(): void {
@@ -134,7 +117,7 @@ export class CircuitBreaker {
     this.#reason = '';
     this.#loggedReasons.clear();
     clearTimeout(this.#timer);
-    this.#options.log.info({}, `Limits are counted in ${this.#options.name}`);
+    this.#options.log.info({}, 'Limits are counted in Redis');
   }
 
   #scheduleTrial(): void {
@@ -156,8 +139,7 @@ export class CircuitBreaker {
     this.#reason = reason;
     if (this.#loggedReasons.has(reason)) return;
     this.#loggedReasons.add(reason);
-    const { log, name } = this.#options;
-    log.warn({ reason }, `${name} cannot be used: limits are counted in memory`);
+    this.#options.log.warn({ reason }, 'Redis cannot be used: limits are counted in memory');
   }
 }
 

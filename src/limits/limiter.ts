@@ -1,9 +1,7 @@
 import type { Limits } from '../contract/plans.js';
 import type { Log } from './circuit-breaker.js';
-import type { LimitBackend, LimitStore } from './limit-store.js';
 import { MemoryStore } from './memory-store.js';
-import { RateLimitResult } from './rate-limit-result.js';
-import { toWindows } from './windows.js';
+import { hasRoom, type RateLimitResult, toWindows } from './rate-limit-result.js';
 
 /** A caller with limits: an API key by its UUID, or a client without one by the `addressId` of its address. */
 export interface Subject {
@@ -23,8 +21,8 @@ export interface Limiter {
   read(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
   /** Whether the last known counters leave no room for `cost` requests. Asks nobody. */
   isDenied(subject: Subject, cost: number): boolean;
-  /** `memory`; the name of the backend, such as `redis`; or `degraded` while memory decides in place of the backend */
-  readonly state: string;
+  /** Who decides; `degraded` while memory does in place of Redis */
+  readonly state: 'memory' | 'redis' | 'degraded';
   /** Resolves when the configured store decides. @throws UnreachableError when Redis does not after `withinMs` */
   ready(withinMs: number): Promise<void>;
   /** Ends the connection to Redis. A closed limiter decides from memory. */
@@ -55,14 +53,17 @@ export interface LimiterOptions {
 export const MAX_SUBJECTS = { key: 100_000, address: 50_000 } as const;
 
 /**
- * How long a node repeats a denial of the backend without asking again. After it, the remaining requests and reset times
- * that the denial reports would be too old: other nodes count, too.
+ * How long a node repeats a denial of Redis without asking again, or tells its counters. After it, the remaining requests
+ * and reset times would be too old: other nodes count, too.
  */
-const DENIAL_TTL_MS = 1_000;
+const REPLY_TTL_MS = 1_000;
 
 /**
- * A limiter over memory alone, or over Redis with memory as its fallback. Redis connects later, and its client is loaded
- * only if it is used.
+ * A limiter over memory alone, or over Redis, which decides as long as it can; while it cannot, memory does. Memory holds
+ * the counters of Redis' last reply, so that it can continue from there, and can deny without asking where the result is
+ * certain. When Redis is back, or has lost its counters, it continues from those of memory.
+ *
+ * Redis connects later, and its client is loaded only if it is used.
  */
 export async function createLimiter({
   redisUrls,
@@ -72,79 +73,40 @@ export async function createLimiter({
   now = Date.now,
   observeCommand = () => {},
 }: LimiterOptions): Promise<Limiter> {
-  if (redisUrls.length === 0) return new FallbackLimiter(undefined, clock, now);
-  const { createRedisBackend } = await import('./redis/backend.js');
-  const backend = createRedisBackend({ urls: redisUrls, prefix, log, observe: observeCommand });
-  return new FallbackLimiter(backend, clock, now);
-}
-
-interface Stores {
-  readonly memory: MemoryStore;
-  /** Undefined without a backend */
-  readonly shared: LimitStore | undefined;
-}
-
-/**
- * The backend decides; while it cannot, memory does. Memory holds the counters of the backend's last reply, so that it
- * can continue from there, and can deny without asking where the result is certain. When the backend is back, or has
- * lost its counters, it continues from those of memory.
- */
-class FallbackLimiter implements Limiter {
-  readonly #now: () => number;
-  readonly #backend: LimitBackend | undefined;
-  readonly #stores: Readonly<Record<Subject['kind'], Stores>>;
-
-  constructor(backend: LimitBackend | undefined, clock: () => number, now: () => number) {
-    const createStores = (kind: Subject['kind']): Stores => {
-      const memory = new MemoryStore({ maxSubjects: MAX_SUBJECTS[kind], clock, now });
-      return { memory, shared: backend?.createStore({ kind, insuranceLimiter: memory, now }) };
-    };
-    this.#now = now;
-    this.#backend = backend;
-    this.#stores = { key: createStores('key'), address: createStores('address') };
-  }
-
-  get state(): string {
-    if (this.#backend === undefined) return 'memory';
-    return this.#backend.isAvailable ? this.#backend.name : 'degraded';
-  }
-
-  consume({ kind, id, limits }: Subject, cost: number): RateLimitResult | Promise<RateLimitResult> {
-    const { memory, shared } = this.#stores[kind];
+  const { openRedis } = redisUrls.length > 0 ? await import('./redis/store.js') : {};
+  const redis = openRedis?.({ urls: redisUrls, prefix, log, observe: observeCommand });
+  const createStores = (kind: Subject['kind']) => {
+    const memory = new MemoryStore({ maxSubjects: MAX_SUBJECTS[kind], clock, now });
+    return { memory, shared: redis?.createStore(kind, { insuranceLimiter: memory, now }) };
+  };
+  const stores = { key: createStores('key'), address: createStores('address') };
+  const decide = ({ kind, id, limits }: Subject, cost: number, counts: boolean) => {
+    const { memory, shared } = stores[kind];
     const windows = toWindows(limits);
-    if (shared === undefined) return memory.consumeNow(id, cost, { windows });
-    const last = memory.hasRoom(id, windows, cost) ? undefined : memory.peek(id, windows);
-    // Counters only grow until their window ends: what they deny now, the backend would deny too.
-    if (last !== undefined && (!this.#backend?.isAvailable || last.ageMs <= DENIAL_TTL_MS)) {
-      return new RateLimitResult(windows, last.counters, { isAllowed: false, cost, nowMs: this.#now() });
-    }
-    return shared.consume(id, cost, { windows }).catch(toDenial);
-  }
-
-  read({ kind, id, limits }: Subject, cost: number): RateLimitResult | Promise<RateLimitResult> {
-    const { memory, shared } = this.#stores[kind];
-    const windows = toWindows(limits);
-    const options = { windows };
-    if (shared === undefined || memory.peek(id, windows) !== undefined)
-      return memory.readNow(id, cost, options);
-    return shared.read(id, cost, options).catch(() => memory.readNow(id, cost, options));
-  }
-
-  isDenied({ kind, id, limits }: Subject, cost: number): boolean {
-    return !this.#stores[kind].memory.hasRoom(id, toWindows(limits), cost);
-  }
-
-  async ready(withinMs: number): Promise<void> {
-    await this.#backend?.ready(withinMs);
-  }
-
-  async close(): Promise<void> {
-    this.#backend?.close();
-  }
-}
-
-/** rate-limiter-flexible rejects with the result of a denied request. */
-function toDenial(result: unknown): RateLimitResult {
-  if (result instanceof RateLimitResult) return result;
-  throw result;
+    const options = { windows, counts };
+    if (shared === undefined) return memory.decide(id, cost, options);
+    const { counters, ageMs } = memory.peek(id, windows);
+    const isCurrent = ageMs <= REPLY_TTL_MS || !redis?.isAvailable;
+    // Counters only grow until their window ends: what they deny now, Redis would deny too.
+    if (isCurrent && !(counts && hasRoom(windows, counters, cost))) return memory.decide(id, cost, options);
+    return shared.consume(id, cost, options);
+  };
+  return {
+    consume: (subject, cost) => decide(subject, cost, true),
+    read: (subject, cost) => decide(subject, cost, false),
+    isDenied({ kind, id, limits }, cost) {
+      const windows = toWindows(limits);
+      return !hasRoom(windows, stores[kind].memory.peek(id, windows).counters, cost);
+    },
+    get state() {
+      if (redis === undefined) return 'memory';
+      return redis.isAvailable ? 'redis' : 'degraded';
+    },
+    async ready(withinMs) {
+      await redis?.ready(withinMs);
+    },
+    async close() {
+      redis?.close();
+    },
+  };
 }

@@ -1,29 +1,27 @@
 import { LRUCache } from 'lru-cache';
 import { RateLimiterCompatibleAbstract } from 'rate-limiter-flexible';
-import type { ConsumeOptions, InsuranceLimiter, LimitStore } from './limit-store.js';
-import { RateLimitResult } from './rate-limit-result.js';
-import { hasRoom, type Window, type WindowCounter } from './windows.js';
+import {
+  type ConsumeOptions,
+  hasRoom,
+  RateLimitResult,
+  type Window,
+  type WindowCounter,
+} from './rate-limit-result.js';
 
 interface Counter {
-  count: number;
+  readonly count: number;
   /** By the clock that cannot be set */
-  endsAtMs: number;
+  readonly endsAtMs: number;
 }
 
-/** The counters of one subject. */
-interface SubjectState {
-  minute: Counter;
-  day: Counter;
-  /** See `replace` */
-  replacedAtMs: number;
+/** What is known of one subject. */
+interface SubjectState extends Record<Window['name'], Counter> {
+  /** When a store that counts for several processes last told it */
+  toldAtMs: number;
 }
 
-/** What `peek` finds. */
-export interface PeekedCounters {
-  readonly counters: readonly WindowCounter[];
-  /** How long ago they were last replaced */
-  readonly ageMs: number;
-}
+const NOT_STARTED: Counter = { count: 0, endsAtMs: 0 };
+const NEVER = Number.NEGATIVE_INFINITY;
 
 export interface MemoryStoreOptions {
   /** The most subjects remembered. Beyond that, the least recently seen is forgotten, with its counts. */
@@ -41,7 +39,7 @@ export interface MemoryStoreOptions {
  *
  * There are no timers: windows that have ended are overwritten, or evicted with their subject.
  */
-export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitStore, InsuranceLimiter {
+export class MemoryStore extends RateLimiterCompatibleAbstract {
   // The library sets these two on every insurance limiter.
   override blockDuration = 0;
   override execEvenly = false;
@@ -56,95 +54,60 @@ export class MemoryStore extends RateLimiterCompatibleAbstract implements LimitS
     this.#now = now;
   }
 
+  /** What the library calls when Redis fails */
   override async consume(id: string, cost: number, options: ConsumeOptions): Promise<RateLimitResult> {
-    const result = this.consumeNow(id, cost, options);
-    if (!result.isAllowed) throw result;
-    return result;
+    return this.decide(id, cost, options);
   }
 
-  async read(id: string, cost: number, options: ConsumeOptions): Promise<RateLimitResult> {
-    return this.readNow(id, cost, options);
-  }
-
-  /** The same as `read`, without a promise. */
-  readNow(id: string, cost: number, { windows }: ConsumeOptions): RateLimitResult {
-    const counters = this.peek(id, windows)?.counters ?? [];
-    const isAllowed = hasRoom(windows, counters, cost);
-    return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: this.#now() });
-  }
-
-  /** The same as `consume`, without a promise: returns the result whether the request is allowed or denied. */
-  consumeNow(id: string, cost: number, { windows }: ConsumeOptions): RateLimitResult {
-    const state = this.#getOrCreate(id);
+  /** The same, without a promise. */
+  decide(id: string, cost: number, { windows, counts }: ConsumeOptions): RateLimitResult {
     const clockMs = this.#clock();
-    const known = readCounters(state, windows, clockMs);
+    const known = this.#read(id, windows, clockMs);
     const isAllowed = hasRoom(windows, known, cost);
-    const counters = isAllowed
-      ? windows.map(({ name, lengthMs }) => increment(state[name], lengthMs, cost, clockMs))
-      : known;
+    let counters = known;
+    if (isAllowed && counts) {
+      counters = windows.map(({ lengthMs }, index) => {
+        const { count, msLeft } = known[index] as WindowCounter;
+        return { count: count + cost, msLeft: msLeft || lengthMs };
+      });
+      this.#write(id, windows, counters, clockMs);
+    }
     return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: this.#now() });
   }
 
-  /** Whether the counters of a subject leave room for `cost` requests. */
-  hasRoom(id: string, windows: readonly Window[], cost: number): boolean {
-    const state = this.#subjects.get(id);
-    if (state === undefined) return true;
+  /** The counters of a subject, and how long ago they were replaced: Infinity for never. */
+  peek(id: string, windows: readonly Window[]): { counters: readonly WindowCounter[]; ageMs: number } {
     const clockMs = this.#clock();
-    return windows.every(({ name, limit }) => {
-      const { count } = state[name];
-      return (readMsLeft(state[name], clockMs) > 0 ? count : 0) + cost <= limit;
-    });
-  }
-
-  /** The counters of a subject; undefined for an unknown one. */
-  peek(id: string, windows: readonly Window[]): PeekedCounters | undefined {
-    const state = this.#subjects.get(id);
-    if (state === undefined) return undefined;
-    const clockMs = this.#clock();
-    return { counters: readCounters(state, windows, clockMs), ageMs: clockMs - state.replacedAtMs };
+    const toldAtMs = this.#subjects.get(id)?.toldAtMs ?? NEVER;
+    return { counters: this.#read(id, windows, clockMs), ageMs: clockMs - toldAtMs };
   }
 
   /** Sets the counters of a subject to those of a store that counts for several processes. */
   replace(id: string, windows: readonly Window[], counters: readonly WindowCounter[]): void {
-    const state = this.#getOrCreate(id);
     const clockMs = this.#clock();
-    for (const [index, { name }] of windows.entries()) {
-      const counter = counters[index];
-      if (counter) state[name] = { count: counter.count, endsAtMs: clockMs + counter.msLeft };
-    }
-    state.replacedAtMs = clockMs;
+    this.#write(id, windows, counters, clockMs).toldAtMs = clockMs;
   }
 
-  #getOrCreate(id: string): SubjectState {
-    const known = this.#subjects.get(id);
-    if (known) return known;
-    const state = {
-      minute: { count: 0, endsAtMs: 0 },
-      day: { count: 0, endsAtMs: 0 },
-      replacedAtMs: Number.NEGATIVE_INFINITY,
-    };
+  #read(id: string, windows: readonly Window[], clockMs: number): readonly WindowCounter[] {
+    const state = this.#subjects.get(id);
+    return windows.map(({ name }) => {
+      const { count, endsAtMs } = state?.[name] ?? NOT_STARTED;
+      return endsAtMs > clockMs ? { count, msLeft: endsAtMs - clockMs } : { count: 0, msLeft: 0 };
+    });
+  }
+
+  #write(
+    id: string,
+    windows: readonly Window[],
+    counters: readonly WindowCounter[],
+    clockMs: number,
+  ): SubjectState {
+    const state = this.#subjects.get(id) ?? { minute: NOT_STARTED, day: NOT_STARTED, toldAtMs: NEVER };
     this.#subjects.set(id, state);
+    for (const [index, { name }] of windows.entries()) {
+      const { count, msLeft } = counters[index] as WindowCounter;
+      state[name] = { count, endsAtMs: clockMs + msLeft };
+    }
     return state;
   }
-}
-
-function readCounters(state: SubjectState, windows: readonly Window[], clockMs: number): WindowCounter[] {
-  return windows.map(({ name }) => {
-    const msLeft = readMsLeft(state[name], clockMs);
-    return { count: msLeft > 0 ? state[name].count : 0, msLeft };
-  });
-}
-
-/** Adds to a window, and starts it if none is running. */
-function increment(counter: Counter, lengthMs: number, cost: number, clockMs: number): WindowCounter {
-  if (readMsLeft(counter, clockMs) === 0) {
-    counter.count = 0;
-    counter.endsAtMs = clockMs + lengthMs;
-  }
-  counter.count += cost;
-  return { count: counter.count, msLeft: counter.endsAtMs - clockMs };
-}
-
-function readMsLeft({ endsAtMs }: Counter, clockMs: number): number {
-  return Math.max(0, endsAtMs - clockMs);
 }

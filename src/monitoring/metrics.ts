@@ -8,23 +8,32 @@ import { VERSION } from '../contract/version.js';
 import type { ErrorCode } from '../errors/api-error.js';
 import type { Limiter } from '../limits/limiter.js';
 import { OVERLOAD_REASONS, type OverloadMonitor } from '../server/overload.js';
-import { addKeyMetrics, type KeyMetricsOptions } from './key-metrics.js';
+import { createCachedCheck } from './probes.js';
 
-/** The current use of the connections to the database. */
-interface PoolStatistics {
-  readonly totalCount: number;
-  readonly idleCount: number;
-  /** Queries that wait for a connection, or for the query before them on theirs */
-  readonly waitingCount: number;
-}
+/** How many keys there are by plan, without those that are revoked. Plans without any are left out. */
+type KeyCounts = ReadonlyMap<Plan, number>;
 
-export interface MetricsOptions extends KeyMetricsOptions {
+export interface MetricsOptions {
   readonly limiter: Limiter;
   /** Resolves when the database responds and has the schema that this service was built for. */
   readonly checkReadiness: () => Promise<void>;
-  readonly pool: PoolStatistics;
+  /** The current use of the connections to the database */
+  readonly pool: {
+    readonly totalCount: number;
+    readonly idleCount: number;
+    /** Queries that wait for a connection, or for the query before them on theirs */
+    readonly waitingCount: number;
+  };
   /** How long PostgreSQL and Redis took, measured where they are called */
   readonly durations: readonly Histogram[];
+  /** Those that are banned now, and those that expire within seven days. May fail with a database error */
+  readonly countKeys: () => Promise<{ readonly banned: KeyCounts; readonly expiring: KeyCounts }>;
+  readonly usage: {
+    /** How many sums are not stored yet */
+    readonly waiting: number;
+    /** How many requests were not counted */
+    readonly dropped: number;
+  };
 }
 
 interface Sources extends MetricsOptions {
@@ -46,27 +55,6 @@ export type Metrics = Readonly<ReturnType<typeof createMetrics>>;
 
 /** The metrics of this process, in a registry of their own. */
 export function createMetrics(sources: Sources) {
-  const registry = createProcessRegistry();
-  addPool(registry, sources.pool);
-  addStates(registry, sources);
-  addConnections(registry, sources.server);
-  addKeyMetrics(registry, sources);
-  const requests = createDurations(
-    'animal_store_http_request_duration_seconds',
-    'From the head of a request to the end of its response, by operation, protocol and status',
-    ['operation', 'protocol', 'status'],
-  );
-  for (const histogram of [requests.histogram, ...sources.durations]) registry.registerMetric(histogram);
-  return {
-    registry,
-    countRequest: ({ operation, protocol, status, seconds }: RequestReport) =>
-      requests.observe(seconds, operation, protocol, String(status)),
-    countDecision: createDecisionCounter(registry, sources.limiter),
-  };
-}
-
-/** The version, memory, event loop and garbage collection. */
-function createProcessRegistry(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   new Gauge({
@@ -75,7 +63,24 @@ function createProcessRegistry(): Registry {
     labelNames: ['version', 'node_version'],
     registers: [registry],
   }).set({ version: VERSION, node_version: process.version }, 1);
-  return registry;
+  addGauges(registry, sources);
+  const accepted = new Counter({
+    name: 'animal_store_http_connections_accepted_total',
+    help: 'Connections accepted from clients',
+    registers: [registry],
+  });
+  sources.server.on('connection', () => accepted.inc());
+  const requests = createDurations(
+    'animal_store_http_request_duration_seconds',
+    'From the head of a request to the end of its response, by operation, protocol and status',
+    ['operation', 'protocol', 'status'],
+  );
+  for (const histogram of [requests, ...sources.durations]) registry.registerMetric(histogram);
+  return {
+    registry,
+    countRequest: ({ seconds, ...labels }: RequestReport) => requests.observe(labels, seconds),
+    countDecision: createDecisionCounter(registry, sources.limiter),
+  };
 }
 
 /** In place of a plan, for requests without a valid key */
@@ -104,51 +109,70 @@ function createDecisionCounter(registry: Registry, limiter: Limiter) {
     counter.inc({ outcome: code ?? 'admitted', store: limiter.state, plan: plan ?? ANONYMOUS });
 }
 
-function addPool(registry: Registry, pool: PoolStatistics): void {
-  const add = (name: string, help: string, read: () => number) =>
-    addGauge(registry, `animal_store_database_pool_${name}`, help, read);
-  add('connections', 'Connections to the database', () => pool.totalCount);
-  add('idle_connections', 'Connections to the database that nothing uses', () => pool.idleCount);
-  add('waiting_queries', 'Queries that wait for a connection', () => pool.waitingCount);
-}
+/** One number, or one for each value of a label */
+type Reading = number | Iterable<readonly [value: string, number]>;
 
-function addStates(registry: Registry, { limiter, overload, checkReadiness }: Sources): void {
-  const isDegraded = () => Number(limiter.state === 'degraded');
+/** What is read at each scrape. */
+function addGauges(registry: Registry, sources: Sources): void {
+  const { pool, limiter, overload, server, usage, checkReadiness } = sources;
+  const add = (name: string, help: string, read: () => Reading | Promise<Reading>, label = '') =>
+    new Gauge({
+      name: `animal_store_${name}`,
+      help,
+      labelNames: [label].filter(Boolean),
+      registers: [registry],
+      async collect() {
+        const reading = await read();
+        if (typeof reading === 'number') return this.set(reading);
+        this.reset();
+        for (const [value, number] of reading) this.set({ [label]: value }, number);
+      },
+    });
+  add('database_pool_connections', 'Connections to the database', () => pool.totalCount);
+  add(
+    'database_pool_idle_connections',
+    'Connections to the database that nothing uses',
+    () => pool.idleCount,
+  );
+  add('database_pool_waiting_queries', 'Queries that wait for a connection', () => pool.waitingCount);
   const isReady = () =>
-    checkReadiness()
-      .then(() => 1)
-      .catch(() => 0);
-  addGauge(registry, 'animal_store_limits_degraded', '1 while limits are counted without Redis', isDegraded);
-  addGauge(registry, 'animal_store_database_ready', '1 while the database can be used', isReady);
-  new Gauge({
-    name: 'animal_store_service_overloaded',
-    help: '1 while the process is overloaded: requests get a 503, with the reason queue only some',
-    labelNames: ['reason'],
-    registers: [registry],
-    collect() {
-      for (const reason of OVERLOAD_REASONS) this.set({ reason }, Number(overload.reason === reason));
-    },
-  });
+    checkReadiness().then(
+      () => 1,
+      () => 0,
+    );
+  add('database_ready', '1 while the database can be used', isReady);
+  const isDegraded = () => Number(limiter.state === 'degraded');
+  add('limits_degraded', '1 while limits are counted without Redis', isDegraded);
+  add('http_connections', 'Connections of clients', promisify(server.getConnections).bind(server));
+  add(
+    'service_overloaded',
+    '1 while the process is overloaded: requests get a 503, with the reason queue only some',
+    () => OVERLOAD_REASONS.map((reason) => [reason, Number(overload.reason === reason)]),
+    'reason',
+  );
+  const waitingHelp = 'Sums of usage that are not stored yet; they are stored every 15 to 25 s';
+  add('api_key_usage_waiting', waitingHelp, () => usage.waiting);
+  const droppedHelp = 'Requests that usage does not count, because too many sums could not be stored';
+  add('api_key_usage_dropped', droppedHelp, () => usage.dropped);
+  const read = createKeyCountReader(sources);
+  const everyNode = 'Every node reports the same numbers: do not sum over nodes';
+  add('api_keys_banned', `Keys that are banned now, by any node. ${everyNode}`, () => read('banned'), 'plan');
+  const expiringHelp = `Keys that expire within seven days. ${everyNode}`;
+  add('api_keys_expiring', expiringHelp, () => read('expiring'), 'plan');
 }
 
-function addConnections(registry: Registry, server: Server): void {
-  const accepted = new Counter({
-    name: 'animal_store_http_connections_accepted_total',
-    help: 'Connections accepted from clients',
-    registers: [registry],
+/**
+ * Keys are counted in the database, because one node knows only those that it has served. The queries are shared and
+ * bounded like a readiness check. While they fail there is no series, since nobody knows the numbers.
+ */
+function createKeyCountReader({ countKeys }: MetricsOptions) {
+  let counts: Awaited<ReturnType<typeof countKeys>>;
+  const refresh = createCachedCheck(async () => {
+    counts = await countKeys();
   });
-  server.on('connection', () => accepted.inc());
-  const countConnections = promisify(server.getConnections).bind(server);
-  addGauge(registry, 'animal_store_http_connections', 'Connections of clients', countConnections);
-}
-
-function addGauge(registry: Registry, name: string, help: string, read: () => number | Promise<number>) {
-  new Gauge({
-    name,
-    help,
-    registers: [registry],
-    async collect() {
-      this.set(await read());
-    },
-  });
+  return (kind: keyof typeof counts): Promise<Reading> =>
+    refresh().then(
+      () => PLAN_NAMES.map((plan) => [plan, counts[kind].get(plan) ?? 0]),
+      () => [],
+    );
 }

@@ -1,6 +1,6 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { Registry } from 'prom-client';
-import { READINESS_TIMEOUT_MS, TimeoutError, TimeoutTimer } from '../batching/timeouts.js';
+import { READINESS_TIMEOUT_MS, withTimeout } from '../batching/timeouts.js';
 import type { Limiter } from '../limits/limiter.js';
 
 /** Longer than any answer takes; it ends connections that send no request. */
@@ -97,14 +97,9 @@ export function createCachedCheck(
 ): () => Promise<void> {
   let validUntil = Number.NEGATIVE_INFINITY;
   let running: Promise<void> | undefined;
-  const timer = new TimeoutTimer({
-    timeoutMs: READINESS_TIMEOUT_MS,
-    intervalMs: READINESS_TIMEOUT_MS / 20,
-    createError: () => new TimeoutError(`The database did not answer within ${READINESS_TIMEOUT_MS} ms`),
-  });
   const run = async () => {
     try {
-      await timer.race(check());
+      await withTimeout(READINESS_TIMEOUT_MS, check());
       validUntil = now() + READINESS_TTL_MS;
     } finally {
       running = undefined;

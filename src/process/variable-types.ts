@@ -11,12 +11,8 @@ const SEVERAL_HOSTS =
   'names several hosts, and only one can be used: set an address that follows the primary';
 
 export function wholeNumber(min: number, max: number) {
-  const error = `must be a whole number from ${min} to ${max}`;
-  return z
-    .string()
-    .regex(/^\d+$/, { error, abort: true })
-    .transform(Number)
-    .pipe(z.number().min(min, { error }).max(max, { error }));
+  const isInRange = (text: string) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max;
+  return z.string().refine(isInRange, `must be a whole number from ${min} to ${max}`).transform(Number);
 }
 
 /** Turns what `parse` throws into the message about the variable. */

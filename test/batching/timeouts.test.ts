@@ -1,36 +1,14 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { TimeoutTimer } from '../../src/batching/timeouts.js';
+import { withTimeout } from '../../src/batching/timeouts.js';
 
-const INTERVAL_MS = 40;
+const TIMEOUT_MS = 160;
 
-let elapsedMs = 0;
 beforeEach(() => {
-  elapsedMs = 0;
-  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
-  vi.spyOn(performance, 'now').mockImplementation(() => elapsedMs);
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
 });
 afterEach(() => {
   vi.useRealTimers();
-  vi.restoreAllMocks();
 });
-
-function createTimer(): TimeoutTimer {
-  return new TimeoutTimer({
-    timeoutMs: 160,
-    intervalMs: INTERVAL_MS,
-    lateInterval: 0.5,
-    createError: () => new Error('late'),
-  });
-}
-
-/** Ends intervals, each after so many milliseconds. */
-async function endIntervals(count: number, tookMs = INTERVAL_MS): Promise<void> {
-  for (let n = 0; n < count; n += 1) {
-    elapsedMs += tookMs;
-    vi.advanceTimersByTime(INTERVAL_MS);
-    await new Promise(setImmediate);
-  }
-}
 
 function observe(promise: Promise<unknown>) {
   const seen: { outcome?: unknown } = {};
@@ -41,39 +19,48 @@ function observe(promise: Promise<unknown>) {
   return seen;
 }
 
-test('a promise that does not settle is rejected after its intervals, and others keep theirs', async () => {
-  const timer = createTimer();
-  const first = observe(timer.race(new Promise(() => {})));
-  await endIntervals(2);
-  const second = observe(timer.race(new Promise(() => {})));
-  await endIntervals(1);
-  expect(first).toEqual({});
-  await endIntervals(1);
-  expect([first, second]).toEqual([{ outcome: 'late' }, {}]);
-  await endIntervals(2);
-  expect(second).toEqual({ outcome: 'late' });
+const LATE = { outcome: 'No answer within 160 ms' };
+
+test('a promise that does not settle is rejected after its time, and others keep theirs', async () => {
+  const first = observe(withTimeout(TIMEOUT_MS, new Promise(() => {})));
+  vi.advanceTimersByTime(80);
+  const second = observe(withTimeout(TIMEOUT_MS, new Promise(() => {})));
+  vi.advanceTimersByTime(79);
+  await new Promise(setImmediate);
+  expect([first, second]).toEqual([{}, {}]);
+  vi.advanceTimersByTime(1);
+  await new Promise(setImmediate);
+  expect([first, second]).toEqual([LATE, {}]);
+  vi.advanceTimersByTime(80);
+  await new Promise(setImmediate);
+  expect(second).toEqual(LATE);
 });
 
-test('intervals for which this process was late count in part: the other side gets up to twice the time', async () => {
-  const timer = createTimer();
-  const seen = observe(timer.race(new Promise(() => {})));
-  await endIntervals(7, 5 * INTERVAL_MS);
+test('a pause of this process is not taken for a stall of the other side, however long it lasts', async () => {
+  vi.useRealTimers();
+  const seen = observe(withTimeout(TIMEOUT_MS, new Promise(() => {})));
+  const endsAtMs = performance.now() + 3 * TIMEOUT_MS;
+  while (performance.now() < endsAtMs);
+  // The timer fires, then what has arrived meanwhile is read.
+  for (let n = 0; n < 2; n += 1) await new Promise(setImmediate);
   expect(seen).toEqual({});
-  await endIntervals(1, 5 * INTERVAL_MS);
-  expect(seen).toEqual({ outcome: 'late' });
+  await expect.poll(() => seen).toEqual(LATE);
 });
 
 test('an answer that has arrived when the time is over is read before it counts as missing', async () => {
-  const timer = createTimer();
   let resolve: (value: unknown) => void = () => {};
   const promise = new Promise((each) => {
     resolve = each;
   });
-  const seen = observe(timer.race(promise));
-  await endIntervals(3);
-  elapsedMs += INTERVAL_MS;
-  vi.advanceTimersByTime(INTERVAL_MS);
+  const seen = observe(withTimeout(TIMEOUT_MS, promise));
+  vi.advanceTimersByTime(TIMEOUT_MS);
   resolve('answer');
   await new Promise(setImmediate);
   expect(seen).toEqual({ outcome: 'answer' });
+});
+
+test('a promise that settles in time leaves no timer', async () => {
+  await withTimeout(TIMEOUT_MS, Promise.resolve());
+  await expect(withTimeout(TIMEOUT_MS, Promise.reject(new Error('no')))).rejects.toThrow('no');
+  expect(vi.getTimerCount()).toBe(0);
 });

@@ -5,9 +5,6 @@ import { CircuitBreaker } from '../../src/limits/circuit-breaker.js';
 function createBreaker() {
   const reasons: unknown[] = [];
   const breaker = new CircuitBreaker({
-    name: 'Redis',
-    variable: 'REDIS_URL',
-    timeoutMs: 160,
     trial: () => new Promise(() => {}),
     trialKey: 'key',
     reconnect: () => {},

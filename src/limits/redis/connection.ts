@@ -1,6 +1,7 @@
 import { Cluster, Redis } from 'ioredis';
 import { consumeAlone, openCluster } from './cluster.js';
 import { type RedisConnectionOptions, SERVER_OPTIONS } from './options.js';
+import type { ScriptReply } from './scripts.js';
 import { openPrimary } from './sentinels.js';
 import { isSentinelUrl } from './urls.js';
 
@@ -35,7 +36,7 @@ export class RedisConnection {
   }
 
   /** Runs CONSUME_SCRIPT. Rejects while there is no connection; may take long. */
-  consumeLimits(keys: readonly string[], calls: string): Promise<number[][]> {
+  consumeLimits(keys: readonly string[], calls: string): Promise<ScriptReply[]> {
     if (!this.#isIdentified) return Promise.reject(new Error('There is no connection yet'));
     const client = this.#client;
     if (client instanceof Cluster) return consumeAlone(client, keys, calls);

@@ -10,8 +10,8 @@
  * window is `[limit, length in milliseconds, count, milliseconds left]`. The last two are what the caller knows: a lower
  * count in Redis means that Redis has lost data, and counting continues from the caller's.
  *
- * Returns for each call 1 if it is allowed and 0 if it is denied, followed by the count and the milliseconds left of
- * each of its windows.
+ * Returns for each call 1 if it is allowed and 0 if it is denied, followed by `{count, milliseconds left}` of each of its
+ * windows.
  */
 export const CONSUME_SCRIPT = `
 local time = redis.call('TIME')
@@ -57,7 +57,7 @@ for i, call in ipairs(cjson.decode(ARGV[1])) do
       window.count, subject.changed = window.count + cost, true
       if window.left == 0 then start(subject, window, call[w][2]) end
     end
-    reply[2 * w - 2], reply[2 * w - 1] = window.count, window.left
+    reply[w] = { window.count, window.left }
   end
   replies[i] = reply
 end
@@ -74,3 +74,9 @@ for key, subject in pairs(subjects) do
 end
 return replies
 `;
+
+/** What CONSUME_SCRIPT returns for each call */
+export type ScriptReply = readonly [
+  allowed: number,
+  ...windows: (readonly [count: number, msLeft: number])[],
+];

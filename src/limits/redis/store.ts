@@ -1,115 +1,150 @@
 import { RateLimiterRedis } from 'rate-limiter-flexible';
 import { createBatchLoader } from '../../batching/batch-loader.js';
-import type { CircuitBreaker } from '../circuit-breaker.js';
-import type { ConsumeOptions, InsuranceLimiter, LimitStore, StoreOptions } from '../limit-store.js';
-import { RateLimitResult } from '../rate-limit-result.js';
-import { hasRoom, type Window, type WindowCounter } from '../windows.js';
-import type { RedisConnection } from './connection.js';
+import { CircuitBreaker, type CircuitBreakerOptions } from '../circuit-breaker.js';
+import type { MemoryStore } from '../memory-store.js';
+import {
+  type ConsumeOptions,
+  hasRoom,
+  RateLimitResult,
+  type Window,
+  type WindowCounter,
+} from '../rate-limit-result.js';
+import { RedisConnection } from './connection.js';
+import type { RedisConnectionOptions } from './options.js';
+import type { ScriptReply } from './scripts.js';
 
-export interface RedisStoreOptions extends Omit<StoreOptions, 'kind'> {
+export interface RedisOptions
+  extends Pick<RedisConnectionOptions, 'urls'>,
+    Pick<CircuitBreakerOptions, 'log' | 'observe'> {
+  /** The prefix of every key */
+  readonly prefix: string;
+}
+
+/** Redis or Valkey, which connects in the background, behind a circuit breaker. */
+export function openRedis({ urls, prefix, log, observe }: RedisOptions) {
+  const breaker = new CircuitBreaker({
+    trial: (key) => tryRedis(connection, key),
+    trialKey: toKey(prefix, ''),
+    reconnect: () => connection.reconnect(),
+    log,
+    observe,
+  });
+  const connection = new RedisConnection({
+    urls,
+    onReady: () => breaker.tryAgain(),
+    onClose: () => breaker.open(new Error('The connection was closed')),
+    onError: (error) => breaker.noteReason(error),
+  });
+  return {
+    /** Whether it decides now. If not, memory does. */
+    get isAvailable() {
+      return breaker.isClosed;
+    },
+    /** A store for the subjects of one kind */
+    createStore: (kind: string, options: Pick<RedisStoreOptions, 'insuranceLimiter' | 'now'>) =>
+      new RedisStore({ ...options, connection, breaker, keyPrefix: `${prefix}:${kind}` }),
+    /** @throws UnreachableError when it is still unavailable after `withinMs` */
+    ready: (withinMs: number) => breaker.ready(withinMs),
+    close() {
+      breaker.dispose();
+      connection.close();
+    },
+  };
+}
+
+interface RedisStoreOptions {
   readonly connection: Pick<RedisConnection, 'consumeLimits' | 'isCluster'>;
   readonly breaker: CircuitBreaker;
   readonly keyPrefix: string;
+  /**
+   * rate-limiter-flexible's name for what decides when the store fails: the memory of this node, which holds the counters
+   * of the last reply
+   */
+  readonly insuranceLimiter: MemoryStore;
+  /** Unix milliseconds */
+  readonly now: () => number;
 }
 
 /** The most calls that one script decides on: Redis does nothing else meanwhile, for about a millisecond. */
 const MAX_BATCH_SIZE = 250;
-const UNKNOWN: WindowCounter = { count: 0, msLeft: 0 };
 /** A window with less time left may have ended in Redis while a reply was on its way, which is no loss. */
 const LAST_MS = 1_000;
 
-interface Call {
+interface Call extends ConsumeOptions {
   readonly id: string;
   readonly cost: number;
-  readonly windows: readonly Window[];
-}
-
-/** A call as CONSUME_SCRIPT takes it */
-type Question = readonly [cost: number, ...windows: (readonly number[])[]];
-
-interface Reply {
-  readonly isAllowed: boolean;
-  readonly counters: readonly WindowCounter[];
 }
 
 /**
  * rate-limiter-flexible's Redis limiter with a `_consume` of our own, which decides on all windows in one script, and on
- * all calls that wait. The library's `consume` around it distinguishes a denial from a failure, and falls back to the
- * insurance limiter when Redis fails.
+ * all calls that wait. The library's `consume` around it falls back to the insurance limiter when Redis fails.
  *
  * The library's own way of combining windows, a union of limiters, takes a round trip per window and counts in one
  * window requests that another denies.
  */
-export class RedisStore extends RateLimiterRedis implements LimitStore {
-  readonly #connection: RedisStoreOptions['connection'];
-  readonly #breaker: CircuitBreaker;
-  readonly #memory: InsuranceLimiter;
-  readonly #now: () => number;
+export class RedisStore extends RateLimiterRedis {
+  readonly #options: RedisStoreOptions;
   readonly #calls = createBatchLoader((calls: readonly Call[]) => this.#decide(calls), {
     maxSize: MAX_BATCH_SIZE,
   });
 
-  constructor({ connection, breaker, keyPrefix, insuranceLimiter, now }: RedisStoreOptions) {
+  constructor(options: RedisStoreOptions) {
     // The library requires points and a duration; here the limits come with each call.
-    super({ storeClient: connection, keyPrefix, points: 0, duration: 0, insuranceLimiter });
-    this.#connection = connection;
-    this.#breaker = breaker;
-    this.#memory = insuranceLimiter;
-    this.#now = now;
+    super({ ...options, storeClient: options.connection, points: 0, duration: 0 });
+    this.#options = options;
   }
 
-  declare consume: LimitStore['consume'];
+  declare consume: MemoryStore['consume'];
 
-  /** The library's extension point: resolves when allowed, rejects with the result when denied. */
-  async _consume(id: string, cost: number, { windows }: ConsumeOptions): Promise<RateLimitResult> {
-    const result = this.#toResult(await this.#calls.load({ id, cost, windows }), cost, windows);
-    if (!result.isAllowed) throw result;
-    return result;
-  }
-
-  async read(id: string, cost: number, { windows }: ConsumeOptions): Promise<RateLimitResult> {
-    const { counters } = await this.#calls.load({ id, cost: 0, windows });
-    return this.#toResult({ isAllowed: hasRoom(windows, counters, cost), counters }, cost, windows);
-  }
-
-  #toResult({ isAllowed, counters }: Reply, cost: number, windows: readonly Window[]): RateLimitResult {
-    return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: this.#now() });
+  /** The library's extension point. Resolves when the request is denied, too, for which the library would reject. */
+  _consume(id: string, cost: number, options: ConsumeOptions): Promise<RateLimitResult> {
+    return this.#calls.load({ id, cost, ...options });
   }
 
   /** One script for all calls; in a cluster, one for those of each subject. */
-  async #decide(calls: readonly Call[]): Promise<readonly (Reply | Error)[]> {
-    if (!this.#connection.isCluster) return this.#runScript(calls);
+  async #decide(calls: readonly Call[]): Promise<readonly (RateLimitResult | Error)[]> {
+    if (!this.#options.connection.isCluster) return this.#runScript(calls);
     const ids = [...new Set(calls.map(({ id }) => id))];
     const decide = async (id: string) => this.#runScript(calls.filter((call) => call.id === id));
-    const replies = await Promise.all(ids.map(decide));
-    const byId = new Map(ids.map((id, index) => [id, replies[index]]));
-    return calls.map(({ id }) => byId.get(id)?.shift() as Reply | Error);
+    const results = await Promise.all(ids.map(decide));
+    const byId = new Map(ids.map((id, index) => [id, results[index]]));
+    return calls.map(({ id }) => byId.get(id)?.shift() as RateLimitResult | Error);
   }
 
   /**
    * The library takes any error for a failure of Redis and turns to the insurance limiter without a word, so an error of
    * this class would go unnoticed: it opens the circuit breaker, which logs it and shows as `degraded`.
    */
-  async #runScript(calls: readonly Call[]): Promise<(Reply | Error)[]> {
+  async #runScript(calls: readonly Call[]): Promise<(RateLimitResult | Error)[]> {
+    const { breaker, connection } = this.#options;
     const keys = calls.map(({ id }) => toKey(this.keyPrefix, id));
     const [key] = keys as [string];
     try {
       const questions = JSON.stringify(calls.map((call) => this.#toQuestion(call)));
-      const answers = await this.#breaker.run(key, () => this.#connection.consumeLimits(keys, questions));
-      return calls.map(({ id, windows }, index) => {
-        const reply = toReply(answers[index] as number[]);
-        this.#memory.replace(id, windows, reply.counters);
-        return reply;
-      });
+      const replies = await breaker.run(key, () => connection.consumeLimits(keys, questions));
+      return calls.map((call, index) => this.#toResult(call, replies[index] as ScriptReply));
     } catch (error) {
-      this.#breaker.open(error, key);
+      breaker.open(error, key);
       return calls.map(() => error as Error);
     }
   }
 
-  /** With what this node knows by now. */
-  #toQuestion({ id, cost, windows }: Call): Question {
-    return toQuestion(cost, windows, this.#memory.peek(id, windows)?.counters);
+  /** A call as CONSUME_SCRIPT takes it, with what this node knows by now. */
+  #toQuestion({ id, cost, windows, counts }: Call) {
+    const { counters } = this.#options.insuranceLimiter.peek(id, windows);
+    const toWindow = ({ limit, lengthMs }: Window, index: number) => {
+      const { count, msLeft } = counters[index] as WindowCounter;
+      return [limit, lengthMs, msLeft < LAST_MS ? 0 : count, msLeft];
+    };
+    return [counts ? cost : 0, ...windows.map(toWindow)];
+  }
+
+  #toResult({ id, cost, windows, counts }: Call, [allowed, ...held]: ScriptReply): RateLimitResult {
+    const { insuranceLimiter, now } = this.#options;
+    const counters = held.map(([count, msLeft]) => ({ count, msLeft }));
+    insuranceLimiter.replace(id, windows, counters);
+    const isAllowed = counts ? allowed === 1 : hasRoom(windows, counters, cost);
+    return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: now() });
   }
 }
 
@@ -118,33 +153,13 @@ export class RedisStore extends RateLimiterRedis implements LimitStore {
  * counting needs: the window is over by the next trial, so each sets an expiry, and the first run on a connection sends
  * the script, the second its hash.
  */
-export async function tryRedis(connection: RedisConnection, key: string): Promise<void> {
-  const window: Window = { name: 'minute', lengthMs: 1, limit: Number.MAX_SAFE_INTEGER };
-  const questions = JSON.stringify([toQuestion(1, [window], undefined)]);
-  for (let run = 0; run < 2; run += 1) await connection.consumeLimits([`${key}:trial`], questions);
+async function tryRedis(connection: RedisConnection, key: string): Promise<void> {
+  // One request in a window of a millisecond
+  const question = JSON.stringify([[1, [Number.MAX_SAFE_INTEGER, 1, 0, 0]]]);
+  for (let run = 0; run < 2; run += 1) await connection.consumeLimits([`${key}:trial`], question);
 }
 
 /** The id is a hash tag: everything that a cluster stores about a subject is in one slot. */
-export function toKey(keyPrefix: string, id: string): string {
+function toKey(keyPrefix: string, id: string): string {
   return `${keyPrefix}:{${id}}`;
-}
-
-function toQuestion(
-  cost: number,
-  windows: readonly Window[],
-  known: readonly WindowCounter[] | undefined,
-): Question {
-  const toWindow = ({ limit, lengthMs }: Window, index: number) => {
-    const { count, msLeft } = known?.[index] ?? UNKNOWN;
-    return [limit, lengthMs, msLeft < LAST_MS ? 0 : count, msLeft];
-  };
-  return [cost, ...windows.map(toWindow)];
-}
-
-function toReply([allowed, ...values]: readonly number[]): Reply {
-  const counters: WindowCounter[] = [];
-  for (let index = 0; index < values.length; index += 2) {
-    counters.push({ count: values[index] ?? 0, msLeft: values[index + 1] ?? 0 });
-  }
-  return { isAllowed: allowed === 1, counters };
 }
