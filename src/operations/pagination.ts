@@ -39,11 +39,11 @@ export function pageOutput<Item extends z.ZodType>(item: Item) {
  * @param rows in ascending order of id, up to `limit + 1`: the extra one only shows that more follow
  */
 export function answerPage<Item extends { readonly id: number }>(
-  { rest }: Pick<RequestContext, 'rest'>,
+  { linkNextPage }: Pick<RequestContext, 'linkNextPage'>,
   { limit }: { readonly limit: number },
   rows: readonly Item[],
 ): Item[] {
   const last = rows[limit - 1];
-  if (rows.length > limit && last !== undefined) rest?.linkNextPage(last.id);
+  if (rows.length > limit && last !== undefined) linkNextPage?.(last.id);
   return rows.slice(0, limit);
 }
