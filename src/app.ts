@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
-import type { AnyTRPCRouter } from '@trpc/server';
-import type { FastifyBaseLogger, FastifyInstance, FastifyReply } from 'fastify';
-import { type AdmissionOptions, registerAdmission } from './admission/admission.js';
-import { createOriginPolicy, type OriginOptions } from './admission/cors.js';
+import type { AddressInfo } from 'node:net';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { type AdmissionOptions, readTarget, registerAdmission } from './admission/admission.js';
+import { createOriginCheck, type OriginOptions } from './admission/cors.js';
 import { findHttpError } from './admission/request-checks.js';
 import { REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
 import { registerDocs } from './docs/routes.js';
@@ -15,10 +15,17 @@ import {
   type Probes,
   registerProbes,
 } from './monitoring/probes.js';
-import { identify, reportRequests } from './monitoring/request-log.js';
-import { toApiError } from './operations/error-mapping.js';
+import { reportRequests } from './monitoring/request-log.js';
 import { listOperations } from './operations/list-operations.js';
-import { decodeBody, ignoreBodies, parseJson, readBodyAs, sendJson } from './protocols/body.js';
+import { toLocalUrl } from './process/config.js';
+import {
+  decodeBody,
+  ignoreBodies,
+  parseJson,
+  readBodyAs,
+  reportError,
+  sendJson,
+} from './protocols/http-message.js';
 import { type RestOptions, registerRest } from './protocols/rest.js';
 import { registerRpc } from './protocols/rpc.js';
 import { sendRpcError } from './protocols/rpc-stream.js';
@@ -27,29 +34,29 @@ import { createOverloadMonitor, type OverloadOptions } from './server/overload.j
 import { RequestQueue } from './server/request-queue.js';
 import { addSecurityHeaders, openServer, type ServerOptions } from './server/server.js';
 
-/** What each part of the server takes. */
-export interface AppOptions {
-  readonly log: FastifyBaseLogger;
-  readonly router: AnyTRPCRouter;
-  readonly server: Omit<ServerOptions & OverloadOptions, 'log'> & {
+/** What the parts of the server take, and what they share. */
+export type AppOptions = ServerOptions &
+  OverloadOptions &
+  OriginOptions &
+  MetricsOptions &
+  Omit<AdmissionOptions, 'publicUrl'> &
+  Omit<RestOptions, 'publicUrl' | 'operations'> & {
     /** Addresses and CIDR blocks of proxies whose forwarded headers are trusted */
     readonly trustProxy: readonly string[];
+    readonly host: string;
+    /** Default: where the server listens */
+    readonly publicUrl?: string | undefined;
+    /** Builds the OpenAPI document */
+    readonly buildDocument: (publicUrl: string) => Promise<object>;
+    /** If set, another server has /metrics and /health */
+    readonly metricsPort?: number | undefined;
   };
-  readonly admission: AdmissionOptions & Omit<OriginOptions, 'log'>;
-  readonly protocols: Omit<RestOptions, 'router'>;
-  readonly monitoring: MetricsOptions;
-  /** Builds the OpenAPI document */
-  readonly buildDocument: () => Promise<object>;
-  /** If set, another server has /metrics and /health */
-  readonly metricsPort: number | undefined;
-}
 
 /** The HTTP server: a list of everything that happens to a request. */
 export async function buildApp(options: AppOptions) {
-  const { log, router, admission, monitoring, metricsPort } = options;
-  const { authenticator } = admission;
-  const probePaths = metricsPort === undefined ? PROBE_PATHS : [];
-  const isProxy = createProxyTrust(options.server.trustProxy);
+  const { router, authenticator } = options;
+  const probePaths = options.metricsPort === undefined ? PROBE_PATHS : [];
+  const isProxy = createProxyTrust(options.trustProxy);
   const readAddressId = (request: IncomingMessage) => addressId(findClientAddress(request, isProxy));
   const queue = new RequestQueue((request) => {
     const keyId = authenticator.findKnownId(request.headers.authorization);
@@ -58,22 +65,24 @@ export async function buildApp(options: AppOptions) {
       isPreferred: keyId !== undefined || probePaths.includes(request.url ?? ''),
     };
   });
-  const app = openServer({ ...options.server, log }, queue);
+  const app = openServer(options, queue);
+  const publicUrl = createPublicUrl(app, options);
   const operations = listOperations(router);
-  const overload = createOverloadMonitor({ ...options.server, log });
+  const overload = createOverloadMonitor(options);
   app.addHook('onClose', async () => overload.close());
-  const checkReadiness = createCachedCheck(monitoring.checkReadiness);
-  const metrics = createMetrics({ ...monitoring, server: app.server, overload, checkReadiness });
+  const checkReadiness = createCachedCheck(options.checkReadiness);
+  const metrics = createMetrics({ ...options, server: app.server, overload, checkReadiness });
   // Before every other hook, so that what those refuse is reported, too.
   reportRequests(
     app,
     operations.map(({ name }) => name),
     metrics,
     readAddressId,
+    (request) => readTarget(request).calls,
   );
 
   // Without a PUBLIC_URL the address is not known yet, but it is plain http.
-  addSecurityHeaders(app, admission.publicUrl());
+  addSecurityHeaders(app, publicUrl());
   app.addHook('onRequest', (request, reply, next) => {
     reply.header('x-request-id', request.id);
     // Within the protocols, admission does this, so that the response has limit headers.
@@ -84,24 +93,24 @@ export async function buildApp(options: AppOptions) {
   ignoreBodies(app);
 
   const probes: Probes = {
-    readReadiness: createReadiness({ ...monitoring, log, checkReadiness, isClosing }),
+    readReadiness: createReadiness({ ...options, checkReadiness, isClosing }),
     readMetrics: () => metrics.registry.metrics(),
   };
-  if (metricsPort === undefined) registerProbes(app, probes);
-  await registerDocs(app, options.buildDocument);
-  const serve = { ...options.protocols, router };
-  const checks = { ...admission, overload, metrics, origins: createOriginPolicy({ ...admission, log }) };
+  if (options.metricsPort === undefined) registerProbes(app, probes);
+  await registerDocs(app, () => options.buildDocument(publicUrl()));
+  const parts = { ...options, operations, publicUrl };
+  const checks = { ...parts, overload, metrics, isAllowedOrigin: createOriginCheck(options) };
   const rest = async (scope: FastifyInstance) => {
     const corsMethods = operations.map(({ method }) => method);
     await registerAdmission(scope, { ...checks, corsMethods, protocol: 'rest' });
     readBodyAs(scope, (bytes) => parseJson(decodeBody(bytes)));
-    registerRest(scope, serve);
+    registerRest(scope, parts);
     answerErrorsWith(scope, sendError);
   };
   const trpc = async (scope: FastifyInstance) => {
     await registerAdmission(scope, { ...checks, corsMethods: ['GET', 'POST'], protocol: 'trpc' });
     readBodyAs(scope, decodeBody);
-    registerRpc(scope, serve);
+    registerRpc(scope, parts);
     answerErrorsWith(scope, sendRpcError);
   };
   await app.register(rest, { prefix: REST_PREFIX });
@@ -110,18 +119,20 @@ export async function buildApp(options: AppOptions) {
 }
 
 /**
- * Every error but those of tRPC calls (see rpc.ts) passes through here: its cause goes to the log, and the client can
- * quote the request id.
+ * Returns the address that clients use, without a trailing slash. Where the server listens is remembered, because the
+ * last requests are served after it has stopped listening.
  */
-function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void {
-  app.setErrorHandler((error, request, reply) => {
-    const apiError = toApiError(error);
-    request.errorCode = apiError.code;
-    // An overload error has no cause, and an overloaded process no time for a second log line.
-    if (apiError.status >= 500 && apiError.cause !== undefined)
-      request.log.error({ ...identify(request), err: apiError.cause }, apiError.message);
-    return send(apiError, reply.headers(apiError.headers));
+function createPublicUrl(app: FastifyInstance, { host, publicUrl }: AppOptions): () => string {
+  let localUrl = '';
+  app.addHook('onListen', async () => {
+    localUrl = toLocalUrl(host, (app.server.address() as AddressInfo).port);
   });
+  return () => publicUrl ?? localUrl;
+}
+
+/** Every error but those of tRPC calls (see rpc.ts) passes through here. */
+function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void {
+  app.setErrorHandler((error, request, reply) => send(reportError(error, request, reply), reply));
   const paths = new Set<string>();
   app.addHook('onRoute', ({ method, url }) => void ([method].flat().includes('GET') && paths.add(url)));
   app.setNotFoundHandler(({ url }) => {

@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
 import { type AppOptions, buildApp } from './app.js';
 import { createDurations } from './batching/durations.js';
@@ -14,7 +13,7 @@ import { createKeyStore } from './keys/store.js';
 import { createUsageStore, UsageCounter } from './keys/usage.js';
 import { createLimiter } from './limits/limiter.js';
 import { createRouter, type Resource } from './operations/resource.js';
-import { type Config, toLocalUrl } from './process/config.js';
+import type { Config } from './process/config.js';
 import { resources as ownResources } from './router.js';
 
 /** How long the start waits for Redis, so that not even the first requests are counted in memory. */
@@ -27,9 +26,7 @@ const CLEANUP_INTERVAL_MS = 60 * 60 * 1000;
 type ServiceConfig = Omit<Config, 'appEnv' | 'databaseUrl' | 'dataDir' | 'logLevel' | 'port'>;
 
 /** What a test puts in the place of parts that would be built from the configuration. */
-export type ServiceOverrides = Partial<
-  AppOptions['server'] & AppOptions['admission'] & AppOptions['protocols'] & AppOptions['monitoring']
->;
+export type ServiceOverrides = Partial<AppOptions>;
 
 export interface ServiceOptions {
   readonly config: ServiceConfig;
@@ -87,55 +84,32 @@ export async function createService(options: ServiceOptions) {
     // Without Redis the service starts nevertheless, and counts in memory.
     limiter.ready(REDIS_WAIT_MS).catch(() => {}),
   ]);
-  let localUrl = '';
-  const publicUrl = overrides.publicUrl ?? (() => config.publicUrl ?? localUrl);
   const { app, probes } = await buildApp({
+    ...config,
     log,
+    now,
     router,
-    metricsPort: config.metricsPort,
-    server: { trustProxy: config.trustProxy, pool: database.poolStatistics, ...overrides },
-    admission: {
-      authenticator: withOutages(KEY_LOOKUP_TIMEOUT_MS, authenticator),
-      limiter,
-      bans,
-      usage,
-      anonymousPerMinute: config.anonymousPerMinute,
-      canRehearse: config.keyPrefix === 'as_test_',
-      corsOrigins: config.corsOrigins,
-      now,
-      ...overrides,
-      publicUrl,
+    stores: Object.fromEntries(
+      stores.map(({ name, store }) => [name, withOutages(OPERATION_TIMEOUT_MS, store)]),
+    ),
+    authenticator: withOutages(KEY_LOOKUP_TIMEOUT_MS, authenticator),
+    limiter,
+    bans,
+    usage,
+    canRehearse: config.keyPrefix === 'as_test_',
+    pool: database.poolStatistics,
+    checkReadiness: () => checkMigrations(database.pool),
+    durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
+    async countKeys() {
+      const [at, soon] = [new Date(now()), new Date(now() + EXPIRY_WARNING_MS)];
+      const [banned, expiring] = await Promise.all([keys.countBanned(at), keys.countExpiring(at, soon)]);
+      return { banned, expiring };
     },
-    protocols: {
-      stores: Object.fromEntries(
-        stores.map(({ name, store }) => [name, withOutages(OPERATION_TIMEOUT_MS, store)]),
-      ),
-      now,
-      ...overrides,
-      publicUrl,
-    },
-    monitoring: {
-      limiter,
-      checkReadiness: () => checkMigrations(database.pool),
-      pool: database.poolStatistics,
-      durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
-      async countKeys() {
-        const [at, soon] = [new Date(now()), new Date(now() + EXPIRY_WARNING_MS)];
-        const [banned, expiring] = await Promise.all([keys.countBanned(at), keys.countExpiring(at, soon)]);
-        return { banned, expiring };
-      },
-      usage,
-      ...overrides,
-    },
-    async buildDocument() {
+    async buildDocument(publicUrl) {
       const { buildDocument } = await import('./docs/document.js');
-      const { stagingUrl, contactUrl } = config;
-      return buildDocument({ resources, publicUrl: publicUrl(), stagingUrl, contactUrl });
+      return buildDocument({ ...config, resources, publicUrl });
     },
-  });
-  // Remembered, because the last requests are served after the server has stopped listening.
-  app.addHook('onListen', async () => {
-    localUrl = toLocalUrl(config.host, (app.server.address() as AddressInfo).port);
+    ...overrides,
   });
   const endCleanup = repeat(CLEANUP_INTERVAL_MS, async () => {
     await deleteExpiredCreates(database).catch(warn('expired idempotency keys could not be deleted'));

@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type Deprecation, deprecationHeaders } from '../contract/deprecation.js';
+import { deprecationHeaders } from '../contract/deprecation.js';
 import type { Limits } from '../contract/plans.js';
 import { type Protocol, REST_PREFIX } from '../contract/protocol.js';
-import type { Scope } from '../contract/scopes.js';
 import { ApiError, type ErrorCode } from '../errors/api-error.js';
 import { type Rehearsal, readRehearsal } from '../errors/rehearsal.js';
 import { type Authenticator, findScopeError } from '../keys/authenticator.js';
@@ -10,8 +9,7 @@ import type { ApiKey } from '../keys/store.js';
 import type { UsageCounter } from '../keys/usage.js';
 import type { RateLimitResult } from '../limits/rate-limit-result.js';
 import type { Metrics } from '../monitoring/metrics.js';
-import { listCalls } from '../monitoring/request-log.js';
-import type { KeyLimit } from '../operations/builder.js';
+import type { KeyLimit, RequestTarget } from '../operations/builder.js';
 import type { OverloadMonitor } from '../server/overload.js';
 import { type CorsOptions, registerCors } from './cors.js';
 import { checkLimits, type LimitCheckOptions, limitHeaders, readLimits } from './limit-check.js';
@@ -20,23 +18,22 @@ import { findHttpError, findMediaTypeError } from './request-checks.js';
 /** For how long before its expiry a key's responses announce it. */
 const EXPIRY_NOTICE_MS = 30 * 86_400_000;
 /** An operation that is not there is not deprecated: a response with one of these codes lacks the headers of that. */
-const CODES_OF_MISSING: ReadonlySet<ErrorCode> = new Set(['method_not_allowed', 'operation_removed']);
-const DEPRECATION_FIELDS = ['deprecation', 'sunset', 'link'];
+const CODES_OF_MISSING: ReadonlySet<ErrorCode | undefined> = new Set([
+  'method_not_allowed',
+  'operation_removed',
+]);
+
+/** A route of another's, such as that of @fastify/cors, or none. */
+const UNKNOWN_TARGET: RequestTarget = { calls: [], cost: 1, error: new ApiError('not_found') };
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The name of the operation, or of each call of a batch */
-    operation?: string | ((request: FastifyRequest) => readonly string[]);
-    /** How many requests this one counts as. Default 1 */
-    cost?: (request: FastifyRequest) => number;
-    /** The scope that the request needs; undefined for a batch, each of whose calls needs its own */
-    scope?: (request: FastifyRequest) => Scope | 'any' | undefined;
-    /** The deprecation of the operation, or of the first deprecated one in a batch */
-    deprecation?: (request: FastifyRequest) => Deprecation | undefined;
-    /** Why the route cannot serve the request: 404 or 405 */
-    routeError?: (request: FastifyRequest) => ApiError | undefined;
+    /** What a request to this route asks for: every route of the protocols says so */
+    readTarget?: (request: FastifyRequest) => RequestTarget;
   }
   interface FastifyRequest {
+    /** Read from the route and the URL when it is first needed: see readTarget */
+    target?: RequestTarget;
     /** The key that the request was admitted with */
     apiKey: ApiKey | undefined;
     /** What is left of the key's limits after the request */
@@ -68,6 +65,12 @@ interface ProtocolOptions extends AdmissionOptions, CorsOptions {
   readonly metrics: Pick<Metrics, 'countDecision'>;
 }
 
+/** What a request asks for. */
+export function readTarget(request: FastifyRequest): RequestTarget {
+  request.target ??= request.routeOptions.config.readTarget?.(request) ?? UNKNOWN_TARGET;
+  return request.target;
+}
+
 /**
  * Admits requests to a protocol. The checks run in the order that the contract specifies: route (404, 405), key, ban
  * and limits, load of the process, scope, media type. No body is read and no handler runs until all of them have passed.
@@ -75,105 +78,88 @@ interface ProtocolOptions extends AdmissionOptions, CorsOptions {
  * The error is determined first and thrown last, so that its response also carries the limit and CORS headers.
  */
 export async function registerAdmission(app: FastifyInstance, options: ProtocolOptions): Promise<void> {
+  const { protocol, publicUrl, now } = options;
   const anonymous: Limits = { perMinute: options.anonymousPerMinute };
-  app.decorateRequest('apiProtocol', options.protocol);
+  app.decorateRequest('apiProtocol', protocol);
+  app.decorateRequest('target', undefined);
   app.decorateRequest('apiKey', undefined);
   app.decorateRequest('limits', undefined as never);
   app.decorateRequest('rehearsal', undefined);
   app.decorateRequest('admissionError', undefined);
   app.decorateRequest('bodyHash', undefined);
   app.addHook('onRequest', async (request, reply) => {
-    request.admissionError = await admit(request, reply, options, anonymous);
+    const error = await findAdmissionError(request, reply, options, anonymous);
+    request.admissionError = error;
+    const { deprecation } = readTarget(request);
+    const { code } = (error ?? request.rehearsal ?? {}) as { readonly code?: ErrorCode };
+    if (deprecation !== undefined && !CODES_OF_MISSING.has(code))
+      reply.headers(deprecationHeaders(deprecation, publicUrl() + REST_PREFIX, now()));
   });
   await registerCors(app, options);
   app.addHook('onRequest', (request, _reply, next) => next(request.admissionError as Error | undefined));
 }
 
-/** Resolves with the reason why the request is not admitted, if any. Sets the headers that every response carries. */
-async function admit(
+/** Why the request is not admitted, if it is not. Adds the headers that every response carries. */
+async function findAdmissionError(
   request: FastifyRequest,
   reply: FastifyReply,
   options: ProtocolOptions,
   anonymous: Limits,
 ): Promise<unknown> {
-  const routeError = findRouteError(request);
-  const { config } = request.routeOptions;
-  const deprecation = config.deprecation?.(request);
-  if (deprecation !== undefined) {
-    reply.headers(deprecationHeaders(deprecation, options.publicUrl() + REST_PREFIX, options.now()));
-  }
-  const { authorization } = request.headers;
+  const { authenticator, limiter, now } = options;
+  const { calls, cost, scope, error: targetError } = readTarget(request);
+  const routeError = findHttpError(request) ?? targetError;
+  const { authorization, prefer } = request.headers;
   const address = () => ({ kind: 'address', id: request.addressId, limits: anonymous }) as const;
-  const cost = config.cost?.(request) ?? 1;
-  const { authenticator, limiter } = options;
   const found =
     authenticator.peek(authorization) ??
     (await authenticator
       .authenticate(authorization, () => limiter.isDenied(address(), cost))
       .catch((error: Error) => error));
   const keyError = found instanceof Error ? found : undefined;
-  request.apiKey = found instanceof Error ? undefined : found;
-  if (request.apiKey !== undefined) announceExpiry(request.apiKey, reply, options.now());
+  const apiKey = found instanceof Error ? undefined : found;
+  request.apiKey = apiKey;
+  if (apiKey !== undefined) announceExpiry(apiKey, reply, now());
   if (keyError !== undefined && !(keyError instanceof ApiError)) {
     // Whose request this is remains unknown, so it counts against nobody.
     const lastKnown = authenticator.peekStale(authorization);
     if (lastKnown !== undefined) {
-      announceExpiry(lastKnown, reply, options.now());
+      announceExpiry(lastKnown, reply, now());
       reply.headers(limitHeaders(await readLimits(lastKnown, cost, options)));
     }
     return routeError ?? keyError;
   }
-  const limited = { apiKey: request.apiKey, address, cost, countsTowardsBan: routeError === undefined };
+  const limited = { apiKey, address, cost, countsTowardsBan: routeError === undefined };
   const { result, error: limitError } = await checkLimits(limited, options);
   reply.headers(limitHeaders(result));
   request.limits = result.windows;
-  options.metrics.countDecision(limitError?.code, request.apiKey?.plan);
-  if (limitError === undefined && routeError === undefined) countUsage(request, cost, options.usage);
+  options.metrics.countDecision(limitError?.code, apiKey?.plan);
   // A caller over its limit gets a 429 instead of a 401.
-  const error = routeError ?? limitError ?? keyError ?? options.overload.check(request.raw.queuedMs);
+  const error = routeError ?? limitError ?? keyError;
+  if (error !== undefined || apiKey === undefined) return error;
+  // Each call of a batch counts for its operation. A batch that is too large runs none.
+  if (calls.length === cost) options.usage.count(apiKey.id, calls);
   return (
-    error ??
-    findRequestScopeError(request) ??
+    options.overload.check(request.raw.queuedMs) ??
+    // A key without the scope learns nothing about the input. Procedures check it, too, for the calls of batches.
+    (scope && findScopeError(apiKey, scope)) ??
     findMediaTypeError(request) ??
-    (options.canRehearse ? findRehearsedError(request, reply, result) : undefined)
+    (options.canRehearse && prefer !== undefined ? rehearse(String(prefer), request, result) : undefined)
   );
 }
 
 /** The error that the client asks for, unless the calls of the request are to respond with it. */
-function findRehearsedError(
+function rehearse(
+  prefer: string,
   request: FastifyRequest,
-  reply: FastifyReply,
   { binding }: RateLimitResult,
 ): ApiError | undefined {
-  const { method, headers, apiProtocol, routeOptions } = request;
-  const rehearsal = readRehearsal(headers.prefer?.toString(), { method, resetSeconds: binding.resetSeconds });
+  const { method, apiProtocol } = request;
+  const rehearsal = readRehearsal(prefer, { method, resetSeconds: binding.resetSeconds });
   if (rehearsal === undefined || rehearsal instanceof ApiError) return rehearsal;
-  if (CODES_OF_MISSING.has(rehearsal.code)) for (const name of DEPRECATION_FIELDS) reply.removeHeader(name);
-  if (apiProtocol === 'rest' || !rehearsal.isOfCalls)
-    return rehearsal.createError(routeOptions.config.scope?.(request));
+  if (apiProtocol === 'rest' || !rehearsal.isOfCalls) return rehearsal.createError(readTarget(request).scope);
   request.rehearsal = rehearsal;
   return undefined;
-}
-
-/** A key without the scope learns nothing about the input. Procedures check it, too, for the calls of batches. */
-function findRequestScopeError(request: FastifyRequest): ApiError | undefined {
-  const scope = request.routeOptions.config.scope?.(request);
-  if (scope === undefined || request.apiKey === undefined) return undefined;
-  return findScopeError(request.apiKey, scope);
-}
-
-function findRouteError(request: FastifyRequest): ApiError | undefined {
-  const httpError = findHttpError(request);
-  if (httpError !== undefined) return httpError;
-  if (request.is404) return new ApiError('not_found');
-  return request.routeOptions.config.routeError?.(request);
-}
-
-/** Each call of a batch counts for its operation. A batch that is too large costs 1 and runs none of its calls. */
-function countUsage(request: FastifyRequest, cost: number, usage: AdmissionOptions['usage']): void {
-  if (request.apiKey === undefined) return;
-  const names = listCalls(request);
-  if (names.length === cost) usage.count(request.apiKey.id, names);
 }
 
 /** Says when a key that expires soon does. */

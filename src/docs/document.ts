@@ -6,7 +6,7 @@ import { MIN_NOTICE_MONTHS } from '../contract/deprecation.js';
 import { toPlanTable } from '../contract/plans.js';
 import { REST_PREFIX } from '../contract/protocol.js';
 import { INTERFACE_VERSION } from '../contract/version.js';
-import { listOperations } from '../operations/list-operations.js';
+import { listOperations, type Operation } from '../operations/list-operations.js';
 import { createRouter, type Resource } from '../operations/resource.js';
 import { errorResponses, errorSchema } from './error-responses.js';
 import {
@@ -17,7 +17,6 @@ import {
   type Schema,
   type Schemas,
   SECURITY_SCHEME,
-  type TaggedOperation,
 } from './operation.js';
 import { headers } from './response-headers.js';
 
@@ -66,14 +65,10 @@ ${COMPATIBILITY}
  * deprecation: they are added here.
  */
 export function buildDocument({ resources, publicUrl, stagingUrl, contactUrl }: DocumentOptions): object {
-  const {
-    openapi,
-    info,
-    paths: generatedPaths,
-    components,
-  } = generate(createRouter(resources), publicUrl, contactUrl);
-  const operations = new Map(listTaggedOperations(resources).map((operation) => [operation.name, operation]));
-  const find = ({ operationId }: GeneratedOperation) => operations.get(operationId) as TaggedOperation;
+  const router = createRouter(resources);
+  const { openapi, info, paths: generatedPaths, components } = generate(router, publicUrl, contactUrl);
+  const operations = new Map(listOperations(router).map((operation) => [operation.name, operation]));
+  const find = ({ operationId }: GeneratedOperation) => operations.get(operationId) as Operation;
   const generated = Object.values(generatedPaths).flatMap((item) => Object.values(item));
   // trpc-to-openapi describes its own errors, which no client ever sees.
   const ownSchemas = Object.entries(components.schemas).filter(([name]) => !name.startsWith('error.'));
@@ -82,15 +77,18 @@ export function buildDocument({ resources, publicUrl, stagingUrl, contactUrl }: 
     ...Object.fromEntries(ownSchemas),
     Error: errorSchema,
   };
+  // In the order of the reference page
+  const tags = resources.map(({ name, description }) => ({ name: capitalize(name), description }));
+  const findTag = ({ operationId }: GeneratedOperation) =>
+    tags[resources.findIndex(({ procedures }) => operationId in procedures)]?.name;
   const paths = mapValues(generatedPaths, (item) =>
-    mapValues(item, (operation) => completeOperation(operation, find(operation), schemas)),
+    mapValues(item, (each) => completeOperation(each, find(each), findTag(each), schemas)),
   );
   return {
     openapi,
     info,
     servers: listServers(publicUrl, stagingUrl),
-    // In the order of the reference page
-    tags: resources.map(({ name, description }) => ({ name: capitalize(name), description })),
+    tags,
     paths,
     components: { ...components, schemas, responses: pickReferenced(errorResponses, paths), headers },
   };
@@ -116,13 +114,6 @@ function generate(router: AnyTRPCRouter, publicUrl: string, contactUrl: string |
   return document as Generated;
 }
 
-function listTaggedOperations(resources: readonly Resource[]): TaggedOperation[] {
-  return resources.flatMap((resource) => {
-    const tag = capitalize(resource.name);
-    return listOperations(createRouter([resource])).map((operation) => ({ ...operation, tag }));
-  });
-}
-
 function listServers(publicUrl: string, stagingUrl: string | undefined): object[] {
   const url = publicUrl + REST_PREFIX;
   if (stagingUrl === undefined) return [{ url }];
@@ -139,28 +130,26 @@ function listServers(publicUrl: string, stagingUrl: string | undefined): object[
  */
 function collectBodies(
   generated: readonly GeneratedOperation[],
-  find: (operation: GeneratedOperation) => TaggedOperation,
+  find: (operation: GeneratedOperation) => Operation,
 ): Schemas {
-  const bodies = new Map<string, { readonly schema: Schema; readonly operationId: string }>();
+  const bodies: Record<string, Schema> = {};
+  const owners: Record<string, string> = {};
   for (const each of generated) {
     const { operationId, requestBody } = each;
     if (requestBody === undefined) continue;
     const operation = find(each);
     const name = bodyName(operation);
     const schema = describeDefaults(applyOverride(requestBody.content['application/json'].schema, operation));
-    const other = bodies.get(name);
-    if (other !== undefined && !isDeepStrictEqual(other.schema, schema)) {
-      throw new TypeError(
-        `${other.operationId} and ${operationId} have different bodies with the id ${name}`,
-      );
-    }
-    bodies.set(name, { schema, operationId });
+    if (!isDeepStrictEqual(bodies[name] ?? schema, schema))
+      throw new TypeError(`${owners[name]} and ${operationId} have different bodies with the id ${name}`);
+    bodies[name] = schema;
+    owners[name] = operationId;
   }
-  return Object.fromEntries(Array.from(bodies, ([name, { schema }]) => [name, schema]));
+  return bodies;
 }
 
 /** trpc-to-openapi copies a body without its path parameters, and the `override` in its meta gets lost. */
-function applyOverride(schema: Schema, { input }: TaggedOperation): Schema {
+function applyOverride(schema: Schema, { input }: Operation): Schema {
   const override = input?.meta()?.override;
   if (typeof override !== 'function') return { ...schema, ...(override as Schema | undefined) };
   const jsonSchema = structuredClone(schema) as z.core.JSONSchema.BaseSchema;

@@ -27,11 +27,6 @@ export interface GeneratedOperation {
   readonly responses: { readonly 200: { readonly description: string; readonly content: Media } };
 }
 
-/** An operation with the tag of the resource that it belongs to. */
-export interface TaggedOperation extends Operation {
-  readonly tag: string;
-}
-
 /** The name of the API key among the document's security schemes. */
 export const SECURITY_SCHEME = 'bearerAuth';
 
@@ -71,7 +66,8 @@ export function capitalize(name: string): string {
  */
 export function completeOperation(
   generated: GeneratedOperation,
-  operation: TaggedOperation,
+  operation: Operation,
+  tag: string | undefined,
   schemas: Schemas,
 ): object {
   const {
@@ -81,7 +77,7 @@ export function completeOperation(
     responses,
     ...rest
   } = generated;
-  const { stability, scope, idempotent, tag } = operation;
+  const { stability, scope, idempotent } = operation;
   const paragraphs = [
     description,
     scope === 'any' ? 'Any key may call it.' : `Needs the scope \`${scope}\`.`,

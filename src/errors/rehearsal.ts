@@ -6,17 +6,8 @@ import { errorTable } from './error-table.js';
 /** `Prefer: error=CODE` (RFC 7240), alone or in a list. */
 const PREFERENCE = /(?:^|,)\s*error\s*=\s*"?([^\s",;]*)/i;
 
-/** The errors of single calls, which a tRPC batch has one of for each. Any other is that of a request as a whole. */
-const CALL_ERRORS: ReadonlySet<ErrorCode> = new Set([
-  'invalid_request',
-  'insufficient_scope',
-  'not_found',
-  'idempotency_key_in_use',
-  'idempotency_key_reused',
-  'operation_removed',
-  'internal_error',
-  'service_unavailable',
-]);
+/** A tRPC batch has one error of these for the request as a whole, and one of any other for each call. */
+const REQUEST_STATUSES: ReadonlySet<number> = new Set([401, 405, 413, 415, 429, 501]);
 
 /** What the headers of a rehearsed error say. */
 interface RehearsedRequest {
@@ -34,12 +25,9 @@ export interface Rehearsal {
   createError(scope: Scope | 'any' | undefined): ApiError;
 }
 
-/** What a client asks for; undefined if for nothing, and the error for a code that does not exist. */
-export function readRehearsal(
-  prefer: string | undefined,
-  request: RehearsedRequest,
-): Rehearsal | ApiError | undefined {
-  const [, code] = PREFERENCE.exec(prefer ?? '') ?? [];
+/** What a Prefer header asks for; undefined if for no error, and the error for a code that does not exist. */
+export function readRehearsal(prefer: string, request: RehearsedRequest): Rehearsal | ApiError | undefined {
+  const [, code] = PREFERENCE.exec(prefer) ?? [];
   if (code === undefined) return undefined;
   if (!isErrorCode(code)) {
     const message = `error in Prefer must be one of ${Object.keys(errorTable).join(', ')}.`;
@@ -47,11 +35,11 @@ export function readRehearsal(
   }
   return {
     code,
-    isOfCalls: CALL_ERRORS.has(code),
+    isOfCalls: !REQUEST_STATUSES.has(errorTable[code].status),
     createError(scope) {
-      const real = createRealError(code, scope, request);
-      const headers = { ...real.headers, 'preference-applied': `error=${code}` };
-      return new ApiError(code, { message: real.message, headers, ...(real.scope && { scope: real.scope }) });
+      const error = createRealError(code, scope, request);
+      const headers = { ...error.headers, 'preference-applied': `error=${code}` };
+      return Object.assign(error, { headers });
     },
   };
 }

@@ -30,6 +30,7 @@ export function reportRequests(
   operations: readonly string[],
   { countRequest }: Pick<Metrics, 'countRequest'>,
   readAddressId: (request: IncomingMessage) => string,
+  listCalls: (request: FastifyRequest) => readonly string[],
 ): void {
   const known = new Set(operations);
   app.addHook('onRoute', (route) => {
@@ -58,13 +59,6 @@ export function reportRequests(
     reply.raw.on('close', finish);
     next();
   });
-}
-
-/** The names of the operations that a request calls: none, one, or one for each call of a batch. */
-export function listCalls(request: FastifyRequest): readonly string[] {
-  const { operation } = request.routeOptions.config;
-  if (operation === undefined) return [];
-  return typeof operation === 'string' ? [operation] : operation(request);
 }
 
 /** What every log line of a request has. */

@@ -15,8 +15,8 @@ export interface RequestContext {
   readonly apiKey: ApiKey;
   /** What is left of the key's limits after the request, in its windows. */
   readonly limits: readonly KeyLimit[];
-  /** Whether an operation of the service is deprecated. */
-  readonly isDeprecated: (operation: string) => boolean;
+  /** The names of the deprecated operations. */
+  readonly deprecated: ReadonlySet<string>;
   /** Unix milliseconds. */
   readonly now: () => number;
   /** The Idempotency-Key of the request, which several calls of a tRPC batch share. */
@@ -25,8 +25,8 @@ export interface RequestContext {
   readonly idempotencyKey: IdempotencyKey | undefined;
   /** The error that every call of the request responds with. */
   readonly rehearsal: Rehearsal | undefined;
-  /** Present over REST only. */
-  readonly rest: RestContext | undefined;
+  /** Over REST only: adds a `Link` to the page after `cursor`. */
+  readonly linkNextPage: ((cursor: number) => void) | undefined;
 }
 
 export interface KeyLimit {
@@ -37,9 +37,18 @@ export interface KeyLimit {
   readonly resetAtMs: number;
 }
 
-export interface RestContext {
-  /** Adds a `Link` to the page after `cursor`. */
-  linkNextPage(cursor: number): void;
+/** What a request asks for, as far as its method and its URL tell. */
+export interface RequestTarget {
+  /** The names of the operations that it calls: none, one, or one for each call of a batch. */
+  readonly calls: readonly string[];
+  /** How many requests it counts as. */
+  readonly cost: number;
+  /** The scope that it needs; undefined for a batch, each of whose calls needs its own. */
+  readonly scope?: Scope | 'any' | undefined;
+  /** The deprecation of the operation, or of the first deprecated one in a batch. */
+  readonly deprecation?: Deprecation | undefined;
+  /** Why it cannot be served: 404 or 405. */
+  readonly error?: ApiError | undefined;
 }
 
 /** The methods whose requests have a body, which must be JSON. */

@@ -22,7 +22,7 @@ const listOrders = procedure
   })
   .input(ordersPage)
   .output(orderList)
-  .query(async ({ ctx, input }) => answerPage(ctx, await ctx.orders.list(input)));
+  .query(async ({ ctx, input }) => answerPage(ctx, input, await ctx.orders.list(input)));
 
 export const orders = {
   name: 'orders',

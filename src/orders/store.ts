@@ -1,11 +1,10 @@
 import type { Database } from '../database/client.js';
-import { type Page, toPage } from '../operations/pagination.js';
 import type { Order, OrdersPage } from './schema.js';
 
 /** All queries on orders. Every method may fail with a database error: see isDatabaseOutage. */
 export interface OrderStore {
-  /** The page after `cursor`, by ascending id. */
-  list(page: OrdersPage): Promise<Page<Order>>;
+  /** The page after `cursor`, by ascending id, and the order that follows it, if there is one. */
+  list(page: OrdersPage): Promise<Order[]>;
 }
 
 export function createOrderStore({ prisma }: Database): OrderStore {
@@ -16,14 +15,13 @@ export function createOrderStore({ prisma }: Database): OrderStore {
         orderBy: { id: 'asc' },
         take: limit + 1,
       });
-      const orders = rows.map(({ id, petId, quantity, status, createdAt }) => ({
+      return rows.map(({ id, petId, quantity, status, createdAt }) => ({
         id: Number(id),
         petId: Number(petId),
         quantity,
         status,
         createdAt: createdAt.toISOString(),
       }));
-      return toPage(orders, limit);
     },
   };
 }

@@ -25,7 +25,7 @@ const getKey = procedure
     scope: 'any',
   })
   .output(key)
-  .query(async ({ ctx: { apiKey, limits, isDeprecated, key: store, now } }) => {
+  .query(async ({ ctx: { apiKey, limits, deprecated, key: store, now } }) => {
     const { name, hint, plan, scopes, createdAt, expiresAt } = apiKey;
     const usage = await store.readTotals(apiKey.id, now());
     return {
@@ -41,7 +41,7 @@ const getKey = procedure
         remaining,
         resetsAt: new Date(Math.ceil(resetAtMs / 1000) * 1000).toISOString(),
       })),
-      usage: usage.map((each) => ({ ...each, deprecated: isDeprecated(each.operation) })),
+      usage: usage.map((each) => ({ ...each, deprecated: deprecated.has(each.operation) })),
     };
   });
 

@@ -25,7 +25,7 @@ const listPets = procedure
   })
   .input(petsPage)
   .output(petList)
-  .query(async ({ ctx, input }) => answerPage(ctx, await ctx.pets.list(input)));
+  .query(async ({ ctx, input }) => answerPage(ctx, input, await ctx.pets.list(input)));
 
 const createPet = procedure
   .meta({

@@ -5,13 +5,12 @@ import { READ_CONNECTIONS } from '../database/connections.js';
 import { createInsert, type Insert } from '../database/inserts.js';
 import type { Statement } from '../database/statement-pool.js';
 import { type JsonColumns, table } from '../database/table.js';
-import { type Page, toPage } from '../operations/pagination.js';
 import type { NewPet, Pet, PetsPage } from './schema.js';
 
 /** All queries on pets. Every method may fail with a database error: see isDatabaseOutage. */
 export interface PetStore {
-  /** The page after `cursor`, by ascending id. */
-  list(page: PetsPage): Promise<Page<Pet>>;
+  /** The page after `cursor`, by ascending id, and the pet that follows it, if there is one. */
+  list(page: PetsPage): Promise<Pet[]>;
   readonly create: Insert<NewPet, Pet>;
   get(id: number): Promise<Pet | undefined>;
 }
@@ -97,10 +96,7 @@ export function createPetStore(database: Database): PetStore {
     { ...READS, maxSize: MAX_GETS_PER_STATEMENT },
   );
   return {
-    async list(page) {
-      const loader = page.status === undefined ? allPages : statusPages;
-      return toPage(await loader.load(page), page.limit);
-    },
+    list: (page) => (page.status === undefined ? allPages : statusPages).load(page),
     create: createInsert(database, pets),
     get: (id) => gets.load(id),
   };

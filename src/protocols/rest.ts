@@ -1,13 +1,13 @@
+import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { REST_PREFIX } from '../contract/protocol.js';
 import { ApiError } from '../errors/api-error.js';
 import { METHODS_WITH_BODY } from '../operations/builder.js';
 import { toApiError } from '../operations/error-mapping.js';
-import { listOperations, type Operation, type OperationParameter } from '../operations/list-operations.js';
-import { sendJson } from './body.js';
+import type { Operation, OperationParameter } from '../operations/list-operations.js';
+import { type ContextOptions, createContextFactory, sendJson } from './http-message.js';
 import { createOpenApiHandler } from './openapi-adapter.js';
-import { createContextFactory, type ServeOptions } from './request-context.js';
 
 /** The form in which a path or a query carries each type other than strings. */
 const PATTERNS = {
@@ -16,34 +16,35 @@ const PATTERNS = {
   boolean: /^(?:true|false)$/,
 } as const;
 
-export interface RestOptions extends ServeOptions {
+export interface RestOptions extends ContextOptions {
+  readonly router: AnyTRPCRouter;
   /** The address that clients use, without a trailing slash. */
   readonly publicUrl: () => string;
 }
 
-/** Serves every operation of the router as REST. */
-export function registerRest(app: FastifyInstance, { router, stores, now, publicUrl }: RestOptions): void {
-  const operations = listOperations(router);
-  const createContext = createContextFactory({ router, stores, now });
+/** Serves every operation as REST. */
+export function registerRest(app: FastifyInstance, options: RestOptions): void {
+  const { operations, router, publicUrl } = options;
+  const createContext = createContextFactory(options);
   for (const operation of operations) {
-    const run = createOpenApiHandler(router, operation, createLocation(operation));
+    const { name, method, path, scope, deprecation, hasOutput, success } = operation;
+    const run = createOpenApiHandler(router, operation);
+    const target = { calls: [name], cost: 1, scope, deprecation };
+    const status = success?.status ?? (hasOutput ? 200 : 204);
     app.route({
-      method: operation.method,
-      url: toFastifyPath(operation.path),
-      config: {
-        operation: operation.name,
-        scope: () => operation.scope,
-        deprecation: () => operation.deprecation,
-      },
+      method,
+      url: toFastifyPath(path),
+      config: { readTarget: () => target },
       async handler(request, reply) {
-        const context = createContext(request, reply, {
-          linkNextPage: (cursor) => linkNextPage(cursor, publicUrl(), request, reply),
-        });
+        const context = createContext(request, reply, (cursor) =>
+          linkNextPage(cursor, publicUrl(), request, reply),
+        );
         try {
-          const { statusCode, headers, body } = await run(context, readInput(operation, request));
-          reply.code(statusCode);
-          if (headers !== undefined) reply.headers(headers);
-          return body === undefined ? reply.send() : sendJson(reply, body);
+          const { output, json } = await run(context, readInput(operation, request));
+          reply.code(status);
+          if (success !== undefined)
+            reply.header('location', REST_PREFIX + success.location(output as never));
+          return json === undefined ? reply.send() : sendJson(reply, json);
         } catch (error) {
           throw toRestError(operation, error);
         }
@@ -53,11 +54,6 @@ export function registerRest(app: FastifyInstance, { router, stores, now, public
   registerOtherMethods(app, operations);
 }
 
-function createLocation({ success }: Operation) {
-  if (success === undefined) return undefined;
-  return (output: never) => ({ location: REST_PREFIX + success.location(output) });
-}
-
 /** A known path responds to every other method with a 405 and Allow (RFC 9110, section 15.5.6). */
 function registerOtherMethods(app: FastifyInstance, operations: readonly Operation[]): void {
   for (const path of new Set(operations.map((operation) => operation.path))) {
@@ -65,12 +61,13 @@ function registerOtherMethods(app: FastifyInstance, operations: readonly Operati
       .filter((operation) => operation.path === path)
       .map(({ method }) => method);
     const allowed = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
-    const createError = () => new ApiError('method_not_allowed', { headers: { allow: allowed.join(', ') } });
+    const error = new ApiError('method_not_allowed', { headers: { allow: allowed.join(', ') } });
+    const target = { calls: [], cost: 1, error };
     app.route({
       method: app.supportedMethods.filter((method) => !allowed.includes(method)),
       url: toFastifyPath(path),
-      config: { routeError: createError },
-      handler: () => Promise.reject(createError()),
+      config: { readTarget: () => target },
+      handler: () => Promise.reject(error),
     });
   }
 }

@@ -1,14 +1,14 @@
 import type { AnyTRPCRouter } from '@trpc/server';
-import { type HTTPBaseHandlerOptions, resolveResponse } from '@trpc/server/http';
+import { resolveResponse } from '@trpc/server/http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { ApiError } from '../errors/api-error.js';
 import { type RequestContext, toErrorShape } from '../operations/builder.js';
-import { sendJson } from './body.js';
+import { sendJson } from './http-message.js';
 
-export interface StreamOptions {
+interface StreamOptions {
   readonly router: AnyTRPCRouter;
   readonly context: RequestContext;
-  readonly onError: NonNullable<HTTPBaseHandlerOptions<AnyTRPCRouter, Request>['onError']>;
+  readonly report: (error: Error, path: string | undefined) => void;
 }
 
 /**
@@ -16,7 +16,7 @@ export interface StreamOptions {
  * is sent as soon as it is known. Node.js sends it in chunks, or to callers with HTTP/1.0 up to the connection's end.
  */
 export async function respondWithTrpc(
-  { router, context, onError }: StreamOptions,
+  { router, context, report }: StreamOptions,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<FastifyReply> {
@@ -28,7 +28,7 @@ export async function respondWithTrpc(
     path: encodeURIComponent(path),
     error: null,
     createContext: async () => context,
-    onError,
+    onError: ({ error, path }) => report(error, path),
   });
   // Idempotency-Replayed depends on every create of the batch, so the head cannot be sent before they have finished.
   const isStream =
@@ -44,30 +44,20 @@ export function sendRpcError(apiError: ApiError, reply: FastifyReply): FastifyRe
 }
 
 /**
- * The members of a web Request that resolveResponse reads. HEAD runs as GET, and Node.js omits the body; tRPC itself
- * would answer HEAD with an empty 204.
+ * The members of a web Request that resolveResponse reads. Of the headers, those that say how to respond to a batch; the
+ * media type has been checked. HEAD runs as GET, and Node.js omits the body; tRPC itself would answer it with an empty 204.
  */
-function toWebRequest(request: FastifyRequest): Request {
-  const { method, body } = request;
+function toWebRequest({ method, url, headers, body }: FastifyRequest): Request {
+  const { accept = '', 'trpc-accept': trpcAccept } = headers;
+  const accepted = trpcAccept === undefined ? { accept } : { 'trpc-accept': String(trpcAccept) };
   const webRequest: Pick<Request, 'method' | 'url' | 'headers' | 'signal' | 'json'> = {
     method: method === 'HEAD' ? 'GET' : method,
-    url: `http://localhost${request.url}`,
-    headers: pickHeaders(request),
+    url: `http://localhost${url}`,
+    headers: new Headers({ 'content-type': 'application/json', ...accepted }),
     signal: new AbortController().signal,
     json: async () => (body ? JSON.parse(String(body)) : undefined),
   };
   return webRequest as Request;
-}
-
-/** The headers that tRPC uses: how to respond to a batch, and the media type, which admission has checked. */
-function pickHeaders({ method, headers }: FastifyRequest): Headers {
-  const picked = new Headers();
-  if (method === 'POST') picked.set('content-type', 'application/json');
-  for (const name of ['accept', 'trpc-accept']) {
-    const value = headers[name];
-    if (typeof value === 'string') picked.set(name, value);
-  }
-  return picked;
 }
 
 /** tRPC's responses vary with these headers, in addition to those that CORS has listed. */

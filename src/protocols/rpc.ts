@@ -1,23 +1,13 @@
-import { type AnyTRPCProcedure, getTRPCErrorFromUnknown } from '@trpc/server';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { MAX_BATCH_SIZE } from '../contract/protocol.js';
 import { ApiError, type ErrorShape } from '../errors/api-error.js';
-import { identify } from '../monitoring/request-log.js';
-import { type OperationMeta, type RequestContext, toErrorShape } from '../operations/builder.js';
-import { toApiError } from '../operations/error-mapping.js';
-import { sendJson } from './body.js';
-import { createContextFactory, type ServeOptions } from './request-context.js';
+import { type RequestContext, type RequestTarget, toErrorShape } from '../operations/builder.js';
+import { type ContextOptions, createContextFactory, reportError, sendJson } from './http-message.js';
 import { addVary, respondWithTrpc } from './rpc-stream.js';
 
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** Read from the URL of a tRPC request when it is first needed. */
-    rpcTarget: RpcTarget | null;
-  }
-}
-
-/** The calls in a URL, parsed the way tRPC parses them, so that exactly the calls that are counted are run. */
-interface RpcTarget {
+/** What the URL of a request says, parsed the way tRPC does, so that exactly the calls that are counted are run. */
+interface RpcUrl {
   readonly names: readonly string[];
   readonly isBatch: boolean;
   /** JSON: the input of a query. */
@@ -38,69 +28,67 @@ type CallResult = { readonly result: { readonly data: unknown } } | { readonly e
  * Serves the router to tRPC clients. Nearly all requests are plain: known procedures of one type, with JSON input and
  * a response in one piece. tRPC itself responds to all others; see rpc-stream.ts.
  */
-export function registerRpc(app: FastifyInstance, { router, stores, now }: ServeOptions): void {
+export function registerRpc(
+  app: FastifyInstance,
+  { router, ...options }: ContextOptions & { readonly router: AnyTRPCRouter },
+): void {
   const procedures = new Map(Object.entries<AnyTRPCProcedure>(router._def.procedures));
-  const createContext = createContextFactory({ router, stores, now });
-  const findMeta = (name = '') => procedures.get(name)?._def.meta as OperationMeta | undefined;
-  app.decorateRequest('rpcTarget', null);
+  const operations = new Map(options.operations.map((operation) => [operation.name, operation]));
+  const createContext = createContextFactory(options);
+  const readTarget = (request: FastifyRequest): RequestTarget => {
+    const { names, isBatch } = readUrl(request);
+    const called = names.flatMap((name) => operations.get(name) ?? []);
+    return {
+      calls: names,
+      // A batch that is too large runs nothing, and counts as one request.
+      cost: names.length > MAX_BATCH_SIZE ? 1 : names.length,
+      scope: isBatch ? undefined : called[0]?.scope,
+      deprecation: called.find(({ deprecation }) => deprecation !== undefined)?.deprecation,
+      error: findTargetError(procedures, request, names),
+    };
+  };
   app.route({
     method: [...app.supportedMethods],
     url: '/:path',
-    config: {
-      operation: (request) => readTarget(request).names,
-      scope(request) {
-        const { names, isBatch } = readTarget(request);
-        return isBatch ? undefined : findMeta(names[0])?.scope;
-      },
-      // A batch that is too large runs nothing, and counts as one request.
-      cost(request) {
-        const { length } = readTarget(request).names;
-        return length > MAX_BATCH_SIZE ? 1 : length;
-      },
-      deprecation(request) {
-        const name = readTarget(request).names.find((name) => findMeta(name)?.deprecation !== undefined);
-        return findMeta(name)?.deprecation;
-      },
-      routeError: (request) => findTargetError(procedures, request, readTarget(request).names),
-    },
+    config: { readTarget },
     async handler(request, reply) {
-      const target = readTarget(request);
-      const { length } = target.names;
+      const url = readUrl(request);
+      const { length } = url.names;
       if (length > MAX_BATCH_SIZE) {
         const message = `A batch holds at most ${MAX_BATCH_SIZE} calls; this one has ${length}.`;
         throw new ApiError('invalid_request', { message });
       }
       const context = createContext(request, reply);
-      const calls = readPlainCalls(procedures, request, target);
+      const calls = readPlainCalls(procedures, request, url);
+      const report = (error: unknown, path?: string) => {
+        context.idempotency?.setReplayed(false);
+        return reportError(error, request, reply, path);
+      };
       addVary(reply);
-      if (calls !== undefined) return runPlainCalls(calls, target.isBatch, context, request, reply);
-      return respondWithTrpc(
-        {
-          router,
-          context,
-          onError: ({ error, path }) => void reportError(error, path, context, request, reply),
-        },
-        request,
-        reply,
+      if (calls === undefined) return respondWithTrpc({ router, context, report }, request, reply);
+      const results = await Promise.all(
+        calls.map((call, index) => runPlainCall(call, index, context, report)),
       );
+      const statuses = new Set(results.map((each) => ('error' in each ? each.error.data.httpStatus : 200)));
+      const [status = 200] = statuses;
+      reply.code(statuses.size > 1 ? 207 : status);
+      return sendJson(reply, JSON.stringify(url.isBatch ? results : results[0]));
     },
   });
 }
 
 type ProcedureMap = ReadonlyMap<string, AnyTRPCProcedure>;
 
-function readTarget(request: FastifyRequest): RpcTarget {
-  if (request.rpcTarget !== null) return request.rpcTarget;
+function readUrl(request: FastifyRequest): RpcUrl {
   const { path } = request.params as { path: string };
   const query = request.query as URLSearchParams;
   const isBatch = query.get('batch') === '1';
-  request.rpcTarget = {
+  return {
     names: isBatch ? path.split(',') : [path],
     isBatch,
     input: query.get('input'),
     hasConnectionParams: query.has('connectionParams'),
   };
-  return request.rpcTarget;
 }
 
 /** 404 when none of the procedures exists, 405 when those that exist need another method. */
@@ -121,7 +109,7 @@ function findTargetError(procedures: ProcedureMap, { method }: FastifyRequest, n
 function readPlainCalls(
   procedures: ProcedureMap,
   request: FastifyRequest,
-  { names, isBatch, input, hasConnectionParams }: RpcTarget,
+  { names, isBatch, input, hasConnectionParams }: RpcUrl,
 ): readonly PlainCall[] | undefined {
   const type = request.method === 'POST' ? 'mutation' : 'query';
   const { accept = '', 'trpc-accept': trpcAccept } = request.headers;
@@ -151,45 +139,19 @@ function parseInputs(text: string | null, isBatch: boolean): Readonly<Record<num
 }
 
 /**
- * Runs the calls and responds in tRPC's format (https://trpc.io/docs/rpc). tRPC's own resolveResponse builds a web
- * Request and Response, and two abort controllers per call, which took four times as long as the procedures.
+ * Runs a call, and returns its part of a response in tRPC's format (https://trpc.io/docs/rpc). tRPC's own resolveResponse
+ * builds a web Request and Response, and two abort controllers per call, which took four times as long as the procedures.
  */
-async function runPlainCalls(
-  calls: readonly PlainCall[],
-  isBatch: boolean,
+function runPlainCall(
+  { name, procedure, input }: PlainCall,
+  batchIndex: number,
   ctx: RequestContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<FastifyReply> {
-  const run = ({ name, procedure, input }: PlainCall, batchIndex: number): Promise<CallResult> => {
-    const { type } = procedure._def;
-    const getRawInput = async () => input;
-    return procedure({ ctx, path: name, type, getRawInput, signal: undefined, batchIndex }).then(
-      (data: unknown) => ({ result: { data } }),
-      (error) => ({ error: toErrorShape(reportError(error, name, ctx, request, reply), name) }),
-    );
-  };
-  const results = await Promise.all(calls.map(run));
-  const statuses = new Set(results.map((result) => ('error' in result ? result.error.data.httpStatus : 200)));
-  const [status = 200] = statuses;
-  reply.code(statuses.size > 1 ? 207 : status);
-  return sendJson(reply, JSON.stringify(isBatch ? results : results[0]));
-}
-
-/** The error that the client sees. The log gets the cause, and the request's log line the first error code. */
-function reportError(
-  error: unknown,
-  path: string | undefined,
-  { idempotency }: RequestContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): ApiError {
-  const apiError = toApiError(getTRPCErrorFromUnknown(error));
-  request.errorCode ??= apiError.code;
-  idempotency?.setReplayed(false);
-  // A rehearsed error has no cause.
-  if (apiError.status >= 500 && apiError.cause !== undefined)
-    request.log.error({ ...identify(request), err: apiError.cause, path }, apiError.message);
-  reply.headers(apiError.headers);
-  return apiError;
+  report: (error: unknown, path: string) => ApiError,
+): Promise<CallResult> {
+  const { type } = procedure._def;
+  const getRawInput = async () => input;
+  return procedure({ ctx, path: name, type, getRawInput, signal: undefined, batchIndex }).then(
+    (data: unknown) => ({ result: { data } }),
+    (error) => ({ error: toErrorShape(report(error, name), name) }),
+  );
 }

@@ -28,9 +28,9 @@ test('a reader that goes on from the last id it saw misses no pet that two nodes
     const seen: number[] = [];
     for (;;) {
       const isLast = isOver;
-      const { items } = await pets.list({ limit: 100, cursor: seen.at(-1) ?? 0 });
-      seen.push(...items.map(({ id }) => id));
-      if (isLast && items.length === 0) return seen;
+      const rows = await pets.list({ limit: 100, cursor: seen.at(-1) ?? 0 });
+      seen.push(...rows.map(({ id }) => id));
+      if (isLast && rows.length === 0) return seen;
     }
   };
   const reading = Promise.all(nodes.map(read));

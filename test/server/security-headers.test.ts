@@ -87,7 +87,7 @@ test('the reference page has the policy that helmet would write', async () => {
 });
 
 test('browsers are told to insist on https only when PUBLIC_URL is https', async () => {
-  const plain = await startService({ publicUrl: () => 'http://pets.example' });
+  const plain = await startService({ publicUrl: 'http://pets.example' });
   try {
     for (const path of ['/docs', '/v1/pets', '/nope']) {
       const { headers } = await fetch(plain.url + path);
