@@ -109,7 +109,7 @@ function hasAllScopes(scopes: readonly string[]): boolean {
 }
 
 /** The state of a key, of which only `active` is served; and for people, with its moment. */
-export function stateOf(apiKey: ApiKey, now: number): readonly [name: KeyState, description: string] {
+function stateOf(apiKey: ApiKey, now: number): readonly [name: KeyState, description: string] {
   const { revokedAt, expiresAt, bannedUntil, previousExpiresAt } = apiKey;
   if (revokedAt !== null) return ['revoked', `revoked since ${formatMinute(revokedAt)}`];
   if (expiresAt !== null && !isAfter(expiresAt, now)) return ['expired', 'expired'];

@@ -78,7 +78,7 @@ test('list shows the keys that all filters fit', async () => {
     await create(name, '--plan', plan);
   await execute(
     databaseUrl,
-    "UPDATE api_keys SET created_at = now() - interval '100 days' WHERE name <> 'new'",
+    "UPDATE api_keys SET created_at = created_at - interval '100 days' WHERE name <> 'new'",
   );
   await execute(databaseUrl, "UPDATE api_keys SET revoked_at = now() WHERE name = 'revoked'");
   await execute(

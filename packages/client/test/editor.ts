@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import ts from 'typescript';
 
 /** What an editor shows when the pointer rests on a name, or beside an item of a completion list. */
-export interface Hint {
+interface Hint {
   /** The name with its type: `const pet: Pet` */
   readonly signature: string;
   /** The doc comment in one line */
@@ -10,7 +10,7 @@ export interface Hint {
   readonly tags: ReadonlyMap<string, string>;
 }
 
-export interface Completion {
+interface Completion {
   readonly name: string;
   /** Shown struck through */
   readonly isDeprecated: boolean;

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export const run = promisify(execFile);
 /** The packed client that the build leaves for the service to serve */
-export const BUILT_TARBALL = join(ROOT, 'dist/client.tgz');
+const BUILT_TARBALL = join(ROOT, 'dist/client.tgz');
 
 const PACKAGE = 'packages/client';
 /** What packing reads. A copy proves that it needs nothing else, and leaves the files of other tests alone. */
