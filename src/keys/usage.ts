@@ -87,7 +87,7 @@ export function createUsageStore({ pool, writes }: Pick<Connections, 'pool' | 'w
       return rows;
     },
     /** Deletes counts that are older than 30 days, except those that say when an idle key was last used. */
-    deleteExpired: (now: number) => pool.query(DELETE_EXPIRED, [firstDay(now)]),
+    deleteExpired: async (now: number) => pool.query(DELETE_EXPIRED, [firstDay(now)]),
   };
 }
 
