@@ -14,6 +14,7 @@ export function prepareForReaders(openapi) {
   const operations = Object.values(openapi.paths).flatMap((item) => Object.values(item));
   operations.forEach(addBadge);
   describeValues(openapi, openapi);
+  operations.flatMap(({ parameters = [] }) => parameters).forEach(omitFromRequests);
 }
 
 function addBadge(operation) {
@@ -44,4 +45,15 @@ function describeValues(node, holder) {
 export function describeRange({ minimum, maximum }) {
   const [from, to] = [minimum, maximum].map((bound) => BOUND_NAMES.get(bound) ?? bound.toLocaleString('en'));
   return `An integer from ${from} to ${to}.`;
+}
+
+/**
+ * Keeps an optional parameter out of test requests until the reader fills it in. Scalar makes up a value for each that has
+ * a schema: an Idempotency-Key that is empty, and so invalid, and a cursor that skips the first page. Described by its
+ * content, which means the same, a parameter has no value there.
+ */
+function omitFromRequests(parameter) {
+  if (parameter.required) return;
+  parameter.content = { 'text/plain': { schema: parameter.schema } };
+  delete parameter.schema;
 }
