@@ -108,7 +108,8 @@ testWithPrometheus(
       for (const { title, targets = [] } of charts) {
         for (const { expr } of targets) {
           const values = Object.values(await query(substitute(expr)));
-          if (values.length === 0 || !values.every(Number.isFinite)) empty.push(`${title}: ${expr}`);
+          // A statement that has not run for a while, such as a lookup of keys, has a series without a number.
+          if (!values.some(Number.isFinite)) empty.push(`${title}: ${expr}`);
         }
       }
       return empty;

@@ -69,7 +69,8 @@ export function watchSearch(sections) {
   field.addEventListener('input', () => {
     const found = findSections(sections, field.value);
     results.replaceChildren(...found.map((section) => createResult(section, field.value)));
-    status.textContent = found.length === 0 ? 'Nothing found' : `Sections found: ${found.length}`;
+    const counted = found.length === 0 ? 'Nothing found' : `Sections found: ${found.length}`;
+    status.textContent = field.value.trim() === '' ? '' : counted;
   });
   dialog.addEventListener('keydown', (event) => {
     const links = [...results.querySelectorAll('a')];
