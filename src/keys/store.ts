@@ -135,8 +135,7 @@ export function createKeyStore({ pool, keys }: Pick<Connections, 'pool' | 'keys'
       return answer as ChangesRow;
     },
     /** Deletes what is known of changes that every process has asked for long ago. */
-    deleteOldChanges: () =>
-      pool.query("DELETE FROM api_key_changes WHERE changed_at < now() - interval '1 day'"),
+    deleteOldChanges: () => query("DELETE FROM api_key_changes WHERE changed_at < now() - interval '1 day'"),
     /** Issues a key, by default with all scopes. `key` is the only copy that there will ever be. */
     async create(input: NewKey) {
       const { name, expiresAt, scopes = SCOPES, plan, perMinute, perDay } = input;
