@@ -14,14 +14,30 @@ test.skipIf(!canStartRedis())(
   async () => {
     const cluster = await startCluster({ shards: SHARDS });
     onTestFinished(() => cluster.close());
+    const warnings: unknown[] = [];
     const redisUrls = cluster.servers.map(({ url }) => url);
-    const open = () => createLimiter({ redisUrls, log: { info() {}, warn() {} } });
+    const open = () =>
+      createLimiter({
+        redisUrls,
+        log: { info() {}, warn: (details, message) => void warnings.push([message, details]) },
+      });
     const nodes = await Promise.all(Array.from({ length: NODES }, open));
     onTestFinished(async () => {
       await Promise.all(nodes.map((node) => node.close()));
     });
-    await Promise.all(nodes.map((node) => node.ready(5_000)));
     const prefix = crypto.randomUUID();
+    // ioredis connects to a shard when it is first used, and until then each node counts that shard's keys in memory.
+    const useShards = async () => {
+      await Promise.all(nodes.map((node) => node.ready(5_000)));
+      warnings.length = 0;
+      const ids = Array.from({ length: 100 }, () => `${prefix}-first-${crypto.randomUUID()}`);
+      const calls = nodes.flatMap((node) =>
+        ids.map((id) => node.consume({ kind: 'key', id, limits: LIMITS }, 1)),
+      );
+      await Promise.all(calls);
+      return warnings;
+    };
+    await expect.poll(useShards).toEqual([]);
     const allowed: boolean[] = [];
     for (let round = 0; round < 2; round += 1) {
       for (let first = 0; first < KEYS; first += 100) {
@@ -33,7 +49,8 @@ test.skipIf(!canStartRedis())(
         allowed.push(...(await Promise.all(calls)).map(({ isAllowed }) => isAllowed));
       }
     }
-    expect(nodes.map(({ state }) => state)).toEqual(nodes.map(() => 'redis'));
+    // While a node counts in memory, because this machine is late, it may allow more.
+    expect(warnings).toEqual([]);
     expect(allowed.filter(Boolean).length).toBe(KEYS * LIMITS.perMinute);
     const counts = await Promise.all(
       cluster.servers.map(async ({ url }) => {
