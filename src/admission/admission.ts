@@ -23,7 +23,7 @@ const CODES_OF_MISSING: ReadonlySet<ErrorCode | undefined> = new Set([
   'operation_removed',
 ]);
 
-/** A route of another's, such as that of @fastify/cors, or none. */
+/** Of a route that says nothing, such as the one of @fastify/cors, or of none at all. */
 const UNKNOWN_TARGET: RequestTarget = { calls: [], cost: 1, error: new ApiError('not_found') };
 
 declare module 'fastify' {

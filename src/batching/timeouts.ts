@@ -32,7 +32,7 @@ export class TimeoutError extends Error {
   override readonly name = 'TimeoutError';
 }
 
-/** In which timeouts are counted */
+/** The unit in which timeouts are counted */
 const INTERVAL_MS = 40;
 
 /**

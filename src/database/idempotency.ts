@@ -9,8 +9,8 @@ const IS_EXPIRED = `created_at <= now() - interval '${IDEMPOTENCY_TTL_HOURS} hou
 const DELETE_BATCH_SIZE = 1_000;
 
 /**
- * By one node at a time: the others find the lock taken, and nothing to delete. Of rows by their address there is but one
- * plan, however large the table is.
+ * By one node at a time: the others find the lock taken, and nothing to delete. By the address of each row, because that
+ * has one plan only, however large the table is.
  */
 export const DELETE_EXPIRED = `
   DELETE FROM idempotent_creates WHERE ctid = ANY (ARRAY(

@@ -6,7 +6,7 @@ import { errorTable } from './error-table.js';
 /** `Prefer: error=CODE` (RFC 7240), alone or in a list. */
 const PREFERENCE = /(?:^|,)\s*error\s*=\s*"?([^\s",;]*)/i;
 
-/** A tRPC batch has one error of these for the request as a whole, and one of any other for each call. */
+/** In a tRPC batch, an error with one of these is that of the whole request; each call has an error of its own otherwise. */
 const REQUEST_STATUSES: ReadonlySet<number> = new Set([401, 405, 413, 415, 429, 501]);
 
 /** What the headers of a rehearsed error say. */

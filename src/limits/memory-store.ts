@@ -16,8 +16,8 @@ interface Counter {
 
 /** What is known of one subject. */
 interface SubjectState extends Record<Window['name'], Counter> {
-  /** When a store that counts for several processes last told it */
-  toldAtMs: number;
+  /** When a store that counts for several processes last replaced its counters */
+  replacedAtMs: number;
 }
 
 const NOT_STARTED: Counter = { count: 0, endsAtMs: 0 };
@@ -78,14 +78,14 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
   /** The counters of a subject, and how long ago they were replaced: Infinity for never. */
   peek(id: string, windows: readonly Window[]): { counters: readonly WindowCounter[]; ageMs: number } {
     const clockMs = this.#clock();
-    const toldAtMs = this.#subjects.get(id)?.toldAtMs ?? NEVER;
-    return { counters: this.#read(id, windows, clockMs), ageMs: clockMs - toldAtMs };
+    const replacedAtMs = this.#subjects.get(id)?.replacedAtMs ?? NEVER;
+    return { counters: this.#read(id, windows, clockMs), ageMs: clockMs - replacedAtMs };
   }
 
   /** Sets the counters of a subject to those of a store that counts for several processes. */
   replace(id: string, windows: readonly Window[], counters: readonly WindowCounter[]): void {
     const clockMs = this.#clock();
-    this.#write(id, windows, counters, clockMs).toldAtMs = clockMs;
+    this.#write(id, windows, counters, clockMs).replacedAtMs = clockMs;
   }
 
   #read(id: string, windows: readonly Window[], clockMs: number): readonly WindowCounter[] {
@@ -102,7 +102,7 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
     counters: readonly WindowCounter[],
     clockMs: number,
   ): SubjectState {
-    const state = this.#subjects.get(id) ?? { minute: NOT_STARTED, day: NOT_STARTED, toldAtMs: NEVER };
+    const state = this.#subjects.get(id) ?? { minute: NOT_STARTED, day: NOT_STARTED, replacedAtMs: NEVER };
     this.#subjects.set(id, state);
     for (const [index, { name }] of windows.entries()) {
       const { count, msLeft } = counters[index] as WindowCounter;

@@ -20,7 +20,7 @@ export interface WindowCounter {
 /** How a store counts a request. Stores hold counters only: the windows, with the current limits, come with each call. */
 export interface ConsumeOptions {
   readonly windows: readonly Window[];
-  /** Whether the request is counted, or the decision only wanted */
+  /** Whether to count the request, or only to decide on it */
   readonly counts: boolean;
 }
 

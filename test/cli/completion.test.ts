@@ -21,7 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
-/** What Bash offers at the end of each line, which it splits at blanks here, as it does in these. */
+/** What Bash offers at the end of each line. These lines have no quotes, so that they can be split at blanks. */
 function complete(...lines: string[]): string[][] {
   const press =
     // biome-ignore lint/suspicious/noTemplateCurlyInString: the shell expands them
