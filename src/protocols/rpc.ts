@@ -16,6 +16,11 @@ interface RpcUrl {
   readonly hasConnectionParams: boolean;
 }
 
+/** What a request asks for, with the URL that says so: it is parsed once. */
+interface RpcTarget extends RequestTarget {
+  readonly url: RpcUrl;
+}
+
 interface PlainCall {
   readonly name: string;
   readonly procedure: AnyTRPCProcedure;
@@ -35,10 +40,12 @@ export function registerRpc(
   const procedures = new Map(Object.entries<AnyTRPCProcedure>(router._def.procedures));
   const operations = new Map(options.operations.map((operation) => [operation.name, operation]));
   const createContext = createContextFactory(options);
-  const readTarget = (request: FastifyRequest): RequestTarget => {
-    const { names, isBatch } = readUrl(request);
+  const readTarget = (request: FastifyRequest): RpcTarget => {
+    const url = readUrl(request);
+    const { names, isBatch } = url;
     const called = names.flatMap((name) => operations.get(name) ?? []);
     return {
+      url,
       calls: names,
       // A batch that is too large runs nothing, and counts as one request.
       cost: names.length > MAX_BATCH_SIZE ? 1 : names.length,
@@ -52,7 +59,7 @@ export function registerRpc(
     url: '/:path',
     config: { readTarget },
     async handler(request, reply) {
-      const url = readUrl(request);
+      const { url } = request.target as RpcTarget;
       const { length } = url.names;
       if (length > MAX_BATCH_SIZE) {
         const message = `A batch holds at most ${MAX_BATCH_SIZE} calls; this one has ${length}.`;

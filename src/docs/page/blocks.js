@@ -131,7 +131,7 @@ function isLanguage({ tagName, firstElementChild, textContent }) {
   return tagName === 'P' && firstElementChild?.tagName === 'STRONG' && LANGUAGES.includes(textContent);
 }
 
-export function chooseLanguage(language) {
+function chooseLanguage(language) {
   localStorage.setItem(LANGUAGE_ITEM, language);
   document.querySelectorAll('.languages').forEach(selectTab);
 }
