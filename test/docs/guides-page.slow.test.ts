@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { listGuides, readCodeBlocks } from '../guides/code-blocks.js';
 import { type Browser, findBrowser, launchBrowser, openPage } from '../support/browser.js';
 import { hasProgram } from '../support/programs.js';
@@ -41,6 +41,13 @@ describe.skipIf(executable === undefined)(
       await browser.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: service.url });
       screenshots = await mkdtemp(join(tmpdir(), 'animal-store-guides-'));
     }, PAGE_TIMEOUT_MS);
+    // No test sees the language or the key that another one chose.
+    afterEach(async () => {
+      for (const page of browser.context.pages()) {
+        if (page.url().startsWith(service.url)) await page.evaluate(() => localStorage.clear());
+        await page.close();
+      }
+    });
     afterAll(async () => {
       await browser?.close();
       await service?.close();
@@ -108,7 +115,6 @@ describe.skipIf(executable === undefined)(
         }
         await takeScreenshot(page, `every-code-${width}`);
       }
-      await page.close();
     });
 
     test('every block has a button that copies what it shows: this address, and the key that was entered', async () => {
@@ -132,7 +138,6 @@ describe.skipIf(executable === undefined)(
         await page.locator('.markdown pre > .copy-block').nth(index).click();
         await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(after[index]);
       }
-      await page.close();
     });
 
     test('what was typed goes into the code only if it looks like a key', async () => {
@@ -142,7 +147,6 @@ describe.skipIf(executable === undefined)(
       await keyField(page).fill(`as_test_'; rm -rf ~; '`);
       await expect.poll(async () => (await readShown(page)).join()).not.toContain(service.key);
       expect((await readShown(page)).join()).not.toContain('rm -rf');
-      await page.close();
     });
 
     test('the key survives a reload of its tab, and no other tab gets it', async () => {
@@ -156,8 +160,6 @@ describe.skipIf(executable === undefined)(
       expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain(service.key);
       const other = await open();
       expect(await keyField(other).inputValue()).toBe('');
-      await other.close();
-      await page.close();
     });
 
     test('languages are tabs, by mouse and arrow keys, and the choice holds everywhere and after a reload', async () => {
@@ -191,8 +193,6 @@ describe.skipIf(executable === undefined)(
       expect(await readSelected()).toEqual(names.map((each) => (each.includes('Go') ? 'Go' : each[0])));
       expect(names.some((each) => !each.includes('Go'))).toBe(true);
       await takeScreenshot(page, 'tabs');
-      await page.evaluate(() => localStorage.clear());
-      await page.close();
     });
 
     test('the first call runs in each language as the page shows it, pasted without any variable', async () => {
@@ -209,8 +209,6 @@ describe.skipIf(executable === undefined)(
           expect.stringContaining('Bella'),
         ]);
       }
-      await page.evaluate(() => localStorage.clear());
-      await page.close();
     });
 
     test('the samples of every operation run as the page shows them, with the port and the key', async () => {
@@ -248,7 +246,6 @@ describe.skipIf(executable === undefined)(
           ]);
         }
       }
-      await page.close();
     });
 
     test('a search opens by Ctrl+K and by the button, finds words in the guides, and Enter leads to the section', async () => {
@@ -287,7 +284,6 @@ describe.skipIf(executable === undefined)(
       await page.keyboard.press('Control+k');
       await page.getByRole('searchbox').fill('zyzzyva');
       await expect.poll(() => dialog.getByRole('status').innerText()).toBe('Nothing found');
-      await page.close();
     });
 
     test('the arrow keys go through the results of a search and back to its field', async () => {
@@ -304,7 +300,6 @@ describe.skipIf(executable === undefined)(
       await page.keyboard.press('ArrowUp');
       await page.keyboard.press('ArrowUp');
       expect(await isFocused(field)).toBe(true);
-      await page.close();
     });
 
     test('the first stop of the Tab key skips to the content, and whatever has the focus has a ring', async () => {
@@ -335,7 +330,6 @@ describe.skipIf(executable === undefined)(
       await page.keyboard.press('Shift+Tab');
       await page.keyboard.press('Tab');
       await takeScreenshot(page, 'focus');
-      await page.close();
     });
 
     test('the page says whom to ask, and has the changelog and every guide as a section', async () => {
@@ -358,7 +352,6 @@ describe.skipIf(executable === undefined)(
           .getByRole('heading', { level: 1, name: title, exact: true })
           .waitFor({ state: 'attached' });
       }
-      await page.close();
     });
   },
 );
