@@ -1,4 +1,4 @@
-import { Cluster } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import {
   COMMON_OPTIONS,
   CONNECTION_OPTIONS,
@@ -40,13 +40,27 @@ export function openCluster({ urls, onReady, onClose, onError }: RedisConnection
       ...(url.protocol === 'rediss:' && { tls: {} }),
     },
   });
-  cluster.on('ready', onReady);
+  const reportReady = () => {
+    if (isConnected(cluster)) onReady();
+  };
+  // ioredis would connect to a node with the first command for it, and reject those that come until then.
+  cluster.on('+node', (node: Redis) => {
+    node.on('ready', reportReady);
+    node.connect().catch(() => {});
+  });
+  cluster.on('ready', reportReady);
   cluster.on('close', onClose);
   cluster.on('node error', (error: Error) => {
     if (error.message !== CLOSED_MESSAGE) onError(error);
   });
-  cluster.on('error', () => findErrors(cluster, onError));
+  // No node can be reached; those of the nodes say why.
+  cluster.on('error', () => {});
   return cluster;
+}
+
+/** Whether there is a connection to each primary. */
+export function isConnected(cluster: Cluster): boolean {
+  return cluster.status === 'ready' && cluster.nodes('master').every(({ status }) => status === 'ready');
 }
 
 /**
@@ -68,17 +82,5 @@ export async function consumeAlone(
     const [error, replies] = results?.[0] ?? [];
     if (!error) return replies as ScriptReply[];
     if (attempt === MAX_ATTEMPTS || !/^(?:MOVED|ASK) /.test(error.message)) throw error;
-  }
-}
-
-/**
- * Finds out why no node of a cluster can be reached. Cluster's own connections for discovering nodes do not report the
- * reason.
- */
-function findErrors(cluster: Cluster, onError: (error: Error) => void): void {
-  for (const node of cluster.nodes()) {
-    const attempt = node.duplicate({ lazyConnect: false, retryStrategy: () => null });
-    attempt.on('error', onError);
-    attempt.on('ready', () => attempt.disconnect());
   }
 }

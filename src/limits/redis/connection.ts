@@ -1,5 +1,5 @@
 import { Cluster, Redis } from 'ioredis';
-import { consumeAlone, openCluster } from './cluster.js';
+import { consumeAlone, isConnected, openCluster } from './cluster.js';
 import { type RedisConnectionOptions, SERVER_OPTIONS } from './options.js';
 import type { ScriptReply } from './scripts.js';
 import { openPrimary } from './sentinels.js';
@@ -35,9 +35,13 @@ export class RedisConnection {
     return this.#client instanceof Cluster;
   }
 
+  /** Whether scripts can run, in a cluster for whichever key. */
+  get isReady(): boolean {
+    return this.#isIdentified && (!(this.#client instanceof Cluster) || isConnected(this.#client));
+  }
+
   /** Runs CONSUME_SCRIPT. Rejects while there is no connection; may take long. */
   consumeLimits(keys: readonly string[], calls: string): Promise<ScriptReply[]> {
-    if (!this.#isIdentified) return Promise.reject(new Error('There is no connection yet'));
     const client = this.#client;
     if (client instanceof Cluster) return consumeAlone(client, keys, calls);
     return client.consumeLimits(keys.length, ...keys, calls);

@@ -154,6 +154,7 @@ export class RedisStore extends RateLimiterRedis {
  * the script, the second its hash.
  */
 async function tryRedis(connection: RedisConnection, key: string): Promise<void> {
+  if (!connection.isReady) throw new Error('There is no connection yet');
   // One request in a window of a millisecond
   const question = JSON.stringify([[1, [Number.MAX_SAFE_INTEGER, 1, 0, 0]]]);
   for (let run = 0; run < 2; run += 1) await connection.consumeLimits([`${key}:trial`], question);

@@ -138,8 +138,6 @@ describe.skipIf(!hasRedis)('a cluster', () => {
     const urls = servers.map(({ url }) => url);
     const nodes = await Promise.all([node(urls), node(urls)]);
     const [first, second] = servers.map(admin) as [Redis, Redis];
-    // Connections to the nodes of a cluster are opened by the first request that needs them.
-    for (const { limiter } of nodes) for (const of of SUBJECTS) await limiter.consume(of, 1);
     const subjects = Array.from({ length: 100 }, (_, n) => ({ ...subject, id: `key-${n}` }));
     const slots = await Promise.all(subjects.map(({ id }) => first.call('CLUSTER', 'KEYSLOT', id)));
     let isMoving = true;
