@@ -1,6 +1,7 @@
 import type { FastifyBaseLogger } from 'fastify';
 import { type AppOptions, buildApp } from './app.js';
 import { createDurations } from './batching/durations.js';
+import { repeat } from './batching/repeat.js';
 import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS } from './batching/timeouts.js';
 import type { Database } from './database/client.js';
 import { deleteExpiredCreates } from './database/idempotency.js';
@@ -10,7 +11,7 @@ import { createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
 import { followKeyChanges } from './keys/changes.js';
 import { createKeyStore } from './keys/store.js';
-import { createUsageStore, UsageCounter } from './keys/usage.js';
+import { createUsageStore, FLUSH_INTERVAL_MS, UsageCounter } from './keys/usage.js';
 import { createLimiter } from './limits/limiter.js';
 import { createRouter, type Resource } from './operations/resource.js';
 import type { Config } from './process/config.js';
@@ -25,9 +26,6 @@ const CLEANUP_INTERVAL_MS = 60 * 60 * 1000;
 
 type ServiceConfig = Omit<Config, 'appEnv' | 'databaseUrl' | 'dataDir' | 'logLevel' | 'port'>;
 
-/** What a test puts in the place of parts that would be built from the configuration. */
-export type ServiceOverrides = Partial<AppOptions>;
-
 export interface ServiceOptions {
   readonly config: ServiceConfig;
   readonly database: Database;
@@ -36,7 +34,8 @@ export interface ServiceOptions {
   readonly now?: () => number;
   /** Default: the list in router.ts. */
   readonly resources?: readonly Resource[];
-  readonly overrides?: ServiceOverrides;
+  /** What a test puts in the place of parts that would be built from the configuration */
+  readonly overrides?: Partial<AppOptions>;
 }
 
 /**
@@ -57,6 +56,8 @@ export async function createService(options: ServiceOptions) {
     now,
     warn: warn('usage could not be stored; it is kept in memory'),
   });
+  // Not at the same moment in all processes: each waits up to a quarter less or more.
+  const endFlushing = repeat(FLUSH_INTERVAL_MS * (0.75 + Math.random() / 2), () => usage.flush());
   const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
   const { redisUrls } = config;
   const redisDurations = createDurations(
@@ -121,20 +122,9 @@ export async function createService(options: ServiceOptions) {
     await endCleanup();
     await changes.close();
     bans.close();
+    await endFlushing();
     await usage.close();
     await limiter.close();
   };
   return { app, probes, keys, limiter, close };
-}
-
-/** Runs a task now and at each interval. Returns a function that ends that and waits for the run in progress. */
-function repeat(intervalMs: number, run: () => Promise<void>): () => Promise<void> {
-  let running = run();
-  const interval = setInterval(() => {
-    running = run();
-  }, intervalMs).unref();
-  return async () => {
-    clearInterval(interval);
-    await running;
-  };
 }

@@ -1,3 +1,4 @@
+import { repeat } from '../batching/repeat.js';
 import type { KeyStore } from './store.js';
 
 /** How often a process asks which keys have changed. */
@@ -36,8 +37,6 @@ export function followKeyChanges({ readChanges }: Pick<KeyStore, 'readChanges'>)
   let source: string | undefined;
   let since = NEVER;
   let seen: ReadonlyMap<string, number> = new Map();
-  let timer: NodeJS.Timeout | undefined;
-  let isClosed = false;
   const feed = {
     askedAt: Number.NEGATIVE_INFINITY,
     answers: 0,
@@ -45,11 +44,7 @@ export function followKeyChanges({ readChanges }: Pick<KeyStore, 'readChanges'>)
       report = listener;
     },
     /** Call it before the database is closed. */
-    async close() {
-      isClosed = true;
-      clearTimeout(timer);
-      await running;
-    },
+    close: () => end(),
   };
   const ask = async () => {
     const now = performance.now();
@@ -67,13 +62,7 @@ export function followKeyChanges({ readChanges }: Pick<KeyStore, 'readChanges'>)
     feed.askedAt = now;
     feed.answers += 1;
   };
-  const repeat = (): Promise<void> =>
-    ask()
-      // While it fails, keys are looked up one by one.
-      .catch(() => {})
-      .then(() => {
-        if (!isClosed) timer = setTimeout(() => (running = repeat()), INTERVAL_MS).unref();
-      });
-  let running = repeat();
+  // While it fails, keys are looked up one by one.
+  const end = repeat(INTERVAL_MS, () => ask().catch(() => {}));
   return feed satisfies KeyChanges;
 }

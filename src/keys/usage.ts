@@ -3,8 +3,7 @@ import type { Connections } from '../database/connections.js';
 /** For how many days usage is shown, today included. Of a key without any it is kept until the key is used again. */
 export const USAGE_DAYS = 30;
 const DAY_MS = 86_400_000;
-/** Not at the same moment in all processes: each waits up to a quarter less or more. */
-const FLUSH_INTERVAL_MS = 20_000;
+export const FLUSH_INTERVAL_MS = 20_000;
 /** The most sums of key, day and operation held at once, about 25 MB. Beyond that, new ones are not counted. */
 const MAX_SUMS = 100_000;
 /** The most sums added by one statement: few enough for its row locks to be short. */
@@ -108,8 +107,6 @@ export interface UsageOptions {
   readonly now: () => number;
   /** Called for the first failure of an outage */
   readonly warn: (error: unknown) => void;
-  /** Default 20 s */
-  readonly flushIntervalMs?: number;
 }
 
 /**
@@ -121,9 +118,7 @@ export interface UsageOptions {
  */
 export class UsageCounter {
   readonly #options: UsageOptions;
-  readonly #timer: NodeJS.Timeout;
   readonly #sums = new Map<string, Sum>();
-  #flushing: Promise<void> | undefined;
   #hasWarned = false;
   #dropped = 0;
   /** Formatted once a day, not for every request */
@@ -131,8 +126,6 @@ export class UsageCounter {
 
   constructor(options: UsageOptions) {
     this.#options = options;
-    const intervalMs = (options.flushIntervalMs ?? FLUSH_INTERVAL_MS) * (0.75 + Math.random() / 2);
-    this.#timer = setInterval(() => void this.flush(), intervalMs).unref();
   }
 
   /** How many sums are not stored yet */
@@ -158,23 +151,7 @@ export class UsageCounter {
   }
 
   /** Adds the sums to the database. Never rejects: sums that cannot be added are kept for the next flush. */
-  flush(): Promise<void> {
-    this.#flushing ??= this.#flush().finally(() => {
-      this.#flushing = undefined;
-    });
-    return this.#flushing;
-  }
-
-  /** Flushes for the last time. Call it when no request is running and the database is still open. */
-  async close(): Promise<void> {
-    clearInterval(this.#timer);
-    await this.#flushing;
-    await this.flush();
-    // This is the last flush, so an unavailable database gets a second chance, which takes a few seconds at most.
-    if (this.#sums.size > 0) await this.flush();
-  }
-
-  async #flush(): Promise<void> {
+  async flush(): Promise<void> {
     const rows = [...this.#sums.values()].sort((a, b) => a.apiKeyId.localeCompare(b.apiKeyId));
     this.#sums.clear();
     try {
@@ -188,6 +165,13 @@ export class UsageCounter {
       if (!this.#hasWarned) this.#options.warn(error);
       this.#hasWarned = true;
     }
+  }
+
+  /** Flushes for the last time. Call it when no request is running and the database is still open. */
+  async close(): Promise<void> {
+    await this.flush();
+    // An unavailable database gets a second chance, which takes a few seconds at most.
+    if (this.#sums.size > 0) await this.flush();
   }
 
   #add(row: Sum): void {

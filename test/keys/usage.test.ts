@@ -12,8 +12,7 @@ const DAY_MS = 86_400_000;
 const listed = listOperations(appRouter);
 const operations = listed.map(({ name }) => name);
 const plain = { name: 'a key', plan: 'free', perMinute: null, perDay: null, expiresAt: null } as const;
-/** Nothing is added before a test flushes. */
-const never = { flushIntervalMs: 3_600_000, warn: () => {} };
+const warn = () => {};
 
 const closing: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
@@ -44,7 +43,7 @@ test('admitted requests are counted over both protocols, per operation and UTC d
   const databaseUrl = await createTestDatabase();
   const store = createUsageStore(open(databaseUrl));
   let now = Date.parse('2026-11-19T23:59:59.999Z');
-  const usage = new UsageCounter({ store, operations, now: () => now, ...never });
+  const usage = new UsageCounter({ store, operations, now: () => now, warn });
   const service = await startService({ databaseUrl, usage });
   closing.push(service.close);
   const [apiKey] = await service.keys.list();
@@ -75,7 +74,7 @@ test('admitted requests are counted over both protocols, per operation and UTC d
 test('a denied request is not counted', async () => {
   const databaseUrl = await createTestDatabase();
   const store = createUsageStore(open(databaseUrl));
-  const usage = new UsageCounter({ store, operations, now: Date.now, ...never });
+  const usage = new UsageCounter({ store, operations, now: Date.now, warn });
   const service = await startService({ databaseUrl, usage });
   closing.push(service.close);
   const limits = { plan: 'enterprise', perMinute: 3, perDay: 100 } as const;
@@ -88,7 +87,7 @@ test('a denied request is not counted', async () => {
 
 test('the counts of several nodes are added up, and a deleted key does not affect the others', async () => {
   const { database, store, id } = await prepare();
-  const nodes = [1, 2, 3].map(() => new UsageCounter({ store, operations, now: Date.now, ...never }));
+  const nodes = [1, 2, 3].map(() => new UsageCounter({ store, operations, now: Date.now, warn }));
   for (const node of nodes) {
     for (let n = 0; n < 50; n += 1) node.count(id, ['listPets', 'getPet']);
     node.count('00000000-0000-4000-8000-000000000000', ['listPets']);
@@ -112,7 +111,6 @@ test('an outage of the database loses no counts', async () => {
     store,
     operations,
     now: Date.now,
-    ...never,
     warn: (error) => warnings.push(error),
   });
   const countAndFlush = async () => {
@@ -141,7 +139,7 @@ test('usage is shown for 30 days, and kept longer only for a key without any sin
   const { store, keys, id } = await prepare();
   const now = Date.parse('2026-11-20T12:00:00Z');
   for (const age of [0, 29, 30]) {
-    const usage = new UsageCounter({ store, operations, now: () => now - age * DAY_MS, ...never });
+    const usage = new UsageCounter({ store, operations, now: () => now - age * DAY_MS, warn });
     usage.count(id, ['getPet']);
     await usage.close();
   }
@@ -155,7 +153,7 @@ test('usage is shown for 30 days, and kept longer only for a key without any sin
   expect(await store.read(id, later)).toEqual([]);
   const lastUsedOn = async () => (await keys.list()).map((apiKey) => apiKey.lastUsedOn);
   expect(await lastUsedOn()).toEqual(['2026-11-20']);
-  const usage = new UsageCounter({ store, operations, now: () => later, ...never });
+  const usage = new UsageCounter({ store, operations, now: () => later, warn });
   usage.count(id, ['getPet']);
   await usage.close();
   await store.deleteExpired(later);
@@ -223,7 +221,7 @@ test('keys usage without an id shows all keys by requests, or those that call de
       [today, 0],
       [before, 3],
     ] as const) {
-      const usage = new UsageCounter({ store, operations, now: () => now - ageDays * DAY_MS, ...never });
+      const usage = new UsageCounter({ store, operations, now: () => now - ageDays * DAY_MS, warn });
       usage.count(apiKey.id, called);
       await usage.close();
     }

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { type Logger, pino } from 'pino';
 import { inject } from 'vitest';
 import type { z } from 'zod';
+import type { AppOptions } from '../../src/app.js';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import type { Insert } from '../../src/database/inserts.js';
 import type { KeyStore } from '../../src/keys/store.js';
@@ -10,7 +11,7 @@ import type { Resource } from '../../src/operations/resource.js';
 import { newPet, type Pet } from '../../src/pets/schema.js';
 import { createPetStore, type PetStore } from '../../src/pets/store.js';
 import { readConfig } from '../../src/process/config.js';
-import { createService, type ServiceOverrides } from '../../src/service.js';
+import { createService } from '../../src/service.js';
 import { execute } from './execute.js';
 
 /** Creates a database as a copy of the migrated template and returns its URL. */
@@ -42,7 +43,7 @@ export interface TestService {
 export const PUBLIC_URL = 'https://pets.example/store';
 const STAGING_URL = 'https://staging.pets.example/store';
 
-export interface TestServiceOptions extends ServiceOverrides {
+export interface TestServiceOptions extends Partial<AppOptions> {
   readonly log?: Logger;
   readonly metricsPort?: number;
   readonly databaseUrl?: string;
