@@ -5,6 +5,7 @@ import { type AdmissionOptions, readTarget, registerAdmission } from './admissio
 import { createOriginCheck, type OriginOptions } from './admission/cors.js';
 import { findHttpError } from './admission/request-checks.js';
 import { REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
+import { fieldNames } from './docs/response-headers.js';
 import { registerDocs } from './docs/routes.js';
 import { ApiError } from './errors/api-error.js';
 import { createMetrics, type MetricsOptions } from './monitoring/metrics.js';
@@ -99,7 +100,8 @@ export async function buildApp(options: AppOptions) {
   if (options.metricsPort === undefined) registerProbes(app, probes);
   await registerDocs(app, () => options.buildDocument(publicUrl()));
   const parts = { ...options, operations, publicUrl };
-  const checks = { ...parts, overload, metrics, isAllowedOrigin: createOriginCheck(options) };
+  const cors = { isAllowedOrigin: createOriginCheck(options), exposedHeaders: fieldNames };
+  const checks = { ...parts, ...cors, overload, metrics };
   const rest = async (scope: FastifyInstance) => {
     const corsMethods = operations.map(({ method }) => method);
     await registerAdmission(scope, { ...checks, corsMethods, protocol: 'rest' });

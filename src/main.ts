@@ -13,6 +13,7 @@ import { type Config, readConfig, toLocalUrl } from './process/config.js';
 import { loadEnvironmentFile } from './process/environment-file.js';
 import { checkAddress, listen } from './process/listen.js';
 import { createLogger } from './process/logger.js';
+import { createService } from './service.js';
 
 /** How long requests may take to finish after a signal. */
 const DRAIN_TIMEOUT_MS = 10_000;
@@ -32,7 +33,6 @@ try {
   const config = readConfig(process.env);
   const log = await createLogger(config);
   await checkAddresses(config);
-  await loadService(config);
   const source = await openSource({ config, role: 'service', log, open: openDatabase });
   try {
     const banner = source.isEmbedded ? await seedDevelopment(config, source) : '';
@@ -44,15 +44,6 @@ try {
   process.exit(0);
 } catch (error) {
   exitWithError(error);
-}
-
-/**
- * Loads the service's modules: before a connection to the database is opened, because loading blocks the event loop and
- * the connection could time out, or while the embedded PostgreSQL starts. If that fails, serve() fails with the same error.
- */
-async function loadService({ databaseUrl }: Config): Promise<void> {
-  const loading = import('./service.js').catch(() => {});
-  if (databaseUrl !== undefined) await loading;
 }
 
 async function checkAddresses({ host, port, metricsPort, reusePort }: Config): Promise<void> {
@@ -69,7 +60,6 @@ async function serve(
   banner: string,
   shutdown: Promise<string>,
 ): Promise<void> {
-  const { createService } = await import('./service.js');
   const { app, probes, close } = await createService({ config, database, log });
   const { host, metricsPort } = config;
   const probeServer = buildProbeServer(probes, log);

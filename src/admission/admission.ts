@@ -12,7 +12,7 @@ import type { Metrics } from '../monitoring/metrics.js';
 import type { KeyLimit, RequestTarget } from '../operations/builder.js';
 import type { OverloadMonitor } from '../server/overload.js';
 import { type CorsOptions, registerCors } from './cors.js';
-import { checkLimits, type LimitCheckOptions, limitHeaders, readLimits } from './limit-check.js';
+import { checkLimits, type LimitCheckOptions, limitHeaders, toSubject } from './limit-check.js';
 import { findHttpError, findMediaTypeError } from './request-checks.js';
 
 /** For how long before its expiry a key's responses announce it. */
@@ -125,7 +125,7 @@ async function findAdmissionError(
     const lastKnown = authenticator.peekStale(authorization);
     if (lastKnown !== undefined) {
       announceExpiry(lastKnown, reply, now());
-      reply.headers(limitHeaders(await readLimits(lastKnown, cost, options)));
+      reply.headers(limitHeaders(await limiter.read(toSubject(lastKnown), cost)));
     }
     return routeError ?? keyError;
   }

@@ -2,24 +2,6 @@ import cors, { type FastifyCorsOptions } from '@fastify/cors';
 import type { FastifyBaseLogger, FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
 
-/** The response headers that scripts of a configured origin may read. */
-const EXPOSED_HEADERS = [
-  'X-RateLimit-Limit',
-  'X-RateLimit-Remaining',
-  'X-RateLimit-Reset',
-  'RateLimit-Policy',
-  'RateLimit',
-  'Retry-After',
-  'Link',
-  'Location',
-  'Deprecation',
-  'Sunset',
-  'Idempotency-Replayed',
-  'Preference-Applied',
-  'X-API-Key-Expires',
-  'WWW-Authenticate',
-  'X-Request-Id',
-];
 /** How long a browser may cache a preflight. No browser caches one for more than two hours. */
 const MAX_AGE_SECONDS = 7_200;
 
@@ -61,6 +43,8 @@ export interface CorsOptions extends Pick<OriginOptions, 'corsOrigins'> {
   readonly isAllowedOrigin: OriginCheck;
   /** Methods of the operations behind this protocol. */
   readonly corsMethods: readonly string[];
+  /** The response headers that scripts may read */
+  readonly exposedHeaders: string[];
 }
 
 /**
@@ -70,10 +54,10 @@ export interface CorsOptions extends Pick<OriginOptions, 'corsOrigins'> {
  */
 export async function registerCors(
   app: FastifyInstance,
-  { corsOrigins, isAllowedOrigin, corsMethods }: CorsOptions,
+  { corsOrigins, isAllowedOrigin, corsMethods, exposedHeaders }: CorsOptions,
 ): Promise<void> {
   const methods = [...new Set(corsMethods.flatMap((each) => (each === 'GET' ? ['GET', 'HEAD'] : each)))];
-  const options = { methods, exposedHeaders: EXPOSED_HEADERS, maxAge: MAX_AGE_SECONDS };
+  const options = { methods, exposedHeaders, maxAge: MAX_AGE_SECONDS };
   const delegator = async (request: FastifyRequest): Promise<FastifyCorsOptions> => {
     if (!isAllowedOrigin(request)) return { origin: false };
     const { admissionError, headers } = request;

@@ -45,16 +45,7 @@ export async function checkLimits(
   return { result, error: tooManyRequests('rate_limit_exceeded', result.retryAfterSeconds ?? 1) };
 }
 
-/** The state of a key's limits. Counts nothing. */
-export function readLimits(
-  apiKey: ApiKey,
-  cost: number,
-  { limiter }: Pick<LimitCheckOptions, 'limiter'>,
-): RateLimitResult | Promise<RateLimitResult> {
-  return limiter.read(toSubject(apiKey), cost);
-}
-
-function toSubject(apiKey: ApiKey): Subject {
+export function toSubject(apiKey: ApiKey): Subject {
   return { kind: 'key', id: apiKey.id, limits: limitsOf(apiKey) };
 }
 

@@ -112,7 +112,9 @@ export const headers = {
 export type HeaderName = keyof typeof headers;
 
 /** The two kinds of Link are described separately. */
-const FIELD_NAMES: Partial<Record<HeaderName, string>> = { NextPage: 'Link', Successor: 'Link' };
+function toFieldName(name: string): string {
+  return name === 'NextPage' || name === 'Successor' ? 'Link' : name;
+}
 
 /** The headers of every response that counts against a limit. */
 export const LIMIT_HEADERS: readonly HeaderName[] = [
@@ -130,10 +132,13 @@ export const ERROR_HEADERS: readonly HeaderName[] = [...COMMON_HEADERS, 'Prefere
 /** The headers of every response of a deprecated operation. */
 export const DEPRECATION_HEADERS: readonly HeaderName[] = ['Deprecation', 'Sunset', 'Successor'];
 
+/** The field names of all. */
+export const fieldNames = [...new Set(Object.keys(headers).map(toFieldName))];
+
 /** The headers of a response, as references to the components. */
 export function headerRefs(names: readonly HeaderName[]): Record<string, { $ref: string }> {
   return Object.fromEntries(
-    names.map((name) => [FIELD_NAMES[name] ?? name, { $ref: `#/components/headers/${name}` }]),
+    names.map((name) => [toFieldName(name), { $ref: `#/components/headers/${name}` }]),
   );
 }
 

@@ -6,9 +6,7 @@ import { key } from './schema.js';
 
 const NO_KEY = '00000000-0000-0000-0000-000000000000';
 
-type KeyUsageStore = Pick<UsageStore, 'readTotals'>;
-
-const procedure = createProcedure<{ readonly key: KeyUsageStore }>();
+const procedure = createProcedure<{ readonly key: UsageStore }>();
 
 const getKey = procedure
   .meta({
@@ -48,10 +46,7 @@ const getKey = procedure
 export const ownKey = {
   name: 'key',
   description: 'Your API key',
-  createStore(database) {
-    const { readTotals } = createUsageStore(database);
-    return { readTotals };
-  },
+  createStore: createUsageStore,
   warmUp: (store) => store.readTotals(NO_KEY, Date.now()),
   procedures: { getKey },
-} satisfies Resource<KeyUsageStore>;
+} satisfies Resource<UsageStore>;
