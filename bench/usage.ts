@@ -1,7 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { repeat } from '../src/batching/repeat.js';
 import { openConnections } from '../src/database/connections.js';
-import { createUsageStore, UsageCounter } from '../src/keys/usage.js';
+import { FLUSH_INTERVAL_MS, UsageCounter } from '../src/keys/usage.js';
+import { createUsageStore } from '../src/keys/usage-store.js';
 import { THIS_CHECKOUT } from './checkout.js';
 import { readNumber } from './option-values.js';
 import { startPostgres, withClient } from './postgres.js';
@@ -35,17 +37,23 @@ export async function benchUsage(args: string[]): Promise<void> {
   const failures: unknown[] = [];
   let [rows, waited] = [0, 0];
   const nodes = Array.from({ length: nodeCount }, () => {
-    const connections = openConnections(url, () => {}, { connectTimeoutMs: 10_000 });
+    const observe = (seconds: number) => {
+      waited = Math.max(waited, seconds * 1000);
+    };
+    const connections = openConnections(url, () => {}, { connectTimeoutMs: 10_000, observe });
     const store = createUsageStore(connections);
     const add: typeof store.add = async (sums) => {
-      const startedAt = performance.now();
       await store.add(sums);
       rows += sums.length;
-      waited = Math.max(waited, performance.now() - startedAt);
     };
-    const warn = (error: unknown) => failures.push(process.stderr.write(`${error}\n`));
-    const counter = new UsageCounter({ store: { add }, operations: [OPERATION], now: Date.now, warn });
-    return { counter, connections };
+    const counter = new UsageCounter({
+      store: { ...store, add },
+      operations: [OPERATION],
+      now: Date.now,
+      warn: (error) => failures.push(process.stderr.write(`${error}\n`)),
+    });
+    const endFlushing = repeat(FLUSH_INTERVAL_MS * (0.9 + Math.random() / 5), () => counter.flush());
+    return { counter, connections, endFlushing };
   });
   const cpuBefore = postgres.cpuTime();
   for (let second = 0; second < seconds; second += 1) {
@@ -54,6 +62,7 @@ export async function benchUsage(args: string[]): Promise<void> {
   }
   const cpu = postgres.cpuTime() - cpuBefore;
   const [stored, failed] = [rows, failures.length];
+  await Promise.all(nodes.map(({ endFlushing }) => endFlushing()));
   await Promise.all(nodes.map(({ counter }) => counter.close()));
   await Promise.all(nodes.map(({ connections }) => connections.close()));
   await postgres.close();
@@ -61,8 +70,8 @@ export async function benchUsage(args: string[]): Promise<void> {
     headings: [
       'nodes',
       'keys',
-      'rows/s',
-      'µs of PostgreSQL per row',
+      'sums/s',
+      'µs of PostgreSQL per sum',
       'of a core',
       'slowest statement ms',
       'failed',

@@ -11,7 +11,8 @@ import { createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
 import { followKeyChanges } from './keys/changes.js';
 import { createKeyStore } from './keys/store.js';
-import { createUsageStore, FLUSH_INTERVAL_MS, UsageCounter } from './keys/usage.js';
+import { FLUSH_INTERVAL_MS, UsageCounter } from './keys/usage.js';
+import { createUsageStore } from './keys/usage-store.js';
 import { createLimiter } from './limits/limiter.js';
 import { createRouter, type Resource } from './operations/resource.js';
 import type { Config } from './process/config.js';
@@ -56,8 +57,7 @@ export async function createService(options: ServiceOptions) {
     now,
     warn: warn('usage could not be stored; it is kept in memory'),
   });
-  // Not at the same moment in all processes: each waits up to a quarter less or more.
-  const endFlushing = repeat(FLUSH_INTERVAL_MS * (0.75 + Math.random() / 2), () => usage.flush());
+  const endFlushing = repeat(FLUSH_INTERVAL_MS * (0.9 + Math.random() / 5), () => usage.flush());
   const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
   const { redisUrls } = config;
   const redisDurations = createDurations(

@@ -1,6 +1,6 @@
 import { OperatorError } from '../errors/operator-error.js';
 import type { ApiKey, KeyStore, ListedKey } from '../keys/store.js';
-import type { UsageStore } from '../keys/usage.js';
+import type { UsageStore } from '../keys/usage-store.js';
 import type { LimitStatus } from '../limits/rate-limit-result.js';
 
 /** The stores that a command uses, open while it runs. */

@@ -8,7 +8,7 @@ import { DatabaseOutage, detectOutage, toDatabaseError, withOutages } from '../d
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from '../database/source.js';
 import { exitWithError, OperatorError, UnreachableError } from '../errors/operator-error.js';
 import { type ApiKey, createKeyStore } from '../keys/store.js';
-import { createUsageStore } from '../keys/usage.js';
+import { createUsageStore } from '../keys/usage-store.js';
 import { type Config, readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
 import { parseNumber } from './arguments.js';

@@ -1,4 +1,4 @@
-import { type KeyUsage, USAGE_DAYS, type Usage } from '../keys/usage.js';
+import { type KeyUsage, USAGE_DAYS, type Usage } from '../keys/usage-store.js';
 import { listDeprecated, type Operation } from '../operations/list-operations.js';
 
 /** How much of an id tables show, which every command accepts in its place. */

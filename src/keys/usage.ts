@@ -1,106 +1,16 @@
-import type { Connections } from '../database/connections.js';
+import { DAY_MS, type Sum, toDay, type UsageStore } from './usage-store.js';
 
-/** For how many days usage is shown, today included. Of a key without any it is kept until the key is used again. */
-export const USAGE_DAYS = 30;
-const DAY_MS = 86_400_000;
-export const FLUSH_INTERVAL_MS = 20_000;
+/** A process flushes this often, or up to a tenth more or less: not all of them at the same moment. */
+export const FLUSH_INTERVAL_MS = 12_500;
+/** A little less, so that sums are added up once in an interval, however many nodes there are. */
+const ROLL_UP_AGE_SECONDS = 11;
 /** The most sums of key, day and operation held at once, about 25 MB. Beyond that, new ones are not counted. */
 const MAX_SUMS = 100_000;
-/** The most sums added by one statement: few enough for its row locks to be short. */
-const BATCH_SIZE = 200;
-
-/** How often a key called an operation on one day. */
-export interface Usage {
-  /** In UTC, as YYYY-MM-DD */
-  readonly day: string;
-  readonly operation: string;
-  readonly requests: number;
-}
-
-/** `day` is the last one on which the key called the operation. */
-export interface KeyUsage extends Usage {
-  readonly id: string;
-  readonly name: string;
-}
-
-/** Calls of one key that are counted together */
-type Sum = Usage & { readonly apiKeyId: string; requests: number };
-
-export type UsageStore = ReturnType<typeof createUsageStore>;
-
-/** Rows are inserted in primary-key order, so that concurrent flushes from several nodes cannot deadlock. */
-const ADD = {
-  name: 'usage-add',
-  text: `
-  INSERT INTO api_key_usage (api_key_id, day, operation, requests)
-  SELECT added.* FROM unnest($1::uuid[], $2::date[], $3::text[], $4::bigint[])
-    AS added (api_key_id, day, operation, requests)
-  JOIN api_keys ON api_keys.id = added.api_key_id
-  ORDER BY 1, 2, 3
-  ON CONFLICT (api_key_id, day, operation)
-  DO UPDATE SET requests = least(api_key_usage.requests + excluded.requests, 9007199254740991)`,
-};
-
-const READ = `
-  SELECT day::text, operation, requests::float8 AS requests FROM api_key_usage
-  WHERE api_key_id = $1 AND day >= $2 ORDER BY day, operation COLLATE "C"`;
-
-const READ_TOTALS = `
-  SELECT operation, sum(requests)::float8 AS requests FROM api_key_usage
-  WHERE api_key_id = $1 AND day >= $2 GROUP BY operation ORDER BY operation COLLATE "C"`;
-
-const READ_KEYS = `
-  SELECT id, name, operation, sum(requests)::float8 AS requests, max(day)::text AS day
-  FROM api_key_usage JOIN api_keys ON api_keys.id = api_key_id
-  WHERE day >= $1 GROUP BY id, operation`;
-
-const DELETE_EXPIRED = `
-  DELETE FROM api_key_usage
-  WHERE day < $1 AND api_key_id IN (SELECT api_key_id FROM api_key_usage WHERE day >= $1)`;
-
-/** All queries on usage. `now` is in Unix milliseconds. */
-export function createUsageStore({ pool, writes }: Pick<Connections, 'pool' | 'writes'>) {
-  return {
-    /** Adds to the stored counts, all rows or none. Rows of a key that no longer exists are skipped. */
-    async add(rows: readonly Sum[]) {
-      await writes.query(ADD, [
-        rows.map(({ apiKeyId }) => apiKeyId),
-        rows.map(({ day }) => day),
-        rows.map(({ operation }) => operation),
-        rows.map(({ requests }) => requests),
-      ]);
-    },
-    /** The calls of a key in the last 30 days, by day and operation; days without a call are left out. */
-    async read(apiKeyId: string, now: number) {
-      const { rows } = await pool.query<Usage>(READ, [apiKeyId, firstDay(now)]);
-      return rows;
-    },
-    /** The calls of a key in the last 30 days by operation, in the order of their names. */
-    async readTotals(apiKeyId: string, now: number) {
-      const { rows } = await pool.query<Omit<Usage, 'day'>>(READ_TOTALS, [apiKeyId, firstDay(now)]);
-      return rows;
-    },
-    /** The calls of all keys in the last 30 days by key and operation. */
-    async readKeys(now: number) {
-      const { rows } = await pool.query<KeyUsage>(READ_KEYS, [firstDay(now)]);
-      return rows;
-    },
-    /** Deletes counts that are older than 30 days, except those that say when an idle key was last used. */
-    deleteExpired: async (now: number) => pool.query(DELETE_EXPIRED, [firstDay(now)]),
-  };
-}
-
-/** The UTC day of a moment, as YYYY-MM-DD. */
-function toDay(now: number): string {
-  return new Date(now).toISOString().slice(0, 10);
-}
-
-function firstDay(now: number): string {
-  return toDay(now - (USAGE_DAYS - 1) * DAY_MS);
-}
+/** The most sums stored as one batch. */
+const BATCH_SIZE = 500;
 
 export interface UsageOptions {
-  readonly store: Pick<UsageStore, 'add'>;
+  readonly store: Pick<UsageStore, 'add' | 'rollUp'>;
   /** The names that are counted: clients can make up any others. */
   readonly operations: readonly string[];
   /** Unix milliseconds */
@@ -110,9 +20,10 @@ export interface UsageOptions {
 }
 
 /**
- * Counts the calls of each key in memory, and adds the sums to the database within 30 seconds.
+ * Counts the calls of each key in memory, and adds the sums to the database within 30 seconds: a sum waits here, and once
+ * more with those of other nodes.
  *
- * Sums that could not be added are put back. A process that is killed loses its counts since the last flush; when the
+ * Sums that could not be stored are put back. A process that is killed loses its counts since the last flush; when the
  * response to a COMMIT is lost, up to 30 s of counts are added twice. Usage is indicative; limits are counted elsewhere,
  * and exactly.
  */
@@ -150,15 +61,19 @@ export class UsageCounter {
     }
   }
 
-  /** Adds the sums to the database. Never rejects: sums that cannot be added are kept for the next flush. */
-  async flush(): Promise<void> {
-    const rows = [...this.#sums.values()].sort((a, b) => a.apiKeyId.localeCompare(b.apiKeyId));
+  /**
+   * Stores the sums, and adds up what all nodes have stored if the oldest is that old. Never rejects: sums that cannot
+   * be stored are kept for the next flush.
+   */
+  async flush(rollUpAgeSeconds = ROLL_UP_AGE_SECONDS): Promise<void> {
+    const rows = [...this.#sums.values()].sort((a, b) => (a.apiKeyId < b.apiKeyId ? -1 : 1));
     this.#sums.clear();
     try {
       while (rows.length > 0) {
         await this.#options.store.add(rows.slice(0, BATCH_SIZE));
         rows.splice(0, BATCH_SIZE);
       }
+      await this.#options.store.rollUp(rollUpAgeSeconds);
       this.#hasWarned = false;
     } catch (error) {
       for (const row of rows) this.#add(row);
@@ -169,9 +84,9 @@ export class UsageCounter {
 
   /** Flushes for the last time. Call it when no request is running and the database is still open. */
   async close(): Promise<void> {
-    await this.flush();
+    await this.flush(0);
     // An unavailable database gets a second chance, which takes a few seconds at most.
-    if (this.#sums.size > 0) await this.flush();
+    if (this.#sums.size > 0) await this.flush(0);
   }
 
   #add(row: Sum): void {

@@ -1,5 +1,5 @@
 import { SCOPES } from '../contract/scopes.js';
-import { createUsageStore, type UsageStore } from '../keys/usage.js';
+import { createUsageStore, type UsageStore } from '../keys/usage-store.js';
 import { createProcedure } from '../operations/builder.js';
 import type { Resource } from '../operations/resource.js';
 import { key } from './schema.js';

@@ -1,7 +1,8 @@
 import { afterEach, expect, test } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import { createKeyStore } from '../../src/keys/store.js';
-import { createUsageStore, UsageCounter } from '../../src/keys/usage.js';
+import { UsageCounter } from '../../src/keys/usage.js';
+import { createUsageStore } from '../../src/keys/usage-store.js';
 import { listOperations } from '../../src/operations/list-operations.js';
 import { appRouter } from '../../src/router.js';
 import { type Environment, run, runKeys, untilListening } from '../support/process.js';
@@ -98,6 +99,33 @@ test('the counts of several nodes are added up, and a deleted key does not affec
   expect(await store.read(id, Date.now())).toEqual([]);
 });
 
+test('what nodes have stored is added up once, by whichever comes first, when the oldest of it is old enough', async () => {
+  const { database, store, id } = await prepare();
+  const nodes = [1, 2, 3, 4].map(() => new UsageCounter({ store, operations, now: Date.now, warn }));
+  const read = async () => (await store.read(id, Date.now())).map(({ requests }) => requests);
+  for (const node of nodes) {
+    node.count(id, ['getPet']);
+    await node.flush();
+  }
+  expect(await read()).toEqual([]);
+  await database.pool.query(
+    `UPDATE api_key_usage_batches SET stored_at = now() - interval '1 minute' WHERE id = 1`,
+  );
+  await Promise.all(nodes.map((node) => node.flush()));
+  expect(await read()).toEqual([4]);
+  for (let round = 0; round < 25; round += 1) {
+    await Promise.all(
+      nodes.map((node) => {
+        node.count(id, ['getPet']);
+        return node.flush(0);
+      }),
+    );
+  }
+  await store.rollUp(0);
+  expect(await read()).toEqual([104]);
+  expect(await database.prisma.apiKeyUsageBatch.count()).toBe(0);
+});
+
 test('an outage of the database loses no counts', async () => {
   const url = new URL(await createTestDatabase());
   const direct = open(url.href);
@@ -126,7 +154,7 @@ test('an outage of the database loses no counts', async () => {
   expect([usage.waiting, usage.dropped]).toEqual([1, 0]);
   await proxy.restore();
   const stored = async () => {
-    await usage.flush();
+    await usage.flush(0);
     const [row] = await createUsageStore(direct).read(apiKey.id, Date.now());
     return row?.requests;
   };

@@ -1,0 +1,126 @@
+import type { Connections } from '../database/connections.js';
+
+/** For how many days usage is shown, today included. Of a key without any it is kept until the key is used again. */
+export const USAGE_DAYS = 30;
+export const DAY_MS = 86_400_000;
+/** The most batches that one statement adds up, few enough to stay well within its timeout. */
+const MAX_BATCHES = 64;
+
+/** How often a key called an operation on one day. */
+export interface Usage {
+  /** In UTC, as YYYY-MM-DD */
+  readonly day: string;
+  readonly operation: string;
+  readonly requests: number;
+}
+
+/** `day` is the last one on which the key called the operation. */
+export interface KeyUsage extends Usage {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** Calls of one key that are counted together */
+export type Sum = Usage & { readonly apiKeyId: string; requests: number };
+
+export type UsageStore = ReturnType<typeof createUsageStore>;
+
+const ADD = {
+  name: 'usage-add',
+  text: `
+  INSERT INTO api_key_usage_batches (api_key_ids, days, operations, requests)
+  VALUES ($1::uuid[], $2::date[], $3::text[], $4::bigint[])`,
+};
+
+/**
+ * Moves batches to api_key_usage once the oldest of them has a certain age. Those that begin with neighbouring keys are
+ * moved together, because nodes that share keys have sums of the same ones. In primary-key order, so that nodes that do
+ * this at once cannot deadlock.
+ */
+const ROLL_UP = {
+  name: 'usage-roll-up',
+  text: `
+  WITH due AS (
+    SELECT id FROM api_key_usage_batches
+    WHERE (SELECT min(stored_at) FROM api_key_usage_batches) <= now() - $1 * interval '1 second'
+    ORDER BY api_key_ids[1] LIMIT ${MAX_BATCHES} FOR UPDATE SKIP LOCKED
+  ), batches AS (
+    DELETE FROM api_key_usage_batches AS batch USING due WHERE batch.id = due.id RETURNING batch.*
+  ), added AS (
+    SELECT unnest(api_key_ids) AS api_key_id, unnest(days) AS day, unnest(operations) AS operation,
+      unnest(requests) AS requests
+    FROM batches
+  ), sums AS (
+    SELECT api_key_id, day, operation, sum(requests) FROM added GROUP BY 1, 2, 3
+  ), moved AS (
+    INSERT INTO api_key_usage (api_key_id, day, operation, requests)
+    SELECT sums.* FROM sums JOIN api_keys ON api_keys.id = api_key_id ORDER BY 1, 2, 3
+    ON CONFLICT (api_key_id, day, operation)
+    DO UPDATE SET requests = least(api_key_usage.requests + excluded.requests, 9007199254740991)
+  )
+  SELECT count(*)::int AS count FROM batches`,
+};
+
+const READ = `
+  SELECT day::text, operation, requests::float8 AS requests FROM api_key_usage
+  WHERE api_key_id = $1 AND day >= $2 ORDER BY day, operation COLLATE "C"`;
+
+const READ_TOTALS = `
+  SELECT operation, sum(requests)::float8 AS requests FROM api_key_usage
+  WHERE api_key_id = $1 AND day >= $2 GROUP BY operation ORDER BY operation COLLATE "C"`;
+
+const READ_KEYS = `
+  SELECT id, name, operation, sum(requests)::float8 AS requests, max(day)::text AS day
+  FROM api_key_usage JOIN api_keys ON api_keys.id = api_key_id
+  WHERE day >= $1 GROUP BY id, operation`;
+
+const DELETE_EXPIRED = `
+  DELETE FROM api_key_usage
+  WHERE day < $1 AND api_key_id IN (SELECT api_key_id FROM api_key_usage WHERE day >= $1)`;
+
+/** All queries on usage. `now` is in Unix milliseconds. */
+export function createUsageStore({ pool, writes }: Pick<Connections, 'pool' | 'writes'>) {
+  return {
+    /** Stores sums, all or none, to be added up later. */
+    async add(rows: readonly Sum[]) {
+      await writes.query(ADD, [
+        rows.map(({ apiKeyId }) => apiKeyId),
+        rows.map(({ day }) => day),
+        rows.map(({ operation }) => operation),
+        rows.map(({ requests }) => requests),
+      ]);
+    },
+    /** Adds up what all nodes have stored, if the oldest is that old. Sums of a key that no longer exists are dropped. */
+    async rollUp(ageSeconds: number) {
+      let moved: { count: number } | undefined;
+      do [moved] = await writes.query<{ count: number }>(ROLL_UP, [ageSeconds]);
+      while (moved?.count === MAX_BATCHES);
+    },
+    /** The calls of a key in the last 30 days, by day and operation; days without a call are left out. */
+    async read(apiKeyId: string, now: number) {
+      const { rows } = await pool.query<Usage>(READ, [apiKeyId, firstDay(now)]);
+      return rows;
+    },
+    /** The calls of a key in the last 30 days by operation, in the order of their names. */
+    async readTotals(apiKeyId: string, now: number) {
+      const { rows } = await pool.query<Omit<Usage, 'day'>>(READ_TOTALS, [apiKeyId, firstDay(now)]);
+      return rows;
+    },
+    /** The calls of all keys in the last 30 days by key and operation. */
+    async readKeys(now: number) {
+      const { rows } = await pool.query<KeyUsage>(READ_KEYS, [firstDay(now)]);
+      return rows;
+    },
+    /** Deletes counts that are older than 30 days, except those that say when an idle key was last used. */
+    deleteExpired: async (now: number) => pool.query(DELETE_EXPIRED, [firstDay(now)]),
+  };
+}
+
+/** The UTC day of a moment, as YYYY-MM-DD. */
+export function toDay(now: number): string {
+  return new Date(now).toISOString().slice(0, 10);
+}
+
+function firstDay(now: number): string {
+  return toDay(now - (USAGE_DAYS - 1) * DAY_MS);
+}
