@@ -88,13 +88,19 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
     const processes = Array.from({ length: 64 }, () =>
       openConnections(databaseUrl, () => {}, { connectTimeoutMs: 30_000 }),
     );
+    // Otherwise the first would be closed, idle, before the last are open.
+    const held: pg.PoolClient[] = [];
     try {
       const one = { name: 'one', text: 'SELECT id::int FROM pets ORDER BY id LIMIT 1' };
       await call('/v1/pets', post(rex));
       // One process after the other: what opens many connections at once is this machine, not the pooler.
       for (const { pool, reads, writes, keys } of processes) {
         const answers = await Promise.all([
-          ...Array.from({ length: 4 }, async () => (await pool.query(one.text)).rows),
+          ...Array.from({ length: 4 }, async () => {
+            const client = await pool.connect();
+            held.push(client);
+            return (await client.query(one.text)).rows;
+          }),
           ...[reads, reads, writes, writes, writes, writes, keys, keys].map((each) => each.query(one, [])),
         ]);
         expect(answers.every(([row]) => row?.id === 1)).toBe(true);
@@ -103,6 +109,7 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
       expect(open).toBe(64 * 12);
       expect(await countServerConnections()).toBe(POOL_SIZE);
     } finally {
+      for (const client of held) client.release();
       await Promise.all(processes.map(({ close }) => close()));
     }
   });
