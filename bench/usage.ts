@@ -1,7 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { repeat } from '../src/batching/repeat.js';
 import { openConnections } from '../src/database/connections.js';
-import { createUsageStore, UsageCounter } from '../src/keys/usage.js';
+import { createUsageStore, FLUSH_INTERVAL_MS, UsageCounter } from '../src/keys/usage.js';
 import { THIS_CHECKOUT } from './checkout.js';
 import { readNumber } from './option-values.js';
 import { startPostgres, withClient } from './postgres.js';
@@ -45,7 +46,8 @@ export async function benchUsage(args: string[]): Promise<void> {
     };
     const warn = (error: unknown) => failures.push(process.stderr.write(`${error}\n`));
     const counter = new UsageCounter({ store: { add }, operations: [OPERATION], now: Date.now, warn });
-    return { counter, connections };
+    const endFlushing = repeat(FLUSH_INTERVAL_MS * (0.75 + Math.random() / 2), () => counter.flush());
+    return { counter, connections, endFlushing };
   });
   const cpuBefore = postgres.cpuTime();
   for (let second = 0; second < seconds; second += 1) {
@@ -54,6 +56,7 @@ export async function benchUsage(args: string[]): Promise<void> {
   }
   const cpu = postgres.cpuTime() - cpuBefore;
   const [stored, failed] = [rows, failures.length];
+  await Promise.all(nodes.map(({ endFlushing }) => endFlushing()));
   await Promise.all(nodes.map(({ counter }) => counter.close()));
   await Promise.all(nodes.map(({ connections }) => connections.close()));
   await postgres.close();
