@@ -65,13 +65,15 @@ export async function benchCapacity(args: string[]): Promise<void> {
   const postgres = await startPostgres(SETTINGS);
   const generator = startLoad();
   const samples: Sample[] = [];
-  const checkouts = [...(values.compare === undefined ? [] : [['before', resolve(values.compare)]])];
-  for (const [name = '', checkout = ''] of [...checkouts, ['current', THIS_CHECKOUT]]) {
+  const before = values.compare === undefined ? [] : [['before', resolve(values.compare)]];
+  for (const [name = '', checkout = ''] of [...before, ['current', THIS_CHECKOUT]]) {
     const keyCount = Math.max(...keyCounts);
     const backend = await createBackend(postgres, { name, checkout, keyCount, withRedis: true });
     const servers: BenchServer[] = [];
     for (const processes of readNumbers('processes', values.processes)) {
-      while (servers.length < processes) servers.push(await start(backend));
+      while (servers.length < processes) {
+        servers.push(await startServer('service', { current: backend }));
+      }
       for (const keys of keyCounts) {
         process.stderr.write(`${name}: ${processes} processes, ${keys} keys\n`);
         const load = (duration: number) =>
@@ -82,7 +84,6 @@ export async function benchCapacity(args: string[]): Promise<void> {
             connections: CONNECTIONS,
             requestsPerSecond: rate,
             seconds: duration,
-            id: undefined,
           });
         await load(WARM_UP_SECONDS);
         samples.push({
@@ -107,17 +108,6 @@ export async function benchCapacity(args: string[]): Promise<void> {
     printTable(table);
     if (values.write) writeTable('docs/capacity.md', name, table);
   }
-}
-
-function start(backend: Backend): Promise<BenchServer> {
-  return startServer('service', {
-    folder: '',
-    current: backend,
-    before: undefined,
-    started: [],
-    isProfiled: false,
-    isExhausted: false,
-  });
 }
 
 async function measure(

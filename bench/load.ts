@@ -20,8 +20,6 @@ export interface LoadOrder {
   readonly seconds: number;
   /** Of all connections together. Left out: as many as possible */
   readonly requestsPerSecond?: number;
-  /** The only id to ask for. Left out: random ones */
-  readonly id: number | undefined;
 }
 
 export interface LoadReport {
@@ -39,7 +37,7 @@ export interface LoadReport {
 
 export type LoadFailure = { readonly error: string };
 
-/** At least, unless all are the same but for their keys: as many with each key */
+/** At least: as many with each key */
 const PREPARED_REQUESTS = 4_096;
 /** Not counted: the first requests arrive all at once, and find a pool whose connections have been idle for long. */
 const RAMP_UP_MS = 500;
@@ -80,13 +78,13 @@ async function run(order: LoadOrder): Promise<LoadReport> {
   };
 }
 
-function prepareRequests({ caseIds, keys, id }: LoadOrder): PreparedRequest[] {
-  const perKey = id === undefined ? Math.ceil(PREPARED_REQUESTS / keys.length) : 1;
+function prepareRequests({ caseIds, keys }: LoadOrder): PreparedRequest[] {
+  const perKey = Math.ceil(PREPARED_REQUESTS / keys.length);
   return Array.from({ length: perKey * keys.length }, (_, index) => {
     const key = keys[index % keys.length] as string;
     const turn = index + Math.floor(index / keys.length);
     const requestCase: Case = cases[caseIds[turn % caseIds.length] as CaseId];
-    const n = id ?? 1 + Math.floor(Math.random() * (PET_COUNT - 400));
+    const n = 1 + Math.floor(Math.random() * (PET_COUNT - 400));
     return {
       bytes: Buffer.from(toRequest(requestCase, n, key), 'latin1'),
       status: Buffer.from(`${requestCase.status} `),

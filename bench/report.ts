@@ -22,29 +22,20 @@ export function printReport(report: Report): void {
   printTable(listMemory(report));
 }
 
-/** Per case: each server's requests per second and p99 beside the baseline's, and the service's beside the limit. */
+/** Per case: each server's requests per second and p99 beside the baseline's. */
 export function compareWithBaseline({ samples, names, caseIds }: Report, load: Load): Table {
   const compared = names.filter((name) => name !== 'baseline');
-  const served = compared.filter((name) => name !== 'raw');
-  const hasLimit = names.includes('service') && names.includes('raw');
   const toRow = (caseId: CaseId) => {
     const at = (server: string): Cell => ({ server, caseId, ...load });
-    const ofLimit = () => median(samples.ratios(at('service'), { server: 'raw' }, 'requestsPerSecond'));
     return [
       (cases[caseId] as Case).name,
       ...compared.map((name) => toPercent(samples.ofBaseline(at(name), 'requestsPerSecond'))),
-      ...(hasLimit ? [toPercent(ofLimit())] : []),
-      ...served.map((name) => toTimes(samples.ofBaseline(at(name), 'p99'))),
+      ...compared.map((name) => toTimes(samples.ofBaseline(at(name), 'p99'))),
     ];
   };
   const isMeasured = (caseId: CaseId) => names.some((server) => samples.has({ server, caseId, ...load }));
   return {
-    headings: [
-      'case',
-      ...compared,
-      ...(hasLimit ? ['service of raw'] : []),
-      ...served.map((name) => `p99 ${name}`),
-    ],
+    headings: ['case', ...compared, ...compared.map((name) => `p99 ${name}`)],
     rows: caseIds.filter(isMeasured).map(toRow),
   };
 }
@@ -84,7 +75,6 @@ export function listFigures({ samples, names, caseIds }: Report, load: Load): Ta
     cell.server,
     Math.round(samples.median(cell, 'requestsPerSecond')),
     toPercent(samples.ofBaseline(cell, 'requestsPerSecond')),
-    toPercent(median(samples.ratios(cell, { server: 'raw' }, 'requestsPerSecond'))),
     ...(['p50', 'p99', 'p999'] as const).map((figure) => toFixed(samples.median(cell, figure), 2)),
     toTimes(samples.ofBaseline(cell, 'p99')),
     ...CPU_FIGURES.map((figure) => toFixed(samples.median(cell, figure), 1)),
@@ -95,7 +85,7 @@ export function listFigures({ samples, names, caseIds }: Report, load: Load): Ta
 
 const CPU_FIGURES = ['cpu', 'postgresCpu', 'redisCpu', 'loadCpu'] as const;
 const FIGURE_HEADINGS = [
-  ...['case', 'server', 'requests/s', 'of baseline', 'of raw', 'p50 ms', 'p99 ms', 'p99.9 ms'],
+  ...['case', 'server', 'requests/s', 'of baseline', 'p50 ms', 'p99 ms', 'p99.9 ms'],
   ...['p99 of baseline', 'CPU µs', 'PostgreSQL µs', 'Redis µs', 'load µs'],
 ];
 
@@ -103,20 +93,6 @@ export function listMemory({ peakMemory }: Report): Table {
   return {
     headings: ['server', 'peak memory MB'],
     rows: [...peakMemory].map(([name, megabytes]) => [name, toFixed(megabytes, 0)]),
-  };
-}
-
-/** The cases in which the service does worse than the baseline, with their figures. */
-export function listSlower({ samples, caseIds }: Report, load: Load) {
-  const list = (figure: Figure, isWorse: (ratio: number) => boolean, toText: (ratio: number) => string) =>
-    caseIds
-      .filter((caseId) => caseId !== 'rpcBatch')
-      .map((caseId) => [caseId, samples.ofBaseline({ server: 'service', caseId, ...load }, figure)] as const)
-      .filter(([, ratio]) => isWorse(ratio))
-      .map(([caseId, ratio]) => `${(cases[caseId] as Case).name} (${toText(ratio)})`);
-  return {
-    throughput: list('requestsPerSecond', (ratio) => ratio < 0.995, toPercent),
-    p99: list('p99', (ratio) => ratio > 1.05, toTimes),
   };
 }
 

@@ -8,7 +8,7 @@ import { readNames, readNumber, readNumbers } from './option-values.js';
 import { startPostgres } from './postgres.js';
 import { printReport } from './report.js';
 import { writeResults } from './results.js';
-import { measureRounds, type StartServer } from './rounds.js';
+import { measureRounds } from './rounds.js';
 import { leaveServerCore } from './server-process.js';
 import { isExample, SERVER_NAMES, startServer } from './servers.js';
 
@@ -27,7 +27,7 @@ const OPTIONS = {
   'main-connections': { type: 'string' },
   /** Comma-separated, as in bench/cases.ts */
   only: { type: 'string', default: CASE_IDS.join() },
-  /** Comma-separated, idiomatic too. Default: baseline,hono,service,raw; with --compare: before,service */
+  /** Comma-separated, idiomatic too. Default: baseline,hono,service; with --compare: before,service */
   servers: { type: 'string' },
   /** The folder of another, built checkout */
   compare: { type: 'string' },
@@ -57,10 +57,8 @@ export async function benchRequests(args: string[]): Promise<void> {
     const current = await addBackend('current', THIS_CHECKOUT);
     const before = compare === undefined ? undefined : await addBackend('before', resolve(compare));
     const isExhausted = caseIds.includes('overLimit');
-    const starts = names.map((name): StartServer => {
-      return (started) =>
-        startServer(name, { folder, current, before, started, isProfiled: profile, isExhausted });
-    });
+    const options = { folder, current, before, isProfiled: profile, isExhausted };
+    const starts = names.map((name) => () => startServer(name, options));
     const report = { ...(await measureRounds(starts, caseIds, run)), names, caseIds, run };
     printReport(report);
     if (write) await writeResults(report, current);
@@ -77,7 +75,7 @@ function readOptions(args: string[]) {
   if (write && compare !== undefined) throw new Error('bench/RESULTS.md does not hold comparisons');
   const defaults =
     compare === undefined
-      ? { servers: 'baseline,hono,service,raw', connections: '1,8,32,128,512', keys: '256,1,10000' }
+      ? { servers: 'baseline,hono,service', connections: '1,8,32,128,512', keys: '256,1,10000' }
       : { servers: 'before,service', connections: '32', keys: '256,1' };
   const readList = (option: 'keys' | 'connections') =>
     readNumbers(option, values[option] ?? defaults[option]);

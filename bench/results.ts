@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { cpus, release, totalmem, type } from 'node:os';
 import type { Backend } from './backend.js';
-import { describeLoad, type Load, PET_COUNT } from './cases.js';
-import { compareWithBaseline, listFigures, listMemory, listSlower, type Report } from './report.js';
+import { describeLoad, PET_COUNT } from './cases.js';
+import { compareWithBaseline, listFigures, listMemory, type Report } from './report.js';
 import type { RunOptions } from './rounds.js';
 import { canPin } from './server-process.js';
 import { toMarkdown } from './table.js';
@@ -16,8 +16,6 @@ export async function writeResults(report: Report, backend: Backend): Promise<vo
     '## At a glance',
     GLANCE,
     ...loads.flatMap((load) => [`### ${describeLoad(load)}`, toMarkdown(compareWithBaseline(report, load))]),
-    '## Where the service does worse than the baseline',
-    loads.map((load) => describeSlower(report, load)).join('\n'),
     '## Memory',
     toMarkdown(listMemory(report)),
     '## The machine',
@@ -33,12 +31,6 @@ export async function writeResults(report: Report, backend: Backend): Promise<vo
     ]),
   ];
   await writeFile(new URL('RESULTS.md', import.meta.url), `${sections.join('\n\n')}\n`);
-}
-
-function describeSlower(report: Report, load: Load): string {
-  const { throughput, p99 } = listSlower(report, load);
-  const list = (items: readonly string[]) => (items.length === 0 ? 'none' : items.join(', '));
-  return `- ${describeLoad(load)}: requests/s: ${list(throughput)}; p99: ${list(p99)}`;
 }
 
 function describeMachine({ versions }: Backend): string {
@@ -67,10 +59,10 @@ function describeRun({ rounds, seconds }: RunOptions, { redisUrl }: Backend): st
 }
 
 const GLANCE =
-  'Requests per second of the service, of Hono with Drizzle and of `raw`, in percent of the hand-written baseline ' +
-  '(more is better), what share of the limit set by `raw` the service reaches, and the 99th percentile of the ' +
-  "latency in multiples of the baseline's (less is better). Each heading says how many API keys take turns, on every " +
-  'server: 256 are the normal case, one key for all requests and 10,000 are special ones.';
+  'Requests per second of the service and of Hono with Drizzle in percent of the hand-written baseline (more is ' +
+  "better), and the 99th percentile of the latency in multiples of the baseline's (less is better). Each heading says " +
+  'how many API keys take turns, on every server: 256 are the normal case, one key for all requests and 10,000 are ' +
+  'special ones.';
 
 const EXPLANATION = [
   '- [README.md](README.md) says what the servers are. The service runs as `npm start` runs it, with its log at info, ' +

@@ -20,9 +20,6 @@ export interface RunOptions {
   readonly rpcConnections: readonly number[];
 }
 
-/** Starts a server. `started` are those before it in the list. */
-export type StartServer = (started: readonly BenchServer[]) => Promise<BenchServer>;
-
 export interface Measurement {
   readonly samples: Samples;
   /** The most memory that each server took in any round, in MB */
@@ -43,7 +40,7 @@ interface Step extends Load {
  * for as long as they run, so that rounds with the same ones would repeat the same chance.
  */
 export async function measureRounds(
-  starts: readonly StartServer[],
+  starts: readonly (() => Promise<BenchServer>)[],
   caseIds: readonly CaseId[],
   { rounds, seconds, loads, rpcConnections }: RunOptions,
 ): Promise<Measurement> {
@@ -61,7 +58,7 @@ export async function measureRounds(
       process.stderr.write(`round ${round} of ${rounds}\n`);
       const servers: BenchServer[] = [];
       try {
-        for (const start of starts) servers.push(await start(servers));
+        for (const start of starts) servers.push(await start());
         for (const step of warmUp) await measureStep(generator, servers, step);
         const inOrder = round % 2 === 0 ? servers : servers.toReversed();
         for (const step of steps) await measureStep(generator, inOrder, step, samples);
@@ -105,9 +102,9 @@ async function measureStep(
 
 async function measure(generator: ChildProcess, server: BenchServer, step: Step): Promise<Sample> {
   const before = server.cpuTimes();
-  const { port, keys, onlyId } = server;
+  const { port, keys } = server;
   const turns = keys[cases[step.caseId].key].slice(0, step.keys);
-  const order: LoadOrder = { ...step, caseIds: [step.caseId], ports: [port], keys: turns, id: onlyId };
+  const order: LoadOrder = { ...step, caseIds: [step.caseId], ports: [port], keys: turns };
   const { requests, loadCpu, p50, p99, p999, sent } = await sendLoad(generator, order).catch((error) => {
     throw new Error(`${server.name}, ${step.caseId}: ${error.message}`);
   });

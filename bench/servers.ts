@@ -3,11 +3,10 @@ import { join } from 'node:path';
 import type { Backend } from './backend.js';
 import type { Keys } from './cases.js';
 import type { CpuTimes } from './cpu-time.js';
-import { RECORDED_ID, recordResponses } from './recorded-responses.js';
 import { type ServerProcess, startProcess } from './server-process.js';
 
 /** Servers of this folder */
-const EXAMPLE_NAMES = ['baseline', 'hono', 'idiomatic', 'raw'] as const;
+const EXAMPLE_NAMES = ['baseline', 'hono', 'idiomatic'] as const;
 export const SERVER_NAMES = [...EXAMPLE_NAMES, 'service', 'before'] as const;
 
 export type ServerName = (typeof SERVER_NAMES)[number];
@@ -17,22 +16,18 @@ export interface BenchServer extends Pick<ServerProcess, 'port' | 'peakMemory' |
   readonly name: ServerName;
   readonly keys: Keys;
   readonly isRestOnly: boolean;
-  /** The only id that it can be asked for. Undefined: any */
-  readonly onlyId: number | undefined;
   cpuTimes(): CpuTimes;
 }
 
 export interface StartOptions {
-  /** Of the compiled examples */
-  readonly folder: string;
   readonly current: Backend;
   /** Of the checkout to compare with */
-  readonly before: Backend | undefined;
-  /** What runs already */
-  readonly started: readonly BenchServer[];
-  readonly isProfiled: boolean;
+  readonly before?: Backend | undefined;
+  /** Of the compiled examples */
+  readonly folder?: string;
+  readonly isProfiled?: boolean;
   /** Whether the exhausted keys are to be used up */
-  readonly isExhausted: boolean;
+  readonly isExhausted?: boolean;
 }
 
 export function isExample(name: ServerName): boolean {
@@ -44,7 +39,7 @@ export function isExample(name: ServerName): boolean {
  * a checkout, as `npm start` does.
  */
 export async function startServer(name: ServerName, options: StartOptions): Promise<BenchServer> {
-  const { folder, current, before, started, isProfiled, isExhausted } = options;
+  const { folder = '', current, before, isProfiled, isExhausted } = options;
   const backend = name === 'before' ? before : current;
   if (backend === undefined) throw new Error('There is no server before: --compare=FOLDER adds it');
   const { databaseUrl, redisUrl, checkout, keys } = backend;
@@ -53,13 +48,12 @@ export async function startServer(name: ServerName, options: StartOptions): Prom
     ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }),
     ANONYMOUS_PER_MINUTE: '1000000000',
     APP_ENV: 'staging',
-    ...(name === 'raw' && { RESPONSES: await recordResponses(started, folder) }),
   };
   const profile = isProfiled && name === 'service' ? ['--cpu-prof'] : [];
   const server = await (isExample(name)
     ? startProcess([`bench/${name}.js`], folder, environment)
     : startProcess([...profile, ...readStartArguments(checkout)], checkout, environment));
-  if (isExhausted && name !== 'raw') {
+  if (isExhausted) {
     await exhaust(name, server.port, keys.exhausted).catch(async (error) => {
       await server.close();
       throw error;
@@ -70,7 +64,6 @@ export async function startServer(name: ServerName, options: StartOptions): Prom
     name,
     keys,
     isRestOnly: name === 'baseline' || name === 'hono',
-    onlyId: name === 'raw' ? RECORDED_ID : undefined,
     cpuTimes: () => ({ server: server.cpuTime(), ...backend.cpuTimes() }),
   };
 }

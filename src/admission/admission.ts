@@ -81,12 +81,8 @@ export async function registerAdmission(app: FastifyInstance, options: ProtocolO
   const { protocol, publicUrl, now } = options;
   const anonymous: Limits = { perMinute: options.anonymousPerMinute };
   app.decorateRequest('apiProtocol', protocol);
-  app.decorateRequest('target', undefined);
-  app.decorateRequest('apiKey', undefined);
-  app.decorateRequest('limits', undefined as never);
-  app.decorateRequest('rehearsal', undefined);
-  app.decorateRequest('admissionError', undefined);
-  app.decorateRequest('bodyHash', undefined);
+  for (const name of ['target', 'apiKey', 'limits', 'rehearsal', 'admissionError', 'bodyHash'])
+    app.decorateRequest(name, undefined);
   app.addHook('onRequest', async (request, reply) => {
     const error = await findAdmissionError(request, reply, options, anonymous);
     request.admissionError = error;
@@ -162,7 +158,6 @@ function rehearse(
   return undefined;
 }
 
-/** Says when a key that expires soon does. */
 function announceExpiry({ expiresAt }: ApiKey, reply: FastifyReply, now: number): void {
   if (expiresAt === null || expiresAt.getTime() - now > EXPIRY_NOTICE_MS) return;
   reply.header('x-api-key-expires', expiresAt.toISOString());

@@ -19,13 +19,9 @@ function findHostError({ raw: { httpVersion, rawHeaders }, headers }: FastifyReq
       message: 'An HTTP/1.1 request must have exactly one Host header.',
     });
   }
-  if (isHost(headers.host ?? '')) return undefined;
+  const [match, ipv6] = HOST.exec(headers.host ?? '') ?? [];
+  if (match !== undefined && (ipv6 === undefined || isIPv6(ipv6))) return undefined;
   return new ApiError('invalid_request', { message: 'The Host header is not a host name and a port.' });
-}
-
-function isHost(text: string): boolean {
-  const [match, ipv6] = HOST.exec(text) ?? [];
-  return match !== undefined && (ipv6 === undefined || isIPv6(ipv6));
 }
 
 /** `headers` keeps only the first of several, and `headersDistinct` would parse all headers again. */

@@ -28,7 +28,10 @@ const COLUMNS: readonly (readonly [heading: string, toCell: (apiKey: ListedKey, 
   ['KEY', ({ hint }) => `${hint}…`],
   ['PLAN', ({ plan }) => plan],
   // Most keys have all.
-  ['SCOPES', ({ scopes }) => (hasAllScopes(scopes) ? 'all' : shorten(scopes.join(','), 22))],
+  [
+    'SCOPES',
+    ({ scopes }) => (SCOPES.every((scope) => scopes.includes(scope)) ? 'all' : shorten(scopes.join(','), 22)),
+  ],
   ['LAST USED', ({ lastUsedOn }) => lastUsedOn ?? '-'],
   ['EXPIRES', ({ expiresAt }) => formatMinute(expiresAt).slice(0, 10)],
   ['STATE', (apiKey, now) => stateOf(apiKey, now)[0]],
@@ -102,10 +105,6 @@ export function toUseFields(
     ...(left ?? [unknown]),
     ['Next ban', `${nextBanSeconds(apiKey, now)} s`],
   ];
-}
-
-function hasAllScopes(scopes: readonly string[]): boolean {
-  return SCOPES.every((scope) => scopes.includes(scope));
 }
 
 /** The state of a key, of which only `active` is served; and for people, with its moment. */

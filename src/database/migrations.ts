@@ -23,7 +23,7 @@ export async function listPendingMigrations(pool: pg.Pool): Promise<string[]> {
     const checksum = applied.get(path);
     if (checksum === undefined) return true;
     const { content } = migrationFile;
-    if (content.tag === 'ok' && sha256(content.value) !== checksum) {
+    if (content.tag === 'ok' && createHash('sha256').update(content.value).digest('hex') !== checksum) {
       throw new OperatorError(
         `Migration ${path} was changed after it was applied: restore the file and add a new migration. ` +
           'If it was never released and this is a development database, delete DATA_DIR (.data) instead.',
@@ -71,8 +71,4 @@ export async function readMigrations(folder = MIGRATIONS_FOLDER): Promise<Migrat
     content: await readFile(join(folder, 'migration_lock.toml'), 'utf8'),
   };
   return { baseDir: folder, lockfile, shadowDbInitScript: '', migrationDirectories };
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }
