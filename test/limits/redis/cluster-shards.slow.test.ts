@@ -27,7 +27,7 @@ test.skipIf(!canStartRedis())(
     });
     const prefix = crypto.randomUUID();
     // ioredis connects to a shard when it is first used, and until then each node counts that shard's keys in memory.
-    const useShards = async () => {
+    const reachShards = async () => {
       await Promise.all(nodes.map((node) => node.ready(5_000)));
       warnings.length = 0;
       const ids = Array.from({ length: 100 }, () => `${prefix}-first-${crypto.randomUUID()}`);
@@ -37,7 +37,7 @@ test.skipIf(!canStartRedis())(
       await Promise.all(calls);
       return warnings;
     };
-    await expect.poll(useShards).toEqual([]);
+    await expect.poll(reachShards).toEqual([]);
     const allowed: boolean[] = [];
     for (let round = 0; round < 2; round += 1) {
       for (let first = 0; first < KEYS; first += 100) {
