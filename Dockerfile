@@ -11,7 +11,7 @@ WORKDIR /app
 COPY .npmrc package.json package-lock.json ./
 COPY packages/client/package.json packages/client/
 COPY packages/embedded-postgres/package.json packages/embedded-postgres/
-COPY packages/streams-local-stub packages/streams-local-stub
+COPY packages/streams-local-stub/package.json packages/streams-local-stub/
 
 FROM manifests AS dependencies
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc --mount=type=cache,target=/root/.npm npm ci --omit=dev --omit=optional
