@@ -3,7 +3,7 @@
 #   docker build --tag animal-store .
 #   docker build --tag animal-store --secret id=npmrc,src=$HOME/.npmrc .     # with a registry or mirror of your own
 
-# An image with Node.js 24 or later, npm and a shell.
+# An image with Node.js 24 or later, npm and a shell. Renovate adds its digest, and renews it.
 ARG NODE_IMAGE=node:24-bookworm-slim
 
 FROM ${NODE_IMAGE} AS manifests
@@ -11,9 +11,10 @@ WORKDIR /app
 COPY .npmrc package.json package-lock.json ./
 COPY packages/client/package.json packages/client/
 COPY packages/embedded-postgres/package.json packages/embedded-postgres/
+COPY packages/streams-local-stub/package.json packages/streams-local-stub/
 
 FROM manifests AS dependencies
-RUN --mount=type=secret,id=npmrc,target=/root/.npmrc --mount=type=cache,target=/root/.npm npm ci --omit=dev
+RUN --mount=type=secret,id=npmrc,target=/root/.npmrc --mount=type=cache,target=/root/.npm npm ci --omit=dev --omit=optional
 # Of Prisma's query compilers for five databases and two module systems, the service loads one: 60 MB less. The links
 # lead to the workspaces, which only development needs, as do source maps of the packages.
 RUN find node_modules -name '*.map' -type f -delete && \

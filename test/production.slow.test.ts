@@ -88,3 +88,10 @@ test('a production install without DATABASE_URL says that it has no PostgreSQL o
     /^DATABASE_URL is missing, and the embedded PostgreSQL is not installed.*\n$/,
   );
 });
+
+test('a production install logs JSON in development too, since what writes it in words is not installed', async () => {
+  const environment = { DATABASE_URL: await createTestDatabase(), NODE_ENV: 'development', PORT: '0' };
+  const service = start(runNode(['dist/main.js'], environment, folder));
+  const [line] = await service.until(/^.*listening on.*$/m);
+  expect(JSON.parse(line)).toMatchObject({ level: 30, msg: expect.stringContaining('listening on') });
+});

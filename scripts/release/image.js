@@ -29,7 +29,7 @@ export function buildImage(folder) {
   const buildah = (...args) => run('buildah', [...storage, ...args], { environment: ENVIRONMENT });
   const ask = (...args) => execFileSync('buildah', [...storage, ...args], { encoding: 'utf8' }).trim();
 
-  const [, base] = /^ARG NODE_IMAGE=(\S+)$/m.exec(readFileSync('Dockerfile', 'utf8'));
+  const [, base] = /^ARG NODE_IMAGE=([^\s@]+)/m.exec(readFileSync('Dockerfile', 'utf8'));
   // Local images have the host `localhost`; with it buildah does not look elsewhere.
   const standIn = `localhost/${base}`;
   createBaseImage(standIn, { buildah, ask });

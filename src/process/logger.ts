@@ -1,4 +1,5 @@
 import { type DestinationStream, type Logger, pino } from 'pino';
+import type PinoPretty from 'pino-pretty';
 import type { Config } from './config.js';
 
 /**
@@ -7,14 +8,17 @@ import type { Config } from './config.js';
  */
 const BUFFERED = { sync: false, minLength: 8 * 1024, periodicFlush: 500, contentMode: 'buffer' } as const;
 
-/** Logs one JSON object per line to standard output, or readable lines in development. */
+/**
+ * Logs one JSON object per line to standard output, or readable lines in development. What makes them readable is a
+ * development dependency, which a production install does not have.
+ */
 export async function createLogger({
   appEnv,
   logLevel,
 }: Pick<Config, 'appEnv' | 'logLevel'>): Promise<Logger> {
   const options = { level: logLevel, serializers: { err: describeError } };
-  if (appEnv !== 'development') return pino(options, bufferLines());
-  const { default: pretty } = await import('pino-pretty');
+  const pretty = appEnv === 'development' ? await importPretty() : undefined;
+  if (pretty === undefined) return pino(options, bufferLines());
   return pino(
     options,
     pretty({
@@ -26,6 +30,15 @@ export async function createLogger({
       messageFormat: formatMessage,
     }),
   );
+}
+
+async function importPretty(): Promise<typeof PinoPretty | undefined> {
+  try {
+    return (await import('pino-pretty')).default;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    return undefined;
+  }
 }
 
 /** In development a request is one short line: `GET /v1/pets 200 28 ms`. Other lines name the request they belong to. */

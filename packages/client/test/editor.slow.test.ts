@@ -1,128 +1,19 @@
-import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { type Editor, openEditor } from './editor.js';
-import { type InstalledPackage, installPackage, ROOT } from './installed-package.js';
-
-interface Schema {
-  readonly $ref?: string;
-  readonly type?: string;
-  readonly description?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly items?: Schema;
-  readonly enum?: readonly string[];
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly maxItems?: number;
-  readonly default?: unknown;
-}
-interface Operation {
-  readonly operationId: string;
-  readonly summary: string;
-  readonly description: string;
-  readonly deprecated?: boolean;
-  readonly 'x-sunset'?: string;
-  readonly parameters?: readonly {
-    readonly in: string;
-    readonly name: string;
-    readonly description: string;
-    readonly schema: Schema;
-  }[];
-  readonly requestBody?: { readonly content: Media };
-  readonly responses: Readonly<Record<string, { readonly content?: Media }>>;
-}
-interface Media {
-  readonly 'application/json': { readonly schema: Schema };
-}
-interface Field {
-  readonly name: string;
-  readonly schema: Schema;
-  /** Where the code mentions it */
-  readonly position: number;
-}
-
-const { paths, components }: { paths: Record<string, Record<string, Operation>>; components: Components } =
-  JSON.parse(readFileSync(join(ROOT, 'docs/openapi.json'), 'utf8'));
-interface Components {
-  readonly schemas: Readonly<Record<string, Schema>>;
-}
-
-const MARK = '‸';
-let code = `import { type ApiClientError, createClient } from '@animal-store/client';
-const client = createClient({ baseUrl: '', apiKey: '' });
-`;
-
-/** Appends to the code that the editor opens. Resolves the marks in it to their positions. */
-function write(line: string): number[] {
-  const parts = line.split(MARK);
-  const start = code.length;
-  code += `${parts.join('')}\n`;
-  return parts.slice(1).map((_part, index) => start + parts.slice(0, index + 1).join('').length);
-}
-
-/** What the document says of each operation, and where the code mentions it and its fields. */
-const operations = Object.entries(paths).flatMap(([path, item]) =>
-  Object.entries(item).map(([method, operation]) => {
-    const { operationId: name, parameters = [], requestBody, responses } = operation;
-    const call = method === 'get' ? 'query' : 'mutate';
-    const inputs: Record<string, Schema> = {
-      ...Object.fromEntries(
-        parameters
-          .filter((parameter) => parameter.in === 'path' || parameter.in === 'query')
-          .map(({ name: member, description, schema }) => [member, { ...schema, description }]),
-      ),
-      ...resolve(requestBody?.content['application/json'].schema).properties,
-    };
-    const names = Object.keys(inputs);
-    const members = names.map((member) => `${MARK}${member}: null!`).join(', ');
-    const input = names.length === 0 ? '' : `{ ${members} }`;
-    const [result = 0, member = 0, ...inputPositions] = write(
-      `const ${MARK}${name}Result = await client.${MARK}${name}.${call}(${input});`,
-    );
-    const [blank = 0] = names.length === 0 ? [] : write(`client.${name}.${call}({ ${MARK} });`);
-    const [, success] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? [];
-    const output = success?.content?.['application/json'].schema;
-    return {
-      name,
-      path,
-      method,
-      operation,
-      result,
-      member,
-      blank,
-      output,
-      inputs: names.map((each, index) => ({
-        name: each,
-        schema: inputs[each] ?? {},
-        position: inputPositions[index] ?? 0,
-      })),
-      outputs: writeFields(output, `${name}Result`),
-    };
-  }),
-);
-const [errorCode = 0] = write(`declare const failure: ApiClientError;\nfailure.${MARK}code;`);
-const [comparedCode = 0] = write(`failure.code === '${MARK}';`);
-const [rehearsedCode = 0] = write(`createClient({ baseUrl: '', apiKey: '', rehearse: '${MARK}' });`);
-
-function resolve(schema: Schema = {}): Schema {
-  return schema.$ref === undefined ? schema : { ...components.schemas[refName(schema)], ...schema };
-}
-
-function refName({ $ref = '' }: Schema): string {
-  return $ref.split('/').at(-1) ?? '';
-}
-
-/** Mentions every member of an object or of an array's objects, at any depth. */
-function writeFields(schema: Schema | undefined, expression: string): Field[] {
-  const { type, items, properties = {} } = resolve(schema);
-  if (type === 'array') return writeFields(items, `${expression}[0]!`);
-  return Object.entries(properties).flatMap(([name, member]) => {
-    const [position = 0] = write(`${expression}.${MARK}${name};`);
-    return [{ name, schema: member, position }, ...writeFields(member, `${expression}.${name}`)];
-  });
-}
+import {
+  code,
+  comparedCode,
+  components,
+  errorCode,
+  operations,
+  paths,
+  refName,
+  rehearsedCode,
+  resolve,
+  type Schema,
+} from './editor-code.js';
+import { type InstalledPackage, installPackage } from './installed-package.js';
 
 function typeName(schema: Schema): string {
   const { type, items } = resolve(schema);
