@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { findBrowser } from '../support/browser.js';
 import { addPets, setUpStorefront } from '../support/storefront.js';
 import { choose, fill, names } from '../support/storefront-page.js';
-import { createCaller, startService } from '../support/test-service.js';
+import { startService } from '../support/test-service.js';
 
 const executable = findBrowser();
 
@@ -67,7 +67,6 @@ describe.skipIf(executable === undefined)("the storefront's layout", { timeout: 
     await addPets(service, 3);
     const limits = { plan: 'enterprise', perMinute: 2, perDay: 1_000 } as const;
     const { key } = await service.keys.create({ name: 'limited', expiresAt: null, ...limits });
-    await createCaller({ url: service.url, key })('/v1/pets');
     const { page } = await visit({ service, key });
     await names(page).nth(2).waitFor();
     await fill(page, { name: 'Miso', category: 'Cats', status: 'Sold' });

@@ -14,7 +14,7 @@ const SIZES = [
 ] as const;
 const SCHEMES = ['light', 'dark'] as const;
 /** States that involve the form, which narrow pages hide behind a button */
-const FORM_STATES = ['saving', 'added', 'field-errors', 'limited-save'];
+const FORM_STATES = ['saving', 'added', 'field-errors', 'limited-save', 'back'];
 
 export interface Visit extends WatchedPage {
   readonly service: TestService;

@@ -2,7 +2,7 @@ import { type AppRouter, type Client, createClient } from '@animal-store/client'
 import { QueryCache, QueryClient } from '@tanstack/react-query';
 import { createTRPCContext } from '@trpc/tanstack-react-query';
 
-export const { TRPCProvider, useTRPC } = createTRPCContext<AppRouter>();
+export const { TRPCProvider, useTRPC, useTRPCClient } = createTRPCContext<AppRouter>();
 
 /** Retries only briefly: the page then says what is wrong, counts down, and retries itself. */
 export function createStoreClient(apiKey: string): Client {

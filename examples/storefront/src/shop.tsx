@@ -1,11 +1,13 @@
 import type { Pet } from '@animal-store/client';
-import { QueryClientProvider, useMutation } from '@tanstack/react-query';
+import { QueryClientProvider, useMutation, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import { AddPet } from './add-pet.js';
+import { AddPet, FormSkeleton } from './add-pet.js';
 import { useAnnounce } from './announcer.js';
 import { Brand } from './brand.js';
 import { Catalogue } from './catalogue.js';
-import { createQueryClient, createStoreClient, TRPCProvider, useTRPC } from './connection.js';
+import { createQueryClient, createStoreClient, TRPCProvider, useTRPC, useTRPCClient } from './connection.js';
+import type { Save } from './draft.js';
+import { Expiry } from './expiry.js';
 import { Gauge } from './gauge.js';
 import { describeProblem } from './problem.js';
 import { ReadOnly } from './read-only.js';
@@ -43,36 +45,56 @@ export function Shop({ apiKey, onUnknownKey, onLeave }: ShopProps) {
 }
 
 function FormAndCatalogue() {
-  const trpc = useTRPC();
-  const announce = useAnnounce();
   const [added, setAdded] = useState<readonly Pet[]>([]);
-  const createPet = useMutation(
-    trpc.createPet.mutationOptions({
-      onMutate: ({ name }) =>
-        announce(
-          <>
-            Saving <bdi>{name}</bdi>
-          </>,
-        ),
-      onSuccess: (pet) => {
-        setAdded((before) => [pet, ...before]);
-        announce(
-          <>
-            <bdi>{pet.name}</bdi> is in the catalogue
-          </>,
-        );
-      },
-    }),
-  );
-  const isReadOnly = createPet.isError && describeProblem(createPet.error).type === 'forbidden';
+  const createPet = useCreatePet((pet) => setAdded((before) => [pet, ...before]));
+  const problem = createPet.isError ? describeProblem(createPet.error) : undefined;
+  const isCutOff = problem?.type === 'unavailable';
+  const isRefused = problem?.type === 'forbidden';
+
+  const key = useQuery({
+    ...useTRPC().getKey.queryOptions(),
+    // After a save that did not reach the service, the key is read again until the service responds.
+    refetchInterval: ({ state }) =>
+      isCutOff && state.dataUpdatedAt < createPet.submittedAt && (problem.waitSeconds ?? 0) * 1_000,
+  });
+  const isBack = isCutOff && key.dataUpdatedAt > createPet.submittedAt;
+  const mayWrite = key.data?.scopes.includes('pets:write') ?? true;
   return (
-    <main className="columns">
-      {isReadOnly ? (
-        <ReadOnly error={createPet.error} />
-      ) : (
-        <AddPet isSaving={createPet.isPending} onSubmit={createPet.mutateAsync} />
-      )}
-      <Catalogue saving={createPet.isPending ? createPet.variables : undefined} added={added} />
-    </main>
+    <>
+      <Expiry expiresAt={key.data?.expiresAt ?? null} />
+      <main className="columns">
+        {!key.isFetched ? (
+          <FormSkeleton />
+        ) : isRefused || !mayWrite ? (
+          <ReadOnly isAfterSave={isRefused} />
+        ) : (
+          <AddPet isSaving={createPet.isPending} isBack={isBack} onSubmit={createPet.mutateAsync} />
+        )}
+        <Catalogue saving={createPet.isPending ? createPet.variables.pet : undefined} added={added} />
+      </main>
+    </>
   );
+}
+
+function useCreatePet(onAdded: (pet: Pet) => void) {
+  const client = useTRPCClient();
+  const announce = useAnnounce();
+  return useMutation({
+    mutationFn: ({ pet, idempotencyKey }: Save) =>
+      client.createPet.mutate(pet, { context: { idempotencyKey } }),
+    onMutate: ({ pet: { name } }) =>
+      announce(
+        <>
+          Saving <bdi>{name}</bdi>
+        </>,
+      ),
+    onSuccess: (pet) => {
+      onAdded(pet);
+      announce(
+        <>
+          <bdi>{pet.name}</bdi> is in the catalogue
+        </>,
+      );
+    },
+  });
 }
