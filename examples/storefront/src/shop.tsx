@@ -1,6 +1,6 @@
-import type { Pet } from '@animal-store/client';
+import type { ErrorCode, Pet } from '@animal-store/client';
 import { QueryClientProvider, useMutation, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { lazy, Suspense, useRef, useState } from 'react';
 import { AddPet, FormSkeleton } from './add-pet.js';
 import { useAnnounce } from './announcer.js';
 import { Brand } from './brand.js';
@@ -12,6 +12,9 @@ import { Gauge } from './gauge.js';
 import { describeProblem } from './problem.js';
 import { ReadOnly } from './read-only.js';
 
+/** Only in development: the build contains none of it. */
+const Rehearsal = import.meta.env.DEV ? lazy(() => import('./rehearsal.js')) : undefined;
+
 export interface ShopProps {
   readonly apiKey: string;
   /** Called when the service does not know the key. */
@@ -21,7 +24,8 @@ export interface ShopProps {
 
 /** The shop for one API key: client and cache are created and discarded with it. */
 export function Shop({ apiKey, onUnknownKey, onLeave }: ShopProps) {
-  const [client] = useState(() => createStoreClient(apiKey));
+  const rehearsed = useRef<ErrorCode>(undefined);
+  const [client] = useState(() => createStoreClient(apiKey, () => rehearsed.current));
   const [queryClient] = useState(() =>
     createQueryClient((error) => describeProblem(error).type === 'unknown-key' && onUnknownKey()),
   );
@@ -39,6 +43,15 @@ export function Shop({ apiKey, onUnknownKey, onLeave }: ShopProps) {
           </button>
         </header>
         <FormAndCatalogue />
+        {Rehearsal && (
+          <Suspense>
+            <Rehearsal
+              onChoose={(code) => {
+                rehearsed.current = code;
+              }}
+            />
+          </Suspense>
+        )}
       </TRPCProvider>
     </QueryClientProvider>
   );
