@@ -73,19 +73,19 @@ function FormAndCatalogue() {
   const isBack = isCutOff && key.dataUpdatedAt > createPet.submittedAt;
   const mayWrite = key.data?.scopes.includes('pets:write') ?? true;
   return (
-    <>
-      <Expiry expiresAt={key.data?.expiresAt ?? null} />
-      <main className="columns">
-        {!key.isFetched ? (
-          <FormSkeleton />
-        ) : isRefused || !mayWrite ? (
-          <ReadOnly isAfterSave={isRefused} />
-        ) : (
-          <AddPet isSaving={createPet.isPending} isBack={isBack} onSubmit={createPet.mutateAsync} />
-        )}
+    <main className="columns">
+      {!key.isFetched ? (
+        <FormSkeleton />
+      ) : isRefused || !mayWrite ? (
+        <ReadOnly isAfterSave={isRefused} />
+      ) : (
+        <AddPet isSaving={createPet.isPending} isBack={isBack} onSubmit={createPet.mutateAsync} />
+      )}
+      <div>
+        <Expiry expiresAt={key.data?.expiresAt ?? null} />
         <Catalogue saving={createPet.isPending ? createPet.variables.pet : undefined} added={added} />
-      </main>
-    </>
+      </div>
+    </main>
   );
 }
 
