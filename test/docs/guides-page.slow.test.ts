@@ -195,6 +195,25 @@ describe.skipIf(executable === undefined)(
       await takeScreenshot(page, 'tabs');
     });
 
+    test('the samples of operations start with the language of the tabs, and a choice there holds for the tabs', async () => {
+      const page = await open();
+      const list = '#tag/pets/GET/pets';
+      const card = page.locator('[id$="tag/pets/GET/pets"] .request-card');
+      const goTo = (hash: string) => page.evaluate((to) => location.assign(to), hash);
+      await goTo(list);
+      expect(await card.getByTestId('client-picker').innerText()).toBe('curl');
+      await card.getByTestId('client-picker').click();
+      await page.getByRole('option', { name: 'Python', exact: true }).click();
+      await goTo('#description/in-your-language');
+      const selected = firstTabs(page).getByRole('tab', { selected: true });
+      await expect.poll(() => selected.innerText()).toBe('Python');
+      await page.reload();
+      await untilShown(page);
+      await goTo(list);
+      await expect.poll(() => card.locator('pre > code').textContent()).toContain('import json');
+      expect(await card.getByTestId('client-picker').innerText()).toBe('Python');
+    });
+
     test('the first call runs in each language as the page shows it, pasted without any variable', async () => {
       const page = await open();
       await keyField(page).fill(service.key);
