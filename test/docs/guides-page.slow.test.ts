@@ -117,6 +117,21 @@ describe.skipIf(executable === undefined)(
       }
     });
 
+    test('the field for the key is above the introduction at every width', async () => {
+      const page = await open();
+      const introduction = page.getByRole('heading', { name: 'Introduction', exact: true });
+      for (const width of [390, 820, 1280, 1920]) {
+        await page.setViewportSize({ width, height: 900 });
+        await keyField(page).waitFor();
+        const [field, heading] = await Promise.all([
+          keyField(page).boundingBox(),
+          introduction.boundingBox(),
+        ]);
+        expect([width, (field?.y ?? Number.NaN) < (heading?.y ?? Number.NaN)]).toEqual([width, true]);
+        await takeScreenshot(page, `introduction-${width}`);
+      }
+    });
+
     test('every block has a button that copies what it shows: this address, and the key that was entered', async () => {
       const page = await open();
       const fences = readCodeBlocks().filter(({ place }) => place.startsWith('docs/guides/'));
