@@ -117,6 +117,21 @@ describe.skipIf(executable === undefined)(
       }
     });
 
+    test('the field for the key is above the introduction at every width', async () => {
+      const page = await open();
+      const introduction = page.getByRole('heading', { name: 'Introduction', exact: true });
+      for (const width of [390, 820, 1280, 1920]) {
+        await page.setViewportSize({ width, height: 900 });
+        await keyField(page).waitFor();
+        const [field, heading] = await Promise.all([
+          keyField(page).boundingBox(),
+          introduction.boundingBox(),
+        ]);
+        expect([width, (field?.y ?? Number.NaN) < (heading?.y ?? Number.NaN)]).toEqual([width, true]);
+        await takeScreenshot(page, `introduction-${width}`);
+      }
+    });
+
     test('every block has a button that copies what it shows: this address, and the key that was entered', async () => {
       const page = await open();
       const fences = readCodeBlocks().filter(({ place }) => place.startsWith('docs/guides/'));
@@ -193,6 +208,25 @@ describe.skipIf(executable === undefined)(
       expect(await readSelected()).toEqual(names.map((each) => (each.includes('Go') ? 'Go' : each[0])));
       expect(names.some((each) => !each.includes('Go'))).toBe(true);
       await takeScreenshot(page, 'tabs');
+    });
+
+    test('the samples of operations start with the language of the tabs, and a choice there holds for the tabs', async () => {
+      const page = await open();
+      const list = '#tag/pets/GET/pets';
+      const card = page.locator('[id$="tag/pets/GET/pets"] .request-card');
+      const goTo = (hash: string) => page.evaluate((to) => location.assign(to), hash);
+      await goTo(list);
+      expect(await card.getByTestId('client-picker').innerText()).toBe('curl');
+      await card.getByTestId('client-picker').click();
+      await page.getByRole('option', { name: 'Python', exact: true }).click();
+      await goTo('#description/in-your-language');
+      const selected = firstTabs(page).getByRole('tab', { selected: true });
+      await expect.poll(() => selected.innerText()).toBe('Python');
+      await page.reload();
+      await untilShown(page);
+      await goTo(list);
+      await expect.poll(() => card.locator('pre > code').textContent()).toContain('import json');
+      expect(await card.getByTestId('client-picker').innerText()).toBe('Python');
     });
 
     test('the first call runs in each language as the page shows it, pasted without any variable', async () => {

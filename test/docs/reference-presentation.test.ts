@@ -38,7 +38,7 @@ test('every operation has its stability as a badge', async () => {
 });
 
 test("the page's colours and its sign are those of the storefront", async () => {
-  const page = await readFile('src/docs/page/page.css', 'utf8');
+  const page = await readFile('src/docs/page/theme.css', 'utf8');
   const storefront = await readFile('examples/storefront/src/tokens.css', 'utf8');
   const pairs = page.match(/--[\w-]+: light-dark\(.*?\);/g) ?? [];
   expect(pairs.length).toBeGreaterThan(10);

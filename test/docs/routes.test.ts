@@ -94,9 +94,11 @@ test('the page has no inline script, and every script it names is served without
   }
 });
 
-test('the style sheet, the icon and the guides are served with their types', async () => {
+test('the style sheets, the icon and the guides are served with their types', async () => {
   const types = {
+    '/docs/theme.css': 'text/css; charset=utf-8',
     '/docs/page.css': 'text/css; charset=utf-8',
+    '/docs/search.css': 'text/css; charset=utf-8',
     '/docs/icon.svg': 'image/svg+xml',
     '/docs/guides.json': 'application/json; charset=utf-8',
   };

@@ -3,7 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { findBrowser } from '../support/browser.js';
 import { addPets, setUpStorefront } from '../support/storefront.js';
 import { choose, fill, names } from '../support/storefront-page.js';
-import { createCaller, startService } from '../support/test-service.js';
+import { startService } from '../support/test-service.js';
 
 const executable = findBrowser();
 
@@ -61,15 +61,16 @@ describe.skipIf(executable === undefined)("the storefront's layout", { timeout: 
     expect(await confirmation.count()).toBe(1);
   });
 
-  test('beside the catalogue, Save is in the window when saving has failed', async () => {
+  test('beside the catalogue, Save is in the window when saving has failed, and when the key expires soon', async () => {
     const service = await startService();
     onTestFinished(() => service.close());
     await addPets(service, 3);
     const limits = { plan: 'enterprise', perMinute: 2, perDay: 1_000 } as const;
-    const { key } = await service.keys.create({ name: 'limited', expiresAt: null, ...limits });
-    await createCaller({ url: service.url, key })('/v1/pets');
+    const expiresAt = new Date(Date.now() + 86_400_000);
+    const { key } = await service.keys.create({ name: 'limited', expiresAt, ...limits });
     const { page } = await visit({ service, key });
     await names(page).nth(2).waitFor();
+    await page.getByText('This key expires on').waitFor();
     await fill(page, { name: 'Miso', category: 'Cats', status: 'Sold' });
     await page.getByRole('button', { name: 'Save animal' }).click();
     await page.locator('.form-notice').getByText('Not saved. A short pause.').waitFor();

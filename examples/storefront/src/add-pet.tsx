@@ -1,26 +1,29 @@
-import type { NewPet, PetStatus } from '@animal-store/client';
+import type { PetStatus } from '@animal-store/client';
 import { type FormEvent, useId, useRef, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { CategoryField } from './category-field.js';
-import { BLANK, type Draft, findProblems, toPet } from './draft.js';
+import { BLANK, createSave, type Draft, findProblems, type Save } from './draft.js';
 import { FIELDS, type Field, FieldError, type FieldErrors, readFieldErrors } from './field-errors.js';
 import { type Failure, SaveRow, useWait } from './save-row.js';
 import { STATUS_LABELS, STATUSES } from './vocabulary.js';
 
 export interface AddPetProps {
   readonly isSaving: boolean;
+  /** Whether the service responds again after a save that did not reach it */
+  readonly isBack: boolean;
   /** Rejects if the call fails. */
-  readonly onSubmit: (pet: NewPet) => Promise<unknown>;
+  readonly onSubmit: (save: Save) => Promise<unknown>;
 }
 
 /** The form that adds an animal. It keeps its contents until the animal is saved. */
-export function AddPet({ isSaving, onSubmit }: AddPetProps) {
+export function AddPet({ isSaving, isBack, onSubmit }: AddPetProps) {
   const [draft, setDraft] = useState(BLANK);
   const [errors, setErrors] = useState<FieldErrors>({});
   const [failure, setFailure] = useState<Failure>();
   const [savedName, setSavedName] = useState<string>();
   const [isOpen, setOpen] = useState(false);
   const form = useRef<HTMLFormElement>(null);
+  const failedSave = useRef<Save>(undefined);
   const id = useId();
 
   const waitSeconds = useWait(failure);
@@ -45,8 +48,11 @@ export function AddPet({ isSaving, onSubmit }: AddPetProps) {
     setSavedName(undefined);
     showErrors(problems);
     if (Object.keys(problems).length > 0) return;
+    const save = createSave(draft, failedSave.current);
+    failedSave.current = save;
     try {
-      await onSubmit(toPet(draft));
+      await onSubmit(save);
+      failedSave.current = undefined;
       setSavedName(draft.name);
       // If the user has typed in the meantime, that is already the next animal.
       const { categoryId, isOtherCategory } = draft;
@@ -91,10 +97,20 @@ export function AddPet({ isSaving, onSubmit }: AddPetProps) {
           savedName={savedName}
           onSavedShown={() => setSavedName(undefined)}
           isSaving={isSaving}
+          isBack={isBack}
           waitSeconds={waitSeconds}
         />
       </form>
     </section>
+  );
+}
+
+/** A placeholder until it is known whether the key may add animals. */
+export function FormSkeleton() {
+  return (
+    <div className="add skeleton" aria-hidden="true">
+      <div className="form-bone" />
+    </div>
   );
 }
 

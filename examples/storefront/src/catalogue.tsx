@@ -1,5 +1,5 @@
 import type { NewPet, Pet, PetStatus } from '@animal-store/client';
-import { useInfiniteQuery } from '@tanstack/react-query';
+import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useAnnounce } from './announcer.js';
 import { useTRPC } from './connection.js';
@@ -44,6 +44,7 @@ interface PetListProps extends CatalogueProps {
 /** The animals of one status, or all. Loads the next page when the user scrolls near the end. */
 function PetList({ status, saving, added, onShowAll }: PetListProps) {
   const query = usePetPages(status);
+  const queryClient = useQueryClient();
   const error = useLastError(query);
   const announce = useAnnounce();
   const matches = (pet: NewPet) => status === undefined || pet.status === status;
@@ -63,7 +64,9 @@ function PetList({ status, saving, added, onShowAll }: PetListProps) {
   }, [announce, progress]);
 
   const loadMore = () => void query.fetchNextPage();
-  const retry = () => (query.isFetchNextPageError ? loadMore() : void query.refetch());
+  // Without a first page, the key has probably not been read either.
+  const retryAll = () => queryClient.refetchQueries({ predicate: ({ state }) => state.status === 'error' });
+  const retry = () => (query.isFetchNextPageError ? loadMore() : void retryAll());
   if (isComplete && count === 0 && !isSaving) return <Empty status={status} onShowAll={onShowAll} />;
   return (
     <>

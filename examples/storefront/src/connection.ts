@@ -1,12 +1,13 @@
-import { type AppRouter, type Client, createClient } from '@animal-store/client';
+import { type AppRouter, type Client, createClient, type ErrorCode } from '@animal-store/client';
 import { QueryCache, QueryClient } from '@tanstack/react-query';
 import { createTRPCContext } from '@trpc/tanstack-react-query';
 
-export const { TRPCProvider, useTRPC } = createTRPCContext<AppRouter>();
+export const { TRPCProvider, useTRPC, useTRPCClient } = createTRPCContext<AppRouter>();
 
 /** Retries only briefly: the page then says what is wrong, counts down, and retries itself. */
-export function createStoreClient(apiKey: string): Client {
-  return createClient({ baseUrl: location.origin, apiKey, retry: { attempts: 3, totalSeconds: 10 } });
+export function createStoreClient(apiKey: string, rehearse: () => ErrorCode | undefined): Client {
+  const retry = { attempts: 3, totalSeconds: 10 };
+  return createClient({ baseUrl: location.origin, apiKey, rehearse, retry });
 }
 
 export function createQueryClient(onQueryError: (error: unknown) => void): QueryClient {

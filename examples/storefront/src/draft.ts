@@ -34,9 +34,20 @@ export function findProblems({ name, categoryId, isOtherCategory }: Draft): Fiel
   };
 }
 
-/** Only for a draft without problems. */
-export function toPet({ name, categoryId, status }: Draft): NewPet {
-  return { name, categoryId: Number(categoryId), status };
+/** An animal to save, with the Idempotency-Key by which the service recognizes it when it is sent again. */
+export interface Save {
+  readonly pet: NewPet;
+  readonly idempotencyKey: string;
+}
+
+/**
+ * Only for a draft without problems. If it is the animal of the save that failed, it is sent with the same key: that
+ * save may have arrived, and only its response been lost.
+ */
+export function createSave({ name, categoryId, status }: Draft, failed: Save | undefined): Save {
+  const pet = { name, categoryId: Number(categoryId), status };
+  const isSame = failed !== undefined && JSON.stringify(pet) === JSON.stringify(failed.pet);
+  return isSame ? failed : { pet, idempotencyKey: crypto.randomUUID() };
 }
 
 function findNameProblem(name: string): string | undefined {

@@ -1,4 +1,4 @@
-import { isApiError } from '@animal-store/client';
+import { isApiError, type Scope } from '@animal-store/client';
 
 /** Why a call failed, for people who do not read status codes. */
 export interface Problem {
@@ -24,11 +24,7 @@ export function describeProblem(error: unknown): Problem {
     case 'invalid_api_key':
       return { type: 'unknown-key', title: 'The store does not know this key', text: message };
     case 'insufficient_scope':
-      return {
-        type: 'forbidden',
-        title: scope === 'pets:write' ? 'This key may only look' : 'This key may not look',
-        text: `It lacks the scope ${scope}. Whoever issued it can add that, or give you another one.`,
-      };
+      return describeMissingScope(scope);
     case 'rate_limit_exceeded':
       return {
         type: 'rate-limited',
@@ -52,6 +48,14 @@ export function describeProblem(error: unknown): Problem {
     default:
       return { type: 'error', title: 'That did not work', text: message };
   }
+}
+
+export function describeMissingScope(scope: Scope | undefined): Problem {
+  return {
+    type: 'forbidden',
+    title: scope === 'pets:write' ? 'This key may not add animals' : 'This key may not look',
+    text: `It lacks the scope ${scope}. Whoever issued it can add that, or give you another one.`,
+  };
 }
 
 function unavailable(waitSeconds: number): Problem {

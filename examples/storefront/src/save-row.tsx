@@ -16,8 +16,13 @@ export interface SaveRowProps {
   /** Called when its confirmation has faded. */
   readonly onSavedShown: () => void;
   readonly isSaving: boolean;
+  /** Whether the service responds again after a save that did not reach it */
+  readonly isBack: boolean;
   readonly waitSeconds: number;
 }
+
+const BACK = 'The store can be reached again.';
+const ONCE = 'What you filled in is kept, and saving it again stores it only once.';
 
 /** Seconds for which saving is disabled, because a further request would count towards a ban. */
 export function useWait(failure: Failure | undefined): number {
@@ -29,20 +34,31 @@ export function useWait(failure: Failure | undefined): number {
 }
 
 /** The save button, and whether the animal was saved. The form does not retry; the user decides when to. */
-export function SaveRow({ failure, savedName, onSavedShown, isSaving, waitSeconds }: SaveRowProps) {
-  const label = waitSeconds > 0 ? `Save again in ${formatClock(waitSeconds)}` : 'Save animal';
+export function SaveRow({ failure, savedName, onSavedShown, isSaving, isBack, waitSeconds }: SaveRowProps) {
+  const label = isBack ? 'Save again' : 'Save animal';
   return (
     <div className="save-row">
       <button type="submit" className="button" aria-disabled={isSaving || waitSeconds > 0}>
-        {isSaving ? 'Saving…' : label}
+        {isSaving ? 'Saving…' : waitSeconds > 0 ? `Save again in ${formatClock(waitSeconds)}` : label}
       </button>
-      {failure !== undefined && <Reason error={failure.error} />}
+      {failure !== undefined && (isBack ? <Back /> : <Reason error={failure.error} />)}
       {savedName !== undefined && (
         <p className="form-notice" data-state="saved" onAnimationEnd={onSavedShown}>
           <bdi>{savedName}</bdi> is in the catalogue.
         </p>
       )}
     </div>
+  );
+}
+
+/** Offers to repeat the save that did not reach the service. */
+function Back() {
+  const announce = useAnnounce();
+  useEffect(() => announce(`${BACK} ${ONCE}`), [announce]);
+  return (
+    <p className="form-notice" data-state="back">
+      <strong>{BACK}</strong> {ONCE}
+    </p>
   );
 }
 

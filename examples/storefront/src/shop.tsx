@@ -1,14 +1,19 @@
-import type { Pet } from '@animal-store/client';
-import { QueryClientProvider, useMutation } from '@tanstack/react-query';
-import { useState } from 'react';
-import { AddPet } from './add-pet.js';
+import type { ErrorCode, Pet } from '@animal-store/client';
+import { QueryClientProvider, useMutation, useQuery } from '@tanstack/react-query';
+import { lazy, Suspense, useRef, useState } from 'react';
+import { AddPet, FormSkeleton } from './add-pet.js';
 import { useAnnounce } from './announcer.js';
 import { Brand } from './brand.js';
 import { Catalogue } from './catalogue.js';
-import { createQueryClient, createStoreClient, TRPCProvider, useTRPC } from './connection.js';
+import { createQueryClient, createStoreClient, TRPCProvider, useTRPC, useTRPCClient } from './connection.js';
+import type { Save } from './draft.js';
+import { Expiry } from './expiry.js';
 import { Gauge } from './gauge.js';
 import { describeProblem } from './problem.js';
 import { ReadOnly } from './read-only.js';
+
+/** Only in development: the build contains none of it. */
+const Rehearsal = import.meta.env.DEV ? lazy(() => import('./rehearsal.js')) : undefined;
 
 export interface ShopProps {
   readonly apiKey: string;
@@ -19,7 +24,8 @@ export interface ShopProps {
 
 /** The shop for one API key: client and cache are created and discarded with it. */
 export function Shop({ apiKey, onUnknownKey, onLeave }: ShopProps) {
-  const [client] = useState(() => createStoreClient(apiKey));
+  const rehearsed = useRef<ErrorCode>(undefined);
+  const [client] = useState(() => createStoreClient(apiKey, () => rehearsed.current));
   const [queryClient] = useState(() =>
     createQueryClient((error) => describeProblem(error).type === 'unknown-key' && onUnknownKey()),
   );
@@ -37,42 +43,71 @@ export function Shop({ apiKey, onUnknownKey, onLeave }: ShopProps) {
           </button>
         </header>
         <FormAndCatalogue />
+        {Rehearsal && (
+          <Suspense>
+            <Rehearsal
+              onChoose={(code) => {
+                rehearsed.current = code;
+              }}
+            />
+          </Suspense>
+        )}
       </TRPCProvider>
     </QueryClientProvider>
   );
 }
 
 function FormAndCatalogue() {
-  const trpc = useTRPC();
-  const announce = useAnnounce();
   const [added, setAdded] = useState<readonly Pet[]>([]);
-  const createPet = useMutation(
-    trpc.createPet.mutationOptions({
-      onMutate: ({ name }) =>
-        announce(
-          <>
-            Saving <bdi>{name}</bdi>
-          </>,
-        ),
-      onSuccess: (pet) => {
-        setAdded((before) => [pet, ...before]);
-        announce(
-          <>
-            <bdi>{pet.name}</bdi> is in the catalogue
-          </>,
-        );
-      },
-    }),
-  );
-  const isReadOnly = createPet.isError && describeProblem(createPet.error).type === 'forbidden';
+  const createPet = useCreatePet((pet) => setAdded((before) => [pet, ...before]));
+  const problem = createPet.isError ? describeProblem(createPet.error) : undefined;
+  const isCutOff = problem?.type === 'unavailable';
+  const isRefused = problem?.type === 'forbidden';
+
+  const key = useQuery({
+    ...useTRPC().getKey.queryOptions(),
+    // After a save that did not reach the service, the key is read again until the service responds.
+    refetchInterval: ({ state }) =>
+      isCutOff && state.dataUpdatedAt < createPet.submittedAt && (problem.waitSeconds ?? 0) * 1_000,
+  });
+  const isBack = isCutOff && key.dataUpdatedAt > createPet.submittedAt;
+  const mayWrite = key.data?.scopes.includes('pets:write') ?? true;
   return (
     <main className="columns">
-      {isReadOnly ? (
-        <ReadOnly error={createPet.error} />
+      {!key.isFetched ? (
+        <FormSkeleton />
+      ) : isRefused || !mayWrite ? (
+        <ReadOnly isAfterSave={isRefused} />
       ) : (
-        <AddPet isSaving={createPet.isPending} onSubmit={createPet.mutateAsync} />
+        <AddPet isSaving={createPet.isPending} isBack={isBack} onSubmit={createPet.mutateAsync} />
       )}
-      <Catalogue saving={createPet.isPending ? createPet.variables : undefined} added={added} />
+      <div>
+        <Expiry expiresAt={key.data?.expiresAt ?? null} />
+        <Catalogue saving={createPet.isPending ? createPet.variables.pet : undefined} added={added} />
+      </div>
     </main>
   );
+}
+
+function useCreatePet(onAdded: (pet: Pet) => void) {
+  const client = useTRPCClient();
+  const announce = useAnnounce();
+  return useMutation({
+    mutationFn: ({ pet, idempotencyKey }: Save) =>
+      client.createPet.mutate(pet, { context: { idempotencyKey } }),
+    onMutate: ({ pet: { name } }) =>
+      announce(
+        <>
+          Saving <bdi>{name}</bdi>
+        </>,
+      ),
+    onSuccess: (pet) => {
+      onAdded(pet);
+      announce(
+        <>
+          <bdi>{pet.name}</bdi> is in the catalogue
+        </>,
+      );
+    },
+  });
 }

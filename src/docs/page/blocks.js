@@ -36,6 +36,14 @@ export function watchKey() {
   });
 }
 
+/** The language chosen for the samples of an operation is the one of the guides, too. */
+export function watchLanguage() {
+  addEventListener('click', ({ target }) => {
+    const option = target.closest('[role="option"]')?.textContent.trim();
+    if (LANGUAGES.includes(option)) chooseLanguage(option);
+  });
+}
+
 /** Does nothing to blocks that are as they should be, so it may run after every change of the page. */
 export function prepareBlocks() {
   document.querySelectorAll('.introduction-description .markdown').forEach(gatherTabs);

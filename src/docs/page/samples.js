@@ -8,16 +8,19 @@ const MEDIA_TYPE = 'application/json';
 /**
  * @param {object} openapi is changed
  * @param {string} baseUrl of the operations' paths
+ * @param {string} language comes first: Scalar shows the first sample
  */
-export function addSamples(openapi, baseUrl) {
+export function addSamples(openapi, baseUrl, language) {
   for (const [path, item] of Object.entries(openapi.paths)) {
     for (const [method, operation] of Object.entries(item)) {
       const request = readRequest(baseUrl + path, method, operation);
-      operation['x-codeSamples'] = [
+      const samples = [
         { lang: 'bash', label: 'curl', source: toCurl(request) },
         { lang: 'js', label: 'JavaScript', source: toJavaScript(request) },
         { lang: 'python', label: 'Python', source: toPython(request) },
       ];
+      const isFirst = ({ label }) => label === language;
+      operation['x-codeSamples'] = samples.sort((a, b) => isFirst(b) - isFirst(a));
     }
   }
 }

@@ -1,5 +1,5 @@
 import { repairMarkup } from './accessibility.js';
-import { prepareBlocks, readKey, watchKey } from './blocks.js';
+import { prepareBlocks, readKey, readLanguage, watchKey, watchLanguage } from './blocks.js';
 import { appendGuides } from './guides.js';
 import { prepareForReaders } from './presentation.js';
 import { addSamples } from './samples.js';
@@ -26,6 +26,7 @@ function toHelp(url) {
 }
 
 watchKey();
+watchLanguage();
 watchPage();
 showReference();
 
@@ -37,7 +38,7 @@ async function showReference() {
   // The section "Help" has the contact, which Scalar shows as a name without its address.
   openapi.info = { ...openapi.info, description, contact: undefined };
   prepareForReaders(openapi);
-  addSamples(openapi, baseUrl);
+  addSamples(openapi, baseUrl, readLanguage());
   // https://scalar.com/products/api-references/configuration. Every feature that calls or links to another host is off.
   globalThis.Scalar.createApiReference('#reference', {
     content: openapi,
