@@ -32,6 +32,8 @@ describe.skipIf(executable === undefined)("the storefront's catalogue", { timeou
     gate.open();
     await names(page).nth(11).waitFor();
     expect(await page.getByRole('meter').getAttribute('aria-valuetext')).toBe('999,998 of 1,000,000 left');
+    // As screen readers hear it: without a space in front of the comma.
+    await page.getByRole('heading', { name: 'Animal 1, of the test', exact: true }).waitFor();
     await inspect(page, 'catalogue');
     for (const status of ['Available', 'Pending', 'Sold']) {
       await choose(page, FILTER, status);

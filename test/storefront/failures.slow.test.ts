@@ -76,6 +76,22 @@ describe.skipIf(executable === undefined)('the storefront, when a request fails'
     expectNoErrors(visited, FAILED_REQUESTS);
   });
 
+  test('when the requests of a day are used up, it does not speak of a short pause', async () => {
+    const service = await startService();
+    onTestFinished(() => service.close());
+    const limits = { plan: 'enterprise', perMinute: 5, perDay: 2 } as const;
+    const { key } = await service.keys.create({ name: 'limited', expiresAt: null, ...limits });
+    await createCaller({ url: service.url, key })('/v1/pets');
+    const { page } = await visit({ service, key });
+    await page.getByRole('region', { name: 'Enough for one day' }).waitFor();
+    await page
+      .getByRole('timer')
+      .getByText(/^(24:00:00|23:59:\d\d)$/)
+      .waitFor();
+    await announcement(page, /Enough for one day.* 24 hours/).waitFor({ state: 'attached' });
+    expect(await page.getByText('A short pause').count()).toBe(0);
+  });
+
   /** The ring has the colour of the page's other lines all around. */
   async function expectEmptyGauge(page: Page) {
     expect(await page.locator('.gauge .arc').count()).toBe(0);

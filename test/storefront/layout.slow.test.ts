@@ -87,6 +87,23 @@ describe.skipIf(executable === undefined)("the storefront's layout", { timeout: 
     await page.getByText('Choose a category.').waitFor();
   });
 
+  test('the masthead ends at the same edges as the content, at every width', async () => {
+    const { page } = await visit({ pets: 45 });
+    await names(page).nth(19).waitFor();
+    const edgesOf = (selector: string) =>
+      page
+        .locator(selector)
+        .evaluateAll((all) => all.map((each) => each.getBoundingClientRect()))
+        .then((boxes) => [
+          Math.min(...boxes.map(({ left }) => left)),
+          Math.max(...boxes.map(({ right }) => right)),
+        ]);
+    for (const width of [320, 390, 820, 1024, 1280, 1440, 1920, 2560]) {
+      await page.setViewportSize({ width, height: 900 });
+      expect([width, await edgesOf('.masthead > *')]).toEqual([width, await edgesOf('.columns > *')]);
+    }
+  });
+
   test('the masthead stays in one row, and so does the foot of a card, in the narrowest window', async () => {
     const { page } = await visit({ pets: 3 });
     await names(page).nth(2).waitFor();
