@@ -61,8 +61,8 @@ test('a path with line breaks is one of getPet: 403 without its scope, 405 for o
   });
   const { status, headers } = await call('/v1/pets/1%0A', { key });
   expect([status, headers.get('deprecation')]).toEqual([403, '@1764892800']);
-  const other = await call('/v1/pets/1%0A', { method: 'PUT' });
-  expect([other.status, other.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+  const other = await call('/v1/pets/1%0A', { method: 'PROPFIND' });
+  expect([other.status, other.headers.get('allow')]).toEqual([405, expect.stringMatching(/^GET, .*HEAD$/)]);
 });
 
 test('from the instant of its removal getPet is a 410 over both protocols, whatever its input', async () => {
