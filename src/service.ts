@@ -98,7 +98,7 @@ export async function createService(options: ServiceOptions) {
     bans,
     usage,
     canRehearse: config.keyPrefix === 'as_test_',
-    pool: database.poolStatistics,
+    countConnections: database.count,
     checkReadiness: () => checkMigrations(database.pool),
     durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
     async countKeys() {

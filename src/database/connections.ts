@@ -87,25 +87,14 @@ export function openConnections(
       if (error?.message === READ_TIMEOUT) for (const other of pools) discardIdle(other);
     });
   }
-  const sum = (name: 'totalCount' | 'idleCount' | 'waitingCount') =>
-    pools.reduce((total, each) => total + each[name], 0);
   return {
     pool,
     reads,
     writes,
     keys,
-    /** The current use of all connections; `waitingCount` is of queries that wait for one */
-    poolStatistics: {
-      get totalCount() {
-        return sum('totalCount');
-      },
-      get idleCount() {
-        return sum('idleCount');
-      },
-      get waitingCount() {
-        return sum('waitingCount');
-      },
-    },
+    /** How many connections there are, how many are idle, and how many queries wait for one */
+    count: (kind: 'totalCount' | 'idleCount' | 'waitingCount') =>
+      pools.reduce((total, pool) => total + pool[kind], 0),
     async close() {
       await Promise.all(pools.map((each) => each.end()));
     },

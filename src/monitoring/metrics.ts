@@ -17,13 +17,8 @@ export interface MetricsOptions {
   readonly limiter: Limiter;
   /** Resolves when the database responds and has the schema that this service was built for. */
   readonly checkReadiness: () => Promise<void>;
-  /** The current use of the connections to the database */
-  readonly pool: {
-    readonly totalCount: number;
-    readonly idleCount: number;
-    /** Queries that wait for a connection, or for the query before them on theirs */
-    readonly waitingCount: number;
-  };
+  /** Connections to the database, or queries that wait for one */
+  readonly countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') => number;
   /** How long PostgreSQL and Redis took, measured where they are called */
   readonly durations: readonly Histogram[];
   /** Those that are banned now, and those that expire within seven days. May fail with a database error */
@@ -114,7 +109,7 @@ type Reading = number | Iterable<readonly [value: string, number]>;
 
 /** What is read at each scrape. */
 function addGauges(registry: Registry, sources: Sources): void {
-  const { pool, limiter, overload, server, usage, checkReadiness } = sources;
+  const { countConnections, limiter, overload, server, usage, checkReadiness } = sources;
   const add = (name: string, help: string, read: () => Reading | Promise<Reading>, label = '') =>
     new Gauge({
       name: `animal_store_${name}`,
@@ -128,13 +123,13 @@ function addGauges(registry: Registry, sources: Sources): void {
         for (const [value, number] of reading) this.set({ [label]: value }, number);
       },
     });
-  add('database_pool_connections', 'Connections to the database', () => pool.totalCount);
-  add(
-    'database_pool_idle_connections',
-    'Connections to the database that nothing uses',
-    () => pool.idleCount,
+  add('database_pool_connections', 'Connections to the database', () => countConnections('totalCount'));
+  add('database_pool_idle_connections', 'Connections to the database that nothing uses', () =>
+    countConnections('idleCount'),
   );
-  add('database_pool_waiting_queries', 'Queries that wait for a connection', () => pool.waitingCount);
+  add('database_pool_waiting_queries', 'Queries that wait for a connection', () =>
+    countConnections('waitingCount'),
+  );
   const isReady = () =>
     checkReadiness().then(
       () => 1,

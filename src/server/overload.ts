@@ -28,7 +28,7 @@ type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 export interface OverloadOptions {
   readonly log: FastifyBaseLogger;
   /** Without it only the event loop is monitored. */
-  readonly pool?: { readonly waitingCount: number };
+  readonly countConnections?: (kind: 'waitingCount') => number;
   /** Overrides individual defaults */
   readonly overload?: Partial<typeof OVERLOAD_LIMITS>;
 }
@@ -44,7 +44,7 @@ export type OverloadMonitor = Readonly<ReturnType<typeof createOverloadMonitor>>
  * and recovers with the first one on time. How long requests wait for their turn is up to their callers: one with too
  * many at once gets a 503 for those that have waited too long, and the others are served.
  */
-export function createOverloadMonitor({ log, pool, overload }: OverloadOptions) {
+export function createOverloadMonitor({ log, countConnections, overload }: OverloadOptions) {
   const { delayMs, waitingQueries, sampleIntervalMs } = { ...OVERLOAD_LIMITS, ...overload };
   let lateSamples = 0;
   let deniedAt = Number.NEGATIVE_INFINITY;
@@ -52,7 +52,7 @@ export function createOverloadMonitor({ log, pool, overload }: OverloadOptions) 
   let logged: OverloadReason | undefined;
   const findCommonReason = (): OverloadReason | undefined => {
     if (lateSamples >= LATE_SAMPLES_MIN) return 'event_loop';
-    return pool !== undefined && pool.waitingCount > waitingQueries ? 'pool' : undefined;
+    return (countConnections?.('waitingCount') ?? 0) > waitingQueries ? 'pool' : undefined;
   };
   const readReason = () =>
     findCommonReason() ?? (performance.now() - deniedAt < QUEUE_REPORT_MS ? 'queue' : undefined);

@@ -121,7 +121,7 @@ test('a single long task is not an overload', async () => {
 
 test('requests are denied while too many queries wait for a connection, and served again afterwards', async () => {
   const pool = { totalCount: 10, idleCount: 0, waitingCount: 1_000 };
-  const { service, call } = await serve({ pool });
+  const { service, call } = await serve({ countConnections: (kind) => pool[kind] });
   expect((await call('/v1/pets')).status).toBe(200);
   pool.waitingCount += 1;
   await expectOverloaded(service, call);
