@@ -51,7 +51,6 @@ interface Sample {
   readonly questions: number;
   readonly lookups: number;
   readonly usageStatements: number;
-  readonly usageRows: number;
   readonly redisCalls: number;
   readonly cpu: { readonly server: number; readonly postgres: number; readonly redis: number };
 }
@@ -142,7 +141,6 @@ async function measure(
       questions: sum('calls', 'questions'),
       lookups: sum('calls', 'lookups'),
       usageStatements: sum('calls', 'usage'),
-      usageRows: sum('rows', 'usage'),
       redisCalls: Number(/cmdstat_evalsha:calls=(\d+)/.exec(info)?.[1] ?? 0) / seconds,
       cpu: { server: perRequest('server'), postgres: perRequest('postgres'), redis: perRequest('redis') },
     };
@@ -180,11 +178,11 @@ function listBackground(samples: readonly Sample[]): Table {
   return {
     headings: [
       ...['processes', 'keys', 'statements/s', 'rows/s', 'Redis calls/s', 'questions which keys changed/s'],
-      ...['key look-ups/s', 'statements of usage/s', 'rows of usage/s'],
+      ...['key look-ups/s', 'statements of usage/s'],
     ],
     rows: samples.map((sample) => {
-      const { statements, rows, redisCalls, questions, lookups, usageStatements, usageRows } = sample;
-      const all = [statements, rows, redisCalls, questions, lookups, usageStatements, usageRows];
+      const { statements, rows, redisCalls, questions, lookups, usageStatements } = sample;
+      const all = [statements, rows, redisCalls, questions, lookups, usageStatements];
       return [...load(sample), ...all.map((count) => (count < 10 ? count.toFixed(1) : Math.round(count)))];
     }),
   };
