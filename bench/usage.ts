@@ -1,8 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { repeat } from '../src/batching/repeat.js';
 import { openConnections } from '../src/database/connections.js';
-import { FLUSH_INTERVAL_MS, UsageCounter } from '../src/keys/usage.js';
+import { flushRegularly, UsageCounter } from '../src/keys/usage.js';
 import { createUsageStore } from '../src/keys/usage-store.js';
 import { THIS_CHECKOUT } from './checkout.js';
 import { readNumber } from './option-values.js';
@@ -52,8 +51,7 @@ export async function benchUsage(args: string[]): Promise<void> {
       now: Date.now,
       warn: (error) => failures.push(process.stderr.write(`${error}\n`)),
     });
-    const endFlushing = repeat(FLUSH_INTERVAL_MS * (0.9 + Math.random() / 5), () => counter.flush());
-    return { counter, connections, endFlushing };
+    return { counter, connections, endFlushing: flushRegularly(counter) };
   });
   const cpuBefore = postgres.cpuTime();
   for (let second = 0; second < seconds; second += 1) {

@@ -11,7 +11,7 @@ import { createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
 import { followKeyChanges } from './keys/changes.js';
 import { createKeyStore } from './keys/store.js';
-import { FLUSH_INTERVAL_MS, UsageCounter } from './keys/usage.js';
+import { flushRegularly, UsageCounter } from './keys/usage.js';
 import { createUsageStore } from './keys/usage-store.js';
 import { createLimiter } from './limits/limiter.js';
 import { createRouter, type Resource } from './operations/resource.js';
@@ -57,7 +57,7 @@ export async function createService(options: ServiceOptions) {
     now,
     warn: warn('usage could not be stored; it is kept in memory'),
   });
-  const endFlushing = repeat(FLUSH_INTERVAL_MS * (0.9 + Math.random() / 5), () => usage.flush());
+  const endFlushing = flushRegularly(usage);
   const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
   const { redisUrls } = config;
   const redisDurations = createDurations(
@@ -98,7 +98,7 @@ export async function createService(options: ServiceOptions) {
     bans,
     usage,
     canRehearse: config.keyPrefix === 'as_test_',
-    countConnections: database.count,
+    countConnections: database.countConnections,
     checkReadiness: () => checkMigrations(database.pool),
     durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
     async countKeys() {

@@ -93,7 +93,7 @@ export function openConnections(
     writes,
     keys,
     /** How many connections there are, how many are idle, and how many queries wait for one */
-    count: (kind: 'totalCount' | 'idleCount' | 'waitingCount') =>
+    countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') =>
       pools.reduce((total, pool) => total + pool[kind], 0),
     async close() {
       await Promise.all(pools.map((each) => each.end()));

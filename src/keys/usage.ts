@@ -1,7 +1,7 @@
+import { repeat } from '../batching/repeat.js';
 import { DAY_MS, type Sum, toDay, type UsageStore } from './usage-store.js';
 
-/** A process flushes this often, or up to a tenth more or less: not all of them at the same moment. */
-export const FLUSH_INTERVAL_MS = 12_500;
+const FLUSH_INTERVAL_MS = 12_500;
 /** A little less, so that sums are added up once in an interval, however many nodes there are. */
 const ROLL_UP_AGE_SECONDS = 11;
 /** The most sums of key, day and operation held at once, about 25 MB. Beyond that, new ones are not counted. */
@@ -96,4 +96,9 @@ export class UsageCounter {
     else if (this.#sums.size < MAX_SUMS) this.#sums.set(name, row);
     else this.#dropped += row.requests;
   }
+}
+
+/** Flushes at intervals, which differ by up to a tenth: not all processes at the same moment. Returns what repeat does. */
+export function flushRegularly(usage: UsageCounter): () => Promise<void> {
+  return repeat(FLUSH_INTERVAL_MS * (0.9 + Math.random() / 5), () => usage.flush());
 }

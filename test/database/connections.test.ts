@@ -29,23 +29,23 @@ afterEach(async () => {
 test('connections that are found stalled at the same moment do not end the process', async () => {
   const onUncaught = vi.fn();
   process.on('uncaughtExceptionMonitor', onUncaught);
-  const { pool, reads, count } = connections;
+  const { pool, reads, countConnections } = connections;
   await Promise.all([reads.query(one, []), reads.query(one, []), pool.query('SELECT 1')]);
-  expect([reads.pool.totalCount, count('idleCount')]).toEqual([2, 3]);
+  expect([reads.pool.totalCount, countConnections('idleCount')]).toEqual([2, 3]);
   const first = reads.query(slow, []);
   await reads.query(one, []);
   const second = reads.query(slow, []);
   proxy.stall();
   const outcomes = await Promise.allSettled([first, second]);
   expect(outcomes.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-  const counts = () => [count('waitingCount'), count('totalCount')];
+  const counts = () => [countConnections('waitingCount'), countConnections('totalCount')];
   await expect.poll(counts, { timeout: 10_000 }).toEqual([0, 0]);
   process.off('uncaughtExceptionMonitor', onUncaught);
   expect(onUncaught).not.toHaveBeenCalled();
 });
 
 test('a process opens no more connections than the documents say', async () => {
-  const { pool, reads, writes, keys, count } = connections;
+  const { pool, reads, writes, keys, countConnections } = connections;
   const brief = { name: 'brief', text: 'SELECT pg_sleep(0.1)' };
   const queries = Array.from({ length: 20 }, () => [
     pool.query(brief.text),
@@ -54,7 +54,9 @@ test('a process opens no more connections than the documents say', async () => {
   await Promise.all(queries.flat());
   const documented = documents.flatMap((text) => [...text.matchAll(/up to (\d+) connections/g)]);
   expect(documented.length).toBeGreaterThan(1);
-  expect(new Set(documented.map(([, count]) => Number(count)))).toEqual(new Set([count('totalCount')]));
+  expect(new Set(documented.map(([, count]) => Number(count)))).toEqual(
+    new Set([countConnections('totalCount')]),
+  );
 });
 
 test('nothing is set on the connections of a role that has the documented settings', async () => {

@@ -105,7 +105,7 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
         ]);
         expect(answers.every(([row]) => row?.id === 1)).toBe(true);
       }
-      const open = processes.reduce((sum, { count }) => sum + count('totalCount'), 0);
+      const open = processes.reduce((sum, { countConnections }) => sum + countConnections('totalCount'), 0);
       expect(open).toBe(64 * 12);
       expect(await countServerConnections()).toBe(POOL_SIZE);
     } finally {
