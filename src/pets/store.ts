@@ -34,7 +34,7 @@ const pagesSql = (condition: string, order: string) => `
 
 /** The most pages and pets that one statement reads. Requests share one because a round trip costs more than the query. */
 const MAX_PAGES_PER_STATEMENT = 32;
-const MAX_GETS_PER_STATEMENT = 500;
+const MAX_GETS_PER_STATEMENT = 100;
 /**
  * A read that waited longer has been answered with a 503. Reads are spread over the connections: if the requests of a few
  * callers shared one statement, they would all wait for PostgreSQL at the same time, and this process would be idle.

@@ -1,15 +1,15 @@
-import {
-  createServer,
-  type IncomingMessage,
-  type RequestListener,
-  type Server,
-  type ServerOptions,
-} from 'node:http';
-import type { Socket } from 'node:net';
+import { createServer, type IncomingMessage, type RequestListener, type ServerOptions } from 'node:http';
 import { UnansweredRequests } from './unanswered.js';
 
 /** Of either kind: few enough for a tick to take a few milliseconds, and enough for their queries to share statements. */
 const MAX_PER_TICK = 32;
+/**
+ * Of one caller, while there are several: a request of any of them passes three such ticks, for the limits, the database
+ * and the response.
+ */
+const MAX_PER_CALLER = 8;
+/** For how long there are several callers after a request by another one than before. */
+const SEVERAL_CALLERS_MS = 1_000;
 /** While new connections arrive. Node.js accepts one of them per tick, so the ticks have to be short. */
 const MAX_PER_TICK_WHILE_ACCEPTING = 4;
 /** So that the others are slow, but never stuck, while preferred requests alone would fill every tick. */
@@ -21,6 +21,8 @@ declare module 'node:http' {
     receivedAt?: number;
     /** How long it waited in the queue, in milliseconds; undefined if it started at once */
     queuedMs?: number;
+    /** Ends its wait in the queue */
+    start?: () => void;
   }
 }
 
@@ -31,11 +33,6 @@ export interface Caller {
   readonly isPreferred: boolean;
 }
 
-interface Waiting {
-  readonly request: IncomingMessage;
-  readonly start: () => void;
-}
-
 /**
  * Starts a few requests per tick of the event loop; the others wait here, before they have cost much.
  *
@@ -44,7 +41,8 @@ interface Waiting {
  * the tick reads, which often ends their connection.
  *
  * ## Callers in turns
- * A caller waits for one request of each other caller, however many connections and requests those have.
+ * A caller waits for one request of each other caller, however many connections and requests those have, and no caller
+ * makes the ticks long for the others.
  *
  * ## New connections soon
  * They are accepted however busy the others are.
@@ -58,11 +56,12 @@ interface Waiting {
 export class RequestQueue {
   readonly #identify: (request: IncomingMessage) => Caller;
   readonly #unanswered = new UnansweredRequests();
-  readonly #preferred = new Turns<Waiting>();
-  readonly #others = new Turns<Waiting>();
+  readonly #preferred = new Turns();
+  readonly #others = new Turns();
+  #latestCaller = '';
+  #callerChangedAt = Number.NEGATIVE_INFINITY;
   #startedPreferred = 0;
   #maxPerTick = MAX_PER_TICK;
-  #isAccepting = false;
   #isScheduled = false;
 
   constructor(identify: (request: IncomingMessage) => Caller) {
@@ -70,26 +69,28 @@ export class RequestQueue {
   }
 
   /** A server that hands its requests to the handler when it is their turn. */
-  createServer(options: ServerOptions, handle: RequestListener): Server {
+  createServer(options: ServerOptions, handle: RequestListener) {
     const server = createServer(options, (request, response) => {
       const { id, isPreferred } = this.#identify(request);
       const waiting = this.#preferred.size + this.#others.size;
       if (!this.#unanswered.add(request, response, isPreferred, waiting)) return;
       request.receivedAt = performance.now();
+      if (id !== this.#latestCaller) this.#callerChangedAt = request.receivedAt;
+      this.#latestCaller = id;
       this.#schedule();
       const turns = isPreferred ? this.#preferred : this.#others;
-      if (isPreferred && turns.size === 0 && this.#startedPreferred < this.#maxPerTick) {
+      if (isPreferred && this.#startedPreferred < this.#maxPerTick && turns.skip(id)) {
         this.#startedPreferred += 1;
         return handle(request, response);
       }
       // A promise keeps the asynchronous context, which with tracing has the span of the request. AsyncResource would
       // double what a denial costs.
-      void new Promise<void>((start) => turns.push(id, { request, start })).then(() =>
+      void new Promise<void>((start) => turns.push(id, Object.assign(request, { start }))).then(() =>
         handle(request, response),
       );
     });
-    server.on('connection', (socket: Socket) => {
-      this.#isAccepting = true;
+    server.on('connection', (socket) => {
+      this.#maxPerTick = MAX_PER_TICK_WHILE_ACCEPTING;
       // For the log, if the client leaves while its request waits: Node.js remembers an address that was read before.
       void socket.remoteAddress;
     });
@@ -104,27 +105,24 @@ export class RequestQueue {
 
   #startNext(): void {
     this.#isScheduled = false;
-    this.#maxPerTick = this.#isAccepting ? MAX_PER_TICK_WHILE_ACCEPTING : MAX_PER_TICK;
-    this.#isAccepting = false;
+    const areSeveral = performance.now() - this.#callerChangedAt < SEVERAL_CALLERS_MS;
+    for (const turns of [this.#preferred, this.#others])
+      turns.beginTick(areSeveral ? MAX_PER_CALLER : MAX_PER_TICK);
     const reserved = Math.min(this.#others.size, MIN_OTHERS_PER_TICK);
     this.#startedPreferred = this.#start(this.#preferred, this.#maxPerTick - reserved);
     const started = this.#start(this.#others, this.#maxPerTick - this.#startedPreferred);
-    if (this.#startedPreferred + started > 0) this.#schedule();
+    this.#maxPerTick = MAX_PER_TICK;
+    if (this.#startedPreferred + started + this.#preferred.size + this.#others.size > 0) this.#schedule();
   }
 
-  /** Returns how many requests were started. */
-  #start(turns: Turns<Waiting>, count: number): number {
-    let started = 0;
-    while (started < count) {
-      const next = turns.shift();
-      if (next === undefined) break;
-      const { request, start } = next;
-      if (request.socket.debt?.isCancelled) continue;
-      request.queuedMs = performance.now() - (request.receivedAt ?? 0);
-      start();
-      started += 1;
+  /** Starts requests until there are no more for this tick. Returns how many. */
+  #start(turns: Turns, max: number): number {
+    for (let started = 0; ; started += 1) {
+      const next = started < max ? turns.shift() : undefined;
+      if (next === undefined) return started;
+      next.queuedMs = performance.now() - (next.receivedAt ?? 0);
+      next.start?.();
     }
-    return started;
   }
 }
 
@@ -132,46 +130,70 @@ export class RequestQueue {
 const MAX_CALLERS = 10_000;
 
 /**
- * What several callers wait for, taken in rounds: one item of each, then the next of each.
+ * What several callers wait for, taken in rounds: one request of each, then the next of each.
  *
  * Callers are remembered without what they wait for. The tables that V8 replaces in a Map with much coming and going
  * keep those that follow them alive, and would keep the requests alive with them.
  */
-class Turns<T> {
+class Turns {
   /** How much waits, of all callers */
   size = 0;
-  readonly #rounds: T[][] = [];
-  /** The number of the first round, and how much of it has been taken */
+  readonly #rounds: IncomingMessage[][] = [];
+  /** The number of the first round, how much of it has been taken, and the round that this tick does not reach */
   #first = 0;
   #taken = 0;
-  /** The latest round that each caller has an item in */
+  #end = 0;
+  /** The latest round that each caller has a request in */
   #latest = new Map<string, number>();
 
-  push(caller: string, item: T): void {
-    const next = (this.#latest.get(caller) ?? -1) + 1;
-    const round = Math.max(next, this.#first);
+  beginTick(maxPerCaller: number): void {
+    if (this.size === 0) {
+      this.#first = this.#end;
+      this.#latest = new Map();
+    }
+    this.#end = this.#first + maxPerCaller;
+  }
+
+  push(caller: string, request: IncomingMessage): void {
+    const round = this.#nextRound(caller);
     this.#latest.set(caller, round);
-    const items = this.#rounds[round - this.#first];
-    if (items === undefined) this.#rounds.push([item]);
-    else items.push(item);
+    const own = this.#rounds[round - this.#first];
+    if (own === undefined) this.#rounds.push([request]);
+    else own.push(request);
     this.size += 1;
   }
 
-  shift(): T | undefined {
-    const [round] = this.#rounds;
-    if (round === undefined) return undefined;
-    const item = round[this.#taken];
-    this.#taken += 1;
-    this.size -= 1;
-    if (this.#taken === round.length) this.#endRound();
-    return item;
+  /** Whether a caller may go on at once: nothing waits, and this tick has a turn left for it, which is then taken. */
+  skip(caller: string): boolean {
+    const round = this.#nextRound(caller);
+    if (this.size > 0 || round >= this.#end) return false;
+    this.#latest.set(caller, round);
+    return true;
+  }
+
+  /** The next request of this tick. One whose connection was closed takes no turn. */
+  shift(): IncomingMessage | undefined {
+    for (;;) {
+      const request = this.#rounds[0]?.[this.#taken];
+      if (request === undefined || this.#first >= this.#end) return undefined;
+      const isCancelled = request.socket.debt?.isCancelled;
+      if (isCancelled) this.#end += 1;
+      this.#taken += 1;
+      this.size -= 1;
+      if (this.#taken === this.#rounds[0]?.length) this.#endRound();
+      if (!isCancelled) return request;
+    }
+  }
+
+  #nextRound(caller: string): number {
+    return Math.max((this.#latest.get(caller) ?? -1) + 1, this.#first);
   }
 
   #endRound(): void {
     this.#rounds.shift();
     this.#first += 1;
     this.#taken = 0;
-    if (this.size > 0 && this.#latest.size < MAX_CALLERS) return;
+    if (this.#latest.size < MAX_CALLERS) return;
     this.#latest = new Map(Array.from(this.#latest).filter(([, round]) => round >= this.#first));
   }
 }

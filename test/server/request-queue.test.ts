@@ -133,6 +133,18 @@ test.each(['', 'X-Preferred: yes\r\n'])(
   },
 );
 
+test.each(['', 'X-Preferred: yes\r\n'])(
+  'while there are several callers, none of them makes the ticks long for the others (%j)',
+  async (header) => {
+    const busy = all(30, 'busy', `X-Caller: busy\r\n${header}`);
+    await send(requests(1, 'modest', `Connection: close\r\nX-Caller: modest\r\n${header}`));
+    await send(...busy);
+    const [longest = 0] = perTick.toSorted((a, b) => b - a);
+    // Those that arrive in a tick may start at once, beside those that have waited.
+    expect(longest).toBeLessThanOrEqual(16);
+  },
+);
+
 test('a request that waits was received when it arrived, not when it was started', async () => {
   await send(...all(30, 'a'));
   expect(order.at(-1)?.receivedAt).toBeLessThan(order.at(200)?.startedAt ?? 0);
