@@ -114,7 +114,7 @@ export const errorTable = {
     status: 429,
     trpcCode: 'TOO_MANY_REQUESTS',
     message: 'The rate limit is used up.',
-    description: 'the rate limit is used up; wait for `Retry-After`, then back off exponentially',
+    description: 'the rate limit is used up; wait for `Retry-After`, and longer each time it comes again',
   },
   api_key_banned: {
     status: 429,

@@ -546,7 +546,7 @@ export interface components {
       };
     };
     /**
-     * @description `rate_limit_exceeded`: the rate limit is used up; wait for `Retry-After`, then back off exponentially.
+     * @description `rate_limit_exceeded`: the rate limit is used up; wait for `Retry-After`, and longer each time it comes again.
      *
      *     `api_key_banned`: the key kept sending while it was over its limit, and is banned for a while.
      */
@@ -1005,7 +1005,7 @@ export interface operations {
       405: components['responses']['MethodNotAllowed'];
       410: components['responses']['Gone'];
       /**
-       * @description `rate_limit_exceeded`: the rate limit is used up; wait for `Retry-After`, then back off exponentially.
+       * @description `rate_limit_exceeded`: the rate limit is used up; wait for `Retry-After`, and longer each time it comes again.
        *
        *     `api_key_banned`: the key kept sending while it was over its limit, and is banned for a while.
        */

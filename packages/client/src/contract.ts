@@ -119,8 +119,8 @@ export type ErrorBody = {
  * - `payload_too_large` (413): the body is larger than 64 KiB
  * - `unsupported_media_type` (415): the body is not application/json, or has a Content-Encoding
  * - `idempotency_key_reused` (422): this Idempotency-Key was used with another body
- * - `rate_limit_exceeded` (429): the rate limit is used up; wait for `Retry-After`, then back off
- *   exponentially
+ * - `rate_limit_exceeded` (429): the rate limit is used up; wait for `Retry-After`, and longer each time it
+ *   comes again
  * - `api_key_banned` (429): the key kept sending while it was over its limit, and is banned for a while
  * - `internal_error` (500): an error inside the service; quote the `X-Request-Id` when you report it
  * - `not_implemented` (501): the service knows no transfer coding but chunked; or it does not know the
