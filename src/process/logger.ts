@@ -3,10 +3,17 @@ import type PinoPretty from 'pino-pretty';
 import type { Config } from './config.js';
 
 /**
- * Lines are written in batches, because one write per line would cost a request more than the check of its limits does.
- * A normal exit flushes them; a killed process loses at most the last half second.
+ * Lines are written in batches, because one write per line would cost a request more than the check of its limits does,
+ * and a write hands them to another thread, which costs as much as several requests do. A normal exit flushes them; a
+ * killed process loses at most the last half second.
  */
-const BUFFERED = { sync: false, minLength: 8 * 1024, periodicFlush: 500, contentMode: 'buffer' } as const;
+const BUFFERED = {
+  sync: false,
+  minLength: 32 * 1024,
+  maxWrite: 64 * 1024,
+  periodicFlush: 500,
+  contentMode: 'buffer',
+} as const;
 
 /**
  * Logs one JSON object per line to standard output, or readable lines in development. What makes them readable is a
