@@ -37,8 +37,8 @@ export interface Caller {
  * Starts a few requests per tick of the event loop; the others wait here, before they have cost much.
  *
  * ## Preferred requests first
- * A preferred request starts at once unless others like it wait, however many of the rest do. Those wait for what else
- * the tick reads, which often ends their connection.
+ * A preferred request starts at once while the tick has room, however many of the rest wait, unless others of its caller
+ * do. The rest wait for what else the tick reads, which often ends their connection.
  *
  * ## Callers in turns
  * A caller waits for one request of each other caller, however many connections and requests those have, and no caller
@@ -163,10 +163,10 @@ class Turns {
     this.size += 1;
   }
 
-  /** Whether a caller may go on at once: nothing waits, and this tick has a turn left for it, which is then taken. */
+  /** Whether a caller of which nothing waits may go on at once: this tick has a turn left for it, which is then taken. */
   skip(caller: string): boolean {
     const round = this.#nextRound(caller);
-    if (this.size > 0 || round >= this.#end) return false;
+    if (round >= this.#end || (this.size > 0 && round > this.#first)) return false;
     this.#latest.set(caller, round);
     return true;
   }

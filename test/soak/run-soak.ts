@@ -1,3 +1,5 @@
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { run as runService, untilListening } from '../support/process.js';
 import { until } from '../support/until.js';
@@ -55,10 +57,11 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const callers = await createCallers(environment);
   const ledger = new Ledger();
   const service = runService('main', [], environment);
+  const rejected = new Set<string>();
+  const unexpectedLines = collectUnexpectedLines(service.child.stdout as Readable, rejected);
   const url = await untilListening(service);
   const problems: string[] = [];
   const keyed: SoakRequest[] = [];
-  const rejected = new Set<string>();
   const phases: PhaseReport[] = [];
   const faults = await startFaults(databaseUrl, callers);
   const run = async (phase: Phase) => {
@@ -91,7 +94,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
     await service.ended;
   }
   const audit = await auditDatabase(databaseUrl, ledger);
-  problems.push(...audit.problems, ...findUnexpectedLines(service.output(), rejected));
+  problems.push(...audit.problems, ...unexpectedLines);
   const { cancels, terminations, keyChanges } = faults;
   return { ...audit, phases, cancels, terminations, keyChanges, problems };
 }
@@ -121,13 +124,16 @@ function createRejection(ledger: Ledger, { ample }: Callers, rejected: Set<strin
 /** 499 is a client that left. */
 const EXPECTED_STATUSES = new Set([200, 201, 207, 401, 429, 499, 503]);
 
-/** The lines of requests in the service's log whose status nothing explains. */
-function findUnexpectedLines(log: string, rejected: ReadonlySet<string>): string[] {
-  return log.split('\n').filter((line) => {
-    if (!line.includes('"msg":"request"')) return false;
+/** The lines of requests in the service's log whose status nothing explains, as they come. */
+function collectUnexpectedLines(log: Readable, rejected: ReadonlySet<string>): readonly string[] {
+  const unexpected: string[] = [];
+  createInterface({ input: log }).on('line', (line) => {
+    if (!line.includes('"msg":"request"')) return;
     const { status, reqId } = JSON.parse(line) as { status: number; reqId: string };
-    return !EXPECTED_STATUSES.has(status) && !(status === 500 && rejected.has(reqId));
+    const isExpected = EXPECTED_STATUSES.has(status) || (status === 500 && rejected.has(reqId));
+    if (!isExpected) unexpected.push(line);
   });
+  return unexpected;
 }
 
 const RECOVERY_TIMEOUT_MS = 30_000;

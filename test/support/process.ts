@@ -67,6 +67,9 @@ interface RunOptions {
   readonly account?: { readonly uid: number; readonly gid: number } | undefined;
 }
 
+/** A soak logs more than a string can hold, and reads it line by line. */
+const MAX_OUTPUT_CHARACTERS = 2 ** 27;
+
 export function runCommand(
   command: string,
   args: readonly string[],
@@ -84,7 +87,7 @@ export function runCommand(
   const listeners = new Set<() => void>();
   for (const stream of [child.stdout, child.stderr]) {
     stream?.setEncoding('utf8').on('data', (chunk) => {
-      output += chunk;
+      if (output.length < MAX_OUTPUT_CHARACTERS) output += chunk;
       for (const listener of listeners) listener();
     });
   }
