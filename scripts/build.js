@@ -106,9 +106,12 @@ function writeReferencePage() {
   writeWithGzip('page.html', html.replace('docs/scalar.js', `docs/${bundle}`));
 }
 
-/** The guides for language models, by the format of https://llmstxt.org. */
+/** The guides with their sections for language models, by the format of https://llmstxt.org. */
 function toLlmsText(guides) {
-  const links = guides.map(({ name, text }) => `- [${/^# (.+)$/m.exec(text)?.[1]}](docs/${name})`);
+  const links = guides.map(({ name, text }) => {
+    const sections = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
+    return `- [${/^# (.+)$/m.exec(text)?.[1]}](docs/${name}): ${sections.join(', ')}`;
+  });
   return [
     '# Animal Store Service',
     '> The catalogue of an animal store, over REST under /v1 and tRPC under /trpc. Every call needs an API key as a bearer token.',
