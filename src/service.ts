@@ -55,7 +55,7 @@ export async function createService(options: ServiceOptions) {
     store: usages,
     operations: Object.keys(router._def.procedures),
     now,
-    warn: warn('usage could not be stored; it is kept in memory'),
+    warn: warn('usage could not be stored, or not added up yet; it is tried again'),
   });
   const endFlushing = flushRegularly(usage);
   const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
