@@ -30,7 +30,11 @@ export function handleParserError(
   if (socket.destroyed || rejectedSockets.has(socket)) return;
   const last = socket.debt?.last;
   // The connection ends with the response to an earlier request anyway (RFC 9112, section 9.6).
-  if (last?.req.complete && !last.shouldKeepAlive) return;
+  if (last?.req.complete && !last.shouldKeepAlive) {
+    // Node.js copies what it reads for each further error.
+    socket.pause();
+    return;
+  }
   const reqId = randomUUID();
   this.log.debug({ reqId, code: error.code, address: addressId(socket.remoteAddress) }, 'malformed HTTP');
   rejectSocket(socket, toApiError(error), reqId);
