@@ -7,7 +7,7 @@ const MAX_PER_TICK = 32;
  * Of one caller, while there are several: a request of any of them passes three such ticks, for the limits, the database
  * and the response.
  */
-const MAX_PER_CALLER = 8;
+const MAX_PER_CALLER = 6;
 /** For how long there are several callers after a request by another one than before. */
 const SEVERAL_CALLERS_MS = 1_000;
 /** While new connections arrive. Node.js accepts one of them per tick, so the ticks have to be short. */
