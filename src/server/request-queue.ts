@@ -75,7 +75,7 @@ export class RequestQueue {
       const waiting = this.#preferred.size + this.#others.size;
       if (!this.#unanswered.add(request, response, isPreferred, waiting)) return;
       request.receivedAt = performance.now();
-      if (id !== this.#latestCaller) this.#callerChangedAt = request.receivedAt;
+      if (this.#latestCaller && id !== this.#latestCaller) this.#callerChangedAt = request.receivedAt;
       this.#latestCaller = id;
       this.#schedule();
       const turns = isPreferred ? this.#preferred : this.#others;
