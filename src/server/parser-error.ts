@@ -31,7 +31,7 @@ export function handleParserError(
   const last = socket.debt?.last;
   // The connection ends with the response to an earlier request anyway (RFC 9112, section 9.6).
   if (last?.req.complete && !last.shouldKeepAlive) {
-    // Node.js copies what it reads for each further error.
+    // Whatever follows would be read, copied and rejected, 64 KB at a time.
     socket.pause();
     return;
   }

@@ -21,8 +21,6 @@ declare module 'node:http' {
     receivedAt?: number;
     /** How long it waited in the queue, in milliseconds; undefined if it started at once */
     queuedMs?: number;
-    /** Ends its wait in the queue */
-    start?: () => void;
   }
 }
 
@@ -31,6 +29,11 @@ export interface Caller {
   /** Of a key or an address */
   readonly id: string;
   readonly isPreferred: boolean;
+}
+
+interface Waiting {
+  readonly request: IncomingMessage;
+  readonly start: () => void;
 }
 
 /**
@@ -79,13 +82,13 @@ export class RequestQueue {
       this.#latestCaller = id;
       this.#schedule();
       const turns = isPreferred ? this.#preferred : this.#others;
-      if (isPreferred && this.#startedPreferred < this.#maxPerTick && turns.skip(id)) {
+      if (isPreferred && this.#startedPreferred < this.#maxPerTick && turns.takeTurn(id)) {
         this.#startedPreferred += 1;
         return handle(request, response);
       }
       // A promise keeps the asynchronous context, which with tracing has the span of the request. AsyncResource would
       // double what a denial costs.
-      void new Promise<void>((start) => turns.push(id, Object.assign(request, { start }))).then(() =>
+      void new Promise<void>((start) => turns.push(id, { request, start })).then(() =>
         handle(request, response),
       );
     });
@@ -105,9 +108,9 @@ export class RequestQueue {
 
   #startNext(): void {
     this.#isScheduled = false;
-    const areSeveral = performance.now() - this.#callerChangedAt < SEVERAL_CALLERS_MS;
+    const hasSeveralCallers = performance.now() - this.#callerChangedAt < SEVERAL_CALLERS_MS;
     for (const turns of [this.#preferred, this.#others])
-      turns.beginTick(areSeveral ? MAX_PER_CALLER : MAX_PER_TICK);
+      turns.beginTick(hasSeveralCallers ? MAX_PER_CALLER : MAX_PER_TICK);
     const reserved = Math.min(this.#others.size, MIN_OTHERS_PER_TICK);
     this.#startedPreferred = this.#start(this.#preferred, this.#maxPerTick - reserved);
     const started = this.#start(this.#others, this.#maxPerTick - this.#startedPreferred);
@@ -117,12 +120,13 @@ export class RequestQueue {
 
   /** Starts requests until there are no more for this tick. Returns how many. */
   #start(turns: Turns, max: number): number {
-    for (let started = 0; ; started += 1) {
-      const next = started < max ? turns.shift() : undefined;
+    for (let started = 0; started < max; started += 1) {
+      const next = turns.shift();
       if (next === undefined) return started;
-      next.queuedMs = performance.now() - (next.receivedAt ?? 0);
-      next.start?.();
+      next.request.queuedMs = performance.now() - (next.request.receivedAt ?? 0);
+      next.start();
     }
+    return max;
   }
 }
 
@@ -138,7 +142,7 @@ const MAX_CALLERS = 10_000;
 class Turns {
   /** How much waits, of all callers */
   size = 0;
-  readonly #rounds: IncomingMessage[][] = [];
+  readonly #rounds: Waiting[][] = [];
   /** The number of the first round, how much of it has been taken, and the round that this tick does not reach */
   #first = 0;
   #taken = 0;
@@ -147,24 +151,23 @@ class Turns {
   #latest = new Map<string, number>();
 
   beginTick(maxPerCaller: number): void {
-    if (this.size === 0) {
-      this.#first = this.#end;
-      this.#latest = new Map();
-    }
+    if (this.size === 0) this.#first = this.#end;
     this.#end = this.#first + maxPerCaller;
+    if (this.#latest.size < MAX_CALLERS) return;
+    this.#latest = new Map(Array.from(this.#latest).filter(([, round]) => round >= this.#first));
   }
 
-  push(caller: string, request: IncomingMessage): void {
+  push(caller: string, waiting: Waiting): void {
     const round = this.#nextRound(caller);
     this.#latest.set(caller, round);
-    const own = this.#rounds[round - this.#first];
-    if (own === undefined) this.#rounds.push([request]);
-    else own.push(request);
+    const others = this.#rounds[round - this.#first];
+    if (others === undefined) this.#rounds.push([waiting]);
+    else others.push(waiting);
     this.size += 1;
   }
 
-  /** Whether a caller of which nothing waits may go on at once: this tick has a turn left for it, which is then taken. */
-  skip(caller: string): boolean {
+  /** Takes a turn of this tick for a caller, and returns whether there is one: not if it has used all up, or waits. */
+  takeTurn(caller: string): boolean {
     const round = this.#nextRound(caller);
     if (round >= this.#end || (this.size > 0 && round > this.#first)) return false;
     this.#latest.set(caller, round);
@@ -172,28 +175,25 @@ class Turns {
   }
 
   /** The next request of this tick. One whose connection was closed takes no turn. */
-  shift(): IncomingMessage | undefined {
+  shift(): Waiting | undefined {
     for (;;) {
-      const request = this.#rounds[0]?.[this.#taken];
-      if (request === undefined || this.#first >= this.#end) return undefined;
-      const isCancelled = request.socket.debt?.isCancelled;
+      const [round] = this.#rounds;
+      if (round === undefined || this.#first >= this.#end) return undefined;
+      const waiting = round[this.#taken] as Waiting;
+      const isCancelled = waiting.request.socket.debt?.isCancelled;
       if (isCancelled) this.#end += 1;
       this.#taken += 1;
       this.size -= 1;
-      if (this.#taken === this.#rounds[0]?.length) this.#endRound();
-      if (!isCancelled) return request;
+      if (this.#taken === round.length) {
+        this.#rounds.shift();
+        this.#first += 1;
+        this.#taken = 0;
+      }
+      if (!isCancelled) return waiting;
     }
   }
 
   #nextRound(caller: string): number {
     return Math.max((this.#latest.get(caller) ?? -1) + 1, this.#first);
-  }
-
-  #endRound(): void {
-    this.#rounds.shift();
-    this.#first += 1;
-    this.#taken = 0;
-    if (this.#latest.size < MAX_CALLERS) return;
-    this.#latest = new Map(Array.from(this.#latest).filter(([, round]) => round >= this.#first));
   }
 }
