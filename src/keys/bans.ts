@@ -1,5 +1,3 @@
-import { setMaxListeners } from 'node:events';
-import { setTimeout as delay } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { FIRST_BAN_SECONDS, limitsOf } from '../contract/plans.js';
 import { KEY_TTL_MS } from './authenticator.js';
@@ -45,9 +43,7 @@ export type Bans = ReturnType<typeof createBans>;
  */
 export function createBans({ store, now, log }: BansOptions) {
   const states = new LRUCache<string, KeyState>({ max: MAX_KEYS });
-  const closing = new AbortController();
-  // Every ban that waits to be stored listens to this signal; from the eleventh on, Node.js would warn of a leak.
-  setMaxListeners(0, closing.signal);
+  let isClosed = false;
 
   /** The end of a key's ban in Unix milliseconds; undefined while it is not banned. */
   const bannedUntil = ({ id, bannedUntil: stored }: ApiKey): number | undefined => {
@@ -58,17 +54,14 @@ export function createBans({ store, now, log }: BansOptions) {
     return untilMs > now() ? untilMs : undefined;
   };
   /** Retries until the ban is stored or over: while the database is unavailable, it holds on this node only. */
-  const save = async (keyId: string, state: KeyState, startsAt: Date, seconds: number) => {
-    const { signal } = closing;
-    for (let attempt = 1; now() < state.bannedUntilMs && !signal.aborted; attempt += 1) {
-      try {
-        await store.ban(keyId, startsAt, seconds);
-        state.overridesRowUntil = performance.now() + KEY_TTL_MS;
-        return;
-      } catch (err) {
-        if (attempt === 1) log.warn({ err, keyId }, 'a ban is not stored yet: it holds on this node only');
-      }
-      await delay(RETRY_DELAY_MS, undefined, { signal, ref: false }).catch(() => {});
+  const save = async (keyId: string, state: KeyState, startsAt: Date, seconds: number, isRetry = false) => {
+    if (isClosed || now() >= state.bannedUntilMs) return;
+    try {
+      await store.ban(keyId, startsAt, seconds);
+      state.overridesRowUntil = performance.now() + KEY_TTL_MS;
+    } catch (err) {
+      if (!isRetry) log.warn({ err, keyId }, 'a ban is not stored yet: it holds on this node only');
+      setTimeout(save, RETRY_DELAY_MS, keyId, state, startsAt, seconds, true).unref();
     }
   };
   return {
@@ -98,7 +91,9 @@ export function createBans({ store, now, log }: BansOptions) {
       void save(id, state, new Date(startsAt), seconds);
     },
     /** Stops trying to store bans; call it before the database is closed. */
-    close: () => closing.abort(),
+    close() {
+      isClosed = true;
+    },
   };
 }
 

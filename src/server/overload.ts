@@ -6,9 +6,6 @@ const OVERLOAD_LIMITS = {
   // How late the event loop may run, and how long a request may wait for its turn: clients then wait over a second
   // before their request is even looked at, and many have given up, or soon will.
   delayMs: 1_000,
-  // For a connection to the database: the pool's eight at 5 ms a query take 0.6 s for them, and a longer queue nears
-  // the 1 s that a query may wait.
-  waitingQueries: 1_000,
   // How often the event loop is sampled.
   sampleIntervalMs: 250,
 };
@@ -21,14 +18,12 @@ const RETRY_SECONDS = 2;
 const QUEUE_REPORT_MS = RETRY_SECONDS * 1000;
 
 /** With `queue`, only requests that have waited too long for their turn get a 503. */
-export const OVERLOAD_REASONS = ['event_loop', 'pool', 'queue'] as const;
+export const OVERLOAD_REASONS = ['event_loop', 'queue'] as const;
 
 type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 
 export interface OverloadOptions {
   readonly log: FastifyBaseLogger;
-  /** Without it only the event loop is monitored. */
-  readonly countConnections?: (kind: 'waitingCount') => number;
   /** Overrides individual defaults */
   readonly overload?: Partial<typeof OVERLOAD_LIMITS>;
 }
@@ -36,26 +31,24 @@ export interface OverloadOptions {
 export type OverloadMonitor = Readonly<ReturnType<typeof createOverloadMonitor>>;
 
 /**
- * Monitors the event loop and the queue for the database. @fastify/under-pressure would reject requests before key and
- * limit are known, reject health checks too, mistake one long task for load, and only sample the queue at intervals.
- * Here the queue for the database is checked when a request arrives, and the 503 carries the limit headers.
+ * Monitors the event loop. @fastify/under-pressure would reject requests before key and limit are known, reject health
+ * checks too, and mistake one long task for load. Here the 503 carries the limit headers.
  *
  * The delay of the event loop is how late a timer fires. The loop counts as overloaded after two late samples in a row,
  * and recovers with the first one on time. How long requests wait for their turn is up to their callers: one with too
  * many at once gets a 503 for those that have waited too long, and the others are served.
  */
-export function createOverloadMonitor({ log, countConnections, overload }: OverloadOptions) {
-  const { delayMs, waitingQueries, sampleIntervalMs } = { ...OVERLOAD_LIMITS, ...overload };
+export function createOverloadMonitor({ log, overload }: OverloadOptions) {
+  const { delayMs, sampleIntervalMs } = { ...OVERLOAD_LIMITS, ...overload };
   let lateSamples = 0;
   let deniedAt = Number.NEGATIVE_INFINITY;
   let dueAt = performance.now() + sampleIntervalMs;
   let logged: OverloadReason | undefined;
-  const findCommonReason = (): OverloadReason | undefined => {
-    if (lateSamples >= LATE_SAMPLES_MIN) return 'event_loop';
-    return (countConnections?.('waitingCount') ?? 0) > waitingQueries ? 'pool' : undefined;
+  const isLate = () => lateSamples >= LATE_SAMPLES_MIN;
+  const readReason = (): OverloadReason | undefined => {
+    if (isLate()) return 'event_loop';
+    return performance.now() - deniedAt < QUEUE_REPORT_MS ? 'queue' : undefined;
   };
-  const readReason = () =>
-    findCommonReason() ?? (performance.now() - deniedAt < QUEUE_REPORT_MS ? 'queue' : undefined);
   const timer = setTimeout(() => {
     const now = performance.now();
     lateSamples = now - dueAt > delayMs ? lateSamples + 1 : 0;
@@ -78,7 +71,7 @@ export function createOverloadMonitor({ log, countConnections, overload }: Overl
      * @param queuedMs how long it has waited for its turn
      */
     check(queuedMs = 0) {
-      if (findCommonReason() !== undefined) return createError();
+      if (isLate()) return createError();
       if (queuedMs <= delayMs) return undefined;
       deniedAt = performance.now();
       return createError();

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, METHODS } from 'node:http';
-import type { Socket } from 'node:net';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
 import { handleParserError, rejectSocket } from './parser-error.js';
@@ -28,8 +27,6 @@ const CONNECTION_LIMITS = {
   // Between requests. Longer than the usual 60 s of proxies, so that they close first: otherwise they might send on a
   // closed connection.
   keepAliveTimeout: 72_000,
-  // Lets connections move to new nodes and processes. Spread over 10,000 requests, a new connection costs nothing.
-  maxRequestsPerSocket: 10_000,
   // Further ones are closed at once. An idle one takes about 10 KB. Running out of file descriptors would be worse,
   // because the database needs some too.
   maxConnections: 10_000,
@@ -58,10 +55,7 @@ export interface ServerOptions {
 
 /** Settings that apply before there is a request: connections, and how their bytes are parsed. */
 export function openServer({ log, connections }: ServerOptions, queue: RequestQueue): FastifyInstance {
-  const { timeout, maxConnections, maxRequestsPerSocket, ...timeouts } = {
-    ...CONNECTION_LIMITS,
-    ...connections,
-  };
+  const { timeout, maxConnections, ...timeouts } = { ...CONNECTION_LIMITS, ...connections };
   const app: FastifyInstance = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -87,7 +81,6 @@ export function openServer({ log, connections }: ServerOptions, queue: RequestQu
   app.server.timeout = timeout;
   // A client that ends its side behind its request waits for the answer (RFC 9112, section 9.6). Idle ones are closed.
   Object.assign(app.server, { httpAllowHalfOpen: true });
-  limitRequestsPerSocket(app, maxRequestsPerSocket);
   addUnusualMethods(app);
   // An unknown Expect may be ignored (RFC 9110, section 10.1.1). Otherwise Node.js itself would reject it.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
@@ -113,20 +106,6 @@ function readRequestId(header: string | string[] | undefined): string {
 function addUnusualMethods(app: FastifyInstance): void {
   const unusual = METHODS.filter((method) => method !== 'CONNECT' && !app.supportedMethods.includes(method));
   for (const method of unusual) app.addHttpMethod(method, { hasBody: true });
-}
-
-/**
- * Closes a connection after its last request. Node.js has an option for that, but with it, requests pipelined behind
- * the last one get a 503 without a body; here they get no response (RFC 9112, section 9.6).
- */
-function limitRequestsPerSocket(app: FastifyInstance, maxRequests: number): void {
-  const counts = new WeakMap<Socket, number>();
-  app.addHook('onRequest', (request, reply, next) => {
-    const count = (counts.get(request.raw.socket) ?? 0) + 1;
-    counts.set(request.raw.socket, count);
-    if (count >= maxRequests) reply.header('connection', 'close');
-    next();
-  });
 }
 
 /**

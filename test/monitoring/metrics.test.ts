@@ -161,7 +161,7 @@ test('pool statistics, event-loop delay and process state are exported', async (
   for (const flag of [
     'animal_store_limits_degraded 0',
     'animal_store_database_ready 1',
-    'animal_store_service_overloaded{reason="pool"} 0',
+    'animal_store_service_overloaded{reason="queue"} 0',
   ]) {
     expect(text).toContain(`\n${flag}\n`);
   }

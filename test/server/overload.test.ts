@@ -32,10 +32,12 @@ async function expectOverloaded({ url }: TestService, call: ReturnType<typeof cr
     const error = path.startsWith('/trpc') ? body.error.data.error : body;
     expectErrorBody(error, 'service_unavailable', expect.stringContaining('overloaded'));
   }
+  expect((await call('/v1/nope')).status).toBe(404);
+  expect((await call('/v1/pets', { key: null })).status).toBe(401);
   for (const path of ['/health/live', '/health/ready'])
     expect((await call(path, { key: null })).status).toBe(200);
   expect(await (await fetch(`${url}/metrics`)).text()).toMatch(
-    /^animal_store_service_overloaded\{reason="(event_loop|pool)"\} 1$/m,
+    /^animal_store_service_overloaded\{reason="event_loop"\} 1$/m,
   );
 }
 
@@ -119,18 +121,6 @@ test('a single long task is not an overload', async () => {
   expect(new Set((await pending).map(({ status }) => status))).toEqual(new Set([200]));
 });
 
-test('requests are denied while too many queries wait for a connection, and served again afterwards', async () => {
-  const pool = { totalCount: 10, idleCount: 0, waitingCount: 1_000 };
-  const { service, call } = await serve({ countConnections: (kind) => pool[kind] });
-  expect((await call('/v1/pets')).status).toBe(200);
-  pool.waitingCount += 1;
-  await expectOverloaded(service, call);
-  expect((await call('/v1/nope')).status).toBe(404);
-  expect((await call('/v1/pets', { key: null })).status).toBe(401);
-  pool.waitingCount = 0;
-  expect((await call('/v1/pets')).status).toBe(200);
-});
-
 async function open(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
@@ -166,15 +156,6 @@ test('an idle keep-alive connection is closed after the timeout', async () => {
   const socket = await open(service.port);
   socket.write(get('/health/live'));
   expect(await received(socket)).toMatch(/^HTTP\/1\.1 200 [\s\S]*keep-alive/);
-});
-
-test('a connection is closed after its last permitted request, and later requests on it get no response', async () => {
-  const { service } = await serve({ connections: { maxRequestsPerSocket: 2 } });
-  const socket = await open(service.port);
-  socket.write(get('/health/live').repeat(4));
-  const text = await received(socket);
-  expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 200']);
-  expect(text.match(/^connection: .*$/gim)?.at(-1)).toMatch(/close/);
 });
 
 test('connections beyond the maximum are closed immediately, and existing ones keep working', async () => {
