@@ -147,5 +147,6 @@ export class CircuitBreaker {
 function toMessage(error: unknown): string {
   // A name with several addresses, none of which answers, is one error per address.
   if (error instanceof AggregateError) return error.errors.map(toMessage).join(', ');
-  return error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? error.message : String(error);
+  return message.startsWith('MOVED ') ? `${message}: for a cluster, REDIS_URL holds several URLs` : message;
 }

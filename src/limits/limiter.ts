@@ -30,7 +30,7 @@ export interface Limiter {
 }
 
 export interface LimiterOptions {
-  /** None: memory. One: Redis or Valkey, a node of a cluster, or Sentinels. Several: nodes of a cluster. */
+  /** None: memory. One: Redis or Valkey, or Sentinels. Several: nodes of a cluster. */
   readonly redisUrls: readonly string[];
   readonly log: Log;
   /** The prefix of every key in Redis. Default `limits` */

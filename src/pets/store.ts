@@ -72,9 +72,9 @@ export function createPetStore(database: Database): PetStore {
     createBatchLoader<PetsPage, Pet[]>(
       async (pages) => {
         const rows = await reads.query<{ columns: JsonColumns }>(statement, [
-          pages.map(({ cursor = 0 }) => cursor),
-          pages.map(({ limit }) => limit + 1),
-          pages.map(({ status = null }) => status),
+          toArray(pages.map(({ cursor = 0 }) => cursor)),
+          toArray(pages.map(({ limit }) => limit + 1)),
+          toArray(pages.map(({ status = 'NULL' }) => status)),
         ]);
         return rows.map(({ columns }) => pets.toRows(columns));
       },
@@ -88,8 +88,7 @@ export function createPetStore(database: Database): PetStore {
         const [row] = await reads.query<{ pet: Pet }>(statements.get, ids);
         return [row?.pet];
       }
-      // As text, because pg would quote and escape each number of an array by itself.
-      const [row] = await reads.query<{ columns: JsonColumns }>(statements.getAll, [`{${ids.join()}}`]);
+      const [row] = await reads.query<{ columns: JsonColumns }>(statements.getAll, [toArray(ids)]);
       const found = new Map(row && pets.toRows(row.columns).map((pet) => [pet.id, pet]));
       return ids.map((id) => found.get(id));
     },
@@ -100,4 +99,9 @@ export function createPetStore(database: Database): PetStore {
     create: createInsert(database, pets),
     get: (id) => gets.load(id),
   };
+}
+
+/** An array as PostgreSQL reads it. pg would quote and escape each number and name by itself. */
+function toArray(values: readonly (number | string)[]): string {
+  return `{${values.join()}}`;
 }

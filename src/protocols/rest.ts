@@ -129,7 +129,7 @@ function linkNextPage(
   reply: FastifyReply,
 ): void {
   const [path = ''] = url.split('?', 1);
-  const parameters = new URLSearchParams(query as URLSearchParams);
+  const parameters = query as URLSearchParams;
   parameters.set('cursor', String(cursor));
   const link = `<${publicUrl}${path}?${parameters}>; rel="next"`;
   const others = reply.getHeader('link');

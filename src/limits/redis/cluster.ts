@@ -24,8 +24,6 @@ export function openCluster({ urls, onReady, onClose, onError }: RedisConnection
   const url = new URL(urls[0] ?? '');
   const cluster = new Cluster([...urls], {
     ...COMMON_OPTIONS,
-    // The probe of the circuit breaker shows more than the state that nodes report, such as the reason of a failure.
-    enableReadyCheck: false,
     // Commands on a lost connection may have been run.
     retryDelayOnFailover: 0,
     clusterRetryStrategy: () => RECONNECT_DELAY_MS,

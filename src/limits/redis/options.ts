@@ -9,7 +9,7 @@ declare module 'ioredis' {
 }
 
 export interface RedisConnectionOptions {
-  /** One: Redis or Valkey, a node of a cluster, or Sentinels. Several: nodes of a cluster. */
+  /** One: Redis or Valkey, or Sentinels. Several: nodes of a cluster. */
   readonly urls: readonly string[];
   readonly onReady: () => void;
   readonly onClose: () => void;
@@ -25,6 +25,8 @@ export const RECONNECT_DELAY_MS = 200;
  */
 export const COMMON_OPTIONS = {
   enableOfflineQueue: false,
+  // The trial of the circuit breaker shows more than the state that a server reports, such as the reason of a failure.
+  enableReadyCheck: false,
   scripts: { consumeLimits: { lua: CONSUME_SCRIPT } },
 };
 

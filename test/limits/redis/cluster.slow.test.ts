@@ -85,16 +85,17 @@ describe.skipIf(!hasRedis)('a cluster', () => {
     await until(async () => (await count()) === 2 || undefined);
   });
 
-  test('is recognized behind a single URL, and never degraded on the way, even if nothing answers there at first', async () => {
+  test('is found by a single address that is given twice, and never degraded on the way, even if nothing answers there at first', async () => {
     const { servers } = await cluster({ shards: 3 });
     const [first] = servers;
-    const present = await node([first?.url ?? '']);
+    const urls = [first?.url ?? '', first?.url ?? ''];
+    const present = await node(urls);
     for (const of of SUBJECTS) expect((await present.limiter.consume(of, 1)).binding.remaining).toBe(59);
     expect(present.logged).toEqual(['Limits are counted in Redis {}']);
     const held = await Promise.all(servers.map((shard) => admin(shard).dbsize()));
     expect(Math.min(...held)).toBeGreaterThan(0);
     await first?.kill();
-    const { limiter } = await node([first?.url ?? ''], false);
+    const { limiter } = await node(urls, false);
     await limiter.consume(subject, 1);
     expect(limiter.state).toBe('degraded');
     await first?.run();
@@ -104,6 +105,16 @@ describe.skipIf(!hasRedis)('a cluster', () => {
       return limiter.state === 'redis' || undefined;
     };
     await until(countsInAll);
+  });
+
+  test('of which one URL is given: memory decides, and the log says what to do', async () => {
+    const [first] = (await cluster({ shards: 2 })).servers;
+    const { limiter, logged } = await node([first?.url ?? ''], false);
+    await until(async () => {
+      for (const of of SUBJECTS) await limiter.consume(of, 1);
+      return logged.find((line) => /MOVED .*REDIS_URL holds several URLs/.test(line));
+    });
+    expect(limiter.state).toBe('degraded');
   });
 
   test('whose primary is killed: counts again once its replica is promoted, and each node allows what it knew to be left at most', async () => {

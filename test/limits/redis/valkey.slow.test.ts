@@ -45,10 +45,10 @@ describe.skipIf(!hasRedis)('Valkey', () => {
     expect(countAllowed(await consumeMany(limiter, 30))).toBe(20);
   });
 
-  test('a cluster behind a single URL: several nodes together allow exactly the limit of each key', async () => {
+  test('a cluster: several nodes together allow exactly the limit of each key', async () => {
     const cluster = await startCluster({ shards: 2 });
     onClose(() => cluster.close());
-    const urls = cluster.servers.slice(0, 1).map(({ url }) => url);
+    const urls = cluster.servers.map(({ url }) => url);
     for (const id of ['a', 'b', 'c']) expect(await countAllowedTogether(urls, { ...subject, id })).toBe(60);
   });
 
