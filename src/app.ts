@@ -120,10 +120,7 @@ export async function buildApp(options: AppOptions) {
   return { app, probes };
 }
 
-/**
- * Returns the address that clients use, without a trailing slash. Where the server listens is remembered, because the
- * last requests are served after it has stopped listening.
- */
+/** Returns the address that clients use, without a trailing slash; known until the last request is served. */
 function createPublicUrl(app: FastifyInstance, { host, publicUrl }: AppOptions): () => string {
   let localUrl = '';
   app.addHook('onListen', async () => {
@@ -149,10 +146,7 @@ function sendError({ status, body }: ApiError, reply: FastifyReply): FastifyRepl
   return sendJson(reply.code(status), JSON.stringify(body));
 }
 
-/**
- * Once the server is closing, tells clients that their connection ends after this response (RFC 9112, section 9.6).
- * Returns whether it is closing.
- */
+/** Once the server is closing, ends each connection with its next response. Returns whether it is closing. */
 function endConnectionsWhenClosing(app: FastifyInstance): () => boolean {
   let isClosing = false;
   app.addHook('preClose', async () => {

@@ -39,10 +39,7 @@ export interface ServiceOptions {
   readonly overrides?: Partial<AppOptions>;
 }
 
-/**
- * Composes the service: ready to serve, but not listening yet. This is the only place that does, for the process, the
- * tests and the bench.
- */
+/** Composes the service, ready but not listening yet: for the process, the tests and the bench alike. */
 export async function createService(options: ServiceOptions) {
   const { config, database, log, now = Date.now, overrides = {} } = options;
   const resources: readonly Resource[] = options.resources ?? ownResources;

@@ -8,10 +8,7 @@ const IS_EXPIRED = `created_at <= now() - interval '${IDEMPOTENCY_TTL_HOURS} hou
 /** How many expired creates one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */
 const DELETE_BATCH_SIZE = 1_000;
 
-/**
- * By one node at a time: the others find the lock taken, and nothing to delete. By the address of each row, because that
- * has one plan only, however large the table is.
- */
+/** One node at a time: others find the lock taken. By row address, which has one plan however large the table is. */
 export const DELETE_EXPIRED = `
   DELETE FROM idempotent_creates WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM idempotent_creates

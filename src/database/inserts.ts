@@ -27,10 +27,7 @@ interface KeyedRow<NewRow> {
   readonly idempotencyKey: IdempotencyKey;
 }
 
-/**
- * `running`: another create with this key, on any node, holds the advisory lock until its statement ends, or is in the
- * same one. `exists`: one has succeeded before.
- */
+/** `running`: another create holds this key's lock, or is in the same statement. `exists`: one has succeeded. */
 type Attempt<Row> = { readonly output: Row } | 'running' | 'exists';
 
 /**
@@ -127,10 +124,7 @@ function isKeyStored(error: unknown): boolean {
   return code === UNIQUE_VIOLATION && constraint === 'idempotent_creates_pkey';
 }
 
-/**
- * The ids ascend in the order of the rows, because PostgreSQL assigns them after it has sorted what it inserts. What it
- * returns has no certain order.
- */
+/** The ids ascend in the order of the rows, since PostgreSQL sorts first. What it returns has no certain order. */
 function rowsSql({ name, insertColumns, json }: TableSql): string {
   const columns = Object.keys(insertColumns).join(', ');
   return `

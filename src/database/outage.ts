@@ -23,10 +23,7 @@ export class DatabaseOutage extends Error {
  */
 const QUERY_ERRORS = /^(?:0A|21|22|23|42(?!P05)|44|54|P0)/;
 
-/**
- * Prisma's codes of errors in a query. P2010 is any failure of a raw query, P2024 and P2037 are missing connections,
- * P2028 and P2034 transactions that could not be run.
- */
+/** Prisma's codes of query errors: all but raw queries, missing connections and transactions that could not be run. */
 const PRISMA_QUERY_ERRORS = /^P2(?!010|024|028|034|037)/;
 
 /** A deliberate answer, or a mistake in this program. */

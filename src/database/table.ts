@@ -24,10 +24,7 @@ export interface TableSql {
   readonly insertColumns: Readonly<Record<string, string>>;
   /** SQL: one row, as JSON */
   readonly json: string;
-  /**
-   * SQL: several rows, as JSON by column. Handling each field by itself would take PostgreSQL and this process longer than
-   * the rest of a page.
-   */
+  /** SQL: several rows as JSON by column. Field by field, a page would cost both sides more than the rest of it. */
   readonly jsonColumns: string;
 }
 

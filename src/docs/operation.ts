@@ -134,10 +134,7 @@ function listHeaders({ success, idempotent, parameters, deprecation }: Operation
   ];
 }
 
-/**
- * By reference, unless a deprecated operation adds its headers. They are absent from a 405, which no operation sends,
- * and from a 410, which is sent after the removal.
- */
+/** By reference, unless a deprecated operation adds its headers, which a 405 and a 410 lack. */
 function describeErrors(features: OperationFeatures, declared: Operation['errors']): Record<string, object> {
   return Object.fromEntries(
     listErrorStatuses(features, declared).map((status) => {

@@ -2,10 +2,7 @@ import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 
-/**
- * Written by scripts/build.js: the files of reference-page/, the guides and Scalar's browser bundle, each with a
- * gzipped copy.
- */
+/** Written by scripts/build.js: reference-page/, the guides and Scalar's bundle, each file with a gzipped copy. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../dist/reference-page/', import.meta.url));
 /** Where the packed client is, client.tgz. */
 const CLIENT_FOLDER = fileURLToPath(new URL('../../dist/', import.meta.url));

@@ -21,10 +21,7 @@ export interface ErrorDefinition {
   readonly description: string;
   /** The document's examples of a message, where `message` alone is not typical. */
   readonly examples?: readonly [string, ...string[]];
-  /**
-   * Only operations with this feature can respond with the code, and those that declare it; `declaring`: only those. If
-   * left out, every operation can.
-   */
+  /** Only operations with this feature respond with it, or that declare it (`declaring`: only those). Default: all */
   readonly appliesTo?: keyof OperationFeatures | 'declaring';
 }
 

@@ -61,10 +61,7 @@ export class UsageCounter {
     }
   }
 
-  /**
-   * Stores the sums, and adds up what all nodes have stored if the oldest is that old. Never rejects: sums that cannot
-   * be stored are kept for the next flush.
-   */
+  /** Stores the sums, and adds up all nodes' if the oldest is that old. Never rejects: it keeps what is not stored. */
   async flush(rollUpAgeSeconds = ROLL_UP_AGE_SECONDS): Promise<void> {
     const rows = [...this.#sums.values()].sort((a, b) => (a.apiKeyId < b.apiKeyId ? -1 : 1));
     this.#sums.clear();

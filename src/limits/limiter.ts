@@ -35,10 +35,7 @@ export interface LimiterOptions {
   readonly log: Log;
   /** The prefix of every key in Redis. Default `limits` */
   readonly prefix?: string;
-  /**
-   * Milliseconds of a clock that cannot be set, by which memory counts. Default: the process's monotonic one. Redis counts
-   * by its own.
-   */
+  /** Milliseconds of a clock that cannot be set, by which memory counts; Redis has its own. Default: monotonic */
   readonly clock?: () => number;
   /** Unix milliseconds, for telling callers when a window ends, and nothing else. Default `Date.now` */
   readonly now?: () => number;
@@ -52,10 +49,7 @@ export interface LimiterOptions {
  */
 export const MAX_SUBJECTS = { key: 100_000, address: 50_000 } as const;
 
-/**
- * How long a node repeats a denial of Redis without asking again, or tells its counters. After it, the remaining requests
- * and reset times would be too old: other nodes count, too.
- */
+/** How long a denial of Redis is repeated without asking: after it, the numbers that callers get would be too old. */
 const REPLY_TTL_MS = 1_000;
 
 /**

@@ -54,10 +54,7 @@ export interface LimitStatus {
   readonly resetSeconds: number;
 }
 
-/**
- * The decision on one request, or on a batch as a whole: rate-limiter-flexible's result, whose points are those of the
- * binding window, with the status of every window.
- */
+/** A decision: the library's result, whose points are the binding window's, with the status of every window. */
 export class RateLimitResult extends RateLimiterRes {
   readonly isAllowed: boolean;
   readonly windows: readonly LimitStatus[];

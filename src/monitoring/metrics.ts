@@ -96,10 +96,7 @@ function createDecisionCounter(registry: Registry, limiter: Limiter) {
       }
     }
   }
-  /**
-   * Counts a decision of the limiter: the code of a denial, undefined when the request was admitted, and the plan of the
-   * key, undefined when the request was counted against its address.
-   */
+  /** Counts a decision: the code if it was a denial, and the plan of the key, unless an address was counted. */
   return (code: ErrorCode | undefined, plan: Plan | undefined) =>
     counter.inc({ outcome: code ?? 'admitted', store: limiter.state, plan: plan ?? ANONYMOUS });
 }

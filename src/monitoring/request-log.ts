@@ -21,10 +21,7 @@ declare module 'fastify' {
 /** nginx's status for a client that reset its connection before its response, when no status was sent. */
 const CLIENT_CLOSED_REQUEST = 499;
 
-/**
- * Reports each request to the log and the metrics once, when its response is sent or its client has left. Only names of
- * operations in the router are reported: clients can make up any others.
- */
+/** Reports each request once, when its response is sent or its client has left. Clients cannot make up operations. */
 export function reportRequests(
   app: FastifyInstance,
   operations: readonly string[],

@@ -80,10 +80,7 @@ export interface OperationMeta {
     /** The new resource's path relative to the version, such as /pets/7 */
     readonly location: (output: never) => string;
   };
-  /**
-   * Whether the operation takes an Idempotency-Key, and finds it in its context. One that adds something has to say so:
-   * clients repeat it after a lost response only if it does.
-   */
+  /** Whether it takes an Idempotency-Key. One that adds something should, or clients cannot repeat it safely. */
   readonly idempotent?: boolean;
 }
 

@@ -3,10 +3,7 @@ import { ZodError } from 'zod';
 import { DatabaseOutage } from '../database/outage.js';
 import { ApiError, type ErrorCode } from '../errors/api-error.js';
 
-/**
- * Decides what a client learns about a failure, from whichever layer it comes. Anything unexpected becomes
- * `internal_error`, with the original as `cause` for the log.
- */
+/** What a client learns of a failure in any layer. The unexpected is `internal_error`, with its `cause` for the log. */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof TRPCError) return fromTrpcError(error);

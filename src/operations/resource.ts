@@ -7,20 +7,14 @@ import { toOperation } from './direct-call.js';
 
 type Procedures = Readonly<Record<string, AnyTRPCProcedure>>;
 
-/**
- * A part of the API: a store and the operations on it. The service has the resources that router.ts lists; nothing else
- * needs to know of one.
- */
+/** A part of the API: a store and its operations. Nothing but the list in router.ts needs to know of one. */
 export interface Resource<Store extends Functions<Store> = object> {
   /** The name of the store in the procedures' context, and, capitalized, the tag in the OpenAPI document. */
   readonly name: string;
   /** The description of the tag. */
   readonly description: string;
   createStore(database: Database): Store;
-  /**
-   * Runs one typical query before the service listens, so that the first requests find open connections and Prisma's
-   * engine loaded.
-   */
+  /** Runs one typical query before the service listens, which opens connections and loads Prisma's engine. */
   warmUp(store: Store): Promise<unknown>;
   /** The operations, by the names that both protocols use. */
   readonly procedures: Procedures;

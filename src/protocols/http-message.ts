@@ -14,10 +14,7 @@ export function ignoreBodies(app: FastifyInstance): void {
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 }
 
-/**
- * One parser for every media type, because admission has checked the media type before any body is read. The parser
- * only collects the bytes: if it failed, Fastify would close the connection.
- */
+/** For every media type: admission has checked it. It only collects bytes: an error would close the connection. */
 export function readBodyAs(app: FastifyInstance, read: (bytes: Uint8Array) => unknown): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes));

@@ -72,10 +72,7 @@ function registerOtherMethods(app: FastifyInstance, operations: readonly Operati
   }
 }
 
-/**
- * OpenAPI writes {petId} where Fastify writes :petId. The pattern keeps an empty segment from being a value; anything
- * else is one, line breaks too.
- */
+/** OpenAPI has {petId} where Fastify has :petId. An empty segment is no value; anything else is, line breaks too. */
 function toFastifyPath(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1([^]+)');
 }

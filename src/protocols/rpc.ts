@@ -29,10 +29,7 @@ interface PlainCall {
 
 type CallResult = { readonly result: { readonly data: unknown } } | { readonly error: ErrorShape };
 
-/**
- * Serves the router to tRPC clients. Nearly all requests are plain: known procedures of one type, with JSON input and
- * a response in one piece. tRPC itself responds to all others; see rpc-stream.ts.
- */
+/** Serves tRPC clients. Plain calls, nearly all, run here; tRPC itself responds to the others: see rpc-stream.ts. */
 export function registerRpc(
   app: FastifyInstance,
   { router, ...options }: ContextOptions & { readonly router: AnyTRPCRouter },

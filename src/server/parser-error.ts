@@ -16,10 +16,7 @@ const METHOD_ERRORS = ['HPE_INVALID_METHOD', 'HPE_INVALID_CONSTANT'];
 
 const rejectedSockets = new WeakSet<Duplex>();
 
-/**
- * Responds to input that Node.js' HTTP parser rejects. It is logged at debug level only: sending garbage needs no key
- * and has no limit, so anybody could fill the log.
- */
+/** Responds to what Node.js' HTTP parser rejects. Logged at debug level only: anybody can send garbage. */
 export function handleParserError(
   this: Pick<FastifyInstance, 'log'>,
   error: ConnectionError,

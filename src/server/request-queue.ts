@@ -3,10 +3,7 @@ import { UnansweredRequests } from './unanswered.js';
 
 /** Of either kind: few enough for a tick to take a few milliseconds, and enough for their queries to share statements. */
 const MAX_PER_TICK = 32;
-/**
- * Of one caller, while there are several: a request of any of them passes three such ticks, for the limits, the database
- * and the response.
- */
+/** Of one caller, while there are several: everybody's request passes three such ticks (limits, database, response). */
 const MAX_PER_CALLER = 6;
 /** For how long there are several callers after a request by another one than before. */
 const SEVERAL_CALLERS_MS = 1_000;

@@ -5,10 +5,7 @@ import type { ScriptReply } from './scripts.js';
 import { openPrimary } from './sentinels.js';
 import { isSentinelUrl } from './urls.js';
 
-/**
- * Redis or Valkey, a single server, the primary that Sentinels name, or a cluster: the same commands on all. Connects in
- * the background, and keeps trying.
- */
+/** A server, the primary that Sentinels name, or a cluster. Connects in the background, and keeps trying. */
 export class RedisConnection {
   readonly #client: Redis | Cluster;
   readonly #sentinels: readonly Redis[] = [];

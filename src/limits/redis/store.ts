@@ -56,10 +56,7 @@ interface RedisStoreOptions {
   readonly connection: Pick<RedisConnection, 'consumeLimits' | 'isCluster'>;
   readonly breaker: CircuitBreaker;
   readonly keyPrefix: string;
-  /**
-   * rate-limiter-flexible's name for what decides when the store fails: the memory of this node, which holds the counters
-   * of the last reply
-   */
+  /** What decides when Redis fails, as the library calls it: this node's memory, with the counters of the last reply */
   readonly insuranceLimiter: MemoryStore;
   /** Unix milliseconds */
   readonly now: () => number;
