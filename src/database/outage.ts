@@ -1,17 +1,13 @@
-import { TimeoutError, withTimeout } from '../batching/timeouts.js';
+import { withTimeout } from '../batching/timeouts.js';
 import { ApiError } from '../errors/api-error.js';
 import { UnreachableError } from '../errors/operator-error.js';
 
 /** The database cannot serve now: try again. `cause` says why. */
 export class DatabaseOutage extends Error {
   override readonly name = 'DatabaseOutage';
-  /** Whether it was asked, and took too long */
-  readonly isTimeout: boolean;
 
   constructor(cause: unknown) {
     super(readReason(cause), { cause });
-    this.isTimeout =
-      cause instanceof TimeoutError || QUERY_CANCELED.test(`${readCode(cause)} ${this.message}`);
   }
 }
 
@@ -28,9 +24,6 @@ const PRISMA_QUERY_ERRORS = /^P2(?!010|024|028|034|037)/;
 
 /** A deliberate answer, or a mistake in this program. */
 const THROWN_BY_CODE = [ApiError, TypeError, RangeError, ReferenceError, SyntaxError];
-
-/** PostgreSQL ended the statement after STATEMENT_TIMEOUT_MS, or pg had no response after QUERY_TIMEOUT_MS. */
-const QUERY_CANCELED = /^57014|Query read timeout$/;
 
 /** An object of functions, and not of a class with private members, whose copy would lack them. */
 export type Functions<T> = { [Name in keyof T]: T[Name] } extends T

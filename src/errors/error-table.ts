@@ -136,12 +136,11 @@ export const errorTable = {
   service_unavailable: {
     status: 503,
     trpcCode: 'SERVICE_UNAVAILABLE',
-    message: 'The service cannot reach its database. Try again shortly.',
+    message: 'The database cannot serve the request now. Try again shortly.',
     headers: { 'retry-after': '1' },
     description: 'the database cannot serve the request now, or the service is overloaded',
     examples: [
-      'The service cannot reach its database. Try again shortly.',
-      'The database did not answer in time. Try again shortly.',
+      'The database cannot serve the request now. Try again shortly.',
       'The service is overloaded. Try again in 2 s.',
     ],
   },

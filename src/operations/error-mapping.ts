@@ -7,11 +7,7 @@ import { ApiError, type ErrorCode } from '../errors/api-error.js';
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof TRPCError) return fromTrpcError(error);
-  if (error instanceof DatabaseOutage) {
-    const { cause, isTimeout } = error;
-    const message = 'The database did not answer in time. Try again shortly.';
-    return new ApiError('service_unavailable', { cause, ...(isTimeout && { message }) });
-  }
+  if (error instanceof DatabaseOutage) return new ApiError('service_unavailable', { cause: error.cause });
   return fromHttpStatus(error);
 }
 

@@ -75,7 +75,6 @@ test('a create whose turn does not come is a 503, and is not stored afterwards',
   const { status, headers, body } = await call('/v1/pets', post(rex));
   expect([status, headers.get('retry-after')]).toEqual([503, '1']);
   expectErrorBody(body, 'service_unavailable');
-  expect(body.message).toBe('The database did not answer in time. Try again shortly.');
   await other.query('ROLLBACK');
   expect((await call('/v1/pets')).body).toEqual([]);
   expect((await call('/v1/pets', post(rex))).status).toBe(201);
