@@ -3,7 +3,6 @@ import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { type Database, openDatabase } from './database/client.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
 import { exitWithError } from './errors/operator-error.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
@@ -33,7 +32,7 @@ try {
   const config = readConfig(process.env);
   const log = await createLogger(config);
   await checkAddresses(config);
-  const source = await openSource({ config, role: 'service', log, open: openDatabase });
+  const source = await openSource({ config, role: 'service', log });
   try {
     const banner = source.isEmbedded ? await seedDevelopment(config, source) : '';
     if (!source.isEmbedded) await checkMigrations(source.database.pool);
@@ -56,7 +55,7 @@ async function checkAddresses({ host, port, metricsPort, reusePort }: Config): P
 async function serve(
   config: Config,
   log: Logger,
-  { database }: DatabaseSource<Database>,
+  { database }: DatabaseSource,
   banner: string,
   shutdown: Promise<string>,
 ): Promise<void> {

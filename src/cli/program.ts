@@ -3,7 +3,6 @@ import { Command, CommanderError, Help, Option } from 'commander';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../batching/timeouts.js';
 import { limitsOf } from '../contract/plans.js';
 import { VERSION } from '../contract/version.js';
-import { openConnections } from '../database/connections.js';
 import { DatabaseOutage, detectOutage, toDatabaseError, withOutages } from '../database/outage.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from '../database/source.js';
 import { exitWithError, OperatorError, UnreachableError } from '../errors/operator-error.js';
@@ -142,13 +141,8 @@ function write(text: string): void {
 /** Opens DATABASE_URL or the embedded database, whether or not a service is using it. */
 async function withSource(run: (source: DatabaseSource, config: Config) => Promise<void>): Promise<void> {
   const config = readConfig(process.env);
-  const source = await openSource({
-    config,
-    role: 'guest',
-    log,
-    open: (url, onIdleError) =>
-      openConnections(url, onIdleError, { connectTimeoutMs: COMMAND_CONNECT_TIMEOUT_MS }),
-  });
+  const connectTimeoutMs = COMMAND_CONNECT_TIMEOUT_MS;
+  const source = await openSource({ config, role: 'guest', log, connectTimeoutMs });
   try {
     await run(source, config);
   } finally {

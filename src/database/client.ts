@@ -1,34 +1,48 @@
-import { PrismaPg } from '@prisma/adapter-pg';
+import type pg from 'pg';
 import { createDurations } from '../batching/durations.js';
 import { measure } from '../batching/timeouts.js';
-import { openConnections } from './connections.js';
-import { PrismaClient } from './generated/client.js';
+import { type ConnectionOptions, openConnections } from './connections.js';
+import type { PrismaClient } from './generated/client.js';
+
+type Observe = NonNullable<ConnectionOptions['observe']>;
 
 export type Database = Readonly<ReturnType<typeof openDatabase>>;
 
-/** Opens connections, and Prisma's client on their pool. The parameters are those of openConnections. */
-export function openDatabase(url: string, onIdleError: (error: Error) => void) {
+/** Opens the connections of a process, whose statements are timed, and Prisma's client once it is asked for. */
+export function openDatabase(
+  url: string,
+  onIdleError: (error: Error) => void,
+  options: Omit<ConnectionOptions, 'observe'> = {},
+) {
   const queryDurations = createDurations(
     'animal_store_database_query_duration_seconds',
     'How long queries took, including failed ones; one statement may serve several requests',
     ['statement'],
   );
-  const observe = (seconds: number, statement: string) => queryDurations.observe({ statement }, seconds);
-  const connections = openConnections(url, onIdleError, { observe });
-  const client = new PrismaClient({ adapter: new PrismaPg(connections.pool), errorFormat: 'minimal' });
-  const observePrisma = (seconds: number) => observe(seconds, 'prisma');
-  const prisma = client.$extends({
-    query: { $allOperations: ({ args, query }) => measure(observePrisma, () => query(args)) },
-  });
+  const observe: Observe = (seconds, statement) => queryDurations.observe({ statement }, seconds);
+  const connections = openConnections(url, onIdleError, { ...options, observe });
+  let prisma: Promise<PrismaClient> | undefined;
   return {
     ...connections,
-    // It has the client's methods, but TypeScript takes it for another type.
-    prisma: prisma as unknown as PrismaClient,
+    /** Prisma's client. The first call loads it, which takes 0.2 s and 39 MB: a process without need of it does not. */
+    loadPrisma: () => (prisma ??= openPrisma(connections.pool, observe)),
     /** What queries took, by `statement`: its name, or `prisma` for all of Prisma's */
     queryDurations,
     async close() {
-      await prisma.$disconnect();
+      await (await prisma)?.$disconnect();
       await connections.close();
     },
   };
+}
+
+async function openPrisma(pool: pg.Pool, observe: Observe): Promise<PrismaClient> {
+  const { PrismaPg } = await import('@prisma/adapter-pg');
+  const { PrismaClient } = await import('./generated/client.js');
+  const client = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' });
+  const observePrisma = (seconds: number) => observe(seconds, 'prisma');
+  const timed = client.$extends({
+    query: { $allOperations: ({ args, query }) => measure(observePrisma, () => query(args)) },
+  });
+  // It has the client's methods, but TypeScript takes it for another type.
+  return timed as unknown as PrismaClient;
 }

@@ -35,7 +35,6 @@ const STATEMENT_SETTINGS: SessionSettings = {
 /** The message of pg's error for a query without a response, which has no code. */
 const READ_TIMEOUT = 'Query read timeout';
 
-/** The connections to the database, without Prisma's client, which takes long to load. */
 export type Connections = Readonly<ReturnType<typeof openConnections>>;
 
 export interface ConnectionOptions {
@@ -72,7 +71,7 @@ export function openConnections(
   const writes = createStatements(WRITE_CONNECTIONS);
   /** For the lookup of API keys */
   const keys = createStatements(KEY_CONNECTIONS);
-  /** For statements of every kind; Prisma uses it too */
+  /** For statements of every kind, and for Prisma */
   const pool = new pg.Pool({
     ...config,
     max: MAX_POOL_CONNECTIONS,

@@ -3,7 +3,8 @@ import { resolve } from 'node:path';
 import type { EmbeddedPostgresError } from '@animal-store/embedded-postgres';
 import type pg from 'pg';
 import { OperatorError } from '../errors/operator-error.js';
-import type { Connections } from './connections.js';
+import { openDatabase } from './client.js';
+import type { ConnectionOptions } from './connections.js';
 import { listPendingMigrations } from './migrations.js';
 
 const SEED = new URL('../../prisma/seed.sql', import.meta.url);
@@ -14,13 +15,9 @@ const ALTERNATIVE = 'Or set DATABASE_URL to a PostgreSQL of your own.';
 const EMBEDDED = { database: 'animal_store', systemDir: '/var/lib/animal-store' };
 
 /** The database that the configuration names, or the embedded one. */
-export type DatabaseSource<Opened extends Connections = Connections> = Awaited<
-  ReturnType<typeof openSource<Opened>>
->;
+export type DatabaseSource = Awaited<ReturnType<typeof openSource>>;
 
-export interface SourceOptions<Opened extends Connections> {
-  /** openDatabase, or openConnections where Prisma's client is not needed */
-  readonly open: (url: string, onIdleError: (error: Error) => void) => Opened;
+export interface SourceOptions extends Pick<ConnectionOptions, 'connectTimeoutMs'> {
   readonly config: {
     /** undefined: the embedded PostgreSQL in dataDir */
     readonly databaseUrl: string | undefined;
@@ -36,17 +33,18 @@ export interface SourceOptions<Opened extends Connections> {
  *
  * @throws OperatorError when the embedded PostgreSQL cannot be used
  */
-export async function openSource<Opened extends Connections>(options: SourceOptions<Opened>) {
+export async function openSource(options: SourceOptions) {
   const { databaseUrl } = options.config;
   const isEmbedded = databaseUrl === undefined;
   const { url, release } = isEmbedded
     ? await startEmbedded(options)
     : { url: databaseUrl, release: async () => {} };
   let isClosing = false;
-  const database = options.open(url, (error) => {
+  const warn = (error: Error) => {
     // The pool does not wait until its connections have ended, and PostgreSQL may be the first to end them.
     if (!isClosing) options.log.warn({ err: error }, 'a database connection broke');
-  });
+  };
+  const database = openDatabase(url, warn, options);
   const close = async () => {
     isClosing = true;
     await database.close().finally(release);
@@ -63,7 +61,7 @@ export async function openSource<Opened extends Connections>(options: SourceOpti
   return { url, database, isEmbedded, close };
 }
 
-async function startEmbedded({ config, role, log }: Omit<SourceOptions<Connections>, 'open'>) {
+async function startEmbedded({ config, role, log }: SourceOptions) {
   const { createEmbeddedPostgres, EmbeddedPostgresError } = await loadEmbeddedPostgres();
   return createEmbeddedPostgres({
     ...EMBEDDED,

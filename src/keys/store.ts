@@ -104,7 +104,7 @@ const countByPlanSql = (condition: string) =>
 export const COUNT_BANNED = countByPlanSql('banned_until > $1');
 export const COUNT_EXPIRING = countByPlanSql('expires_at > $1 AND expires_at <= $2');
 
-/** All queries on keys. In SQL, because the command line needs no other store, and Prisma's client takes long to load. */
+/** All queries on keys, in SQL: Prisma's client would take longer to load than a command. */
 export function createKeyStore({ pool, keys }: Pick<Connections, 'pool' | 'keys'>, prefix: KeyPrefix) {
   const query = async <Key extends ApiKey = ApiKey>(text: string, ...values: unknown[]) =>
     (await pool.query<Key>(text, values)).rows;

@@ -28,6 +28,5 @@ export const orders = {
   name: 'orders',
   description: 'Orders of animals',
   createStore: createOrderStore,
-  warmUp: (store) => store.list({ limit: 1 }),
   procedures: { listOrders },
 } satisfies Resource<OrderStore>;

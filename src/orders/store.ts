@@ -7,9 +7,10 @@ export interface OrderStore {
   list(page: OrdersPage): Promise<Order[]>;
 }
 
-export function createOrderStore({ prisma }: Database): OrderStore {
+export function createOrderStore({ loadPrisma }: Database): OrderStore {
   return {
     async list({ limit, cursor }) {
+      const prisma = await loadPrisma();
       const rows = await prisma.order.findMany({
         where: cursor === undefined ? {} : { id: { gt: BigInt(cursor) } },
         orderBy: { id: 'asc' },

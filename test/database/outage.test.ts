@@ -95,7 +95,7 @@ test.each([
 });
 
 test('the failure of a lazy promise, as Prisma returns them, is an outage too', async () => {
-  const { prisma } = openDatabase('postgresql://127.0.0.1:1/none', () => {});
+  const prisma = await openDatabase('postgresql://127.0.0.1:1/none', () => {}).loadPrisma();
   const list = () => prisma.apiKey.findMany();
   expect(list()).not.toBeInstanceOf(Promise);
   await expect(withOutages(OPERATION_TIMEOUT_MS, { list }).list()).rejects.toThrow(DatabaseOutage);

@@ -1,7 +1,6 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
-import { openConnections } from '../../src/database/connections.js';
 import { openSource } from '../../src/database/source.js';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
@@ -12,7 +11,7 @@ const folder = await createTemporaryFolder();
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
 const open = (dataDir: string, role: 'service' | 'guest') =>
-  openSource({ config: { databaseUrl: undefined, dataDir }, role, log, open: openConnections });
+  openSource({ config: { databaseUrl: undefined, dataDir }, role, log });
 
 test('a DATA_DIR that cannot be used is rejected on one line, with the reason and what to set instead', async () => {
   const file = join(folder, 'file');
@@ -47,7 +46,6 @@ test('nothing is reported when PostgreSQL ends a connection of the pool that is 
     config: { databaseUrl: undefined, dataDir: folder },
     role: 'service',
     log: { info: () => {}, warn: (_bindings, message) => warnings.push(message) },
-    open: openConnections,
   });
   const { rows } = await database.pool.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
   const pid = rows[0]?.pid as number;

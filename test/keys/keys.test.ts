@@ -94,12 +94,13 @@ test('after a rotation the new key works at once and the old one ends soon after
 
 test('a new key works soon, however often it was rejected before', async () => {
   const { key, apiKey } = await service.keys.create(plain);
-  await service.database.prisma.apiKey.update({
+  const prisma = await service.database.loadPrisma();
+  await prisma.apiKey.update({
     where: { id: apiKey.id },
     data: { hash: new Uint8Array(32) },
   });
   expect((await call('/v1/pets', { key })).status).toBe(401);
-  await service.database.prisma.apiKey.update({
+  await prisma.apiKey.update({
     where: { id: apiKey.id },
     data: { hash: new Uint8Array(hashKey(key)) },
   });

@@ -86,12 +86,12 @@ test.each([
   ['an old key that is the new one', { hash, previousHash: hash, previousExpiresAt: until }],
 ])('Prisma Studio cannot store %s', async (_name, data) => {
   const { apiKey } = await service.keys.create(plain);
-  const { prisma } = service.database;
+  const prisma = await service.database.loadPrisma();
   await expect(prisma.apiKey.update({ where: { id: apiKey.id }, data })).rejects.toThrow();
 });
 
 test('two keys cannot have the same old key', async () => {
-  const { prisma } = service.database;
+  const prisma = await service.database.loadPrisma();
   const [one, other] = [await service.keys.create(plain), await service.keys.create(plain)];
   const data = { previousHash: hash, previousExpiresAt: until };
   await prisma.apiKey.update({ where: { id: one.apiKey.id }, data });

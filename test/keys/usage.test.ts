@@ -95,7 +95,7 @@ test('the counts of several nodes are added up, and a deleted key does not affec
   }
   await Promise.all(nodes.map((node) => node.close()));
   expect((await store.read(id, Date.now())).map(({ requests }) => requests)).toEqual([150, 150]);
-  await database.prisma.apiKey.delete({ where: { id } });
+  await (await database.loadPrisma()).apiKey.delete({ where: { id } });
   expect(await store.read(id, Date.now())).toEqual([]);
 });
 
@@ -123,7 +123,7 @@ test('what nodes have stored is added up once, by whichever comes first, when th
   }
   await store.rollUp(0);
   expect(await read()).toEqual([104]);
-  expect(await database.prisma.apiKeyUsageBatch.count()).toBe(0);
+  expect(await (await database.loadPrisma()).apiKeyUsageBatch.count()).toBe(0);
 });
 
 test('an outage of the database loses no counts', async () => {

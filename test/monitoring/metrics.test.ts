@@ -238,7 +238,8 @@ test('a query that fails is part of the durations', async () => {
   await expect(service.database.reads.query({ name: 'broken', text: 'SELECT 1/0' }, [])).rejects.toThrow();
   expect(await countOf('broken')).toBe(1);
   const before = await countOf('prisma');
-  await expect(service.database.prisma.$queryRaw`SELECT 1/0`).rejects.toThrow();
+  const prisma = await service.database.loadPrisma();
+  await expect(prisma.$queryRaw`SELECT 1/0`).rejects.toThrow();
   expect(await countOf('prisma')).toBeGreaterThan(before);
 });
 

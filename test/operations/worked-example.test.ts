@@ -31,10 +31,11 @@ type NewToy = z.output<typeof newToy>;
 
 type ToyStore = ReturnType<typeof createToyStore>;
 const toyTable = table<Toy, NewToy>('toys', { id: 'bigint', name: 'text' });
-const createToyStore = ({ pool, prisma, writes }: Database) => ({
+const createToyStore = ({ pool, loadPrisma, writes }: Database) => ({
   create: createInsert({ pool, writes }, toyTable),
-  rename: (id: number, name: string) => prisma.$executeRaw`UPDATE toys SET name = ${name} WHERE id = ${id}`,
-  delete: (id: number) => prisma.$executeRaw`DELETE FROM toys WHERE id = ${id}`,
+  rename: async (id: number, name: string) =>
+    (await loadPrisma()).$executeRaw`UPDATE toys SET name = ${name} WHERE id = ${id}`,
+  delete: async (id: number) => (await loadPrisma()).$executeRaw`DELETE FROM toys WHERE id = ${id}`,
 });
 
 // --- procedures.ts
