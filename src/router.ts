@@ -4,7 +4,7 @@ import { ownKey } from './own-key/procedures.js';
 import { pets } from './pets/procedures.js';
 
 /**
- * Every resource of the service. Routes, stores, warm-up, usage counts and the OpenAPI document come from this list.
+ * Every resource of the service. Routes, stores, usage counts and the OpenAPI document come from this list.
  *
  * @internal
  */

@@ -71,15 +71,8 @@ export async function createService(options: ServiceOptions) {
     }));
   const changes = followKeyChanges(keys);
   const authenticator = createAuthenticator({ store: keys, changes, prefix: config.keyPrefix, now });
-  // The first query of a connection opens it, which on a busy machine takes longer than a query may: requests would get a
-  // 503. The second attempt finds it open.
-  const warmUp = (name: string, query: () => Promise<unknown>) =>
-    query()
-      .catch(query)
-      .catch(warn(`the warm-up query of ${name} failed`));
   await Promise.all([
-    ...stores.map(({ store, ...resource }) => warmUp(resource.name, async () => resource.warmUp?.(store))),
-    warmUp('keys', () => keys.findByHashes([new Uint8Array(32)])),
+    database.connect().catch(warn('a connection to the database could not be opened yet')),
     // Without Redis the service starts nevertheless, and counts in memory.
     limiter.ready(REDIS_WAIT_MS).catch(() => {}),
   ]);

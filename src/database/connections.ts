@@ -94,6 +94,10 @@ export function openConnections(
     /** How many connections there are, how many are idle, and how many queries wait for one */
     countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') =>
       pools.reduce((total, pool) => total + pool[kind], 0),
+    /** Opens a connection of each pool, so that the first requests need not wait for one. */
+    async connect() {
+      await Promise.all(pools.map(async (each) => (await each.connect()).release()));
+    },
     async close() {
       await Promise.all(pools.map((each) => each.end()));
     },

@@ -14,8 +14,6 @@ export interface Resource<Store extends Functions<Store> = object> {
   /** The description of the tag. */
   readonly description: string;
   createStore(database: Database): Store;
-  /** Runs one typical query before the service listens, so that the first requests find open connections. */
-  warmUp?(store: Store): Promise<unknown>;
   /** The operations, by the names that both protocols use. */
   readonly procedures: Procedures;
 }

@@ -4,8 +4,6 @@ import { createProcedure } from '../operations/builder.js';
 import type { Resource } from '../operations/resource.js';
 import { key } from './schema.js';
 
-const NO_KEY = '00000000-0000-0000-0000-000000000000';
-
 const procedure = createProcedure<{ readonly key: UsageStore }>();
 
 const getKey = procedure
@@ -47,6 +45,5 @@ export const ownKey = {
   name: 'key',
   description: 'Your API key',
   createStore: createUsageStore,
-  warmUp: (store) => store.readTotals(NO_KEY, Date.now()),
   procedures: { getKey },
 } satisfies Resource<UsageStore>;

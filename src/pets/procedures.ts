@@ -78,6 +78,5 @@ export const pets = {
   name: 'pets',
   description: 'The animals of the catalogue',
   createStore: createPetStore,
-  warmUp: (store) => store.list({ limit: 1 }),
   procedures: { listPets, createPet, getPet },
 } satisfies Resource<PetStore>;

@@ -32,7 +32,6 @@ const twins: Resource<PetStore> = {
   name: 'twins',
   description: 'Twins',
   createStore: createPetStore,
-  warmUp: (store) => store.list({ limit: 1 }),
   procedures: { createTwin },
 };
 

@@ -13,7 +13,7 @@ const describeOperations = (first: z.ZodType, second: z.ZodType) => {
       .output(z.void())
       .mutation(() => {});
   const procedures = { changeA: add('/a/{id}', first), changeB: add('/b/{id}', second) };
-  const resource = { name: 'test', description: 'Test', createStore: () => ({}), warmUp: async () => {} };
+  const resource = { name: 'test', description: 'Test', createStore: () => ({}) };
   return createChecker([{ ...resource, procedures }]).document.components.schemas;
 };
 const members = { id: int64(), note: text(1, 9).optional() };

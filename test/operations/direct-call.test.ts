@@ -18,7 +18,6 @@ function createWith(operation: Parameters<typeof createRouter>[0][number]['proce
       name: 'test',
       description: 'Test',
       createStore: () => ({}),
-      warmUp: async () => {},
       procedures: { [name]: operation },
     },
   ]);
@@ -139,7 +138,6 @@ test('two operations cannot have the same name, nor can two resources', () => {
     name: 'test',
     description: 'Test',
     createStore: () => ({}),
-    warmUp: async () => {},
     procedures: { doX: operation },
   };
   expect(() => createRouter([resource, { ...resource, name: 'other' }])).toThrow(

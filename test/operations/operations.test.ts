@@ -28,7 +28,6 @@ const echoes: Resource = {
   name: 'echoes',
   description: 'Operations that return their input',
   createStore: () => ({}),
-  warmUp: async () => {},
   procedures: {
     find: procedure
       .meta(describe('GET', '/echoes'))

@@ -86,7 +86,6 @@ const toys: Resource<ToyStore> = {
   name: 'toys',
   description: 'Things that animals play with',
   createStore: createToyStore,
-  warmUp: (store) => store.delete(0),
   procedures: { createToy, renameToy, deleteToy },
 };
 
