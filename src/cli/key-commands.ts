@@ -5,7 +5,6 @@ import { OperatorError } from '../errors/operator-error.js';
 import { nextBanSeconds } from '../keys/bans.js';
 import type { ApiKey, KeyStore, ListedKey } from '../keys/store.js';
 import * as parse from './arguments.js';
-import { toCompletionScript } from './completion.js';
 import { expectFound, findKey, type KeyTools, usableId, type WithKeys } from './key-tools.js';
 import * as view from './key-view.js';
 import { formatKeyUsage, formatUsage, summariseKeys, summariseUsage } from './tables.js';
@@ -155,10 +154,6 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): void {
     return store.unban(id);
   });
   for (const command of keys.commands) command.option('--json', 'print one line of JSON');
-  keys
-    .command('completion')
-    .description('print a script for Bash and Zsh that defines the command animal-store and completes it')
-    .action(() => void process.stdout.write(toCompletionScript(program)));
 }
 
 function addExamples(command: Command, examples: readonly string[]): void {
