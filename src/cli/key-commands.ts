@@ -24,7 +24,7 @@ const HELP = {
     '--state banned',
     '--plan free --unused-for 90d',
   ],
-  show: ['show one key, when it was used, the requests it has left, and its ban', ID],
+  show: ['show one key, when it was used, and how long its next ban would last', ID],
   usage: ['show the requests of the last 30 days (UTC), up to half a minute ago', '', '--deprecated', ID],
   rotate: ['replace a key: the new one is shown only this once', `${ID} --overlap 24h`],
   revoke: ['end a key, and the old one that it replaced', ID],
@@ -108,11 +108,12 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): void {
       parse.parseDuration,
     );
 
-  addForKey('show', async ({ readWindows }, _options, apiKey) => {
-    const windows = await readWindows(apiKey);
-    const now = Date.now();
-    const limits = { windows: windows ?? null, nextBanSeconds: nextBanSeconds(apiKey, now) };
-    return view.printKey(apiKey, limits, view.toUseFields(apiKey, windows, now));
+  addForKey('show', async (_tools, _options, apiKey) => {
+    const next = nextBanSeconds(apiKey, Date.now());
+    return view.printKey(apiKey, { nextBanSeconds: next }, [
+      ['Last used', apiKey.lastUsedOn ?? '-'],
+      ['Next ban', `${next} s`],
+    ]);
   });
 
   add<{ deprecated?: true }>('usage', async ({ store, usage }, { deprecated }, prefix) => {

@@ -1,14 +1,11 @@
 import { OperatorError } from '../errors/operator-error.js';
 import type { ApiKey, KeyStore, ListedKey } from '../keys/store.js';
 import type { UsageStore } from '../keys/usage-store.js';
-import type { LimitStatus } from '../limits/rate-limit-result.js';
 
 /** The stores that a command uses, open while it runs. */
 export interface KeyTools {
   readonly store: KeyStore;
   readonly usage: UsageStore;
-  /** The windows of a key in Redis; undefined without REDIS_URL */
-  readonly readWindows: (apiKey: ApiKey) => Promise<readonly LimitStatus[] | undefined>;
 }
 
 /** Opens the tools, and closes them afterwards. */

@@ -1,8 +1,6 @@
 import { limitsOf } from '../contract/plans.js';
 import { SCOPES } from '../contract/scopes.js';
-import { nextBanSeconds } from '../keys/bans.js';
 import type { ApiKey, ListedKey } from '../keys/store.js';
-import type { LimitStatus } from '../limits/rate-limit-result.js';
 import { formatTable, shorten, shortenId } from './tables.js';
 
 export const KEY_STATES = ['active', 'banned', 'expired', 'revoked'] as const;
@@ -18,7 +16,6 @@ export interface Printed {
   readonly key?: string;
 }
 
-/** A label and its value; an empty label continues the field before. */
 type Field = readonly [label: string, value: string];
 
 /** The columns of `keys list`, 120 characters wide at most. What does not fit is in `keys show`. */
@@ -79,32 +76,6 @@ export function formatKey(apiKey: ApiKey, now: number, more: readonly Field[] = 
     ['State', stateOf(apiKey, now)[1]],
     ...more,
   ]);
-}
-
-/**
- * When a key was used, what it has left, and how long its next ban would last. `windows` is undefined without REDIS_URL:
- * whether the running services have a Redis cannot be known then.
- */
-export function toUseFields(
-  apiKey: ListedKey,
-  windows: readonly LimitStatus[] | undefined,
-  now: number,
-): Field[] {
-  const left = windows?.map(
-    ({ name, remaining, limit, resetSeconds }, index): Field => [
-      index === 0 ? 'Left in Redis' : '',
-      `${remaining} of ${limit} this ${name}, which ends in ${resetSeconds} s`,
-    ],
-  );
-  const unknown: Field = [
-    'Requests left',
-    'unknown without REDIS_URL: a service counts in its Redis, or else in its processes',
-  ];
-  return [
-    ['Last used', apiKey.lastUsedOn ?? '-'],
-    ...(left ?? [unknown]),
-    ['Next ban', `${nextBanSeconds(apiKey, now)} s`],
-  ];
 }
 
 /** The state of a key, of which only `active` is served; and for people, with its moment. */

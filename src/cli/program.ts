@@ -1,12 +1,11 @@
 import '../../scripts/node-version.js';
 import { Command, CommanderError, Help, Option } from 'commander';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../batching/timeouts.js';
-import { limitsOf } from '../contract/plans.js';
 import { VERSION } from '../contract/version.js';
 import { DatabaseOutage, detectOutage, toDatabaseError, withOutages } from '../database/outage.js';
 import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from '../database/source.js';
-import { exitWithError, OperatorError, UnreachableError } from '../errors/operator-error.js';
-import { type ApiKey, createKeyStore } from '../keys/store.js';
+import { exitWithError, OperatorError } from '../errors/operator-error.js';
+import { createKeyStore } from '../keys/store.js';
 import { createUsageStore } from '../keys/usage-store.js';
 import { type Config, readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
@@ -24,9 +23,7 @@ const log = {
   warn: (_bindings: object, message: string) => void process.stderr.write(`${message}\n`),
 };
 
-/** How long a command waits for Redis. */
-const REDIS_WAIT_MS = 2_000;
-/** How long it waits for the database, several statements together. */
+/** How long a command waits for the database, several statements together. */
 const COMMAND_TIMEOUT_MS = 10_000;
 
 const EXAMPLES = `
@@ -42,7 +39,7 @@ Exit codes:
   1  anything else went wrong, as the message says
   2  wrong usage: an unknown command or option, an invalid value, an id that fits several keys
   3  there is no such key
-  4  the database or Redis cannot be reached, or rejects the command: trying again later may help`;
+  4  the database cannot be reached, or rejects the command: trying again later may help`;
 
 const program = new Command('animal-store')
   .description('operate an Animal Store Service')
@@ -56,12 +53,11 @@ const program = new Command('animal-store')
   .addHelpText('afterAll', EXIT_CODES);
 
 addKeyCommands(program, (run) =>
-  withSource(async ({ database }, { keyPrefix, redisUrls }) => {
+  withSource(async ({ database }, { keyPrefix }) => {
     await checkMigrations(database.pool);
     await run({
       store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(database, keyPrefix)),
       usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(database)),
-      readWindows: (apiKey) => readWindows(apiKey, redisUrls),
     });
   }),
 );
@@ -147,24 +143,5 @@ async function withSource(run: (source: DatabaseSource, config: Config) => Promi
     await run(source, config);
   } finally {
     await source.close();
-  }
-}
-
-/** The windows of a key in Redis; undefined without REDIS_URL. @throws UnreachableError when Redis cannot be read */
-async function readWindows(apiKey: ApiKey, redisUrls: readonly string[]) {
-  if (redisUrls.length === 0) return undefined;
-  const { createLimiter } = await import('../limits/limiter.js');
-  // A failing Redis is reported once, by ready().
-  const limiter = await createLimiter({ redisUrls, log: { info() {}, warn() {} } });
-  try {
-    await limiter.ready(REDIS_WAIT_MS);
-    const { windows } = await limiter.read({ kind: 'key', id: apiKey.id, limits: limitsOf(apiKey) }, 0);
-    // The limiter never fails: without Redis it would answer from its own memory, which is empty here.
-    if (limiter.state === 'degraded') {
-      throw new UnreachableError('Redis cannot be used: it failed while it was read. Try again.');
-    }
-    return windows;
-  } finally {
-    await limiter.close();
   }
 }

@@ -1,6 +1,6 @@
 import { withTimeout } from '../batching/timeouts.js';
 import { ApiError } from '../errors/api-error.js';
-import { UnreachableError } from '../errors/operator-error.js';
+import { OperatorError } from '../errors/operator-error.js';
 
 /** The database cannot serve now: try again. `cause` says why. */
 export class DatabaseOutage extends Error {
@@ -104,8 +104,9 @@ const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
 const DEFAULT_ADVICE = 'check that it is running and that DATABASE_URL points to it.';
 
 /** The one line that an operator needs about an error of the database, whatever it was used for. */
-export function toDatabaseError(error: unknown): UnreachableError {
+export function toDatabaseError(error: unknown): OperatorError {
   const reason = readReason(error);
   const [, advice = DEFAULT_ADVICE] = ADVICE.find(([pattern]) => pattern.test(reason)) ?? [];
-  return new UnreachableError(`The database cannot be used (${reason}): ${advice}`, { cause: error });
+  const message = `The database cannot be used (${reason}): ${advice}`;
+  return new OperatorError(message, { cause: error, exitCode: 4 });
 }

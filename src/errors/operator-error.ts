@@ -9,11 +9,6 @@ export class OperatorError extends Error {
   }
 }
 
-/** A server that the configuration names does not respond, or rejects what is asked of it. */
-export class UnreachableError extends OperatorError {
-  override readonly exitCode = 4;
-}
-
 /** Exits after printing the message of an OperatorError, or an internal error with its stack. */
 export function exitWithError(error: unknown, exitCode = 1): never {
   process.stderr.write(`${describe(error)}\n`);

@@ -1,5 +1,4 @@
 import { measure, REDIS_TIMEOUT_MS, withTimeout } from '../batching/timeouts.js';
-import { UnreachableError } from '../errors/operator-error.js';
 
 /** The part of pino's logger that is used here. */
 export interface Log {
@@ -89,14 +88,12 @@ export class CircuitBreaker {
     }
   }
 
-  /** Resolves when the breaker is closed. @throws UnreachableError when it is still open after `withinMs` */
+  /** Resolves when the breaker is closed. @throws Error when it is still open after `withinMs` */
   async ready(withinMs: number): Promise<void> {
     const deadline = Date.now() + withinMs;
     while (this.#state !== 'closed') {
       if (this.#state === 'disposed' || Date.now() > deadline) {
-        throw new UnreachableError(
-          `Redis cannot be used (${this.#reason || 'there is no connection yet'}), and limits are counted there: check that it is running and that REDIS_URL points to it.`,
-        );
+        throw new Error(`Redis cannot be used (${this.#reason || 'there is no connection yet'})`);
       }
       await new Promise((resolve) => setTimeout(resolve, READY_POLL_INTERVAL_MS));
     }

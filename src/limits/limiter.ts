@@ -23,7 +23,7 @@ export interface Limiter {
   isDenied(subject: Subject, cost: number): boolean;
   /** Who decides; `degraded` while memory does in place of Redis */
   readonly state: 'memory' | 'redis' | 'degraded';
-  /** Resolves when the configured store decides. @throws UnreachableError when Redis does not after `withinMs` */
+  /** Resolves when the configured store decides. @throws Error when Redis does not after `withinMs` */
   ready(withinMs: number): Promise<void>;
   /** Ends the connection to Redis. A closed limiter decides from memory. */
   close(): Promise<void>;

@@ -41,7 +41,7 @@ export function hasRoom(
 }
 
 /** One window as its subject sees it after a decision. */
-export interface LimitStatus {
+interface LimitStatus {
   readonly name: Window['name'];
   /** Requests that the window allows */
   readonly limit: number;

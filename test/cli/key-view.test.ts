@@ -1,12 +1,5 @@
 import { expect, test } from 'vitest';
-import {
-  formatKey,
-  formatKeys,
-  KEY_STATES,
-  toKeyJson,
-  toUseFields,
-  unusedMs,
-} from '../../src/cli/key-view.js';
+import { formatKey, formatKeys, KEY_STATES, toKeyJson, unusedMs } from '../../src/cli/key-view.js';
 import { PLAN_NAMES } from '../../src/contract/plans.js';
 import { SCOPES } from '../../src/contract/scopes.js';
 import type { ListedKey } from '../../src/keys/store.js';
@@ -72,23 +65,4 @@ test('the list fits 120 columns whatever the keys are like, and says their state
 test('a key is unused since the end of the day on which it was last used, or since it was issued', () => {
   expect(unusedMs(apiKey, NOW)).toBe(NOW - apiKey.createdAt.getTime());
   expect(unusedMs({ ...apiKey, lastUsedOn: '2026-11-18' }, NOW)).toBe(1.5 * 86_400_000);
-});
-
-test('the requests left are those that Redis has, and unknown without REDIS_URL', () => {
-  const window = { limit: 60, windowSeconds: 60, resetAtMs: NOW };
-  const windows = [
-    { ...window, name: 'minute', remaining: 59, resetSeconds: 12 },
-    { ...window, name: 'day', remaining: 7, resetSeconds: 3_600 },
-  ] as const;
-  expect(toUseFields({ ...apiKey, lastUsedOn: '2026-11-20' }, windows, NOW)).toEqual([
-    ['Last used', '2026-11-20'],
-    ['Left in Redis', '59 of 60 this minute, which ends in 12 s'],
-    ['', '7 of 60 this day, which ends in 3600 s'],
-    ['Next ban', '300 s'],
-  ]);
-  expect(toUseFields(apiKey, undefined, NOW)).toEqual([
-    ['Last used', '-'],
-    ['Requests left', expect.stringMatching(/^unknown without REDIS_URL/)],
-    ['Next ban', '300 s'],
-  ]);
 });

@@ -43,7 +43,7 @@ export function openRedis({ urls, prefix, log, observe }: RedisOptions) {
     /** A store for the subjects of one kind */
     createStore: (kind: string, options: Pick<RedisStoreOptions, 'insuranceLimiter' | 'now'>) =>
       new RedisStore({ ...options, connection, breaker, keyPrefix: `${prefix}:${kind}` }),
-    /** @throws UnreachableError when it is still unavailable after `withinMs` */
+    /** @throws Error when it is still unavailable after `withinMs` */
     ready: (withinMs: number) => breaker.ready(withinMs),
     close() {
       breaker.dispose();
