@@ -51,19 +51,14 @@ export function parseName(text: string): string {
   return name;
 }
 
-/** Milliseconds, from a number and a unit. */
-export function parseDuration(text: string): number {
+/** The end of a duration that begins now, from a number and a unit. */
+export function parseEnd(text: string): Date {
   const [, count = '', unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? [];
   const duration = Number(count) * (DURATION_MS[unit] ?? 0);
-  if (duration > 0 && duration <= MAX_DURATION_MS) return duration;
+  if (duration > 0 && duration <= MAX_DURATION_MS) return new Date(Date.now() + duration);
   throw new InvalidArgumentError(
     'A duration is a number and s, m, h or d, such as 30d, up to a hundred years.',
   );
-}
-
-/** The end of a duration that begins now. */
-export function parseEnd(text: string): Date {
-  return new Date(Date.now() + parseDuration(text));
 }
 
 /** Scopes in the order of SCOPES, each once. */

@@ -1,5 +1,4 @@
 import { type Command, Option } from 'commander';
-import { PLAN_NAMES, type Plan } from '../contract/plans.js';
 import type { Scope } from '../contract/scopes.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { nextBanSeconds } from '../keys/bans.js';
@@ -18,12 +17,7 @@ const HELP = {
     '--name warehouse --plan enterprise --per-minute 5000 --per-day 1000000 --json',
     '--name storefront --plan free --scopes pets:read -q',
   ],
-  list: [
-    'show all keys, or those that fit all options',
-    '',
-    '--state banned',
-    '--plan free --unused-for 90d',
-  ],
+  list: ['show all keys', '', '--json'],
   show: ['show one key, when it was used, and how long its next ban would last', ID],
   usage: ['show the requests of the last 30 days (UTC), up to half a minute ago', '', '--deprecated', ID],
   rotate: ['replace a key: the new one is shown only this once', `${ID} --overlap 24h`],
@@ -41,8 +35,6 @@ type Run<Options, Argument> = (
 /** Resolves with undefined if the key is gone. */
 type Change<Options> = (store: KeyStore, apiKey: ApiKey, options: Options) => Promise<ApiKey | undefined>;
 type CreateOptions = parse.PlanOptions & { name: string; expires?: Date; scopes?: readonly Scope[] };
-/** `unusedFor` in milliseconds */
-type ListOptions = { plan?: Plan; state?: string; unusedFor?: number };
 
 /** The commands that issue and manage keys. Invalid arguments are reported before anything is opened. */
 export function addKeyCommands(program: Command, withKeys: WithKeys): void {
@@ -91,22 +83,7 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): void {
     )
     .addOption(quiet);
 
-  add<ListOptions>('list', async ({ store }, { plan, state, unusedFor = Number.NEGATIVE_INFINITY }) => {
-    const now = Date.now();
-    const all = (await store.list()).map((apiKey) => view.toKeyJson(apiKey, now));
-    const fits = (key: (typeof all)[number]) =>
-      key.plan === (plan ?? key.plan) &&
-      key.state === (state ?? key.state) &&
-      view.unusedMs(key, now) >= unusedFor;
-    return { json: all.filter(fits), text: view.formatKeys(all.filter(fits), now) };
-  })
-    .addOption(new Option('--plan <plan>', 'those of a plan').choices(PLAN_NAMES))
-    .addOption(new Option('--state <state>', 'those in a state').choices(view.KEY_STATES))
-    .option(
-      '--unused-for <duration>',
-      'those not used for at least so long, such as 90d',
-      parse.parseDuration,
-    );
+  add('list', async ({ store }) => view.printKeys(await store.list()));
 
   addForKey('show', async (_tools, _options, apiKey) => {
     const next = nextBanSeconds(apiKey, Date.now());

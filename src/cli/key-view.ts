@@ -3,11 +3,7 @@ import { SCOPES } from '../contract/scopes.js';
 import type { ApiKey, ListedKey } from '../keys/store.js';
 import { formatTable, shorten, shortenId } from './tables.js';
 
-export const KEY_STATES = ['active', 'banned', 'expired', 'revoked'] as const;
-
-type KeyState = (typeof KEY_STATES)[number];
-
-const DAY_MS = 86_400_000;
+type KeyState = 'active' | 'banned' | 'expired' | 'revoked';
 
 /** What a command prints: with --json, for people, and with --quiet */
 export interface Printed {
@@ -50,9 +46,9 @@ export function printIssued({ apiKey, key }: { apiKey: ApiKey; key: string }): P
   return { json, text: `${text}\n\n${key}\n\nKeep it now: it is not shown again.`, key };
 }
 
-/** For how many milliseconds at least a key has not been used: the hour of its last use is not known. */
-export function unusedMs({ createdAt, lastUsedOn }: ListedKey, now: number): number {
-  return now - (lastUsedOn === null ? createdAt.getTime() : Date.parse(lastUsedOn) + DAY_MS);
+export function printKeys(apiKeys: readonly ListedKey[]): Printed {
+  const now = Date.now();
+  return { json: apiKeys.map((apiKey) => toKeyJson(apiKey, now)), text: formatKeys(apiKeys, now) };
 }
 
 /** Keys as a table for people, one line each. */
