@@ -1,5 +1,5 @@
 import '../../scripts/node-version.js';
-import { Command, CommanderError, Help, Option } from 'commander';
+import { Command, CommanderError, Help } from 'commander';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../batching/timeouts.js';
 import { VERSION } from '../contract/version.js';
 import { DatabaseOutage, detectOutage, toDatabaseError, withOutages } from '../database/outage.js';
@@ -11,7 +11,7 @@ import { type Config, readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
 import { parseNumber } from './arguments.js';
 import { addKeyCommands } from './key-commands.js';
-import { runStudio, type StudioOptions } from './studio.js';
+import { runStudio } from './studio.js';
 
 /*
  * What only some commands need is imported where it is used: loading the whole service would make all of them slower.
@@ -98,16 +98,11 @@ program
 
 program
   .command('studio')
-  .description("open Prisma Studio on the service's database")
+  .description("start Prisma Studio on the service's database, and print its address")
   .option('-p, --port <port>', 'the port that it listens on', parseNumber('port', 65_535))
-  .addOption(
-    new Option('-b, --browser <program>', 'what to open it with; none: only print its address').env(
-      'BROWSER',
-    ),
-  )
-  .action((options: StudioOptions) =>
+  .action(({ port }: { port?: number }) =>
     withSource(async ({ url }) => {
-      process.exitCode = await runStudio(url, options);
+      process.exitCode = await runStudio(url, port);
     }),
   );
 

@@ -21,22 +21,17 @@ const TABLE = '#table=pets';
 /** Studio sorts columns by name, after those that the address pins; it forgets these when it opens another table. */
 const KEYS = '#table=api_keys&pin=name,start,plan';
 
-export interface StudioOptions {
-  readonly port?: number;
-  /** The program to open the page with; `none` only prints its address */
-  readonly browser?: string;
-}
-
 /**
- * Runs Prisma Studio on a database until it exits, and opens its page. Neither contacts any other host.
+ * Runs Prisma Studio on a database until it exits, and prints the addresses of its page. Neither contacts any other host.
  *
  * Ctrl-C reaches Studio directly, and SIGTERM is forwarded. Resolves with Studio's exit code.
  *
  * @throws OperatorError when Prisma's command line is not installed
  */
-export async function runStudio(url: string, { port, browser }: StudioOptions): Promise<number> {
+export async function runStudio(url: string, port?: number): Promise<number> {
   const policy = `data:text/javascript,${encodeURIComponent(POLICY)}`;
   const ports = port === undefined ? [] : ['--port', String(port)];
+  // Prisma's own opening of a browser ends Studio where there is none.
   const args = ['--import', policy, findPrisma(), 'studio', '--browser', 'none', ...ports];
   const studio = spawn(process.execPath, args, {
     cwd: ROOT,
@@ -51,10 +46,8 @@ export async function runStudio(url: string, { port, browser }: StudioOptions): 
   };
   process.on('SIGINT', stop).on('SIGTERM', stop);
   for await (const line of createInterface({ input: studio.stdout })) {
-    const [address] = /http:\/\/localhost:\d+/.exec(line) ?? [];
-    if (address) openPage(`${address}/${TABLE}`, browser);
-    const lines = `${address}/${TABLE}\nAPI keys, their names first: ${address}/${KEYS}`;
-    process.stdout.write(`${address ? line.replace(address, lines) : line}\n`);
+    const addresses = `$&/${TABLE}\nAPI keys, their names first: $&/${KEYS}`;
+    process.stdout.write(`${line.replace(/http:\/\/localhost:\d+/, addresses)}\n`);
   }
   const [code] = await exited;
   return isStopping ? 0 : (code ?? 1);
@@ -70,12 +63,4 @@ function findPrisma(): string {
       { cause },
     );
   }
-}
-
-/** Does nothing if there is no browser: the address has been printed. */
-function openPage(address: string, browser?: string): void {
-  if (browser === 'none') return;
-  const program = browser ?? (process.platform === 'darwin' ? 'open' : 'xdg-open');
-  const opener = spawn(program, [address], { stdio: 'ignore', detached: true });
-  opener.on('error', () => {}).unref();
 }

@@ -24,7 +24,7 @@ async function startStudio(
 ): Promise<{ studio: Program; address: string; databaseUrl: string }> {
   const databaseUrl = await createTestDatabase();
   const options = { DATABASE_URL: databaseUrl, PATH: '/usr/bin:/bin', CI: '', ...environment };
-  const studio = run('cli/program', ['studio', '--browser', 'none'], options, folder);
+  const studio = run('cli/program', ['studio'], options, folder);
   closing.push(() => {
     studio.child.kill('SIGTERM');
     return studio.ended;

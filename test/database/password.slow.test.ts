@@ -30,7 +30,7 @@ test('a password of odd characters: migrations, keys, the service and Studio con
   const rex = { name: 'Rex', categoryId: 1 };
   expect((await call('/v1/pets', post(rex))).status).toBe(201);
   expect((await call('/v1/pets', post(rex, { 'idempotency-key': 'odd' }))).status).toBe(201);
-  const studio = run('cli/program', ['studio', '--browser', 'none'], environment);
+  const studio = run('cli/program', ['studio'], environment);
   processes.programs.push(studio);
   const [address] = await studio.until(/http:\/\/localhost:\d+/);
   const query = { sql: 'SELECT name FROM pets', parameters: [] };
