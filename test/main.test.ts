@@ -213,37 +213,10 @@ test('a .env that the account may not read stops the start with the same line', 
   await writeFile(join(processes.dataDir, '.env'), 'PORT=1\n', { mode: 0 });
   await chmod(processes.dataDir, 0o755);
   const script = `
-    import { loadEnvironmentFile } from ${JSON.stringify(`${process.cwd()}/dist/process/environment-file.js`)};
+    import { loadEnvironmentFile } from ${JSON.stringify(`${process.cwd()}/dist/process/config.js`)};
     if (process.getuid() === 0) process.setuid(65534);
     try { loadEnvironmentFile(); } catch ({ message }) { console.log(message); }`;
   const program = runNode(['--input-type=module', '-e', script], {}, processes.dataDir);
   expect(await program.ended).toBe(0);
   expect(program.output()).toMatch(UNREADABLE);
-});
-
-test('a misspelt variable in .env is reported, and what belongs to other programs is not', async () => {
-  const lines = [
-    'DATABSE_URL=x',
-    'redis_url=x',
-    'CORS_ORIGIN=x',
-    'PROT=x',
-    'PGPORT=1',
-    'PGHOST=x',
-    'EDITOR=vi',
-    'NODE_ENV=x',
-  ];
-  await writeFile(join(processes.dataDir, '.env'), `${lines.join('\n')}\nPORT=x\n`);
-  const program = run('main', [], {}, processes.dataDir);
-  expect(await program.ended).toBe(1);
-  expect(
-    program
-      .output()
-      .match(/^\.env: .*$/gm)
-      ?.sort(),
-  ).toEqual([
-    '.env: the service has no variable CORS_ORIGIN. Did you mean CORS_ORIGINS?',
-    '.env: the service has no variable DATABSE_URL. Did you mean DATABASE_URL?',
-    '.env: the service has no variable PROT. Did you mean PORT?',
-    '.env: the service has no variable redis_url. Did you mean REDIS_URL?',
-  ]);
 });

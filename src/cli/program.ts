@@ -7,8 +7,7 @@ import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from 
 import { exitWithError, OperatorError } from '../errors/operator-error.js';
 import { createKeyStore } from '../keys/store.js';
 import { createUsageStore } from '../keys/usage-store.js';
-import { type Config, readConfig, toLocalUrl } from '../process/config.js';
-import { loadEnvironmentFile } from '../process/environment-file.js';
+import { type Config, loadEnvironmentFile, readConfig, toLocalUrl } from '../process/config.js';
 import { parseNumber } from './arguments.js';
 import { addKeyCommands } from './key-commands.js';
 import { runStudio } from './studio.js';

@@ -1,3 +1,5 @@
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
 import type { KeyPrefix } from '../keys/format.js';
@@ -59,8 +61,24 @@ const schema = z.object({
 /** Everything the environment configures. docs/configuration.md and .env.example describe each variable. */
 export type Config = Readonly<ReturnType<typeof toConfig>>;
 
-/** The names of all variables. */
-export const VARIABLES = Object.keys(schema.shape);
+const ENVIRONMENT_FILE = '.env';
+
+/**
+ * Reads `.env` in the working directory, if it exists. Variables that are already set take precedence.
+ *
+ * @throws OperatorError when it cannot be read
+ */
+export function loadEnvironmentFile(): void {
+  try {
+    process.loadEnvFile(ENVIRONMENT_FILE);
+  } catch {
+    // The error says "no such file" of every file that cannot be read, too.
+    if (!existsSync(ENVIRONMENT_FILE)) return;
+    throw new OperatorError(
+      `${resolve(ENVIRONMENT_FILE)} cannot be read: make it a readable file with a line NAME=value for each variable, or remove it.`,
+    );
+  }
+}
 
 /**
  * Reads the configuration from environment variables; an empty one counts as unset.
