@@ -52,10 +52,6 @@ export async function startProcess(
   };
 }
 
-/**
- * Resolves when it responds. A connection is not enough: the service listens for a moment when it checks its addresses,
- * before it is ready.
- */
 async function untilResponding(port: number, child: ChildProcess): Promise<void> {
   await until(async () => {
     if (child.exitCode !== null) throw new Error(`${child.spawnargs.join(' ')} ended with ${child.exitCode}`);

@@ -9,7 +9,7 @@ import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key
 import { createKeyStore } from './keys/store.js';
 import { buildProbeServer } from './monitoring/probes.js';
 import { type Config, loadEnvironmentFile, readConfig, toLocalUrl } from './process/config.js';
-import { checkAddress, listen } from './process/listen.js';
+import { listen } from './process/listen.js';
 import { createLogger } from './process/logger.js';
 import { createService } from './service.js';
 
@@ -30,7 +30,6 @@ try {
   void shutdown.then(() => setTimeout(forceExit, FORCE_EXIT_MS).unref());
   const config = readConfig(process.env);
   const log = await createLogger(config);
-  await checkAddresses(config);
   const source = await openSource({ config, role: 'service', log });
   try {
     const banner = source.isEmbedded ? await seedDevelopment(config, source) : '';
@@ -42,12 +41,6 @@ try {
   process.exit(0);
 } catch (error) {
   exitWithError(error);
-}
-
-async function checkAddresses({ host, port, metricsPort, reusePort }: Config): Promise<void> {
-  // While the check listens on a shared port, it would get connections that are meant for the other processes.
-  if (!reusePort) await checkAddress({ host, port, variable: 'PORT' });
-  if (metricsPort !== undefined) await checkAddress({ host, port: metricsPort, variable: 'METRICS_PORT' });
 }
 
 /** Serves until the shutdown, then finishes the requests that are running. */

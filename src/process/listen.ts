@@ -1,6 +1,4 @@
 import { lookup } from 'node:dns/promises';
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { OperatorError } from '../errors/operator-error.js';
 import type { Config } from './config.js';
@@ -16,45 +14,21 @@ interface Address extends Pick<Config, 'host' | 'port'> {
 const ANNOUNCEMENTS = { PORT: 'listening on', METRICS_PORT: '/metrics and /health are on' } as const;
 
 /**
- * Listens for a moment where the service will listen, so that a wrong HOST or PORT is found before a database is
- * opened. Another process may still take the port until `listen` does.
- *
- * @throws OperatorError when that is not possible
- */
-export async function checkAddress(address: Address): Promise<void> {
-  await withAdvice(address, async (options) => {
-    const probe = createServer().listen(options);
-    await once(probe, 'listening');
-    probe.close();
-    await once(probe, 'close');
-  });
-}
-
-/**
  * Listens on one address: for a name with several, Fastify would open further servers that are not drained.
  *
  * @throws OperatorError when that is not possible
  */
 export async function listen(app: FastifyInstance, address: Address): Promise<void> {
-  await withAdvice(address, async (options) => {
+  const { host, port, reusePort = false, variable } = address;
+  try {
+    // Fastify passes reusePort on to Node.js, and its types do not know it.
+    const options = { host: (await lookup(host)).address, port, reusePort };
     await app.listen({
       ...options,
-      listenTextResolver: (url) => `${ANNOUNCEMENTS[address.variable]} ${url}`,
+      listenTextResolver: (url) => `${ANNOUNCEMENTS[variable]} ${url}`,
     });
-  });
-}
-
-async function withAdvice(
-  { host, port, reusePort = false, variable }: Address,
-  run: (options: { host: string; port: number; reusePort: boolean }) => Promise<void>,
-): Promise<void> {
-  try {
-    const { address } = await lookup(host);
-    await run({ host: address, port, reusePort });
   } catch (error) {
-    throw new OperatorError(explain(error as NodeJS.ErrnoException, { host, port, variable }), {
-      cause: error,
-    });
+    throw new OperatorError(explain(error as NodeJS.ErrnoException, address), { cause: error });
   }
 }
 
