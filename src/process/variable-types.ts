@@ -5,11 +5,6 @@ import { z } from 'zod';
  * What the text of a variable may be. config.ts says which variable is which.
  */
 
-const NOT_ENCODED =
-  'has a character that must be percent-encoded, for example in the password: %25 for %, %23 for #, %2F for /, %3F for ?, %40 for @, %20 for a space';
-const SEVERAL_HOSTS =
-  'names several hosts, and only one can be used: set an address that follows the primary';
-
 export function wholeNumber(min: number, max: number) {
   const isInRange = (text: string) => /^\d+$/.test(text) && Number(text) >= min && Number(text) <= max;
   return z.string().refine(isInRange, `must be a whole number from ${min} to ${max}`).transform(Number);
@@ -71,34 +66,19 @@ export function isOrigin(text: string): boolean {
 export function databaseUrl() {
   return z
     .string()
-    .refine(isPercentEncoded, { error: NOT_ENCODED, abort: true })
-    .refine(hasOneHost, { error: SEVERAL_HOSTS, abort: true })
-    .refine(isPostgresUrl, 'must be a URL that starts with postgresql:// or postgres://');
-}
-
-/** Otherwise pg would connect with another password or to another host, and its error mentions neither. */
-function isPercentEncoded(text: string): boolean {
-  if (!/^postgres(?:ql)?:\/\//.test(text)) return true;
-  const endsBeforeAt = /^[^:]+:\/\/[^@/?]+:[^@/?]*[/?].*@/.test(text);
-  return !endsBeforeAt && !/[\s#]/.test(text) && isDecodable(text);
-}
-
-function isDecodable(text: string): boolean {
-  try {
-    return decodeURIComponent(text) !== '';
-  } catch {
-    return false;
-  }
-}
-
-/** libpq's lists of hosts: `postgresql://user@a,b/store` and `postgresql:///store?host=a,b` */
-function hasOneHost(text: string): boolean {
-  const [hosts = ''] = text.replace(/^[^:]+:\/\/([^/?#]*@)?/, '').split(/[/?#]/);
-  return !hosts.includes(',') && !/[?&]host=[^&#]*(,|%2C)/i.test(text);
+    .refine(
+      isPostgresUrl,
+      'must be a URL that starts with postgresql:// or postgres://, of one host, with special characters in the ' +
+        'password percent-encoded: %23 for #, %25 for %, %2F for /, %3F for ?, %40 for @, %20 for a space',
+    );
 }
 
 function isPostgresUrl(text: string): boolean {
   // URL does not parse a user without a host.
   const complete = text.replace('@/', '@localhost/');
-  return URL.canParse(complete) && /^postgres(?:ql)?:$/.test(new URL(complete).protocol);
+  if (!URL.canParse(complete)) return false;
+  const { protocol, host, pathname, searchParams, hash } = new URL(complete);
+  const hasOneHost = !host.includes(',') && !searchParams.get('host')?.includes(',');
+  // After the host, either is the rest of a password with a raw slash or number sign.
+  return /^postgres(?:ql)?:$/.test(protocol) && hasOneHost && !pathname.includes('@') && hash === '';
 }

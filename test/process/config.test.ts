@@ -73,21 +73,12 @@ test('only production issues live keys', () => {
 
 test.each([
   'postgresql:///store?host=/var/run/postgresql',
+  'postgresql://user@/store?host=/run/postgresql',
   'postgresql://user:a,b@/store?host=/var/run/postgresql',
   'postgresql://user@%2Fvar%2Frun%2Fpostgresql/store',
   'postgresql://user:a,b@db:5433/store?sslmode=verify-full&sslrootcert=/etc/ssl/a,b.pem',
 ])('DATABASE_URL may be %s', (DATABASE_URL) => {
   expect(readConfig({ DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
-});
-
-test.each([
-  'postgresql://a,b/store',
-  'postgresql://user:secret@a:5432,b:5433/store',
-  'postgresql:///store?host=a,b',
-  'postgresql://user@localhost/store?application_name=x&host=a%2Cb',
-])('DATABASE_URL=%s: the message says that one host is needed', (DATABASE_URL) => {
-  expect(() => readConfig({ DATABASE_URL })).toThrow(/DATABASE_URL names several hosts/);
-  expect(() => readConfig({ DATABASE_URL })).not.toThrow(/secret|must be a URL/);
 });
 
 test('REDIS_URL may name sentinels, several in one URL', () => {
@@ -175,15 +166,23 @@ test('a message never contains a value that may hold a password', () => {
   expect(() => readConfig({ DATABASE_URL: 'hunter2' })).not.toThrow(/hunter2/);
 });
 
-test.each(['p#w', 'p%w', 'p%zz%2Fw', 'p%', 'p%E4w', 'p w', 'p/w', 'p?w', '12#w', '12/w', '12?w'])(
-  'DATABASE_URL with the password %s: the message says what must be encoded, and not the password',
-  (password) => {
-    const DATABASE_URL = `postgresql://store:${password}@db:5432/store`;
-    expect(() => readConfig({ DATABASE_URL })).toThrow(/DATABASE_URL .* percent-encoded/);
-    expect(() => readConfig({ DATABASE_URL })).not.toThrow(/must be a URL|12|zz/);
-    expect(() => readConfig({ DATABASE_URL })).not.toThrow(password);
-  },
-);
+test.each([
+  'postgresql://a,b/store',
+  'postgresql://user:hunter2@a:5432,b:5433/store',
+  'postgresql:///store?host=a,b',
+  'postgresql://user@localhost/store?application_name=x&host=a%2Cb',
+  'postgresql://user:hunter2#x@db:5432/store',
+  'postgresql://user:hunter2/x@db:5432/store',
+  'postgresql://user:hunter2?x@db:5432/store',
+  'postgresql://user:12#hunter2@db:5432/store',
+  'postgresql://user:12/hunter2@db:5432/store',
+  'mysql://user:hunter2@db/store',
+])('DATABASE_URL=%s is refused: the message says what it must be, and not what it is', (DATABASE_URL) => {
+  expect(() => readConfig({ DATABASE_URL })).toThrow(
+    /^[^\n]* DATABASE_URL must be [^\n]* postgresql:[^\n]* one host[^\n]* percent-encoded: [^\n]*$/,
+  );
+  expect(() => readConfig({ DATABASE_URL })).not.toThrow(/hunter2|user|12/);
+});
 
 test('every odd character may be in the password of DATABASE_URL', () => {
   const password = ' !"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~äß€';
