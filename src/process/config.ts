@@ -44,7 +44,9 @@ const schema = z.object({
     })
     .optional(),
   TRUST_PROXY: list(
-    z.string().refine(isAddressOrBlock, 'must hold addresses or CIDR blocks, separated by commas'),
+    z
+      .string()
+      .refine(isAddressOrBlock, 'must hold addresses or CIDR blocks without zones, separated by commas'),
   ),
   CORS_ORIGINS: list(
     z

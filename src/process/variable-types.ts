@@ -50,7 +50,7 @@ function isBase({ href, username, password, pathname }: URL): boolean {
 }
 
 export function isAddressOrBlock(text: string): boolean {
-  const [, address = '', prefix = '1'] = /^([^/]+)(?:\/([1-9]\d{0,2}))?$/.exec(text) ?? [];
+  const [, address = '', prefix = '1'] = /^([^/%]+)(?:\/([1-9]\d{0,2}))?$/.exec(text) ?? [];
   const version = isIP(address);
   return version !== 0 && Number(prefix) <= (version === 4 ? 32 : 128);
 }

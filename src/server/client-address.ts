@@ -1,13 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP } from 'node:net';
+import { BlockList, isIP, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 interface Address {
-  /** Without zone and port */
+  /** Without its port, and without its zone, the link of a link-local IPv6 address (RFC 4007, section 11) */
   readonly ip: string;
   readonly family: 'ipv4' | 'ipv6';
-  /** The link of a link-local IPv6 address (RFC 4007, section 11), usually the name of an interface; otherwise empty */
-  readonly zone: string;
 }
 
 /** `1.2.3.4:5678`, `[2001:db8::1]:443`, `[2001:db8::1]`: some proxies forward an address with its port. */
@@ -22,8 +20,8 @@ function parseAddress(text: string): Address | undefined {
   // The zone is split off first: Node.js and ipaddr.js reject some names of interfaces as zones.
   const [ip = '', zone = ''] = (bracketed ?? beforePort ?? text).split('%', 2);
   const version = isIP(ip);
-  if (version === 6) return { ip, family: 'ipv6', zone };
-  return version === 4 && zone === '' ? { ip, family: 'ipv4', zone } : undefined;
+  if (version === 6) return { ip, family: 'ipv6' };
+  return version === 4 && zone === '' ? { ip, family: 'ipv4' } : undefined;
 }
 
 /**
@@ -50,17 +48,19 @@ type ProxyTrust = (peer: string | undefined) => boolean;
  * Whether a peer is one of the proxies whose forwarded headers are trusted. Fastify's own `trustProxy` takes no port,
  * rejects many IPv6 zones, and knows the address only once a request has started.
  *
- * A zone in the list must match, because another link may have the same address; without one, any zone does.
- *
- * @param proxies addresses and CIDR blocks
+ * @param proxies addresses and CIDR blocks, without zones
  */
 export function createProxyTrust(proxies: readonly string[]): ProxyTrust {
-  const blocks = proxies.map(parseBlock);
+  const trusted = new BlockList();
+  for (const proxy of proxies) {
+    const [ip = '', bits] = proxy.split('/', 2);
+    const family = isIPv6(ip) ? 'ipv6' : 'ipv4';
+    if (bits === undefined) trusted.addAddress(ip, family);
+    else trusted.addSubnet(ip, Number(bits), family);
+  }
   return (peer) => {
     const address = peer === undefined ? undefined : parseAddress(peer);
-    if (address === undefined) return false;
-    const { ip, family, zone } = address;
-    return blocks.some((block) => (block.zone === '' || block.zone === zone) && block.list.check(ip, family));
+    return address !== undefined && trusted.check(address.ip, address.family);
   };
 }
 
@@ -77,15 +77,4 @@ export function findClientAddress(
     forwarded = forwarded.slice(0, Math.max(comma, 0));
   }
   return address;
-}
-
-function parseBlock(text: string): { zone: string; list: BlockList } {
-  const [base = '', bits] = text.split('/', 2);
-  const address = parseAddress(base);
-  if (address === undefined) throw new TypeError(`${text} is neither an address nor a CIDR block`);
-  const { ip, family, zone } = address;
-  const list = new BlockList();
-  if (bits === undefined) list.addAddress(ip, family);
-  else list.addSubnet(ip, Number(bits), family);
-  return { zone, list };
 }
