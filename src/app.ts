@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type AdmissionOptions, readTarget, registerAdmission } from './admission/admission.js';
-import { createOriginCheck, type OriginOptions } from './admission/cors.js';
+import type { CorsOptions } from './admission/cors.js';
 import { findHttpError } from './admission/request-checks.js';
 import { REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
 import { fieldNames } from './docs/response-headers.js';
@@ -38,7 +38,7 @@ import { addSecurityHeaders, openServer, type ServerOptions } from './server/ser
 /** What the parts of the server take, and what they share. */
 export type AppOptions = ServerOptions &
   OverloadOptions &
-  OriginOptions &
+  Pick<CorsOptions, 'corsOrigins'> &
   MetricsOptions &
   Omit<AdmissionOptions, 'publicUrl'> &
   Omit<RestOptions, 'publicUrl' | 'operations'> & {
@@ -100,8 +100,7 @@ export async function buildApp(options: AppOptions) {
   if (options.metricsPort === undefined) registerProbes(app, probes);
   await registerDocs(app, () => options.buildDocument(publicUrl()));
   const parts = { ...options, operations, publicUrl };
-  const cors = { isAllowedOrigin: createOriginCheck(options), exposedHeaders: fieldNames };
-  const checks = { ...parts, ...cors, overload, metrics };
+  const checks = { ...parts, exposedHeaders: fieldNames, overload, metrics };
   const rest = async (scope: FastifyInstance) => {
     const corsMethods = operations.map(({ method }) => method);
     await registerAdmission(scope, { ...checks, corsMethods, protocol: 'rest' });

@@ -1,15 +1,7 @@
-import { pino } from 'pino';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { resources } from '../../src/router.js';
 import { createChecker } from '../support/openapi-checker.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestService,
-  type TestServiceOptions,
-} from '../support/test-service.js';
+import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
 
 const SHOP = 'https://shop.example';
 const { operations } = createChecker(resources);
@@ -112,7 +104,9 @@ test('without configured origins there are no CORS headers', async () => {
 });
 
 test('localhost stands for every origin on this machine, whatever its port, and for no other', async () => {
-  const { callFrom } = await startLogged({ corsOrigins: 'localhost' });
+  const local = await startService({ corsOrigins: 'localhost' });
+  onTestFinished(() => local.close());
+  const callLocal = createCaller(local);
   for (const origin of [
     'http://localhost:5173',
     'http://localhost',
@@ -121,7 +115,7 @@ test('localhost stands for every origin on this machine, whatever its port, and 
     'http://[::1]:4173',
     'http://shop.localhost:5173',
   ]) {
-    const { status, headers } = await callFrom(origin, '/trpc/createPet', preflight(origin));
+    const { status, headers } = await callLocal('/trpc/createPet', preflight(origin));
     expect([origin, status, headers.get('access-control-allow-origin')]).toEqual([origin, 204, origin]);
   }
   for (const origin of [
@@ -136,56 +130,7 @@ test('localhost stands for every origin on this machine, whatever its port, and 
     'null',
     'localhost',
   ]) {
-    const { status, headers } = await callFrom(origin, '/trpc/createPet', preflight(origin));
+    const { status, headers } = await callLocal('/trpc/createPet', preflight(origin));
     expect([origin, status, headers.get('access-control-allow-origin')]).toEqual([origin, 405, null]);
   }
 });
-
-test('a rejected origin is logged once, over both protocols together, with the variable that would allow it', async () => {
-  for (const corsOrigins of [[], [SHOP], 'localhost'] as const) {
-    const { callFrom, rejections } = await startLogged({ corsOrigins });
-    for (const path of ['/v1/pets', '/v1/pets', '/trpc/listPets']) {
-      await callFrom('https://new.example', path, preflight('https://new.example'));
-      await callFrom('https://new.example', path);
-      await callFrom('https://other.example', path);
-    }
-    expect(rejections().map(({ level, origin }) => [level, origin])).toEqual([
-      [40, 'https://new.example'],
-      [40, 'https://other.example'],
-    ]);
-    for (const { msg } of rejections()) expect(msg).toContain('CORS_ORIGINS');
-  }
-});
-
-test('made-up origins cannot fill the log', async () => {
-  const { callFrom, rejections } = await startLogged({ corsOrigins: [SHOP] });
-  for (let count = 0; count < 300; count += 1) await callFrom(`https://${count}.example`, '/v1/pets');
-  expect(rejections()).toHaveLength(100);
-});
-
-test("allowed origins, and pages of the service's own origin, are not logged", async () => {
-  const { service: own, callFrom, rejections } = await startLogged({ corsOrigins: [SHOP] });
-  await callFrom(SHOP, '/v1/pets');
-  await callFrom(own.url, '/v1/pets', post({ name: 'Rex', categoryId: 1 }));
-  // A proxy may replace Host.
-  await callFrom('https://pets.example', '/v1/pets', { headers: { 'sec-fetch-site': 'same-origin' } });
-  expect(rejections()).toEqual([]);
-});
-
-/** A service whose log can be read, and a function that calls it as a page of an origin would. */
-async function startLogged(options: TestServiceOptions) {
-  let written = '';
-  const write = (line: string) => {
-    written += line;
-  };
-  const logged = await startService({ ...options, log: pino({ level: 'warn' }, { write }) });
-  onTestFinished(() => logged.close());
-  const callLogged = createCaller(logged);
-  const callFrom = (origin: string, path: string, { headers, ...init }: Parameters<Caller>[1] = {}) =>
-    callLogged(path, { ...init, headers: { ...(headers as Record<string, string>), origin } });
-  const rejections = () => {
-    const lines = written.split('\n').filter((line) => line !== '');
-    return lines.map((line) => JSON.parse(line)).filter(({ origin }) => origin !== undefined);
-  };
-  return { service: logged, callFrom, rejections };
-}
