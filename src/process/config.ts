@@ -151,39 +151,24 @@ function describeIssue({ path, message, input }: z.core.$ZodIssue): string {
   return `${name} ${message}${isSecret ? '' : `, not ${JSON.stringify(String(input))}`}`;
 }
 
-function findConflicts(set: Record<string, string | undefined>, runtime: Runtime): string[] {
-  const problems: string[] = [];
-  if ((set.APP_ENV === 'staging' || set.APP_ENV === 'production') && set.DATABASE_URL === undefined) {
-    problems.push(`DATABASE_URL must be set in ${set.APP_ENV}: the embedded PostgreSQL is for development`);
+/** What is wrong between variables, and with one that is gone. */
+function* findConflicts(
+  set: Readonly<Record<string, string | undefined>>,
+  { platform, versions }: Runtime,
+): Iterable<string> {
+  if (/^(?:staging|production)$/.test(set.APP_ENV ?? '') && set.DATABASE_URL === undefined)
+    yield `DATABASE_URL must be set in ${set.APP_ENV}: the embedded PostgreSQL is for development`;
+  if (set.WORKERS !== undefined)
+    yield 'WORKERS is gone: run several processes instead, with REUSE_PORT or as replicas behind a proxy (docs/deploy.md)';
+  if (set.REUSE_PORT === 'true') {
+    // 22.12 brought the option; earlier versions of 22 and all of 23, which lacked it at first, are not supported anyway.
+    if (platform !== 'linux' || Number.parseInt(versions.node, 10) < 22)
+      yield `REUSE_PORT needs Linux and Node.js 22.12 or later; this is ${versions.node} on ${platform}`;
+    else if (set.DATABASE_URL === undefined || splitList(set.REDIS_URL ?? '').length === 0)
+      yield 'REUSE_PORT needs DATABASE_URL and REDIS_URL: the processes share their data and their limits';
   }
-  if (set.WORKERS !== undefined) {
-    problems.push(
-      'WORKERS is gone: run several processes instead, with REUSE_PORT or as replicas behind a proxy (docs/deploy.md)',
-    );
-  }
-  if (set.REUSE_PORT === 'true') problems.push(...findReuseConflicts(set, runtime));
   const port = Number(set.PORT ?? DEFAULT_PORT);
   // Each 0 is another free port.
-  if (port !== 0 && Number(set.METRICS_PORT) === port) {
-    problems.push(`METRICS_PORT must differ from PORT, which is ${port}: a port has one server`);
-  }
-  return problems;
-}
-
-function findReuseConflicts(
-  set: Record<string, string | undefined>,
-  { platform, versions }: Runtime,
-): string[] {
-  // 22.12 brought the option; earlier versions of 22 and all of 23, which lacked it at first, are not supported anyway.
-  if (platform !== 'linux' || Number.parseInt(versions.node, 10) < 22) {
-    return [`REUSE_PORT needs Linux and Node.js 22.12 or later; this is ${versions.node} on ${platform}`];
-  }
-  const problems: string[] = [];
-  if (set.DATABASE_URL === undefined) {
-    problems.push('REUSE_PORT needs DATABASE_URL: the embedded PostgreSQL serves one process');
-  }
-  if (splitList(set.REDIS_URL ?? '').length === 0) {
-    problems.push('REUSE_PORT needs REDIS_URL: limits in memory would not hold across several processes');
-  }
-  return problems;
+  if (port !== 0 && Number(set.METRICS_PORT) === port)
+    yield `METRICS_PORT must differ from PORT, which is ${port}: a port has one server`;
 }
