@@ -27,7 +27,7 @@ const OPTIONS = {
   'main-connections': { type: 'string' },
   /** Comma-separated, as in bench/cases.ts */
   only: { type: 'string', default: CASE_IDS.join() },
-  /** Comma-separated, idiomatic too. Default: baseline,hono,service; with --compare: before,service */
+  /** Comma-separated. Default: baseline,hono,service; with --compare: before,service */
   servers: { type: 'string' },
   /** The folder of another, built checkout */
   compare: { type: 'string' },

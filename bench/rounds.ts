@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { type CaseId, cases, isRpc, type Load } from './cases.js';
 import type { LoadFailure, LoadOrder, LoadReport } from './load.js';
 import { type Sample, Samples } from './samples.js';
-import type { BenchServer } from './servers.js';
+import { type BenchServer, isExample } from './servers.js';
 
 /** For each case and server in a round. A process takes half a minute to become as fast as it will be. */
 const WARM_UP = { connections: 32, seconds: 3 };
@@ -94,7 +94,7 @@ async function measureStep(
   samples?: Samples,
 ): Promise<void> {
   for (const server of servers) {
-    if (server.isRestOnly && isRpc(step.caseId)) continue;
+    if (isExample(server.name) && isRpc(step.caseId)) continue;
     const sample = await measure(generator, server, step);
     samples?.add({ server: server.name, ...step }, sample);
   }

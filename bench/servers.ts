@@ -5,8 +5,7 @@ import type { Keys } from './cases.js';
 import type { CpuTimes } from './cpu-time.js';
 import { type ServerProcess, startProcess } from './server-process.js';
 
-/** Servers of this folder */
-const EXAMPLE_NAMES = ['baseline', 'hono', 'idiomatic'] as const;
+const EXAMPLE_NAMES = ['baseline', 'hono'] as const;
 export const SERVER_NAMES = [...EXAMPLE_NAMES, 'service', 'before'] as const;
 
 export type ServerName = (typeof SERVER_NAMES)[number];
@@ -15,7 +14,6 @@ export type ServerName = (typeof SERVER_NAMES)[number];
 export interface BenchServer extends Pick<ServerProcess, 'port' | 'peakMemory' | 'close'> {
   readonly name: ServerName;
   readonly keys: Keys;
-  readonly isRestOnly: boolean;
   cpuTimes(): CpuTimes;
 }
 
@@ -30,6 +28,7 @@ export interface StartOptions {
   readonly isExhausted?: boolean;
 }
 
+/** Whether it is a server of this folder, which has REST only. */
 export function isExample(name: ServerName): boolean {
   return EXAMPLE_NAMES.some((example) => example === name);
 }
@@ -63,7 +62,6 @@ export async function startServer(name: ServerName, options: StartOptions): Prom
     ...server,
     name,
     keys,
-    isRestOnly: name === 'baseline' || name === 'hono',
     cpuTimes: () => ({ server: server.cpuTime(), ...backend.cpuTimes() }),
   };
 }
