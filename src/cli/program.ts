@@ -97,7 +97,7 @@ program
 
 program
   .command('studio')
-  .description("start Prisma Studio on the service's database, and print its address")
+  .description("open Prisma Studio on the service's database")
   .option('-p, --port <port>', 'the port that it listens on', parseNumber('port', 65_535))
   .action(({ port }: { port?: number }) =>
     withSource(async ({ url }) => {

@@ -20,9 +20,10 @@ const POLICY = `
 const TABLE = '#table=pets';
 /** Studio sorts columns by name, after those that the address pins; it forgets these when it opens another table. */
 const KEYS = '#table=api_keys&pin=name,start,plan';
+const ADDRESS = /http:\/\/localhost:\d+/;
 
 /**
- * Runs Prisma Studio on a database until it exits, and prints the addresses of its page. Neither contacts any other host.
+ * Runs Prisma Studio on a database until it exits, and opens its page. Neither contacts any other host.
  *
  * Ctrl-C reaches Studio directly, and SIGTERM is forwarded. Resolves with Studio's exit code.
  *
@@ -46,8 +47,10 @@ export async function runStudio(url: string, port?: number): Promise<number> {
   };
   process.on('SIGINT', stop).on('SIGTERM', stop);
   for await (const line of createInterface({ input: studio.stdout })) {
+    const [address] = ADDRESS.exec(line) ?? [];
+    if (address !== undefined) openPage(`${address}/${TABLE}`);
     const addresses = `$&/${TABLE}\nAPI keys, their names first: $&/${KEYS}`;
-    process.stdout.write(`${line.replace(/http:\/\/localhost:\d+/, addresses)}\n`);
+    process.stdout.write(`${line.replace(ADDRESS, addresses)}\n`);
   }
   const [code] = await exited;
   return isStopping ? 0 : (code ?? 1);
@@ -63,4 +66,11 @@ function findPrisma(): string {
       { cause },
     );
   }
+}
+
+/** Does nothing if there is no browser: the address has been printed. */
+function openPage(address: string): void {
+  const program = process.platform === 'darwin' ? 'open' : 'xdg-open';
+  const opener = spawn(program, [address], { stdio: 'ignore', detached: true });
+  opener.on('error', () => {}).unref();
 }

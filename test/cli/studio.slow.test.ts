@@ -8,10 +8,18 @@ import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 let folder: string;
+/** Holds stand-ins for what opens a page on Linux and macOS, which write its address to a file. */
+let bin: string;
+let opened: string;
 const closing: (() => unknown)[] = [];
 
 beforeEach(async () => {
   folder = await createTemporaryFolder();
+  bin = join(folder, 'bin');
+  opened = join(folder, 'opened');
+  await mkdir(bin);
+  for (const name of ['xdg-open', 'open'])
+    await writeFile(join(bin, name), `#!/bin/sh\necho "$1" > '${opened}'\n`, { mode: 0o755 });
 });
 afterEach(async () => {
   for (const close of closing.splice(0).reverse()) await close();
@@ -23,7 +31,7 @@ async function startStudio(
   environment: Environment = {},
 ): Promise<{ studio: Program; address: string; databaseUrl: string }> {
   const databaseUrl = await createTestDatabase();
-  const options = { DATABASE_URL: databaseUrl, PATH: '/usr/bin:/bin', CI: '', ...environment };
+  const options = { DATABASE_URL: databaseUrl, PATH: `${bin}:/usr/bin:/bin`, CI: '', ...environment };
   const studio = run('cli/program', ['studio'], options, folder);
   closing.push(() => {
     studio.child.kill('SIGTERM');
@@ -47,6 +55,11 @@ test.each([
 ])('studio %j is a usage error', async (args, message) => {
   const studio = run('cli/program', ['studio', ...args], {}, folder);
   expect([await studio.ended, studio.output()]).toEqual([2, expect.stringMatching(message)]);
+});
+
+test('the page is opened with the program of the desktop', async () => {
+  const { address } = await startStudio();
+  await expect.poll(() => readFile(opened, 'utf8').catch(() => '')).toBe(`${address}\n`);
 });
 
 test('without the development dependencies, studio says in one line what to install', async () => {
@@ -105,6 +118,7 @@ describe.runIf(executable)('in a browser', () => {
     const lines = (await readFile(record, 'utf8')).trim().split('\n');
     expect(lines.filter((line) => line !== 'looks up 127.0.0.1')).toEqual([
       expect.stringMatching(/^starts .*prisma\/build\/index\.js studio/),
+      expect.stringMatching(/^starts .*open http:\/\/localhost:/),
     ]);
   });
 
