@@ -1,7 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { PLAN_NAMES, PLANS, type Plan } from '../contract/plans.js';
+import { PLAN_NAMES, PLANS } from '../contract/plans.js';
 import { SCOPES, type Scope } from '../contract/scopes.js';
-import { completeId } from '../keys/store.js';
+import { completeId, type PlanChoice } from '../keys/store.js';
 
 /** The plans whose keys have limits of their own */
 const CUSTOM_PLANS = PLAN_NAMES.filter((plan) => PLANS[plan] === undefined);
@@ -11,13 +11,7 @@ const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 /** As in git: a shorter beginning is more likely to be a slip. */
 const MIN_ID_PREFIX_CHARACTERS = 4;
 
-export interface PlanOptions {
-  readonly plan: Plan;
-  readonly perMinute?: number;
-  readonly perDay?: number;
-}
-
-/** The options that choose a plan */
+/** The options of a PlanChoice */
 export function addPlanOptions(command: Command): Command {
   const plan = new Option('--plan <plan>', 'the plan that sets its limits').choices(PLAN_NAMES);
   const parseLimit = parseNumber('limit', 2 ** 31 - 1);
@@ -30,7 +24,7 @@ export function addPlanOptions(command: Command): Command {
 
 /** A plan without limits of its own needs both; the others take neither. */
 function checkPlan(command: Command): void {
-  const { plan, perMinute, perDay } = command.opts<PlanOptions>();
+  const { plan, perMinute, perDay } = command.opts<PlanChoice>();
   const isCustom = CUSTOM_PLANS.includes(plan);
   if (isCustom === (perMinute !== undefined) && isCustom === (perDay !== undefined)) return;
   command.error(

@@ -2,9 +2,9 @@ import { type Command, Option } from 'commander';
 import type { Scope } from '../contract/scopes.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { nextBanSeconds } from '../keys/bans.js';
-import type { ApiKey, KeyStore, ListedKey } from '../keys/store.js';
+import type { ApiKey, KeyStore, ListedKey, PlanChoice } from '../keys/store.js';
+import type { UsageStore } from '../keys/usage-store.js';
 import * as parse from './arguments.js';
-import { expectFound, findKey, type KeyTools, usableId, type WithKeys } from './key-tools.js';
 import * as view from './key-view.js';
 import { formatKeyUsage, formatUsage, summariseKeys, summariseUsage } from './tables.js';
 
@@ -27,6 +27,11 @@ const HELP = {
   unban: ['lift the ban of a key, so that its next one is not doubled', ID],
 } as const;
 
+/** The stores that a command uses, open while it runs. */
+interface KeyTools {
+  readonly store: KeyStore;
+  readonly usage: UsageStore;
+}
 type Run<Options, Argument> = (
   tools: KeyTools,
   options: Options,
@@ -34,10 +39,16 @@ type Run<Options, Argument> = (
 ) => Promise<view.Printed>;
 /** Resolves with undefined if the key is gone. */
 type Change<Options> = (store: KeyStore, apiKey: ApiKey, options: Options) => Promise<ApiKey | undefined>;
-type CreateOptions = parse.PlanOptions & { name: string; expires?: Date; scopes?: readonly Scope[] };
+type CreateOptions = PlanChoice & { name: string; expires?: Date; scopes?: readonly Scope[] };
 
-/** The commands that issue and manage keys. Invalid arguments are reported before anything is opened. */
-export function addKeyCommands(program: Command, withKeys: WithKeys): void {
+/**
+ * The commands that issue and manage keys. Invalid arguments are reported before `withKeys` opens the tools, which it
+ * closes afterwards.
+ */
+export function addKeyCommands(
+  program: Command,
+  withKeys: (run: (tools: KeyTools) => Promise<void>) => Promise<void>,
+): void {
   const keys = program
     .command('keys')
     .description('issue and manage API keys')
@@ -122,7 +133,7 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): void {
     .addOption(quiet);
   addChange('revoke', (store, { id }) => store.revoke(id, new Date()));
   parse.addPlanOptions(
-    addChange<parse.PlanOptions>('set-plan', (store, apiKey, plan) => store.setPlan(usableId(apiKey), plan)),
+    addChange<PlanChoice>('set-plan', (store, apiKey, plan) => store.setPlan(usableId(apiKey), plan)),
   );
   addChange<{ scopes: readonly Scope[] }>('set-scopes', (store, apiKey, { scopes }) =>
     store.setScopes(usableId(apiKey), scopes),
@@ -137,4 +148,27 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): void {
 function addExamples(command: Command, examples: readonly string[]): void {
   const lines = examples.map((example) => `\n  npm run -s keys -- ${example}`);
   command.addHelpText('after', `\nExamples:${lines.join('')}`);
+}
+
+/** Finds a key by its id or the beginning of it. @throws OperatorError unless exactly one matches */
+async function findKey(store: KeyStore, prefix: string): Promise<ListedKey> {
+  const found = await store.findByIdPrefix(prefix);
+  if (found.length <= 1) return expectFound(prefix, found[0]);
+  const candidates = found.map(({ id, name }) => `\n  ${id}  ${name}`).join('');
+  throw new OperatorError(`The ids of ${found.length} keys start with ${prefix}:${candidates}`, {
+    exitCode: 2,
+  });
+}
+
+/** For the result of an update: the key may be gone since it was found. @throws OperatorError */
+function expectFound<T>(id: string, found: T | undefined): T {
+  if (found !== undefined) return found;
+  throw new OperatorError(`There is no key with the id ${id}: "keys list" shows all.`, { exitCode: 3 });
+}
+
+/** @throws OperatorError when the key is revoked, which nothing undoes */
+function usableId({ id, revokedAt }: ApiKey): string {
+  if (revokedAt === null) return id;
+  const advice = 'a revoked key stays so. Issue another with: keys create';
+  throw new OperatorError(`The key ${id} is revoked, so nothing was changed: ${advice}`);
 }

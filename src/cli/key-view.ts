@@ -14,24 +14,8 @@ export interface Printed {
 
 type Field = readonly [label: string, value: string];
 
-/** The columns of `keys list`, 120 characters wide at most. What does not fit is in `keys show`. */
-const COLUMNS: readonly (readonly [heading: string, toCell: (apiKey: ListedKey, now: number) => string])[] = [
-  ['ID', ({ id }) => shortenId(id)],
-  ['NAME', ({ name }) => shorten(name, 24)],
-  ['KEY', ({ hint }) => `${hint}…`],
-  ['PLAN', ({ plan }) => plan],
-  // Most keys have all.
-  [
-    'SCOPES',
-    ({ scopes }) => (SCOPES.every((scope) => scopes.includes(scope)) ? 'all' : shorten(scopes.join(','), 22)),
-  ],
-  ['LAST USED', ({ lastUsedOn }) => lastUsedOn ?? '-'],
-  ['EXPIRES', ({ expiresAt }) => formatMinute(expiresAt).slice(0, 10)],
-  ['STATE', (apiKey, now) => stateOf(apiKey, now)[0]],
-];
-
 /** A key with its state at `now`, in Unix milliseconds, and the limits in effect, for --json. */
-export function toKeyJson<Key extends ApiKey>(apiKey: Key, now: number) {
+export function toKeyJson(apiKey: ApiKey, now: number) {
   return { ...apiKey, state: stateOf(apiKey, now)[0], limits: limitsOf(apiKey) };
 }
 
@@ -51,10 +35,19 @@ export function printKeys(apiKeys: readonly ListedKey[]): Printed {
   return { json: apiKeys.map((apiKey) => toKeyJson(apiKey, now)), text: formatKeys(apiKeys, now) };
 }
 
-/** Keys as a table for people, one line each. */
+/** Keys for people, one line each, 120 characters wide at most. What does not fit is in `keys show`. */
 export function formatKeys(apiKeys: readonly ListedKey[], now: number): string {
-  const rows = apiKeys.map((apiKey) => COLUMNS.map(([, toCell]) => toCell(apiKey, now)));
-  return formatTable([COLUMNS.map(([heading]) => heading), ...rows]);
+  const rows = apiKeys.map((apiKey) => [
+    shortenId(apiKey.id),
+    shorten(apiKey.name, 24),
+    `${apiKey.hint}…`,
+    apiKey.plan,
+    SCOPES.every((scope) => apiKey.scopes.includes(scope)) ? 'all' : shorten(apiKey.scopes.join(','), 22),
+    apiKey.lastUsedOn ?? '-',
+    formatMinute(apiKey.expiresAt).slice(0, 10),
+    stateOf(apiKey, now)[0],
+  ]);
+  return formatTable([['ID', 'NAME', 'KEY', 'PLAN', 'SCOPES', 'LAST USED', 'EXPIRES', 'STATE'], ...rows]);
 }
 
 /** One key for people, one line for each field; `more` follows its own fields. */

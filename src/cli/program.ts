@@ -68,7 +68,9 @@ program
     withSource(async ({ url }) => {
       const { applyMigrations } = await import('../database/schema-engine.js');
       const applied = await applyMigrations(url);
-      write(applied.map((name) => `applied ${name}\n`).join('') || 'The database is up to date.\n');
+      process.stdout.write(
+        applied.map((name) => `applied ${name}\n`).join('') || 'The database is up to date.\n',
+      );
     }),
   );
 
@@ -79,7 +81,7 @@ program
     withSource(async ({ database }) => {
       await checkMigrations(database.pool);
       const isSeeded = await detectOutage(seedCatalogue(database.pool));
-      write(
+      process.stdout.write(
         `The ${isSeeded ? 'sample catalogue was added' : 'database already has pets: nothing was changed'}.\n`,
       );
     }),
@@ -92,7 +94,7 @@ program
     const { host, port, publicUrl = toLocalUrl(host, port), stagingUrl } = readConfig(process.env);
     const { buildDocument } = await import('../docs/document.js');
     const { resources } = await import('../router.js');
-    write(`${JSON.stringify(buildDocument({ resources, publicUrl, stagingUrl }), null, 2)}\n`);
+    process.stdout.write(`${JSON.stringify(buildDocument({ resources, publicUrl, stagingUrl }), null, 2)}\n`);
   });
 
 program
@@ -122,10 +124,6 @@ try {
   if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
   const reported = error instanceof DatabaseOutage ? toDatabaseError(error.cause) : error;
   exitWithError(reported, reported instanceof OperatorError ? reported.exitCode : 1);
-}
-
-function write(text: string): void {
-  process.stdout.write(text);
 }
 
 /** Opens DATABASE_URL or the embedded database, whether or not a service is using it. */

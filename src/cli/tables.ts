@@ -5,7 +5,7 @@ import { listDeprecated, type Operation } from '../operations/list-operations.js
 const SHORT_ID_CHARACTERS = 8;
 
 /** What calls add up to: `requests` are all, `deprecatedRequests` those of deprecated operations. */
-export function summariseUsage<Row extends Usage>(rows: readonly Row[], operations: readonly Operation[]) {
+export function summariseUsage(rows: readonly Usage[], operations: readonly Operation[]) {
   const names = listDeprecated(operations);
   const usage = rows.map((row) => ({ ...row, deprecated: names.has(row.operation) }));
   const deprecated = usage.filter((row) => row.deprecated);
