@@ -3,14 +3,13 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
 import type { KeyPrefix } from '../keys/format.js';
-import { parseRedisUrls } from '../limits/redis/urls.js';
 import {
   baseUrl,
   databaseUrl,
   isAddressOrBlock,
   isOrigin,
   list,
-  orIssue,
+  redisUrls,
   splitList,
   wholeNumber,
 } from './variable-types.js';
@@ -32,7 +31,7 @@ const schema = z.object({
     .enum(['development', 'staging', 'production'], { error: 'must be development, staging or production' })
     .default('development'),
   DATABASE_URL: databaseUrl().optional(),
-  REDIS_URL: z.string().default('').transform(orIssue(parseRedisUrls)),
+  REDIS_URL: redisUrls(),
   DATA_DIR: z.string().default('.data'),
   REUSE_PORT: z.enum(['true', 'false'], { error: 'must be true or false' }).default('false'),
   PUBLIC_URL: baseUrl().optional(),
@@ -44,17 +43,12 @@ const schema = z.object({
     })
     .optional(),
   TRUST_PROXY: list(
-    z
-      .string()
-      .refine(isAddressOrBlock, 'must hold addresses or CIDR blocks without zones, separated by commas'),
+    isAddressOrBlock,
+    'must hold addresses or CIDR blocks without zones, separated by commas',
   ),
   CORS_ORIGINS: list(
-    z
-      .string()
-      .refine(
-        isOrigin,
-        'must hold origins such as https://shop.example, without a slash at the end, separated by commas',
-      ),
+    isOrigin,
+    'must hold origins such as https://shop.example, without a slash at the end, separated by commas',
   ),
   ANONYMOUS_PER_MINUTE: wholeNumber(1, 1_000_000_000).default(300),
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),

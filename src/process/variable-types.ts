@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
+import { parseRedisUrls } from '../limits/redis/urls.js';
 
 /*
  * What the text of a variable may be. config.ts says which variable is which.
@@ -10,20 +11,12 @@ export function wholeNumber(min: number, max: number) {
   return z.string().refine(isInRange, `must be a whole number from ${min} to ${max}`).transform(Number);
 }
 
-/** Turns what `parse` throws into the message about the variable. */
-export function orIssue<T>(parse: (text: string) => T) {
-  return (text: string, context: z.RefinementCtx): T => {
-    try {
-      return parse(text);
-    } catch (error) {
-      context.addIssue((error as Error).message);
-      return z.NEVER;
-    }
-  };
-}
-
-export function list(item: z.ZodType<string, string>) {
-  return z.string().default('').transform(splitList).pipe(z.array(item));
+export function list(isItem: (text: string) => boolean, message: string) {
+  return z
+    .string()
+    .default('')
+    .transform(splitList)
+    .pipe(z.array(z.string().refine(isItem, message)));
 }
 
 export function splitList(text: string): string[] {
@@ -33,12 +26,12 @@ export function splitList(text: string): string[] {
 
 /** A URL to append paths to: normalized so that it is valid in a header, and without a trailing slash. */
 export function baseUrl() {
-  const error = 'must be a URL without user, query, fragment, or the /v1 that the service adds';
   return z
     .string()
-    .refine(isHttpUrl, 'must be a URL that starts with http:// or https://')
-    .refine((text) => !URL.canParse(text) || isBase(new URL(text)), error)
-    .transform((text) => new URL(text).href.replace(/\/+$/, ''));
+    .refine(isHttpUrl, { error: 'must be a URL that starts with http:// or https://', abort: true })
+    .transform((text) => new URL(text))
+    .refine(isBase, 'must be a URL without user, query, fragment, or the /v1 that the service adds')
+    .transform(({ href }) => href.replace(/\/+$/, ''));
 }
 
 function isHttpUrl(text: string): boolean {
@@ -57,6 +50,20 @@ export function isAddressOrBlock(text: string): boolean {
 
 export function isOrigin(text: string): boolean {
   return isHttpUrl(text) && new URL(text).origin === text;
+}
+
+export function redisUrls() {
+  return z
+    .string()
+    .default('')
+    .transform((text, context) => {
+      try {
+        return parseRedisUrls(text);
+      } catch (error) {
+        context.addIssue((error as Error).message);
+        return z.NEVER;
+      }
+    });
 }
 
 /**
