@@ -1,4 +1,7 @@
-/** Runs a task, which must not reject, now and `intervalMs` after each run. Returns what ends it, after the last run. */
+/**
+ * Runs a task now, and again whenever `intervalMs` have passed since a run, which must not reject. Returns a function that
+ * ends that and waits for the run in progress.
+ */
 export function repeat(intervalMs: number, run: () => Promise<void>): () => Promise<void> {
   let isEnded = false;
   let timer: NodeJS.Timeout | undefined;

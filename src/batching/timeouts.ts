@@ -21,7 +21,7 @@ export const READINESS_TIMEOUT_MS = 2_000;
 /** One command to Redis. */
 export const REDIS_TIMEOUT_MS = 160;
 
-/** Opening a connection for a command or a migration, which nobody repeats readily and which loads meanwhile. */
+/** Opening a connection for a command or a migration: nobody repeats one readily, and it loads modules meanwhile. */
 export const COMMAND_CONNECT_TIMEOUT_MS = 10_000;
 
 /** Thrown when something did not settle in time. It may still happen later. */

@@ -39,7 +39,7 @@ export type Connections = Readonly<ReturnType<typeof openConnections>>;
 
 export interface ConnectionOptions {
   /** Default: what a request may wait */
-  readonly connectTimeoutMs?: number;
+  readonly connectTimeoutMs?: number | undefined;
   /** Called with what each statement of reads, writes and keys took, and its name */
   readonly observe?: (seconds: number, statement: string) => void;
 }

@@ -44,7 +44,7 @@ export async function openSource(options: SourceOptions) {
     // The pool does not wait until its connections have ended, and PostgreSQL may be the first to end them.
     if (!isClosing) options.log.warn({ err: error }, 'a database connection broke');
   };
-  const database = openDatabase(url, warn, options);
+  const database = openDatabase(url, warn, { connectTimeoutMs: options.connectTimeoutMs });
   const close = async () => {
     isClosing = true;
     await database.close().finally(release);

@@ -157,7 +157,7 @@ function applyOverride(schema: Schema, { input }: Operation): Schema {
   return jsonSchema as Schema;
 }
 
-/** Says in words what a member left out is: code generators take one with a `default` for one that is always there. */
+/** Says in words what leaving out a member means: generators take one with a `default` for one always present. */
 function describeDefaults(schema: Schema): Schema {
   const members = mapValues((schema.properties ?? {}) as Schemas, ({ default: value, ...member }) => {
     if (value === undefined) return member;

@@ -12,7 +12,10 @@ const ALL_KEYS = '00000000-0000-0000-0000-000000000000';
 const NEVER = Number.MAX_SAFE_INTEGER;
 
 export interface KeyChanges {
-  /** When the last answered question was asked, by performance.now(): what was read before held then, unless reported. */
+  /**
+   * When the last question that was answered was asked, by performance.now(). What had been read before that question
+   * still held then, unless it was reported.
+   */
   readonly askedAt: number;
   /** How many questions have been answered */
   readonly answers: number;

@@ -126,7 +126,10 @@ export function createKeyStore({ pool, keys }: Pick<Connections, 'pool' | 'keys'
       }
       return hashes.map((hash) => found.get(Buffer.from(hash).toString('hex')));
     },
-    /** Changes by transactions from a number on, and the next number; another `source` has other numbers. */
+    /**
+     * The changes of keys by the transactions from a number on, and the number to ask from next. `source` is another
+     * when the numbers are those of another server or table.
+     */
     async readChanges(since: number) {
       const [answer] = await keys.query<ChangesRow>(READ_CHANGES, [since]);
       return answer as ChangesRow;

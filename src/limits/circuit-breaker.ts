@@ -17,7 +17,7 @@ const READY_POLL_INTERVAL_MS = 20;
 const OPEN_ERROR = new Error('The circuit breaker is open');
 
 export interface CircuitBreakerOptions {
-  /** Repeated until it succeeds, for the key that failed. It should write, which a server may reject on its own. */
+  /** Repeated until it succeeds, for the key that failed. It should write: a server may answer and yet reject that. */
   readonly trial: (key: string) => Promise<unknown>;
   /** The key of the first trial */
   readonly trialKey: string;

@@ -126,6 +126,7 @@ function linkNextPage(
   reply: FastifyReply,
 ): void {
   const [path = ''] = url.split('?', 1);
+  // The input has been read from them.
   const parameters = query as URLSearchParams;
   parameters.set('cursor', String(cursor));
   const link = `<${publicUrl}${path}?${parameters}>; rel="next"`;
