@@ -21,7 +21,7 @@ export interface ErrorDefinition {
   readonly description: string;
   /** The document's examples of a message, where `message` alone is not typical. */
   readonly examples?: readonly [string, ...string[]];
-  /** The operations that respond with it: with this feature, or that declare it; `declaring`: only the latter. Default: all */
+  /** The operations that respond with it: with this feature or declaring it; `declaring`: only the latter. Default: all */
   readonly appliesTo?: keyof OperationFeatures | 'declaring';
 }
 
