@@ -147,6 +147,10 @@ test.runIf(Number(reserved) > 80)(
       import Fastify from 'fastify';
       import { listen } from './dist/process/listen.js';
       const address = { host: '127.0.0.1', port: 80, variable: 'PORT' };
+      // Loads all modules while the account may read them: root's own folders are closed to others.
+      const other = Fastify();
+      await listen(other, { ...address, port: 0 });
+      await other.close();
       if (process.getuid() === 0) process.setuid(65534);
       await listen(Fastify(), address).catch(({ message }) => console.log(message));`;
     const program = runNode(['--input-type=module', '-e', script], {});
