@@ -55,7 +55,7 @@ export function createOpenApiHandler(
   const url = path.replaceAll(/[{}]/g, '');
   return async (ctx, input) => {
     const getRawInput = async () => input;
-    const exchange = new Exchange(method, url, async () => {
+    const exchange: Exchange = new Exchange(method, url, async () => {
       const call = { ctx, path: name, type, getRawInput, signal: neverAborted, batchIndex: 0 };
       exchange.output = await procedure(call);
       return exchange.output;

@@ -351,10 +351,10 @@ test("the headers name the binding window, and both windows in the draft's form"
 
 test('an error inside the Redis store opens the circuit breaker, so that the insurance limiter cannot hide it', async () => {
   const opened: unknown[] = [];
-  const brokenReply = { run: async () => undefined, open: (error: unknown) => opened.push(error) };
+  const breaker = { run: async () => '[]', open: (error: unknown) => opened.push(error) };
   const store = new RedisStore({
-    connection: { consumeLimits: async () => [], isCluster: false },
-    breaker: brokenReply as unknown as CircuitBreaker,
+    connection: { consumeLimits: async () => '', isCluster: false },
+    breaker: breaker as unknown as CircuitBreaker,
     keyPrefix: 'limits:key',
     insuranceLimiter: new MemoryStore({ maxSubjects: 1, clock: Date.now, now: Date.now }),
     now: Date.now,

@@ -5,7 +5,6 @@ import {
   RECONNECT_DELAY_MS,
   type RedisConnectionOptions,
 } from './options.js';
-import type { ScriptReply } from './scripts.js';
 import { readUser } from './urls.js';
 
 /** How soon a cluster's client notices that a replica has taken the place of a primary that hangs. */
@@ -71,14 +70,14 @@ export async function consumeAlone(
   cluster: Cluster,
   keys: readonly string[],
   calls: string,
-): Promise<ScriptReply[]> {
+): Promise<string> {
   for (let attempt = 1; ; attempt += 1) {
     const results = await cluster
       .pipeline()
       .consumeLimits(keys.length, ...keys, calls)
       .exec();
     const [error, replies] = results?.[0] ?? [];
-    if (!error) return replies as ScriptReply[];
+    if (!error) return replies as string;
     if (attempt === MAX_ATTEMPTS || !/^(?:MOVED|ASK) /.test(error.message)) throw error;
   }
 }

@@ -1,7 +1,6 @@
 import { Cluster, Redis } from 'ioredis';
 import { consumeAlone, isConnected, openCluster } from './cluster.js';
 import { type RedisConnectionOptions, SERVER_OPTIONS } from './options.js';
-import type { ScriptReply } from './scripts.js';
 import { openPrimary } from './sentinels.js';
 import { isSentinelUrl } from './urls.js';
 
@@ -30,7 +29,7 @@ export class RedisConnection {
   }
 
   /** Runs CONSUME_SCRIPT. Rejects while there is no connection; may take long. */
-  consumeLimits(keys: readonly string[], calls: string): Promise<ScriptReply[]> {
+  consumeLimits(keys: readonly string[], calls: string): Promise<string> {
     const client = this.#client;
     if (client instanceof Cluster) return consumeAlone(client, keys, calls);
     return client.consumeLimits(keys.length, ...keys, calls);

@@ -1,10 +1,10 @@
 import type { ClientContext, RedisOptions, Result } from 'ioredis';
-import { CONSUME_SCRIPT, type ScriptReply } from './scripts.js';
+import { CONSUME_SCRIPT } from './scripts.js';
 
 declare module 'ioredis' {
   interface RedisCommander<Context extends ClientContext> {
     /** CONSUME_SCRIPT, with the number of keys, the keys and the calls */
-    consumeLimits(keyCount: number, ...keysAndCalls: string[]): Result<ScriptReply[], Context>;
+    consumeLimits(keyCount: number, ...keysAndCalls: string[]): Result<string, Context>;
   }
 }
 

@@ -118,7 +118,8 @@ export class RedisStore extends RateLimiterRedis {
     const [key] = keys as [string];
     try {
       const questions = JSON.stringify(calls.map((call) => this.#toQuestion(call)));
-      const replies = await breaker.run(key, () => connection.consumeLimits(keys, questions));
+      const reply = await breaker.run(key, () => connection.consumeLimits(keys, questions));
+      const replies: ScriptReply[] = JSON.parse(reply);
       return calls.map((call, index) => this.#toResult(call, replies[index] as ScriptReply));
     } catch (error) {
       breaker.open(error, key);
