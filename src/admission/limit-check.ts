@@ -58,11 +58,11 @@ export function toSubject(apiKey: ApiKey): Subject {
  */
 export function limitHeaders({ windows, binding }: RateLimitResult): Record<string, string> {
   return {
-    'X-RateLimit-Limit': String(binding.limit),
-    'X-RateLimit-Remaining': String(binding.remaining),
-    'X-RateLimit-Reset': String(Math.ceil(binding.resetAtMs / 1000)),
-    'RateLimit-Policy': windows.map((w) => `"${w.name}";q=${w.limit};w=${w.windowSeconds}`).join(', '),
-    RateLimit: windows.map((w) => `"${w.name}";r=${w.remaining};t=${w.resetSeconds}`).join(', '),
+    'x-ratelimit-limit': String(binding.limit),
+    'x-ratelimit-remaining': String(binding.remaining),
+    'x-ratelimit-reset': String(Math.ceil(binding.resetAtMs / 1000)),
+    'ratelimit-policy': windows.map((w) => `"${w.name}";q=${w.limit};w=${w.windowSeconds}`).join(', '),
+    ratelimit: windows.map((w) => `"${w.name}";r=${w.remaining};t=${w.resetSeconds}`).join(', '),
   };
 }
 

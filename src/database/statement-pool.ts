@@ -42,9 +42,9 @@ export function createStatementPool(
         (seconds) => observe?.(seconds, name),
         async () => {
           const client = await pool.connect();
-          const query = { text, values: [...values] };
+          const query = { text, values: [...values], name: withNames.has(client) ? name : undefined };
           try {
-            const { rows } = await client.query<Row>(withNames.has(client) ? { ...query, name } : query);
+            const { rows } = await client.query<Row>(query);
             client.release();
             return rows;
           } catch (error) {

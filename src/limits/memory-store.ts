@@ -62,7 +62,7 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
   /** The same, without a promise. */
   decide(id: string, cost: number, { windows, counts }: ConsumeOptions): RateLimitResult {
     const clockMs = this.#clock();
-    const known = this.#read(id, windows, clockMs);
+    const known = readCounters(this.#subjects.get(id), windows, clockMs);
     const isAllowed = hasRoom(windows, known, cost);
     let counters = known;
     if (isAllowed && counts) {
@@ -78,8 +78,11 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
   /** The counters of a subject, and how long ago they were replaced: Infinity for never. */
   peek(id: string, windows: readonly Window[]): { counters: readonly WindowCounter[]; ageMs: number } {
     const clockMs = this.#clock();
-    const replacedAtMs = this.#subjects.get(id)?.replacedAtMs ?? NEVER;
-    return { counters: this.#read(id, windows, clockMs), ageMs: clockMs - replacedAtMs };
+    const state = this.#subjects.get(id);
+    return {
+      counters: readCounters(state, windows, clockMs),
+      ageMs: clockMs - (state?.replacedAtMs ?? NEVER),
+    };
   }
 
   /** Sets the counters of a subject to those of a store that counts for several processes. */
@@ -88,26 +91,30 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
     this.#write(id, windows, counters, clockMs).replacedAtMs = clockMs;
   }
 
-  #read(id: string, windows: readonly Window[], clockMs: number): readonly WindowCounter[] {
-    const state = this.#subjects.get(id);
-    return windows.map(({ name }) => {
-      const { count, endsAtMs } = state?.[name] ?? NOT_STARTED;
-      return endsAtMs > clockMs ? { count, msLeft: endsAtMs - clockMs } : { count: 0, msLeft: 0 };
-    });
-  }
-
   #write(
     id: string,
     windows: readonly Window[],
     counters: readonly WindowCounter[],
     clockMs: number,
   ): SubjectState {
-    const state = this.#subjects.get(id) ?? { minute: NOT_STARTED, day: NOT_STARTED, replacedAtMs: NEVER };
-    this.#subjects.set(id, state);
+    const known = this.#subjects.get(id);
+    const state = known ?? { minute: NOT_STARTED, day: NOT_STARTED, replacedAtMs: NEVER };
+    if (known === undefined) this.#subjects.set(id, state);
     for (const [index, { name }] of windows.entries()) {
       const { count, msLeft } = counters[index] as WindowCounter;
       state[name] = { count, endsAtMs: clockMs + msLeft };
     }
     return state;
   }
+}
+
+function readCounters(
+  state: SubjectState | undefined,
+  windows: readonly Window[],
+  clockMs: number,
+): readonly WindowCounter[] {
+  return windows.map(({ name }) => {
+    const { count, endsAtMs } = state?.[name] ?? NOT_STARTED;
+    return endsAtMs > clockMs ? { count, msLeft: endsAtMs - clockMs } : { count: 0, msLeft: 0 };
+  });
 }

@@ -73,7 +73,8 @@ export function createMetrics(sources: Sources) {
   for (const histogram of [requests, ...sources.durations]) registry.registerMetric(histogram);
   return {
     registry,
-    countRequest: ({ seconds, ...labels }: RequestReport) => requests.observe(labels, seconds),
+    countRequest: ({ operation, protocol, status, seconds }: RequestReport) =>
+      requests.observe({ operation, protocol, status }, seconds),
     countDecision: createDecisionCounter(registry, sources.limiter),
   };
 }

@@ -216,8 +216,8 @@ describe.each([
         const result = await fixture.limiter.consume(subject, 1);
         const headers = limitHeaders(result);
         const retryMs = fixture.clock.nowMs + Number(result.retryAfterSeconds) * 1000;
-        expect(Math.abs(Number(headers['X-RateLimit-Reset']) * 1000 - retryMs)).toBeLessThan(1_000);
-        expect(headers.RateLimit).toContain(`"minute";r=0;t=${result.retryAfterSeconds}, "day";r=99`);
+        expect(Math.abs(Number(headers['x-ratelimit-reset']) * 1000 - retryMs)).toBeLessThan(1_000);
+        expect(headers.ratelimit).toContain(`"minute";r=0;t=${result.retryAfterSeconds}, "day";r=99`);
       }
     },
   );
@@ -341,11 +341,11 @@ test("the headers name the binding window, and both windows in the draft's form"
   const { limiter } = await openMemory();
   const result = await limiter.consume(createKey({ perMinute: 60, perDay: 1_000 }), 1);
   expect(limitHeaders(result)).toEqual({
-    'X-RateLimit-Limit': '60',
-    'X-RateLimit-Remaining': '59',
-    'X-RateLimit-Reset': String(START_MS / 1000 + 60),
-    'RateLimit-Policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
-    RateLimit: '"minute";r=59;t=60, "day";r=999;t=86400',
+    'x-ratelimit-limit': '60',
+    'x-ratelimit-remaining': '59',
+    'x-ratelimit-reset': String(START_MS / 1000 + 60),
+    'ratelimit-policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
+    ratelimit: '"minute";r=59;t=60, "day";r=999;t=86400',
   });
 });
 
