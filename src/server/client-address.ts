@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { BlockList, isIP, isIPv6 } from 'node:net';
+import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 interface Address {
@@ -32,6 +32,7 @@ function parseAddress(text: string): Address | undefined {
  * Everything that is not an address, such as the peer of a Unix socket, shares the id `unknown`.
  */
 export function addressId(text: string | undefined): string {
+  if (text !== undefined && isIPv4(text)) return text;
   // ipaddr.js would take 4 µs of every request for a mapped address.
   const address = text === undefined ? undefined : parseAddress(text.replace(MAPPED_IPV4, ''));
   if (address === undefined) return 'unknown';
