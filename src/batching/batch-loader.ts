@@ -5,8 +5,11 @@ export interface BatchOptions {
   readonly maxSize?: number;
   /** The most batches that run at once. Default 2, so that one is under way while the results of the other are used */
   readonly maxConcurrent?: number;
-  /** Divides what waits evenly among the batches that can start, instead of filling the first. Default false */
-  readonly splitsEvenly?: boolean;
+  /**
+   * Divides what waits evenly among the batches that can start, none of them smaller than this: fewer calls wait while a
+   * batch runs. Default: the first batch that can start takes all
+   */
+  readonly minShare?: number;
   /** A call that waits longer is rejected with a TimeoutError, and never sent. Default: no limit */
   readonly maxWaitMs?: number;
 }
@@ -39,7 +42,7 @@ export function createBatchLoader<Call, Result>(
   {
     maxSize = Number.POSITIVE_INFINITY,
     maxConcurrent = 2,
-    splitsEvenly = false,
+    minShare,
     maxWaitMs = Number.POSITIVE_INFINITY,
   }: BatchOptions = {},
 ): BatchLoader<Call, Result> {
@@ -54,9 +57,9 @@ export function createBatchLoader<Call, Result>(
     for (const queue of [waiting, yielding]) rejectLate(queue, maxWaitMs);
     while (running < maxConcurrent) {
       const count = waiting.length + yielding.length;
-      if (count === 0) return;
-      const share = splitsEvenly ? Math.ceil(count / (maxConcurrent - running)) : count;
-      const size = Math.min(share, maxSize);
+      if (count === 0 || (running > 0 && count < (minShare ?? 1))) return;
+      const share = minShare && Math.max(minShare, Math.ceil(count / (maxConcurrent - running)));
+      const size = Math.min(share ?? count, maxSize);
       const batch = waiting.splice(0, size);
       batch.push(...yielding.splice(0, size - batch.length));
       void send(batch);

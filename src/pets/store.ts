@@ -35,13 +35,15 @@ const pagesSql = (condition: string, order: string) => `
 /** The most pages and pets that one statement reads. Requests share one because a round trip costs more than the query. */
 const MAX_PAGES_PER_STATEMENT = 32;
 const MAX_GETS_PER_STATEMENT = 100;
+/** Fewer reads wait for a statement that is under way: another one would cost this process more than the wait costs them. */
+const MIN_READS_PER_STATEMENT = 8;
 /**
  * A read that waited longer has been answered with a 503. Reads are spread over the connections: if the requests of a few
  * callers shared one statement, they would all wait for PostgreSQL at the same time, and this process would be idle.
  */
 const READS = {
   maxConcurrent: READ_CONNECTIONS,
-  splitsEvenly: true,
+  minShare: MIN_READS_PER_STATEMENT,
   maxWaitMs: OPERATION_TIMEOUT_MS,
 } as const;
 

@@ -121,8 +121,8 @@ test('a batch has at most maxSize calls, and the rest are in further batches', a
   expect(sizes()).toEqual([2, 2, 1]);
 });
 
-test('calls that are spread are divided evenly among the batches that can start', async () => {
-  const { loader, batches, sizes } = createManualLoader({ splitsEvenly: true });
+test('where batches are shared out, calls are divided evenly among those that can start', async () => {
+  const { loader, batches, sizes } = createManualLoader({ minShare: 2 });
   const load = (count: number) => Promise.all(Array.from({ length: count }, (_, call) => loader.load(call)));
   const five = load(5);
   await nextTick();
@@ -136,8 +136,32 @@ test('calls that are spread are divided evenly among the batches that can start'
   expect(await seven).toEqual([0, 2, 4, 6, 8, 10, 12]);
 });
 
-test('batches that are spread have at most maxSize calls', async () => {
-  const { loader, sizes } = createManualLoader({ splitsEvenly: true, maxSize: 2 });
+test('fewer calls than a share wait while a batch runs, until it ends or there are enough', async () => {
+  const { loader, batches, sizes } = createManualLoader({ minShare: 3 });
+  const load = async (...calls: readonly number[]) => {
+    const results = Promise.all(calls.map((call) => loader.load(call)));
+    await nextTick();
+    return results;
+  };
+  const loaded = [load(1, 2, 3, 4), load(5)];
+  await nextTick();
+  expect(sizes()).toEqual([3]);
+  loaded.push(load(6));
+  await nextTick();
+  expect(sizes()).toEqual([3, 3]);
+  loaded.push(load(7));
+  batches[0]?.end();
+  await nextTick();
+  expect(sizes()).toEqual([3, 3]);
+  batches[1]?.end();
+  await nextTick();
+  expect(sizes()).toEqual([3, 3, 1]);
+  batches[2]?.end();
+  expect((await Promise.all(loaded)).flat()).toEqual([2, 4, 6, 8, 10, 12, 14]);
+});
+
+test('batches that are shared out have at most maxSize calls', async () => {
+  const { loader, sizes } = createManualLoader({ minShare: 1, maxSize: 2 });
   for (let call = 0; call < 9; call += 1) void loader.load(call);
   await nextTick();
   expect(sizes()).toEqual([2, 2]);
