@@ -13,7 +13,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts'],
     globalSetup: 'test/support/global-setup.ts',
     // A busy machine needs longer, but a test that hangs has to end: these are bounds, and nothing waits for them.
-    testTimeout: 60_000,
+    testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 20_000, interval: 20 } },
     maxWorkers: 2,

@@ -32,8 +32,8 @@ export interface BatchLoader<Call, Result> {
 
 /**
  * Merges calls into batches. While fewer than `maxConcurrent` run, the calls of one event-loop tick are sent at its end.
- * Otherwise they wait for the end of a batch: the more there is to do, the larger the batches. Without load, when each
- * call ended before the next was made, a call is sent at once.
+ * Otherwise, or if they are fewer than `minShare`, they wait for the end of a batch: the more there is to do, the larger
+ * the batches. Without load, when each call ended before the next was made, a call is sent at once.
  *
  * `run` resolves with a result for each call, in their order; an Error rejects that call alone.
  */

@@ -35,12 +35,12 @@ const pagesSql = (condition: string, order: string) => `
 /** The most pages and pets that one statement reads. Requests share one because a round trip costs more than the query. */
 const MAX_PAGES_PER_STATEMENT = 32;
 const MAX_GETS_PER_STATEMENT = 100;
-/** Fewer reads wait for a statement that is under way: another one would cost this process more than the wait costs them. */
-const MIN_READS_PER_STATEMENT = 8;
 /**
- * A read that waited longer has been answered with a 503. Reads are spread over the connections: if the requests of a few
- * callers shared one statement, they would all wait for PostgreSQL at the same time, and this process would be idle.
+ * Fewer reads wait while a statement is under way: one of their own would take 60 µs of this process. More are divided
+ * between the connections: if all shared one statement, this process would be idle while PostgreSQL runs it.
  */
+const MIN_READS_PER_STATEMENT = 8;
+/** A read that waited longer has been answered with a 503. */
 const READS = {
   maxConcurrent: READ_CONNECTIONS,
   minShare: MIN_READS_PER_STATEMENT,
