@@ -36,7 +36,7 @@ const pagesSql = (condition: string, order: string) => `
 const MAX_PAGES_PER_STATEMENT = 32;
 const MAX_GETS_PER_STATEMENT = 100;
 /**
- * Fewer reads wait while a statement is under way: one of their own would take 60 µs of this process. More are divided
+ * Fewer reads wait while a statement is under way: another statement would cost this process 60 µs. More are divided
  * between the connections: if all shared one statement, this process would be idle while PostgreSQL runs it.
  */
 const MIN_READS_PER_STATEMENT = 8;
