@@ -18,6 +18,8 @@ const OPTIONS = {
 
 const SETTINGS = ['ALTER SYSTEM SET max_connections = 300'];
 const OPERATION = 'getPet';
+/** Until every node has opened its connection and stored usage once */
+const WARM_UP_SECONDS = 20;
 
 /** What it costs PostgreSQL that every node stores the usage of the same keys, each of which each node sees every second. */
 export async function benchUsage(args: string[]): Promise<void> {
@@ -41,9 +43,9 @@ export async function benchUsage(args: string[]): Promise<void> {
     };
     const connections = openConnections(url, () => {}, { connectTimeoutMs: 10_000, observe });
     const store = createUsageStore(connections);
-    const add: typeof store.add = async (sums) => {
-      await store.add(sums);
-      rows += sums.length;
+    const add: typeof store.add = async (batch) => {
+      await store.add(batch);
+      rows += batch.sums.length;
     };
     const counter = new UsageCounter({
       store: { ...store, add },
@@ -53,8 +55,9 @@ export async function benchUsage(args: string[]): Promise<void> {
     });
     return { counter, connections, endFlushing: flushRegularly(counter) };
   });
-  const cpuBefore = postgres.cpuTime();
-  for (let second = 0; second < seconds; second += 1) {
+  let cpuBefore = 0;
+  for (let second = 0; second < WARM_UP_SECONDS + seconds; second += 1) {
+    if (second === WARM_UP_SECONDS) [cpuBefore, rows, waited] = [postgres.cpuTime(), 0, 0];
     for (const { counter } of nodes) for (const { id } of keys) counter.count(id, [OPERATION]);
     await delay(1_000);
   }

@@ -20,16 +20,18 @@ export interface KeyUsage extends Usage {
   readonly name: string;
 }
 
-/** Calls of one key that are counted together */
-export type Sum = Usage & { readonly apiKeyId: string; requests: number };
+/** Calls of one operation on one day, by the ids of the keys */
+export interface UsageBatch extends Omit<Usage, 'requests'> {
+  readonly sums: readonly (readonly [apiKeyId: string, requests: number])[];
+}
 
 export type UsageStore = ReturnType<typeof createUsageStore>;
 
 const ADD = {
   name: 'usage-add',
   text: `
-  INSERT INTO api_key_usage_batches (api_key_ids, days, operations, requests)
-  VALUES ($1::uuid[], $2::date[], $3::text[], $4::bigint[])`,
+  INSERT INTO api_key_usage_batches (day, operation, api_key_ids, requests)
+  VALUES ($1::date, $2, $3::uuid[], $4::bigint[])`,
 };
 
 /**
@@ -43,13 +45,11 @@ const ROLL_UP = {
   WITH due AS (
     SELECT id FROM api_key_usage_batches
     WHERE (SELECT min(stored_at) FROM api_key_usage_batches) <= now() - $1 * interval '1 second'
-    ORDER BY api_key_ids[1] LIMIT ${MAX_BATCHES} FOR UPDATE SKIP LOCKED
+    ORDER BY day, operation, api_key_ids[1] LIMIT ${MAX_BATCHES} FOR UPDATE SKIP LOCKED
   ), batches AS (
     DELETE FROM api_key_usage_batches AS batch USING due WHERE batch.id = due.id RETURNING batch.*
   ), added AS (
-    SELECT unnest(api_key_ids) AS api_key_id, unnest(days) AS day, unnest(operations) AS operation,
-      unnest(requests) AS requests
-    FROM batches
+    SELECT unnest(api_key_ids) AS api_key_id, day, operation, unnest(requests) AS requests FROM batches
   ), sums AS (
     SELECT api_key_id, day, operation, sum(requests) FROM added GROUP BY 1, 2, 3
   ), moved AS (
@@ -82,13 +82,9 @@ const DELETE_EXPIRED = `
 export function createUsageStore({ pool, writes }: Pick<Connections, 'pool' | 'writes'>) {
   return {
     /** Stores sums, all or none, to be added up later. */
-    async add(rows: readonly Sum[]) {
-      await writes.query(ADD, [
-        rows.map(({ apiKeyId }) => apiKeyId),
-        rows.map(({ day }) => day),
-        rows.map(({ operation }) => operation),
-        rows.map(({ requests }) => requests),
-      ]);
+    async add({ day, operation, sums }: UsageBatch) {
+      const [ids, requests] = [sums.map(([id]) => id), sums.map(([, count]) => count)];
+      await writes.query(ADD, [day, operation, `{${ids.join()}}`, `{${requests.join()}}`]);
     },
     /** Adds up what all nodes have stored, if the oldest is that old. Sums of a key that no longer exists are dropped. */
     async rollUp(ageSeconds: number) {

@@ -1,13 +1,14 @@
 import { repeat } from '../batching/repeat.js';
-import { DAY_MS, type Sum, toDay, type UsageStore } from './usage-store.js';
+import { DAY_MS, toDay, type UsageBatch, type UsageStore } from './usage-store.js';
 
-const FLUSH_INTERVAL_MS = 12_500;
+/** Sums are stored in every second one and added up in the next, so within three, which take less than 30 s. */
+const INTERVAL_MS = 8_800;
 /** A little less, so that sums are added up once in an interval, however many nodes there are. */
-const ROLL_UP_AGE_SECONDS = 11;
-/** The most sums of key, day and operation held at once, about 25 MB. Beyond that, new ones are not counted. */
+const ROLL_UP_AGE_SECONDS = 7.5;
+/** The most sums of key, day and operation held at once, about 10 MB. Beyond that, new ones are not counted. */
 const MAX_SUMS = 100_000;
-/** The most sums stored as one batch. */
-const BATCH_SIZE = 500;
+/** The most sums stored as one batch: the fewer batches, the less PostgreSQL has to write besides. */
+const BATCH_SIZE = 2_000;
 
 export interface UsageOptions {
   readonly store: Pick<UsageStore, 'add' | 'rollUp'>;
@@ -29,7 +30,8 @@ export interface UsageOptions {
  */
 export class UsageCounter {
   readonly #options: UsageOptions;
-  readonly #sums = new Map<string, Sum>();
+  /** Of each key, by `day operation` */
+  readonly #sums = new Map<string, Map<string, number>>();
   #hasWarned = false;
   #dropped = 0;
   /** Formatted once a day, not for every request */
@@ -41,7 +43,7 @@ export class UsageCounter {
 
   /** How many sums are not stored yet */
   get waiting(): number {
-    return this.#sums.size;
+    return [...this.#sums.values()].reduce((total, { size }) => total + size, 0);
   }
 
   /** How many requests were not counted, for want of room */
@@ -57,23 +59,20 @@ export class UsageCounter {
       this.#day = { name: toDay(nowMs), startsAt: Math.floor(nowMs / DAY_MS) * DAY_MS };
     const day = this.#day.name;
     for (const operation of called) {
-      if (operations.includes(operation)) this.#add({ apiKeyId, day, operation, requests: 1 });
+      if (operations.includes(operation)) this.#add(day, operation, apiKeyId, 1);
     }
   }
 
   /** Stores the sums, and adds up all nodes' if the oldest is that old. Never rejects: it keeps what is not stored. */
-  async flush(rollUpAgeSeconds = ROLL_UP_AGE_SECONDS): Promise<void> {
-    const rows = [...this.#sums.values()].sort((a, b) => (a.apiKeyId < b.apiKeyId ? -1 : 1));
-    this.#sums.clear();
+  async flush(rollUpAgeSeconds = ROLL_UP_AGE_SECONDS, stores = true): Promise<void> {
+    const batches = stores ? this.#takeBatches() : [];
     try {
-      while (rows.length > 0) {
-        await this.#options.store.add(rows.slice(0, BATCH_SIZE));
-        rows.splice(0, BATCH_SIZE);
-      }
+      for (; batches[0] !== undefined; batches.shift()) await this.#options.store.add(batches[0]);
       await this.#options.store.rollUp(rollUpAgeSeconds);
       this.#hasWarned = false;
     } catch (error) {
-      for (const row of rows) this.#add(row);
+      for (const { day, operation, sums } of batches)
+        for (const [apiKeyId, requests] of sums) this.#add(day, operation, apiKeyId, requests);
       if (!this.#hasWarned) this.#options.warn(error);
       this.#hasWarned = true;
     }
@@ -83,19 +82,35 @@ export class UsageCounter {
   async close(): Promise<void> {
     await this.flush(0);
     // An unavailable database gets a second chance, which takes a few seconds at most.
-    if (this.#sums.size > 0) await this.flush(0);
+    if (this.waiting > 0) await this.flush(0);
   }
 
-  #add(row: Sum): void {
-    const name = `${row.apiKeyId} ${row.day} ${row.operation}`;
-    const sum = this.#sums.get(name);
-    if (sum !== undefined) sum.requests += row.requests;
-    else if (this.#sums.size < MAX_SUMS) this.#sums.set(name, row);
-    else this.#dropped += row.requests;
+  #add(day: string, operation: string, apiKeyId: string, requests: number): void {
+    const name = `${day} ${operation}`;
+    const sums = this.#sums.get(name) ?? new Map<string, number>();
+    this.#sums.set(name, sums);
+    const known = sums.get(apiKeyId);
+    if (known !== undefined || this.waiting < MAX_SUMS) sums.set(apiKeyId, (known ?? 0) + requests);
+    else this.#dropped += requests;
+  }
+
+  /** What is to be stored, in the order of the keys: what several nodes have stored of neighbours is added up together. */
+  #takeBatches(): UsageBatch[] {
+    const batches: UsageBatch[] = [];
+    for (const [name, counts] of this.#sums) {
+      const [day = '', operation = ''] = name.split(' ');
+      const sums = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
+      while (sums.length > 0) batches.push({ day, operation, sums: sums.splice(0, BATCH_SIZE) });
+    }
+    this.#sums.clear();
+    return batches;
   }
 }
 
 /** Flushes at intervals, which differ by up to a tenth: not all processes at the same moment. Returns what repeat does. */
 export function flushRegularly(usage: UsageCounter): () => Promise<void> {
-  return repeat(FLUSH_INTERVAL_MS * (0.9 + Math.random() / 5), () => usage.flush());
+  let runs = 0;
+  return repeat(INTERVAL_MS * (0.9 + Math.random() / 5), () =>
+    usage.flush(ROLL_UP_AGE_SECONDS, runs++ % 2 === 0),
+  );
 }

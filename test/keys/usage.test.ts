@@ -1,7 +1,8 @@
-import { afterEach, expect, test } from 'vitest';
+import { readFile } from 'node:fs/promises';
+import { afterEach, expect, test, vi } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import { createKeyStore } from '../../src/keys/store.js';
-import { UsageCounter } from '../../src/keys/usage.js';
+import { flushRegularly, UsageCounter } from '../../src/keys/usage.js';
 import { createUsageStore } from '../../src/keys/usage-store.js';
 import { listOperations } from '../../src/operations/list-operations.js';
 import { appRouter } from '../../src/router.js';
@@ -10,6 +11,7 @@ import { startTcpProxy } from '../support/tcp-proxy.js';
 import { createCaller, createTestDatabase, post, rpcPath, startService } from '../support/test-service.js';
 
 const DAY_MS = 86_400_000;
+const MIGRATION = 'prisma/migrations/20261125000000_usage_batches_by_operation/migration.sql';
 const listed = listOperations(appRouter);
 const operations = listed.map(({ name }) => name);
 const plain = { name: 'a key', plan: 'free', perMinute: null, perDay: null, expiresAt: null } as const;
@@ -124,6 +126,58 @@ test('what nodes have stored is added up once, by whichever comes first, when th
   await store.rollUp(0);
   expect(await read()).toEqual([104]);
   expect(await (await database.loadPrisma()).apiKeyUsageBatch.count()).toBe(0);
+});
+
+test.each([0, 0.999])(
+  'a request is added up within 30 s, whether intervals are short or long: %d',
+  async (random) => {
+    vi.useFakeTimers();
+    vi.spyOn(Math, 'random').mockReturnValue(random);
+    closing.push(
+      async () => void vi.restoreAllMocks(),
+      async () => void vi.useRealTimers(),
+    );
+    let [storedAt, addedUp] = [0, false];
+    const store = {
+      add: async () => {
+        storedAt = Date.now();
+      },
+      rollUp: async (ageSeconds: number) => {
+        addedUp = storedAt > 0 && Date.now() - storedAt >= ageSeconds * 1000;
+      },
+    };
+    const usage = new UsageCounter({ store, operations, now: Date.now, warn });
+    const endFlushing = flushRegularly(usage);
+    await vi.advanceTimersByTimeAsync(1);
+    usage.count('a key', ['getPet']);
+    for (let seconds = 0; seconds < 30 && !addedUp; seconds += 1) await vi.advanceTimersByTimeAsync(1_000);
+    expect(addedUp).toBe(true);
+    await endFlushing();
+  },
+);
+
+test('the migration that stores batches by operation adds up those that are stored', async () => {
+  const url = await createTestDatabase();
+  const { pool } = open(url);
+  const { apiKey } = await createKeyStore(open(url), 'as_test_').create(plain);
+  await pool.query(
+    `ALTER TABLE api_key_usage_batches DROP COLUMN day, DROP COLUMN operation, ADD COLUMN days DATE[], ADD COLUMN operations TEXT[]`,
+  );
+  const [day, other] = ['2026-11-24', '2026-11-25'];
+  await pool.query(
+    `INSERT INTO api_key_usage_batches (api_key_ids, days, operations, requests)
+    VALUES ($1, $2, $3, '{1, 20}'), ($1, $2, $3, '{300, 4000}')`,
+    [
+      [apiKey.id, apiKey.id],
+      [day, other],
+      ['getPet', 'listPets'],
+    ],
+  );
+  await pool.query(await readFile(MIGRATION, 'utf8'));
+  expect(await createUsageStore(open(url)).read(apiKey.id, Date.parse(`${other}T12:00:00Z`))).toEqual([
+    { day, operation: 'getPet', requests: 301 },
+    { day: other, operation: 'listPets', requests: 4020 },
+  ]);
 });
 
 test('an outage of the database loses no counts', async () => {
