@@ -21,7 +21,10 @@ export interface KeyUsage extends Usage {
 }
 
 /** Calls of one operation on one day, by the ids of the keys */
-export interface UsageBatch extends Omit<Usage, 'requests'> {
+export interface UsageBatch {
+  /** Since 1970-01-01 */
+  readonly day: number;
+  readonly operation: string;
   readonly sums: readonly (readonly [apiKeyId: string, requests: number])[];
 }
 
@@ -84,7 +87,7 @@ export function createUsageStore({ pool, writes }: Pick<Connections, 'pool' | 'w
     /** Stores sums, all or none, to be added up later. */
     async add({ day, operation, sums }: UsageBatch) {
       const [ids, requests] = [sums.map(([id]) => id), sums.map(([, count]) => count)];
-      await writes.query(ADD, [day, operation, `{${ids.join()}}`, `{${requests.join()}}`]);
+      await writes.query(ADD, [toDay(day * DAY_MS), operation, `{${ids.join()}}`, `{${requests.join()}}`]);
     },
     /** Adds up what all nodes have stored, if the oldest is that old. Sums of a key that no longer exists are dropped. */
     async rollUp(ageSeconds: number) {

@@ -1,5 +1,5 @@
 import { repeat } from '../batching/repeat.js';
-import { DAY_MS, toDay, type UsageBatch, type UsageStore } from './usage-store.js';
+import { DAY_MS, type UsageBatch, type UsageStore } from './usage-store.js';
 
 /** Sums are stored in every second one and added up in the next, so within three, which take less than 30 s. */
 const INTERVAL_MS = 8_800;
@@ -34,8 +34,6 @@ export class UsageCounter {
   readonly #sums = new Map<string, Map<string, number>>();
   #hasWarned = false;
   #dropped = 0;
-  /** Formatted once a day, not for every request */
-  #day = { name: '', startsAt: Number.POSITIVE_INFINITY };
 
   constructor(options: UsageOptions) {
     this.#options = options;
@@ -54,10 +52,7 @@ export class UsageCounter {
   /** Counts one request of a key for each of the operations. */
   count(apiKeyId: string, called: readonly string[]): void {
     const { now, operations } = this.#options;
-    const nowMs = now();
-    if (nowMs < this.#day.startsAt || nowMs >= this.#day.startsAt + DAY_MS)
-      this.#day = { name: toDay(nowMs), startsAt: Math.floor(nowMs / DAY_MS) * DAY_MS };
-    const day = this.#day.name;
+    const day = Math.floor(now() / DAY_MS);
     for (const operation of called) {
       if (operations.includes(operation)) this.#add(day, operation, apiKeyId, 1);
     }
@@ -85,7 +80,7 @@ export class UsageCounter {
     if (this.waiting > 0) await this.flush(0);
   }
 
-  #add(day: string, operation: string, apiKeyId: string, requests: number): void {
+  #add(day: number, operation: string, apiKeyId: string, requests: number): void {
     const name = `${day} ${operation}`;
     const sums = this.#sums.get(name) ?? new Map<string, number>();
     this.#sums.set(name, sums);
@@ -98,9 +93,9 @@ export class UsageCounter {
   #takeBatches(): UsageBatch[] {
     const batches: UsageBatch[] = [];
     for (const [name, counts] of this.#sums) {
-      const [day = '', operation = ''] = name.split(' ');
+      const [day, operation = ''] = name.split(' ');
       const sums = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
-      while (sums.length > 0) batches.push({ day, operation, sums: sums.splice(0, BATCH_SIZE) });
+      while (sums.length > 0) batches.push({ day: Number(day), operation, sums: sums.splice(0, BATCH_SIZE) });
     }
     this.#sums.clear();
     return batches;

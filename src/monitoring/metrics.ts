@@ -129,10 +129,9 @@ function addGauges(registry: Registry, sources: Sources): void {
     countConnections('waitingCount'),
   );
   const isReady = () =>
-    checkReadiness().then(
-      () => 1,
-      () => 0,
-    );
+    checkReadiness()
+      .then(() => 1)
+      .catch(() => 0);
   add('database_ready', '1 while the database can be used', isReady);
   const isDegraded = () => Number(limiter.state === 'degraded');
   add('limits_degraded', '1 while limits are counted without Redis', isDegraded);

@@ -71,11 +71,6 @@ function withIdempotencyKey({ ctx, path, batchIndex }: CallOptions): RequestCont
       message: 'Idempotency-Key must have 1 to 255 visible ASCII characters.',
     });
   }
-  const value: IdempotencyKey = {
-    apiKeyId: apiKey.id,
-    operation: path,
-    batchIndex,
-    header,
-  };
+  const value: IdempotencyKey = { apiKeyId: apiKey.id, operation: path, batchIndex, header };
   return Object.create(ctx, { idempotencyKey: { value } });
 }

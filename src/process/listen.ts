@@ -23,10 +23,7 @@ export async function listen(app: FastifyInstance, address: Address): Promise<vo
   try {
     // Fastify passes reusePort on to Node.js, and its types do not know it.
     const options = { host: (await lookup(host)).address, port, reusePort };
-    await app.listen({
-      ...options,
-      listenTextResolver: (url) => `${ANNOUNCEMENTS[variable]} ${url}`,
-    });
+    await app.listen({ ...options, listenTextResolver: (url) => `${ANNOUNCEMENTS[variable]} ${url}` });
   } catch (error) {
     throw new OperatorError(explain(error as NodeJS.ErrnoException, address), { cause: error });
   }
