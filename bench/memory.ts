@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
+import { SCOPES } from '../src/contract/scopes.js';
 import { createAuthenticator } from '../src/keys/authenticator.js';
 import { generateKey } from '../src/keys/format.js';
 import type { ApiKey } from '../src/keys/store.js';
@@ -57,7 +58,7 @@ const ROW: ApiKey = {
   plan: 'pro',
   perMinute: null,
   perDay: null,
-  scopes: ['pets:read', 'pets:write', 'orders:read'],
+  scopes: SCOPES,
   createdAt: new Date(),
   expiresAt: null,
   previousExpiresAt: null,

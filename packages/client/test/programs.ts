@@ -29,7 +29,7 @@ await client.createPet.mutate({ name: 'Miso', categoryId: 2, colour: 'red' });
 await client.createPet.mutate({ name: 'Miso' });
 await client.listPets.query({ status: 'lost' });
 (await client.listPets.query())[0]?.colour;
-await client.deletePet.mutate({ petId: 1 });
+await client.noSuchOperation.query();
 const failure: unknown = undefined;
 if (isApiError(failure)) failure.code === 'no_such_code';
 `;
