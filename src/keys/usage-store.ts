@@ -116,7 +116,7 @@ export function createUsageStore({ pool, writes }: Pick<Connections, 'pool' | 'w
 }
 
 /** The UTC day of a moment, as YYYY-MM-DD. */
-export function toDay(now: number): string {
+function toDay(now: number): string {
   return new Date(now).toISOString().slice(0, 10);
 }
 
