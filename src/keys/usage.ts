@@ -58,7 +58,7 @@ export class UsageCounter {
     }
   }
 
-  /** Stores the sums if told to, and adds up all nodes' if the oldest is that old. Never rejects, and loses none. */
+  /** Stores the sums if told to, and adds up all nodes' if the oldest is that old. Never rejects: keeps what is not stored. */
   async flush(rollUpAgeSeconds = ROLL_UP_AGE_SECONDS, stores = true): Promise<void> {
     const batches = stores ? this.#takeBatches() : [];
     try {
