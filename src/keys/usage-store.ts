@@ -40,14 +40,14 @@ const ADD = {
 /**
  * Moves batches to api_key_usage once the oldest of them has a certain age. Those that begin with neighbouring keys are
  * moved together, because nodes that share keys have sums of the same ones. In primary-key order, so that nodes that do
- * this at once cannot deadlock.
+ * this at once cannot deadlock. `stored_at` is rounded to milliseconds, which may be later than now.
  */
 const ROLL_UP = {
   name: 'usage-roll-up',
   text: `
   WITH due AS (
     SELECT id FROM api_key_usage_batches
-    WHERE (SELECT min(stored_at) FROM api_key_usage_batches) <= now() - $1 * interval '1 second'
+    WHERE (SELECT min(stored_at) FROM api_key_usage_batches) <= now()::timestamptz(3) - $1 * interval '1 second'
     ORDER BY day, operation, api_key_ids[1] LIMIT ${MAX_BATCHES} FOR UPDATE SKIP LOCKED
   ), batches AS (
     DELETE FROM api_key_usage_batches AS batch USING due WHERE batch.id = due.id RETURNING batch.*
