@@ -17,5 +17,7 @@ export default defineConfig({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 20_000, interval: 20 } },
     maxWorkers: 2,
+    // A file gets the project's modules anew, but not the packages: loading these for each was a sixth of the time.
+    isolate: false,
   },
 });

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { type Program, run, runKeys, runNode, untilListening } from './support/process.js';
 import { setUpServiceProcesses, stop, untilReady } from './support/service-processes.js';
+import { createTemporaryFolder } from './support/temporary-folder.js';
 import { createCaller, createTestDatabase, post } from './support/test-service.js';
 
 const processes = setUpServiceProcesses();
@@ -19,16 +20,11 @@ test('the first start on the embedded default serves a sample catalogue, and its
   expect(headers.get('link')).toMatch(
     /^<http:\/\/127\.0\.0\.1:\d+\/v1\/pets\?limit=5&cursor=5>; rel="next"$/,
   );
+  // In development a request is one short line in the log.
+  await service.until(/^\[[\d:]+\] INFO: GET \/v1\/pets 200 \d+ ms$/m);
   expect((await call('/health/ready', { key: null })).status).toBe(200);
   expect((await stat(join(processes.dataDir, 'development-key'))).mode & 0o777).toBe(0o600);
   expect(await stop(service)).toBe(0);
-});
-
-test('in development a request is one short line in the log', async () => {
-  const service = start({ LOG_LEVEL: 'info' });
-  const { call } = await untilReady(service);
-  await call('/v1/pets?limit=1');
-  await service.until(/^\[[\d:]+\] INFO: GET \/v1\/pets 200 \d+ ms$/m);
 });
 
 test('a later start keeps the key and the pets, and does not add the sample catalogue again', async () => {
@@ -189,9 +185,16 @@ test.each([
   expect(await runOn(version, 'scripts/node-version.js').ended).toBe(code);
 });
 
+async function createFolder(): Promise<string> {
+  const folder = await createTemporaryFolder();
+  onTestFinished(() => rm(folder, { recursive: true }));
+  return folder;
+}
+
 test('.env in the working directory is read, and environment variables take precedence', async () => {
-  await writeFile(join(processes.dataDir, '.env'), 'PORT=nonsense\nLOG_LEVEL=nonsense\n');
-  const program = run('main', [], { LOG_LEVEL: 'info' }, processes.dataDir);
+  const folder = await createFolder();
+  await writeFile(join(folder, '.env'), 'PORT=nonsense\nLOG_LEVEL=nonsense\n');
+  const program = run('main', [], { LOG_LEVEL: 'info' }, folder);
   expect(await program.ended).toBe(1);
   expect(program.output()).toContain('PORT must be');
   expect(program.output()).not.toContain('LOG_LEVEL');
@@ -200,20 +203,22 @@ test('.env in the working directory is read, and environment variables take prec
 const UNREADABLE = /^\S+\.env cannot be read: make it .*, or remove it\.\n$/;
 
 test('a .env that is a directory stops the start with one line that says what to do', async () => {
-  await mkdir(join(processes.dataDir, '.env'));
-  const program = run('main', [], {}, processes.dataDir);
+  const folder = await createFolder();
+  await mkdir(join(folder, '.env'));
+  const program = run('main', [], {}, folder);
   expect(await program.ended).toBe(1);
   expect(program.output()).toMatch(UNREADABLE);
 });
 
 test('a .env that the account may not read stops the start with the same line', async () => {
-  await writeFile(join(processes.dataDir, '.env'), 'PORT=1\n', { mode: 0 });
-  await chmod(processes.dataDir, 0o755);
+  const folder = await createFolder();
+  await writeFile(join(folder, '.env'), 'PORT=1\n', { mode: 0 });
+  await chmod(folder, 0o755);
   const script = `
     import { loadEnvironmentFile } from ${JSON.stringify(`${process.cwd()}/dist/process/config.js`)};
     if (process.getuid() === 0) process.setuid(65534);
     try { loadEnvironmentFile(); } catch ({ message }) { console.log(message); }`;
-  const program = runNode(['--input-type=module', '-e', script], {}, processes.dataDir);
+  const program = runNode(['--input-type=module', '-e', script], {}, folder);
   expect(await program.ended).toBe(0);
   expect(program.output()).toMatch(UNREADABLE);
 });

@@ -19,6 +19,7 @@ import {
 } from '../support/test-service.js';
 
 const log = pino({ level: 'silent' });
+const databaseUrl = await createTestDatabase();
 const sharedRedis = await findRedis();
 const closers: (() => Promise<unknown>)[] = [];
 
@@ -39,7 +40,7 @@ async function serve(
     ...(clock ? { clock } : {}),
   });
   if (redisUrl !== undefined) await expect.poll(() => limiter.state).toBe('redis');
-  const service = await startService({ limiter, ...(clock ? { now: clock } : {}), ...rest });
+  const service = await startService({ databaseUrl, limiter, ...(clock ? { now: clock } : {}), ...rest });
   closers.push(() => service.close());
   return { service, limiter, call: createCaller(service) };
 }
@@ -204,7 +205,7 @@ test('a client that waits for Retry-After is admitted, and the window of a day o
 
 test('a clock of the machine that is set, forth or back, gives a caller no new window', async () => {
   let now = Date.now();
-  const service = await startService({ now: () => now });
+  const service = await startService({ databaseUrl, now: () => now });
   closers.push(() => service.close());
   const { key } = await issue(service, 1);
   const call = createCaller(service);
@@ -231,7 +232,9 @@ function expectLimitHeaders({ headers }: Pick<TestResponse, 'headers'>): void {
 }
 
 test('every response of both protocols carries the limit headers, whatever its status', async () => {
-  const { service, call } = await serve({ corsOrigins: ['https://shop.example'] });
+  // Its last requests find a broken database.
+  const own = await createTestDatabase();
+  const { service, call } = await serve({ databaseUrl: own, corsOrigins: ['https://shop.example'] });
   const text = { 'content-type': 'text/plain' };
   const preflight = { origin: 'https://shop.example', 'access-control-request-method': 'POST' };
   const requests: [number, string, Parameters<Caller>[1]?][] = [
@@ -342,15 +345,14 @@ test('forwarded addresses are trusted from configured proxies only', async () =>
   expect((await from(proxied.call, '2001:db8:0:2::1')).status).toBe(401);
 });
 
-test.runIf(canStartRedis())(
+test.runIf(sharedRedis)(
   'two services on one Redis and one PostgreSQL together admit exactly the limit',
   async () => {
-    const DATABASE_URL = await createTestDatabase();
-    const redis = (await startRedis()) as RedisServer;
-    closers.push(() => redis.close());
+    const DATABASE_URL = databaseUrl;
+    const REDIS_URL = sharedRedis?.url ?? '';
     const { key } = await runKeys({ DATABASE_URL }, 'create', '--name', 'x', '--plan', 'free');
     const nodes: Program[] = [1, 2].map(() =>
-      run('main', [], { DATABASE_URL, REDIS_URL: redis.url, PORT: '0', APP_ENV: 'staging' }),
+      run('main', [], { DATABASE_URL, REDIS_URL, PORT: '0', APP_ENV: 'staging' }),
     );
     closers.push(async () => {
       for (const { child } of nodes) child.kill('SIGTERM');

@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../src/contract/scopes.js';
 import { execute } from '../support/execute.js';
@@ -184,41 +184,6 @@ describe('the beginning of an id', () => {
   test('is rejected if it has fewer than four characters, because a typing error could match a key', async () => {
     const { code, output } = await print('keys', 'revoke', 'a1b');
     expect([code, output]).toEqual([2, expect.stringContaining('at least its first 4 characters')]);
-  });
-});
-
-describe('help', () => {
-  const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
-  test.each([[[]], [['keys']]])('%j --version prints the version of the package', async (args) => {
-    expect(await print(...args, '--version')).toEqual({ code: 0, output: `${version}\n` });
-  });
-
-  test.each(['create', 'list', 'show', 'usage', 'rotate', 'revoke', 'set-plan', 'set-scopes', 'unban'])(
-    'keys %s --help has an example that can be copied',
-    async (command) => {
-      const { code, output } = await print('keys', command, '--help');
-      expect(code).toBe(0);
-      expect(output).toMatch(new RegExp(`Examples?:\n {2}npm run -s keys -- ${command}`));
-    },
-  );
-
-  test.each(['create', 'set-plan', 'set-scopes'])(
-    'keys %s --help marks the options that it requires',
-    async (name) => {
-      const { output } = await print('keys', name, '--help');
-      const marked = [...output.matchAll(/^ +(--\S+) <.*\(required\)/gm)].map(([, option = '']) => option);
-      expect(marked.length).toBeGreaterThan(0);
-      const { code, output: error } = await print('keys', name, ...(name === 'create' ? [] : ['0b54e7c0']));
-      expect([code, error]).toEqual([2, expect.stringContaining(`required option '${marked[0]} <`)]);
-      for (const option of marked) expect(output).toMatch(new RegExp(`-- ${name} .*${option} `));
-    },
-  );
-
-  test.each([[[]], [['keys']]])('%j --help has examples and the exit codes', async (args) => {
-    const { code, output } = await print(...args, '--help');
-    expect(code).toBe(0);
-    expect(output).toMatch(/Examples:\n {2}npm run/);
-    expect(output).toMatch(/Exit codes:\n.*0 .*\n.*1 .*\n.*2 .*\n.*3 .*\n.*4 /);
   });
 });
 

@@ -281,7 +281,8 @@ test('while the first request is running, every idempotent operation responds as
 
 test('a deprecated operation says so before its removal, and responds as the document says after it', async () => {
   const deprecated = operations.filter((operation) => operation.deprecated);
-  const later = await startService({ now: () => Date.parse('2030-12-05T00:00:00Z') });
+  const { databaseUrl } = service;
+  const later = await startService({ databaseUrl, now: () => Date.parse('2030-12-05T00:00:00Z') });
   closers.push(() => later.close());
   for (const operation of deprecated) {
     const path = fillPath(operation, '1');

@@ -7,6 +7,7 @@ import { createLimiter } from '../../src/limits/limiter.js';
 import { createCachedCheck } from '../../src/monitoring/probes.js';
 import {
   createCaller,
+  createTestDatabase,
   post,
   rpcPath,
   startService,
@@ -15,6 +16,7 @@ import {
 } from '../support/test-service.js';
 
 const NO_LIMITS = { perMinute: null, perDay: null };
+const databaseUrl = await createTestDatabase();
 const closers: (() => Promise<unknown>)[] = [];
 
 afterEach(async () => {
@@ -22,7 +24,7 @@ afterEach(async () => {
 });
 
 async function serve(options: TestServiceOptions = {}) {
-  const service = await startService(options);
+  const service = await startService({ databaseUrl, ...options });
   closers.push(() => service.close());
   return { service, call: createCaller(service) };
 }

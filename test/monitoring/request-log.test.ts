@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { pino } from 'pino';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { describeError } from '../../src/process/logger.js';
 import {
   type Caller,
@@ -10,6 +10,7 @@ import {
   rpcPath,
   startService,
   type TestService,
+  type TestServiceOptions,
 } from '../support/test-service.js';
 
 interface Line {
@@ -20,6 +21,8 @@ interface Line {
 const INFO = 30;
 const WARN = 40;
 
+/** That of most tests */
+let shared: TestService;
 let service: TestService;
 let call: Caller;
 let written: string;
@@ -28,13 +31,32 @@ function write(line: string): void {
   written += line;
 }
 
-beforeEach(async () => {
+beforeAll(async () => {
+  shared = await startService({ log: pino({ level: 'info' }, { write }) });
+});
+afterAll(() => shared.close());
+beforeEach(() => {
   written = '';
-  const log = pino({ level: 'info' }, { write });
-  service = await startService({ log });
+  service = shared;
   call = createCaller(service);
 });
-afterEach(() => service.close());
+
+/** Lets a test have a service of its own, which may go on writing until it is closed, or has other options. */
+async function useOwnService(options: TestServiceOptions = {}): Promise<void> {
+  const { databaseUrl } = shared;
+  const own = await startService({ databaseUrl, log: pino({ level: 'info' }, { write }), ...options });
+  onTestFinished(() => own.close());
+  service = own;
+  call = createCaller(own);
+}
+
+async function losePets(): Promise<void> {
+  const { pool } = service.database;
+  await pool.query('ALTER TABLE pets RENAME TO lost');
+  onTestFinished(async () => {
+    await pool.query('ALTER TABLE lost RENAME TO pets');
+  });
+}
 
 /** The lines about requests; on a busy machine there may be one about a query that was too slow. */
 const lines = (): Line[] =>
@@ -134,10 +156,7 @@ test('a method that a path does not support is logged with the route of the path
 });
 
 test('the address is logged as it is counted', async () => {
-  await service.close();
-  const log = pino({ level: 'info' }, { write });
-  service = await startService({ log, trustProxy: ['127.0.0.1'] });
-  call = createCaller(service);
+  await useOwnService({ trustProxy: ['127.0.0.1'] });
   const addresses = {
     '203.0.113.7:4711': '203.0.113.7',
     '[2001:db8:1:2:3:4:5:6]:443': '2001:db8:1:2::/64',
@@ -152,6 +171,7 @@ test('the address is logged as it is counted', async () => {
 });
 
 test('a client that disconnects in the middle of its body is logged as one line, without an error', async () => {
+  await useOwnService();
   const socket = connect(service.port, '127.0.0.1');
   await once(socket, 'connect');
   const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n`;
@@ -174,6 +194,7 @@ test('a client that disconnects in the middle of its body is logged as one line,
 });
 
 test('a client that resets its connection before its response is logged as one line, without an error', async () => {
+  await useOwnService();
   const blocker = await service.database.pool.connect();
   await blocker.query('BEGIN');
   await blocker.query('LOCK TABLE pets');
@@ -205,6 +226,7 @@ function openMany(count: number) {
 }
 
 test('clients that leave while their requests are queued are logged with their addresses', async () => {
+  await useOwnService();
   const sockets = await openMany(200);
   const firstResponse = Promise.race(sockets.map((socket) => once(socket, 'data')));
   for (const socket of sockets) socket.write(get('/v1/pets'));
@@ -216,6 +238,7 @@ test('clients that leave while their requests are queued are logged with their a
 });
 
 test('requests that wait behind others of a client that leaves are logged, and not counted', async () => {
+  await useOwnService();
   const sockets = await openMany(32);
   const head = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n\r\n`;
   const readRemaining = async () => Number((await call('/v1/pets')).headers.get('x-ratelimit-remaining'));
@@ -229,6 +252,7 @@ test('requests that wait behind others of a client that leaves are logged, and n
 });
 
 test('the duration of a request that is queued includes the time that it waited', async () => {
+  await useOwnService();
   const sockets = await openMany(8);
   for (const socket of sockets) socket.write(get('/v1/pets').repeat(16));
   await expect.poll(() => lines().length).toBe(128);
@@ -241,7 +265,7 @@ test('the duration of a request that is queued includes the time that it waited'
 });
 
 test('an internal error is logged once with its cause, and its request as a warning', async () => {
-  await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
+  await losePets();
   for (const [path, protocol, route] of [
     ['/v1/pets', 'rest', '/v1/pets'],
     ['/trpc/listPets', 'trpc', '/trpc/{path}'],
@@ -272,11 +296,10 @@ test('malformed HTTP is logged at debug level only', async () => {
   await send(service);
   await call('/v1/pets');
   expect(await onlyLine()).toMatchObject({ operation: 'listPets' });
-  const debugged = await startService({ log: pino({ level: 'debug' }, { write }) });
+  await useOwnService({ log: pino({ level: 'debug' }, { write }) });
   written = '';
-  await send(debugged);
+  await send(service);
   expect(await onlyLine()).toMatchObject({ level: 20, code: 'HPE_INVALID_METHOD', address: '127.0.0.1' });
-  await debugged.close();
 });
 
 test('a well-formed X-Request-Id is kept, otherwise one is generated, and every response has it', async () => {
@@ -305,7 +328,7 @@ test.each([
 });
 
 test('the line with the cause of an error has the trace id, too', async () => {
-  await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
+  await losePets();
   for (const path of ['/v1/pets', '/trpc/listPets']) {
     written = '';
     await call(path, { headers: { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` } });
@@ -315,13 +338,12 @@ test('the line with the cause of an error has the trace id, too', async () => {
 });
 
 test('a trace id that an instrumentation adds stays in the line of a request without a traceparent', async () => {
-  await service.close();
   // As OpenTelemetry's instrumentation of pino does.
   const log = pino({ level: 'info', mixin: () => ({ trace_id: TRACE_ID }) }, { write });
-  service = await startService({ log });
+  await useOwnService({ log });
   for (const path of ['/v1/pets', '/v1/nope', '/trpc/listPets']) {
     written = '';
-    await createCaller(service)(path);
+    await call(path);
     expect(await onlyLine()).toMatchObject({ trace_id: TRACE_ID });
   }
 });

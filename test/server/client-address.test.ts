@@ -1,9 +1,16 @@
 import Fastify from 'fastify';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createProxyTrust, findClientAddress } from '../../src/server/client-address.js';
-import { createCaller, startService, type TestResponse, type TestService } from '../support/test-service.js';
+import {
+  createCaller,
+  createTestDatabase,
+  startService,
+  type TestResponse,
+  type TestService,
+} from '../support/test-service.js';
 
 const LIMIT = 100;
+const databaseUrl = await createTestDatabase();
 
 let service: TestService | undefined;
 
@@ -14,7 +21,7 @@ afterEach(async () => {
 
 /** A service behind a trusted proxy, and a function that calls it without a key on behalf of an address. */
 async function serveBehindProxy(trustProxy: readonly string[]) {
-  service = await startService({ anonymousPerMinute: LIMIT, trustProxy });
+  service = await startService({ databaseUrl, anonymousPerMinute: LIMIT, trustProxy });
   const call = createCaller(service);
   return (forwarded: string) => call('/v1/pets', { key: null, headers: { 'x-forwarded-for': forwarded } });
 }

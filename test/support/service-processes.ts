@@ -1,30 +1,30 @@
 import { rm } from 'node:fs/promises';
-import { afterEach, beforeEach } from 'vitest';
+import { afterAll, afterEach, beforeAll } from 'vitest';
 import { type Environment, type Program, run } from './process.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 import { createCaller } from './test-service.js';
 
 interface ServiceProcesses {
-  /** A new folder for each test, removed after it */
+  /** A folder that the tests of the file share, because the first start on one takes as long as two later ones. */
   readonly dataDir: string;
-  /** What the test has started. It is stopped after the test, before the folder is removed. */
+  /** What the test has started. It is stopped after the test. */
   readonly programs: Program[];
-  /** Starts the built service on the test's DATA_DIR and a free port. */
+  /** Starts the built service on this DATA_DIR and a free port. */
   start(environment?: Environment): Program;
 }
 
-/** Lets each test of a file run the service as a process of its own. */
+/** Lets the tests of a file run the service as processes of their own. */
 export function setUpServiceProcesses(): ServiceProcesses {
   let dataDir: string;
   const programs: Program[] = [];
-  beforeEach(async () => {
+  beforeAll(async () => {
     dataDir = await createTemporaryFolder();
   });
   afterEach(async () => {
     for (const { child } of programs) child.kill('SIGTERM');
     await Promise.all(programs.splice(0).map(({ ended }) => ended));
-    await rm(dataDir, { recursive: true, force: true });
   });
+  afterAll(() => rm(dataDir, { recursive: true, force: true }));
   return {
     get dataDir() {
       return dataDir;

@@ -1,0 +1,37 @@
+import { afterAll, expect } from 'vitest';
+import { type Environment, run, runKeys, untilListening } from './process.js';
+import { createCaller } from './test-service.js';
+
+const closing: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const close of closing.splice(0)) await close();
+});
+
+/** Starts a service, which ends when the tests of the file have. Resolves with its URL. */
+export async function startNode(environment: Environment): Promise<string> {
+  const program = run('main', [], { ...environment, APP_ENV: 'staging', PORT: '0' });
+  closing.push(() => {
+    program.child.kill('SIGTERM');
+    return program.ended;
+  });
+  return untilListening(program);
+}
+
+export function startTwoNodes(environment: Environment): Promise<string[]> {
+  return Promise.all([startNode(environment), startNode(environment)]);
+}
+
+/** Issues a key and uses it on all nodes whenever it is asked, so that no lookup of it is forgotten for being unused. */
+export async function useNewKey(environment: Environment, urls: readonly string[], ...plan: string[]) {
+  const { id, key } = await runKeys(environment, 'create', '--name', 'x', '--plan', ...plan);
+  const calls = urls.map((url) => createCaller({ url, key }));
+  const codes = () =>
+    Promise.all(
+      calls.map(async (call) => {
+        const { status, body } = await call('/v1/pets');
+        return status === 200 ? 200 : body.code;
+      }),
+    );
+  const untilAll = (code: unknown) => expect.poll(codes, { interval: 50 }).toEqual(calls.map(() => code));
+  return { id, key, calls, untilAll };
+}
