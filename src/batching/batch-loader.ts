@@ -3,11 +3,11 @@ import { TimeoutError } from './timeouts.js';
 export interface BatchOptions {
   /** The most calls in a batch. Default: no limit */
   readonly maxSize?: number;
-  /** The most batches that run at once. Default 2, so that one is under way while the results of the other are used */
+  /** The most batches that run at once. Default 2 */
   readonly maxConcurrent?: number;
   /**
-   * Divides what waits evenly among the batches that can start, none of them smaller than this: fewer calls wait while a
-   * batch runs. Default: the first batch that can start takes all
+   * None smaller than this starts while another runs, nor one smaller than half of what waits or is under way: calls are
+   * divided, so that one batch is under way while the results of another are used. Default: a batch takes all that wait
    */
   readonly minShare?: number;
   /** A call that waits longer is rejected with a TimeoutError, and never sent. Default: no limit */
@@ -49,6 +49,7 @@ export function createBatchLoader<Call, Result>(
   const waiting: Waiting<Call, Result>[] = [];
   const yielding: Waiting<Call, Result>[] = [];
   let running = 0;
+  let callsUnderWay = 0;
   let isScheduled = false;
   /** How many batches in a row held one call, each of which ended before the next call was made */
   let singlesInARow = 0;
@@ -57,9 +58,10 @@ export function createBatchLoader<Call, Result>(
     for (const queue of [waiting, yielding]) rejectLate(queue, maxWaitMs);
     while (running < maxConcurrent) {
       const count = waiting.length + yielding.length;
-      if (count === 0 || (running > 0 && count < (minShare ?? 1))) return;
-      const share = minShare && Math.max(minShare, Math.ceil(count / (maxConcurrent - running)));
-      const size = Math.min(share ?? count, maxSize);
+      const share = minShare ? Math.max(minShare, Math.floor((count + callsUnderWay) / 2)) : count;
+      if (count === 0 || (running > 0 && count < Math.min(share, maxSize))) return;
+      // A rest that is no share of its own would have to wait.
+      const size = Math.min(count - share < (minShare ?? 1) ? count : share, maxSize);
       const batch = waiting.splice(0, size);
       batch.push(...yielding.splice(0, size - batch.length));
       void send(batch);
@@ -67,10 +69,12 @@ export function createBatchLoader<Call, Result>(
   };
   const send = async (batch: readonly Waiting<Call, Result>[]) => {
     running += 1;
+    callsUnderWay += batch.length;
     singlesInARow = batch.length === 1 && running === 1 ? singlesInARow + 1 : 0;
     const calls = batch.map(({ call }) => call);
     const results = await run(calls).catch((error: Error) => calls.map(() => error));
     running -= 1;
+    callsUnderWay -= batch.length;
     // Before the results are used, which may take long when they are many.
     sendNext();
     for (const [index, { resolve, reject }] of batch.entries()) {

@@ -37,15 +37,13 @@ const MAX_PAGES_PER_STATEMENT = 32;
 const MAX_GETS_PER_STATEMENT = 100;
 /**
  * Fewer reads wait while a statement is under way: another statement would cost this process 60 µs. More are divided
- * between the connections: if all shared one statement, this process would be idle while PostgreSQL runs it.
+ * between the connections: if all shared one statement, this process would be idle while PostgreSQL runs it, which takes
+ * longer for pages.
  */
-const MIN_READS_PER_STATEMENT = 8;
+const MIN_PAGES_PER_STATEMENT = 4;
+const MIN_GETS_PER_STATEMENT = 8;
 /** A read that waited longer has been answered with a 503. */
-const READS = {
-  maxConcurrent: READ_CONNECTIONS,
-  minShare: MIN_READS_PER_STATEMENT,
-  maxWaitMs: OPERATION_TIMEOUT_MS,
-} as const;
+const READS = { maxConcurrent: READ_CONNECTIONS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
 
 /** Named, so that PostgreSQL parses and plans them once per connection. */
 const statements = {
@@ -80,7 +78,7 @@ export function createPetStore(database: Database): PetStore {
         ]);
         return rows.map(({ columns }) => pets.toRows(columns));
       },
-      { ...READS, maxSize: MAX_PAGES_PER_STATEMENT },
+      { ...READS, minShare: MIN_PAGES_PER_STATEMENT, maxSize: MAX_PAGES_PER_STATEMENT },
     );
   const allPages = createPageLoader(statements.list);
   const statusPages = createPageLoader(statements.listByStatus);
@@ -94,7 +92,7 @@ export function createPetStore(database: Database): PetStore {
       const found = new Map(row && pets.toRows(row.columns).map((pet) => [pet.id, pet]));
       return ids.map((id) => found.get(id));
     },
-    { ...READS, maxSize: MAX_GETS_PER_STATEMENT },
+    { ...READS, minShare: MIN_GETS_PER_STATEMENT, maxSize: MAX_GETS_PER_STATEMENT },
   );
   return {
     list: (page) => (page.status === undefined ? allPages : statusPages).load(page),
