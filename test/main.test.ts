@@ -12,7 +12,7 @@ import { createCaller, createTestDatabase, post } from './support/test-service.j
 const processes = setUpServiceProcesses();
 const { programs, start } = processes;
 
-test('the first start on the embedded default serves a sample catalogue, and its curl line works as pasted', async () => {
+test('the first start on the embedded default serves a sample catalogue, its curl line works as pasted, and each request is one short line in the log', async () => {
   const service = start();
   const { call, path } = await untilReady(service);
   const { status, body, headers } = await call(path);
@@ -20,7 +20,6 @@ test('the first start on the embedded default serves a sample catalogue, and its
   expect(headers.get('link')).toMatch(
     /^<http:\/\/127\.0\.0\.1:\d+\/v1\/pets\?limit=5&cursor=5>; rel="next"$/,
   );
-  // In development a request is one short line in the log.
   await service.until(/^\[[\d:]+\] INFO: GET \/v1\/pets 200 \d+ ms$/m);
   expect((await call('/health/ready', { key: null })).status).toBe(200);
   expect((await stat(join(processes.dataDir, 'development-key'))).mode & 0o777).toBe(0o600);
