@@ -6,8 +6,8 @@ export interface BatchOptions {
   /** The most batches that run at once. Default 2 */
   readonly maxConcurrent?: number;
   /**
-   * None smaller than this starts while another runs, nor one smaller than half of what waits or is under way: calls are
-   * divided, so that one batch is under way while the results of another are used. Default: a batch takes all that wait
+   * Divides calls, so that one batch runs while the results of another are used: a share is half of all that wait or run,
+   * but at least this many. While a batch runs, fewer than a share wait. Default: a batch takes all that wait
    */
   readonly minShare?: number;
   /** A call that waits longer is rejected with a TimeoutError, and never sent. Default: no limit */
@@ -32,7 +32,7 @@ export interface BatchLoader<Call, Result> {
 
 /**
  * Merges calls into batches. While fewer than `maxConcurrent` run, the calls of one event-loop tick are sent at its end.
- * Otherwise, or if they are fewer than `minShare`, they wait for the end of a batch: the more there is to do, the larger
+ * Otherwise, or if they are fewer than a share, they wait for the end of a batch: the more there is to do, the larger
  * the batches. Without load, when each call ended before the next was made, a call is sent at once.
  *
  * `run` resolves with a result for each call, in their order; an Error rejects that call alone.
@@ -42,7 +42,7 @@ export function createBatchLoader<Call, Result>(
   {
     maxSize = Number.POSITIVE_INFINITY,
     maxConcurrent = 2,
-    minShare,
+    minShare = 0,
     maxWaitMs = Number.POSITIVE_INFINITY,
   }: BatchOptions = {},
 ): BatchLoader<Call, Result> {
@@ -58,10 +58,10 @@ export function createBatchLoader<Call, Result>(
     for (const queue of [waiting, yielding]) rejectLate(queue, maxWaitMs);
     while (running < maxConcurrent) {
       const count = waiting.length + yielding.length;
-      const share = minShare ? Math.max(minShare, Math.floor((count + callsUnderWay) / 2)) : count;
+      const share = minShare > 0 ? Math.max(minShare, Math.floor((count + callsUnderWay) / 2)) : count;
       if (count === 0 || (running > 0 && count < Math.min(share, maxSize))) return;
       // A rest that is no share of its own would have to wait.
-      const size = Math.min(count - share < (minShare ?? 1) ? count : share, maxSize);
+      const size = Math.min(count - share < minShare ? count : share, maxSize);
       const batch = waiting.splice(0, size);
       batch.push(...yielding.splice(0, size - batch.length));
       void send(batch);

@@ -40,7 +40,7 @@ const ADD = {
 /**
  * Moves batches to api_key_usage once the oldest of them has a certain age. Those that begin with neighbouring keys are
  * moved together, because nodes that share keys have sums of the same ones. In primary-key order, so that nodes that do
- * this at once cannot deadlock. `stored_at` is rounded to milliseconds, which may be later than now.
+ * this at once cannot deadlock. `stored_at` is rounded to milliseconds, perhaps up, so now is, too.
  */
 const ROLL_UP = {
   name: 'usage-roll-up',

@@ -37,8 +37,8 @@ const MAX_PAGES_PER_STATEMENT = 32;
 const MAX_GETS_PER_STATEMENT = 100;
 /**
  * Fewer reads wait while a statement is under way: another statement would cost this process 60 µs. More are divided
- * between the connections: if all shared one statement, this process would be idle while PostgreSQL runs it, which takes
- * longer for pages.
+ * between statements: if all shared one, this process would be idle while PostgreSQL runs it, which takes longer for
+ * pages.
  */
 const MIN_PAGES_PER_STATEMENT = 4;
 const MIN_GETS_PER_STATEMENT = 8;

@@ -243,6 +243,16 @@ test('usage is shown for 30 days, and kept longer only for a key without any sin
   expect(await lastUsedOn()).toEqual(['2027-11-20']);
 });
 
+test('what a node stores last is added up at once, however short ago that was', async () => {
+  const { store, id } = await prepare();
+  for (let requests = 1; requests <= 30; requests += 1) {
+    const usage = new UsageCounter({ store, operations, now: Date.now, warn });
+    usage.count(id, ['getPet']);
+    await usage.close();
+    expect(await store.readTotals(id, Date.now())).toEqual([{ operation: 'getPet', requests }]);
+  }
+});
+
 test('a service stores its counts when it shuts down, and keys usage shows deprecated operations separately', async () => {
   const environment = { DATABASE_URL: await createTestDatabase() };
   const { id, key } = await runKeys(environment, 'create', '--name', 'shop', '--plan', 'free');

@@ -21,7 +21,7 @@ export function startTwoNodes(environment: Environment): Promise<string[]> {
   return Promise.all([startNode(environment), startNode(environment)]);
 }
 
-/** Issues a key and uses it on all nodes whenever it is asked, so that no lookup of it is forgotten for being unused. */
+/** Issues a key. `untilAll` calls all nodes with it, all the time, until they respond alike: no lookup expires unused. */
 export async function useNewKey(environment: Environment, urls: readonly string[], ...plan: string[]) {
   const { id, key } = await runKeys(environment, 'create', '--name', 'x', '--plan', ...plan);
   const calls = urls.map((url) => createCaller({ url, key }));
