@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { openConnections } from '../src/database/connections.js';
-import { flushRegularly, UsageCounter } from '../src/keys/usage.js';
+import { storeRegularly, UsageCounter } from '../src/keys/usage.js';
 import { createUsageStore } from '../src/keys/usage-store.js';
 import { THIS_CHECKOUT } from './checkout.js';
 import { readNumber } from './option-values.js';
@@ -11,7 +11,7 @@ import { printTable, writeTable } from './table.js';
 const OPTIONS = {
   nodes: { type: 'string', default: '64' },
   /** Shared by all nodes */
-  keys: { type: 'string', default: '2000' },
+  keys: { type: 'string', default: '10000' },
   seconds: { type: 'string', default: '120' },
   write: { type: 'boolean', default: false },
 } as const;
@@ -19,13 +19,13 @@ const OPTIONS = {
 const SETTINGS = ['ALTER SYSTEM SET max_connections = 300'];
 const OPERATION = 'getPet';
 /** Until every node has opened its connection and stored usage once */
-const WARM_UP_SECONDS = 20;
+const WARM_UP_SECONDS = 29;
 
 /** What it costs PostgreSQL that every node stores the usage of the same keys, each of which each node sees every second. */
 export async function benchUsage(args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: OPTIONS });
   const [nodeCount, keyCount] = [readNumber('nodes', values.nodes), readNumber('keys', values.keys)];
-  const seconds = readNumber('seconds', values.seconds);
+  const secondsAtLeast = readNumber('seconds', values.seconds);
   const postgres = await startPostgres(SETTINGS);
   const url = await postgres.createDatabase('usage', THIS_CHECKOUT);
   const { rows: keys } = await withClient(url, (client) =>
@@ -53,17 +53,19 @@ export async function benchUsage(args: string[]): Promise<void> {
       now: Date.now,
       warn: (error) => failures.push(process.stderr.write(`${error}\n`)),
     });
-    return { counter, connections, endFlushing: flushRegularly(counter) };
+    return { counter, connections, endStoring: storeRegularly(counter) };
   });
-  let cpuBefore = 0;
-  for (let second = 0; second < WARM_UP_SECONDS + seconds; second += 1) {
-    if (second === WARM_UP_SECONDS) [cpuBefore, rows, waited] = [postgres.cpuTime(), 0, 0];
+  let [cpuBefore, startedAt] = [0, 0];
+  for (let second = 0; second < WARM_UP_SECONDS + secondsAtLeast; second += 1) {
+    if (second === WARM_UP_SECONDS) {
+      [cpuBefore, startedAt, rows, waited] = [postgres.cpuTime(), performance.now(), 0, 0];
+    }
     for (const { counter } of nodes) for (const { id } of keys) counter.count(id, [OPERATION]);
-    await delay(1_000);
+    await delay(1_000 - (performance.now() % 1_000));
   }
-  const cpu = postgres.cpuTime() - cpuBefore;
+  const [cpu, seconds] = [postgres.cpuTime() - cpuBefore, (performance.now() - startedAt) / 1000];
   const [stored, failed] = [rows, failures.length];
-  await Promise.all(nodes.map(({ endFlushing }) => endFlushing()));
+  await Promise.all(nodes.map(({ endStoring }) => endStoring()));
   await Promise.all(nodes.map(({ counter }) => counter.close()));
   await Promise.all(nodes.map(({ connections }) => connections.close()));
   await postgres.close();

@@ -11,7 +11,7 @@ import { createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
 import { followKeyChanges } from './keys/changes.js';
 import { createKeyStore } from './keys/store.js';
-import { flushRegularly, UsageCounter } from './keys/usage.js';
+import { storeRegularly, UsageCounter } from './keys/usage.js';
 import { createUsageStore } from './keys/usage-store.js';
 import { createLimiter } from './limits/limiter.js';
 import { createRouter, type Resource } from './operations/resource.js';
@@ -54,7 +54,7 @@ export async function createService(options: ServiceOptions) {
     now,
     warn: warn('usage could not be stored, or not added up yet; it is tried again'),
   });
-  const endFlushing = flushRegularly(usage);
+  const endStoring = storeRegularly(usage);
   const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
   const { redisUrls } = config;
   const redisDurations = createDurations(
@@ -103,17 +103,18 @@ export async function createService(options: ServiceOptions) {
     },
     ...overrides,
   });
-  const endCleanup = repeat(CLEANUP_INTERVAL_MS, async () => {
+  const cleanUp = async () => {
     await deleteExpiredCreates(database).catch(warn('expired idempotency keys could not be deleted'));
     await keys.deleteOldChanges().catch(warn('old changes of keys could not be deleted'));
     await usages.deleteExpired(now()).catch(warn('old usage could not be deleted'));
-  });
+  };
+  const endCleanup = repeat(() => CLEANUP_INTERVAL_MS, cleanUp);
   /** Call it after the app is closed and before the database is. */
   const close = async () => {
     await endCleanup();
     await changes.close();
     bans.close();
-    await endFlushing();
+    await endStoring();
     await usage.close();
     await limiter.close();
   };

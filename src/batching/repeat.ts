@@ -1,13 +1,13 @@
 /**
- * Runs a task now, and again whenever `intervalMs` have passed since a run, which must not reject. Returns a function that
+ * Runs a task now, and after each run again when `untilNextMs` have passed. It must not reject. Returns a function that
  * ends that and waits for the run in progress.
  */
-export function repeat(intervalMs: number, run: () => Promise<void>): () => Promise<void> {
+export function repeat(untilNextMs: () => number, run: () => Promise<void>): () => Promise<void> {
   let isEnded = false;
   let timer: NodeJS.Timeout | undefined;
   const start = async (): Promise<void> => {
     await run();
-    if (!isEnded) timer = setTimeout(() => (running = start()), intervalMs).unref();
+    if (!isEnded) timer = setTimeout(() => (running = start()), untilNextMs()).unref();
   };
   let running = start();
   return async () => {

@@ -63,6 +63,7 @@ export function followKeyChanges({ readChanges }: Pick<KeyStore, 'readChanges'>)
     feed.answers += 1;
   };
   // While it fails, keys are looked up one by one.
-  const end = repeat(INTERVAL_MS, () => ask().catch(() => {}));
+  const tryToAsk = () => ask().catch(() => {});
+  const end = repeat(() => INTERVAL_MS, tryToAsk);
   return feed satisfies KeyChanges;
 }

@@ -38,17 +38,15 @@ const ADD = {
 };
 
 /**
- * Moves batches to api_key_usage once the oldest of them has a certain age. Those that begin with neighbouring keys are
- * moved together, because nodes that share keys have sums of the same ones. In primary-key order, so that nodes that do
- * this at once cannot deadlock. `stored_at` is rounded to milliseconds, perhaps up, so now is, too.
+ * Moves batches to api_key_usage. Those that begin with neighbouring keys are moved together, because nodes that share
+ * keys have sums of the same ones. In primary-key order, so that nodes that do this at once cannot deadlock.
  */
-const ROLL_UP = {
-  name: 'usage-roll-up',
+const ADD_UP = {
+  name: 'usage-add-up',
   text: `
   WITH due AS (
     SELECT id FROM api_key_usage_batches
-    WHERE (SELECT min(stored_at) FROM api_key_usage_batches) <= now()::timestamptz(3) - $1 * interval '1 second'
-    ORDER BY day, operation, api_key_ids[1] LIMIT ${MAX_BATCHES} FOR UPDATE SKIP LOCKED
+    ORDER BY day, operation, first_api_key_id LIMIT ${MAX_BATCHES} FOR UPDATE SKIP LOCKED
   ), batches AS (
     DELETE FROM api_key_usage_batches AS batch USING due WHERE batch.id = due.id RETURNING batch.*
   ), added AS (
@@ -86,13 +84,13 @@ export function createUsageStore({ pool, writes }: Pick<Connections, 'pool' | 'w
   return {
     /** Stores sums, all or none, to be added up later. */
     async add({ day, operation, sums }: UsageBatch) {
-      const [ids, requests] = [sums.map(([id]) => id), sums.map(([, count]) => count)];
-      await writes.query(ADD, [toDay(day * DAY_MS), operation, `{${ids.join()}}`, `{${requests.join()}}`]);
+      const [ids, requests] = [encodeUuids(sums.map(([id]) => id)), sums.map(([, count]) => count)];
+      await writes.query(ADD, [toDay(day * DAY_MS), operation, ids, `{${requests.join()}}`]);
     },
-    /** Adds up what all nodes have stored, if the oldest is that old. Sums of a key that no longer exists are dropped. */
-    async rollUp(ageSeconds: number) {
+    /** Adds up what all nodes have stored. Sums of a key that no longer exists are dropped. */
+    async addUp() {
       let moved: { count: number } | undefined;
-      do [moved] = await writes.query<{ count: number }>(ROLL_UP, [ageSeconds]);
+      do [moved] = await writes.query<{ count: number }>(ADD_UP, []);
       while (moved?.count === MAX_BATCHES);
     },
     /** The calls of a key in the last 30 days, by day and operation; days without a call are left out. */
@@ -113,6 +111,13 @@ export function createUsageStore({ pool, writes }: Pick<Connections, 'pool' | 'w
     /** Deletes counts that are older than 30 days, except those that say when an idle key was last used. */
     deleteExpired: async (now: number) => pool.query(DELETE_EXPIRED, [firstDay(now)]),
   };
+}
+
+/** A uuid[] in PostgreSQL's binary format (array_recv in its sources), which it reads ten times as fast as text. */
+function encodeUuids(ids: readonly string[]): Buffer {
+  // Dimensions, whether there is a null, the type uuid, how many and from which index; then the size of each and itself
+  const header = [1, 0, 2950, ids.length, 1].map((int32) => int32.toString(16).padStart(8, '0'));
+  return Buffer.from(header.join('') + ids.map((id) => `00000010${id.replaceAll('-', '')}`).join(''), 'hex');
 }
 
 /** The UTC day of a moment, as YYYY-MM-DD. */

@@ -1,22 +1,24 @@
 import { repeat } from '../batching/repeat.js';
 import { DAY_MS, type UsageBatch, type UsageStore } from './usage-store.js';
 
-/** Sums are stored in every second one and added up in the next, so within three, which take less than 30 s. */
-const INTERVAL_MS = 8_800;
-/** A little less, so that sums are added up once in an interval, however many nodes there are. */
-const ROLL_UP_AGE_SECONDS = 7.5;
+/**
+ * All nodes store their sums in the first seconds of a period, not all at the same moment, and add them up right
+ * afterwards. So a request waits for 28 s at most, and a key's usage is written once in a period, by whichever node.
+ */
+const PERIOD_MS = 24_000;
+const SPREAD_MS = 4_000;
 /** The most sums of key, day and operation held at once, about 10 MB. Beyond that, new ones are not counted. */
 const MAX_SUMS = 100_000;
 /** The most sums stored as one batch: the fewer batches, the less PostgreSQL has to write besides. */
 const BATCH_SIZE = 2_000;
 
 export interface UsageOptions {
-  readonly store: Pick<UsageStore, 'add' | 'rollUp'>;
+  readonly store: Pick<UsageStore, 'add' | 'addUp'>;
   /** The names that are counted: clients can make up any others. */
   readonly operations: readonly string[];
   /** Unix milliseconds */
   readonly now: () => number;
-  /** Called for the first failure of an outage */
+  /** Called at each failure, twice in a period at most */
   readonly warn: (error: unknown) => void;
 }
 
@@ -24,15 +26,14 @@ export interface UsageOptions {
  * Counts the calls of each key in memory, and adds the sums to the database within 30 seconds: a sum waits here, and once
  * more with those of other nodes.
  *
- * Sums that could not be stored are put back. A process that is killed loses its counts since the last flush; when the
- * response to a COMMIT is lost, up to 30 s of counts are added twice. Usage is indicative; limits are counted elsewhere,
+ * Sums that could not be stored are put back. A process that is killed loses what it counted since it last stored; when the
+ * response to a COMMIT is lost, up to 24 s of counts are added twice. Usage is indicative; limits are counted elsewhere,
  * and exactly.
  */
 export class UsageCounter {
   readonly #options: UsageOptions;
   /** Of each key, by `day operation` */
   readonly #sums = new Map<string, Map<string, number>>();
-  #hasWarned = false;
   #dropped = 0;
 
   constructor(options: UsageOptions) {
@@ -58,26 +59,27 @@ export class UsageCounter {
     }
   }
 
-  /** Stores the sums if told to, and adds up all nodes' if the oldest is that old. Never rejects: keeps what is not stored. */
-  async flush(rollUpAgeSeconds = ROLL_UP_AGE_SECONDS, stores = true): Promise<void> {
-    const batches = stores ? this.#takeBatches() : [];
+  /** Stores the sums, to be added up later. Never rejects: keeps what is not stored. */
+  store = async (): Promise<void> => {
+    const batches = this.#takeBatches();
     try {
       for (; batches[0] !== undefined; batches.shift()) await this.#options.store.add(batches[0]);
-      await this.#options.store.rollUp(rollUpAgeSeconds);
-      this.#hasWarned = false;
     } catch (error) {
       for (const { day, operation, sums } of batches)
         for (const [apiKeyId, requests] of sums) this.#add(day, operation, apiKeyId, requests);
-      if (!this.#hasWarned) this.#options.warn(error);
-      this.#hasWarned = true;
+      this.#options.warn(error);
     }
-  }
+  };
 
-  /** Flushes for the last time. Call it when no request is running and the database is still open. */
+  /** Adds up what all nodes have stored. Never rejects: whoever is next adds up what is left. */
+  addUp = (): Promise<void> => this.#options.store.addUp().catch(this.#options.warn);
+
+  /** Stores and adds up for the last time. Call it when no request is running and the database is still open. */
   async close(): Promise<void> {
-    await this.flush(0);
+    await this.store();
     // An unavailable database gets a second chance, which takes a few seconds at most.
-    if (this.waiting > 0) await this.flush(0);
+    if (this.waiting > 0) await this.store();
+    if (this.waiting === 0) await this.addUp();
   }
 
   #add(day: number, operation: string, apiKeyId: string, requests: number): void {
@@ -102,10 +104,11 @@ export class UsageCounter {
   }
 }
 
-/** Flushes at intervals, which differ by up to a tenth: not all processes at the same moment. Returns what repeat does. */
-export function flushRegularly(usage: UsageCounter): () => Promise<void> {
-  let runs = 0;
-  return repeat(INTERVAL_MS * (0.9 + Math.random() / 5), () =>
-    usage.flush(ROLL_UP_AGE_SECONDS, runs++ % 2 === 0),
-  );
+/** Stores and adds up in every period. Returns a function that ends that and waits for what is in progress. */
+export function storeRegularly(usage: UsageCounter): () => Promise<void> {
+  const storesAt = Math.random() * SPREAD_MS;
+  const addsUpAt = SPREAD_MS + storesAt / 2;
+  const until = (time: number) => PERIOD_MS - ((Date.now() - time) % PERIOD_MS);
+  const ends = [repeat(() => until(storesAt), usage.store), repeat(() => until(addsUpAt), usage.addUp)];
+  return async () => void (await Promise.all(ends.map((end) => end())));
 }
