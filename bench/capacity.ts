@@ -17,8 +17,8 @@ const OPTIONS = {
   keys: { type: 'string', default: '1,256,10000' },
   /** Requests a second of all processes together */
   rate: { type: 'string', default: '2000' },
-  /** Of each measurement. Usage is stored every 20 s. */
-  seconds: { type: 'string', default: '40' },
+  /** Of each measurement. Usage is stored every 24 s. */
+  seconds: { type: 'string', default: '48' },
   /** The folder of another, built checkout to measure first */
   compare: { type: 'string' },
   /** Writes the tables of docs/capacity.md */
