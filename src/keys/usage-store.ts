@@ -44,11 +44,11 @@ const ADD = {
 const ADD_UP = {
   name: 'usage-add-up',
   text: `
-  WITH due AS (
+  WITH next AS (
     SELECT id FROM api_key_usage_batches
     ORDER BY day, operation, first_api_key_id LIMIT ${MAX_BATCHES} FOR UPDATE SKIP LOCKED
   ), batches AS (
-    DELETE FROM api_key_usage_batches AS batch USING due WHERE batch.id = due.id RETURNING batch.*
+    DELETE FROM api_key_usage_batches AS batch USING next WHERE batch.id = next.id RETURNING batch.*
   ), added AS (
     SELECT unnest(api_key_ids) AS api_key_id, day, operation, unnest(requests) AS requests FROM batches
   ), sums AS (

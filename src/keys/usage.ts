@@ -3,7 +3,7 @@ import { DAY_MS, type UsageBatch, type UsageStore } from './usage-store.js';
 
 /**
  * All nodes store their sums in the first seconds of a period, not all at the same moment, and add them up right
- * afterwards. So a request waits for 28 s at most, and a key's usage is written once in a period, by whichever node.
+ * afterwards. So a request waits for 28 s, and a key's usage is written about once in a period, by whichever node.
  */
 const PERIOD_MS = 24_000;
 const SPREAD_MS = 4_000;
@@ -18,7 +18,7 @@ export interface UsageOptions {
   readonly operations: readonly string[];
   /** Unix milliseconds */
   readonly now: () => number;
-  /** Called at each failure, twice in a period at most */
+  /** Called at each failure to store or to add up */
   readonly warn: (error: unknown) => void;
 }
 
@@ -27,7 +27,7 @@ export interface UsageOptions {
  * more with those of other nodes.
  *
  * Sums that could not be stored are put back. A process that is killed loses what it counted since it last stored; when the
- * response to a COMMIT is lost, up to 24 s of counts are added twice. Usage is indicative; limits are counted elsewhere,
+ * response to a COMMIT is lost, what it stored is added twice. Usage is indicative; limits are counted elsewhere,
  * and exactly.
  */
 export class UsageCounter {
@@ -109,6 +109,12 @@ export function storeRegularly(usage: UsageCounter): () => Promise<void> {
   const storesAt = Math.random() * SPREAD_MS;
   const addsUpAt = SPREAD_MS + storesAt / 2;
   const until = (time: number) => PERIOD_MS - ((Date.now() - time) % PERIOD_MS);
-  const ends = [repeat(() => until(storesAt), usage.store), repeat(() => until(addsUpAt), usage.addUp)];
+  let storing: Promise<void> | undefined;
+  const store = () => (storing = usage.store());
+  const addUp = async () => {
+    await storing;
+    await usage.addUp();
+  };
+  const ends = [repeat(() => until(storesAt), store), repeat(() => until(addsUpAt), addUp)];
   return async () => void (await Promise.all(ends.map((end) => end())));
 }

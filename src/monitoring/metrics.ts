@@ -142,7 +142,7 @@ function addGauges(registry: Registry, sources: Sources): void {
     () => OVERLOAD_REASONS.map((reason) => [reason, Number(overload.reason === reason)]),
     'reason',
   );
-  const waitingHelp = 'Sums of usage that are not stored yet; they are stored every 16 to 20 s';
+  const waitingHelp = 'Sums of usage that are not stored yet; they are stored every 24 s';
   add('api_key_usage_waiting', waitingHelp, () => usage.waiting);
   const droppedHelp = 'Requests that usage does not count, because too many sums could not be stored';
   add('api_key_usage_dropped', droppedHelp, () => usage.dropped);

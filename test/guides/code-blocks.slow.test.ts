@@ -34,7 +34,7 @@ const BLOCK_TIMEOUT_MS = 150_000;
 const MORE_PETS = `INSERT INTO pets (name, category_id)
   SELECT CASE n WHEN 120 THEN 'Zoe' ELSE 'Rex' END, 3 FROM generate_series(1, 120) n ORDER BY n`;
 
-/** What the request of a key's sample is itself, if the process stores its usage just then, as it does every 20 s */
+/** What the request of a key's sample is itself, if the process stores its usage just then, as it does every 24 s */
 const OWN_USAGE = '{"operation":"getKey","requests":1,"deprecated":false}';
 
 /** The service's address in the guides */

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/client.js';
@@ -155,6 +156,63 @@ test.each([0, 0.999])(
   },
 );
 
+test('more sums than a batch holds, and more batches than one statement adds up, are each added up once', async () => {
+  const { store, id } = await prepare();
+  const [othersPerNode, nodes] = [2_500, 35];
+  for (let node = 0; node < nodes; node += 1) {
+    const usage = new UsageCounter({ store, operations, now: Date.now, warn });
+    for (let n = 0; n < othersPerNode; n += 1) usage.count(randomUUID(), ['getPet']);
+    usage.count(id, ['getPet']);
+    await usage.store();
+  }
+  await store.addUp();
+  expect(await store.readTotals(id, Date.now())).toEqual([{ operation: 'getPet', requests: nodes }]);
+});
+
+test('when one of several batches cannot be stored, only what was not stored is tried again', async () => {
+  const stored = new Map<string, number>();
+  let attempts = 0;
+  const store = {
+    add: async ({ sums }: UsageBatch) => {
+      attempts += 1;
+      if (attempts === 2) throw new Error('no database');
+      for (const [id, requests] of sums) stored.set(id, (stored.get(id) ?? 0) + requests);
+    },
+    addUp: async () => {},
+  };
+  const usage = new UsageCounter({ store, operations, now: Date.now, warn });
+  const ids = Array.from({ length: 4_500 }, () => randomUUID());
+  for (const id of ids) usage.count(id, ['getPet']);
+  await usage.store();
+  expect([stored.size, usage.waiting]).toEqual([2_000, 2_500]);
+  await usage.close();
+  expect(stored).toEqual(new Map(ids.map((id) => [id, 1])));
+});
+
+test('a node adds up only when it has stored, however long that takes, and ends only then', async () => {
+  vi.useFakeTimers();
+  closing.push(async () => void vi.useRealTimers());
+  const done: string[] = [];
+  let endAdding = () => {};
+  const store = {
+    add: () => new Promise<void>((resolve) => (endAdding = resolve)).then(() => void done.push('stored')),
+    addUp: async () => void done.push('added up'),
+  };
+  const usage = new UsageCounter({ store, operations, now: Date.now, warn });
+  const endStoring = storeRegularly(usage);
+  await vi.advanceTimersByTimeAsync(1);
+  usage.count('a key', ['getPet']);
+  done.length = 0;
+  await vi.advanceTimersByTimeAsync(60_000);
+  // The first period may add up before it stores.
+  expect(done.filter((what) => what === 'added up').length).toBeLessThanOrEqual(1);
+  done.length = 0;
+  const ended = endStoring().then(() => done.push('ended'));
+  endAdding();
+  await ended;
+  expect(done).toEqual(['stored', 'added up', 'ended']);
+});
+
 test('the migration that stores batches by operation adds up those that are stored', async () => {
   const url = await createTestDatabase();
   const { pool } = open(url);
@@ -241,16 +299,6 @@ test('usage is shown for 30 days, and kept longer only for a key without any sin
   await store.deleteExpired(later);
   expect(await store.read(id, now)).toMatchObject([{ day: '2027-11-20' }]);
   expect(await lastUsedOn()).toEqual(['2027-11-20']);
-});
-
-test('what a node stores last is added up at once, however short ago that was', async () => {
-  const { store, id } = await prepare();
-  for (let requests = 1; requests <= 30; requests += 1) {
-    const usage = new UsageCounter({ store, operations, now: Date.now, warn });
-    usage.count(id, ['getPet']);
-    await usage.close();
-    expect(await store.readTotals(id, Date.now())).toEqual([{ operation: 'getPet', requests }]);
-  }
 });
 
 test('a service stores its counts when it shuts down, and keys usage shows deprecated operations separately', async () => {
