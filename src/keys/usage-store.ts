@@ -3,8 +3,8 @@ import type { Connections } from '../database/connections.js';
 /** For how many days usage is shown, today included. Of a key without any it is kept until the key is used again. */
 export const USAGE_DAYS = 30;
 export const DAY_MS = 86_400_000;
-/** The most batches that one statement adds up, few enough to stay well within its timeout. */
-const MAX_BATCHES = 64;
+/** The most batches that one statement adds up, few enough to stay within its timeout if no two have a key in common. */
+const MAX_BATCHES = 32;
 
 /** How often a key called an operation on one day. */
 export interface Usage {
