@@ -4,7 +4,7 @@ import type { Connections } from '../database/connections.js';
 export const USAGE_DAYS = 30;
 export const DAY_MS = 86_400_000;
 /** The most batches that one statement adds up, few enough to stay within its timeout if no two have a key in common. */
-const MAX_BATCHES = 32;
+const MAX_BATCHES = 64;
 
 /** How often a key called an operation on one day. */
 export interface Usage {

@@ -10,7 +10,7 @@ const SPREAD_MS = 4_000;
 /** The most sums of key, day and operation held at once, about 10 MB. Beyond that, new ones are not counted. */
 const MAX_SUMS = 100_000;
 /** The most sums stored as one batch: smaller ones take more statements, and larger ones make adding up slower. */
-const BATCH_SIZE = 1_000;
+const BATCH_SIZE = 500;
 
 export interface UsageOptions {
   readonly store: Pick<UsageStore, 'add' | 'addUp'>;
