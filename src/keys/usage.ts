@@ -3,7 +3,7 @@ import { DAY_MS, type UsageBatch, type UsageStore } from './usage-store.js';
 
 /**
  * All nodes store their sums in the first seconds of a period, not all at the same moment, and add them up right
- * afterwards. So a request waits for 28 s, and a key's usage is written about once in a period, by whichever node.
+ * afterwards. So a request waits for up to 28 s, and a key's usage is written about once in a period, by whichever node.
  */
 const PERIOD_MS = 24_000;
 const SPREAD_MS = 4_000;
@@ -60,7 +60,7 @@ export class UsageCounter {
   }
 
   /** Stores the sums, to be added up later. Never rejects: keeps what is not stored. */
-  store = async (): Promise<void> => {
+  async store(): Promise<void> {
     const batches = this.#takeBatches();
     try {
       for (; batches[0] !== undefined; batches.shift()) await this.#options.store.add(batches[0]);
@@ -69,10 +69,12 @@ export class UsageCounter {
         for (const [apiKeyId, requests] of sums) this.#add(day, operation, apiKeyId, requests);
       this.#options.warn(error);
     }
-  };
+  }
 
   /** Adds up what all nodes have stored. Never rejects: whoever is next adds up what is left. */
-  addUp = (): Promise<void> => this.#options.store.addUp().catch(this.#options.warn);
+  async addUp(): Promise<void> {
+    await this.#options.store.addUp().catch(this.#options.warn);
+  }
 
   /** Stores and adds up for the last time. Call it when no request is running and the database is still open. */
   async close(): Promise<void> {
