@@ -110,7 +110,7 @@ export class UsageCounter {
 export function storeRegularly(usage: UsageCounter): () => Promise<void> {
   const storesAt = Math.random() * SPREAD_MS;
   const addsUpAt = SPREAD_MS + storesAt / 2;
-  const until = (time: number) => PERIOD_MS - ((Date.now() - time) % PERIOD_MS);
+  const until = (time: number) => Math.ceil(PERIOD_MS - ((Date.now() - time) % PERIOD_MS));
   let storing: Promise<void> | undefined;
   const store = () => (storing = usage.store());
   const addUp = async () => {
