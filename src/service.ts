@@ -9,6 +9,7 @@ import { withOutages } from './database/outage.js';
 import { checkMigrations } from './database/source.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
+import { createKeyChangeStore } from './keys/change-store.js';
 import { followKeyChanges } from './keys/changes.js';
 import { createKeyStore } from './keys/store.js';
 import { storeRegularly, UsageCounter } from './keys/usage.js';
@@ -69,7 +70,8 @@ export async function createService(options: ServiceOptions) {
       now,
       observeCommand: (seconds) => redisDurations.observe(seconds),
     }));
-  const changes = followKeyChanges(keys);
+  const keyChanges = createKeyChangeStore(database);
+  const changes = followKeyChanges(keyChanges);
   const authenticator = createAuthenticator({ store: keys, changes, prefix: config.keyPrefix, now });
   await Promise.all([
     database.connect().catch(warn('a connection to the database could not be opened yet')),
@@ -105,14 +107,14 @@ export async function createService(options: ServiceOptions) {
   });
   const cleanUp = async () => {
     await deleteExpiredCreates(database).catch(warn('expired idempotency keys could not be deleted'));
-    await keys.deleteOldChanges().catch(warn('old changes of keys could not be deleted'));
+    await keyChanges.deleteOldChanges().catch(warn('old changes of keys could not be deleted'));
     await usages.deleteExpired(now()).catch(warn('old usage could not be deleted'));
   };
   const endCleanup = repeat(() => CLEANUP_INTERVAL_MS, cleanUp);
   /** Call it after the app is closed and before the database is. */
   const close = async () => {
     await endCleanup();
-    await changes.close();
+    await Promise.all([changes.close(), authenticator.close()]);
     bans.close();
     await endStoring();
     await usage.close();

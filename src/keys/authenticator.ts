@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { createBatchLoader } from '../batching/batch-loader.js';
+import { repeat } from '../batching/repeat.js';
 import { KEY_LOOKUP_TIMEOUT_MS } from '../batching/timeouts.js';
 import type { Scope } from '../contract/scopes.js';
 import { ApiError, insufficientScope } from '../errors/api-error.js';
@@ -12,6 +13,14 @@ import { type ApiKey, isActive, type KeyStore } from './store.js';
  * takes effect on every node within this time plus the length of a request; the contract allows two seconds.
  */
 export const KEY_TTL_MS = 1_000;
+/**
+ * How long a lookup is trusted at most, even if no change is reported: somebody may disable the triggers that report them.
+ */
+export const MAX_TRUST_MS = 60_000;
+/** From when on a key in use is looked up again: at a random moment of this range, so that not all are due at once. */
+const REREAD_AFTER_MS = { min: 20_000, max: 50_000 } as const;
+/** How often those that are due are looked up. */
+const REREAD_INTERVAL_MS = 1_000;
 /** The most keys cached at once, which takes about 54 MB. */
 const MAX_KEYS = 100_000;
 /** Besides those, so that a flood of unknown keys leaves the others alone. */
@@ -41,10 +50,20 @@ interface KnownKey {
   readonly apiKey: ApiKey;
   /** By performance.now() */
   foundAt: number;
+  /** When it is due to be looked up again, by performance.now() */
+  readonly rereadAt: number;
   /** Whether a change of it since then would be reported */
   isFollowed: boolean;
 }
 
+/**
+ * Finds the keys of requests, and remembers them. A key that is remembered is in one of three modes:
+ *
+ * - **Followed**: a change of it would be reported (see changes.ts), so that it is trusted for as long as the process
+ *   hears of changes twice a second, and is looked up again, without a request that waits for it, within a minute.
+ * - **Trusted for a second**: nothing would report its change, so that the next request after KEY_TTL_MS looks it up.
+ * - **Unknown**: no such key was found, which is remembered for a second, apart from those that were.
+ */
 export function createAuthenticator({
   store,
   changes = { askedAt: Number.NEGATIVE_INFINITY, answers: 0, onChange() {} },
@@ -56,6 +75,8 @@ export function createAuthenticator({
   const known = new LRUCache<string, KnownKey>({ max: MAX_KEYS });
   const unknown = new LRUCache<string, true>({ max: MAX_UNKNOWN_KEYS, ttl: KEY_TTL_MS });
   const pending = new Map<string, Promise<ApiKey | undefined>>();
+  /** The headers of keys in use that are due to be looked up again */
+  const due = new Set<string>();
   // Anybody can make up keys that have to be looked up, so those that are known have statements of their own.
   const findByHashes = (hashes: readonly Uint8Array[]) => store.findByHashes(hashes);
   const knownLookups = createBatchLoader(findByHashes, BATCHES);
@@ -72,28 +93,44 @@ export function createAuthenticator({
     // The key is trusted from when the query was sent: a slow result is already old.
     const foundAt = performance.now();
     const { answers } = changes;
-    const apiKey = await (known.has(header) ? knownLookups.load(hash) : unknownLookups.load(hash, isLast));
+    const apiKey = await (known.has(header) ? knownLookups : unknownLookups).load(hash, isLast);
     if (apiKey === undefined) {
       known.delete(header);
       unknown.set(header, true);
     } else {
+      const { min, max } = REREAD_AFTER_MS;
+      const rereadAt = foundAt + min + Math.random() * (max - min);
       // An answer that came meanwhile may have reported a change that this lookup was too early for.
-      known.set(header, { apiKey, foundAt, isFollowed: changes.answers === answers });
+      known.set(header, { apiKey, foundAt, rereadAt, isFollowed: changes.answers === answers });
     }
     return apiKey;
   };
+  /** Together once a second: one by one they would cost ten times as much. Requests that wait for a lookup come first. */
+  const rereadDue = async () => {
+    const lookups = [...due].map((header) => lookUp(header, hashKey(readKey(header) ?? ''), true));
+    due.clear();
+    await Promise.all(lookups);
+  };
+  // Whatever could not be looked up is looked up when a request needs it, at the latest MAX_TRUST_MS after the last time.
+  const endRereading = repeat(
+    () => REREAD_INTERVAL_MS,
+    () => rereadDue().catch(() => {}),
+  );
   const findFresh = (header: string) => {
     const found = known.get(header);
     if (found === undefined) return undefined;
-    const trustedAt = found.isFollowed ? Math.max(found.foundAt, changes.askedAt) : found.foundAt;
-    return performance.now() - trustedAt < KEY_TTL_MS ? found.apiKey : undefined;
+    const now = performance.now();
+    if (!found.isFollowed) return now - found.foundAt < KEY_TTL_MS ? found.apiKey : undefined;
+    if (now - found.foundAt >= MAX_TRUST_MS) return undefined;
+    if (now >= found.rereadAt) due.add(header);
+    return now - Math.max(found.foundAt, changes.askedAt) < KEY_TTL_MS ? found.apiKey : undefined;
   };
   const find = (header: string, key: string, isOverLimit: () => boolean) => {
     const apiKey = findFresh(header);
     if (apiKey !== undefined || unknown.has(header)) return apiKey;
     const running =
       pending.get(header) ??
-      lookUp(header, hashKey(key), isOverLimit()).finally(() => pending.delete(header));
+      lookUp(header, hashKey(key), !known.has(header) && isOverLimit()).finally(() => pending.delete(header));
     pending.set(header, running);
     return running;
   };
@@ -131,6 +168,8 @@ export function createAuthenticator({
     peekStale,
     /** The id of the key if it was valid when it was last found. */
     findKnownId: (authorization: string | undefined) => ifActive(peekStale(authorization))?.id,
+    /** Stops looking keys up again; call it before the database is closed. */
+    close: () => endRereading(),
   };
 }
 

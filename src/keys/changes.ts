@@ -1,11 +1,10 @@
 import { repeat } from '../batching/repeat.js';
-import type { KeyStore } from './store.js';
+import { type KeyChangeStore, MAX_CHANGES } from './change-store.js';
 
 /** How often a process asks which keys have changed. */
 const INTERVAL_MS = 500;
-/** After this long without an answer, and beyond this many changes, any key may have changed. */
+/** After this long without an answer, any key may have changed. */
 const MAX_GAP_MS = 1_000;
-export const MAX_CHANGES = 10_000;
 /** In place of a key's id: all have been deleted at once. */
 const ALL_KEYS = '00000000-0000-0000-0000-000000000000';
 /** Later than every transaction: only what changes from now on is asked for. */
@@ -31,8 +30,10 @@ export interface KeyChanges {
  * that was still running: commits may become visible in any order. While a transaction takes long, the same changes are
  * answered again, and reported once. Where the numbers mean nothing, any key may have changed: in another database (a
  * failover, a restored backup), and after a gap.
+ *
+ * Changes that no trigger sees (`DISABLE TRIGGER`) are not reported: the authenticator looks keys up again for them.
  */
-export function followKeyChanges({ readChanges }: Pick<KeyStore, 'readChanges'>) {
+export function followKeyChanges({ readChanges }: Pick<KeyChangeStore, 'readChanges'>) {
   let report: Parameters<KeyChanges['onChange']>[0] = () => {};
   let source: string | undefined;
   let since = NEVER;

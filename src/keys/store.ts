@@ -1,7 +1,6 @@
 import type { Plan } from '../contract/plans.js';
 import { SCOPES, type Scope } from '../contract/scopes.js';
 import type { Connections } from '../database/connections.js';
-import { MAX_CHANGES } from './changes.js';
 import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
 
 /** A stored key: everything but the key itself. */
@@ -50,12 +49,6 @@ export type KeyStore = ReturnType<typeof createKeyStore>;
 
 type KeyRow = ApiKey & { readonly hash: Buffer; readonly previousHash: Buffer | null };
 
-interface ChangesRow {
-  readonly source: string;
-  readonly nextSince: number;
-  readonly changes: readonly { readonly id: string; readonly transaction: number }[];
-}
-
 /** All but the hashes. */
 const COLUMNS = `
   id, name, start AS hint, plan, per_minute AS "perMinute", per_day AS "perDay", scopes, created_at AS "createdAt",
@@ -70,19 +63,6 @@ const FIND_BY_HASHES = {
   text: `
     SELECT ${COLUMNS}, hash, previous_hash AS "previousHash"
     FROM api_keys WHERE hash = ANY ($1::bytea[]) OR previous_hash = ANY ($1::bytea[])`,
-};
-
-/** Rows of a backup may have numbers that this database has not come to yet. */
-const READ_CHANGES = {
-  name: 'keys-changes',
-  text: `
-    SELECT pg_postmaster_start_time()::text || ' ' || 'api_keys'::regclass::oid AS source,
-      pg_snapshot_xmin(pg_current_snapshot())::text::float8 AS "nextSince",
-      coalesce((SELECT json_agg(change) FROM (
-        SELECT api_key_id AS id, transaction FROM api_key_changes
-        WHERE transaction >= $1::bigint AND transaction < pg_snapshot_xmax(pg_current_snapshot())::text::bigint
-        ORDER BY transaction LIMIT ${MAX_CHANGES + 1}
-      ) AS change), '[]') AS changes`,
 };
 
 const INSERT = `
@@ -126,16 +106,6 @@ export function createKeyStore({ pool, keys }: Pick<Connections, 'pool' | 'keys'
       }
       return hashes.map((hash) => found.get(Buffer.from(hash).toString('hex')));
     },
-    /**
-     * The changes of keys by the transactions from a number on, and the number to ask from next. `source` is another
-     * when the numbers are those of another server or table.
-     */
-    async readChanges(since: number) {
-      const [answer] = await keys.query<ChangesRow>(READ_CHANGES, [since]);
-      return answer as ChangesRow;
-    },
-    /** Deletes what is known of changes that every process has asked for long ago. */
-    deleteOldChanges: () => query("DELETE FROM api_key_changes WHERE changed_at < now() - interval '1 day'"),
     /** Issues a key, by default with all scopes. `key` is the only copy that there will ever be. */
     async create(input: NewKey) {
       const { name, expiresAt, scopes = SCOPES, plan, perMinute, perDay } = input;

@@ -1,8 +1,9 @@
 import pg from 'pg';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { openConnections } from '../../src/database/connections.js';
-import { createAuthenticator } from '../../src/keys/authenticator.js';
-import { followKeyChanges, type KeyChanges, MAX_CHANGES } from '../../src/keys/changes.js';
+import { createAuthenticator, MAX_TRUST_MS } from '../../src/keys/authenticator.js';
+import { createKeyChangeStore, type KeyChangeStore, MAX_CHANGES } from '../../src/keys/change-store.js';
+import { followKeyChanges, type KeyChanges } from '../../src/keys/changes.js';
 import { generateKey } from '../../src/keys/format.js';
 import { type ApiKey, createKeyStore } from '../../src/keys/store.js';
 import { execute } from '../support/execute.js';
@@ -15,7 +16,8 @@ const PLAN = { plan: 'free', perMinute: null, perDay: null, expiresAt: null } as
 async function follow(databaseUrl: string) {
   const connections = openConnections(databaseUrl, () => {});
   const store = createKeyStore(connections, 'as_test_');
-  const changes = followKeyChanges(store);
+  const changeStore = createKeyChangeStore(connections);
+  const changes = followKeyChanges(changeStore);
   const reports: (ReadonlySet<string> | undefined)[] = [];
   changes.onChange((ids) => reports.push(ids));
   onTestFinished(async () => {
@@ -26,7 +28,7 @@ async function follow(databaseUrl: string) {
   // The first answer reports all: nothing was known before.
   expect(reports.splice(0)).toEqual([undefined]);
   const issue = async () => (await store.create({ name: 'x', ...PLAN })).apiKey.id;
-  return { store, changes, reports, issue, untilReported: () => until(() => reports.shift()) };
+  return { changes, changeStore, reports, issue, untilReported: () => until(() => reports.shift()) };
 }
 
 /** Resolves when this many further questions have been answered. */
@@ -104,6 +106,41 @@ test('a role that may change keys alone has its changes reported', async () => {
   await client.query(`RESET ROLE; DROP OWNED BY ${role}; DROP ROLE ${role}`);
 });
 
+test('a change whose transaction was prepared days ago is not cleaned up before it is reported', async () => {
+  const url = await createTestDatabase();
+  const { changeStore, issue, untilReported } = await follow(url);
+  const id = await issue();
+  const client = await connect(url);
+  await client.query('BEGIN');
+  await client.query('UPDATE api_keys SET name = $2 WHERE id = $1', [id, 'other']);
+  await client.query("UPDATE api_key_changes SET changed_at = now() - interval '2 days'");
+  await changeStore.deleteOldChanges();
+  await client.query('COMMIT');
+  await changeStore.deleteOldChanges();
+  expect(await untilReported()).toEqual(new Set([id]));
+  await changeStore.deleteOldChanges();
+  expect((await client.query('SELECT FROM api_key_changes')).rowCount).toBe(0);
+});
+
+test('a database that takes the name of another one within a second reports all keys', async () => {
+  const [url, other] = [await createTestDatabase(), await createTestDatabase()];
+  const { reports } = await follow(url);
+  const [name, otherName] = [url, other].map((each) => new URL(each).pathname.slice(1));
+  const admin = await connect(new URL('/postgres', url).href);
+  await admin.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS false`);
+  await admin.query('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1', [name]);
+  await until(() =>
+    admin.query(`ALTER DATABASE ${name} RENAME TO ${name}_lost`).then(
+      () => true,
+      () => undefined,
+    ),
+  );
+  await admin.query(`ALTER DATABASE ${otherName} RENAME TO ${name}`);
+  await until(() => (reports.length > 0 ? true : undefined));
+  expect(reports).toEqual([undefined]);
+  await admin.query(`DROP DATABASE ${name}_lost`);
+});
+
 test('a table that was restored from a backup reports all keys, and its changes from another server are ignored', async () => {
   const url = await createTestDatabase();
   const { changes, reports, issue } = await follow(url);
@@ -122,7 +159,7 @@ test('a table that was restored from a backup reports all keys, and its changes 
 
 /** A store whose answers the test gives. */
 function createAnswers() {
-  const waiting: ((answer: Awaited<ReturnType<Store['readChanges']>>) => void)[] = [];
+  const waiting: ((answer: Awaited<ReturnType<KeyChangeStore['readChanges']>>) => void)[] = [];
   const readChanges = () => new Promise<never>((resolve) => waiting.push(resolve as never));
   const changes = followKeyChanges({ readChanges });
   const reports: (ReadonlySet<string> | undefined)[] = [];
@@ -135,7 +172,6 @@ function createAnswers() {
   };
   return { changes, reports, answer };
 }
-type Store = ReturnType<typeof createKeyStore>;
 
 test('any key may have changed after a failover to a server that is behind, or another, or after too many changes', async () => {
   const { reports, answer } = createAnswers();
@@ -187,6 +223,53 @@ test('a lookup that an answer overtook is trusted for a second only, however man
   const second = authenticate(header);
   (await until(() => found.shift()))([{ ...apiKey, revokedAt: new Date() }]);
   await expect(second).rejects.toMatchObject({ code: 'invalid_api_key' });
+});
+
+/** An authenticator that hears of changes all the time, but of none, and a key that was found valid. */
+async function useUnreportedKey() {
+  const url = await createTestDatabase();
+  const connections = openConnections(url, () => {});
+  const store = createKeyStore(connections, 'as_test_');
+  const changes = {
+    get askedAt() {
+      return performance.now();
+    },
+    answers: 0,
+    onChange() {},
+  };
+  const authenticator = createAuthenticator({ store, changes, prefix: 'as_test_', now: Date.now });
+  onTestFinished(async () => {
+    await authenticator.close();
+    await connections.close();
+  });
+  const { key } = await store.create({ name: 'x', ...PLAN });
+  const authenticate = () =>
+    authenticator.authenticate(`Bearer ${key}`).then(
+      () => 'valid',
+      ({ code }) => code,
+    );
+  expect(await authenticate()).toBe('valid');
+  await execute(
+    url,
+    `ALTER TABLE api_keys DISABLE TRIGGER USER; UPDATE api_keys SET revoked_at = now();
+     ALTER TABLE api_keys ENABLE TRIGGER USER`,
+  );
+  const moveClock = (ms: number) => vi.spyOn(performance, 'now').mockReturnValue(performance.now() + ms);
+  return { authenticate, moveClock };
+}
+
+test('a change that no trigger reports takes effect after a minute, even if the key was not used meanwhile', async () => {
+  const { authenticate, moveClock } = await useUnreportedKey();
+  moveClock(MAX_TRUST_MS);
+  expect(await authenticate()).toBe('invalid_api_key');
+});
+
+test('a key in use is looked up again within a minute, and no request waits for that', async () => {
+  const { authenticate, moveClock } = await useUnreportedKey();
+  moveClock(MAX_TRUST_MS - 10_000);
+  // Answered from memory: the key is due to be looked up.
+  expect(await authenticate()).toBe('valid');
+  await expect.poll(authenticate).toBe('invalid_api_key');
 });
 
 test('a key in use is not looked up again while nothing changes', async () => {
