@@ -5,6 +5,9 @@ import type { ApiKey } from '../keys/store.js';
 import type { Limiter, Subject } from '../limits/limiter.js';
 import type { RateLimitResult } from '../limits/rate-limit-result.js';
 
+/** The most whole days that a timer of 2^31 milliseconds can wait, which is what JavaScript and others have. */
+const MAX_RETRY_AFTER_SECONDS = 24 * 86_400;
+
 export interface LimitCheckOptions {
   readonly limiter: Limiter;
   readonly bans: Pick<Bans, 'bannedUntil' | 'countDenied'>;
@@ -34,7 +37,8 @@ export async function checkLimits(
     const result = await limiter.read(subject, cost);
     await endOfTick();
     // The later end of the two: a ban may end before the window that would then deny the same request.
-    const seconds = Math.max(Math.ceil((bannedUntil - now()) / 1000), result.retryAfterSeconds ?? 1);
+    const banSeconds = Math.min(Math.ceil((bannedUntil - now()) / 1000), MAX_RETRY_AFTER_SECONDS);
+    const seconds = Math.max(banSeconds, result.retryAfterSeconds ?? 1);
     return { result, error: tooManyRequests('api_key_banned', seconds) };
   }
   const decision = limiter.consume(subject, cost);

@@ -133,10 +133,9 @@ test('while the first is running, the second is a 409, or gets the same response
   await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
     `${rows[0].id} createPet 0 ${key}`,
   ]);
-  // As a node of the previous version would: without naming the operation.
   await first.query(
-    `INSERT INTO idempotent_creates (api_key_id, key, call, body_hash, response, created_at)
-     VALUES ($1, $2, 0, sha256($3), '{"id":77,"name":"Slow","categoryId":1,"status":"available"}', now())`,
+    `INSERT INTO idempotent_creates (api_key_id, key, operation, call, body_hash, response, created_at)
+     VALUES ($1, $2, 'createPet', 0, sha256($3), '{"id":77,"name":"Slow","categoryId":1,"status":"available"}', now())`,
     [rows[0].id, key, Buffer.from(body('Slow'))],
   );
   const meanwhile = await create(key, body('Slow'));
@@ -239,8 +238,8 @@ test('any number of expired keys are deleted, a thousand per statement, by one n
   // Not by the service's pool, whose statements end after 1.2 s.
   await execute(
     service.databaseUrl,
-    `INSERT INTO idempotent_creates (api_key_id, key, call, body_hash, response, created_at)
-     SELECT id, 'expired-' || n, 0, decode(repeat('00', 32), 'hex'), '{}', '2020-01-01'
+    `INSERT INTO idempotent_creates (api_key_id, key, operation, call, body_hash, response, created_at)
+     SELECT id, 'expired-' || n, 'createPet', 0, decode(repeat('00', 32), 'hex'), '{}', '2020-01-01'
      FROM (SELECT id FROM api_keys LIMIT 1) AS owner, generate_series(1, 5500) AS n`,
   );
   const other = await pool.connect();

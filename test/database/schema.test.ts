@@ -246,12 +246,12 @@ describe('Prisma Studio cannot store rows that the service cannot serve', () => 
     await expect(change).rejects.toThrow(/api_keys_scopes_known/);
   });
 
-  test('a key that a node of the version before inserts has every scope', async () => {
+  test('a key that is inserted without scopes has every scope', async () => {
     const { scopes } = await prisma.apiKey.create({ data: { ...key, hash: randomBytes(32) } });
     expect(scopes).toEqual(SCOPES);
   });
 
-  test.each(['infinity', '-infinity', '10000-01-01T00:00:00Z'])('a ban until %s', async (bannedUntil) => {
+  test.each(['infinity', '-infinity', '2100-01-01T00:00:00Z'])('a ban until %s', async (bannedUntil) => {
     await prisma.apiKey.create({ data: { ...key, name: bannedUntil, hash: randomBytes(32) } });
     const ban = 'UPDATE api_keys SET banned_until = $1 WHERE name = $2';
     await expect(database.pool.query(ban, [bannedUntil, bannedUntil])).rejects.toThrow(/banned_until/);

@@ -83,6 +83,17 @@ function createKey({ perMinute, perDay = 1_000_000 }: Limits): ApiKey {
 const DENIED = 'rate_limit_exceeded';
 const BANNED = 'api_key_banned';
 
+test('the Retry-After of a ban fits in a timer, however late the ban ends', async () => {
+  const node = await openNode({ perMinute: 1, perDay: 100 });
+  node.changeRow({ bannedUntil: new Date('2099-12-31T23:59:59Z') });
+  const { code, seconds = 0 } = await node.check(1);
+  expect(code).toBe('api_key_banned');
+  expect(seconds * 1000).toBeLessThan(2 ** 31);
+  expect(seconds).toBe(24 * 86_400);
+  node.changeRow({ bannedUntil: new Date(START_MS + 3_600_000) });
+  expect((await node.check(1)).seconds).toBe(3_600);
+});
+
 test('the denial that reaches the limit per minute starts a ban of five minutes, which the next response reports', async () => {
   const node = await openNode({ perMinute: 10 });
   expect((await node.send(21)).slice(10)).toEqual([...Array(10).fill(DENIED), BANNED]);

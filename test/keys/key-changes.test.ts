@@ -158,6 +158,40 @@ test('a table that was restored from a backup reports all keys, and its changes 
   expect(reports).toEqual([undefined]);
 });
 
+test('a change by a transaction that was open for longer than changes are kept is reported, and deleted later', async () => {
+  const url = await createTestDatabase();
+  const { store, changes, issue, reports, untilReported } = await follow(url);
+  const id = await issue();
+  await store.deleteOldChanges();
+  const slow = await connect(url);
+  await slow.query('BEGIN');
+  await slow.query('UPDATE api_keys SET name = $2 WHERE id = $1', [id, 'slow']);
+  await slow.query("UPDATE api_key_changes SET changed_at = now() - interval '2 days'");
+  await store.deleteOldChanges();
+  await slow.query('COMMIT');
+  await store.deleteOldChanges();
+  const count = async () => (await execute(url, 'SELECT FROM api_key_changes')).length;
+  expect(await count()).toBe(1);
+  expect(await untilReported()).toEqual(new Set([id]));
+  await store.deleteOldChanges();
+  expect(await count()).toBe(0);
+  await untilAsked(changes, 2);
+  expect(reports).toEqual([]);
+});
+
+test('the time of a change is that of the change, however long its transaction has been open', async () => {
+  const url = await createTestDatabase();
+  const { issue } = await follow(url);
+  const id = await issue();
+  const client = await connect(url);
+  await client.query('BEGIN');
+  const isLater = "SELECT 1 WHERE clock_timestamp() > now() + interval '10 ms'";
+  await until(async () => (await client.query(isLater)).rows[0]);
+  await client.query('UPDATE api_keys SET name = $2 WHERE id = $1', [id, 'late']);
+  const { rows } = await client.query('SELECT changed_at > now() AS is_later FROM api_key_changes');
+  expect(rows).toEqual([{ is_later: true }]);
+});
+
 /** A store whose answers the test gives. */
 function createAnswers() {
   const waiting: ((answer: Awaited<ReturnType<KeyChangeStore['readChanges']>>) => void)[] = [];

@@ -1,10 +1,6 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formatKey, formatKeys, toKeyJson } from '../../src/cli/key-view.js';
-import { PRISMA_FOLDER } from '../../src/database/migrations.js';
-import { execute } from '../support/execute.js';
-import { createCaller, createTestDatabase, startService, type TestService } from '../support/test-service.js';
+import { createCaller, startService, type TestService } from '../support/test-service.js';
 
 /** Values that PostgreSQL accepts for each type, and that the service might not expect. */
 const ODD_VALUES: Record<string, readonly string[]> = {
@@ -36,8 +32,6 @@ const ODD_VALUES: Record<string, readonly string[]> = {
   plan: ["'free'", "'enterprise'", 'NULL'],
   uuid: ['gen_random_uuid()', "'00000000-0000-0000-0000-000000000000'", 'NULL'],
 };
-
-const MIGRATION = join(PRISMA_FOLDER, 'migrations/20261123100000_dates_of_keys/migration.sql');
 
 let service: TestService;
 
@@ -78,28 +72,4 @@ test('no value that PostgreSQL accepts in a column of a key fails a request or a
   const all = await service.keys.list();
   expect(formatKeys(all, Date.now()).split('\n').length).toBeGreaterThan(accepted);
   expect((await fetch(`${service.url}/metrics`)).status).toBe(200);
-});
-
-test('the migration that bounds the dates of keys keeps the keys that have others', async () => {
-  const url = await createTestDatabase();
-  const script = await readFile(MIGRATION, 'utf8');
-  for (const [, name] of script.matchAll(/ADD CONSTRAINT ("\w+")/g)) {
-    await execute(url, `ALTER TABLE api_keys DROP CONSTRAINT ${name}`);
-  }
-  const [{ id }] = (await execute(
-    url,
-    `INSERT INTO api_keys (name, hash, start, plan, created_at, expires_at, previous_hash, previous_expires_at)
-     VALUES ('old', sha256('a'), 'as_test_a', 'free', '-infinity', 'infinity', sha256('b'), 'infinity') RETURNING id`,
-  )) as [{ id: string }];
-  await execute(url, script);
-  const [row] = await execute(
-    url,
-    `SELECT expires_at, created_at, previous_expires_at FROM api_keys WHERE id = '${id}'`,
-  );
-  expect(row).toEqual({
-    // Infinity is how PostgreSQL writes "never".
-    expires_at: null,
-    created_at: new Date('0001-01-01T00:00:00Z'),
-    previous_expires_at: new Date('9999-12-31T23:59:59.999Z'),
-  });
 });

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { afterEach, expect, test, vi } from 'vitest';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import { createKeyStore } from '../../src/keys/store.js';
@@ -12,7 +11,6 @@ import { startTcpProxy } from '../support/tcp-proxy.js';
 import { createCaller, createTestDatabase, post, rpcPath, startService } from '../support/test-service.js';
 
 const DAY_MS = 86_400_000;
-const MIGRATION = 'prisma/migrations/20261125000000_usage_batches_by_operation/migration.sql';
 const listed = listOperations(appRouter);
 const operations = listed.map(({ name }) => name);
 const plain = { name: 'a key', plan: 'free', perMinute: null, perDay: null, expiresAt: null } as const;
@@ -211,30 +209,6 @@ test('a node adds up only when it has stored, however long that takes, and ends 
   endAdding();
   await ended;
   expect(done).toEqual(['stored', 'added up', 'ended']);
-});
-
-test('the migration that stores batches by operation adds up those that are stored', async () => {
-  const url = await createTestDatabase();
-  const { pool } = open(url);
-  const { apiKey } = await createKeyStore(open(url), 'as_test_').create(plain);
-  await pool.query(
-    `ALTER TABLE api_key_usage_batches DROP COLUMN day, DROP COLUMN operation, ADD COLUMN days DATE[], ADD COLUMN operations TEXT[]`,
-  );
-  const [day, other] = ['2026-11-24', '2026-11-25'];
-  await pool.query(
-    `INSERT INTO api_key_usage_batches (api_key_ids, days, operations, requests)
-    VALUES ($1, $2, $3, '{1, 20}'), ($1, $2, $3, '{300, 4000}')`,
-    [
-      [apiKey.id, apiKey.id],
-      [day, other],
-      ['getPet', 'listPets'],
-    ],
-  );
-  await pool.query(await readFile(MIGRATION, 'utf8'));
-  expect(await createUsageStore(open(url)).read(apiKey.id, Date.parse(`${other}T12:00:00Z`))).toEqual([
-    { day, operation: 'getPet', requests: 301 },
-    { day: other, operation: 'listPets', requests: 4020 },
-  ]);
 });
 
 test('an outage of the database loses no counts', async () => {

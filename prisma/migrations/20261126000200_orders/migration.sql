@@ -11,9 +11,11 @@ CREATE TABLE "orders" (
     CONSTRAINT "orders_id_bounds" CHECK ("id" BETWEEN 1 AND 9007199254740991),
     CONSTRAINT "orders_quantity_bounds" CHECK ("quantity" >= 1),
     -- RFC 3339 has four digits for the year, and no infinity
-    CONSTRAINT "orders_created_at_bounds" CHECK ("created_at" >= '0001-01-01T00:00:00Z' AND "created_at" < '10000-01-01T00:00:00Z')
+    CONSTRAINT "orders_created_at_bounds" CHECK ("created_at" >= '0001-01-01T00:00:00Z' AND "created_at" < '10000-01-01T00:00:00Z'),
+    CONSTRAINT "orders_pet_id_fkey" FOREIGN KEY ("pet_id") REFERENCES "pets"("id") ON DELETE RESTRICT ON UPDATE CASCADE
 );
 
 CREATE INDEX "orders_pet_id_idx" ON "orders"("pet_id");
 
-ALTER TABLE "orders" ADD CONSTRAINT "orders_pet_id_fkey" FOREIGN KEY ("pet_id") REFERENCES "pets"("id") ON DELETE RESTRICT ON UPDATE CASCADE;
+CREATE TRIGGER "orders_insert_in_turn" BEFORE INSERT ON "orders" FOR EACH STATEMENT EXECUTE FUNCTION "insert_in_turn"();
+ALTER TABLE "orders" ENABLE ALWAYS TRIGGER "orders_insert_in_turn";

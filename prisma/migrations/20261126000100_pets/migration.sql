@@ -1,7 +1,5 @@
 CREATE TYPE "pet_status" AS ENUM ('available', 'pending', 'sold');
 
-CREATE TYPE "plan" AS ENUM ('free', 'pro', 'business', 'enterprise');
-
 -- Ids are the database's alone: GENERATED ALWAYS refuses one that is typed in, so that no insert by hand can
 -- stand in the way of the sequence. The bounds are those of an integer that JSON and JavaScript carry exactly.
 CREATE TABLE "pets" (
@@ -20,27 +18,6 @@ CREATE TABLE "pets" (
 
 CREATE INDEX "pets_status_id_idx" ON "pets"("status", "id");
 
-CREATE TABLE "api_keys" (
-    "id" UUID NOT NULL DEFAULT gen_random_uuid(),
-    "name" TEXT NOT NULL,
-    "hash" BYTEA NOT NULL,
-    "start" TEXT NOT NULL,
-    "plan" "plan" NOT NULL,
-    "per_minute" INTEGER,
-    "per_day" INTEGER,
-    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
-    "expires_at" TIMESTAMPTZ(3),
-    "revoked_at" TIMESTAMPTZ(3),
-
-    CONSTRAINT "api_keys_pkey" PRIMARY KEY ("id"),
-    CONSTRAINT "api_keys_name_length" CHECK (char_length("name") BETWEEN 1 AND 200),
-    CONSTRAINT "api_keys_hash_is_sha256" CHECK (octet_length("hash") = 32),
-    CONSTRAINT "api_keys_limits_of_enterprise" CHECK (
-        CASE "plan"
-            WHEN 'enterprise' THEN "per_minute" IS NOT NULL AND "per_day" IS NOT NULL AND "per_minute" > 0 AND "per_day" > 0
-            ELSE "per_minute" IS NULL AND "per_day" IS NULL
-        END
-    )
-);
-
-CREATE UNIQUE INDEX "api_keys_hash_key" ON "api_keys"("hash");
+CREATE TRIGGER "pets_insert_in_turn" BEFORE INSERT ON "pets" FOR EACH STATEMENT EXECUTE FUNCTION "insert_in_turn"();
+-- Also where session_replication_role is "replica": for logical replication, and whoever sets it.
+ALTER TABLE "pets" ENABLE ALWAYS TRIGGER "pets_insert_in_turn";

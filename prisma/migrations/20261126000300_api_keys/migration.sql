@@ -1,0 +1,93 @@
+CREATE TYPE "plan" AS ENUM ('free', 'pro', 'business', 'enterprise');
+
+-- JavaScript has no date for infinity or for years beyond 275760, and RFC 3339 none beyond 9999: one such date would fail
+-- every request of its key.
+CREATE TABLE "api_keys" (
+    "id" UUID NOT NULL DEFAULT gen_random_uuid(),
+    "name" TEXT NOT NULL,
+    "hash" BYTEA NOT NULL,
+    "start" TEXT NOT NULL,
+    -- A rotated key: what it was before works until the overlap ends.
+    "previous_hash" BYTEA,
+    "previous_expires_at" TIMESTAMPTZ(3),
+    "plan" "plan" NOT NULL,
+    "per_minute" INTEGER,
+    "per_day" INTEGER,
+    "scopes" TEXT[] DEFAULT ARRAY['pets:read', 'pets:write', 'orders:read']::TEXT[],
+    "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
+    "expires_at" TIMESTAMPTZ(3),
+    "revoked_at" TIMESTAMPTZ(3),
+    -- A ban is kept with its key. Both columns are set when a ban starts, and clearing "banned_until" lifts it.
+    "banned_until" TIMESTAMPTZ(3),
+    "ban_seconds" INTEGER,
+
+    CONSTRAINT "api_keys_pkey" PRIMARY KEY ("id"),
+    CONSTRAINT "api_keys_name_length" CHECK (char_length("name") BETWEEN 1 AND 200),
+    CONSTRAINT "api_keys_hash_is_sha256" CHECK (octet_length("hash") = 32),
+    CONSTRAINT "api_keys_previous_hash_is_sha256" CHECK (octet_length("previous_hash") = 32),
+    CONSTRAINT "api_keys_previous_hash_differs" CHECK ("previous_hash" <> "hash"),
+    CONSTRAINT "api_keys_previous_hash_expires" CHECK (("previous_hash" IS NULL) = ("previous_expires_at" IS NULL)),
+    CONSTRAINT "api_keys_previous_expires_at_bounds" CHECK ("previous_expires_at" >= '0001-01-01T00:00:00Z' AND "previous_expires_at" < '10000-01-01T00:00:00Z'),
+    CONSTRAINT "api_keys_limits_of_enterprise" CHECK (
+        CASE "plan"
+            WHEN 'enterprise' THEN "per_minute" IS NOT NULL AND "per_day" IS NOT NULL AND "per_minute" > 0 AND "per_day" > 0
+            ELSE "per_minute" IS NULL AND "per_day" IS NULL
+        END
+    ),
+    -- One or more known scopes: an empty array and NULL have no dimension. A key that may do nothing is a revoked one.
+    CONSTRAINT "api_keys_scopes_known" CHECK (
+        array_ndims("scopes") IS NOT DISTINCT FROM 1
+        AND "scopes" <@ ARRAY['pets:read', 'pets:write', 'orders:read']::TEXT[]
+    ),
+    CONSTRAINT "api_keys_created_at_bounds" CHECK ("created_at" >= '0001-01-01T00:00:00Z' AND "created_at" < '10000-01-01T00:00:00Z'),
+    CONSTRAINT "api_keys_expires_at_bounds" CHECK ("expires_at" >= '0001-01-01T00:00:00Z' AND "expires_at" < '10000-01-01T00:00:00Z'),
+    CONSTRAINT "api_keys_revoked_at_bounds" CHECK ("revoked_at" >= '0001-01-01T00:00:00Z' AND "revoked_at" < '10000-01-01T00:00:00Z'),
+    -- A ban ends: what is to end for good is revoked.
+    CONSTRAINT "api_keys_banned_until_bounds" CHECK ("banned_until" >= '0001-01-01T00:00:00Z' AND "banned_until" < '2100-01-01T00:00:00Z'),
+    CONSTRAINT "api_keys_ban_seconds_bounds" CHECK ("ban_seconds" BETWEEN 1 AND 86400)
+);
+
+CREATE UNIQUE INDEX "api_keys_hash_key" ON "api_keys"("hash");
+CREATE UNIQUE INDEX "api_keys_previous_hash_key" ON "api_keys"("previous_hash");
+
+-- For metrics, which must not scan all keys.
+CREATE INDEX "api_keys_banned_until_idx" ON "api_keys"("banned_until") WHERE "banned_until" IS NOT NULL;
+CREATE INDEX "api_keys_expires_at_idx" ON "api_keys"("expires_at") WHERE "expires_at" IS NOT NULL;
+
+-- Which keys have changed, so that processes ask for changes instead of reading every key they use again and again. By a
+-- trigger, so that Prisma Studio and SQL count. The number is that of the transaction: a reader that has seen everything
+-- up to the oldest transaction still running misses none, whatever the order of commits. The time is that of the change
+-- rather than of its transaction's start, which may be long ago.
+CREATE TABLE "api_key_changes" (
+    "api_key_id" UUID NOT NULL,
+    "transaction" BIGINT NOT NULL,
+    "changed_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
+
+    CONSTRAINT "api_key_changes_pkey" PRIMARY KEY ("api_key_id")
+);
+
+CREATE INDEX "api_key_changes_transaction_idx" ON "api_key_changes"("transaction");
+
+-- Whoever changes a key needs a grant on this table, too: without one, the change is refused. The id of a TRUNCATE is
+-- that of no key.
+CREATE FUNCTION "note_api_key_change"() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO "api_key_changes" ("api_key_id", "transaction")
+    VALUES (coalesce(OLD."id", '00000000-0000-0000-0000-000000000000'), pg_current_xact_id()::text::bigint)
+    ON CONFLICT ("api_key_id") DO UPDATE SET "transaction" = excluded."transaction", "changed_at" = excluded."changed_at";
+    RETURN NULL;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION "note_api_key_change"() FROM PUBLIC;
+DO $$
+BEGIN
+    EXECUTE format('ALTER FUNCTION "note_api_key_change"() SET search_path = pg_catalog, %I, pg_temp', current_schema());
+END
+$$;
+
+CREATE TRIGGER "api_keys_changed" AFTER UPDATE OR DELETE ON "api_keys"
+    FOR EACH ROW EXECUTE FUNCTION "note_api_key_change"();
+CREATE TRIGGER "api_keys_truncated" AFTER TRUNCATE ON "api_keys"
+    FOR EACH STATEMENT EXECUTE FUNCTION "note_api_key_change"();
+ALTER TABLE "api_keys" ENABLE ALWAYS TRIGGER "api_keys_changed";
+ALTER TABLE "api_keys" ENABLE ALWAYS TRIGGER "api_keys_truncated";
