@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
-import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
+import { checkMigrations } from './database/migrations.js';
+import { type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
 import { exitWithError } from './errors/operator-error.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
 import { createKeyStore } from './keys/store.js';
@@ -33,7 +34,7 @@ try {
   const source = await openSource({ config, role: 'service', log });
   try {
     const banner = source.isEmbedded ? await seedDevelopment(config, source) : '';
-    if (!source.isEmbedded) await checkMigrations(source.database.pool);
+    if (!source.isEmbedded) await checkMigrations(source.database);
     await serve(config, log, source, banner, shutdown);
   } finally {
     await source.close();

@@ -5,8 +5,8 @@ import { repeat } from './batching/repeat.js';
 import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS } from './batching/timeouts.js';
 import type { Database } from './database/client.js';
 import { deleteExpiredCreates } from './database/idempotency.js';
+import { checkMigrations } from './database/migrations.js';
 import { withOutages } from './database/outage.js';
-import { checkMigrations } from './database/source.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
 import { createKeyChangeStore } from './keys/change-store.js';
@@ -92,7 +92,7 @@ export async function createService(options: ServiceOptions) {
     usage,
     canRehearse: config.keyPrefix === 'as_test_',
     countConnections: database.countConnections,
-    checkReadiness: () => checkMigrations(database.pool),
+    checkReadiness: () => checkMigrations(database),
     durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
     async countKeys() {
       const [at, soon] = [new Date(now()), new Date(now() + EXPIRY_WARNING_MS)];

@@ -2,8 +2,10 @@ import '../../scripts/node-version.js';
 import { Command, CommanderError, Help } from 'commander';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../batching/timeouts.js';
 import { VERSION } from '../contract/version.js';
+import { applyMigrations } from '../database/migration-runner.js';
+import { checkMigrations } from '../database/migrations.js';
 import { DatabaseOutage, detectOutage, toDatabaseError, withOutages } from '../database/outage.js';
-import { checkMigrations, type DatabaseSource, openSource, seedCatalogue } from '../database/source.js';
+import { type DatabaseSource, openSource, seedCatalogue } from '../database/source.js';
 import { exitWithError, OperatorError } from '../errors/operator-error.js';
 import { createKeyStore } from '../keys/store.js';
 import { createUsageStore } from '../keys/usage-store.js';
@@ -53,7 +55,7 @@ const program = new Command('animal-store')
 
 addKeyCommands(program, (run) =>
   withSource(async ({ database }, { keyPrefix }) => {
-    await checkMigrations(database.pool);
+    await checkMigrations(database);
     await run({
       store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(database, keyPrefix)),
       usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(database)),
@@ -66,7 +68,6 @@ program
   .description('apply pending migrations')
   .action(() =>
     withSource(async ({ url }) => {
-      const { applyMigrations } = await import('../database/schema-engine.js');
       const applied = await applyMigrations(url);
       process.stdout.write(
         applied.map((name) => `applied ${name}\n`).join('') || 'The database is up to date.\n',
@@ -79,7 +80,7 @@ program
   .description('put the sample catalogue into a database without pets')
   .action(() =>
     withSource(async ({ database }) => {
-      await checkMigrations(database.pool);
+      await checkMigrations(database);
       const isSeeded = await detectOutage(seedCatalogue(database.pool));
       process.stdout.write(
         `The ${isSeeded ? 'sample catalogue was added' : 'database already has pets: nothing was changed'}.\n`,
@@ -117,8 +118,6 @@ try {
   await program.parseAsync();
   // The callback comes after the error of an earlier write.
   await new Promise((resolve) => process.stdout.write('', resolve));
-  // Prisma's engine leaves timers behind that would keep the process alive for seconds.
-  process.exit();
 } catch (error) {
   // Commander has printed its message; it reports help and --version as errors, too.
   if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);

@@ -3,6 +3,7 @@ import { createDurations } from '../batching/durations.js';
 import { measure } from '../batching/timeouts.js';
 import { type ConnectionOptions, openConnections } from './connections.js';
 import type { PrismaClient } from './generated/client.js';
+import { schemaOf } from './schema-name.js';
 
 type Observe = NonNullable<ConnectionOptions['observe']>;
 
@@ -24,6 +25,8 @@ export function openDatabase(
   let prisma: Promise<PrismaClient> | undefined;
   return {
     ...connections,
+    /** Where its tables are */
+    schema: schemaOf(url),
     /** Prisma's client. The first call loads it, which takes 0.2 s and 39 MB: a process without need of it does not. */
     loadPrisma: () => (prisma ??= openPrisma(connections.pool, observe)),
     /** What queries took, by `statement`: its name, or `prisma` for all of Prisma's */

@@ -5,6 +5,7 @@ import type pg from 'pg';
 import { OperatorError } from '../errors/operator-error.js';
 import { openDatabase } from './client.js';
 import type { ConnectionOptions } from './connections.js';
+import { applyMigrations } from './migration-runner.js';
 import { listPendingMigrations } from './migrations.js';
 
 const SEED = new URL('../../prisma/seed.sql', import.meta.url);
@@ -50,10 +51,7 @@ export async function openSource(options: SourceOptions) {
     await database.close().finally(release);
   };
   try {
-    if (isEmbedded && (await listPendingMigrations(database.pool)).length > 0) {
-      const { applyMigrations } = await import('./schema-engine.js');
-      await applyMigrations(url);
-    }
+    if (isEmbedded && (await listPendingMigrations(database)).length > 0) await applyMigrations(url);
   } catch (error) {
     await close();
     throw error;
@@ -96,19 +94,6 @@ function toOperatorError(error: EmbeddedPostgresError, dataDir: string): Operato
     SERVER_FAILED: `${error.message} ${ALTERNATIVE}`,
   };
   return new OperatorError(messages[error.code], { cause: error });
-}
-
-/**
- * Rejects when the schema is behind what this service was built for.
- *
- * @throws OperatorError naming the missing migrations and the command that applies them
- */
-export async function checkMigrations(pool: pg.Pool): Promise<void> {
-  const pending = await listPendingMigrations(pool);
-  if (pending.length === 0) return;
-  throw new OperatorError(
-    `The database lacks ${pending.length} migration(s): ${pending.join(', ')}. Apply them with: npm run migrate`,
-  );
 }
 
 /** Puts the sample catalogue into a database that has no pets yet; returns whether it did. */

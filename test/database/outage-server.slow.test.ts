@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createEmbeddedPostgres, type EmbeddedPostgres } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { applyMigrations } from '../../src/database/schema-engine.js';
+import { applyMigrations } from '../../src/database/migration-runner.js';
 import { type Program, run, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { type Caller, createCaller, post, type TestResponse } from '../support/test-service.js';

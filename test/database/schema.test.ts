@@ -1,19 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SCOPES } from '../../src/contract/scopes.js';
 import { type Database, openDatabase } from '../../src/database/client.js';
 import type { PrismaClient } from '../../src/database/generated/client.js';
-import { listPendingMigrations, PRISMA_FOLDER } from '../../src/database/migrations.js';
-import { ALL_SCHEMAS, applyMigrations, withEngine } from '../../src/database/schema-engine.js';
-import { checkMigrations, openSource, seedCatalogue } from '../../src/database/source.js';
-import { OperatorError } from '../../src/errors/operator-error.js';
+import { PRISMA_FOLDER } from '../../src/database/migrations.js';
+import { seedCatalogue } from '../../src/database/source.js';
 import { newPet } from '../../src/pets/schema.js';
 import { createPetStore } from '../../src/pets/store.js';
 import { execute } from '../support/execute.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { ALL_SCHEMAS, withEngine } from '../support/schema-engine.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 let migratedUrl: string;
@@ -75,118 +72,6 @@ test('schema.prisma and the migrations agree', async () => {
     'expected: prisma/schema.prisma, received: prisma/migrations; write a migration or correct the schema';
   expect(migrated, sides).toEqual(await readCatalogue(emptyUrl));
 });
-
-test('migrations are applied once, and a database that is behind is rejected with the command that updates it', async () => {
-  const url = await createTestDatabase('template0');
-  const behind = openDatabase(url, () => {});
-  await expect(checkMigrations(behind.pool)).rejects.toThrow(/npm run migrate/);
-  const pending = await listPendingMigrations(behind.pool);
-  expect(await applyMigrations(url)).toEqual(pending);
-  expect(await applyMigrations(url)).toEqual([]);
-  await expect(checkMigrations(behind.pool)).resolves.toBeUndefined();
-  await behind.close();
-});
-
-test('a migration may take longer than the statement timeout of its role', async () => {
-  const url = await createTestDatabase('template0');
-  const other = new pg.Client(url);
-  await other.connect();
-  await other.query(`ALTER DATABASE ${other.database} SET statement_timeout = '100ms'`);
-  // The lock that Prisma's engine takes first
-  await other.query('SELECT pg_advisory_lock(72707369)');
-  const applied = applyMigrations(url);
-  const waitsForLong = `
-    SELECT 1 FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query_start < now() - interval '300 ms'`;
-  const isWaiting = async () => (await other.query(waitsForLong)).rowCount;
-  await Promise.race([applied, expect.poll(isWaiting).toBe(1)]);
-  await other.end();
-  expect((await applied).length).toBeGreaterThan(0);
-});
-
-test('a migration may hold functions, triggers and comments with semicolons, and is applied as a whole or not at all', async () => {
-  const url = await createTestDatabase('template0');
-  const folder = await createTemporaryFolder();
-  onTestFinished(() => rm(folder, { recursive: true }));
-  await cp(join(PRISMA_FOLDER, 'migrations/migration_lock.toml'), join(folder, 'migration_lock.toml'));
-  const write = async (name: string, sql: string) => {
-    await mkdir(join(folder, name));
-    await writeFile(join(folder, name, 'migration.sql'), sql);
-  };
-  const withFunction = `
-    CREATE TABLE animals (name text, loud text); -- a comment; with a semicolon
-    CREATE FUNCTION shout() RETURNS trigger LANGUAGE plpgsql AS $$
-      BEGIN NEW.loud := upper(NEW.name); RETURN NEW; END $$;
-    CREATE TRIGGER animals_shout BEFORE INSERT ON animals FOR EACH ROW EXECUTE FUNCTION shout();`;
-  await write('20260101000000_function', withFunction);
-  expect(await applyMigrations(url, folder)).toEqual(['20260101000000_function']);
-  expect(await execute(url, "INSERT INTO animals VALUES ('rex') RETURNING loud")).toEqual([{ loud: 'REX' }]);
-  await write('20260101000001_half', 'CREATE TABLE half (id int); SELECT 1 / 0;');
-  await expect(applyMigrations(url, folder)).rejects.toThrow(
-    /20260101000001_half failed \(division by zero\)/,
-  );
-  expect(await execute(url, "SELECT to_regclass('half') AS half")).toEqual([{ half: null }]);
-});
-
-test('a migration that was edited after it was applied is rejected', async () => {
-  const url = await createTestDatabase();
-  const tampered = openDatabase(url, () => {});
-  await tampered.pool.query(`UPDATE _prisma_migrations SET checksum = repeat('0', 64)`);
-  await expect(listPendingMigrations(tampered.pool)).rejects.toThrow(
-    /was changed after it was applied.*delete DATA_DIR/,
-  );
-  await tampered.close();
-});
-
-test('a migration that fails is reported on one line, with its name, the reason and what to do, and so is a next attempt', async () => {
-  const url = await createTestDatabase();
-  await execute(url, `DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_orders'`);
-  const failed = applyMigrations(url);
-  await expect(failed).rejects.toBeInstanceOf(OperatorError);
-  await expect(failed).rejects.toThrow(
-    /^Migration \d+_orders failed \(.* already exists\): remove the cause, restore the backup [^\n]*npm run migrate[^\n]*$/,
-  );
-  await expect(applyMigrations(url)).rejects.toThrow(
-    /^Migration \d+_orders failed earlier: remove the cause, restore the backup [^\n]*npm run migrate[^\n]*$/,
-  );
-});
-
-test('a database that belongs to something else is rejected on one line', async () => {
-  const url = await createTestDatabase('template0');
-  await execute(url, 'CREATE TABLE pets (id integer)');
-  await expect(applyMigrations(url)).rejects.toThrow(
-    /^The migrations cannot be applied \(The database schema is not empty\.[^\n]*\): check that DATABASE_URL [^\n]*$/,
-  );
-});
-
-test('migrations for a database that cannot be used are rejected with the reason, on one line', async () => {
-  const url = new URL(await createTestDatabase('template0'));
-  const attempt = async (changes: Partial<URL>) => {
-    const changed = Object.assign(new URL(url), changes).href;
-    const messages = await Promise.all(
-      [applyMigrations(changed), check(changed)].map((promise) => promise.catch(String)),
-    );
-    expect(messages[0]).toBe(messages[1]);
-    return messages[0];
-  };
-  expect(await attempt({ port: '1' })).toMatch(
-    /^Error: The database cannot be used \(connect ECONNREFUSED 127\.0\.0\.1:1\): check that it is running [^\n]*$/,
-  );
-  expect(await attempt({ password: 'wrong' })).toMatch(/^[^\n]*\(password authentication failed [^\n]*$/);
-  expect(await attempt({ search: '?sslrootcert=/missing' })).toMatch(/^[^\n]*ENOENT[^\n]*$/);
-  expect(await attempt({ search: '?sslmode=verify-full' })).toMatch(/^[^\n]*does not support SSL[^\n]*$/);
-});
-
-/** What a service does first with the database of DATABASE_URL. */
-async function check(databaseUrl: string): Promise<void> {
-  const log = { info: () => {}, warn: () => {} };
-  const { database, close } = await openSource({
-    config: { databaseUrl, dataDir: '' },
-    role: 'service',
-    log,
-  });
-  await checkMigrations(database.pool).finally(close);
-}
 
 test('the sample catalogue consists of pets that the service would accept, and is inserted once', async () => {
   const seeded = openDatabase(await createTestDatabase(), () => {});

@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import type { TestProject } from 'vitest/node';
+import { applyMigrations } from '../../src/database/migration-runner.js';
 import { execute } from './execute.js';
 import { MISSING_FOLDER } from './programs.js';
 import { findRedis } from './redis.js';
@@ -69,7 +70,7 @@ async function preparePostgres(project: TestProject): Promise<() => Promise<void
     await execute(url, `CREATE DATABASE ${template}`);
     const templateUrl = new URL(url);
     templateUrl.pathname = `/${template}`;
-    migrate(templateUrl.href);
+    await applyMigrations(templateUrl.href);
     project.provide('postgresUrl', url);
     project.provide('databasePrefix', prefix);
     project.provide('template', template);
@@ -110,10 +111,4 @@ function joinServer(url: string, prefix: string): PostgresServer {
 /** Tests import the generated Prisma client and start dist/main.js. */
 function build(): void {
   execFileSync(process.execPath, ['scripts/build.js'], { stdio: 'inherit' });
-}
-
-/** In a process of its own: Prisma's engine leaves timers behind that would keep this one alive for seconds. */
-function migrate(url: string): void {
-  const env = { ...process.env, DATABASE_URL: url };
-  execFileSync(process.execPath, ['dist/cli/program.js', 'migrate'], { env });
 }

@@ -3,7 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { QueryResultRow } from 'pg';
 import { type Cluster, openCluster } from '../../packages/embedded-postgres/src/database-cluster.js';
-import { applyMigrations } from '../../src/database/schema-engine.js';
+import { applyMigrations } from '../../src/database/migration-runner.js';
 import type { Certificates } from './certificates.js';
 import { execute } from './execute.js';
 import { freePort } from './free-port.js';
