@@ -158,27 +158,6 @@ test('a table that was restored from a backup reports all keys, and its changes 
   expect(reports).toEqual([undefined]);
 });
 
-test('a change by a transaction that was open for longer than changes are kept is reported, and deleted later', async () => {
-  const url = await createTestDatabase();
-  const { store, changes, issue, reports, untilReported } = await follow(url);
-  const id = await issue();
-  await store.deleteOldChanges();
-  const slow = await connect(url);
-  await slow.query('BEGIN');
-  await slow.query('UPDATE api_keys SET name = $2 WHERE id = $1', [id, 'slow']);
-  await slow.query("UPDATE api_key_changes SET changed_at = now() - interval '2 days'");
-  await store.deleteOldChanges();
-  await slow.query('COMMIT');
-  await store.deleteOldChanges();
-  const count = async () => (await execute(url, 'SELECT FROM api_key_changes')).length;
-  expect(await count()).toBe(1);
-  expect(await untilReported()).toEqual(new Set([id]));
-  await store.deleteOldChanges();
-  expect(await count()).toBe(0);
-  await untilAsked(changes, 2);
-  expect(reports).toEqual([]);
-});
-
 test('the time of a change is that of the change, however long its transaction has been open', async () => {
   const url = await createTestDatabase();
   const { issue } = await follow(url);
