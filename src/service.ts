@@ -93,7 +93,11 @@ export async function createService(options: ServiceOptions) {
     canRehearse: config.keyPrefix === 'as_test_',
     countConnections: database.countConnections,
     checkReadiness: () => checkMigrations(database),
-    durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
+    backendMetrics: [
+      database.queryDurations,
+      database.turnsGivenUp,
+      ...(redisUrls.length > 0 ? [redisDurations] : []),
+    ],
     async countKeys() {
       const [at, soon] = [new Date(now()), new Date(now() + EXPIRY_WARNING_MS)];
       const [banned, expiring] = await Promise.all([keys.countBanned(at), keys.countExpiring(at, soon)]);

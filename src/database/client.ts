@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { Counter } from 'prom-client';
 import { createDurations } from '../batching/durations.js';
 import { measure } from '../batching/timeouts.js';
 import { type ConnectionOptions, openConnections } from './connections.js';
@@ -20,8 +21,17 @@ export function openDatabase(
     'How long queries took, including failed ones; one statement may serve several requests',
     ['statement'],
   );
+  const turnsGivenUp = new Counter({
+    name: 'animal_store_database_turns_given_up_total',
+    help: 'How often an insert no longer waited for a transaction that held the turn of its table for 300 ms',
+    registers: [],
+  });
   const observe: Observe = (seconds, statement) => queryDurations.observe({ statement }, seconds);
-  const connections = openConnections(url, onIdleError, { ...options, observe });
+  const onTurnGivenUp = (sentence: string) => {
+    turnsGivenUp.inc();
+    options.onTurnGivenUp?.(sentence);
+  };
+  const connections = openConnections(url, onIdleError, { ...options, observe, onTurnGivenUp });
   let prisma: Promise<PrismaClient> | undefined;
   return {
     ...connections,
@@ -31,6 +41,7 @@ export function openDatabase(
     loadPrisma: () => (prisma ??= openPrisma(connections.pool, observe)),
     /** What queries took, by `statement`: its name, or `prisma` for all of Prisma's */
     queryDurations,
+    turnsGivenUp,
     async close() {
       await (await prisma)?.$disconnect();
       await connections.close();

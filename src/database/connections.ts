@@ -42,7 +42,12 @@ export interface ConnectionOptions {
   readonly connectTimeoutMs?: number | undefined;
   /** Called with what each statement of reads, writes and keys took, and its name */
   readonly observe?: (seconds: number, statement: string) => void;
+  /** Called with PostgreSQL's sentence when an insert no longer waits for its turn: see prisma/migrations */
+  readonly onTurnGivenUp?: (sentence: string) => void;
 }
+
+/** The SQLSTATE of that warning */
+const TURN_GIVEN_UP = '01T00';
 
 /**
  * Opens the database lazily: nothing is sent before the first query, and an unavailable database shows as an error of
@@ -54,7 +59,7 @@ export interface ConnectionOptions {
 export function openConnections(
   url: string,
   onIdleError: (error: Error) => void,
-  { connectTimeoutMs = CONNECT_TIMEOUT_MS, observe }: ConnectionOptions = {},
+  { connectTimeoutMs = CONNECT_TIMEOUT_MS, observe, onTurnGivenUp }: ConnectionOptions = {},
 ) {
   const config = {
     connectionString: url,
@@ -81,6 +86,11 @@ export function openConnections(
   const pools = [pool, reads.pool, writes.pool, keys.pool];
   for (const each of pools) {
     each.on('error', onIdleError);
+    each.on('connect', (client) =>
+      client.on('notice', ({ code, message = '' }) => {
+        if (code === TURN_GIVEN_UP) onTurnGivenUp?.(message);
+      }),
+    );
     each.on('release', (error) => {
       // When one connection is dead, the idle ones probably are too: a firewall lost its state.
       if (error?.message === READ_TIMEOUT) for (const other of pools) discardIdle(other);

@@ -1,6 +1,5 @@
 import pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { expectErrorBody } from '../support/expect-error-body.js';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
 
 const rex = { name: 'Rex', categoryId: 1 };
@@ -31,7 +30,7 @@ async function insertUncommitted(): Promise<number> {
 
 /** How many transactions wait for their turn. */
 async function countWaiting(): Promise<number> {
-  const { rows } = await other.query(
+  const { rows } = await service.database.pool.query(
     `SELECT count(*)::int AS waiting FROM pg_locks
      WHERE locktype = 'advisory' AND NOT granted
        AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
@@ -70,14 +69,58 @@ test('a pet that is added by SQL takes its turn, too, and does not wait for thos
   expect((await waiting).rowCount).toBe(1);
 });
 
-test('a create whose turn does not come is a 503, and is not stored afterwards', async () => {
+/** Ways to hold the turn of a table for as long as one likes; the second needs no grant on anything. */
+const HOLDERS = {
+  'a transaction that is left open after it inserted one': insertUncommitted,
+  'an advisory lock on the same number': () =>
+    other.query(`SELECT pg_advisory_lock('pets'::regclass::oid::int, 0)`),
+};
+
+test.each(Object.entries(HOLDERS))(
+  'animals are added beside %s, by every node, and only once waited for',
+  async (_name, hold) => {
+    const node = await startService({ databaseUrl: service.databaseUrl });
+    await hold();
+    const create = async (n: number) => {
+      const caller = createCaller({ ...(n % 4 < 2 ? service : node), key: service.key });
+      const headers = n % 2 === 0 ? {} : { 'idempotency-key': crypto.randomUUID() };
+      const { status, body } = await caller('/v1/pets', post(rex, headers));
+      expect(status).toBe(201);
+      return body.id as number;
+    };
+    const created = await Promise.all(Array.from({ length: 40 }, (_, n) => create(n)));
+    expect(new Set(created).size).toBe(40);
+    expect(await countWaiting()).toBe(0);
+    for (let n = 0; n < 4; n += 1) await create(n);
+    const { rows } = await service.database.pool.query(`SELECT last_value::int FROM pets_turns`);
+    expect(rows).toEqual([{ last_value: 1 }]);
+    const metrics = await (await fetch(`${service.url}/metrics`)).text();
+    const others = await (await fetch(`${node.url}/metrics`)).text();
+    const count = (text: string) =>
+      Number(/^animal_store_database_turns_given_up_total (\d+)$/m.exec(text)?.[1]);
+    expect(count(metrics) + count(others)).toBeGreaterThanOrEqual(1);
+    await node.close();
+  },
+);
+
+test('those who no longer wait for a turn take turns among themselves', async () => {
+  const third = new pg.Client(service.databaseUrl);
+  await third.connect();
+  onTestFinished(() => third.end());
   await insertUncommitted();
-  const { status, headers, body } = await call('/v1/pets', post(rex));
-  expect([status, headers.get('retry-after')]).toEqual([503, '1']);
-  expectErrorBody(body, 'service_unavailable');
-  await other.query('ROLLBACK');
-  expect((await call('/v1/pets')).body).toEqual([]);
-  expect((await call('/v1/pets', post(rex))).status).toBe(201);
+  await third.query('BEGIN');
+  const first = await third.query(
+    `INSERT INTO pets (name, category_id) VALUES ('Not waiting', 1) RETURNING id::int`,
+  );
+  const creating = call('/v1/pets', post(rex));
+  await expect.poll(countWaiting, { interval: 5 }).toBe(1);
+  // Whoever comes first to the old turn now has to take the new one as well.
+  await other.query('COMMIT');
+  const late = other.query(`INSERT INTO pets (name, category_id) VALUES ('Late', 1) RETURNING id::int`);
+  await expect.poll(countWaiting, { interval: 5 }).toBe(2);
+  await third.query('COMMIT');
+  const ids = [first.rows[0].id, (await creating).body.id, (await late).rows[0].id];
+  expect(ids).toEqual(ids.toSorted((a, b) => a - b));
 });
 
 test('a repetition that waited for its turn while the first create ended gets the same pet', async () => {
