@@ -335,3 +335,15 @@ test.each(['application/json', 'application/jsonl'])(
 test('operations that are not idempotent ignore the header', async () => {
   expect((await call('/v1/pets', { headers: { 'idempotency-key': 'not one' } })).status).toBe(200);
 });
+
+test('a create with an Idempotency-Key does not wait for its API key, which somebody has locked', async () => {
+  const client = await service.database.pool.connect();
+  try {
+    await client.query('BEGIN');
+    await client.query('SELECT FROM api_keys FOR UPDATE');
+    expect((await create(randomUUID(), body('Beside a lock'))).status).toBe(201);
+  } finally {
+    await client.query('ROLLBACK');
+    client.release();
+  }
+});
