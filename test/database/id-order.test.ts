@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
+import { until } from '../support/until.js';
 
 const rex = { name: 'Rex', categoryId: 1 };
 
@@ -93,7 +94,8 @@ test.each(Object.entries(HOLDERS))(
     expect(await countWaiting()).toBe(0);
     for (let n = 0; n < 4; n += 1) await create(n);
     const { rows } = await service.database.pool.query(`SELECT last_value::int FROM pets_turns`);
-    expect(rows).toEqual([{ last_value: 1 }]);
+    // On a busy machine others may have held a turn for too long as well.
+    expect(rows[0].last_value).toBeGreaterThanOrEqual(1);
     const metrics = await (await fetch(`${service.url}/metrics`)).text();
     const others = await (await fetch(`${node.url}/metrics`)).text();
     const count = (text: string) =>
@@ -103,24 +105,33 @@ test.each(Object.entries(HOLDERS))(
   },
 );
 
-test('those who no longer wait for a turn take turns among themselves', async () => {
+test('those who no longer wait for a turn take turns among themselves, and with whoever comes to the old one', async () => {
   const third = new pg.Client(service.databaseUrl);
   await third.connect();
   onTestFinished(() => third.end());
-  await insertUncommitted();
-  await third.query('BEGIN');
-  const first = await third.query(
-    `INSERT INTO pets (name, category_id) VALUES ('Not waiting', 1) RETURNING id::int`,
-  );
-  const creating = call('/v1/pets', post(rex));
-  await expect.poll(countWaiting, { interval: 5 }).toBe(1);
-  // Whoever comes first to the old turn now has to take the new one as well.
-  await other.query('COMMIT');
-  const late = other.query(`INSERT INTO pets (name, category_id) VALUES ('Late', 1) RETURNING id::int`);
-  await expect.poll(countWaiting, { interval: 5 }).toBe(2);
-  await third.query('COMMIT');
-  const ids = [first.rows[0].id, (await creating).body.id, (await late).rows[0].id];
-  expect(ids).toEqual(ids.toSorted((a, b) => a - b));
+  const insert = async (client: pg.Client) =>
+    (await client.query(`INSERT INTO pets (name, category_id) VALUES ('By SQL', 1) RETURNING id::int`))
+      .rows[0].id;
+  // On a busy machine a round may take so long that its turn is given up, too.
+  await until(async () => {
+    await insertUncommitted();
+    await third.query('BEGIN');
+    const first = await insert(third);
+    const heldSince = performance.now();
+    const creating = call('/v1/pets', post(rex));
+    const waiting = [creating.then(({ body }) => body.id), other.query('COMMIT').then(() => insert(other))];
+    await until(async () =>
+      (await countWaiting()) === 2 || performance.now() - heldSince > 300 ? true : undefined,
+    );
+    const isInTime = performance.now() - heldSince < 300;
+    const seen = await service.pets.list({ limit: 100, cursor: first });
+    await third.query('COMMIT');
+    const ids = await Promise.all(waiting);
+    if (!isInTime) return undefined;
+    expect(seen).toEqual([]);
+    expect(Math.min(...ids)).toBeGreaterThan(first);
+    return true;
+  });
 });
 
 test('a repetition that waited for its turn while the first create ended gets the same pet', async () => {
