@@ -73,7 +73,7 @@ async function serve(
 
 /** Adds the sample catalogue to a new embedded database and provides its key. Returns the banner that shows the key. */
 async function seedDevelopment(config: Config, { database }: DatabaseSource): Promise<string> {
-  if (!(await hasDevelopmentKey(config.dataDir))) await seedCatalogue(database.pool);
+  if (!(await hasDevelopmentKey(config.dataDir))) await seedCatalogue(database);
   const key = await provideDevelopmentKey(config.dataDir, createKeyStore(database, config.keyPrefix));
   return (
     '\nThe Animal Store Service is ready at {url}, its reference page at {url}/docs.\n' +

@@ -81,7 +81,7 @@ program
   .action(() =>
     withSource(async ({ database }) => {
       await checkMigrations(database);
-      const isSeeded = await detectOutage(seedCatalogue(database.pool));
+      const isSeeded = await detectOutage(seedCatalogue(database));
       process.stdout.write(
         `The ${isSeeded ? 'sample catalogue was added' : 'database already has pets: nothing was changed'}.\n`,
       );

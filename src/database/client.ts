@@ -1,10 +1,8 @@
-import type pg from 'pg';
 import { Counter } from 'prom-client';
 import { createDurations } from '../batching/durations.js';
 import { measure } from '../batching/timeouts.js';
-import { type ConnectionOptions, openConnections } from './connections.js';
+import { type ConnectionOptions, type Connections, openConnections } from './connections.js';
 import type { PrismaClient } from './generated/client.js';
-import { schemaOf } from './schema-name.js';
 
 type Observe = NonNullable<ConnectionOptions['observe']>;
 
@@ -35,10 +33,8 @@ export function openDatabase(
   let prisma: Promise<PrismaClient> | undefined;
   return {
     ...connections,
-    /** Where its tables are */
-    schema: schemaOf(url),
     /** Prisma's client. The first call loads it, which takes 0.2 s and 39 MB: a process without need of it does not. */
-    loadPrisma: () => (prisma ??= openPrisma(connections.pool, observe)),
+    loadPrisma: () => (prisma ??= openPrisma(connections, observe)),
     /** What queries took, by `statement`: its name, or `prisma` for all of Prisma's */
     queryDurations,
     turnsGivenUp,
@@ -49,10 +45,10 @@ export function openDatabase(
   };
 }
 
-async function openPrisma(pool: pg.Pool, observe: Observe): Promise<PrismaClient> {
+async function openPrisma({ pool, schema }: Connections, observe: Observe): Promise<PrismaClient> {
   const { PrismaPg } = await import('@prisma/adapter-pg');
   const { PrismaClient } = await import('./generated/client.js');
-  const client = new PrismaClient({ adapter: new PrismaPg(pool), errorFormat: 'minimal' });
+  const client = new PrismaClient({ adapter: new PrismaPg(pool, { schema }), errorFormat: 'minimal' });
   const observePrisma = (seconds: number) => observe(seconds, 'prisma');
   const timed = client.$extends({
     query: { $allOperations: ({ args, query }) => measure(observePrisma, () => query(args)) },

@@ -1,6 +1,9 @@
 import pg from 'pg';
-import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from '../batching/timeouts.js';
-import { applySettings, createStatementPool, type SessionSettings } from './statement-pool.js';
+import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS } from '../batching/timeouts.js';
+import { createInSchema, schemaOf, searchPathOf } from './schema-name.js';
+import { applySettings, SESSION_SETTINGS, STATEMENT_SETTINGS } from './session-settings.js';
+import { createStatementPool } from './statement-pool.js';
+import { checkDates, withReadableDates } from './value-types.js';
 
 const MAX_POOL_CONNECTIONS = 4;
 /** Key lookups have their own, so that neither a locked table nor a flood of unknown keys delays others. */
@@ -9,29 +12,6 @@ const KEY_CONNECTIONS = 2;
 export const READ_CONNECTIONS = 2;
 /** A rejected batch of rows is repeated row by row: PostgreSQL flushes together what several connections commit at once. */
 const WRITE_CONNECTIONS = 4;
-/**
- * What every connection needs before its first use. Prisma's adapter writes and reads times without their offset, which
- * is only correct in UTC. And a process that freezes within a transaction must not keep its locks.
- */
-const SESSION_SETTINGS: SessionSettings = {
-  TimeZone: 'UTC',
-  statement_timeout: `${STATEMENT_TIMEOUT_MS}ms`,
-  idle_in_transaction_session_timeout: '5s',
-};
-
-/**
- * The same for named statements, which are planned once per connection. Left to itself, PostgreSQL plans statements
- * with arrays again for every execution, because a plan for one element looks cheaper than the generic one, and on large
- * tables it compiles them, because it overestimates their cost. Either takes longer than the statement itself. All of
- * them have an index, and a plan made while a table was small must not scan it once it is large.
- */
-const STATEMENT_SETTINGS: SessionSettings = {
-  ...SESSION_SETTINGS,
-  plan_cache_mode: 'force_generic_plan',
-  enable_seqscan: 'off',
-  jit: 'off',
-};
-
 /** The message of pg's error for a query without a response, which has no code. */
 const READ_TIMEOUT = 'Query read timeout';
 
@@ -67,9 +47,12 @@ export function openConnections(
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
     application_name: 'animal-store',
+    types: withReadableDates(pg.types),
   };
+  const schema = schemaOf(url);
+  const path = { search_path: searchPathOf(schema) };
   const createStatements = (max: number) =>
-    createStatementPool({ ...config, max }, STATEMENT_SETTINGS, observe);
+    createStatementPool({ ...config, max }, { ...STATEMENT_SETTINGS, ...path }, observe);
   /** For single statements that read */
   const reads = createStatements(READ_CONNECTIONS);
   /** For single statements that write */
@@ -80,7 +63,10 @@ export function openConnections(
   const pool = new pg.Pool({
     ...config,
     max: MAX_POOL_CONNECTIONS,
-    onConnect: (connected) => applySettings(connected, SESSION_SETTINGS),
+    async onConnect(connected) {
+      checkDates(connected);
+      await applySettings(connected, { ...SESSION_SETTINGS, ...path });
+    },
   });
   pool.on('release', endOpenTransaction);
   const pools = [pool, reads.pool, writes.pool, keys.pool];
@@ -97,6 +83,8 @@ export function openConnections(
     });
   }
   return {
+    schema,
+    inSchema: createInSchema(schema),
     pool,
     reads,
     writes,

@@ -1,25 +1,31 @@
+import pg from 'pg';
 import { ApiError } from '../errors/api-error.js';
 import type { Database } from './client.js';
+import type { InSchema } from './schema-name.js';
 
+const TABLE = 'idempotent_creates';
 /** How long a create is remembered under its Idempotency-Key, by the clock of the database. */
 export const IDEMPOTENCY_TTL_HOURS = 24;
-const IS_EXPIRED = `created_at <= now() - interval '${IDEMPOTENCY_TTL_HOURS} hours'`;
+const IS_EXPIRED = `created_at <= pg_catalog.now() - interval '${IDEMPOTENCY_TTL_HOURS} hours'`;
 
 /** How many expired creates one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */
 const DELETE_BATCH_SIZE = 1_000;
 
 /** One node at a time: others find the lock taken. By row address, which has one plan however large the table is. */
-export const DELETE_EXPIRED = `
-  DELETE FROM idempotent_creates WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM idempotent_creates
-    WHERE ${IS_EXPIRED}
-      AND (SELECT pg_try_advisory_xact_lock('pg_class'::regclass::oid::int, 'idempotent_creates'::regclass::oid::int))
+export const deleteExpiredSql = (inSchema: InSchema) => `
+  DELETE FROM ${inSchema(TABLE)} WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM ${inSchema(TABLE)}
+    WHERE ${IS_EXPIRED} AND (
+      SELECT pg_catalog.pg_try_advisory_xact_lock(${oidSql('pg_catalog.pg_class')}, ${oidSql(inSchema(TABLE))}))
     ORDER BY created_at LIMIT ${DELETE_BATCH_SIZE}))`;
 
+/** The number of a table, as advisory locks take it. */
+const oidSql = (table: string) => `${pg.escapeLiteral(table)}::pg_catalog.regclass::pg_catalog.oid::integer`;
+
 const IS_KEY = '(api_key_id, key, operation, call) = ($1, $2, $3, $4)';
-const FIND_STORED = `
-  WITH expired AS (DELETE FROM idempotent_creates WHERE ${IS_KEY} AND ${IS_EXPIRED})
-  SELECT body_hash, response FROM idempotent_creates WHERE ${IS_KEY} AND NOT ${IS_EXPIRED}`;
+const findStoredSql = (inSchema: InSchema) => `
+  WITH expired AS (DELETE FROM ${inSchema(TABLE)} WHERE ${IS_KEY} AND ${IS_EXPIRED})
+  SELECT body_hash, response FROM ${inSchema(TABLE)} WHERE ${IS_KEY} AND NOT ${IS_EXPIRED}`;
 
 /** The Idempotency-Key of a request, which several calls of a tRPC batch share. */
 export interface IdempotencyHeader {
@@ -40,8 +46,12 @@ export interface IdempotencyKey {
 }
 
 /** Deletes the creates that have expired. */
-export async function deleteExpiredCreates({ pool }: Pick<Database, 'pool'>): Promise<void> {
-  while ((await pool.query(DELETE_EXPIRED)).rowCount === DELETE_BATCH_SIZE);
+export async function deleteExpiredCreates({
+  pool,
+  inSchema,
+}: Pick<Database, 'pool' | 'inSchema'>): Promise<void> {
+  const sql = deleteExpiredSql(inSchema);
+  while ((await pool.query(sql)).rowCount === DELETE_BATCH_SIZE);
 }
 
 /**
@@ -51,11 +61,11 @@ export async function deleteExpiredCreates({ pool }: Pick<Database, 'pool'>): Pr
  * @throws ApiError idempotency_key_reused
  */
 export async function findStoredCreate<Output>(
-  { pool }: Pick<Database, 'pool'>,
+  { pool, inSchema }: Pick<Database, 'pool' | 'inSchema'>,
   { apiKeyId, operation, batchIndex, header }: IdempotencyKey,
 ): Promise<{ output: Output } | undefined> {
   const key = [apiKeyId, header.value, operation, batchIndex];
-  const { rows } = await pool.query<{ body_hash: Buffer; response: Output }>(FIND_STORED, key);
+  const { rows } = await pool.query<{ body_hash: Buffer; response: Output }>(findStoredSql(inSchema), key);
   const [stored] = rows;
   if (stored === undefined) return undefined;
   if (!stored.body_hash.equals(header.bodyHash)) throw new ApiError('idempotency_key_reused');

@@ -5,8 +5,8 @@ import { ApiError } from '../errors/api-error.js';
 import type { Database } from './client.js';
 import { findStoredCreate, type IdempotencyKey } from './idempotency.js';
 import { isDatabaseOutage } from './outage.js';
-import type { StatementPool } from './statement-pool.js';
-import type { Table, TableSql } from './table.js';
+import type { InSchema } from './schema-name.js';
+import { type Table, type TableSql, unnest } from './table.js';
 
 /** Few enough for a statement to take much less than STATEMENT_TIMEOUT_MS, and for their locks to fit in memory. */
 const MAX_ROWS = 100;
@@ -21,6 +21,8 @@ const ABORTED = /^(?:40|57014)/;
 
 /** Inserts a row. @throws ApiError idempotency_key_reused, idempotency_key_in_use */
 export type Insert<NewRow, Row> = (row: NewRow, idempotencyKey?: IdempotencyKey) => Promise<Row>;
+
+type Writes = Pick<Database, 'writes' | 'inSchema'>;
 
 interface KeyedRow<NewRow> {
   readonly row: NewRow;
@@ -39,18 +41,18 @@ type Attempt<Row> = { readonly output: Row } | 'running' | 'exists';
  * only one succeed, and an advisory lock saves the others the wait.
  */
 export function createInsert<Row, NewRow>(
-  { pool, writes }: Pick<Database, 'pool' | 'writes'>,
+  database: Pick<Database, 'pool' | 'writes' | 'inSchema'>,
   table: Table<Row, NewRow>,
 ): Insert<NewRow, Row> {
-  const rows = createRowLoader(writes, table);
-  const keyedRows = createKeyedRowLoader(writes, table);
+  const rows = createRowLoader(database, table);
+  const keyedRows = createKeyedRowLoader(database, table);
   return async (row, idempotencyKey) => {
     if (idempotencyKey === undefined) return rows.load(row);
     for (const wait of WAITS_MS) {
       if (wait > 0) await delay(wait);
       const attempt = await keyedRows.load({ row, idempotencyKey });
       if (attempt === 'running') continue;
-      const stored = attempt === 'exists' ? await findStoredCreate<Row>({ pool }, idempotencyKey) : attempt;
+      const stored = attempt === 'exists' ? await findStoredCreate<Row>(database, idempotencyKey) : attempt;
       if (stored === undefined) continue;
       idempotencyKey.header.setReplayed(attempt === 'exists');
       return stored.output;
@@ -59,18 +61,19 @@ export function createInsert<Row, NewRow>(
   };
 }
 
-function createRowLoader<Row, NewRow>(writes: StatementPool, table: Table<Row, NewRow>) {
-  const statement = { name: `${table.name}-create`, text: rowsSql(table) };
+function createRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table<Row, NewRow>) {
+  const statement = { name: `${table.name}-create`, text: rowsSql(table, inSchema) };
   const insertAll = async (batch: readonly NewRow[]) => {
-    const values = toColumns(batch.map((row) => table.toValues(row)));
+    const values = toParameters(batch.map((row) => table.toValues(row)));
     const rows = await writes.query<{ id: string; output: Row }>(statement, values);
+    expectAll(rows, batch);
     return rows.sort((a, b) => Number(a.id) - Number(b.id)).map(({ output }) => output);
   };
   return createBatchLoader<NewRow, Row>(isolateRejections(insertAll), BATCHES);
 }
 
-function createKeyedRowLoader<Row, NewRow>(writes: StatementPool, table: Table<Row, NewRow>) {
-  const statement = { name: `${table.name}-create-keyed`, text: keyedRowsSql(table) };
+function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table<Row, NewRow>) {
+  const statement = { name: `${table.name}-create-keyed`, text: keyedRowsSql(table, inSchema) };
   const insertAll = async (batch: readonly KeyedRow<NewRow>[]): Promise<Attempt<Row>[]> => {
     const values = batch.map(({ row, idempotencyKey }) => {
       const { apiKeyId, operation, header, batchIndex } = idempotencyKey;
@@ -80,8 +83,9 @@ function createKeyedRowLoader<Row, NewRow>(writes: StatementPool, table: Table<R
     try {
       const rows = await writes.query<{ is_stored: boolean; output: Row | null }>(
         statement,
-        toColumns(values),
+        toParameters(values),
       );
+      expectAll(rows, batch);
       return rows.map(({ is_stored, output }) =>
         output === null ? (is_stored ? 'exists' : 'running') : { output },
       );
@@ -124,12 +128,24 @@ function isKeyStored(error: unknown): boolean {
   return code === UNIQUE_VIOLATION && constraint === 'idempotent_creates_pkey';
 }
 
+/** The last parameter is true if there is no null: PostgreSQL might take one in an array for the text NULL. Then no row is. */
+const readsNullsSql = (columns: object) =>
+  `($${Object.keys(columns).length + 1} OR pg_catalog.current_setting('array_nulls') = 'on')`;
+
+/** @throws Error, which counts as an outage, unless there is a result for each create */
+function expectAll(rows: readonly unknown[], batch: readonly unknown[]): void {
+  if (rows.length === batch.length) return;
+  const reason = 'array_nulls is off in this session, or a trigger leaves rows out';
+  throw new Error(`${rows.length} of ${batch.length} rows were inserted: ${reason}`);
+}
+
 /** The ids ascend in the order of the rows, since PostgreSQL sorts first. What it returns has no certain order. */
-function rowsSql({ name, insertColumns, json }: TableSql): string {
+function rowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchema): string {
   const columns = Object.keys(insertColumns).join(', ');
   return `
-    INSERT INTO ${name} (${columns})
-    SELECT ${columns} FROM ${unnest(insertColumns)} ORDER BY row_position
+    INSERT INTO ${inSchema(name)} (${columns})
+    SELECT ${columns} FROM ${unnest(insertColumns, inSchema)}
+    WHERE ${readsNullsSql(insertColumns)} ORDER BY row_position
     RETURNING id, ${json} AS output`;
 }
 
@@ -146,44 +162,41 @@ const KEY_COLUMNS = {
  * Of several rows with one key in a statement, only the first is inserted; a lock does not exclude its own session. A row
  * without output was not inserted: its key is stored already, or another create with it is running.
  */
-function keyedRowsSql({ name, insertColumns, json }: TableSql): string {
+function keyedRowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchema): string {
   const columns = Object.keys(insertColumns).join(', ');
   const keyColumns = Object.keys(KEY_COLUMNS);
+  const given = { ...insertColumns, ...KEY_COLUMNS };
   const keyId = 'request_api_key_id, request_key, request_operation, request_call';
   return `
     WITH requested AS MATERIALIZED (
-      SELECT *, row_number() OVER (PARTITION BY ${keyId} ORDER BY row_position) = 1
-        AND pg_try_advisory_xact_lock(
-          hashtextextended(concat_ws(' ', request_api_key_id, request_operation, request_call, request_key), 0)
+      SELECT *, pg_catalog.row_number() OVER (PARTITION BY ${keyId} ORDER BY row_position) = 1
+        AND pg_catalog.pg_try_advisory_xact_lock(
+          pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', request_api_key_id, request_operation, request_call, request_key), 0)
         ) AS is_locked, EXISTS (
-          SELECT FROM idempotent_creates AS stored
+          SELECT FROM ${inSchema('idempotent_creates')} AS stored
           WHERE (stored.api_key_id, stored.key, stored.operation, stored.call) = (${keyId})
         ) AS is_stored
-      FROM ${unnest({ ...insertColumns, ...KEY_COLUMNS })}
+      FROM ${unnest(given, inSchema)} WHERE ${readsNullsSql(given)}
     ), to_insert AS MATERIALIZED (
-      SELECT *, row_number() OVER (ORDER BY row_position) AS row_rank FROM requested
+      SELECT *, pg_catalog.row_number() OVER (ORDER BY row_position) AS row_rank FROM requested
       WHERE is_locked AND NOT is_stored
     ), created AS (
-      INSERT INTO ${name} (${columns}) SELECT ${columns} FROM to_insert ORDER BY row_position
+      INSERT INTO ${inSchema(name)} (${columns}) SELECT ${columns} FROM to_insert ORDER BY row_position
       RETURNING id, ${json} AS output
     ), inserted AS MATERIALIZED (
       SELECT to_insert.*, output
-      FROM to_insert JOIN (SELECT output, row_number() OVER (ORDER BY id) AS row_rank FROM created) AS ranked
+      FROM to_insert JOIN (SELECT output, pg_catalog.row_number() OVER (ORDER BY id) AS row_rank FROM created) AS ranked
       USING (row_rank)
     ), remembered AS (
-      INSERT INTO idempotent_creates (${keyColumns.map((column) => column.replace('request_', '')).join(', ')}, response)
+      INSERT INTO ${inSchema('idempotent_creates')} (${keyColumns.map((column) => column.replace('request_', '')).join(', ')}, response)
       SELECT ${keyColumns.join(', ')}, output FROM inserted
     )
     SELECT requested.is_stored, inserted.output
     FROM requested LEFT JOIN inserted USING (row_position) ORDER BY row_position`;
 }
 
-/** A table of rows from one array per column. */
-function unnest(columns: Readonly<Record<string, string>>): string {
-  const arrays = Object.values(columns).map((type, index) => `$${index + 1}::${type}[]`);
-  return `unnest(${arrays.join(', ')}) WITH ORDINALITY AS given (${Object.keys(columns).join(', ')}, row_position)`;
-}
-
-function toColumns(rows: readonly (readonly unknown[])[]): unknown[][] {
-  return (rows[0] ?? []).map((_, column) => rows.map((row) => row[column]));
+/** An array for each column, and whether there is no null in them. */
+function toParameters(rows: readonly (readonly unknown[])[]): unknown[] {
+  const columns = (rows[0] ?? []).map((_, column) => rows.map((row) => row[column]));
+  return [...columns, !rows.some((row) => row.includes(null))];
 }

@@ -1,6 +1,29 @@
+import pg from 'pg';
+
 const DEFAULT_SCHEMA = 'public';
 
-/** The schema that holds the tables: that of the URL's `?schema=`, as Prisma's tools read it, else `public`. */
+/** The schema that a database URL names in its parameter `schema`, as in Prisma's URLs; otherwise `public`. */
 export function schemaOf(url: string): string {
-  return new URL(url).searchParams.get('schema') || DEFAULT_SCHEMA;
+  const start = url.indexOf('?');
+  const parameters = new URLSearchParams(start < 0 ? '' : url.slice(start));
+  return parameters.get('schema') || DEFAULT_SCHEMA;
+}
+
+/** The name of a table, type or function with its schema, quoted, for use in SQL. */
+export type InSchema = (name: string) => string;
+
+/**
+ * Lets statements name their schema. Whoever shares a server connection through a pooler may have changed its
+ * `search_path`, as pg_dump does, and what is first on it may be the table of somebody else.
+ */
+export function createInSchema(schema: string): InSchema {
+  return (name) => `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`;
+}
+
+/**
+ * For what names no schema, such as the body of an operator's trigger: the same as in a migration. PostgreSQL looks into
+ * pg_catalog first, and temporary tables come last. As PostgreSQL itself shows the value, if the schema is no keyword.
+ */
+export function searchPathOf(schema: string): string {
+  return `${/^[a-z_][a-z0-9_]*$/.test(schema) ? schema : pg.escapeIdentifier(schema)}, pg_temp`;
 }

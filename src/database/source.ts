@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { EmbeddedPostgresError } from '@animal-store/embedded-postgres';
-import type pg from 'pg';
+import pg from 'pg';
 import { OperatorError } from '../errors/operator-error.js';
 import { openDatabase } from './client.js';
-import type { ConnectionOptions } from './connections.js';
+import type { ConnectionOptions, Connections } from './connections.js';
 import { applyMigrations } from './migration-runner.js';
 import { listPendingMigrations } from './migrations.js';
 
@@ -106,9 +106,15 @@ function toOperatorError(error: EmbeddedPostgresError, dataDir: string): Operato
 }
 
 /** Puts the sample catalogue into a database that has no pets yet; returns whether it did. */
-export async function seedCatalogue(pool: pg.Pool): Promise<boolean> {
-  const { rows } = await pool.query('SELECT 1 FROM pets LIMIT 1');
+export async function seedCatalogue({
+  pool,
+  schema,
+  inSchema,
+}: Pick<Connections, 'pool' | 'schema' | 'inSchema'>): Promise<boolean> {
+  const { rows } = await pool.query(`SELECT 1 FROM ${inSchema('pets')} LIMIT 1`);
   if (rows.length > 0) return false;
-  await pool.query(await readFile(SEED, 'utf8'));
+  // Statements that are sent together are a transaction, in which the names of the script are those of the schema.
+  const path = `SET LOCAL search_path = ${pg.escapeIdentifier(schema)}, pg_temp`;
+  await pool.query(`${path};\n${await readFile(SEED, 'utf8')}`);
   return true;
 }

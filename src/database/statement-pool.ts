@@ -1,14 +1,12 @@
 import pg from 'pg';
 import { measure } from '../batching/timeouts.js';
+import { applySettings, type SessionSettings } from './session-settings.js';
 
 /** PostgreSQL parses and plans a statement once per connection, under its name. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
 }
-
-/** Values as PostgreSQL shows them, by name */
-export type SessionSettings = Readonly<Record<string, string>>;
 
 export type StatementPool = Readonly<ReturnType<typeof createStatementPool>>;
 
@@ -57,23 +55,10 @@ export function createStatementPool(
   };
 }
 
-/**
- * Sets what differs, and nothing if the role has these values already: a pooler hands what one client has set on to the
- * next, or keeps the connection for that client alone. Returns the number of the process that runs the queries.
- */
-export async function applySettings(client: pg.ClientBase, settings: SessionSettings): Promise<unknown> {
-  const columns = Object.keys(settings).map((name) => `current_setting('${name}') AS "${name}"`);
-  const { rows } = await client.query(`SELECT pg_backend_pid() AS pid, ${columns.join(', ')}`);
-  const differing = Object.entries(settings).filter(([name, value]) => rows[0][name] !== value);
-  if (differing.length > 0)
-    await client.query(differing.map(([name, value]) => `SET ${name} = '${value}'`).join('; '));
-  return rows[0].pid;
-}
-
 /** Shows whether PostgreSQL knows this statement under the name that it was sent with. */
 const NAME_TEST = {
   name: 'name-test',
-  text: "SELECT bool_or(name = 'name-test') AS is_unchanged FROM pg_prepared_statements",
+  text: "SELECT pg_catalog.bool_or(name = 'name-test') AS is_unchanged FROM pg_catalog.pg_prepared_statements",
 };
 
 /**

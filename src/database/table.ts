@@ -1,3 +1,8 @@
+import type { InSchema } from './schema-name.js';
+
+/** These stand for PostgreSQL's own types whatever else has the name. */
+const KEYWORD_TYPES = new Set(['bigint', 'integer', 'smallint', 'boolean']);
+
 /** Enums are named after their table and column, such as `pet_status`. The underscore tells them from other types. */
 type EnumName = `${string}_${string}`;
 
@@ -52,8 +57,8 @@ export function table<Row extends NewRow & { readonly id: number }, NewRow exten
     name,
     insertColumns: Object.fromEntries(given.map((field) => [toColumn(field), types[field]])),
     toValues: (row) => given.map((field) => row[field]),
-    json: `json_build_object(${pairs.join(', ')})`,
-    jsonColumns: `json_build_array(${columns.map((column) => `array_agg(${column})`).join(', ')})`,
+    json: `pg_catalog.json_build_object(${pairs.join(', ')})`,
+    jsonColumns: `pg_catalog.json_build_array(${columns.map((column) => `pg_catalog.array_agg(${column})`).join(', ')})`,
     toRows: (values) =>
       (values[0] ?? []).map((_, index) => {
         const row: Record<string, unknown> = {};
@@ -63,6 +68,19 @@ export function table<Row extends NewRow & { readonly id: number }, NewRow exten
         return row as Row;
       }),
   };
+}
+
+/** A table of rows from one array per column. */
+export function unnest(columns: Readonly<Record<string, string>>, inSchema: InSchema): string {
+  const types = Object.values(columns).map((type) => typeSql(type, inSchema));
+  const arrays = types.map((type, index) => `pg_catalog.unnest($${index + 1}::${type}[])`);
+  return `ROWS FROM (${arrays.join(', ')}) WITH ORDINALITY AS given (${Object.keys(columns).join(', ')}, row_position)`;
+}
+
+/** A type in SQL: a keyword, an enum of the schema, or a name that only PostgreSQL's own type may have. */
+function typeSql(type: string, inSchema: InSchema): string {
+  if (KEYWORD_TYPES.has(type)) return type;
+  return type.includes('_') ? inSchema(type) : `pg_catalog.${type}`;
 }
 
 /** In quotes, because `order` may be a field. */

@@ -1,4 +1,5 @@
 import type { Connections } from '../database/connections.js';
+import type { InSchema } from '../database/schema-name.js';
 
 /** For how many days usage is shown, today included. Of a key without any it is kept until the key is used again. */
 export const USAGE_DAYS = 30;
@@ -30,86 +31,103 @@ export interface UsageBatch {
 
 export type UsageStore = ReturnType<typeof createUsageStore>;
 
-const ADD = {
-  name: 'usage-add',
-  text: `
-  INSERT INTO api_key_usage_batches (day, operation, api_key_ids, requests)
-  VALUES ($1::date, $2, $3::uuid[], $4::bigint[])`,
-};
+function createStatements(inSchema: InSchema) {
+  const [keys, usage, batches] = ['api_keys', 'api_key_usage', 'api_key_usage_batches'].map(inSchema);
+  return {
+    add: {
+      name: 'usage-add',
+      text: `
+        INSERT INTO ${batches} (day, operation, api_key_ids, requests)
+        VALUES ($1::pg_catalog.date, $2, $3::pg_catalog.uuid[], $4::bigint[])`,
+    },
+    /**
+     * Moves batches to api_key_usage. Those that begin with neighbouring keys are moved together, because nodes that
+     * share keys have sums of the same ones. In primary-key order, so that nodes that do this at once cannot deadlock.
+     */
+    addUp: {
+      name: 'usage-add-up',
+      text: `
+        WITH next AS (
+          SELECT id FROM ${batches}
+          ORDER BY day, operation, first_api_key_id LIMIT ${MAX_BATCHES} FOR UPDATE SKIP LOCKED
+        ), batches AS (
+          DELETE FROM ${batches} AS batch USING next WHERE batch.id = next.id RETURNING batch.*
+        ), added AS (
+          SELECT pg_catalog.unnest(api_key_ids) AS api_key_id, day, operation, pg_catalog.unnest(requests) AS requests
+          FROM batches
+        ), sums AS (
+          SELECT api_key_id, day, operation, pg_catalog.sum(requests) FROM added GROUP BY 1, 2, 3
+        ), moved AS (
+          INSERT INTO ${usage} AS stored (api_key_id, day, operation, requests)
+          SELECT sums.* FROM sums JOIN ${keys} AS keys ON keys.id = api_key_id ORDER BY 1, 2, 3
+          ON CONFLICT (api_key_id, day, operation)
+          DO UPDATE SET requests = least(stored.requests + excluded.requests, 9007199254740991)
+        )
+        SELECT pg_catalog.count(*)::integer AS count FROM batches`,
+    },
+    read: `
+      SELECT ${daySql('day')} AS day, operation, requests FROM ${usage} AS usage
+      WHERE api_key_id = $1 AND usage.day >= $2 ORDER BY usage.day, operation COLLATE pg_catalog."C"`,
+    readTotals: `
+      SELECT operation, pg_catalog.sum(requests) AS requests FROM ${usage}
+      WHERE api_key_id = $1 AND day >= $2 GROUP BY operation ORDER BY operation COLLATE pg_catalog."C"`,
+    readKeys: `
+      SELECT id, name, operation, pg_catalog.sum(requests) AS requests, ${daySql('pg_catalog.max(day)')} AS day
+      FROM ${usage} JOIN ${keys} AS keys ON keys.id = api_key_id
+      WHERE day >= $1 GROUP BY id, operation`,
+    deleteExpired: `
+      DELETE FROM ${usage} WHERE day < $1 AND api_key_id IN (SELECT api_key_id FROM ${usage} WHERE day >= $1)`,
+  };
+}
 
-/**
- * Moves batches to api_key_usage. Those that begin with neighbouring keys are moved together, because nodes that share
- * keys have sums of the same ones. In primary-key order, so that nodes that do this at once cannot deadlock.
- */
-const ADD_UP = {
-  name: 'usage-add-up',
-  text: `
-  WITH next AS (
-    SELECT id FROM api_key_usage_batches
-    ORDER BY day, operation, first_api_key_id LIMIT ${MAX_BATCHES} FOR UPDATE SKIP LOCKED
-  ), batches AS (
-    DELETE FROM api_key_usage_batches AS batch USING next WHERE batch.id = next.id RETURNING batch.*
-  ), added AS (
-    SELECT unnest(api_key_ids) AS api_key_id, day, operation, unnest(requests) AS requests FROM batches
-  ), sums AS (
-    SELECT api_key_id, day, operation, sum(requests) FROM added GROUP BY 1, 2, 3
-  ), moved AS (
-    INSERT INTO api_key_usage (api_key_id, day, operation, requests)
-    SELECT sums.* FROM sums JOIN api_keys ON api_keys.id = api_key_id ORDER BY 1, 2, 3
-    ON CONFLICT (api_key_id, day, operation)
-    DO UPDATE SET requests = least(api_key_usage.requests + excluded.requests, 9007199254740991)
-  )
-  SELECT count(*)::int AS count FROM batches`,
-};
+/** As YYYY-MM-DD in every DateStyle. */
+const daySql = (day: string) => `pg_catalog.to_char(${day}, 'YYYY-MM-DD')`;
 
-const READ = `
-  SELECT day::text, operation, requests::float8 AS requests FROM api_key_usage
-  WHERE api_key_id = $1 AND day >= $2 ORDER BY day, operation COLLATE "C"`;
+/** PostgreSQL's whole numbers arrive as text, which no setting changes. They are within what a number of JavaScript holds. */
+const withNumbers = <Row extends { readonly requests: string }>(rows: readonly Row[]) =>
+  rows.map((row) => ({ ...row, requests: Number(row.requests) }));
 
-const READ_TOTALS = `
-  SELECT operation, sum(requests)::float8 AS requests FROM api_key_usage
-  WHERE api_key_id = $1 AND day >= $2 GROUP BY operation ORDER BY operation COLLATE "C"`;
-
-const READ_KEYS = `
-  SELECT id, name, operation, sum(requests)::float8 AS requests, max(day)::text AS day
-  FROM api_key_usage JOIN api_keys ON api_keys.id = api_key_id
-  WHERE day >= $1 GROUP BY id, operation`;
-
-const DELETE_EXPIRED = `
-  DELETE FROM api_key_usage
-  WHERE day < $1 AND api_key_id IN (SELECT api_key_id FROM api_key_usage WHERE day >= $1)`;
+type Stored<Row> = Omit<Row, 'requests'> & { readonly requests: string };
 
 /** All queries on usage. `now` is in Unix milliseconds. */
-export function createUsageStore({ pool, writes }: Pick<Connections, 'pool' | 'writes'>) {
+export function createUsageStore({
+  pool,
+  writes,
+  inSchema,
+}: Pick<Connections, 'pool' | 'writes' | 'inSchema'>) {
+  const sql = createStatements(inSchema);
   return {
     /** Stores sums, all or none, to be added up later. */
     async add({ day, operation, sums }: UsageBatch) {
       const [ids, requests] = [encodeUuids(sums.map(([id]) => id)), sums.map(([, count]) => count)];
-      await writes.query(ADD, [toDay(day * DAY_MS), operation, ids, `{${requests.join()}}`]);
+      await writes.query(sql.add, [toDay(day * DAY_MS), operation, ids, `{${requests.join()}}`]);
     },
     /** Adds up what all nodes have stored. Sums of a key that no longer exists are dropped. */
     async addUp() {
       let moved: { count: number } | undefined;
-      do [moved] = await writes.query<{ count: number }>(ADD_UP, []);
+      do [moved] = await writes.query<{ count: number }>(sql.addUp, []);
       while (moved?.count === MAX_BATCHES);
     },
     /** The calls of a key in the last 30 days, by day and operation; days without a call are left out. */
     async read(apiKeyId: string, now: number) {
-      const { rows } = await pool.query<Usage>(READ, [apiKeyId, firstDay(now)]);
-      return rows;
+      const { rows } = await pool.query<Stored<Usage>>(sql.read, [apiKeyId, firstDay(now)]);
+      return withNumbers(rows);
     },
     /** The calls of a key in the last 30 days by operation, in the order of their names. */
     async readTotals(apiKeyId: string, now: number) {
-      const { rows } = await pool.query<Omit<Usage, 'day'>>(READ_TOTALS, [apiKeyId, firstDay(now)]);
-      return rows;
+      const { rows } = await pool.query<Stored<Omit<Usage, 'day'>>>(sql.readTotals, [
+        apiKeyId,
+        firstDay(now),
+      ]);
+      return withNumbers(rows);
     },
     /** The calls of all keys in the last 30 days by key and operation. */
     async readKeys(now: number) {
-      const { rows } = await pool.query<KeyUsage>(READ_KEYS, [firstDay(now)]);
-      return rows;
+      const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeys, [firstDay(now)]);
+      return withNumbers(rows);
     },
     /** Deletes counts that are older than 30 days, except those that say when an idle key was last used. */
-    deleteExpired: async (now: number) => pool.query(DELETE_EXPIRED, [firstDay(now)]),
+    deleteExpired: async (now: number) => pool.query(sql.deleteExpired, [firstDay(now)]),
   };
 }
 

@@ -3,6 +3,7 @@ import { OPERATION_TIMEOUT_MS } from '../batching/timeouts.js';
 import type { Database } from '../database/client.js';
 import { READ_CONNECTIONS } from '../database/connections.js';
 import { createInsert, type Insert } from '../database/inserts.js';
+import type { InSchema } from '../database/schema-name.js';
 import type { Statement } from '../database/statement-pool.js';
 import { type JsonColumns, table } from '../database/table.js';
 import type { NewPet, Pet, PetsPage } from './schema.js';
@@ -22,16 +23,6 @@ const pets = table<Pet, NewPet>('pets', {
   status: 'pet_status',
 });
 
-/** One page for each index of three arrays: cursors, row counts and statuses. */
-const pagesSql = (condition: string, order: string) => `
-  SELECT (
-    SELECT ${pets.jsonColumns}
-    FROM (SELECT * FROM pets WHERE ${condition} ORDER BY ${order} LIMIT wanted.row_count) AS page
-  ) AS columns
-  FROM unnest($1::bigint[], $2::int[], $3::pet_status[])
-    WITH ORDINALITY AS wanted (cursor, row_count, pet_status, position)
-  ORDER BY position`;
-
 /** The most pages and pets that one statement reads. Requests share one because a round trip costs more than the query. */
 const MAX_PAGES_PER_STATEMENT = 32;
 const MAX_GETS_PER_STATEMENT = 100;
@@ -46,35 +37,50 @@ const MIN_GETS_PER_STATEMENT = 8;
 const READS = { maxConcurrent: READ_CONNECTIONS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
 
 /** Named, so that PostgreSQL parses and plans them once per connection. */
-const statements = {
-  list: { name: 'pets-list', text: pagesSql('id > wanted.cursor', 'id') },
-  /**
-   * The condition is phrased so that only the index on (status, id) can answer it. For `status = … AND id > …`
-   * PostgreSQL assumes that each status is spread evenly over the ids, and scans all ids where it is not.
-   */
-  listByStatus: {
-    name: 'pets-list-by-status',
-    text: pagesSql(
-      '(status, id) > (wanted.pet_status, wanted.cursor) AND status <= wanted.pet_status',
-      'status, id',
-    ),
-  },
-  get: { name: 'pets-get', text: `SELECT ${pets.json} AS pet FROM pets WHERE id = $1` },
-  getAll: {
-    name: 'pets-get-all',
-    text: `SELECT ${pets.jsonColumns} AS columns FROM pets WHERE id = ANY ($1)`,
-  },
-};
+function createStatements(inSchema: InSchema) {
+  const table = inSchema('pets');
+  /** One page for each index of the arrays: cursors and row counts, and statuses if `columns` has them. */
+  const pagesSql = (arrays: string, columns: string, condition: string, order: string) => `
+    SELECT (
+      SELECT ${pets.jsonColumns}
+      FROM (SELECT * FROM ${table} WHERE ${condition} ORDER BY ${order} LIMIT wanted.row_count) AS page
+    ) AS columns
+    FROM unnest($1::bigint[], $2::integer[]${arrays}) WITH ORDINALITY AS wanted (cursor, row_count, ${columns}position)
+    ORDER BY position`;
+  return {
+    list: { name: 'pets-list', text: pagesSql('', '', 'id > wanted.cursor', 'id') },
+    /**
+     * The condition is phrased so that only the index on (status, id) can answer it. For `status = … AND id > …`
+     * PostgreSQL assumes that each status is spread evenly over the ids, and scans all ids where it is not.
+     */
+    listByStatus: {
+      name: 'pets-list-by-status',
+      text: pagesSql(
+        `, $3::${inSchema('pet_status')}[]`,
+        'pet_status, ',
+        '(status, id) > (wanted.pet_status, wanted.cursor) AND status <= wanted.pet_status',
+        'status, id',
+      ),
+    },
+    get: { name: 'pets-get', text: `SELECT ${pets.json} AS pet FROM ${table} WHERE id = $1` },
+    getAll: {
+      name: 'pets-get-all',
+      text: `SELECT ${pets.jsonColumns} AS columns FROM ${table} WHERE id = ANY ($1)`,
+    },
+  };
+}
 
 export function createPetStore(database: Database): PetStore {
-  const { reads } = database;
+  const { reads, inSchema } = database;
+  const statements = createStatements(inSchema);
   const createPageLoader = (statement: Statement) =>
     createBatchLoader<PetsPage, Pet[]>(
       async (pages) => {
+        const statuses = pages.flatMap(({ status }) => status ?? []);
         const rows = await reads.query<{ columns: JsonColumns }>(statement, [
           toArray(pages.map(({ cursor = 0 }) => cursor)),
           toArray(pages.map(({ limit }) => limit + 1)),
-          toArray(pages.map(({ status = 'NULL' }) => status)),
+          ...(statuses.length > 0 ? [toArray(statuses)] : []),
         ]);
         return rows.map(({ columns }) => pets.toRows(columns));
       },

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { DELETE_EXPIRED, deleteExpiredCreates } from '../../src/database/idempotency.js';
+import { deleteExpiredCreates, deleteExpiredSql } from '../../src/database/idempotency.js';
 import { createProcedure } from '../../src/operations/builder.js';
 import type { Resource } from '../../src/operations/resource.js';
 import { newPet, type Pet, pet } from '../../src/pets/schema.js';
@@ -244,7 +244,7 @@ test('any number of expired keys are deleted, a thousand per statement, by one n
   );
   const other = await pool.connect();
   await other.query('BEGIN');
-  const { rowCount } = await other.query(DELETE_EXPIRED);
+  const { rowCount } = await other.query(deleteExpiredSql(service.database.inSchema));
   await deleteExpiredCreates(service.database);
   expect([rowCount, await countExpired()]).toEqual([1_000, 5_500]);
   await other.query('COMMIT');
@@ -254,7 +254,7 @@ test('any number of expired keys are deleted, a thousand per statement, by one n
 });
 
 test('expired keys are found by an index and deleted by their address, without reading the others', async () => {
-  const explain = `SET LOCAL enable_seqscan = off; EXPLAIN ${DELETE_EXPIRED}`;
+  const explain = `SET LOCAL enable_seqscan = off; EXPLAIN ${deleteExpiredSql(service.database.inSchema)}`;
   const results: unknown = await service.database.pool.query(explain);
   const plan = JSON.stringify((results as { rows: unknown }[]).at(-1)?.rows);
   expect(plan).toContain('Tid Scan on idempotent_creates');

@@ -75,11 +75,11 @@ test('schema.prisma and the migrations agree', async () => {
 
 test('the sample catalogue consists of pets that the service would accept, and is inserted once', async () => {
   const seeded = openDatabase(await createTestDatabase(), () => {});
-  expect(await seedCatalogue(seeded.pool)).toBe(true);
+  expect(await seedCatalogue(seeded)).toBe(true);
   const items = await createPetStore(seeded).list({ limit: 100 });
   expect(items.length).toBeGreaterThan(20);
   for (const { id, ...item } of items) expect(newPet.parse(item)).toEqual(item);
-  expect(await seedCatalogue(seeded.pool)).toBe(false);
+  expect(await seedCatalogue(seeded)).toBe(false);
   await seeded.close();
 });
 

@@ -31,11 +31,16 @@ type NewToy = z.output<typeof newToy>;
 
 type ToyStore = ReturnType<typeof createToyStore>;
 const toyTable = table<Toy, NewToy>('toys', { id: 'bigint', name: 'text' });
-const createToyStore = ({ pool, loadPrisma, writes }: Database) => ({
-  create: createInsert({ pool, writes }, toyTable),
+const createToyStore = ({ pool, loadPrisma, writes, inSchema }: Database) => ({
+  create: createInsert({ pool, writes, inSchema }, toyTable),
   rename: async (id: number, name: string) =>
-    (await loadPrisma()).$executeRaw`UPDATE toys SET name = ${name} WHERE id = ${id}`,
-  delete: async (id: number) => (await loadPrisma()).$executeRaw`DELETE FROM toys WHERE id = ${id}`,
+    (await loadPrisma()).$executeRawUnsafe(
+      `UPDATE ${inSchema('toys')} SET name = $1 WHERE id = $2`,
+      name,
+      id,
+    ),
+  delete: async (id: number) =>
+    (await loadPrisma()).$executeRawUnsafe(`DELETE FROM ${inSchema('toys')} WHERE id = $1`, id),
 });
 
 // --- procedures.ts

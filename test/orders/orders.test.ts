@@ -17,7 +17,7 @@ let call: Caller;
 beforeAll(async () => {
   service = await startService();
   call = createCaller(service);
-  await seedCatalogue(service.database.pool);
+  await seedCatalogue(service.database);
 });
 afterAll(() => service.close());
 

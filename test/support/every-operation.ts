@@ -1,0 +1,88 @@
+import { deleteExpiredCreates } from '../../src/database/idempotency.js';
+import { createKeyChangeStore } from '../../src/keys/change-store.js';
+import { createUsageStore, DAY_MS } from '../../src/keys/usage-store.js';
+import { createCaller, post, type TestService } from './test-service.js';
+
+/** Keys that a caller may not use, by what was done to them. */
+export type RefusedKeys = Readonly<Record<'revoked' | 'expired' | 'replaced' | 'banned', string>>;
+
+/** Issues a key of each kind that is refused. They differ in nothing but their dates. */
+export async function issueRefusedKeys({ keys }: Pick<TestService, 'keys'>): Promise<RefusedKeys> {
+  const issue = (name: string, expiresAt?: Date) => keys.create({ name, plan: 'free', expiresAt });
+  const past = new Date('2026-01-02T03:04:05.678Z');
+  const [revoked, expired, replaced, banned] = await Promise.all([
+    issue('revoked'),
+    issue('expired', past),
+    issue('replaced'),
+    issue('banned'),
+  ]);
+  await keys.revoke(revoked.apiKey.id, past);
+  await keys.rotate(replaced.apiKey.id, past);
+  await keys.ban(banned.apiKey.id, new Date(), 86_400);
+  return { revoked: revoked.key, expired: expired.key, replaced: replaced.key, banned: banned.key };
+}
+
+/** Uses every operation and statement of a service. Resolves with what came of it, without what differs each time. */
+export async function runEveryOperation(service: TestService, refused: RefusedKeys) {
+  const { keys, database } = service;
+  const call = createCaller(service);
+  const answer = async (path: string, init?: Parameters<typeof call>[1]) => {
+    const { status, body } = await call(path, init);
+    return { path: path.replace(/\/pets\/\d+/, '/pets/…'), status, body: withoutChanging(body) };
+  };
+  const rex = { name: 'Rex "NULL" \\ é', categoryId: -(2 ** 53 - 1), status: 'sold' };
+  const once = post(rex, { 'idempotency-key': `once-${Math.random()}` });
+  const { body: pet } = await call('/v1/pets', post(rex));
+  const answers = [
+    ...(await Promise.all([1, 2, 3].map(() => answer('/v1/pets', post(rex))))),
+    await answer('/v1/pets', once),
+    await answer('/v1/pets', once),
+    await answer('/v1/pets?limit=3'),
+    await answer('/v1/pets?limit=2&cursor=2&status=available'),
+    await answer(`/v1/pets/${pet.id}`),
+    ...(await Promise.all([1, 2, 3].map((id) => answer(`/v1/pets/${id}`)))),
+    await answer('/trpc/listPets'),
+    await answer('/v1/store/orders'),
+    await answer('/v1/store/orders?limit=2&cursor=3'),
+    await answer('/v1/key'),
+  ];
+  const refusals = Object.entries(refused).map(async ([name, key]) => [
+    name,
+    (await call('/v1/pets', { key })).status,
+  ]);
+  const usage = createUsageStore(database);
+  const { apiKey } = await keys.create({ name: 'used', plan: 'free', expiresAt: new Date(4e12) });
+  const day = 20_000;
+  await usage.add({ day, operation: 'listPets', sums: [[apiKey.id, 7]] });
+  await usage.addUp();
+  await deleteExpiredCreates(database);
+  const changeStore = createKeyChangeStore(database);
+  await changeStore.deleteOldChanges();
+  const listed = (await keys.list()).sort((a, b) => (a.name < b.name ? -1 : 1));
+  const changes = await changeStore.readChanges(0);
+  return {
+    answers,
+    refusals: Object.fromEntries(await Promise.all(refusals)),
+    keys: listed.filter(({ name }) => name in refused).map(({ bannedUntil, ...key }) => withoutChanging(key)),
+    used: withoutChanging(listed.find(({ id }) => id === apiKey.id)),
+    usage: await usage.read(apiKey.id, day * DAY_MS),
+    totals: await usage.readTotals(apiKey.id, day * DAY_MS),
+    ofKey: (await usage.readKeys(day * DAY_MS))
+      .filter(({ id }) => id === apiKey.id)
+      .map(({ id, ...rest }) => rest),
+    banned: [...(await keys.countBanned(new Date()))],
+    knowsChanges:
+      changes.changes.length > 0 &&
+      changes.changes.every(({ transaction }) => transaction < changes.nextSince + 1e6),
+  };
+}
+
+const CHANGING = new Set(['id', 'hint', 'createdAt', 'limits', 'usage']);
+
+function withoutChanging(value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value ?? null), (name, member) => {
+    // A date has to be one, whatever it is.
+    if (name === 'createdAt') return Number.isNaN(Date.parse(member)) ? member : 'a date';
+    return CHANGING.has(name) ? undefined : member;
+  });
+}
