@@ -3,9 +3,9 @@ import { resolve } from 'node:path';
 import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
 import type { KeyPrefix } from '../keys/format.js';
+import { databaseUrl } from './database-url.js';
 import {
   baseUrl,
-  databaseUrl,
   isAddressOrBlock,
   isOrigin,
   list,

@@ -65,27 +65,3 @@ export function redisUrls() {
       }
     });
 }
-
-/**
- * The URL in DATABASE_URL: of one host, or of a directory with a socket, which replaces the host or is given as the
- * parameter `host`. What is wrong is said without any of the text: it may hold a password.
- */
-export function databaseUrl() {
-  return z
-    .string()
-    .refine(
-      isPostgresUrl,
-      'must be a URL that starts with postgresql:// or postgres://, of one host, with special characters in the ' +
-        'password percent-encoded: %23 for #, %25 for %, %2F for /, %3F for ?, %40 for @, %20 for a space',
-    );
-}
-
-function isPostgresUrl(text: string): boolean {
-  // URL does not parse a user without a host.
-  const complete = text.replace('@/', '@localhost/');
-  if (!URL.canParse(complete)) return false;
-  const { protocol, host, pathname, searchParams, hash } = new URL(complete);
-  const hasOneHost = !host.includes(',') && !searchParams.get('host')?.includes(',');
-  // After the host, either is the rest of a password with a raw slash or number sign.
-  return /^postgres(?:ql)?:$/.test(protocol) && hasOneHost && !pathname.includes('@') && hash === '';
-}

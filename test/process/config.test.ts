@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { OperatorError } from '../../src/errors/operator-error.js';
 import { readConfig } from '../../src/process/config.js';
@@ -196,6 +197,71 @@ test.each([
   );
   expect(() => readConfig({ DATABASE_URL })).not.toThrow(/hunter2|user|12/);
 });
+
+test.each([
+  [
+    'sslmod=verify-full',
+    /has the parameter sslmod, which the service does not know: it takes schema, sslmode, /,
+  ],
+  ['tls=true', /parameter tls, .* \(write sslmode=verify-full for TLS\)/],
+  ['ssl=true', /parameter ssl, .*sslmode=verify-full/],
+  ['SSLMODE=verify-full', /parameter SSLMODE, which/],
+  [
+    'pgbouncer=true&connection_limit=1',
+    /parameter pgbouncer, .*pool of its own[\s\S]*parameter connection_limit/,
+  ],
+  ['connect_timeout=5', /parameter connect_timeout, .*timeouts of its own/],
+  ['channel_binding=require', /parameter channel_binding/],
+  ['__proto__=x', /parameter __proto__/],
+  ['sslmode=', /parameter sslmode with a value/],
+  ['sslmode=verifyfull', /parameter sslmode with a value/],
+  ['sslmode=disable&sslmode=verify-full', /parameter sslmode twice/],
+  ['schema=', /parameter schema with a value/],
+  ['schema=a%22b', /parameter schema with a value/],
+  ['hunter2@db/store', /has a parameter, which the service does not know/],
+])(
+  'DATABASE_URL with ?%s is refused: the message says which parameter, and never a value',
+  (parameters, message) => {
+    const refuse = () => readConfig({ DATABASE_URL: `postgresql://user:hunter2@db/store?${parameters}` });
+    expect(refuse).toThrow(message);
+    expect(refuse).not.toThrow(/hunter2|verifyfull|a.b/);
+  },
+);
+
+test('every parameter of DATABASE_URL that is taken is in the documents, and no other is', () => {
+  const parameters = {
+    ...{
+      schema: 'Tenant 2',
+      sslmode: 'verify-full',
+      sslrootcert: '/ca.pem',
+      sslcert: '/cert.pem',
+      sslkey: '/key.pem',
+    },
+    ...{
+      sslnegotiation: 'direct',
+      uselibpqcompat: 'false',
+      host: '/run',
+      port: '5433',
+      user: 'u',
+      password: 'p',
+    },
+    ...{ application_name: 'shop', options: '-c geqo=off' },
+  };
+  const DATABASE_URL = `postgresql:///store?${new URLSearchParams(parameters)}`;
+  expect(readConfig({ DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
+  const documented = readFileSync('docs/configuration.md', 'utf8');
+  for (const name of Object.keys(parameters)) expect(documented).toContain(`\`${name}`);
+  const [, known = ''] = /: it takes (.*)$/.exec(String(readRefusal())) ?? [];
+  expect(known.split(', ').sort()).toEqual(Object.keys(parameters).sort());
+});
+
+function readRefusal(): unknown {
+  try {
+    return readConfig({ DATABASE_URL: 'postgresql://db/store?unknown=1' });
+  } catch (error) {
+    return error;
+  }
+}
 
 test('every odd character may be in the password of DATABASE_URL', () => {
   const password = ' !"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~äß€';

@@ -1,0 +1,80 @@
+import { z } from 'zod';
+
+/** What each parameter may be. pg reads all but `schema`, and takes any other without a word. */
+const PARAMETERS: Readonly<Record<string, RegExp>> = {
+  schema: /^[^"\0]+$/,
+  sslmode: /^(?:disable|prefer|require|verify-ca|verify-full|no-verify)$/,
+  sslrootcert: /./,
+  sslcert: /./,
+  sslkey: /./,
+  sslnegotiation: /^(?:postgres|direct)$/,
+  uselibpqcompat: /^(?:true|false)$/,
+  host: /^[^,]+$/,
+  port: /^\d+$/,
+  user: /./,
+  password: /./,
+  application_name: /./,
+  options: /./,
+};
+
+/** What those mean to others that they are taken from, and what to do instead. */
+const ADVICE: readonly (readonly [parameter: RegExp, advice: string])[] = [
+  [/^(?:ssl|tls)$/, 'write sslmode=verify-full for TLS'],
+  [
+    /^(?:connection_limit|pool_timeout|pgbouncer|socket_timeout|statement_cache_size)$/,
+    "it is for Prisma's own connections; the service has a pool of its own, and recognises a pooler by itself",
+  ],
+  [/timeout$/, 'the service has timeouts of its own'],
+  [/^channel_binding$/, 'sslmode=verify-full makes sure of the server'],
+];
+
+/** The name of a parameter, and no part of a password that follows an unescaped question mark. */
+const NAME = /^[A-Za-z_]{1,40}$/;
+
+/**
+ * The URL in DATABASE_URL: of one host, or of a directory with a socket, which replaces the host or is given as the
+ * parameter `host`. What is wrong is said without any value: it may hold a password.
+ */
+export function databaseUrl() {
+  return z
+    .string()
+    .refine(isPostgresUrl, {
+      error:
+        'must be a URL that starts with postgresql:// or postgres://, of one host, with special characters in the ' +
+        'password percent-encoded: %23 for #, %25 for %, %2F for /, %3F for ?, %40 for @, %20 for a space',
+      abort: true,
+    })
+    .superRefine((text, context) => {
+      for (const problem of describeParameters(parse(text).searchParams)) context.addIssue(problem);
+    });
+}
+
+function* describeParameters(parameters: URLSearchParams): Iterable<string> {
+  const names = [...parameters.keys()];
+  for (const name of new Set(names)) {
+    const allowed = Object.hasOwn(PARAMETERS, name) ? PARAMETERS[name] : undefined;
+    if (allowed === undefined) yield describeUnknown(name);
+    else if (names.indexOf(name) !== names.lastIndexOf(name)) yield `has the parameter ${name} twice`;
+    else if (!allowed.test(parameters.get(name) ?? ''))
+      yield `has the parameter ${name} with a value that it cannot have (docs/configuration.md)`;
+  }
+}
+
+function describeUnknown(name: string): string {
+  const [, advice] = ADVICE.find(([pattern]) => pattern.test(name)) ?? [];
+  const shown = NAME.test(name) ? `the parameter ${name}` : 'a parameter';
+  return `has ${shown}, which the service does not know${advice === undefined ? '' : ` (${advice})`}: it takes ${Object.keys(PARAMETERS).join(', ')}`;
+}
+
+function isPostgresUrl(text: string): boolean {
+  if (!URL.canParse(complete(text))) return false;
+  const { protocol, host, pathname, searchParams, hash } = parse(text);
+  const hasOneHost = !host.includes(',') && !searchParams.get('host')?.includes(',');
+  // After the host, either is the rest of a password with a raw slash or number sign.
+  return /^postgres(?:ql)?:$/.test(protocol) && hasOneHost && !pathname.includes('@') && hash === '';
+}
+
+const parse = (text: string) => new URL(complete(text));
+
+/** URL does not parse a user without a host. */
+const complete = (text: string) => text.replace('@/', '@localhost/');
