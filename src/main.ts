@@ -2,7 +2,6 @@ import '../scripts/node-version.js';
 import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
-import type { Logger } from 'pino';
 import { checkMigrations } from './database/migrations.js';
 import { type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
 import { exitWithError } from './errors/operator-error.js';
@@ -11,13 +10,16 @@ import { createKeyStore } from './keys/store.js';
 import { buildProbeServer } from './monitoring/probes.js';
 import { type Config, loadEnvironmentFile, readConfig, toLocalUrl } from './process/config.js';
 import { listen } from './process/listen.js';
-import { createLogger } from './process/logger.js';
+import { createLogger, type ProcessLog } from './process/logger.js';
 import { createService } from './service.js';
 
 /** How long requests may take to finish after a signal. */
 const DRAIN_TIMEOUT_MS = 10_000;
 /** The process ends this long after a signal, whatever happens. */
 const FORCE_EXIT_MS = 11_500;
+/** How long the last lines of the log may take, and how long when the end is forced. */
+const LAST_LINES_MS = 2_000;
+const FORCED_LAST_LINES_MS = 300;
 /** How often connections that have become idle are closed while draining. */
 const CLOSE_IDLE_INTERVAL_MS = 50;
 
@@ -28,31 +30,40 @@ setFlagsFromString('--no-allocation-site-pretenuring');
 try {
   loadEnvironmentFile();
   const shutdown = waitForShutdown();
-  void shutdown.then(() => setTimeout(forceExit, FORCE_EXIT_MS).unref());
   const config = readConfig(process.env);
-  const log = await createLogger(config);
-  const source = await openSource({ config, role: 'service', log });
+  const output = await createLogger(config);
+  void shutdown.then(() => setTimeout(() => void forceExit(output), FORCE_EXIT_MS).unref());
   try {
-    const banner = source.isEmbedded ? await seedDevelopment(config, source) : '';
-    if (!source.isEmbedded) await checkMigrations(source.database);
-    await serve(config, log, source, banner, shutdown);
+    await openAndServe(config, output, shutdown);
   } finally {
-    await source.close();
+    await output.close(LAST_LINES_MS);
   }
   process.exit(0);
 } catch (error) {
   exitWithError(error);
 }
 
+/** Opens the database, and closes it after the service. */
+async function openAndServe(config: Config, output: ProcessLog, shutdown: Promise<string>): Promise<void> {
+  const source = await openSource({ config, role: 'service', log: output.log });
+  try {
+    const banner = source.isEmbedded ? await seedDevelopment(config, source) : '';
+    if (!source.isEmbedded) await checkMigrations(source.database);
+    await serve(config, output, source, banner, shutdown);
+  } finally {
+    await source.close();
+  }
+}
+
 /** Serves until the shutdown, then finishes the requests that are running. */
 async function serve(
   config: Config,
-  log: Logger,
+  { log, lostLines, print }: ProcessLog,
   { database }: DatabaseSource,
   banner: string,
   shutdown: Promise<string>,
 ): Promise<void> {
-  const { app, probes, close } = await createService({ config, database, log });
+  const { app, probes, close } = await createService({ config, database, log, counters: [lostLines] });
   const { host, metricsPort } = config;
   const probeServer = buildProbeServer(probes, log);
   try {
@@ -60,7 +71,7 @@ async function serve(
       await listen(probeServer, { host, port: metricsPort, variable: 'METRICS_PORT' });
     await listen(app, { ...config, variable: 'PORT' });
     const { port } = app.server.address() as AddressInfo;
-    process.stdout.write(banner.replaceAll('{url}', toLocalUrl(host, port)));
+    print(banner.replaceAll('{url}', toLocalUrl(host, port)));
     log.flush();
     log.info(`${await shutdown}: finishing running requests`);
     log.flush();
@@ -88,14 +99,18 @@ async function seedDevelopment(config: Config, { database }: DatabaseSource): Pr
  */
 function waitForShutdown(): Promise<string> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, resolve);
+    // A terminal that is closed sends SIGHUP.
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, resolve);
+    // By default Node.js opens a debugger to whoever may send a signal. `--disable-sigusr1` is not in every version.
+    process.on('SIGUSR1', () => {});
     process.on('disconnect', () => resolve('the process that started this one is gone'));
   });
 }
 
 /** The last resort when something does not close. If that leaves PostgreSQL running, the next start adopts it. */
-function forceExit(): never {
-  process.stderr.write('Not everything could be closed in time.\n');
+async function forceExit({ log, close }: ProcessLog): Promise<never> {
+  log.warn('not everything could be closed in time');
+  await close(FORCED_LAST_LINES_MS);
   process.exit(0);
 }
 

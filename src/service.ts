@@ -32,6 +32,8 @@ export interface ServiceOptions {
   readonly config: ServiceConfig;
   readonly database: Database;
   readonly log: FastifyBaseLogger;
+  /** What the process counts itself, for the metrics */
+  readonly counters?: AppOptions['counters'];
   /** The clock, in Unix milliseconds. Default `Date.now` */
   readonly now?: () => number;
   /** Default: the list in router.ts. */
@@ -42,7 +44,7 @@ export interface ServiceOptions {
 
 /** Composes the service, ready but not listening yet: for the process, the tests and the bench alike. */
 export async function createService(options: ServiceOptions) {
-  const { config, database, log, now = Date.now, overrides = {} } = options;
+  const { config, database, log, counters = [], now = Date.now, overrides = {} } = options;
   const resources: readonly Resource[] = options.resources ?? ownResources;
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const router = createRouter(resources);
@@ -93,11 +95,8 @@ export async function createService(options: ServiceOptions) {
     canRehearse: config.keyPrefix === 'as_test_',
     countConnections: database.countConnections,
     checkReadiness: () => checkMigrations(database),
-    backendMetrics: [
-      database.queryDurations,
-      database.turnsGivenUp,
-      ...(redisUrls.length > 0 ? [redisDurations] : []),
-    ],
+    counters: [database.turnsGivenUp, ...counters],
+    durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
     async countKeys() {
       const [at, soon] = [new Date(now()), new Date(now() + EXPIRY_WARNING_MS)];
       const [banned, expiring] = await Promise.all([keys.countBanned(at), keys.countExpiring(at, soon)]);

@@ -1,6 +1,6 @@
 import type { Server } from 'node:net';
 import { promisify } from 'node:util';
-import { Counter, collectDefaultMetrics, Gauge, type Metric, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client';
 import { createDurations } from '../batching/durations.js';
 import { PLAN_NAMES, type Plan } from '../contract/plans.js';
 import type { Protocol } from '../contract/protocol.js';
@@ -19,8 +19,10 @@ export interface MetricsOptions {
   readonly checkReadiness: () => Promise<void>;
   /** Connections to the database, or queries that wait for one */
   readonly countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') => number;
-  /** What is measured where PostgreSQL and Redis are called */
-  readonly backendMetrics: readonly Metric[];
+  /** How long PostgreSQL and Redis took, measured where they are called */
+  readonly durations: readonly Histogram[];
+  /** What is counted elsewhere, such as lines of the log that are lost */
+  readonly counters: readonly Counter[];
   /** Those that are banned now, and those that expire within seven days. May fail with a database error */
   readonly countKeys: () => Promise<{ readonly banned: KeyCounts; readonly expiring: KeyCounts }>;
   readonly usage: {
@@ -70,7 +72,7 @@ export function createMetrics(sources: Sources) {
     'From the head of a request to the end of its response, by operation, protocol and status',
     ['operation', 'protocol', 'status'],
   );
-  for (const metric of [requests, ...sources.backendMetrics]) registry.registerMetric(metric);
+  for (const metric of [requests, ...sources.durations, ...sources.counters]) registry.registerMetric(metric);
   return {
     registry,
     countRequest: ({ operation, protocol, status, seconds }: RequestReport) =>

@@ -1,19 +1,29 @@
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import type PinoPretty from 'pino-pretty';
 import type { Config } from './config.js';
+import { type LogDestination, openLogDestination } from './log-destination.js';
 
 /**
  * Lines are written in batches, because one write per line would cost a request more than the check of its limits does,
- * and a write hands them to another thread, which costs as much as several requests do. A normal exit flushes them; a
+ * and a write hands them to another thread, which costs as much as several requests do. An exit writes what waits; a
  * killed process loses at most the last half second.
  */
-const BUFFERED = {
-  sync: false,
-  minLength: 32 * 1024,
-  maxWrite: 64 * 1024,
-  periodicFlush: 500,
-  contentMode: 'buffer',
-} as const;
+const BATCH_BYTES = 32 * 1024;
+
+const PRETTY: PinoPretty.PrettyOptions = {
+  singleLine: true,
+  translateTime: 'HH:MM:ss',
+  ignore:
+    'pid,hostname,reqId,route,path,address,keyId,protocol,operation,method,status,code,durationMs,userAgent',
+  messageFormat: formatMessage,
+};
+
+/** The log of a process, and what else it writes to standard output. */
+export interface ProcessLog extends Pick<LogDestination, 'close' | 'lostLines'> {
+  readonly log: Logger;
+  /** Writes a text as it is, after the lines before it. */
+  print(text: string): void;
+}
 
 /**
  * Logs one JSON object per line to standard output, or readable lines in development. What makes them readable is a
@@ -22,26 +32,21 @@ const BUFFERED = {
 export async function createLogger({
   appEnv,
   logLevel,
-}: Pick<Config, 'appEnv' | 'logLevel'>): Promise<Logger> {
-  const options = { level: logLevel, serializers: { err: describeError } };
+}: Pick<Config, 'appEnv' | 'logLevel'>): Promise<ProcessLog> {
   const pretty = appEnv === 'development' ? await importPretty() : undefined;
-  if (pretty === undefined) return pino(options, bufferLines());
-  return pino(
-    options,
-    pretty({
-      sync: true,
-      singleLine: true,
-      translateTime: 'HH:MM:ss',
-      ignore:
-        'pid,hostname,reqId,route,path,address,keyId,protocol,operation,method,status,code,durationMs,userAgent',
-      messageFormat: formatMessage,
-    }),
-  );
+  const { write, flush, close, lostLines } = openLogDestination({
+    minLength: pretty === undefined ? BATCH_BYTES : 0,
+    onRecovery: (details) => log.warn(details, 'the log is written again: lines of it were lost'),
+  });
+  const format = pretty?.(PRETTY);
+  const stream = { write: format === undefined ? write : (line: string) => write(format(line)), flush };
+  const log = pino({ level: logLevel, serializers: { err: describeError } }, stream);
+  return { log, print: write, close, lostLines };
 }
 
-async function importPretty(): Promise<typeof PinoPretty | undefined> {
+async function importPretty(): Promise<typeof PinoPretty.prettyFactory | undefined> {
   try {
-    return (await import('pino-pretty')).default;
+    return (await import('pino-pretty')).prettyFactory;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
     return undefined;
@@ -53,15 +58,6 @@ function formatMessage(line: Readonly<Record<string, unknown>>): string {
   const { msg, reqId, method, route, path = route, status, code, durationMs } = line;
   if (msg !== 'request') return reqId === undefined ? String(msg) : `${msg} (request ${reqId})`;
   return [method, path, status, code, `${Math.round(Number(durationMs))} ms`].filter(Boolean).join(' ');
-}
-
-/** Collects lines as bytes. As text, the destination would copy all that it holds for each further line. */
-function bufferLines(): DestinationStream {
-  const destination = pino.destination(BUFFERED);
-  const write = destination.write.bind(destination);
-  // Its types only know text.
-  destination.write = (line) => write(Buffer.from(line) as never);
-  return destination;
 }
 
 /** Leaves out PostgreSQL's `detail`, which quotes the affected row and thus the client's data. */

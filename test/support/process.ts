@@ -43,8 +43,13 @@ export function run(
 }
 
 /** Runs node with any arguments. */
-export function runNode(args: readonly string[], environment: Environment, cwd = ROOT): Program {
-  return runCommand(process.execPath, args, environment, { cwd });
+export function runNode(
+  args: readonly string[],
+  environment: Environment,
+  cwd = ROOT,
+  options: Omit<RunOptions, 'cwd'> = {},
+): Program {
+  return runCommand(process.execPath, args, environment, { ...options, cwd });
 }
 
 /** Runs a command of `keys`, which has to succeed. Resolves with the JSON that it prints. */
@@ -60,11 +65,13 @@ export async function untilListening(service: Program): Promise<string> {
   return url;
 }
 
-interface RunOptions {
+export interface RunOptions {
   readonly cwd?: string;
   readonly detached?: boolean;
   /** Root can run a program as another user. */
   readonly account?: { readonly uid: number; readonly gid: number } | undefined;
+  /** A file descriptor in place of the pipe whose content is in the output */
+  readonly stdout?: number;
 }
 
 /** A soak logs more than a string can hold, and reads it line by line. */
@@ -74,14 +81,14 @@ export function runCommand(
   command: string,
   args: readonly string[],
   environment: Environment,
-  { cwd = ROOT, detached = false, account }: RunOptions = {},
+  { cwd = ROOT, detached = false, account, stdout }: RunOptions = {},
 ): Program {
   const child = spawn(command, args, {
     cwd,
     detached,
     ...account,
     env: { ...INHERITED, ...environment },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', stdout ?? 'pipe', 'pipe'],
   });
   let output = '';
   const listeners = new Set<() => void>();
