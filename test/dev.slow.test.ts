@@ -41,6 +41,15 @@ test.each([1, 2])(
   },
 );
 
+test('npm run dev in a terminal that is closed leaves no PostgreSQL behind', async () => {
+  const { dev } = await startDev();
+  expect(isPostgresRunning()).toBe(true);
+  // The terminal takes no more lines, and every process of the group gets the signal.
+  for (const stream of [dev.child.stdout, dev.child.stderr]) stream?.destroy();
+  process.kill(-(dev.child.pid as number), 'SIGHUP');
+  await expect.poll(isPostgresRunning, { timeout: 20_000 }).toBe(false);
+});
+
 test('npm run dev restarts after a change once the running request is finished, on the same database', async () => {
   const { dev, key, url } = await startDev();
   const finish = await beginCreate(url, key);

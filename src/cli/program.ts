@@ -108,16 +108,21 @@ program
     }),
   );
 
-process.stdout.on('error', ({ message }) =>
-  exitWithError(
-    new OperatorError(`The output could not be written (${message}); the command was carried out.`),
-  ),
-);
+// A command whose output nobody takes is carried out nevertheless, and closes the database.
+let outputError: Error | undefined;
+process.stdout.on('error', (error) => {
+  outputError ??= error;
+});
+process.stderr.on('error', () => {});
 try {
   loadEnvironmentFile();
   await program.parseAsync();
   // The callback comes after the error of an earlier write.
   await new Promise((resolve) => process.stdout.write('', resolve));
+  if (outputError !== undefined)
+    throw new OperatorError(
+      `The output could not be written (${outputError.message}); the command was carried out.`,
+    );
 } catch (error) {
   // Commander has printed its message; it reports help and --version as errors, too.
   if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);

@@ -1,8 +1,11 @@
 import { existsSync } from 'node:fs';
-import { beforeEach, describe, expect, test } from 'vitest';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { SCOPES } from '../../src/contract/scopes.js';
 import { execute } from '../support/execute.js';
 import { type Environment, run, runCommand, runKeys } from '../support/process.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 let databaseUrl: string;
@@ -198,3 +201,14 @@ test.runIf(existsSync(FULL_DEVICE))(
     expect(program.output()).toMatch(/^The output could not be written \(.*ENOSPC.*\).*\n$/);
   },
 );
+
+test('a command whose output nobody takes stops the embedded PostgreSQL that it started', async () => {
+  const DATA_DIR = await createTemporaryFolder();
+  onTestFinished(() => rm(DATA_DIR, { recursive: true, force: true }));
+  const program = run('cli/program', ['seed'], { DATA_DIR });
+  program.child.stdout?.destroy();
+  expect(await program.ended).toBe(1);
+  expect(program.output()).toMatch(/^The output could not be written \(.*EPIPE.*\).*\n$/);
+  expect(existsSync(join(DATA_DIR, 'postgres/data/PG_VERSION'))).toBe(true);
+  expect(existsSync(join(DATA_DIR, 'postgres/data/postmaster.pid'))).toBe(false);
+});
