@@ -82,6 +82,13 @@ test.each([
   expect(readConfig({ DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
 });
 
+test.each(['redis://a', 'redis://a/', 'redis://a/15', 'rediss://u:p@a:6380?db=2&family=6'])(
+  'REDIS_URL may be %s',
+  (REDIS_URL) => {
+    expect(readConfig({ REDIS_URL }).redisUrls).toEqual([REDIS_URL]);
+  },
+);
+
 test('REDIS_URL may name sentinels, several in one URL', () => {
   const url = 'rediss+sentinel://user:pass@a:26379,b,[::1]:5000/name?db=2';
   expect(readConfig({ REDIS_URL: ` ${url} ` }).redisUrls).toEqual([url]);
@@ -109,6 +116,12 @@ test.each([
     [
       'http://a',
       'redis://a,b',
+      'redis://a/abc',
+      'redis://a/1/2',
+      'redis://a/-1',
+      'redis://a?db=abc',
+      'redis://a?password=x',
+      'redis://a/1,redis://b/1',
       'redis+sentinel://a:26379',
       'redis+sentinel://a:26379/',
       'redis+sentinel://a:26379/two/names',

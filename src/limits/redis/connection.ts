@@ -1,6 +1,6 @@
 import { Cluster, Redis } from 'ioredis';
 import { consumeAlone, isConnected, openCluster } from './cluster.js';
-import { type RedisConnectionOptions, SERVER_OPTIONS } from './options.js';
+import { endInOtherDatabase, type RedisConnectionOptions, SERVER_OPTIONS } from './options.js';
 import { openPrimary } from './sentinels.js';
 import { isSentinelUrl } from './urls.js';
 
@@ -47,7 +47,7 @@ export class RedisConnection {
 
 function openServer(url: string, { onReady, onClose, onError }: RedisConnectionOptions): Redis {
   const server = new Redis(url, SERVER_OPTIONS);
-  server.on('error', onError);
+  server.on('error', (error) => onError(endInOtherDatabase(server, error)));
   server.on('close', onClose);
   server.on('ready', onReady);
   return server;

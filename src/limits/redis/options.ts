@@ -1,4 +1,4 @@
-import type { ClientContext, RedisOptions, Result } from 'ioredis';
+import type { ClientContext, Redis, RedisOptions, Result } from 'ioredis';
 import { CONSUME_SCRIPT } from './scripts.js';
 
 declare module 'ioredis' {
@@ -46,3 +46,14 @@ export const SERVER_OPTIONS = {
   ...CONNECTION_OPTIONS,
   retryStrategy: () => RECONNECT_DELAY_MS,
 } satisfies RedisOptions;
+
+/**
+ * A server may lack the database of the URL, or the user the right to it. ioredis reports that and goes on in database 0,
+ * which belongs to others: the connection is ended instead, and tried again like one that is refused.
+ */
+export function endInOtherDatabase(client: Redis, error: Error): Error {
+  const { command }: { command?: { name: string } } = error as object;
+  if (command?.name !== 'select') return error;
+  client.disconnect(true);
+  return new Error(`database ${client.options.db}: ${error.message}`);
+}

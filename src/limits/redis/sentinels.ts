@@ -1,5 +1,10 @@
 import { Redis } from 'ioredis';
-import { RECONNECT_DELAY_MS, type RedisConnectionOptions, SERVER_OPTIONS } from './options.js';
+import {
+  endInOtherDatabase,
+  RECONNECT_DELAY_MS,
+  type RedisConnectionOptions,
+  SERVER_OPTIONS,
+} from './options.js';
 import { parseSentinelUrl, type SentinelUrl } from './urls.js';
 
 /** A Sentinel that hangs accepts the connection and the question nevertheless. */
@@ -41,7 +46,7 @@ export function openPrimary(options: RedisConnectionOptions, reconnect: () => vo
     if (reason) onError(new Error(reason));
   };
   primary.on('sentinelError', report);
-  primary.on('error', report);
+  primary.on('error', (error) => report(endInOtherDatabase(primary, error)));
   primary.on('close', onClose);
   primary.on('ready', onReady);
   const onPromotion = (promoted: string) => {

@@ -13,6 +13,9 @@ export interface SentinelUrl
 
 const SENTINEL_PORT = 26_379;
 const PARAMETERS = ['sentinelUsername', 'sentinelPassword', 'db'];
+/** Of a server. ioredis would take any of its options. */
+const SERVER_PARAMETERS = ['db', 'family'];
+const DATABASE = /^\d{1,9}$/;
 /** Scheme, user and password, hosts, name and query: URL takes one host only. */
 const SENTINEL_URL = /^(rediss?)\+sentinel:\/\/([^@/?#]*@)?([^@/?#]*)(\/[^#]*|)$/i;
 
@@ -40,8 +43,20 @@ export function parseRedisUrls(text: string): string[] {
       );
     }
     readUser(new URL(url));
+    checkDatabase(new URL(url), present.length > 1);
   }
   return present;
+}
+
+/** Of what is no number, ioredis makes database 0. */
+function checkDatabase({ pathname, searchParams }: URL, isCluster: boolean): void {
+  if ([...searchParams.keys()].some((key) => !SERVER_PARAMETERS.includes(key)))
+    fail(`may have the parameters ${SERVER_PARAMETERS.join(', ')} and no others`);
+  const databases = [pathname.slice(1), ...searchParams.getAll('db')].filter((text) => text !== '');
+  if (!databases.every((database) => DATABASE.test(database)))
+    fail('may end with the number of a database, and nothing else: redis://host:6379/1');
+  if (isCluster && databases.some((database) => Number(database) !== 0))
+    fail('must not name a database with several URLs: those are a cluster, which has only database 0');
 }
 
 /** @throws Error as `parseRedisUrls` */
@@ -59,7 +74,7 @@ export function parseSentinelUrl(text: string): SentinelUrl {
     fail(`may have the parameters ${PARAMETERS.join(', ')} and no others`);
   }
   const { db = '0', ...sentinelUser } = Object.fromEntries(searchParams);
-  if (!/^\d{1,9}$/.test(db)) fail('must have the number of a database as db');
+  if (!DATABASE.test(db)) fail('must have the number of a database as db');
   return {
     sentinels: hosts.split(',').map((host) => parseHost(host.trim())),
     name: name ?? '',
