@@ -8,7 +8,8 @@ import { exitWithError } from './errors/operator-error.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
 import { createKeyStore } from './keys/store.js';
 import { buildProbeServer } from './monitoring/probes.js';
-import { type Config, loadEnvironmentFile, readConfig, toLocalUrl } from './process/config.js';
+import { type Config, readConfig, toLocalUrl } from './process/config.js';
+import { loadEnvironmentFile } from './process/environment-file.js';
 import { listen } from './process/listen.js';
 import { createLogger, type ProcessLog } from './process/logger.js';
 import { createService } from './service.js';
@@ -28,10 +29,11 @@ const CLOSE_IDLE_INTERVAL_MS = 50;
 setFlagsFromString('--no-allocation-site-pretenuring');
 
 try {
-  loadEnvironmentFile();
+  const notices = loadEnvironmentFile();
   const shutdown = waitForShutdown();
-  const config = readConfig(process.env);
+  const config = readConfig(process.env, process, notices);
   const output = await createLogger(config);
+  for (const notice of notices) output.log.warn(notice);
   void shutdown.then(() => setTimeout(() => void forceExit(output), FORCE_EXIT_MS).unref());
   try {
     await openAndServe(config, output, shutdown);

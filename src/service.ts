@@ -82,6 +82,7 @@ export async function createService(options: ServiceOptions) {
   ]);
   const { app, probes } = await buildApp({
     ...config,
+    connections: { keepAliveTimeout: config.keepAliveSeconds * 1_000 },
     log,
     now,
     router,

@@ -214,10 +214,28 @@ test('a .env that the account may not read stops the start with the same line', 
   await writeFile(join(folder, '.env'), 'PORT=1\n', { mode: 0 });
   await chmod(folder, 0o755);
   const script = `
-    import { loadEnvironmentFile } from ${JSON.stringify(`${process.cwd()}/dist/process/config.js`)};
+    import { loadEnvironmentFile } from ${JSON.stringify(`${process.cwd()}/dist/process/environment-file.js`)};
     if (process.getuid() === 0) process.setuid(65534);
     try { loadEnvironmentFile(); } catch ({ message }) { console.log(message); }`;
   const program = runNode(['--input-type=module', '-e', script], {}, folder);
   expect(await program.ended).toBe(0);
   expect(program.output()).toMatch(UNREADABLE);
+});
+
+test('a name in .env that is no variable of the service is named, by the service and by its commands', async () => {
+  const folder = await createFolder();
+  const DATABASE_URL = await createTestDatabase();
+  await writeFile(join(folder, '.env'), `PROT=4702\nDATABASE_URL_FILE=\nDATABASE_URL=${DATABASE_URL}\n`);
+  const service = run('main', [], { PORT: '0', APP_ENV: 'staging' }, folder);
+  programs.push(service);
+  const [line] = await service.until(/^\{.*PROT in .*$/m);
+  expect(JSON.parse(line)).toMatchObject({
+    level: 40,
+    msg: expect.stringMatching(/^PROT in \S+\.env is no variable/),
+  });
+  await untilListening(service);
+  expect(service.output().match(/is no variable of/g)).toHaveLength(1);
+  const command = run('cli/program', ['seed'], {}, folder);
+  expect(await command.ended).toBe(0);
+  expect(command.output()).toMatch(/^PROT in \S+\.env is no variable of the service: [^\n]*\nThe sample/);
 });

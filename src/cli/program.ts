@@ -9,7 +9,8 @@ import { type DatabaseSource, openSource, seedCatalogue } from '../database/sour
 import { exitWithError, OperatorError } from '../errors/operator-error.js';
 import { createKeyStore } from '../keys/store.js';
 import { createUsageStore } from '../keys/usage-store.js';
-import { type Config, loadEnvironmentFile, readConfig, toLocalUrl } from '../process/config.js';
+import { type Config, readConfig, toLocalUrl } from '../process/config.js';
+import { loadEnvironmentFile } from '../process/environment-file.js';
 import { parseNumber } from './arguments.js';
 import { addKeyCommands } from './key-commands.js';
 import { runStudio } from './studio.js';
@@ -115,7 +116,7 @@ process.stdout.on('error', (error) => {
 });
 process.stderr.on('error', () => {});
 try {
-  loadEnvironmentFile();
+  for (const notice of loadEnvironmentFile()) process.stderr.write(`${notice}\n`);
   await program.parseAsync();
   // The callback comes after the error of an earlier write.
   await new Promise((resolve) => process.stdout.write('', resolve));

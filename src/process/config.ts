@@ -1,9 +1,8 @@
-import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
 import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
 import type { KeyPrefix } from '../keys/format.js';
 import { databaseUrl } from './database-url.js';
+import { readSecretFiles } from './secret-files.js';
 import {
   baseUrl,
   isAddressOrBlock,
@@ -51,48 +50,45 @@ const schema = z.object({
     'must hold origins such as https://shop.example, without a slash at the end, separated by commas',
   ),
   ANONYMOUS_PER_MINUTE: wholeNumber(1, 1_000_000_000).default(300),
+  KEEP_ALIVE_SECONDS: wholeNumber(1, 86_400).default(72),
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
 });
 
 /** Everything the environment configures. docs/configuration.md and .env.example describe each variable. */
 export type Config = Readonly<ReturnType<typeof toConfig>>;
 
-const ENVIRONMENT_FILE = '.env';
+/** Those that hold passwords may be files instead: NAME_FILE is the path of one. */
+const SECRETS = ['DATABASE_URL', 'REDIS_URL'] as const;
 
-/**
- * Reads `.env` in the working directory, if it exists. Variables that are already set take precedence.
- *
- * @throws OperatorError when it cannot be read
- */
-export function loadEnvironmentFile(): void {
-  try {
-    process.loadEnvFile(ENVIRONMENT_FILE);
-  } catch {
-    // The error says "no such file" of every file that cannot be read, too.
-    if (!existsSync(ENVIRONMENT_FILE)) return;
-    throw new OperatorError(
-      `${resolve(ENVIRONMENT_FILE)} cannot be read: make it a readable file with a line NAME=value for each variable, or remove it.`,
-    );
-  }
-}
+/** The names of everything that the service reads from its environment */
+export const VARIABLES: ReadonlySet<string> = new Set([
+  ...Object.keys(schema.shape),
+  ...SECRETS.map((name) => `${name}_FILE`),
+]);
 
 /**
  * Reads the configuration from environment variables; an empty one counts as unset.
  *
  * @param runtime what the process runs on, which decides what it can do
+ * @param notices what is odd about the environment, and may be why something is invalid
  * @throws OperatorError naming every invalid variable, with its value unless that may contain a password
  */
 export function readConfig(
   environment: Readonly<Record<string, string | undefined>>,
   runtime: Runtime = process,
+  notices: readonly string[] = [],
 ): Config {
-  const set = Object.fromEntries(
-    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
+  const { set, problems: unreadable } = readSecretFiles(
+    Object.fromEntries(
+      Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
+    ),
+    SECRETS,
   );
   const parsed = schema.safeParse(set, { reportInput: true });
-  const problems = [...(parsed.error?.issues.map(describeIssue) ?? []), ...findConflicts(set, runtime)];
+  const invalid = parsed.error?.issues.map(describeIssue) ?? [];
+  const problems = [...unreadable, ...invalid, ...findConflicts(set, runtime)];
   if (!parsed.success || problems.length > 0) {
-    throw new OperatorError(describeProblems([...new Set(problems)]));
+    throw new OperatorError(describeProblems([...new Set([...problems, ...notices])]));
   }
   return toConfig(parsed.data);
 }
@@ -124,6 +120,8 @@ function toConfig(data: z.output<typeof schema>) {
     /** Whose scripts may call the service from a browser; `localhost` stands for every origin on localhost */
     corsOrigins: isOpenToLocalhost ? ('localhost' as const) : data.CORS_ORIGINS,
     anonymousPerMinute: data.ANONYMOUS_PER_MINUTE,
+    /** How long a connection stays open between requests */
+    keepAliveSeconds: data.KEEP_ALIVE_SECONDS,
     logLevel: data.LOG_LEVEL,
   };
 }

@@ -24,8 +24,8 @@ const CONNECTION_LIMITS = {
   // The first two may fire this much later. Each check walks over all connections; every 5 s, its cost cannot be
   // measured.
   connectionsCheckingInterval: 5_000,
-  // Between requests. Longer than the usual 60 s of proxies, so that they close first: otherwise they might send on a
-  // closed connection.
+  // Between requests; KEEP_ALIVE_SECONDS replaces it. Longer than the usual 60 s of proxies, so that they close first:
+  // otherwise they might send on a closed connection.
   keepAliveTimeout: 72_000,
   // Further ones are closed at once. An idle one takes about 10 KB. Running out of file descriptors would be worse,
   // because the database needs some too.

@@ -1,7 +1,10 @@
 import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { OperatorError } from '../../src/errors/operator-error.js';
-import { readConfig } from '../../src/process/config.js';
+import { readConfig, VARIABLES } from '../../src/process/config.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 /** Reads variables as Node.js 24 on Linux does, unless other versions and platforms are given. */
 const readWith = (
@@ -26,6 +29,7 @@ test('an empty environment yields the documented defaults', () => {
     trustProxy: [],
     corsOrigins: 'localhost',
     anonymousPerMinute: 300,
+    keepAliveSeconds: 72,
     logLevel: 'info',
   });
 });
@@ -45,6 +49,7 @@ test('every variable is read', () => {
     TRUST_PROXY: '10.0.0.0/8, ::1',
     CORS_ORIGINS: 'https://shop.example,http://localhost:5173',
     ANONYMOUS_PER_MINUTE: '60',
+    KEEP_ALIVE_SECONDS: '620',
     LOG_LEVEL: 'debug',
   });
   expect(config).toEqual({
@@ -62,6 +67,7 @@ test('every variable is read', () => {
     trustProxy: ['10.0.0.0/8', '::1'],
     corsOrigins: ['https://shop.example', 'http://localhost:5173'],
     anonymousPerMinute: 60,
+    keepAliveSeconds: 620,
     logLevel: 'debug',
   });
 });
@@ -166,6 +172,7 @@ test.each([
   ],
   ['CORS_ORIGINS', ['*', 'shop.example', 'https://shop.example/', 'https://shop.example/path', 'null']],
   ['ANONYMOUS_PER_MINUTE', ['0', '-1', 'x']],
+  ['KEEP_ALIVE_SECONDS', ['0', '86401', '10 min']],
   ['LOG_LEVEL', ['loud', 'INFO']],
 ])('an invalid %s is reported by name', (name, values) => {
   for (const value of values)
@@ -293,6 +300,55 @@ test('PUBLIC_URL is normalized so that it is valid in a header', () => {
   );
 });
 
+describe('a secret in a file', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await createTemporaryFolder();
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  async function writeSecret(content: string): Promise<string> {
+    const path = join(folder, 'secret');
+    await writeFile(path, content);
+    return path;
+  }
+
+  test.each(['', '\n', '\r\n'])('is read without the line break at its end: %j', async (end) => {
+    const path = await writeSecret(`postgres://user:hunter2@db/store${end}`);
+    const { databaseUrl } = readConfig({ DATABASE_URL_FILE: path, APP_ENV: 'production' });
+    expect(databaseUrl).toBe('postgres://user:hunter2@db/store');
+    const redis = await writeSecret(`redis://:hunter2@a/1${end}`);
+    expect(readConfig({ REDIS_URL_FILE: redis }).redisUrls).toEqual(['redis://:hunter2@a/1']);
+  });
+
+  test.each(['DATABASE_URL', 'REDIS_URL'])('excludes %s itself, and one of both has to go', async (name) => {
+    const path = await writeSecret('x');
+    expect(() => readConfig({ [name]: 'x', [`${name}_FILE`]: path })).toThrow(
+      new RegExp(`${name} and ${name}_FILE are both set`),
+    );
+  });
+
+  test.each(['DATABASE_URL', 'REDIS_URL'])('has to be readable, not empty, and valid: %s', async (name) => {
+    const readFrom = (path: string) => () => readConfig({ [`${name}_FILE`]: path });
+    expect(readFrom(join(folder, 'none'))).toThrow(
+      new RegExp(`^[^\\n]*: ${name}_FILE cannot be read \\(ENOENT[^\\n]*\\)$`),
+    );
+    expect(readFrom(folder)).toThrow(new RegExp(`: ${name}_FILE cannot be read \\(EISDIR`));
+    expect(readFrom(await writeSecret('\n'))).toThrow(new RegExp(`: ${name}_FILE names an empty file`));
+    const invalid = await writeSecret('mysql://hunter2');
+    expect(readFrom(invalid)).toThrow(new RegExp(`: ${name} must `));
+    expect(readFrom(invalid)).not.toThrow(/hunter2/);
+  });
+});
+
+test('what is odd about the environment is told with what is invalid in it', () => {
+  const notices = ['DATABSE_URL in .env is no variable'];
+  expect(() => readConfig({ APP_ENV: 'production' }, process, notices)).toThrow(
+    /- DATABASE_URL must be set in production[^\n]*\n {2}- DATABSE_URL in \.env is no variable$/,
+  );
+  expect(readConfig({}, process, notices).appEnv).toBe('development');
+});
+
 test('METRICS_PORT is a port of its own', () => {
   const message = /: METRICS_PORT must differ from PORT/;
   expect(() => readConfig({ METRICS_PORT: '3000' })).toThrow(message);
@@ -335,4 +391,14 @@ test('several processes on one port require Redis and a database of their own', 
     expect(() => readWith({ ...shared, ...missing })).toThrow(
       /: REUSE_PORT needs DATABASE_URL and REDIS_URL: [^\n]*$/,
     );
+});
+
+test('.env.example and docs/configuration.md have every variable', () => {
+  const example = readFileSync('.env.example', 'utf8').matchAll(/^(?:# )?([A-Z_]+)=/gm);
+  expect([...example].map(([, name]) => name).sort()).toEqual([...VARIABLES].sort());
+  const [table = ''] = /\| variable \|[\s\S]*?\n\n/.exec(readFileSync('docs/configuration.md', 'utf8')) ?? [];
+  const documented = [...table.matchAll(/^\| (`[^|]+) \|/gm)].flatMap(
+    ([, cell = '']) => cell.match(/[A-Z_]{3,}/g) ?? [],
+  );
+  expect(documented.sort()).toEqual([...VARIABLES].sort());
 });
