@@ -26,6 +26,25 @@ test('the first start on the embedded default serves a sample catalogue, its cur
   expect(await stop(service)).toBe(0);
 });
 
+test('variables that are meant for another PostgreSQL do not reach the embedded one', async () => {
+  const { call } = await untilReady(
+    start({
+      NODE_PG_FORCE_NATIVE: '1',
+      PGOPTIONS: '-c default_transaction_read_only=on',
+      PGSSLNEGOTIATION: 'direct',
+      PGCLIENT_ENCODING: 'LATIN1',
+    }),
+  );
+  const created = await call('/v1/pets', post({ name: 'Žofka', categoryId: 1 }));
+  expect(created).toMatchObject({ status: 201, body: { name: 'Žofka' } });
+});
+
+test('connections stay open for KEEP_ALIVE_SECONDS between requests, as each response says', async () => {
+  const service = start({ DATABASE_URL: await createTestDatabase(), KEEP_ALIVE_SECONDS: '620' });
+  const { headers } = await fetch(`${await untilListening(service)}/health/live`);
+  expect(headers.get('keep-alive')).toBe('timeout=620');
+});
+
 test('a later start keeps the key and the pets, and does not add the sample catalogue again', async () => {
   const first = await untilReady(start());
   const created = await first.call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));

@@ -69,6 +69,8 @@ export async function openSource(options: SourceOptions) {
 }
 
 async function startEmbedded({ config, role, log }: SourceOptions) {
+  // pg takes from PGOPTIONS and the like what a URL does not say. They are meant for other servers.
+  for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name];
   const { createEmbeddedPostgres, EmbeddedPostgresError } = await loadEmbeddedPostgres();
   return createEmbeddedPostgres({
     ...EMBEDDED,

@@ -1,3 +1,4 @@
+import './javascript-client.js';
 import pg from 'pg';
 import { measure } from '../batching/timeouts.js';
 import { applySettings, type SessionSettings } from './session-settings.js';
