@@ -2,7 +2,7 @@ import '../scripts/node-version.js';
 import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
-import { checkMigrations } from './database/migrations.js';
+import { checkSchema } from './database/grants.js';
 import { type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
 import { exitWithError } from './errors/operator-error.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
@@ -50,7 +50,7 @@ async function openAndServe(config: Config, output: ProcessLog, shutdown: Promis
   const source = await openSource({ config, role: 'service', log: output.log });
   try {
     const banner = source.isEmbedded ? await seedDevelopment(config, source) : '';
-    if (!source.isEmbedded) await checkMigrations(source.database);
+    if (!source.isEmbedded) await checkSchema(source.database);
     await serve(config, output, source, banner, shutdown);
   } finally {
     await source.close();

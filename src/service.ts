@@ -4,8 +4,8 @@ import { createDurations } from './batching/durations.js';
 import { repeat } from './batching/repeat.js';
 import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS } from './batching/timeouts.js';
 import type { Database } from './database/client.js';
+import { checkSchema } from './database/grants.js';
 import { deleteExpiredCreates } from './database/idempotency.js';
-import { checkMigrations } from './database/migrations.js';
 import { withOutages } from './database/outage.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
@@ -95,7 +95,7 @@ export async function createService(options: ServiceOptions) {
     usage,
     canRehearse: config.keyPrefix === 'as_test_',
     countConnections: database.countConnections,
-    checkReadiness: () => checkMigrations(database),
+    checkReadiness: () => checkSchema(database),
     counters: [database.turnsGivenUp, ...counters],
     durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
     async countKeys() {

@@ -3,7 +3,7 @@ import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/pr
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
-import { expect, onTestFinished, test } from 'vitest';
+import { expect, inject, onTestFinished, test } from 'vitest';
 import { type Program, run, runKeys, runNode, untilListening } from './support/process.js';
 import { setUpServiceProcesses, stop, untilReady } from './support/service-processes.js';
 import { createTemporaryFolder } from './support/temporary-folder.js';
@@ -82,7 +82,8 @@ test('a database that lacks migrations stops the start with a message that names
   const service = start({ DATABASE_URL });
   expect(await service.ended).toBe(1);
   expect(service.output()).toContain('npm run migrate');
-  expect(await run('cli/program', ['migrate'], { DATABASE_URL }).ended).toBe(0);
+  const { name } = inject('serviceRole');
+  expect(await run('cli/program', ['migrate', '--grant-to', name], { DATABASE_URL }).ended).toBe(0);
   await untilListening(start({ DATABASE_URL }));
 });
 

@@ -2,9 +2,9 @@ import '../../scripts/node-version.js';
 import { Command, CommanderError, Help } from 'commander';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../batching/timeouts.js';
 import { VERSION } from '../contract/version.js';
+import { applyGrants, checkSchema } from '../database/grants.js';
 import { applyMigrations } from '../database/migration-runner.js';
-import { checkMigrations } from '../database/migrations.js';
-import { DatabaseOutage, detectOutage, toDatabaseError, withOutages } from '../database/outage.js';
+import { DatabaseOutage, detectOutage, readCode, toDatabaseError, withOutages } from '../database/outage.js';
 import { type DatabaseSource, openSource, seedCatalogue } from '../database/source.js';
 import { exitWithError, OperatorError } from '../errors/operator-error.js';
 import { createKeyStore } from '../keys/store.js';
@@ -25,13 +25,16 @@ const log = {
   warn: (_bindings: object, message: string) => void process.stderr.write(`${message}\n`),
 };
 
+/** SQLSTATE: the role lacks a grant. */
+const PERMISSION_DENIED = '42501';
+
 /** How long a command waits for the database, several statements together. */
 const COMMAND_TIMEOUT_MS = 10_000;
 
 const EXAMPLES = `
 Examples:
   npm run -s keys -- create --name shop --plan pro
-  npm run migrate
+  npm run migrate -- --grant-to animal_store
   npm run studio`;
 
 /** docs/operations.md has the same list. */
@@ -56,7 +59,7 @@ const program = new Command('animal-store')
 
 addKeyCommands(program, (run) =>
   withSource(async ({ database }, { keyPrefix }) => {
-    await checkMigrations(database);
+    await checkSchema(database);
     await run({
       store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(database, keyPrefix)),
       usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(database)),
@@ -66,13 +69,25 @@ addKeyCommands(program, (run) =>
 
 program
   .command('migrate')
-  .description('apply pending migrations')
-  .action(() =>
+  .description('apply pending migrations, as the role that owns the tables, and grant others what they need')
+  .option('--grant-to <role>', 'the role that the service and the commands on keys run as')
+  .option('--grant-read-to <role>', 'a role that reads pets, orders, usage and keys, without their hashes')
+  .action(({ grantTo, grantReadTo }: { grantTo?: string; grantReadTo?: string }) =>
     withSource(async ({ url }) => {
       const applied = await applyMigrations(url);
       process.stdout.write(
         applied.map((name) => `applied ${name}\n`).join('') || 'The database is up to date.\n',
       );
+      for (const [role, kind] of [
+        [grantTo, 'service'],
+        [grantReadTo, 'read'],
+      ] as const) {
+        if (role === undefined) continue;
+        await applyGrants(url, role, kind);
+        process.stdout.write(
+          `granted "${role}" what ${kind === 'service' ? 'the service needs' : 'it may read'}\n`,
+        );
+      }
     }),
   );
 
@@ -81,7 +96,7 @@ program
   .description('put the sample catalogue into a database without pets')
   .action(() =>
     withSource(async ({ database }) => {
-      await checkMigrations(database);
+      await checkSchema(database);
       const isSeeded = await detectOutage(seedCatalogue(database));
       process.stdout.write(
         `The ${isSeeded ? 'sample catalogue was added' : 'database already has pets: nothing was changed'}.\n`,
@@ -127,8 +142,13 @@ try {
 } catch (error) {
   // Commander has printed its message; it reports help and --version as errors, too.
   if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
-  const reported = error instanceof DatabaseOutage ? toDatabaseError(error.cause) : error;
+  const reported = toReported(error);
   exitWithError(reported, reported instanceof OperatorError ? reported.exitCode : 1);
+}
+
+function toReported(error: unknown): unknown {
+  if (error instanceof DatabaseOutage) return toDatabaseError(error.cause);
+  return readCode(error) === PERMISSION_DENIED ? toDatabaseError(error) : error;
 }
 
 /** Opens DATABASE_URL or the embedded database, whether or not a service is using it. */

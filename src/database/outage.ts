@@ -95,6 +95,11 @@ function readReason(error: unknown): string {
 /** What to do about a database that cannot be used, by what its error says. */
 const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/no space left|disk quota/i, 'free space on its disk.'],
+  [
+    /permission denied/i,
+    'let the owner of the tables grant the role of DATABASE_URL what it needs, with: npm run migrate -- --grant-to ROLE; ' +
+      'migrations, seed and Prisma Studio are for the owner (docs/database.md).',
+  ],
   [/certificate/i, 'check its certificate; NODE_EXTRA_CA_CERTS names a file with the CA that signed it.'],
   [
     /too many (?:clients|connections)|connection slots are reserved/i,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
 import { OPERATION_TIMEOUT_MS } from '../../src/batching/timeouts.js';
 import { createInsert } from '../../src/database/inserts.js';
 import { table } from '../../src/database/table.js';
@@ -35,6 +35,8 @@ beforeAll(async () => {
   service = await startService();
   call = createCaller(service);
   await service.database.pool.query(SETUP);
+  // A trigger of an operator runs with the rights of whoever inserts.
+  await service.database.pool.query(`GRANT INSERT ON statements TO ${inject('serviceRole').name}`);
 });
 afterAll(() => service.close());
 

@@ -11,7 +11,7 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 test('PostgreSQL plans a statement of the stores once, however often it runs', async () => {
-  const { pets, keys, database } = service;
+  const { pets, keys, serviceDatabase } = service;
   const newPet = { name: 'Rex', categoryId: 1, status: 'sold' } as const;
   for (let run = 0; run < 10; run += 1) {
     const { id } = await pets.create(newPet);
@@ -27,7 +27,7 @@ test('PostgreSQL plans a statement of the stores once, however often it runs', a
     text: `SELECT name, custom_plans::int FROM pg_prepared_statements
       WHERE generic_plans > 1 AND name <> 'read-plans' ORDER BY name`,
   };
-  const read = async (pool: 'reads' | 'writes' | 'keys') => database[pool].query(statement, []);
+  const read = async (pool: 'reads' | 'writes' | 'keys') => serviceDatabase[pool].query(statement, []);
   expect(await read('reads')).toEqual([
     { name: 'pets-get', custom_plans: 0 },
     { name: 'pets-get-all', custom_plans: 0 },
@@ -40,7 +40,7 @@ test('PostgreSQL plans a statement of the stores once, however often it runs', a
 });
 
 test('a plan made for a small table does not scan one that has grown', async () => {
-  const { pets, database } = service;
+  const { pets, database, serviceDatabase } = service;
   const { id } = await pets.create({ name: 'Rex', categoryId: 1, status: 'sold' });
   await database.pool.query('ANALYZE pets');
   await pets.list({ limit: 20 });
@@ -54,7 +54,7 @@ test('a plan made for a small table does not scan one that has grown', async () 
      SELECT 'Pet ' || n, 1, 'available' FROM generate_series(1, 20000) AS n`,
   );
   const explain = async (call: string) => {
-    const rows = await database.reads.query({ name: call, text: `EXPLAIN EXECUTE ${call}` }, []);
+    const rows = await serviceDatabase.reads.query({ name: call, text: `EXPLAIN EXECUTE ${call}` }, []);
     return rows.map((row) => row['QUERY PLAN']).join('\n');
   };
   const status = await explain(`"pets-list-by-status" ('{1}', '{20}', '{sold}')`);

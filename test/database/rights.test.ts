@@ -1,7 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
+import { applyGrants, SERVICE_GRANTS } from '../../src/database/grants.js';
 import { execute } from '../support/execute.js';
-import { createTestDatabase } from '../support/test-service.js';
+import { run, runNode } from '../support/process.js';
+import { asService } from '../support/service-role.js';
+import { createTestDatabase, startService } from '../support/test-service.js';
 
 let url: string;
 /** A role that may log in, and has no grant */
@@ -97,4 +101,114 @@ test('a change of a key is on record or refused, for a role that may change keys
   await execute(url, `GRANT SELECT, INSERT, UPDATE ON api_key_changes TO ${outsider}`);
   await execute(outsiderUrl, `SET search_path = pg_temp, public; ${change}`);
   expect(await execute(url, 'SELECT api_key_id AS id FROM api_key_changes')).toEqual([key]);
+});
+
+const TABLES = `
+  SELECT relname AS name FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') ORDER BY 1`;
+
+/** What a role may do with tables and sequences of the schema, by table. */
+async function readPrivileges(role: string): Promise<Record<string, string[]>> {
+  const rows = await execute<{ name: string; privileges: string[] }>(
+    url,
+    `SELECT relname AS name, array_agg(privilege_type::text ORDER BY privilege_type) AS privileges
+     FROM pg_class, aclexplode(relacl) WHERE relnamespace = 'public'::regnamespace AND grantee = $1::regrole GROUP BY 1`,
+    [role],
+  );
+  return Object.fromEntries(rows.map(({ name, privileges }) => [name, privileges]));
+}
+
+test('the role that services run as has the documented grants and nothing else', async () => {
+  const { name } = inject('serviceRole');
+  const granted = Object.entries(SERVICE_GRANTS).map(([table, privileges]) => [
+    table,
+    [...privileges].sort(),
+  ]);
+  expect(await readPrivileges(name)).toEqual(Object.fromEntries(granted));
+  const [role] = await execute(
+    url,
+    `SELECT rolsuper, rolcreaterole, rolcreatedb, rolbypassrls, rolreplication,
+       has_schema_privilege(rolname, 'public', 'CREATE') AS creates,
+       EXISTS (SELECT FROM pg_auth_members WHERE member = pg_roles.oid) AS has_roles
+     FROM pg_roles WHERE rolname = $1`,
+    [name],
+  );
+  expect(new Set(Object.values(role ?? {}))).toEqual(new Set([false]));
+  const service = new pg.Client(asService(url));
+  await service.connect();
+  expect((await service.query('SELECT current_user AS name')).rows).toEqual([{ name }]);
+  await service.end();
+});
+
+test('the service has a grant on every table, so that a new one is not forgotten', async () => {
+  const tables = await execute<{ name: string }>(url, TABLES);
+  expect(tables.map((table) => table.name).sort()).toEqual(Object.keys(SERVICE_GRANTS).sort());
+});
+
+test('an analyst reads pets, orders, usage and keys, but no hash and no stored response, and writes nothing', async () => {
+  const analyst = `analyst "${randomBytes(4).toString('hex')}`;
+  const quoted = pg.escapeIdentifier(analyst);
+  await execute(url, `CREATE ROLE ${quoted} LOGIN PASSWORD 'x'`);
+  onTestFinished(async () => void (await execute(url, `DROP OWNED BY ${quoted}; DROP ROLE ${quoted}`)));
+  for (let times = 0; times < 2; times += 1) await applyGrants(url, analyst, 'read');
+  const read = (sql: string) => execute(url, `SET ROLE ${quoted}; ${sql}`);
+  for (const table of ['pets', 'orders', 'api_key_usage']) await read(`SELECT * FROM ${table}`);
+  const columns = await execute<{ name: string }>(
+    url,
+    "SELECT column_name AS name FROM information_schema.columns WHERE table_name = 'api_keys'",
+  );
+  for (const { name } of columns) {
+    const reading = read(`SELECT ${name} FROM api_keys`);
+    if (name.endsWith('hash')) await expect(reading).rejects.toThrow('permission denied');
+    else await reading;
+  }
+  for (const sql of [
+    'SELECT * FROM idempotent_creates',
+    "UPDATE pets SET name = 'x'",
+    'DELETE FROM orders',
+    'TRUNCATE api_key_usage',
+    "INSERT INTO pets (name, category_id) VALUES ('x', 1)",
+    'CREATE TABLE own (id int)',
+  ])
+    await expect(read(sql), sql).rejects.toThrow('permission denied');
+});
+
+test('grants for a role that does not exist, that owns the tables, or by one that does not, are refused on one line', async () => {
+  await expect(applyGrants(url, 'no "one', 'service')).rejects.toThrow(
+    `There is no role "no "one": create it first, with: CREATE ROLE "no ""one" LOGIN PASSWORD '…'`,
+  );
+  const owner = decodeURIComponent(new URL(url).username);
+  await expect(applyGrants(url, owner, 'service')).rejects.toThrow(/is the role of DATABASE_URL, which owns/);
+  await expect(applyGrants(asService(url), outsider, 'read')).rejects.toThrow(
+    `The tables belong to "${owner}", who alone may grant: name that role in DATABASE_URL.`,
+  );
+});
+
+test('a grant that is missing ends the start and shows in readiness, with the command that grants it', async () => {
+  const own = await createTestDatabase();
+  const { name } = inject('serviceRole');
+  const service = await startService({ databaseUrl: own });
+  const ready = async () => (await fetch(`${service.url}/health/ready`)).status;
+  expect(await ready()).toBe(200);
+  await execute(own, `REVOKE DELETE ON api_key_usage FROM ${name}; REVOKE INSERT ON pets FROM ${name}`);
+  await expect.poll(ready).toBe(503);
+  const message =
+    /^The role of DATABASE_URL lacks INSERT on pets, DELETE on api_key_usage\.[^\n]*--grant-to ROLE\n$/;
+  for (const [script, ...args] of [['main'], ['cli/program', 'keys', 'list']] as const) {
+    const program = run(script, args, { DATABASE_URL: own, PORT: '0' });
+    expect([await program.ended, program.output()]).toEqual([1, expect.stringMatching(message)]);
+  }
+  const migrate = run('cli/program', ['migrate', '--grant-to', name], { DATABASE_URL: own });
+  expect([await migrate.ended, migrate.output()]).toEqual([0, expect.stringContaining(`granted "${name}"`)]);
+  await expect.poll(ready).toBe(200);
+  await service.close();
+});
+
+test('what is for the owner is refused on one line for the role of the service', async () => {
+  const own = await createTestDatabase();
+  for (const command of ['seed', 'migrate']) {
+    if (command === 'migrate') await execute(own, 'DROP TABLE _prisma_migrations');
+    const program = runNode(['dist/cli/program.js', command], { DATABASE_URL: asService(own) });
+    expect(await program.ended).not.toBe(0);
+    expect(program.output()).toMatch(/^[^\n]+\n$/);
+  }
 });

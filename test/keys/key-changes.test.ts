@@ -7,6 +7,7 @@ import { followKeyChanges, type KeyChanges } from '../../src/keys/changes.js';
 import { generateKey } from '../../src/keys/format.js';
 import { type ApiKey, createKeyStore } from '../../src/keys/store.js';
 import { execute } from '../support/execute.js';
+import { asService } from '../support/service-role.js';
 import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
 import { until } from '../support/until.js';
 
@@ -14,7 +15,7 @@ const PLAN = { plan: 'free', perMinute: null, perDay: null, expiresAt: null } as
 
 /** The reports of a process that follows the changes in a database, with undefined for all keys. */
 async function follow(databaseUrl: string) {
-  const connections = openConnections(databaseUrl, () => {});
+  const connections = openConnections(asService(databaseUrl), () => {});
   const store = createKeyStore(connections, 'as_test_');
   const changeStore = createKeyChangeStore(connections);
   const changes = followKeyChanges(changeStore);

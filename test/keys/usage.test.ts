@@ -6,7 +6,9 @@ import { storeRegularly, UsageCounter } from '../../src/keys/usage.js';
 import { createUsageStore, type UsageBatch } from '../../src/keys/usage-store.js';
 import { listOperations } from '../../src/operations/list-operations.js';
 import { appRouter } from '../../src/router.js';
+import { execute } from '../support/execute.js';
 import { type Environment, run, runKeys, untilListening } from '../support/process.js';
+import { asService } from '../support/service-role.js';
 import { startTcpProxy } from '../support/tcp-proxy.js';
 import { createCaller, createTestDatabase, post, rpcPath, startService } from '../support/test-service.js';
 
@@ -22,17 +24,18 @@ afterEach(async () => {
 });
 
 function open(url: string): Database {
-  const database = openDatabase(url, () => {});
+  const database = openDatabase(asService(url), () => {});
   closing.push(() => database.close());
   return database;
 }
 
 async function prepare() {
-  const database = open(await createTestDatabase());
+  const url = await createTestDatabase();
+  const database = open(url);
   const store = createUsageStore(database);
   const keys = createKeyStore(database, 'as_test_');
   const { apiKey } = await keys.create(plain);
-  return { database, store, keys, id: apiKey.id };
+  return { url, database, store, keys, id: apiKey.id };
 }
 
 async function printUsage(environment: Environment, ...args: (string | undefined)[]): Promise<string> {
@@ -88,7 +91,7 @@ test('a denied request is not counted', async () => {
 });
 
 test('the counts of several nodes are added up, and a deleted key does not affect the others', async () => {
-  const { database, store, id } = await prepare();
+  const { url, store, id } = await prepare();
   const nodes = [1, 2, 3].map(() => new UsageCounter({ store, operations, now: Date.now, warn }));
   for (const node of nodes) {
     for (let n = 0; n < 50; n += 1) node.count(id, ['listPets', 'getPet']);
@@ -96,7 +99,7 @@ test('the counts of several nodes are added up, and a deleted key does not affec
   }
   await Promise.all(nodes.map((node) => node.close()));
   expect((await store.read(id, Date.now())).map(({ requests }) => requests)).toEqual([150, 150]);
-  await (await database.loadPrisma()).apiKey.delete({ where: { id } });
+  await execute(url, 'DELETE FROM api_keys WHERE id = $1', [id]);
   expect(await store.read(id, Date.now())).toEqual([]);
 });
 

@@ -237,10 +237,12 @@ test('a query that fails is part of the durations', async () => {
   const { service } = await serve();
   const countOf = async (statement: string) =>
     Number(new RegExp(`_count\\{statement="${statement}"\\} (\\d+)`).exec(await scrape(service))?.[1] ?? 0);
-  await expect(service.database.reads.query({ name: 'broken', text: 'SELECT 1/0' }, [])).rejects.toThrow();
+  await expect(
+    service.serviceDatabase.reads.query({ name: 'broken', text: 'SELECT 1/0' }, []),
+  ).rejects.toThrow();
   expect(await countOf('broken')).toBe(1);
   const before = await countOf('prisma');
-  const prisma = await service.database.loadPrisma();
+  const prisma = await service.serviceDatabase.loadPrisma();
   await expect(prisma.$queryRaw`SELECT 1/0`).rejects.toThrow();
   expect(await countOf('prisma')).toBeGreaterThan(before);
 });

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, inject, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../src/database/client.js';
 import { createInsert } from '../../src/database/inserts.js';
@@ -103,6 +103,10 @@ const service = await startService({ resources: [toys], corsOrigins: ['https://s
 await service.database.pool.query('DROP TABLE IF EXISTS toys');
 await service.database.pool.query('CREATE TABLE toys (id bigint GENERATED ALWAYS AS IDENTITY, name text)');
 await service.database.pool.query("CREATE UNIQUE INDEX ON toys (name) WHERE name = 'Teddy'");
+// SERVICE_GRANTS has this for the tables of the service.
+await service.database.pool.query(
+  `GRANT SELECT, INSERT, UPDATE, DELETE ON toys TO ${inject('serviceRole').name}`,
+);
 afterAll(() => service.close());
 const call = createCaller(service);
 

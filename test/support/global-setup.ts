@@ -7,6 +7,7 @@ import { applyMigrations } from '../../src/database/migration-runner.js';
 import { execute } from './execute.js';
 import { MISSING_FOLDER } from './programs.js';
 import { findRedis } from './redis.js';
+import { createServiceRole, type ServiceRole } from './service-role.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 
 declare module 'vitest' {
@@ -17,6 +18,8 @@ declare module 'vitest' {
     databasePrefix: string;
     /** A database with all migrations and no rows; tests work on copies of it. */
     template: string;
+    /** What services run as, on every server of this run */
+    serviceRole: ServiceRole;
   }
 }
 
@@ -63,6 +66,7 @@ async function noteMissing(): Promise<() => Promise<void>> {
 
 async function preparePostgres(project: TestProject): Promise<() => Promise<void>> {
   const prefix = `animal_store_test_${randomBytes(4).toString('hex')}`;
+  const serviceRole = { name: `${prefix}_service`, password: randomBytes(16).toString('hex') };
   const { TEST_DATABASE_URL } = process.env;
   const { url, close } = TEST_DATABASE_URL ? joinServer(TEST_DATABASE_URL, prefix) : await startServer();
   try {
@@ -71,9 +75,11 @@ async function preparePostgres(project: TestProject): Promise<() => Promise<void
     const templateUrl = new URL(url);
     templateUrl.pathname = `/${template}`;
     await applyMigrations(templateUrl.href);
+    await createServiceRole(templateUrl.href, serviceRole);
     project.provide('postgresUrl', url);
     project.provide('databasePrefix', prefix);
     project.provide('template', template);
+    project.provide('serviceRole', serviceRole);
   } catch (error) {
     await close();
     throw error;
@@ -97,13 +103,14 @@ async function startServer(): Promise<PostgresServer> {
   };
 }
 
-/** A server that runs already, where only the databases of this run are deleted. */
+/** A server that runs already, where only the databases and the role of this run are deleted. */
 function joinServer(url: string, prefix: string): PostgresServer {
   return {
     url,
     async close() {
       const databases = await execute(url, `SELECT datname FROM pg_database WHERE datname LIKE '${prefix}%'`);
       for (const { datname } of databases) await execute(url, `DROP DATABASE ${datname} WITH (FORCE)`);
+      await execute(url, `DROP ROLE IF EXISTS ${prefix}_service`);
     },
   };
 }

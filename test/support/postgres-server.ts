@@ -2,14 +2,15 @@ import { execFileSync } from 'node:child_process';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { QueryResultRow } from 'pg';
+import { inject } from 'vitest';
 import { type Cluster, openCluster } from '../../packages/embedded-postgres/src/database-cluster.js';
 import { applyMigrations } from '../../src/database/migration-runner.js';
 import type { Certificates } from './certificates.js';
 import { execute } from './execute.js';
 import { freePort } from './free-port.js';
 import { type Program, runCommand } from './process.js';
+import { createServiceRole } from './service-role.js';
 import { createTemporaryFolder } from './temporary-folder.js';
-
 import { until } from './until.js';
 
 const DATABASE = 'animal_store';
@@ -43,6 +44,7 @@ export class PostgresServer {
     if (certificate) server.#install(certificate);
     await server.run();
     await applyMigrations(server.url);
+    await createServiceRole(server.url, inject('serviceRole'));
     return server;
   }
 

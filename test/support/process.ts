@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
+import { asService } from './service-role.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -32,14 +33,23 @@ export const UNREACHED_LIMITS = [
   ...['--per-day', '1000000'],
 ] as const;
 
-/** Runs dist/main.js or dist/cli/program.js, which the test setup has built. */
+/** The commands for the owner of the tables. */
+const OWNER_COMMANDS = ['migrate', 'seed', 'studio'];
+
+/**
+ * Runs dist/main.js or dist/cli/program.js, which the test setup has built. A DATABASE_URL of the owner becomes that of
+ * the role with the documented grants, except for the owner's commands.
+ */
 export function run(
   script: 'main' | 'cli/program',
   args: readonly string[],
   environment: Environment,
   cwd = ROOT,
 ): Program {
-  return runNode([`${ROOT}dist/${script}.js`, ...args], environment, cwd);
+  const { DATABASE_URL } = environment;
+  const isOwner = DATABASE_URL === undefined || OWNER_COMMANDS.includes(args[0] ?? '');
+  const own = isOwner ? environment : { ...environment, DATABASE_URL: asService(DATABASE_URL) };
+  return runNode([`${ROOT}dist/${script}.js`, ...args], own, cwd);
 }
 
 /** Runs node with any arguments. */

@@ -13,8 +13,9 @@ import { createPetStore, type PetStore } from '../../src/pets/store.js';
 import { readConfig } from '../../src/process/config.js';
 import { createService } from '../../src/service.js';
 import { execute } from './execute.js';
+import { asService } from './service-role.js';
 
-/** Creates a database as a copy of the migrated template and returns its URL. */
+/** Creates a database as a copy of the migrated template and returns the URL of its owner. */
 export async function createTestDatabase(template = inject('template')): Promise<string> {
   const url = new URL(inject('postgresUrl'));
   const name = `${inject('databasePrefix')}_${randomBytes(6).toString('hex')}`;
@@ -34,7 +35,11 @@ export interface TestService {
   readonly key: string;
   readonly keys: KeyStore;
   readonly pets: TestPets;
+  /** As the owner of the tables */
   readonly database: Database;
+  /** The service's own, as the role with the documented grants */
+  readonly serviceDatabase: Database;
+  /** Of the owner */
   readonly databaseUrl: string;
   close(): Promise<void>;
 }
@@ -63,7 +68,8 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     resources,
     ...overrides
   } = options;
-  const database = openDatabase(databaseUrl, () => {});
+  const database = openDatabase(asService(databaseUrl), () => {});
+  const owner = openDatabase(databaseUrl, () => {});
   const { app, keys, close } = await createService({
     config: {
       ...readConfig({}),
@@ -89,12 +95,14 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     key: await issueKey(keys),
     keys,
     pets: { ...pets, create: (input, key) => pets.create(newPet.parse(input), key) },
-    database,
+    database: owner,
+    serviceDatabase: database,
     databaseUrl,
     async close() {
       await app.close();
       await close();
       await database.close();
+      await owner.close();
     },
   };
 }
