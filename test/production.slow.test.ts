@@ -2,8 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, inject, test } from 'vitest';
 import { type Environment, type Program, runCommand, runNode } from './support/process.js';
+import { asService } from './support/service-role.js';
 import { createTemporaryFolder } from './support/temporary-folder.js';
 import { createCaller, createTestDatabase } from './support/test-service.js';
 
@@ -60,16 +61,18 @@ test('a production install takes at most 150 MB', () => {
 });
 
 test('a production install migrates, issues a key, and serves both protocols and the reference page', async () => {
+  const DATABASE_URL = await createTestDatabase('template0');
   const environment: Environment = {
     APP_ENV: 'production',
-    DATABASE_URL: await createTestDatabase('template0'),
+    DATABASE_URL: asService(DATABASE_URL),
     PORT: '0',
   };
-  const npm = (...args: string[]) =>
-    start(runCommand('npm', ['run', '-s', ...args], environment, { cwd: folder }));
-  const migrate = npm('migrate');
+  const npm = (args: readonly string[], own: Environment = environment) =>
+    start(runCommand('npm', ['run', '-s', ...args], own, { cwd: folder }));
+  const grant = ['--', '--grant-to', inject('serviceRole').name];
+  const migrate = npm(['migrate', ...grant], { ...environment, DATABASE_URL });
   expect([await migrate.ended, migrate.output()]).toEqual([0, expect.stringContaining('applied')]);
-  const create = npm('keys', '--', 'create', '--name', 'shop', '--plan', 'pro', '--json');
+  const create = npm(['keys', '--', 'create', '--name', 'shop', '--plan', 'pro', '--json']);
   await create.ended;
   const { key } = JSON.parse(create.output());
 
@@ -90,7 +93,11 @@ test('a production install without DATABASE_URL says that it has no PostgreSQL o
 });
 
 test('a production install logs JSON in development too, since what writes it in words is not installed', async () => {
-  const environment = { DATABASE_URL: await createTestDatabase(), NODE_ENV: 'development', PORT: '0' };
+  const environment = {
+    DATABASE_URL: asService(await createTestDatabase()),
+    NODE_ENV: 'development',
+    PORT: '0',
+  };
   const service = start(runNode(['dist/main.js'], environment, folder));
   const [line] = await service.until(/^.*listening on.*$/m);
   expect(JSON.parse(line)).toMatchObject({ level: 30, msg: expect.stringContaining('listening on') });

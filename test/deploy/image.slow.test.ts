@@ -1,9 +1,10 @@
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, inject, test, vi } from 'vitest';
 import { beginCreate } from '../support/begin-create.js';
 import { type Container, findImage, type Image, runContainer } from '../support/container.js';
 import { freePort } from '../support/free-port.js';
 import { type Environment, UNREACHED_LIMITS, untilListening } from '../support/process.js';
 import { findRedis } from '../support/redis.js';
+import { asService } from '../support/service-role.js';
 import { createCaller, createTestDatabase, post } from '../support/test-service.js';
 
 const image = findImage();
@@ -36,12 +37,14 @@ const command = (args: readonly string[], environment: Environment) =>
 
 /** A migrated database and a key for it, both made with the image. */
 async function prepare() {
+  const DATABASE_URL = await createTestDatabase('template0');
   const environment = {
-    DATABASE_URL: await createTestDatabase('template0'),
+    DATABASE_URL: asService(DATABASE_URL),
     REDIS_URL: redis?.url ?? '',
     PORT: `${await freePort()}`,
   };
-  const migrate = command(['migrate'], environment);
+  const grant = ['--grant-to', inject('serviceRole').name];
+  const migrate = command(['migrate', ...grant], { ...environment, DATABASE_URL });
   expect([await migrate.ended, migrate.output()]).toEqual([0, expect.stringContaining('applied')]);
   const create = command(['keys', 'create', '--name', 'shop', ...UNREACHED_LIMITS, '-q'], environment);
   expect(await create.ended, create.output()).toBe(0);

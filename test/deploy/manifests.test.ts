@@ -98,3 +98,31 @@ test('the image has every script that the service loads, and no other', () => {
   const checked = /HEALTHCHECK .*"(scripts\/[^"]+)"/.exec(dockerfile)?.[1];
   expect(copied).toEqual([...new Set([...imported, checked])].sort());
 });
+
+const compose: Manifest = parse(readFileSync('compose.yaml', 'utf8'), { merge: true });
+const roles = readFileSync(`${FOLDER}/roles.sql`, 'utf8');
+
+test('the service runs as a role that owns nothing, and only what migrates has the password of the owner', () => {
+  const [owner, service] = [...roles.matchAll(/^CREATE ROLE (\w+) LOGIN/gm)].map(([, name]) => name);
+  expect(roles).toContain(`OWNER ${owner};`);
+  const { migrate, postgres, ...others } = compose.services;
+  const grant = ['dist/cli/program.js', 'migrate', '--grant-to', service];
+  expect(migrate.command).toEqual(grant);
+  expect(job.spec.template.spec.containers[0].args).toEqual(grant);
+  const userOf = ({ environment }: Manifest) =>
+    new URL(environment.DATABASE_URL.replaceAll(/\$\{[^}]*\}/g, 'x')).username;
+  expect(userOf(migrate)).toBe(owner);
+  for (const name of ['store-1', 'store-2', 'keys']) expect(userOf(others[name]), name).toBe(service);
+  expect(JSON.stringify(others)).not.toMatch(/OWNER_PASSWORD|POSTGRES_PASSWORD/);
+  expect(postgres.volumes.join()).toContain('/docker-entrypoint-initdb.d/');
+  const secretsOf = ({ envFrom }: Manifest) =>
+    envFrom.flatMap(({ secretRef }: Manifest) => (secretRef ? [secretRef.name] : []));
+  expect(secretsOf(job.spec.template.spec.containers[0])).toEqual(['animal-store-migrate']);
+  expect(secretsOf(container)).toEqual(['animal-store']);
+});
+
+test('no password has a default', () => {
+  const passwords = readFileSync('compose.yaml', 'utf8').match(/\$\{\w*PASSWORD[^}]*\}/g) ?? [];
+  expect(passwords.length).toBeGreaterThan(2);
+  for (const password of passwords) expect(password).toMatch(/:\?\}$/);
+});

@@ -1,0 +1,16 @@
+-- The database and its two roles: the owner, who migrates, and the role of the service, to which migrate grants the least
+-- that it needs. Run it once, as a superuser:
+--
+--   OWNER_PASSWORD=… SERVICE_PASSWORD=… psql --file docs/deploy/roles.sql postgres
+\set ON_ERROR_STOP on
+\getenv owner_password OWNER_PASSWORD
+\getenv service_password SERVICE_PASSWORD
+
+CREATE ROLE animal_store_owner LOGIN PASSWORD :'owner_password';
+CREATE ROLE animal_store LOGIN PASSWORD :'service_password';
+CREATE DATABASE animal_store OWNER animal_store_owner;
+
+\connect animal_store
+-- The default from PostgreSQL 15 on; before, every role may create tables there.
+REVOKE CREATE ON SCHEMA public FROM PUBLIC;
+GRANT CREATE ON SCHEMA public TO animal_store_owner;
