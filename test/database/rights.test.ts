@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { applyGrants, SERVICE_GRANTS } from '../../src/database/grants.js';
+import { applyGrants, READ_GRANTS, SERVICE_GRANTS } from '../../src/database/grants.js';
 import { execute } from '../support/execute.js';
 import { run, runNode } from '../support/process.js';
 import { asService } from '../support/service-role.js';
@@ -137,6 +138,16 @@ test('the role that services run as has the documented grants and nothing else',
   await service.connect();
   expect((await service.query('SELECT current_user AS name')).rows).toEqual([{ name }]);
   await service.end();
+});
+
+test('the document has the grants that the command applies', () => {
+  const rows = [
+    ...readFileSync('docs/database.md', 'utf8').matchAll(/^\| `(\w+)` \| ([A-Z, ]+) \|[^|]*\|([^|]*)\|$/gm),
+  ];
+  const service = rows.map(([, table = '', privileges = '']) => [table, privileges.split(', ')]);
+  expect(Object.fromEntries(service)).toEqual(SERVICE_GRANTS);
+  const readable = rows.filter(([, , , analyst = '']) => analyst.trim().startsWith('SELECT'));
+  expect(readable.map(([, table]) => table).sort()).toEqual(Object.keys(READ_GRANTS).sort());
 });
 
 test('the service has a grant on every table, so that a new one is not forgotten', async () => {
