@@ -95,7 +95,10 @@ export async function createService(options: ServiceOptions) {
     usage,
     canRehearse: config.keyPrefix === 'as_test_',
     countConnections: database.countConnections,
-    checkReadiness: () => checkSchema(database),
+    async checkReadiness() {
+      await checkSchema(database);
+      await database.checkStatements();
+    },
     counters: [database.turnsGivenUp, ...counters],
     durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
     async countKeys() {

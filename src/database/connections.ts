@@ -52,12 +52,12 @@ export function openConnections(
   };
   const schema = schemaOf(url);
   const path = { search_path: searchPathOf(schema) };
-  const createStatements = (max: number) =>
-    createStatementPool({ ...config, max }, { ...STATEMENT_SETTINGS, ...path }, observe);
+  const createStatements = (max: number, writes = false) =>
+    createStatementPool({ ...config, max }, { ...STATEMENT_SETTINGS, ...path }, { observe, writes });
   /** For single statements that read */
   const reads = createStatements(READ_CONNECTIONS);
   /** For single statements that write */
-  const writes = createStatements(WRITE_CONNECTIONS);
+  const writes = createStatements(WRITE_CONNECTIONS, true);
   /** For the lookup of API keys */
   const keys = createStatements(KEY_CONNECTIONS);
   /** For statements of every kind, and for Prisma */
@@ -90,6 +90,10 @@ export function openConnections(
     reads,
     writes,
     keys,
+    /** Rejects when a statement that requests use does not work on a connection that they use. */
+    async checkStatements() {
+      await Promise.all([reads, writes, keys].map((each) => each.check()));
+    },
     /** How many connections there are, how many are idle, and how many queries wait for one */
     countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') =>
       pools.reduce((total, pool) => total + pool[kind], 0),

@@ -2,11 +2,12 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { createBatchLoader } from '../batching/batch-loader.js';
 import { OPERATION_TIMEOUT_MS } from '../batching/timeouts.js';
 import { ApiError } from '../errors/api-error.js';
+import { emptyParameters, readsNullsSql, toParameters, unnest } from './array-parameters.js';
 import type { Database } from './client.js';
 import { findStoredCreate, type IdempotencyKey } from './idempotency.js';
 import { isDatabaseOutage } from './outage.js';
 import type { InSchema } from './schema-name.js';
-import { type Table, type TableSql, unnest } from './table.js';
+import type { Table, TableSql } from './table.js';
 
 /** Few enough for a statement to take much less than STATEMENT_TIMEOUT_MS, and for their locks to fit in memory. */
 const MAX_ROWS = 100;
@@ -63,6 +64,7 @@ export function createInsert<Row, NewRow>(
 
 function createRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table<Row, NewRow>) {
   const statement = { name: `${table.name}-create`, text: rowsSql(table, inSchema) };
+  writes.register({ ...statement, emptyValues: emptyParameters(table.insertColumns) });
   const insertAll = async (batch: readonly NewRow[]) => {
     const values = toParameters(batch.map((row) => table.toValues(row)));
     const rows = await writes.query<{ id: string; output: Row }>(statement, values);
@@ -74,6 +76,7 @@ function createRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table
 
 function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table<Row, NewRow>) {
   const statement = { name: `${table.name}-create-keyed`, text: keyedRowsSql(table, inSchema) };
+  writes.register({ ...statement, emptyValues: emptyParameters({ ...table.insertColumns, ...KEY_COLUMNS }) });
   const insertAll = async (batch: readonly KeyedRow<NewRow>[]): Promise<Attempt<Row>[]> => {
     const values = batch.map(({ row, idempotencyKey }) => {
       const { apiKeyId, operation, header, batchIndex } = idempotencyKey;
@@ -127,10 +130,6 @@ function isKeyStored(error: unknown): boolean {
   const { code, constraint } = error as { code?: unknown; constraint?: unknown };
   return code === UNIQUE_VIOLATION && constraint === 'idempotent_creates_pkey';
 }
-
-/** The last parameter is true if there is no null: PostgreSQL might take one in an array for the text NULL. Then no row is. */
-const readsNullsSql = (columns: object) =>
-  `($${Object.keys(columns).length + 1} OR pg_catalog.current_setting('array_nulls') = 'on')`;
 
 /** @throws Error, which counts as an outage, unless there is a result for each create */
 function expectAll(rows: readonly unknown[], batch: readonly unknown[]): void {
@@ -193,10 +192,4 @@ function keyedRowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchem
     )
     SELECT requested.is_stored, inserted.output
     FROM requested LEFT JOIN inserted USING (row_position) ORDER BY row_position`;
-}
-
-/** An array for each column, and whether there is no null in them. */
-function toParameters(rows: readonly (readonly unknown[])[]): unknown[] {
-  const columns = (rows[0] ?? []).map((_, column) => rows.map((row) => row[column]));
-  return [...columns, !rows.some((row) => row.includes(null))];
 }

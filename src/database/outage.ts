@@ -15,12 +15,20 @@ export class DatabaseOutage extends Error {
  * SQLSTATE classes (PostgreSQL, appendix A) of errors that a statement itself causes: 0A feature not supported, 21
  * cardinality violation, 22 data exception, 23 integrity constraint violation, 42 syntax error or access rule
  * violation, 44 WITH CHECK OPTION violation, 54 program limit exceeded, P0 error raised in PL/pgSQL, such as an
- * operator's trigger. 42P05 is none: pg prepares a statement a second time after an outage has interrupted the first.
+ * operator's trigger.
  */
-const QUERY_ERRORS = /^(?:0A|21|22|23|42(?!P05)|44|54|P0)/;
+const QUERY_ERRORS = /^(?:0A|21|22|23|42|44|54|P0)/;
 
-/** Prisma's codes of query errors: all but raw queries, missing connections and transactions that could not be run. */
-const PRISMA_QUERY_ERRORS = /^P2(?!010|024|028|034|037)/;
+/**
+ * What is left when somebody else restores, alters or takes away what a statement uses, or the session in which it was
+ * prepared: a plan of before, a statement that is unknown or known twice, an object, a right or a constraint that is
+ * missing (yet), and internal errors, such as "cache lookup failed". Not the statement is wrong: on another connection,
+ * or a little later, it works.
+ */
+const SHARING_ERRORS = /^(?:0A000|26000|3F000|42501|42703|42704|42804|42809|42883|42P01|42P05|42P10|XX000)$/;
+
+/** Prisma's codes of query errors: all but raw queries, missing tables, columns and connections and transactions that could not be run. */
+const PRISMA_QUERY_ERRORS = /^P2(?!010|021|022|024|028|034|037)/;
 
 /** A deliberate answer, or a mistake in this program. */
 const THROWN_BY_CODE = [ApiError, TypeError, RangeError, ReferenceError, SyntaxError];
@@ -68,7 +76,12 @@ export function isDatabaseOutage(error: unknown): boolean {
   if (THROWN_BY_CODE.some((each) => error instanceof each)) return false;
   if (error.name === 'PrismaClientValidationError') return false;
   const code = readCode(error);
-  return !QUERY_ERRORS.test(code) && !PRISMA_QUERY_ERRORS.test(code);
+  return SHARING_ERRORS.test(code) || !(QUERY_ERRORS.test(code) || PRISMA_QUERY_ERRORS.test(code));
+}
+
+/** Whether the same statement may work on a new connection. PostgreSQL has stored nothing of it. */
+export function isSessionStale(error: unknown): boolean {
+  return error instanceof Error && SHARING_ERRORS.test(readCode(error));
 }
 
 /**

@@ -1,6 +1,7 @@
 import './javascript-client.js';
 import pg from 'pg';
 import { measure } from '../batching/timeouts.js';
+import { isSessionStale } from './outage.js';
 import { applySettings, type SessionSettings } from './session-settings.js';
 
 /** PostgreSQL parses and plans a statement once per connection, under its name. */
@@ -9,18 +10,30 @@ export interface Statement {
   readonly text: string;
 }
 
+/** One that readiness tries. */
+export interface CheckedStatement extends Statement {
+  /** Values for which there are no rows */
+  readonly emptyValues: readonly unknown[];
+}
+
 export type StatementPool = Readonly<ReturnType<typeof createStatementPool>>;
+
+interface StatementPoolOptions {
+  /** Called with what each statement took, and its name */
+  readonly observe?: ((seconds: number, statement: string) => void) | undefined;
+  /** Whether its statements change anything. Default: false */
+  readonly writes?: boolean;
+}
 
 /**
  * Runs named statements, each a transaction of its own.
  *
  * @param config of the pool
- * @param observe called with what each statement took, and its name
  */
 export function createStatementPool(
   config: pg.PoolConfig,
   settings: SessionSettings,
-  observe?: (seconds: number, statement: string) => void,
+  { observe, writes = false }: StatementPoolOptions = {},
 ) {
   const withNames = new WeakSet<pg.ClientBase>();
   const pool = new pg.Pool({
@@ -33,26 +46,52 @@ export function createStatementPool(
       if (await supportsNames(client, await applySettings(client, settings))) withNames.add(client);
     },
   });
+  /** Connections on which a statement has worked, which may since have become another's, or unable to. */
+  const used = new WeakSet<pg.ClientBase>();
+  const checked = new Map<string, CheckedStatement>();
+  const run = async <Row extends pg.QueryResultRow>(
+    { name, text }: Pick<Statement, 'text'> & { readonly name?: string },
+    values: readonly unknown[],
+  ): Promise<Row[]> => {
+    for (;;) {
+      const client = await pool.connect();
+      const query = { text, values: [...values], name: withNames.has(client) ? name : undefined };
+      try {
+        const { rows } = await client.query<Row>(query);
+        used.add(client);
+        client.release();
+        return rows;
+      } catch (error) {
+        const isStale = used.has(client) && isSessionStale(error);
+        // After a statement that PostgreSQL rejected, the connection is as good as before.
+        client.release(error instanceof pg.DatabaseError && !isStale ? undefined : (error as Error));
+        if (!isStale) throw error;
+      }
+    }
+  };
   return {
     pool,
-    /** The rows of a statement. May fail with a database error: see isDatabaseOutage. */
-    query: <Row extends pg.QueryResultRow>({ name, text }: Statement, values: readonly unknown[]) =>
+    /**
+     * The rows of a statement. May fail with a database error: see isDatabaseOutage. One that fails because of what others
+     * have done to its session or to the schema is repeated, until it fails on a connection without a past.
+     */
+    query: <Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]) =>
       measure(
-        (seconds) => observe?.(seconds, name),
-        async () => {
-          const client = await pool.connect();
-          const query = { text, values: [...values], name: withNames.has(client) ? name : undefined };
-          try {
-            const { rows } = await client.query<Row>(query);
-            client.release();
-            return rows;
-          } catch (error) {
-            // After a statement that PostgreSQL rejected, the connection is as good as before.
-            client.release(error instanceof pg.DatabaseError ? undefined : (error as Error));
-            throw error;
-          }
-        },
+        (seconds) => observe?.(seconds, statement.name),
+        () => run<Row>(statement, values),
       ),
+    /** Lets `check` try a statement from now on. */
+    register(...statements: readonly CheckedStatement[]) {
+      for (const statement of statements) checked.set(statement.name, statement);
+    },
+    /**
+     * Tries the registered statements where requests use them. Those that write are only planned: that needs the same
+     * rights, tables and types, and neither takes a turn among the inserts nor fails on a server that is read-only.
+     */
+    async check() {
+      for (const { name, text, emptyValues } of checked.values())
+        await (writes ? run({ text: `EXPLAIN ${text}` }, emptyValues) : run({ name, text }, emptyValues));
+    },
   };
 }
 

@@ -1,8 +1,3 @@
-import type { InSchema } from './schema-name.js';
-
-/** These stand for PostgreSQL's own types whatever else has the name. */
-const KEYWORD_TYPES = new Set(['bigint', 'integer', 'smallint', 'boolean']);
-
 /** Enums are named after their table and column, such as `pet_status`. The underscore tells them from other types. */
 type EnumName = `${string}_${string}`;
 
@@ -68,19 +63,6 @@ export function table<Row extends NewRow & { readonly id: number }, NewRow exten
         return row as Row;
       }),
   };
-}
-
-/** A table of rows from one array per column. */
-export function unnest(columns: Readonly<Record<string, string>>, inSchema: InSchema): string {
-  const types = Object.values(columns).map((type) => typeSql(type, inSchema));
-  const arrays = types.map((type, index) => `pg_catalog.unnest($${index + 1}::${type}[])`);
-  return `ROWS FROM (${arrays.join(', ')}) WITH ORDINALITY AS given (${Object.keys(columns).join(', ')}, row_position)`;
-}
-
-/** A type in SQL: a keyword, an enum of the schema, or a name that only PostgreSQL's own type may have. */
-function typeSql(type: string, inSchema: InSchema): string {
-  if (KEYWORD_TYPES.has(type)) return type;
-  return type.includes('_') ? inSchema(type) : `pg_catalog.${type}`;
 }
 
 /** In quotes, because `order` may be a field. */

@@ -38,6 +38,7 @@ function createStatements(inSchema: InSchema) {
             WHERE transaction >= $1::bigint AND transaction < ${NEXT}
             ORDER BY transaction LIMIT ${MAX_CHANGES + 1}
           ) AS change), '[]') AS changes`,
+      emptyValues: [Number.MAX_SAFE_INTEGER],
     },
     /**
      * Deletes the changes by transactions that had ended at an earlier moment, `$1`, and returns the number of the oldest

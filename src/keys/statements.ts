@@ -62,9 +62,9 @@ function toDate(moment: Moment | null): Date | null {
 
 const momentSql = (column: string) => `(extract(epoch FROM ${column}) * 1000)::bigint`;
 
-/** All but the hashes. */
+/** All but the hashes. The plan is text, so that no type of a result changes with a restore. */
 const COLUMNS = `
-  id, name, start AS hint, plan, per_minute AS "perMinute", per_day AS "perDay", scopes,
+  id, name, start AS hint, plan::pg_catalog.text AS plan, per_minute AS "perMinute", per_day AS "perDay", scopes,
   ${momentSql('created_at')} AS "createdAt", ${momentSql('expires_at')} AS "expiresAt",
   ${momentSql('previous_expires_at')} AS "previousExpiresAt", ${momentSql('revoked_at')} AS "revokedAt",
   ${momentSql('banned_until')} AS "bannedUntil", ban_seconds AS "banSeconds"`;
@@ -86,6 +86,7 @@ export function createStatements(inSchema: InSchema) {
       text: `
         SELECT ${COLUMNS}, hash, previous_hash AS "previousHash"
         FROM ${keys} WHERE hash = ANY ($1::pg_catalog.bytea[]) OR previous_hash = ANY ($1::pg_catalog.bytea[])`,
+      emptyValues: ['{}'],
     },
     insert: `
       INSERT INTO ${keys} (name, expires_at, scopes, plan, per_minute, per_day, hash, start)

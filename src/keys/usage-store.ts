@@ -39,6 +39,7 @@ function createStatements(inSchema: InSchema) {
       text: `
         INSERT INTO ${batches} (day, operation, api_key_ids, requests)
         VALUES ($1::pg_catalog.date, $2, $3::pg_catalog.uuid[], $4::bigint[])`,
+      emptyValues: ['2000-01-01', 'none', '{}', '{}'],
     },
     /**
      * Moves batches to api_key_usage. Those that begin with neighbouring keys are moved together, because nodes that
@@ -64,6 +65,7 @@ function createStatements(inSchema: InSchema) {
           DO UPDATE SET requests = least(stored.requests + excluded.requests, 9007199254740991)
         )
         SELECT pg_catalog.count(*)::integer AS count FROM batches`,
+      emptyValues: [],
     },
     read: `
       SELECT ${daySql('day')} AS day, operation, requests FROM ${usage} AS usage
@@ -96,6 +98,7 @@ export function createUsageStore({
   inSchema,
 }: Pick<Connections, 'pool' | 'writes' | 'inSchema'>) {
   const sql = createStatements(inSchema);
+  writes.register(sql.add, sql.addUp);
   return {
     /** Stores sums, all or none, to be added up later. */
     async add({ day, operation, sums }: UsageBatch) {

@@ -1,5 +1,6 @@
 import { createBatchLoader } from '../batching/batch-loader.js';
 import { OPERATION_TIMEOUT_MS } from '../batching/timeouts.js';
+import { arraySql } from '../database/array-parameters.js';
 import type { Database } from '../database/client.js';
 import { READ_CONNECTIONS } from '../database/connections.js';
 import { createInsert, type Insert } from '../database/inserts.js';
@@ -48,7 +49,11 @@ function createStatements(inSchema: InSchema) {
     FROM unnest($1::bigint[], $2::integer[]${arrays}) WITH ORDINALITY AS wanted (cursor, row_count, ${columns}position)
     ORDER BY position`;
   return {
-    list: { name: 'pets-list', text: pagesSql('', '', 'id > wanted.cursor', 'id') },
+    list: {
+      name: 'pets-list',
+      text: pagesSql('', '', 'id > wanted.cursor', 'id'),
+      emptyValues: ['{}', '{}'],
+    },
     /**
      * The condition is phrased so that only the index on (status, id) can answer it. For `status = … AND id > …`
      * PostgreSQL assumes that each status is spread evenly over the ids, and scans all ids where it is not.
@@ -56,16 +61,22 @@ function createStatements(inSchema: InSchema) {
     listByStatus: {
       name: 'pets-list-by-status',
       text: pagesSql(
-        `, $3::${inSchema('pet_status')}[]`,
+        `, ${arraySql('$3', 'pet_status', inSchema)}`,
         'pet_status, ',
         '(status, id) > (wanted.pet_status, wanted.cursor) AND status <= wanted.pet_status',
         'status, id',
       ),
+      emptyValues: ['{}', '{}', '{}'],
     },
-    get: { name: 'pets-get', text: `SELECT ${pets.json} AS pet FROM ${table} WHERE id = $1` },
+    get: {
+      name: 'pets-get',
+      text: `SELECT ${pets.json} AS pet FROM ${table} WHERE id = $1`,
+      emptyValues: [0],
+    },
     getAll: {
       name: 'pets-get-all',
       text: `SELECT ${pets.jsonColumns} AS columns FROM ${table} WHERE id = ANY ($1)`,
+      emptyValues: ['{}'],
     },
   };
 }
@@ -73,6 +84,7 @@ function createStatements(inSchema: InSchema) {
 export function createPetStore(database: Database): PetStore {
   const { reads, inSchema } = database;
   const statements = createStatements(inSchema);
+  reads.register(...Object.values(statements));
   const createPageLoader = (statement: Statement) =>
     createBatchLoader<PetsPage, Pet[]>(
       async (pages) => {

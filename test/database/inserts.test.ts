@@ -152,7 +152,7 @@ test('a create that waited until its caller was told to try again is not stored 
   const ends: ((rows: object[]) => void)[] = [];
   const query = vi.fn(() => new Promise((resolve) => ends.push(resolve)));
   const toys = table<{ id: number; name: string }, { name: string }>('toys', { id: 'bigint', name: 'text' });
-  const insert = createInsert({ ...service.database, writes: { query } as never }, toys);
+  const insert = createInsert({ ...service.database, writes: { query, register() {} } as never }, toys);
   const first = insert({ name: 'First' });
   await expect.poll(() => query.mock.calls.length).toBe(1);
   const late = insert({ name: 'Late' });
@@ -175,7 +175,7 @@ test('a create whose key was stored while its statement waited does not cost the
   );
   query.mockRejectedValueOnce(stored);
   const toys = table<{ id: number; name: string }, { name: string }>('toys', { id: 'bigint', name: 'text' });
-  const insert = createInsert({ ...service.database, writes: { query } as never }, toys);
+  const insert = createInsert({ ...service.database, writes: { query, register() {} } as never }, toys);
   const call = (value: string) => ({
     apiKeyId: randomUUID(),
     operation: 'createToy',

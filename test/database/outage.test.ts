@@ -32,6 +32,15 @@ test.each([
   ['25006', 'a read-only server'],
   ['42P05', 'a statement prepared twice'],
   ['26000', 'a statement that is not prepared'],
+  ['0A000', 'a plan of before a change of the schema'],
+  ['3F000', 'a schema that is being restored'],
+  ['42P01', 'a table that is being restored'],
+  ['42703', 'a column that is not there'],
+  ['42704', 'a type that is being restored'],
+  ['42804', 'a column of another type'],
+  ['42883', 'a function that is being restored'],
+  ['42P10', 'a constraint that is not restored yet'],
+  ['42501', 'rights that are not restored yet'],
   ['08P01', 'a pooler without a free connection'],
   ['53300', 'too many connections'],
   ['57014', 'cancelled, or timed out'],
@@ -55,7 +64,7 @@ test('an outage is a 503 that names no part of the database', () => {
   expect(found.map(({ body }) => body)).toEqual(errors.map(() => new ApiError('service_unavailable').body));
 });
 
-test.each(['0A000', '21000', '22003', '22P05', '23505', '23514', '42601', '42501', '42P01', '54000'])(
+test.each(['0A001', '21000', '22003', '22P05', '23505', '23514', '42601', '42702', '54000'])(
   'SQLSTATE %s is an error in the query, from pg and from Prisma',
   (sqlState) => {
     const errors = [fromPostgres(sqlState), fromPrisma('P2010', sqlState)];
