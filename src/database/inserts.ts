@@ -17,6 +17,7 @@ const BATCHES = { maxSize: MAX_ROWS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
 const WAITS_MS = [0, 20, 50, 100, 200, 400];
 /** SQLSTATE, PostgreSQL's appendix A. */
 const UNIQUE_VIOLATION = '23505';
+const FOREIGN_KEY_VIOLATION = '23503';
 /** PostgreSQL aborted the statement, for one of its rows perhaps: a deadlock, a deferred check, a trigger that waits. */
 const ABORTED = /^(?:40|57014)/;
 
@@ -93,8 +94,11 @@ function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: 
         output === null ? (is_stored ? 'exists' : 'running') : { output },
       );
     } catch (error) {
-      // The next attempt finds it stored.
-      if (isKeyStored(error)) return insertAll(batch);
+      // Another create with one of the keys succeeded while this waited; the next attempt finds it stored.
+      if (violates(error, UNIQUE_VIOLATION, 'idempotent_creates_pkey')) return insertAll(batch);
+      // It was known a moment ago, and a restore or an operator has deleted it.
+      if (violates(error, FOREIGN_KEY_VIOLATION, 'idempotent_creates_api_key_id_fkey'))
+        throw new ApiError('invalid_api_key', { cause: error });
       throw error;
     }
   };
@@ -125,10 +129,9 @@ function isolateRejections<Call, Result>(run: (batch: readonly Call[]) => Promis
   };
 }
 
-/** Another create with one of the keys succeeded between the statement's start and its own insert, for which it waited. */
-function isKeyStored(error: unknown): boolean {
-  const { code, constraint } = error as { code?: unknown; constraint?: unknown };
-  return code === UNIQUE_VIOLATION && constraint === 'idempotent_creates_pkey';
+function violates(error: unknown, code: string, constraint: string): boolean {
+  const found = error as { code?: unknown; constraint?: unknown };
+  return found.code === code && found.constraint === constraint;
 }
 
 /** @throws Error, which counts as an outage, unless there is a result for each create */

@@ -11,7 +11,10 @@ const BINARY = process.env.PGBOUNCER || 'pgbouncer';
 
 export const hasPgbouncer = () => hasProgram(BINARY, '--version');
 
-/** A PgBouncer in transaction mode, with the settings of docs/configuration.md. */
+/** What PgBouncer connects to. */
+type Target = Pick<PostgresServer, 'port' | 'account'>;
+
+/** A PgBouncer, by default in transaction mode, with the settings of docs/configuration.md. */
 export class Pgbouncer {
   readonly port: number;
   readonly #folder: string;
@@ -25,8 +28,13 @@ export class Pgbouncer {
   }
 
   static async start(
-    server: PostgresServer,
-    { user, password, poolSize }: { user: string; password: string; poolSize: number },
+    server: Target,
+    {
+      user,
+      password,
+      poolSize,
+      mode = 'transaction',
+    }: { user: string; password: string; poolSize: number; mode?: 'transaction' | 'session' },
   ): Promise<Pgbouncer> {
     const folder = await createTemporaryFolder();
     const port = await freePort();
@@ -43,7 +51,7 @@ listen_port = ${port}
 unix_socket_dir =
 auth_type = scram-sha-256
 auth_file = ${users}
-pool_mode = transaction
+pool_mode = ${mode}
 default_pool_size = ${poolSize}
 max_client_conn = 1000
 server_login_retry = 1

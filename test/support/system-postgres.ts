@@ -1,0 +1,81 @@
+import { execFileSync } from 'node:child_process';
+import { chownSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { getuid } from 'node:process';
+import { applyMigrations } from '../../src/database/schema-engine.js';
+import { freePort } from './free-port.js';
+import type { PostgresServer } from './postgres-server.js';
+import { type Program, runCommand } from './process.js';
+import { hasProgram } from './programs.js';
+import { createTemporaryFolder } from './temporary-folder.js';
+
+/** PG_DUMP names another one than that on PATH. The server is of the same version: pg_dump refuses a later one. */
+const PG_DUMP = process.env.PG_DUMP || 'pg_dump';
+const DATABASE = 'animal_store';
+
+export const hasPostgresTools = () => hasProgram(PG_DUMP, '--version') && hasProgram('pg_config', '--bindir');
+
+/** A server of the PostgreSQL that is installed on this machine, with the schema and its tools. */
+export class SystemPostgres {
+  readonly port: number;
+  readonly account: PostgresServer['account'];
+  readonly #folder: string;
+  readonly #process: Program;
+
+  private constructor(folder: string, port: number, account: PostgresServer['account'], process: Program) {
+    this.#folder = folder;
+    this.port = port;
+    this.account = account;
+    this.#process = process;
+  }
+
+  static async start(): Promise<SystemPostgres> {
+    const folder = await createTemporaryFolder();
+    const port = await freePort();
+    const bin = execFileSync('pg_config', ['--bindir'], { encoding: 'utf8' }).trim();
+    const account = findAccount();
+    if (account) chownSync(folder, account.uid, account.gid);
+    const identity = account ? { uid: account.uid, gid: account.gid } : {};
+    const data = join(folder, 'data');
+    execFileSync(join(bin, 'initdb'), ['-D', data, '-U', DATABASE, '--auth=trust', '--no-sync'], {
+      cwd: dirname(data),
+      ...identity,
+    });
+    await writeFile(join(data, 'pg_hba.conf'), 'host all all all trust\n');
+    const settings = [`port=${port}`, 'unix_socket_directories=', 'fsync=off', 'max_connections=200'];
+    const program = runCommand(
+      join(bin, 'postgres'),
+      ['-D', data, ...settings.flatMap((setting) => ['-c', setting])],
+      { LC_ALL: 'C' },
+      { cwd: folder, account },
+    );
+    await program.until(/ready to accept connections/);
+    const server = new SystemPostgres(folder, port, account, program);
+    execFileSync('psql', [
+      '-c',
+      `CREATE DATABASE ${DATABASE}`,
+      server.urlOf(port).replace(`/${DATABASE}?`, '/postgres?'),
+    ]);
+    await applyMigrations(server.urlOf());
+    return server;
+  }
+
+  /** Of its superuser, directly or through a pooler. */
+  urlOf(port = this.port): string {
+    return `postgresql://${DATABASE}:x@127.0.0.1:${port}/${DATABASE}?sslmode=disable`;
+  }
+
+  async close(): Promise<void> {
+    this.#process.child.kill('SIGINT');
+    await this.#process.ended;
+    await rm(this.#folder, { recursive: true, force: true });
+  }
+}
+
+/** PostgreSQL refuses to run as root. */
+function findAccount(): PostgresServer['account'] {
+  if (getuid?.() !== 0) return undefined;
+  const id = (flag: string) => Number(execFileSync('id', [flag, 'postgres'], { encoding: 'utf8' }));
+  return { uid: id('-u'), gid: id('-g') };
+}
