@@ -60,6 +60,7 @@ export function createKeyChangeStore({
   inSchema,
 }: Pick<Connections, 'pool' | 'keys' | 'inSchema'>) {
   const sql = createStatements(inSchema);
+  keys.register(sql.readChanges);
   let endedBefore = '0';
   return {
     /**

@@ -54,7 +54,7 @@ export function createKeyStore(
   prefix: KeyPrefix,
 ) {
   const sql = createStatements(inSchema);
-  keys.register(sql.findByHashes, sql.readChanges);
+  keys.register(sql.findByHashes);
   const query = async (text: string, ...values: unknown[]): Promise<ApiKey[]> =>
     (await pool.query<KeyRow>(text, values)).rows.map(toApiKey);
   const queryListed = async (text: string, ...values: unknown[]): Promise<ListedKey[]> =>
