@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { applyGrants, READ_GRANTS, SERVICE_GRANTS } from '../../src/database/grants.js';
+import { applyMigrations } from '../../src/database/migration-runner.js';
 import { execute } from '../support/execute.js';
 import { run, runNode } from '../support/process.js';
 import { asService } from '../support/service-role.js';
@@ -222,4 +223,21 @@ test('what is for the owner is refused on one line for the role of the service',
     expect(await program.ended).not.toBe(0);
     expect(program.output()).toMatch(/^[^\n]+\n$/);
   }
+});
+
+test('in a schema of the URL, a change of a key is noted there, whatever search_path its session has', async () => {
+  const own = new URL(await createTestDatabase('template0'));
+  own.searchParams.set('schema', 'Ten"ant');
+  await applyMigrations(own.href);
+  await applyGrants(own.href, inject('serviceRole').name, 'service');
+  const service = new pg.Client(asService(own.href));
+  await service.connect();
+  onTestFinished(() => service.end());
+  await service.query(`
+    SET search_path = '';
+    INSERT INTO "Ten""ant".api_keys (name, hash, start, plan) VALUES ('x', decode(repeat('07', 32), 'hex'), 'x', 'free');
+    INSERT INTO "Ten""ant".pets (name, category_id) VALUES ('Rex', 1);
+    UPDATE "Ten""ant".api_keys SET revoked_at = now()`);
+  const { rows } = await service.query('SELECT count(*)::int FROM "Ten""ant".api_key_changes');
+  expect(rows).toEqual([{ count: 1 }]);
 });
