@@ -1,0 +1,14 @@
+import { stat, utimes } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { runCommand } from '../support/process.js';
+
+test('with ignore-scripts=true a command does not run an old build', { timeout: 60_000 }, async () => {
+  const now = new Date();
+  await utimes('src/contract/deprecation.ts', now, now);
+  const program = runCommand('npm', ['run', '-s', 'keys', '--', '--version'], {
+    npm_config_ignore_scripts: 'true',
+  });
+  expect(await program.ended).toBe(0);
+  expect(program.output()).toMatch(/^\d+\.\d+\.\d+\n$/);
+  expect((await stat('dist/.compiled')).mtimeMs).toBeGreaterThanOrEqual(now.getTime());
+});
