@@ -71,6 +71,7 @@ export function openConnections(
   });
   pool.on('release', endOpenTransaction);
   const pools = [pool, reads.pool, writes.pool, keys.pool];
+  let closing: Promise<unknown> | undefined;
   for (const each of pools) {
     each.on('error', onIdleError);
     each.on('connect', (client) =>
@@ -101,8 +102,10 @@ export function openConnections(
     async connect() {
       await Promise.all(pools.map(async (each) => (await each.connect()).release()));
     },
+    /** May be called again. */
     async close() {
-      await Promise.all(pools.map((each) => each.end()));
+      closing ??= Promise.all(pools.map((each) => each.end()));
+      await closing;
     },
   };
 }

@@ -6,7 +6,7 @@ import type { Resource } from '../../src/operations/resource.js';
 import { newPet, type Pet, pet } from '../../src/pets/schema.js';
 import { createPetStore, type PetStore } from '../../src/pets/store.js';
 import { resources } from '../../src/router.js';
-import { execute } from '../support/execute.js';
+import { BEGIN_FOR_LONG, execute } from '../support/execute.js';
 import {
   type Caller,
   createCaller,
@@ -129,7 +129,7 @@ test('while the first is running, the second is a 409, or gets the same response
   const key = randomUUID();
   const first = await service.database.pool.connect();
   const { rows } = await first.query('SELECT id FROM api_keys WHERE name = $1', ['test']);
-  await first.query('BEGIN');
+  await first.query(BEGIN_FOR_LONG);
   await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
     `${rows[0].id} createPet 0 ${key}`,
   ]);
@@ -152,7 +152,7 @@ test('requests that wait for a first create do not keep others from being served
   const key = randomUUID();
   const first = await service.database.pool.connect();
   const { rows } = await first.query('SELECT id FROM api_keys WHERE name = $1', ['test']);
-  await first.query('BEGIN');
+  await first.query(BEGIN_FOR_LONG);
   await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
     `${rows[0].id} createPet 0 ${key}`,
   ]);
@@ -243,7 +243,7 @@ test('any number of expired keys are deleted, a thousand per statement, by one n
      FROM (SELECT id FROM api_keys LIMIT 1) AS owner, generate_series(1, 5500) AS n`,
   );
   const other = await pool.connect();
-  await other.query('BEGIN');
+  await other.query(BEGIN_FOR_LONG);
   const { rowCount } = await other.query(deleteExpiredSql(service.database.inSchema));
   await deleteExpiredCreates(service.database);
   expect([rowCount, await countExpired()]).toEqual([1_000, 5_500]);

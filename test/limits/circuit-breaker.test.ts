@@ -1,11 +1,11 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { CircuitBreaker } from '../../src/limits/circuit-breaker.js';
 
-/** An open breaker whose trials never succeed, and the reasons that it logs. */
-function createBreaker() {
+/** An open breaker whose trials never succeed unless told otherwise, and the reasons that it logs. */
+function createBreaker(trial: () => Promise<unknown> = () => new Promise(() => {})) {
   const reasons: unknown[] = [];
   const breaker = new CircuitBreaker({
-    trial: () => new Promise(() => {}),
+    trial,
     trialKey: 'key',
     reconnect: () => {},
     observe: () => {},
@@ -29,5 +29,24 @@ test('a name with several addresses: the reason is that of each, not the empty m
   const refused = ['::1', '127.0.0.1'].map((address) => new Error(`connect ECONNREFUSED ${address}`));
   breaker.noteReason(new AggregateError(refused));
   expect(reasons).toEqual(['connect ECONNREFUSED ::1, connect ECONNREFUSED 127.0.0.1']);
+  breaker.dispose();
+});
+
+test('`ready` resolves at once after a trial has succeeded, and looks no more often than a start needs', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const { breaker } = createBreaker(async () => {});
+  const looks = vi.spyOn(Date, 'now');
+  onTestFinished(() => looks.mockRestore());
+  let isReady = false;
+  void breaker.ready(2_000).then(() => {
+    isReady = true;
+  });
+  // Trials are 200 ms apart.
+  await vi.advanceTimersByTimeAsync(199);
+  expect(isReady).toBe(false);
+  await vi.advanceTimersByTimeAsync(51);
+  expect(isReady).toBe(true);
+  expect(looks.mock.calls.length).toBeLessThan(30);
   breaker.dispose();
 });

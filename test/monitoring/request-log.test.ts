@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { describeError } from '../../src/process/logger.js';
+import { BEGIN_FOR_LONG } from '../support/execute.js';
 import {
   type Caller,
   createCaller,
@@ -196,7 +197,7 @@ test('a client that disconnects in the middle of its body is logged as one line,
 test('a client that resets its connection before its response is logged as one line, without an error', async () => {
   await useOwnService();
   const blocker = await service.database.pool.connect();
-  await blocker.query('BEGIN');
+  await blocker.query(BEGIN_FOR_LONG);
   await blocker.query('LOCK TABLE pets');
   const socket = connect(service.port, '127.0.0.1').on('error', () => {});
   socket.write(`GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n\r\n`);

@@ -18,6 +18,13 @@ beforeAll(async () => {
   service = await startService();
   call = createCaller(service);
   await seedCatalogue(service.database);
+  // The sample orders ascend by time and animal, too, and lie in the table in that order.
+  await service.database.pool.query(
+    "INSERT INTO orders (pet_id, quantity, created_at) SELECT min(id), 1, '2001-01-01' FROM pets",
+  );
+  await service.database.pool.query(
+    'UPDATE orders SET quantity = quantity + 1 WHERE id = (SELECT min(id) FROM orders)',
+  );
 });
 afterAll(() => service.close());
 

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { generateKey, hashKey } from '../../src/keys/format.js';
 import { type Environment, runKeys } from '../support/process.js';
-import { pick, randomInteger } from './random.js';
+import { pick, randomInteger, randomOfFaults } from './random.js';
 
 /** What SQL has made of a key for some time. By performance.now() */
 interface Version {
@@ -77,9 +77,9 @@ export async function createCallers(environment: Environment): Promise<Callers> 
 export async function changeKey(
   client: pg.Client,
   caller: Caller,
-  isRevoked = Math.random() < 0.3,
+  isRevoked = randomOfFaults() < 0.3,
 ): Promise<void> {
-  const perMinute = randomInteger(MIN_PER_MINUTE + AMPLE_COUNT, 2 * MIN_PER_MINUTE);
+  const perMinute = randomInteger(MIN_PER_MINUTE + AMPLE_COUNT, 2 * MIN_PER_MINUTE, randomOfFaults);
   const next = { perMinute, isRevoked, from: performance.now(), until: Number.POSITIVE_INFINITY };
   caller.versions.push(next);
   await client.query(
@@ -92,7 +92,7 @@ export async function changeKey(
 }
 
 export function changeSomeKey(client: pg.Client, { ample }: Callers): Promise<void> {
-  return changeKey(client, pick(ample));
+  return changeKey(client, pick(ample, randomOfFaults));
 }
 
 /** Those that a request may have met which has just been answered. */

@@ -1,6 +1,6 @@
 import { PET_COUNT, REJECTED_NAME, STATUSES, seededIds } from './catalogue.js';
 import type { Creation, Ledger, Pet } from './ledger.js';
-import { pick, randomInteger } from './random.js';
+import { pick, random, randomInteger } from './random.js';
 
 /** A call of an operation, over REST or tRPC, and how to recognise the right output. */
 export interface Call {
@@ -37,7 +37,7 @@ const NAME_ENDS = [
 export function listPets(ledger: Ledger): Call {
   // Every tenth page also shows pets that are being created.
   const last = ledger.ids.at(-1) ?? PET_COUNT;
-  const cursor = Math.random() < 0.1 ? randomInteger(PET_COUNT - 50, last) : randomInteger(0, PET_COUNT);
+  const cursor = random() < 0.1 ? randomInteger(PET_COUNT - 50, last) : randomInteger(0, PET_COUNT);
   const limit = pick([undefined, randomInteger(1, MAX_LIMIT)]);
   const status = pick([undefined, pick(STATUSES)]);
   const size = limit ?? DEFAULT_LIMIT;
@@ -71,7 +71,7 @@ export function listPets(ledger: Ledger): Call {
 }
 
 export function getPet(ledger: Ledger): Call {
-  const petId = ledger.ids.length > 0 && Math.random() < 0.3 ? pick(ledger.ids) : randomInteger(1, PET_COUNT);
+  const petId = ledger.ids.length > 0 && random() < 0.3 ? pick(ledger.ids) : randomInteger(1, PET_COUNT);
   return {
     operation: 'getPet',
     input: { petId },

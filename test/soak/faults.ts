@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { type Callers, changeKey, changeSomeKey } from './callers.js';
-import { randomInteger } from './random.js';
+import { randomInteger, randomOfFaults } from './random.js';
 
 export interface Faults {
   readonly cancels: number;
@@ -31,9 +31,9 @@ export async function startFaults(databaseUrl: string, callers: Callers): Promis
   let isStopped = false;
   const run = async () => {
     while (!isStopped) {
-      await delay(randomInteger(MIN_PAUSE_MS, MAX_PAUSE_MS));
-      const action = Math.random() < 0.5 ? 'pg_cancel_backend' : 'pg_terminate_backend';
-      const { rowCount } = await client.query(onRandomBackend(action), [Math.random() < 0.5]);
+      await delay(randomInteger(MIN_PAUSE_MS, MAX_PAUSE_MS, randomOfFaults));
+      const action = randomOfFaults() < 0.5 ? 'pg_cancel_backend' : 'pg_terminate_backend';
+      const { rowCount } = await client.query(onRandomBackend(action), [randomOfFaults() < 0.5]);
       counts[action] += rowCount ?? 0;
       await changeSomeKey(client, callers);
       keyChanges += 1;

@@ -1,7 +1,7 @@
 import type { Caller } from './callers.js';
 import { type Call, createPet, getPet, listPets } from './calls.js';
 import type { Ledger } from './ledger.js';
-import { pick, randomInteger } from './random.js';
+import { pick, random, randomInteger } from './random.js';
 
 /** One HTTP request: a call over REST, or one or several over tRPC. */
 export interface SoakRequest {
@@ -83,10 +83,10 @@ export function createMix(
   const several = (create: () => Call) => Array.from({ length: randomInteger(2, MAX_CALLS) }, create);
   const read = () => pick([listPets, getPet])(ledger);
   return () => {
-    const isLimited = Math.random() < 0.08;
+    const isLimited = random() < 0.08;
     const caller = isLimited ? limited : pick(ample);
-    const protocol = Math.random() < 0.3 ? 'trpc' : 'rest';
-    const kind = Math.random();
+    const protocol = random() < 0.3 ? 'trpc' : 'rest';
+    const kind = random();
     if (kind < 0.5) return toRequest([read()], { caller, protocol });
     if (kind < 0.6) return toRequest(several(read), { caller, protocol: 'trpc' });
     if (kind < 0.8) return toRequest([createPet(ledger)], { caller, protocol });

@@ -1,6 +1,7 @@
 import { Agent } from 'node:http';
 import { checkResponse } from './check-response.js';
 import type { SoakRequest } from './mix.js';
+import { randomOfFaults } from './random.js';
 import { type SoakResponse, sendRequest } from './send.js';
 
 export interface Phase {
@@ -34,7 +35,7 @@ export async function runPhase(port: number, { name, connections, requests, hasF
       const next = requests.next();
       if (next.done) break;
       const request = next.value;
-      const isKilled = hasFaults && Math.random() < KILLED_SHARE;
+      const isKilled = hasFaults && randomOfFaults() < KILLED_SHARE;
       const sentAt = performance.now();
       try {
         const response = await sendRequest(request, { port, agent, isKilled });

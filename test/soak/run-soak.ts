@@ -11,7 +11,7 @@ import { startFaults } from './faults.js';
 import { Ledger } from './ledger.js';
 import { createMix, repeat, type SoakRequest, toRequest } from './mix.js';
 import { type Phase, type PhaseReport, runPhase } from './phases.js';
-import { pick } from './random.js';
+import { pick, random } from './random.js';
 
 export interface SoakOptions {
   /** Migrated, empty, and the soak's own */
@@ -112,9 +112,9 @@ function* take(count: number, next: () => SoakRequest): Generator<SoakRequest, v
 
 /** A create, alone or in a batch, of which some are rejected by PostgreSQL. */
 function createRejection(ledger: Ledger, { ample }: Callers, rejected: Set<string>): SoakRequest {
-  const hasKey = Math.random() < 0.5;
-  const create = () => createPet(ledger, { hasKey, isRejected: Math.random() < 0.2 });
-  const calls = Math.random() < 0.2 ? [create(), create(), create()] : [create()];
+  const hasKey = random() < 0.5;
+  const create = () => createPet(ledger, { hasKey, isRejected: random() < 0.2 });
+  const calls = random() < 0.2 ? [create(), create(), create()] : [create()];
   const protocol = calls.length > 1 ? 'trpc' : pick(['rest', 'trpc'] as const);
   const request = toRequest(calls, { caller: pick(ample), protocol, hasKey });
   if (calls.every(({ isRejected }) => isRejected)) rejected.add(request.id);

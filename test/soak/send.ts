@@ -1,6 +1,6 @@
 import { type Agent, type IncomingHttpHeaders, request as startRequest } from 'node:http';
 import type { SoakRequest } from './mix.js';
-import { randomInteger } from './random.js';
+import { randomInteger, randomOfFaults } from './random.js';
 
 export interface SoakResponse {
   readonly status: number;
@@ -35,7 +35,7 @@ export function sendRequest(
           wasKilled = true;
           sent.destroy();
         },
-        randomInteger(0, MAX_KILL_DELAY_MS),
+        randomInteger(0, MAX_KILL_DELAY_MS, randomOfFaults),
       );
     }
     const fail = (error: Error) => (wasKilled ? resolve(undefined) : reject(error));
@@ -50,7 +50,7 @@ export function sendRequest(
         resolve({ status: response.statusCode ?? 0, headers: response.headers, body: text }),
       );
     });
-    if (isKilled && body !== undefined && Math.random() < 0.3) sent.write(body.slice(0, body.length / 2));
+    if (isKilled && body !== undefined && randomOfFaults() < 0.3) sent.write(body.slice(0, body.length / 2));
     else sent.end(body);
   });
 }

@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { findRedis } from '../support/redis.js';
 import { createTestDatabase } from '../support/test-service.js';
+import { SEED } from './random.js';
 import { runSoak } from './run-soak.js';
 
 /** SOAK_REQUESTS=200000 makes it a soak of some minutes. */
@@ -15,6 +16,7 @@ test.skipIf(redis === undefined)(
   { timeout: TIMEOUT_MS },
   async () => {
     onTestFinished(async () => redis?.close());
+    process.stderr.write(`SOAK_SEED=${SEED}\n`);
     const { problems, phases, cancels, terminations, keyChanges, stored } = await runSoak({
       databaseUrl: await createTestDatabase(),
       redisUrl: redis?.url ?? '',

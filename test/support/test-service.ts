@@ -14,6 +14,7 @@ import { readConfig } from '../../src/process/config.js';
 import { createService } from '../../src/service.js';
 import { execute } from './execute.js';
 import { asService } from './service-role.js';
+import { until } from './until.js';
 
 /** Creates a database as a copy of the migrated template and returns the URL of its owner. */
 export async function createTestDatabase(template = inject('template')): Promise<string> {
@@ -69,7 +70,9 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     ...overrides
   } = options;
   const database = openDatabase(asService(databaseUrl), () => {});
-  const owner = openDatabase(databaseUrl, () => {});
+  const owner = openDatabase(databaseUrl, () => {}, { connectTimeoutMs: 60_000 });
+  // On a busy machine, opening a connection takes longer than a request may wait for it.
+  await untilConnected(database);
   const { app, keys, close } = await createService({
     config: {
       ...readConfig({}),
@@ -105,6 +108,16 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
       await owner.close();
     },
   };
+}
+
+/** Waits for connections as long as opening them takes too long. Any other failure is the test's own. */
+async function untilConnected(database: Database): Promise<void> {
+  const connect = () =>
+    database.connect().then(
+      () => true,
+      ({ message }: Error) => !/timeout/.test(message) || undefined,
+    );
+  await until(connect, 60_000);
 }
 
 /** Issues a key with limits no test reaches by accident. */
