@@ -157,9 +157,9 @@ describe.skipIf(!isPossible)('tools of PostgreSQL under load', () => {
       },
     ];
 
-    test.each(TOOLS)(
+    test.for(TOOLS)(
       '$name: never a 500, and all is well again when it has ended',
-      async ({ run, also = [] }) => {
+      async ({ run, also = [] }, { annotate }) => {
         const load = startRequests(call);
         await expect.poll(load.countSent).toBeGreaterThan(100);
         const startedAt = performance.now();
@@ -175,8 +175,8 @@ describe.skipIf(!isPossible)('tools of PostgreSQL under load', () => {
         await expect.poll(load.countSent).toBeGreaterThan(after + 200);
         await load.stop();
         const last = load.failures.at(-1);
-        process.stderr.write(
-          `${how}: ${load.countSent()} requests, ${load.failures.length} failed, the last ${last ? Math.round(last.at - endedAt) : '-'} ms after the end; it took ${Math.round(endedAt - startedAt)} ms\n`,
+        await annotate(
+          `${load.countSent()} requests, ${load.failures.length} failed, the last ${last ? Math.round(last.at - endedAt) : '-'} ms after the end; it took ${Math.round(endedAt - startedAt)} ms`,
         );
         expect(load.failures.filter(({ status }) => ![503, ...also].includes(status))).toEqual([]);
         expect(load.failures.length).toBe(settled);
