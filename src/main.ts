@@ -1,4 +1,5 @@
 import '../scripts/node-version.js';
+import './database/javascript-client.js';
 import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';

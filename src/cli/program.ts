@@ -1,4 +1,5 @@
 import '../../scripts/node-version.js';
+import '../database/javascript-client.js';
 import { Command, CommanderError, Help } from 'commander';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../batching/timeouts.js';
 import { VERSION } from '../contract/version.js';

@@ -1,4 +1,3 @@
-import './javascript-client.js';
 import pg from 'pg';
 import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS } from '../batching/timeouts.js';
 import { createInSchema, schemaOf, searchPathOf } from './schema-name.js';

@@ -1,4 +1,3 @@
-import './javascript-client.js';
 import pg from 'pg';
 import { measure } from '../batching/timeouts.js';
 import { isSessionStale } from './outage.js';

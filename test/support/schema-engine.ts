@@ -1,4 +1,3 @@
-import '../../src/database/javascript-client.js';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
