@@ -1,8 +1,7 @@
-import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { openConnections } from '../../src/database/connections.js';
-import { PRISMA_FOLDER } from '../../src/database/migrations.js';
+import { applyGrants } from '../../src/database/grants.js';
+import { applyMigrations } from '../../src/database/migration-runner.js';
 import { schemaOf } from '../../src/database/schema-name.js';
 import { seedCatalogue } from '../../src/database/source.js';
 import { issueRefusedKeys, runEveryOperation } from '../support/every-operation.js';
@@ -24,21 +23,13 @@ let tenantUrl: string;
 beforeAll(async () => {
   publicUrl = await createTestDatabase();
   tenantUrl = withParameters(publicUrl, { schema: ODD_SCHEMA });
-  await addTenant(publicUrl, quote(ODD_SCHEMA));
+  await addTenant(tenantUrl);
 });
 
-/** Makes a schema what the migrations would make it. */
-async function addTenant(url: string, schema: string): Promise<void> {
-  const folder = join(PRISMA_FOLDER, 'migrations');
-  const scripts = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((path) =>
-    path.endsWith('.sql'),
-  );
-  const migrations = scripts.sort().map((path) => readFileSync(join(folder, path), 'utf8'));
-  const record = `
-    CREATE TABLE ${schema}._prisma_migrations (LIKE public._prisma_migrations INCLUDING ALL);
-    INSERT INTO ${schema}._prisma_migrations SELECT * FROM public._prisma_migrations;`;
-  const path = `SET search_path = ${schema};`;
-  await execute(url, [`CREATE SCHEMA ${schema}; ${path}`, ...migrations, record].join('\n'));
+/** Makes a schema one of a service's. */
+async function addTenant(url: string): Promise<void> {
+  await applyMigrations(url);
+  await applyGrants(url, inject('serviceRole').name, 'service');
 }
 
 function quote(name: string): string {
@@ -99,7 +90,7 @@ test('the commands are about the schema of the URL', async () => {
 
 /** Objects with the names of the service's, and functions and operators that fit its arguments better than PostgreSQL's. */
 const HOSTILE = `
-  CREATE SCHEMA IF NOT EXISTS evil;
+  CREATE SCHEMA IF NOT EXISTS evil; GRANT USAGE ON SCHEMA evil TO PUBLIC;
   CREATE TABLE evil.pets (id text);
   CREATE TABLE evil.api_keys (id text);
   CREATE TABLE evil.api_key_usage (id text);
@@ -134,7 +125,7 @@ test.each(["''", 'evil, pg_catalog', 'evil'])(
       return { refused, found };
     });
     await withServices([databaseUrl], async (service) => {
-      const { pool, reads, writes, keys } = service.database;
+      const { pool, reads, writes, keys } = service.serviceDatabase;
       for (const each of [pool, reads.pool, writes.pool, keys.pool])
         each.on('acquire', (client) => void client.query(`SET search_path = ${path}`).catch(() => {}));
       expect(await runEveryOperation(service, expected.refused)).toEqual(expected.found);

@@ -51,8 +51,8 @@ async function withService<T>(use: (service: TestService) => Promise<T>): Promis
 }
 
 /** What a pooler may do: each statement runs with settings that others have left behind. */
-function setBeforeEachStatement({ database }: TestService, sql: string): void {
-  const { pool, reads, writes, keys } = database;
+function setBeforeEachStatement({ serviceDatabase }: TestService, sql: string): void {
+  const { pool, reads, writes, keys } = serviceDatabase;
   for (const each of [pool, reads.pool, writes.pool, keys.pool])
     each.on('acquire', (client) => void client.query(sql).catch(() => {}));
 }
@@ -131,14 +131,15 @@ test('a date that cannot be read is an outage with a line in the log, and never 
 test('a null in an array is stored as null, or not at all where it would become the text NULL', async () => {
   await execute(
     databaseUrl,
-    'CREATE TABLE notes (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, text text)',
+    `CREATE TABLE notes (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, text text);
+     GRANT ALL ON notes TO PUBLIC`,
   );
   const notes = table<{ id: number; text: string | null }, { text: string | null }>('notes', {
     id: 'bigint',
     text: 'text',
   });
   await withService(async (service) => {
-    const insert = createInsert(service.database, notes);
+    const insert = createInsert(service.serviceDatabase, notes);
     expect(await insert({ text: null })).toEqual({ id: 1, text: null });
     setBeforeEachStatement(service, 'SET array_nulls = off');
     expect(await insert({ text: 'NULL' })).toEqual({ id: 2, text: 'NULL' });

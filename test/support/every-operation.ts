@@ -24,7 +24,7 @@ export async function issueRefusedKeys({ keys }: Pick<TestService, 'keys'>): Pro
 
 /** Uses every operation and statement of a service. Resolves with what came of it, without what differs each time. */
 export async function runEveryOperation(service: TestService, refused: RefusedKeys) {
-  const { keys, database } = service;
+  const { keys, serviceDatabase: database } = service;
   const call = createCaller(service);
   const answer = async (path: string, init?: Parameters<typeof call>[1]) => {
     const { status, body } = await call(path, init);
