@@ -10,7 +10,9 @@ FROM ${NODE_IMAGE} AS manifests
 WORKDIR /app
 COPY .npmrc package.json package-lock.json ./
 COPY packages/client/package.json packages/client/
+COPY packages/compatibility/package.json packages/compatibility/
 COPY packages/embedded-postgres/package.json packages/embedded-postgres/
+COPY packages/reference-page/package.json packages/reference-page/
 COPY packages/streams-local-stub/package.json packages/streams-local-stub/
 
 FROM manifests AS dependencies

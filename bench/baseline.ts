@@ -2,7 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import pg from 'pg';
-import { isWellFormedKey } from '../src/keys/format.js';
+import { isWellFormedKey } from '../src/platform/keys/format.js';
 import { ApiError, isName, parseJson, readBody, readInteger } from './baseline-input.js';
 import { ANONYMOUS, countRequest, type Headers, type Limits } from './baseline-limits.js';
 

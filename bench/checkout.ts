@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 export const THIS_CHECKOUT = fileURLToPath(new URL('..', import.meta.url));
 
 /** The command line, newest place first: a version may be older than this file. */
-const COMMAND_LINES = ['dist/cli/program.js', 'dist/cli.js'];
+const COMMAND_LINES = ['dist/cli.js', 'dist/cli/program.js'];
 
 /** Migrates a database by the command line of a checkout. */
 export async function migrate(checkout: string, databaseUrl: string): Promise<void> {

@@ -1,9 +1,9 @@
 import { parseArgs } from 'node:util';
 import type pg from 'pg';
-import { type Database, openDatabase } from '../src/database/client.js';
-import { hashKey } from '../src/keys/format.js';
-import { createKeyStore } from '../src/keys/store.js';
 import { createPetStore } from '../src/pets/store.js';
+import { type Database, openDatabase } from '../src/platform/database/client.js';
+import { hashKey } from '../src/platform/keys/format.js';
+import { createKeyStore } from '../src/platform/keys/store.js';
 import { THIS_CHECKOUT } from './checkout.js';
 import { measureMemory } from './memory.js';
 import { readNames, readNumber, readNumbers } from './option-values.js';

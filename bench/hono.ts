@@ -8,7 +8,7 @@ import { requestId } from 'hono/request-id';
 import { validator } from 'hono/validator';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { isWellFormedKey } from '../src/keys/format.js';
+import { isWellFormedKey } from '../src/platform/keys/format.js';
 import { ApiError, BODY_LIMIT_BYTES, isName } from './baseline-input.js';
 import { ANONYMOUS, countRequest, type Headers, type Limits } from './baseline-limits.js';
 import { STATUSES } from './cases.js';

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
-import { SCOPES } from '../src/contract/scopes.js';
-import { createAuthenticator } from '../src/keys/authenticator.js';
-import { generateKey } from '../src/keys/format.js';
-import type { ApiKey } from '../src/keys/store.js';
-import { createLimiter } from '../src/limits/limiter.js';
+import { createAuthenticator } from '../src/platform/keys/authenticator.js';
+import { generateKey } from '../src/platform/keys/format.js';
+import type { ApiKey } from '../src/platform/keys/store.js';
+import { createLimiter } from '../src/platform/limits/limiter.js';
+import { SCOPES } from '../src/scopes.js';
 import { startRedis } from '../test/support/redis.js';
 import { printTable } from './table.js';
 

@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { openConnections } from '../src/database/connections.js';
-import { storeRegularly, UsageCounter } from '../src/keys/usage.js';
-import { createUsageStore } from '../src/keys/usage-store.js';
+import { openConnections } from '../src/platform/database/connections.js';
+import { storeRegularly, UsageCounter } from '../src/platform/usage/counter.js';
+import { createUsageStore } from '../src/platform/usage/store.js';
 import { THIS_CHECKOUT } from './checkout.js';
 import { readNumber } from './option-values.js';
 import { startPostgres, withClient } from './postgres.js';

@@ -29,7 +29,7 @@ const INSTALLED = 'node_modules/.package-lock.json';
 const PROJECTS = ['.', 'packages/embedded-postgres'];
 /** An empty file whose time of modification is when the last successful compilation started. */
 const COMPILED = 'dist/.compiled';
-const PAGE_SOURCE = 'src/docs/page';
+const PAGE_SOURCE = 'packages/reference-page/src';
 const GUIDES = 'docs/guides';
 const PAGE_OUTPUT = 'dist/reference-page';
 const CLIENT = 'packages/client';
@@ -48,7 +48,7 @@ if (existsSync('node_modules/typescript-native')) {
 }
 
 function generateClient() {
-  const client = 'src/database/generated/client.ts';
+  const client = 'src/platform/database/generated/client.ts';
   if (!isUpToDate(client, ['prisma/schema.prisma', INSTALLED])) runTool('prisma', ['generate'], TO_STDERR);
 }
 

@@ -4,4 +4,4 @@
  */
 import './build.js';
 
-await import('../dist/cli/program.js');
+await import('../dist/cli.js');

@@ -1,7 +1,9 @@
 import { readFileSync } from 'node:fs';
 
 const LOCK = 'package-lock.json';
-const PACKAGES = ['packages/client', 'packages/embedded-postgres'];
+const PACKAGES = ['client', 'compatibility', 'embedded-postgres', 'reference-page'].map(
+  (name) => `packages/${name}`,
+);
 const RULES = 'docs/monitoring/alerts.yaml';
 const RULE_TESTS = 'docs/monitoring/alerts.test.yaml';
 const PROMETHEUS_RULE = `# alerts.yaml for the Prometheus operator, made by npm run docs:update.

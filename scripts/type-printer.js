@@ -1,4 +1,4 @@
-import { describeRange } from '../src/docs/page/presentation.js';
+import { describeRange } from '../packages/reference-page/src/presentation.js';
 
 const MAX_LINE_LENGTH = 110;
 /** Where the name in the document would hide one of JavaScript's own. */

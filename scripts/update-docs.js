@@ -18,17 +18,17 @@ const environment = {
 const stdio = ['ignore', 'pipe', 'inherit'];
 
 run(process.execPath, ['scripts/build.js']);
-writeFileSync(DOCUMENT, run(process.execPath, ['dist/cli/program.js', 'openapi'], { environment, stdio }));
+writeFileSync(DOCUMENT, run(process.execPath, ['dist/cli.js', 'openapi'], { environment, stdio }));
 runTool('openapi-typescript', [DOCUMENT, '--output', TYPES]);
 runTool('@biomejs/biome', ['format', '--write', DOCUMENT, TYPES]);
 
 const { appRouter } = await import('../dist/router.js');
-const { listOperations } = await import('../dist/operations/list-operations.js');
+const { listOperations } = await import('../dist/platform/operations/list-operations.js');
 const contract = {
-  ...(await import('../dist/contract/plans.js')),
-  ...(await import('../dist/contract/protocol.js')),
-  ...(await import('../dist/contract/scopes.js')),
-  ...(await import('../dist/errors/error-table.js')),
+  ...(await import('../dist/plans.js')),
+  ...(await import('../dist/platform/contract/protocol.js')),
+  ...(await import('../dist/scopes.js')),
+  ...(await import('../dist/platform/errors/error-table.js')),
   operations: listOperations(appRouter),
 };
 const document = JSON.parse(readFileSync(DOCUMENT, 'utf8'));

@@ -1,19 +1,19 @@
 import '../scripts/node-version.js';
-import './database/javascript-client.js';
+import './platform/database/javascript-client.js';
 import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
-import { checkSchema } from './database/grants.js';
-import { type DatabaseSource, openSource, seedCatalogue } from './database/source.js';
-import { exitWithError } from './errors/operator-error.js';
-import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
-import { createKeyStore } from './keys/store.js';
-import { buildProbeServer } from './monitoring/probes.js';
-import { type Config, readConfig, toLocalUrl } from './process/config.js';
-import { loadEnvironmentFile } from './process/environment-file.js';
-import { listen } from './process/listen.js';
-import { createLogger, type ProcessLog } from './process/logger.js';
-import { createService } from './service.js';
+import { checkSchema } from './platform/database/grants.js';
+import { type DatabaseSource, openSource, seedCatalogue } from './platform/database/source.js';
+import { exitWithError } from './platform/errors/operator-error.js';
+import { hasDevelopmentKey, provideDevelopmentKey } from './platform/keys/development-key.js';
+import { createKeyStore } from './platform/keys/store.js';
+import { buildProbeServer } from './platform/monitoring/probes.js';
+import { type Config, readConfig, toLocalUrl } from './platform/process/config.js';
+import { loadEnvironmentFile } from './platform/process/environment-file.js';
+import { listen } from './platform/process/listen.js';
+import { createLogger, type ProcessLog } from './platform/process/logger.js';
+import { createService } from './platform/service.js';
 
 /** How long requests may take to finish after a signal. */
 const DRAIN_TIMEOUT_MS = 10_000;

@@ -83,7 +83,7 @@ test('a database that lacks migrations stops the start with a message that names
   expect(await service.ended).toBe(1);
   expect(service.output()).toContain('npm run migrate');
   const { name } = inject('serviceRole');
-  expect(await run('cli/program', ['migrate', '--grant-to', name], { DATABASE_URL }).ended).toBe(0);
+  expect(await run('cli', ['migrate', '--grant-to', name], { DATABASE_URL }).ended).toBe(0);
   await untilListening(start({ DATABASE_URL }));
 });
 
@@ -160,7 +160,7 @@ test.runIf(Number(reserved) > 80)(
   async () => {
     const script = `
       import Fastify from 'fastify';
-      import { listen } from './dist/process/listen.js';
+      import { listen } from './dist/platform/process/listen.js';
       const address = { host: '127.0.0.1', port: 80, variable: 'PORT' };
       // Loads all modules while the account may read them: root's own folders are closed to others.
       const other = Fastify();
@@ -180,7 +180,7 @@ function runOn(version: string, script: string): Program {
   return runNode(['--import', `data:text/javascript,${pretend}`, script], {});
 }
 
-test.each(['dist/main.js', 'dist/cli/program.js', 'scripts/build.js'])(
+test.each(['dist/main.js', 'dist/cli.js', 'scripts/build.js'])(
   '%s tells an older Node.js in one line what is needed',
   async (script) => {
     const program = runOn('18.20.8', script);
@@ -234,7 +234,7 @@ test('a .env that the account may not read stops the start with the same line', 
   await writeFile(join(folder, '.env'), 'PORT=1\n', { mode: 0 });
   await chmod(folder, 0o755);
   const script = `
-    import { loadEnvironmentFile } from ${JSON.stringify(`${process.cwd()}/dist/process/environment-file.js`)};
+    import { loadEnvironmentFile } from ${JSON.stringify(`${process.cwd()}/dist/platform/process/environment-file.js`)};
     if (process.getuid() === 0) process.setuid(65534);
     try { loadEnvironmentFile(); } catch ({ message }) { console.log(message); }`;
   const program = runNode(['--input-type=module', '-e', script], {}, folder);
@@ -255,7 +255,7 @@ test('a name in .env that is no variable of the service is named, by the service
   });
   await untilListening(service);
   expect(service.output().match(/is no variable of/g)).toHaveLength(1);
-  const command = run('cli/program', ['seed'], {}, folder);
+  const command = run('cli', ['seed'], {}, folder);
   expect(await command.ended).toBe(0);
   expect(command.output()).toMatch(/^PROT in \S+\.env is no variable of the service: [^\n]*\nThe sample/);
 });

@@ -1,6 +1,6 @@
-import { createProcedure } from '../operations/builder.js';
-import { answerPage } from '../operations/pagination.js';
-import type { Resource } from '../operations/resource.js';
+import { createProcedure } from '../platform/operations/builder.js';
+import { answerPage } from '../platform/operations/pagination.js';
+import type { Resource } from '../platform/operations/resource.js';
 import { orderList, ordersPage } from './schema.js';
 import { createOrderStore, type OrderStore } from './store.js';
 

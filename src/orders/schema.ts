@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { assignedId, instant, integer } from '../operations/input.js';
-import { pageInput, pageOutput } from '../operations/pagination.js';
+import { assignedId, instant, integer } from '../platform/operations/input.js';
+import { pageInput, pageOutput } from '../platform/operations/pagination.js';
 
 const STATUSES = ['placed', 'approved', 'delivered'] as const;
 const QUANTITY_MAX = 2 ** 31 - 1;

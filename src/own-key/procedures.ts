@@ -1,7 +1,7 @@
-import { SCOPES } from '../contract/scopes.js';
-import { createUsageStore, type UsageStore } from '../keys/usage-store.js';
-import { createProcedure } from '../operations/builder.js';
-import type { Resource } from '../operations/resource.js';
+import { createProcedure } from '../platform/operations/builder.js';
+import type { Resource } from '../platform/operations/resource.js';
+import { createUsageStore, type UsageStore } from '../platform/usage/store.js';
+import { SCOPES } from '../scopes.js';
 import { key } from './schema.js';
 
 const procedure = createProcedure<{ readonly key: UsageStore }>();

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { PLAN_NAMES } from '../contract/plans.js';
-import { SCOPES } from '../contract/scopes.js';
-import { instant, integer } from '../operations/input.js';
+import { PLAN_NAMES } from '../plans.js';
+import { instant, integer } from '../platform/operations/input.js';
+import { SCOPES } from '../scopes.js';
 
 /** PostgreSQL stores limits as 32-bit integers. */
 const MAX_LIMIT = 2 ** 31 - 1;

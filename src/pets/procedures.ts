@@ -1,7 +1,7 @@
-import { ApiError } from '../errors/api-error.js';
-import { createProcedure } from '../operations/builder.js';
-import { answerPage } from '../operations/pagination.js';
-import type { Resource } from '../operations/resource.js';
+import { ApiError } from '../platform/errors/api-error.js';
+import { createProcedure } from '../platform/operations/builder.js';
+import { answerPage } from '../platform/operations/pagination.js';
+import type { Resource } from '../platform/operations/resource.js';
 import { newPet, type Pet, pet, petList, petReference, petsPage } from './schema.js';
 import { createPetStore, type PetStore } from './store.js';
 

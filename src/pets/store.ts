@@ -1,12 +1,12 @@
-import { createBatchLoader } from '../batching/batch-loader.js';
-import { OPERATION_TIMEOUT_MS } from '../batching/timeouts.js';
-import { arraySql } from '../database/array-parameters.js';
-import type { Database } from '../database/client.js';
-import { READ_CONNECTIONS } from '../database/connections.js';
-import { createInsert, type Insert } from '../database/inserts.js';
-import type { InSchema } from '../database/schema-name.js';
-import type { Statement } from '../database/statement-pool.js';
-import { type JsonColumns, table } from '../database/table.js';
+import { createBatchLoader } from '../platform/batch-loader.js';
+import { arraySql } from '../platform/database/array-parameters.js';
+import type { Database } from '../platform/database/client.js';
+import { READ_CONNECTIONS } from '../platform/database/connections.js';
+import { createInsert, type Insert } from '../platform/database/inserts.js';
+import type { InSchema } from '../platform/database/schema-name.js';
+import type { Statement } from '../platform/database/statement-pool.js';
+import { type JsonColumns, table } from '../platform/database/table.js';
+import { OPERATION_TIMEOUT_MS } from '../platform/timing/timeouts.js';
 import type { NewPet, Pet, PetsPage } from './schema.js';
 
 /** All queries on pets. Every method may fail with a database error: see isDatabaseOutage. */

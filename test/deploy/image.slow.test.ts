@@ -33,7 +33,7 @@ const { Entrypoint = [], Cmd = [], Healthcheck, StopSignal = 'SIGTERM' } = image
 const [, ...healthcheck] = Healthcheck?.Test ?? [];
 const start = (environment: Environment) => run([...Entrypoint, ...Cmd], environment);
 const command = (args: readonly string[], environment: Environment) =>
-  run([...Entrypoint, 'dist/cli/program.js', ...args], environment);
+  run([...Entrypoint, 'dist/cli.js', ...args], environment);
 
 /** A migrated database and a key for it, both made with the image. */
 async function prepare() {

@@ -93,7 +93,7 @@ test('no more than 256 addresses may claim to be any client', () => {
 test('the image has every script that the service loads, and no other', () => {
   const dockerfile = readFileSync('Dockerfile', 'utf8');
   const copied = /^COPY (scripts\/.+) scripts\/$/m.exec(dockerfile)?.[1]?.split(' ').sort();
-  const sources = readFileSync('src/main.ts', 'utf8') + readFileSync('src/cli/program.ts', 'utf8');
+  const sources = readFileSync('src/main.ts', 'utf8') + readFileSync('src/cli.ts', 'utf8');
   const imported = [...sources.matchAll(/'(?:\.\.\/)+(scripts\/[^']+)'/g)].map(([, path]) => path);
   const checked = /HEALTHCHECK .*"(scripts\/[^"]+)"/.exec(dockerfile)?.[1];
   expect(copied).toEqual([...new Set([...imported, checked])].sort());
@@ -106,7 +106,7 @@ test('the service runs as a role that owns nothing, and only what migrates has t
   const [owner, service] = [...roles.matchAll(/^CREATE ROLE (\w+) LOGIN/gm)].map(([, name]) => name);
   expect(roles).toContain(`OWNER ${owner};`);
   const { migrate, postgres, ...others } = compose.services;
-  const grant = ['dist/cli/program.js', 'migrate', '--grant-to', service];
+  const grant = ['dist/cli.js', 'migrate', '--grant-to', service];
   expect(migrate.command).toEqual(grant);
   expect(job.spec.template.spec.containers[0].args).toEqual(grant);
   const userOf = ({ environment }: Manifest) =>

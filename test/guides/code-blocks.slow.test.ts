@@ -57,7 +57,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
   const databaseUrl = await createTestDatabase();
   environment = { DATABASE_URL: databaseUrl, PORT: '0' };
-  const seed = run('cli/program', ['seed'], environment);
+  const seed = run('cli', ['seed'], environment);
   expect(await seed.ended, seed.output()).toBe(0);
   await execute(databaseUrl, MORE_PETS);
   service = run('main', [], environment);

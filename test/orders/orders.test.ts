@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { seedCatalogue } from '../../src/database/source.js';
+import { seedCatalogue } from '../../src/platform/database/source.js';
 import {
   type Caller,
   createCaller,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SCOPES } from '../../src/contract/scopes.js';
+import { SCOPES } from '../../src/scopes.js';
 import {
   type Caller,
   createCaller,

@@ -1,9 +1,9 @@
 import { pino } from 'pino';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { createLimiter } from '../../src/limits/limiter.js';
 import { createOrderStore } from '../../src/orders/store.js';
 import type { PetStore } from '../../src/pets/store.js';
+import { createLimiter } from '../../src/platform/limits/limiter.js';
 import { findBrowser } from '../support/browser.js';
 import { addPets, setUpStorefront } from '../support/storefront.js';
 import {

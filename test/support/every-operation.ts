@@ -1,6 +1,6 @@
-import { deleteExpiredCreates } from '../../src/database/idempotency.js';
-import { createKeyChangeStore } from '../../src/keys/change-store.js';
-import { createUsageStore, DAY_MS } from '../../src/keys/usage-store.js';
+import { deleteExpiredCreates } from '../../src/platform/database/idempotency.js';
+import { createKeyChangeStore } from '../../src/platform/keys/change-store.js';
+import { createUsageStore, DAY_MS } from '../../src/platform/usage/store.js';
 import { createCaller, post, type TestService } from './test-service.js';
 
 /** Keys that a caller may not use, by what was done to them. */

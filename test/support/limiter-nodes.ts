@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
-import { createLimiter, type Limiter, type Subject } from '../../src/limits/limiter.js';
-import type { RateLimitResult } from '../../src/limits/rate-limit-result.js';
+import { createLimiter, type Limiter, type Subject } from '../../src/platform/limits/limiter.js';
+import type { RateLimitResult } from '../../src/platform/limits/rate-limit-result.js';
 import { type RedisServer, startRedis } from './redis.js';
 import { until } from './until.js';
 

@@ -1,4 +1,4 @@
-import type { Limits } from '../../src/contract/plans.js';
+import type { Limits } from '../../src/plans.js';
 
 interface Span {
   count: number;

@@ -37,11 +37,11 @@ export const UNREACHED_LIMITS = [
 const OWNER_COMMANDS = ['migrate', 'seed', 'studio'];
 
 /**
- * Runs dist/main.js or dist/cli/program.js, which the test setup has built. A DATABASE_URL of the owner becomes that of
+ * Runs dist/main.js or dist/cli.js, which the test setup has built. A DATABASE_URL of the owner becomes that of
  * the role with the documented grants, except for the owner's commands.
  */
 export function run(
-  script: 'main' | 'cli/program',
+  script: 'main' | 'cli',
   args: readonly string[],
   environment: Environment,
   cwd = ROOT,
@@ -64,7 +64,7 @@ export function runNode(
 
 /** Runs a command of `keys`, which has to succeed. Resolves with the JSON that it prints. */
 export async function runKeys(environment: Environment, ...args: readonly string[]) {
-  const program = run('cli/program', ['keys', ...args, '--json'], environment);
+  const program = run('cli', ['keys', ...args, '--json'], environment);
   expect(await program.ended, program.output()).toBe(0);
   return JSON.parse(program.output());
 }

@@ -3,7 +3,7 @@ import { chownSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { getuid } from 'node:process';
-import { applyMigrations } from '../../src/database/migration-runner.js';
+import { applyMigrations } from '../../src/platform/database/migration-runner.js';
 import { freePort } from './free-port.js';
 import type { PostgresServer } from './postgres-server.js';
 import { type Program, runCommand } from './process.js';

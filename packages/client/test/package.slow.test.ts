@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build, type Rolldown } from 'vite';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { SCOPES } from '../../../src/contract/scopes.js';
+import { SCOPES } from '../../../src/scopes.js';
 import { createTemporaryFolder } from '../../../test/support/temporary-folder.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
 import { type InstalledPackage, installPackage, packCopy, ROOT, run } from './installed-package.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { errorTable } from '../../../src/errors/error-table.js';
+import { errorTable } from '../../../src/platform/errors/error-table.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
 import { ApiClientError, type ErrorCode, isApiError } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';

@@ -1,0 +1,35 @@
+import { MIN_NOTICE_MONTHS } from '../../../src/platform/contract/deprecation.js';
+import type { Operation } from './document.js';
+import type { Violation } from './rules.js';
+
+/** Of an operation that is no longer in the document. */
+export function listRemovalViolations(old: Operation, now: number): Violation[] {
+  if (!old.deprecated) return [{ rule: 'operation-kept', text: 'it is gone, and was not deprecated' }];
+  const removal = old['x-sunset'] ?? 'a date in the document';
+  return now >= Date.parse(removal) ? [] : [{ rule: 'notice-given', text: `it is gone before ${removal}` }];
+}
+
+/** Of an operation that is or becomes deprecated. Its clients learn of it from the release at `now`, whatever it says. */
+export function listNoticeViolations(old: Operation, current: Operation, now: number): Violation[] {
+  if (!current.deprecated) return [];
+  const [since, removal] = [current['x-deprecated-since'], current['x-sunset']].map((date) =>
+    Date.parse(date ?? ''),
+  );
+  if (!since || !removal) {
+    return [{ rule: 'notice-given', text: 'x-deprecated-since and x-sunset must be dates' }];
+  }
+  if (old.deprecated) {
+    const isAdvanced = removal < Date.parse(old['x-sunset'] ?? '');
+    const text = `its removal is on ${current['x-sunset']}, was on ${old['x-sunset']}`;
+    return isAdvanced ? [{ rule: 'removal-not-advanced', text }] : [];
+  }
+  const earliest = addMonths(Math.max(since, now), MIN_NOTICE_MONTHS);
+  const text = `its removal is on ${current['x-sunset']}, must not be before ${earliest.toISOString()}`;
+  return removal < earliest.getTime() ? [{ rule: 'notice-given', text }] : [];
+}
+
+function addMonths(time: number, months: number): Date {
+  const date = new Date(time);
+  date.setUTCMonth(date.getUTCMonth() + months);
+  return date;
+}

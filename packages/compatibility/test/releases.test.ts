@@ -1,0 +1,91 @@
+import { spawnSync } from 'node:child_process';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { deprecationHeaders, MIN_NOTICE_MONTHS } from '../../../src/platform/contract/deprecation.js';
+import { INTERFACE_VERSION } from '../../../src/platform/contract/version.js';
+import { createTemporaryFolder } from '../../../test/support/temporary-folder.js';
+import { startService } from '../../../test/support/test-service.js';
+import { RULES } from '../src/rules.js';
+import { all, CREATE, drop, type Edit, SCHEMAS } from './document-edits.js';
+
+const readJson = async (path: string) => JSON.parse(await readFile(path, 'utf8'));
+
+/** The versions of the interface, oldest first. */
+async function listReleases(): Promise<string[]> {
+  const files = await readdir('docs/releases');
+  return files
+    .map((file) => file.replace(/\.json$/, ''))
+    .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
+}
+
+/** Runs the check of `npm run verify` on the document of the last release after an edit. */
+async function check(edit: Edit) {
+  const document = await readJson(`docs/releases/${(await listReleases()).at(-1)}.json`);
+  edit(document);
+  const temporary = await createTemporaryFolder();
+  onTestFinished(() => rm(temporary, { recursive: true }));
+  const path = join(temporary, 'openapi.json');
+  await writeFile(path, JSON.stringify(document));
+  const script = ['--import', 'tsx', 'packages/compatibility/src/check.ts', path];
+  return spawnSync(process.execPath, script, { encoding: 'utf8' });
+}
+
+test('npm run verify fails for a breaking change, and quotes the rule', async () => {
+  const { status, stderr } = await check(drop(`${CREATE} responses 413`));
+  expect(stderr).toBe(`Breaking: POST /v1/pets: 413 is gone\n  ${RULES['statuses-kept']} (statuses-kept)\n`);
+  expect(status).toBe(1);
+});
+
+test('npm run verify lists the changes of an experimental operation, and passes', async () => {
+  const { status, stdout } = await check(drop(`${SCHEMAS} Order properties quantity`));
+  expect(stdout).toContain('Experimental: GET /v1/store/orders: response Order.quantity is gone\n');
+  expect(status).toBe(0);
+});
+
+test('npm run verify passes without a change, and runs this check', async () => {
+  expect(await check(all())).toMatchObject({ status: 0, stderr: '' });
+  expect(await readFile('scripts/verify.js', 'utf8')).toContain('packages/compatibility/src/check.ts');
+});
+
+/** Part 9 of the interface specification, word for word */
+const SPECIFIED = 'The interface description carries the version number 1.0.0.';
+
+test('the interface has the version that its specification states, or one that grew from it by a release', async () => {
+  const [, specified] = /(\d+\.\d+\.\d+)\.$/.exec(SPECIFIED) ?? [];
+  const versions = await listReleases();
+  expect(versions[0]).toBe(specified);
+  expect(versions.at(-1)).toBe(INTERFACE_VERSION);
+  for (const version of versions) {
+    expect(version.split('.')[0]).toBe(specified?.split('.')[0]);
+    expect((await readJson(`docs/releases/${version}.json`)).info.version).toBe(version);
+  }
+});
+
+test('the metrics have the version in package.json, the document that of the interface', async () => {
+  const { version, devDependencies } = await readJson('package.json');
+  const service = await startService();
+  const read = async (path: string) => (await fetch(service.url + path)).text();
+  const [document, metrics] = [JSON.parse(await read('/openapi.json')), await read('/metrics')];
+  await service.close();
+  expect(document.info.version).toBe(INTERFACE_VERSION);
+  expect(metrics).toContain(`\nanimal_store_build_info{version="${version}",`);
+  // Any: a release would otherwise look for the last client in the registry.
+  expect(devDependencies['@animal-store/client']).toBe('*');
+});
+
+test('the guide has the rules that the check applies', async () => {
+  const guide = await readFile('docs/guides/compatibility.md', 'utf8');
+  const text = guide.replaceAll(/\s+/g, ' ');
+  for (const sentence of Object.values(RULES)) expect(text).toContain(sentence);
+  expect(text).toContain(`at least ${MIN_NOTICE_MONTHS} months`);
+});
+
+test("the guide's example has the headers of getPet", async () => {
+  const guide = await readFile('docs/guides/compatibility.md', 'utf8');
+  const { paths } = await readJson('docs/openapi.json');
+  const { 'x-deprecated-since': since, 'x-sunset': sunset } = paths['/pets/{petId}'].get;
+  const deprecation = { since: new Date(since), removal: new Date(sunset), successor: '/pets' };
+  const headers = deprecationHeaders(deprecation, 'https://store.example.org/v1', 0);
+  for (const value of Object.values(headers)) expect(guide).toContain(`: ${value}\n`);
+});

@@ -1,0 +1,2 @@
+import '../scripts/node-version.js';
+import './platform/cli/program.js';

@@ -1,0 +1,164 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Limits } from '../../plans.js';
+import { deprecationHeaders } from '../contract/deprecation.js';
+import { type Protocol, REST_PREFIX } from '../contract/protocol.js';
+import { ApiError, type ErrorCode } from '../errors/api-error.js';
+import { type Rehearsal, readRehearsal } from '../errors/rehearsal.js';
+import { type Authenticator, findScopeError } from '../keys/authenticator.js';
+import type { ApiKey } from '../keys/store.js';
+import type { RateLimitResult } from '../limits/rate-limit-result.js';
+import type { Metrics } from '../monitoring/metrics.js';
+import type { KeyLimit, RequestTarget } from '../operations/builder.js';
+import type { OverloadMonitor } from '../server/overload.js';
+import type { UsageCounter } from '../usage/counter.js';
+import { type CorsOptions, registerCors } from './cors.js';
+import { checkLimits, type LimitCheckOptions, limitHeaders, toSubject } from './limit-check.js';
+import { findHttpError, findMediaTypeError } from './request-checks.js';
+
+/** For how long before its expiry a key's responses announce it. */
+const EXPIRY_NOTICE_MS = 30 * 86_400_000;
+/** An operation that is not there is not deprecated: a response with one of these codes lacks the headers of that. */
+const CODES_OF_MISSING: ReadonlySet<ErrorCode | undefined> = new Set([
+  'method_not_allowed',
+  'operation_removed',
+]);
+
+/** Of a route that says nothing, such as the one of @fastify/cors, or of none at all. */
+const UNKNOWN_TARGET: RequestTarget = { calls: [], cost: 1, error: new ApiError('not_found') };
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** What a request to this route asks for: every route of the protocols says so */
+    readTarget?: (request: FastifyRequest) => RequestTarget;
+  }
+  interface FastifyRequest {
+    /** Read from the route and the URL when it is first needed: see readTarget */
+    target?: RequestTarget;
+    /** The key that the request was admitted with */
+    apiKey: ApiKey | undefined;
+    /** What is left of the key's limits after the request */
+    limits: readonly KeyLimit[];
+    /** The error that each call of the request is to respond with */
+    rehearsal: Rehearsal | undefined;
+    /** Why the request is not admitted; known before the CORS headers are added, thrown after */
+    admissionError: unknown;
+    /** SHA-256 of the body, if it came with an Idempotency-Key */
+    bodyHash: Uint8Array | undefined;
+  }
+}
+
+export interface AdmissionOptions extends LimitCheckOptions {
+  readonly authenticator: Authenticator;
+  /** Counts every admitted request of a key */
+  readonly usage: Pick<UsageCounter, 'count'>;
+  /** Requests per minute from one address without a valid key */
+  readonly anonymousPerMinute: number;
+  /** Whether clients may ask for errors in order to see how they cope with them: with test keys only */
+  readonly canRehearse: boolean;
+  /** Without a trailing slash */
+  readonly publicUrl: () => string;
+}
+
+interface ProtocolOptions extends AdmissionOptions, CorsOptions {
+  readonly protocol: Protocol;
+  readonly overload: Pick<OverloadMonitor, 'check'>;
+  readonly metrics: Pick<Metrics, 'countDecision'>;
+}
+
+/** What a request asks for. */
+export function readTarget(request: FastifyRequest): RequestTarget {
+  request.target ??= request.routeOptions.config.readTarget?.(request) ?? UNKNOWN_TARGET;
+  return request.target;
+}
+
+/**
+ * Admits requests to a protocol. The checks run in the order that the contract specifies: route (404, 405), key, ban
+ * and limits, load of the process, scope, media type. No body is read and no handler runs until all of them have passed.
+ *
+ * The error is determined first and thrown last, so that its response also carries the limit and CORS headers.
+ */
+export async function registerAdmission(app: FastifyInstance, options: ProtocolOptions): Promise<void> {
+  const { protocol, publicUrl, now } = options;
+  const anonymous: Limits = { perMinute: options.anonymousPerMinute };
+  app.decorateRequest('apiProtocol', protocol);
+  for (const name of ['target', 'apiKey', 'limits', 'rehearsal', 'admissionError', 'bodyHash'])
+    app.decorateRequest(name, undefined);
+  app.addHook('onRequest', async (request, reply) => {
+    const error = await findAdmissionError(request, reply, options, anonymous);
+    request.admissionError = error;
+    const { deprecation } = readTarget(request);
+    const { code } = (error ?? request.rehearsal ?? {}) as { readonly code?: ErrorCode };
+    if (deprecation !== undefined && !CODES_OF_MISSING.has(code))
+      reply.headers(deprecationHeaders(deprecation, publicUrl() + REST_PREFIX, now()));
+  });
+  await registerCors(app, options);
+  app.addHook('onRequest', (request, _reply, next) => next(request.admissionError as Error | undefined));
+}
+
+/** Why the request is not admitted, if it is not. Adds the headers that every response carries. */
+async function findAdmissionError(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: ProtocolOptions,
+  anonymous: Limits,
+): Promise<unknown> {
+  const { authenticator, limiter, now } = options;
+  const { calls, cost, scope, error: targetError } = readTarget(request);
+  const routeError = findHttpError(request) ?? targetError;
+  const { authorization, prefer } = request.headers;
+  const address = () => ({ kind: 'address', id: request.addressId, limits: anonymous }) as const;
+  const found =
+    authenticator.peek(authorization) ??
+    (await authenticator
+      .authenticate(authorization, () => limiter.isDenied(address(), cost))
+      .catch((error: Error) => error));
+  const keyError = found instanceof Error ? found : undefined;
+  const apiKey = found instanceof Error ? undefined : found;
+  request.apiKey = apiKey;
+  if (apiKey !== undefined) announceExpiry(apiKey, reply, now());
+  if (keyError !== undefined && !(keyError instanceof ApiError)) {
+    // Whose request this is remains unknown, so it counts against nobody.
+    const lastKnown = authenticator.peekStale(authorization);
+    if (lastKnown !== undefined) {
+      announceExpiry(lastKnown, reply, now());
+      reply.headers(limitHeaders(await limiter.read(toSubject(lastKnown), cost)));
+    }
+    return routeError ?? keyError;
+  }
+  const limited = { apiKey, address, cost, countsTowardsBan: routeError === undefined };
+  const { result, error: limitError } = await checkLimits(limited, options);
+  reply.headers(limitHeaders(result));
+  request.limits = result.windows;
+  options.metrics.countDecision(limitError?.code, apiKey?.plan);
+  // A caller over its limit gets a 429 instead of a 401.
+  const error = routeError ?? limitError ?? keyError;
+  if (error !== undefined || apiKey === undefined) return error;
+  // Each call of a batch counts for its operation. A batch that is too large runs none.
+  if (calls.length === cost) options.usage.count(apiKey.id, calls);
+  return (
+    options.overload.check(request.raw.queuedMs) ??
+    // A key without the scope learns nothing about the input. Procedures check it, too, for the calls of batches.
+    (scope && findScopeError(apiKey, scope)) ??
+    findMediaTypeError(request) ??
+    (options.canRehearse && prefer !== undefined ? rehearse(String(prefer), request, result) : undefined)
+  );
+}
+
+/** The error that the client asks for, unless the calls of the request are to respond with it. */
+function rehearse(
+  prefer: string,
+  request: FastifyRequest,
+  { binding }: RateLimitResult,
+): ApiError | undefined {
+  const { method, apiProtocol } = request;
+  const rehearsal = readRehearsal(prefer, { method, resetSeconds: binding.resetSeconds });
+  if (rehearsal === undefined || rehearsal instanceof ApiError) return rehearsal;
+  if (apiProtocol === 'rest' || !rehearsal.isOfCalls) return rehearsal.createError(readTarget(request).scope);
+  request.rehearsal = rehearsal;
+  return undefined;
+}
+
+function announceExpiry({ expiresAt }: ApiKey, reply: FastifyReply, now: number): void {
+  if (expiresAt === null || expiresAt.getTime() - now > EXPIRY_NOTICE_MS) return;
+  reply.header('x-api-key-expires', expiresAt.toISOString());
+}

@@ -1,0 +1,109 @@
+import { TimeoutError } from './timing/timeouts.js';
+
+export interface BatchOptions {
+  /** The most calls in a batch. Default: no limit */
+  readonly maxSize?: number;
+  /** The most batches that run at once. Default 2 */
+  readonly maxConcurrent?: number;
+  /**
+   * Divides calls, so that one batch runs while the results of another are used: a share is half of all that wait or run,
+   * but at least this many. While a batch runs, fewer than a share wait. Default: a batch takes all that wait
+   */
+  readonly minShare?: number;
+  /** A call that waits longer is rejected with a TimeoutError, and never sent. Default: no limit */
+  readonly maxWaitMs?: number;
+}
+
+/** After this many batches of one call each there is no load, and waiting for a second call would only cost time. */
+const SINGLES_WITHOUT_LOAD = 8;
+
+interface Waiting<Call, Result> {
+  readonly call: Call;
+  /** By performance.now() */
+  readonly since: number;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: Error) => void;
+}
+
+export interface BatchLoader<Call, Result> {
+  /** @param yields whether all calls that do not yield are sent before this one. Default false */
+  load(call: Call, yields?: boolean): Promise<Result>;
+}
+
+/**
+ * Merges calls into batches. While fewer than `maxConcurrent` run, the calls of one event-loop tick are sent at its end.
+ * Otherwise, or if they are fewer than a share, they wait for the end of a batch: the more there is to do, the larger
+ * the batches. Without load, when each call ended before the next was made, a call is sent at once.
+ *
+ * `run` resolves with a result for each call, in their order; an Error rejects that call alone.
+ */
+export function createBatchLoader<Call, Result>(
+  run: (calls: readonly Call[]) => Promise<readonly (Result | Error)[]>,
+  {
+    maxSize = Number.POSITIVE_INFINITY,
+    maxConcurrent = 2,
+    minShare = 0,
+    maxWaitMs = Number.POSITIVE_INFINITY,
+  }: BatchOptions = {},
+): BatchLoader<Call, Result> {
+  const waiting: Waiting<Call, Result>[] = [];
+  const yielding: Waiting<Call, Result>[] = [];
+  let running = 0;
+  let callsUnderWay = 0;
+  let isScheduled = false;
+  /** How many batches in a row held one call, each of which ended before the next call was made */
+  let singlesInARow = 0;
+  const sendNext = () => {
+    isScheduled = false;
+    for (const queue of [waiting, yielding]) rejectLate(queue, maxWaitMs);
+    while (running < maxConcurrent) {
+      const count = waiting.length + yielding.length;
+      const share = minShare > 0 ? Math.max(minShare, Math.floor((count + callsUnderWay) / 2)) : count;
+      if (count === 0 || (running > 0 && count < Math.min(share, maxSize))) return;
+      // A rest that is no share of its own would have to wait.
+      const size = Math.min(count - share < minShare ? count : share, maxSize);
+      const batch = waiting.splice(0, size);
+      batch.push(...yielding.splice(0, size - batch.length));
+      void send(batch);
+    }
+  };
+  const send = async (batch: readonly Waiting<Call, Result>[]) => {
+    running += 1;
+    callsUnderWay += batch.length;
+    singlesInARow = batch.length === 1 && running === 1 ? singlesInARow + 1 : 0;
+    const calls = batch.map(({ call }) => call);
+    const results = await run(calls).catch((error: Error) => calls.map(() => error));
+    running -= 1;
+    callsUnderWay -= batch.length;
+    // Before the results are used, which may take long when they are many.
+    sendNext();
+    for (const [index, { resolve, reject }] of batch.entries()) {
+      const result = results[index] as Result | Error;
+      if (result instanceof Error) reject(result);
+      else resolve(result);
+    }
+  };
+  const schedule = () => {
+    if (isScheduled) return;
+    isScheduled = true;
+    setImmediate(sendNext);
+  };
+  return {
+    load: (call, yields = false) =>
+      new Promise((resolve, reject) => {
+        (yields ? yielding : waiting).push({ call, since: performance.now(), resolve, reject });
+        if (running > 0) singlesInARow = 0;
+        if (singlesInARow >= SINGLES_WITHOUT_LOAD) sendNext();
+        else if (running < maxConcurrent) schedule();
+      }),
+  };
+}
+
+/** Removes the calls that have waited too long from the front of a queue. */
+function rejectLate<Call, Result>(queue: Waiting<Call, Result>[], maxWaitMs: number): void {
+  const sendableFrom = performance.now() - maxWaitMs;
+  const inTime = queue.findIndex(({ since }) => since > sendableFrom);
+  for (const { reject } of queue.splice(0, inTime < 0 ? queue.length : inTime)) {
+    reject(new TimeoutError(`Not sent within ${maxWaitMs} ms`));
+  }
+}

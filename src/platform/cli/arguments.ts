@@ -1,0 +1,80 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { PLAN_NAMES, PLANS } from '../../plans.js';
+import { SCOPES, type Scope } from '../../scopes.js';
+import { completeId, type PlanChoice } from '../keys/store.js';
+
+/** The plans whose keys have limits of their own */
+const CUSTOM_PLANS = PLAN_NAMES.filter((plan) => PLANS[plan] === undefined);
+const DURATION_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+const MAX_DURATION_MS = 36_525 * 86_400_000;
+const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
+/** As in git: a shorter beginning is more likely to be a slip. */
+const MIN_ID_PREFIX_CHARACTERS = 4;
+
+/** The options of a PlanChoice */
+export function addPlanOptions(command: Command): Command {
+  const plan = new Option('--plan <plan>', 'the plan that sets its limits').choices(PLAN_NAMES);
+  const parseLimit = parseNumber('limit', 2 ** 31 - 1);
+  return command
+    .addOption(plan.makeOptionMandatory())
+    .option('--per-minute <n>', `requests per minute: for ${CUSTOM_PLANS}, which requires it`, parseLimit)
+    .option('--per-day <n>', `requests per day: for ${CUSTOM_PLANS}, which requires it`, parseLimit)
+    .hook('preAction', checkPlan);
+}
+
+/** A plan without limits of its own needs both; the others take neither. */
+function checkPlan(command: Command): void {
+  const { plan, perMinute, perDay } = command.opts<PlanChoice>();
+  const isCustom = CUSTOM_PLANS.includes(plan);
+  if (isCustom === (perMinute !== undefined) && isCustom === (perDay !== undefined)) return;
+  command.error(
+    `error: --plan ${CUSTOM_PLANS} needs --per-minute and --per-day; the other plans take neither`,
+  );
+}
+
+export function createScopesOption(): Option {
+  const description = `what it may do: a list of ${SCOPES.join(',')}`;
+  return new Option('--scopes <scopes>', description).argParser(parseScopes);
+}
+
+/** Like all parsers here, throws InvalidArgumentError with a message that says what is valid. */
+export function parseName(text: string): string {
+  const name = text.trim();
+  if (name === '' || [...name].length > 200 || /\p{Cc}/u.test(name))
+    throw new InvalidArgumentError('A name has 1 to 200 characters, none of them a control character.');
+  return name;
+}
+
+/** The end of a duration that begins now, from a number and a unit. */
+export function parseEnd(text: string): Date {
+  const [, count = '', unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? [];
+  const duration = Number(count) * (DURATION_MS[unit] ?? 0);
+  if (duration > 0 && duration <= MAX_DURATION_MS) return new Date(Date.now() + duration);
+  throw new InvalidArgumentError(
+    'A duration is a number and s, m, h or d, such as 30d, up to a hundred years.',
+  );
+}
+
+/** Scopes in the order of SCOPES, each once. */
+function parseScopes(text: string): Scope[] {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.some((name) => !SCOPES.includes(name as Scope)))
+    throw new InvalidArgumentError(`Scopes are one or more of ${SCOPES.join(', ')}, separated by commas.`);
+  return SCOPES.filter((scope) => names.includes(scope));
+}
+
+export function parseNumber(noun: string, max: number): (text: string) => number {
+  return (text) => {
+    const number = Number(text);
+    if (/^\d+$/.test(text) && number >= 1 && number <= max) return number;
+    throw new InvalidArgumentError(`A ${noun} is a whole number from 1 to ${max}.`);
+  };
+}
+
+/** An id or the beginning of one, in lower case. */
+export function parseId(text: string): string {
+  if (UUID.test(completeId(text, '0')) && text.length >= MIN_ID_PREFIX_CHARACTERS) return text.toLowerCase();
+  throw new InvalidArgumentError(
+    `An id looks like 0b54e7c0-3f6e-4d3a-9a53-6d8f4ce1a111; at least its first ${MIN_ID_PREFIX_CHARACTERS} characters are needed. "keys list" shows all.`,
+  );
+}

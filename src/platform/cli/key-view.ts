@@ -1,0 +1,89 @@
+import { limitsOf } from '../../plans.js';
+import { SCOPES } from '../../scopes.js';
+import type { ApiKey, ListedKey } from '../keys/store.js';
+import { formatTable, shorten, shortenId } from './tables.js';
+
+type KeyState = 'active' | 'banned' | 'expired' | 'revoked';
+
+/** What a command prints: with --json, for people, and with --quiet */
+export interface Printed {
+  readonly json: unknown;
+  readonly text: string;
+  readonly key?: string;
+}
+
+type Field = readonly [label: string, value: string];
+
+/** A key with its state at `now`, in Unix milliseconds, and the limits in effect, for --json. */
+export function toKeyJson(apiKey: ApiKey, now: number) {
+  return { ...apiKey, state: stateOf(apiKey, now)[0], limits: limitsOf(apiKey) };
+}
+
+/** `json` and `fields` follow the key's own. */
+export function printKey(apiKey: ApiKey, json: object = {}, fields: readonly Field[] = []): Printed {
+  const now = Date.now();
+  return { json: { ...toKeyJson(apiKey, now), ...json }, text: formatKey(apiKey, now, fields) };
+}
+
+export function printIssued({ apiKey, key }: { apiKey: ApiKey; key: string }): Printed {
+  const { json, text } = printKey(apiKey, { key });
+  return { json, text: `${text}\n\n${key}\n\nKeep it now: it is not shown again.`, key };
+}
+
+export function printKeys(apiKeys: readonly ListedKey[]): Printed {
+  const now = Date.now();
+  return { json: apiKeys.map((apiKey) => toKeyJson(apiKey, now)), text: formatKeys(apiKeys, now) };
+}
+
+/** Keys for people, one line each, 120 characters wide at most. What does not fit is in `keys show`. */
+export function formatKeys(apiKeys: readonly ListedKey[], now: number): string {
+  const rows = apiKeys.map((apiKey) => [
+    shortenId(apiKey.id),
+    shorten(apiKey.name, 24),
+    `${apiKey.hint}…`,
+    apiKey.plan,
+    SCOPES.every((scope) => apiKey.scopes.includes(scope)) ? 'all' : shorten(apiKey.scopes.join(','), 22),
+    apiKey.lastUsedOn ?? '-',
+    formatMinute(apiKey.expiresAt).slice(0, 10),
+    stateOf(apiKey, now)[0],
+  ]);
+  return formatTable([['ID', 'NAME', 'KEY', 'PLAN', 'SCOPES', 'LAST USED', 'EXPIRES', 'STATE'], ...rows]);
+}
+
+/** One key for people, one line for each field; `more` follows its own fields. */
+export function formatKey(apiKey: ApiKey, now: number, more: readonly Field[] = []): string {
+  const { perMinute, perDay } = limitsOf(apiKey);
+  return formatTable([
+    ['ID', apiKey.id],
+    ['Name', apiKey.name],
+    ['Key', `${apiKey.hint}…`],
+    ['Plan', apiKey.plan],
+    ['Limits', `${perMinute} per minute, ${perDay} per day`],
+    ['Scopes', apiKey.scopes.join(', ')],
+    ['Created', formatMinute(apiKey.createdAt)],
+    ['Expires', formatMinute(apiKey.expiresAt)],
+    ['State', stateOf(apiKey, now)[1]],
+    ...more,
+  ]);
+}
+
+/** The state of a key, of which only `active` is served; and for people, with its moment. */
+function stateOf(apiKey: ApiKey, now: number): readonly [name: KeyState, description: string] {
+  const { revokedAt, expiresAt, bannedUntil, previousExpiresAt } = apiKey;
+  if (revokedAt !== null) return ['revoked', `revoked since ${formatMinute(revokedAt)}`];
+  if (expiresAt !== null && !isAfter(expiresAt, now)) return ['expired', 'expired'];
+  if (isAfter(bannedUntil, now)) return ['banned', `banned until ${formatMinute(bannedUntil)}`];
+  const oldKey = isAfter(previousExpiresAt, now)
+    ? `, the old key too until ${formatMinute(previousExpiresAt)}`
+    : '';
+  return ['active', `active${oldKey}`];
+}
+
+function isAfter(date: Date | null, now: number): boolean {
+  return date !== null && date.getTime() > now;
+}
+
+/** In UTC, without seconds */
+function formatMinute(date: Date | null): string {
+  return date === null ? 'never' : `${date.toISOString().slice(0, 16)}Z`;
+}

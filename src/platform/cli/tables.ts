@@ -1,0 +1,100 @@
+import { listDeprecated, type Operation } from '../operations/list-operations.js';
+import { type KeyUsage, USAGE_DAYS, type Usage } from '../usage/store.js';
+
+/** How much of an id tables show, which every command accepts in its place. */
+const SHORT_ID_CHARACTERS = 8;
+
+/** What calls add up to: `requests` are all, `deprecatedRequests` those of deprecated operations. */
+export function summariseUsage(rows: readonly Usage[], operations: readonly Operation[]) {
+  const names = listDeprecated(operations);
+  const usage = rows.map((row) => ({ ...row, deprecated: names.has(row.operation) }));
+  const deprecated = usage.filter((row) => row.deprecated);
+  return {
+    requests: sum(usage),
+    deprecatedRequests: sum(deprecated),
+    lastDay: findLastDay(usage),
+    lastDeprecatedDay: findLastDay(deprecated),
+    usage,
+  };
+}
+
+/** Usage for people: one line per day with requests, one column per operation. */
+export function formatUsage(rows: readonly Usage[], operations: readonly Operation[]): string {
+  const { requests, deprecatedRequests, lastDay, lastDeprecatedDay } = summariseUsage(rows, operations);
+  if (lastDay === null) return formatNone('');
+  const names = [...new Set([...operations.map(({ name }) => name), ...rows.map((row) => row.operation)])];
+  const deprecated = listDeprecated(operations);
+  const toLine = (title: string, chosen: readonly Usage[]) => [
+    title,
+    ...names.map((name) => String(sum(chosen.filter(({ operation }) => operation === name)))),
+  ];
+  const days = [...new Set(rows.map(({ day }) => day))];
+  const table = formatTable([
+    ['DAY (UTC)', ...names.map((name) => (deprecated.has(name) ? `${name} (deprecated)` : name))],
+    ...days.map((each) =>
+      toLine(
+        each,
+        rows.filter(({ day }) => day === each),
+      ),
+    ),
+    toLine('all', rows),
+  ]);
+  if (lastDeprecatedDay === null) return `${table}\n\nIt has called no deprecated operation.`;
+  return `${table}\n\n${deprecatedRequests} of ${requests} requests called a deprecated operation, the last on ${lastDeprecatedDay}.`;
+}
+
+/** What each key has called in the last 30 days, the most active first. */
+export function summariseKeys(rows: readonly KeyUsage[], operations: readonly Operation[]) {
+  const byKey = new Map<string, KeyUsage[]>();
+  for (const row of rows) byKey.set(row.id, [...(byKey.get(row.id) ?? []), row]);
+  return [...byKey]
+    .map(([id, calls]) => {
+      const { usage: _, ...summary } = summariseUsage(calls, operations);
+      return { id, name: calls[0]?.name ?? '', ...summary };
+    })
+    .sort((a, b) => b.requests - a.requests);
+}
+
+/** The same for people: one line per key. */
+export function formatKeyUsage(keys: ReturnType<typeof summariseKeys>, kind: string): string {
+  if (keys.length === 0) return formatNone(kind);
+  const lines = keys.map((key) => [
+    ...[shortenId(key.id), shorten(key.name, 24), String(key.requests), key.lastDay ?? ''],
+    ...[String(key.deprecatedRequests), key.lastDeprecatedDay ?? '-'],
+  ]);
+  return formatTable([
+    ['ID', 'NAME', 'REQUESTS', 'LAST DAY (UTC)', 'DEPRECATED', 'LAST DAY (UTC)'],
+    ...lines,
+  ]);
+}
+
+function formatNone(kind: string): string {
+  return `No requests${kind} in the last ${USAGE_DAYS} days.`;
+}
+
+function sum(rows: readonly Usage[]): number {
+  return rows.reduce((total, { requests }) => total + requests, 0);
+}
+
+function findLastDay(rows: readonly Usage[]): string | null {
+  const days = rows.map(({ day }) => day).sort();
+  return days.at(-1) ?? null;
+}
+
+export function shortenId(id: string): string {
+  return id.slice(0, SHORT_ID_CHARACTERS);
+}
+
+/** Text that fits a number of columns; characters that take two are not considered. */
+export function shorten(text: string, columns: number): string {
+  const characters = [...text];
+  return characters.length <= columns ? text : `${characters.slice(0, columns - 1).join('')}…`;
+}
+
+/** Rows of cells as lines of aligned columns. */
+export function formatTable(rows: readonly (readonly string[])[]): string {
+  const columns = rows[0]?.keys() ?? [];
+  const widths = Array.from(columns, (column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '));
+  return lines.map((line) => line.trimEnd()).join('\n');
+}

@@ -1,0 +1,58 @@
+import { Counter } from 'prom-client';
+import { createDurations } from '../timing/durations.js';
+import { measure } from '../timing/timeouts.js';
+import { type ConnectionOptions, type Connections, openConnections } from './connections.js';
+import type { PrismaClient } from './generated/client.js';
+
+type Observe = NonNullable<ConnectionOptions['observe']>;
+
+export type Database = Readonly<ReturnType<typeof openDatabase>>;
+
+/** Opens the connections of a process, whose statements are timed, and Prisma's client once it is asked for. */
+export function openDatabase(
+  url: string,
+  onIdleError: (error: Error) => void,
+  options: Omit<ConnectionOptions, 'observe'> = {},
+) {
+  const queryDurations = createDurations(
+    'animal_store_database_query_duration_seconds',
+    'How long queries took, including failed ones; one statement may serve several requests',
+    ['statement'],
+  );
+  const turnsGivenUp = new Counter({
+    name: 'animal_store_database_turns_given_up_total',
+    help: 'How often an insert no longer waited for a transaction that held the turn of its table for 300 ms',
+    registers: [],
+  });
+  const observe: Observe = (seconds, statement) => queryDurations.observe({ statement }, seconds);
+  const onTurnGivenUp = (sentence: string) => {
+    turnsGivenUp.inc();
+    options.onTurnGivenUp?.(sentence);
+  };
+  const connections = openConnections(url, onIdleError, { ...options, observe, onTurnGivenUp });
+  let prisma: Promise<PrismaClient> | undefined;
+  return {
+    ...connections,
+    /** Prisma's client. The first call loads it, which takes 0.2 s and 39 MB: a process without need of it does not. */
+    loadPrisma: () => (prisma ??= openPrisma(connections, observe)),
+    /** What queries took, by `statement`: its name, or `prisma` for all of Prisma's */
+    queryDurations,
+    turnsGivenUp,
+    async close() {
+      await (await prisma)?.$disconnect();
+      await connections.close();
+    },
+  };
+}
+
+async function openPrisma({ pool, schema }: Connections, observe: Observe): Promise<PrismaClient> {
+  const { PrismaPg } = await import('@prisma/adapter-pg');
+  const { PrismaClient } = await import('./generated/client.js');
+  const client = new PrismaClient({ adapter: new PrismaPg(pool, { schema }), errorFormat: 'minimal' });
+  const observePrisma = (seconds: number) => observe(seconds, 'prisma');
+  const timed = client.$extends({
+    query: { $allOperations: ({ args, query }) => measure(observePrisma, () => query(args)) },
+  });
+  // It has the client's methods, but TypeScript takes it for another type.
+  return timed as unknown as PrismaClient;
+}

@@ -1,0 +1,198 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { createBatchLoader } from '../batch-loader.js';
+import { ApiError } from '../errors/api-error.js';
+import { OPERATION_TIMEOUT_MS } from '../timing/timeouts.js';
+import { emptyParameters, readsNullsSql, toParameters, unnest } from './array-parameters.js';
+import type { Database } from './client.js';
+import { findStoredCreate, type IdempotencyKey } from './idempotency.js';
+import { isDatabaseOutage } from './outage.js';
+import type { InSchema } from './schema-name.js';
+import type { Table, TableSql } from './table.js';
+
+/** Few enough for a statement to take much less than STATEMENT_TIMEOUT_MS, and for their locks to fit in memory. */
+const MAX_ROWS = 100;
+/** A create that waited longer has been answered with a 503, and should not be stored afterwards. */
+const BATCHES = { maxSize: MAX_ROWS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
+/** The pause before each attempt while the first create with a key is running. No connection is held during a pause. */
+const WAITS_MS = [0, 20, 50, 100, 200, 400];
+/** SQLSTATE, PostgreSQL's appendix A. */
+const UNIQUE_VIOLATION = '23505';
+const FOREIGN_KEY_VIOLATION = '23503';
+/** PostgreSQL aborted the statement, for one of its rows perhaps: a deadlock, a deferred check, a trigger that waits. */
+const ABORTED = /^(?:40|57014)/;
+
+/** Inserts a row. @throws ApiError idempotency_key_reused, idempotency_key_in_use */
+export type Insert<NewRow, Row> = (row: NewRow, idempotencyKey?: IdempotencyKey) => Promise<Row>;
+
+type Writes = Pick<Database, 'writes' | 'inSchema'>;
+
+interface KeyedRow<NewRow> {
+  readonly row: NewRow;
+  readonly idempotencyKey: IdempotencyKey;
+}
+
+/** `running`: another create holds this key's lock, or is in the same statement. `exists`: one has succeeded. */
+type Attempt<Row> = { readonly output: Row } | 'running' | 'exists';
+
+/**
+ * Inserts rows and returns their JSON. Those that arrive while others are being stored share a statement, which inserts
+ * all of them or none. When PostgreSQL rejects it, each row gets a statement of its own, so that none affects another.
+ *
+ * With an idempotency key, a repetition returns what the first create returned: one statement inserts the row and its
+ * key, so that both are stored or neither. When several nodes try at once, the primary key of idempotent_creates lets
+ * only one succeed, and an advisory lock saves the others the wait.
+ */
+export function createInsert<Row, NewRow>(
+  database: Pick<Database, 'pool' | 'writes' | 'inSchema'>,
+  table: Table<Row, NewRow>,
+): Insert<NewRow, Row> {
+  const rows = createRowLoader(database, table);
+  const keyedRows = createKeyedRowLoader(database, table);
+  return async (row, idempotencyKey) => {
+    if (idempotencyKey === undefined) return rows.load(row);
+    for (const wait of WAITS_MS) {
+      if (wait > 0) await delay(wait);
+      const attempt = await keyedRows.load({ row, idempotencyKey });
+      if (attempt === 'running') continue;
+      const stored = attempt === 'exists' ? await findStoredCreate<Row>(database, idempotencyKey) : attempt;
+      if (stored === undefined) continue;
+      idempotencyKey.header.setReplayed(attempt === 'exists');
+      return stored.output;
+    }
+    throw new ApiError('idempotency_key_in_use');
+  };
+}
+
+function createRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table<Row, NewRow>) {
+  const statement = { name: `${table.name}-create`, text: rowsSql(table, inSchema) };
+  writes.register({ ...statement, emptyValues: emptyParameters(table.insertColumns) });
+  const insertAll = async (batch: readonly NewRow[]) => {
+    const values = toParameters(batch.map((row) => table.toValues(row)));
+    const rows = await writes.query<{ id: string; output: Row }>(statement, values);
+    expectAll(rows, batch);
+    return rows.sort((a, b) => Number(a.id) - Number(b.id)).map(({ output }) => output);
+  };
+  return createBatchLoader<NewRow, Row>(isolateRejections(insertAll), BATCHES);
+}
+
+function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table<Row, NewRow>) {
+  const statement = { name: `${table.name}-create-keyed`, text: keyedRowsSql(table, inSchema) };
+  writes.register({ ...statement, emptyValues: emptyParameters({ ...table.insertColumns, ...KEY_COLUMNS }) });
+  const insertAll = async (batch: readonly KeyedRow<NewRow>[]): Promise<Attempt<Row>[]> => {
+    const values = batch.map(({ row, idempotencyKey }) => {
+      const { apiKeyId, operation, header, batchIndex } = idempotencyKey;
+      const key = [apiKeyId, operation, header.value, batchIndex, header.bodyHash];
+      return [...table.toValues(row), ...key];
+    });
+    try {
+      const rows = await writes.query<{ is_stored: boolean; output: Row | null }>(
+        statement,
+        toParameters(values),
+      );
+      expectAll(rows, batch);
+      return rows.map(({ is_stored, output }) =>
+        output === null ? (is_stored ? 'exists' : 'running') : { output },
+      );
+    } catch (error) {
+      // Another create with one of the keys succeeded while this waited; the next attempt finds it stored.
+      if (violates(error, UNIQUE_VIOLATION, 'idempotent_creates_pkey')) return insertAll(batch);
+      // It was known a moment ago, and a restore or an operator has deleted it.
+      if (violates(error, FOREIGN_KEY_VIOLATION, 'idempotent_creates_api_key_id_fkey'))
+        throw new ApiError('invalid_api_key', { cause: error });
+      throw error;
+    }
+  };
+  return createBatchLoader<KeyedRow<NewRow>, Attempt<Row>>(isolateRejections(insertAll), BATCHES);
+}
+
+/**
+ * Runs a batch row by row when PostgreSQL rejects or aborts it as a whole, in which case nothing of it has been stored.
+ * While a whole table is locked each row waits again: as many as there are connections, until their callers have given up.
+ */
+function isolateRejections<Call, Result>(run: (batch: readonly Call[]) => Promise<Result[]>) {
+  return async (batch: readonly Call[]): Promise<(Result | Error)[]> => {
+    try {
+      return await run(batch);
+    } catch (error) {
+      const isRejection =
+        !isDatabaseOutage(error) || ABORTED.test(String((error as { code?: unknown }).code));
+      if (batch.length === 1 || !isRejection) return batch.map(() => error as Error);
+      return Promise.all(
+        batch.map((call) =>
+          run([call]).then(
+            ([result]) => result as Result,
+            (own: Error) => own,
+          ),
+        ),
+      );
+    }
+  };
+}
+
+function violates(error: unknown, code: string, constraint: string): boolean {
+  const found = error as { code?: unknown; constraint?: unknown };
+  return found.code === code && found.constraint === constraint;
+}
+
+/** @throws Error, which counts as an outage, unless there is a result for each create */
+function expectAll(rows: readonly unknown[], batch: readonly unknown[]): void {
+  if (rows.length === batch.length) return;
+  const reason = 'array_nulls is off in this session, or a trigger leaves rows out';
+  throw new Error(`${rows.length} of ${batch.length} rows were inserted: ${reason}`);
+}
+
+/** The ids ascend in the order of the rows, since PostgreSQL sorts first. What it returns has no certain order. */
+function rowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchema): string {
+  const columns = Object.keys(insertColumns).join(', ');
+  return `
+    INSERT INTO ${inSchema(name)} (${columns})
+    SELECT ${columns} FROM ${unnest(insertColumns, inSchema)}
+    WHERE ${readsNullsSql(insertColumns)} ORDER BY row_position
+    RETURNING id, ${json} AS output`;
+}
+
+/** What createKeyedRowLoader adds to a row. With a prefix, because a table may have columns of these names. */
+const KEY_COLUMNS = {
+  request_api_key_id: 'uuid',
+  request_operation: 'text',
+  request_key: 'text',
+  request_call: 'smallint',
+  request_body_hash: 'bytea',
+};
+
+/**
+ * Of several rows with one key in a statement, only the first is inserted; a lock does not exclude its own session. A row
+ * without output was not inserted: its key is stored already, or another create with it is running.
+ */
+function keyedRowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchema): string {
+  const columns = Object.keys(insertColumns).join(', ');
+  const keyColumns = Object.keys(KEY_COLUMNS);
+  const given = { ...insertColumns, ...KEY_COLUMNS };
+  const keyId = 'request_api_key_id, request_key, request_operation, request_call';
+  return `
+    WITH requested AS MATERIALIZED (
+      SELECT *, pg_catalog.row_number() OVER (PARTITION BY ${keyId} ORDER BY row_position) = 1
+        AND pg_catalog.pg_try_advisory_xact_lock(
+          pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', request_api_key_id, request_operation, request_call, request_key), 0)
+        ) AS is_locked, EXISTS (
+          SELECT FROM ${inSchema('idempotent_creates')} AS stored
+          WHERE (stored.api_key_id, stored.key, stored.operation, stored.call) = (${keyId})
+        ) AS is_stored
+      FROM ${unnest(given, inSchema)} WHERE ${readsNullsSql(given)}
+    ), to_insert AS MATERIALIZED (
+      SELECT *, pg_catalog.row_number() OVER (ORDER BY row_position) AS row_rank FROM requested
+      WHERE is_locked AND NOT is_stored
+    ), created AS (
+      INSERT INTO ${inSchema(name)} (${columns}) SELECT ${columns} FROM to_insert ORDER BY row_position
+      RETURNING id, ${json} AS output
+    ), inserted AS MATERIALIZED (
+      SELECT to_insert.*, output
+      FROM to_insert JOIN (SELECT output, pg_catalog.row_number() OVER (ORDER BY id) AS row_rank FROM created) AS ranked
+      USING (row_rank)
+    ), remembered AS (
+      INSERT INTO ${inSchema('idempotent_creates')} (${keyColumns.map((column) => column.replace('request_', '')).join(', ')}, response)
+      SELECT ${keyColumns.join(', ')}, output FROM inserted
+    )
+    SELECT requested.is_stored, inserted.output
+    FROM requested LEFT JOIN inserted USING (row_position) ORDER BY row_position`;
+}

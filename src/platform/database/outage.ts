@@ -1,0 +1,130 @@
+import { ApiError } from '../errors/api-error.js';
+import { OperatorError } from '../errors/operator-error.js';
+import { withTimeout } from '../timing/timeouts.js';
+
+/** The database cannot serve now: try again. `cause` says why. */
+export class DatabaseOutage extends Error {
+  override readonly name = 'DatabaseOutage';
+
+  constructor(cause: unknown) {
+    super(readReason(cause), { cause });
+  }
+}
+
+/**
+ * SQLSTATE classes (PostgreSQL, appendix A) of errors that a statement itself causes: 0A feature not supported, 21
+ * cardinality violation, 22 data exception, 23 integrity constraint violation, 42 syntax error or access rule
+ * violation, 44 WITH CHECK OPTION violation, 54 program limit exceeded, P0 error raised in PL/pgSQL, such as an
+ * operator's trigger.
+ */
+const QUERY_ERRORS = /^(?:0A|21|22|23|42|44|54|P0)/;
+
+/**
+ * What is left when somebody else restores, alters or takes away what a statement uses, or the session in which it was
+ * prepared: a plan of before, a statement that is unknown or known twice, an object, a right or a constraint that is
+ * missing (yet), and internal errors, such as "cache lookup failed". Not the statement is wrong: on another connection,
+ * or a little later, it works.
+ */
+const SHARING_ERRORS = /^(?:0A000|26000|3F000|42501|42703|42704|42804|42809|42883|42P01|42P05|42P10|XX000)$/;
+
+/** Prisma's codes of query errors: all but raw queries, missing tables, columns and connections and transactions that could not be run. */
+const PRISMA_QUERY_ERRORS = /^P2(?!010|021|022|024|028|034|037)/;
+
+/** A deliberate answer, or a mistake in this program. */
+const THROWN_BY_CODE = [ApiError, TypeError, RangeError, ReferenceError, SyntaxError];
+
+/** An object of functions, and not of a class with private members, whose copy would lack them. */
+export type Functions<T> = { [Name in keyof T]: T[Name] } extends T
+  ? { readonly [Name in keyof T]: (...args: never[]) => unknown }
+  : never;
+
+/**
+ * An object with the same functions, which run queries. They reject with DatabaseOutage when the database cannot serve,
+ * or does not within `timeoutMs`: a method may run several queries, each within QUERY_TIMEOUT_MS.
+ *
+ * @throws TypeError for an object of a class that TypeScript cannot tell from a plain one
+ */
+export function withOutages<T extends Functions<T>>(timeoutMs: number, target: T): T {
+  if (Object.getPrototypeOf(target) !== Object.prototype)
+    throw new TypeError('The methods of a class are lost');
+  const race = (result: unknown) =>
+    isPromise(result) ? detectOutage(withTimeout(timeoutMs, result)) : result;
+  const functions = Object.entries<(...args: never[]) => unknown>(target as Readonly<Record<string, never>>);
+  const methods = functions.map(([name, method]) => [name, (...args: never[]) => race(method(...args))]);
+  return Object.fromEntries(methods);
+}
+
+/** Prisma's promises are not instances of Promise. */
+function isPromise(value: unknown): value is Promise<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value;
+}
+
+/** Settles like a promise of a query, but rejects with DatabaseOutage when the database cannot serve. */
+export function detectOutage<T>(query: Promise<T>): Promise<T> {
+  return query.catch((error: unknown) => {
+    throw isDatabaseOutage(error) ? new DatabaseOutage(error) : error;
+  });
+}
+
+/**
+ * Whether an error of a query means that the database cannot serve now (503, try again) rather than that the query is
+ * wrong (500). A database can fail for any number of reasons, so every error counts as an outage, except known errors of
+ * queries.
+ */
+export function isDatabaseOutage(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (THROWN_BY_CODE.some((each) => error instanceof each)) return false;
+  if (error.name === 'PrismaClientValidationError') return false;
+  const code = readCode(error);
+  return SHARING_ERRORS.test(code) || !(QUERY_ERRORS.test(code) || PRISMA_QUERY_ERRORS.test(code));
+}
+
+/** Whether the same statement may work on a new connection. PostgreSQL has stored nothing of it. */
+export function isSessionStale(error: unknown): boolean {
+  return error instanceof Error && SHARING_ERRORS.test(readCode(error));
+}
+
+/**
+ * The SQLSTATE of a failed query, else the code of the error, or ''. Prisma's adapter describes a failed query under
+ * `meta.driverAdapterError.cause`; a failure of COMMIT or ROLLBACK is the adapter's own error, with it under `cause`.
+ */
+export function readCode(error: unknown): string {
+  const failed = error as {
+    code?: unknown;
+    cause?: unknown;
+    meta?: { driverAdapterError?: { cause?: unknown } };
+  };
+  const cause = failed.meta?.driverAdapterError?.cause ?? failed.cause;
+  const codes = [(cause as { originalCode?: unknown } | undefined)?.originalCode, failed.code];
+  return codes.find((each) => typeof each === 'string') ?? '';
+}
+
+/** The last line of an error's message: Prisma puts the reason there, after the call that failed. */
+function readReason(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  return message.trim().split('\n').at(-1) ?? '';
+}
+
+/** What to do about a database that cannot be used, by what its error says. */
+const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
+  [/no space left|disk quota/i, 'free space on its disk.'],
+  [
+    /permission denied/i,
+    'let the owner of the tables grant the role of DATABASE_URL what it needs, with: npm run migrate -- --grant-to ROLE; ' +
+      'migrations, seed and Prisma Studio are for the owner (docs/database.md).',
+  ],
+  [/certificate/i, 'check its certificate; NODE_EXTRA_CA_CERTS names a file with the CA that signed it.'],
+  [
+    /too many (?:clients|connections)|connection slots are reserved/i,
+    'raise its max_connections or close connections of others; each process of the service opens up to 12.',
+  ],
+];
+const DEFAULT_ADVICE = 'check that it is running and that DATABASE_URL points to it.';
+
+/** The one line that an operator needs about an error of the database, whatever it was used for. */
+export function toDatabaseError(error: unknown): OperatorError {
+  const reason = readReason(error);
+  const [, advice = DEFAULT_ADVICE] = ADVICE.find(([pattern]) => pattern.test(reason)) ?? [];
+  const message = `The database cannot be used (${reason}): ${advice}`;
+  return new OperatorError(message, { cause: error, exitCode: 4 });
+}

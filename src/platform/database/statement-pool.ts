@@ -1,0 +1,116 @@
+import pg from 'pg';
+import { measure } from '../timing/timeouts.js';
+import { isSessionStale } from './outage.js';
+import { applySettings, type SessionSettings } from './session-settings.js';
+
+/** PostgreSQL parses and plans a statement once per connection, under its name. */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** One that readiness tries. */
+export interface CheckedStatement extends Statement {
+  /** Values for which there are no rows */
+  readonly emptyValues: readonly unknown[];
+}
+
+export type StatementPool = Readonly<ReturnType<typeof createStatementPool>>;
+
+interface StatementPoolOptions {
+  /** Called with what each statement took, and its name */
+  readonly observe?: ((seconds: number, statement: string) => void) | undefined;
+  /** Whether its statements change anything. Default: false */
+  readonly writes?: boolean;
+}
+
+/**
+ * Runs named statements, each a transaction of its own.
+ *
+ * @param config of the pool
+ */
+export function createStatementPool(
+  config: pg.PoolConfig,
+  settings: SessionSettings,
+  { observe, writes = false }: StatementPoolOptions = {},
+) {
+  const withNames = new WeakSet<pg.ClientBase>();
+  const pool = new pg.Pool({
+    ...config,
+    // A new connection would have to plan the statements again.
+    idleTimeoutMillis: 0,
+    async onConnect(client) {
+      // When it breaks, its query gets the error; without a listener, the process would end besides.
+      client.on('error', () => {});
+      if (await supportsNames(client, await applySettings(client, settings))) withNames.add(client);
+    },
+  });
+  /** Connections on which a statement has worked, which may since have become another's, or unable to. */
+  const used = new WeakSet<pg.ClientBase>();
+  const checked = new Map<string, CheckedStatement>();
+  const run = async <Row extends pg.QueryResultRow>(
+    { name, text }: Pick<Statement, 'text'> & { readonly name?: string },
+    values: readonly unknown[],
+  ): Promise<Row[]> => {
+    for (;;) {
+      const client = await pool.connect();
+      const query = { text, values: [...values], name: withNames.has(client) ? name : undefined };
+      try {
+        const { rows } = await client.query<Row>(query);
+        used.add(client);
+        client.release();
+        return rows;
+      } catch (error) {
+        const isStale = used.has(client) && isSessionStale(error);
+        // After a statement that PostgreSQL rejected, the connection is as good as before.
+        client.release(error instanceof pg.DatabaseError && !isStale ? undefined : (error as Error));
+        if (!isStale) throw error;
+      }
+    }
+  };
+  return {
+    pool,
+    /**
+     * The rows of a statement. May fail with a database error: see isDatabaseOutage. One that fails because of what others
+     * have done to its session or to the schema is repeated, until it fails on a connection without a past.
+     */
+    query: <Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]) =>
+      measure(
+        (seconds) => observe?.(seconds, statement.name),
+        () => run<Row>(statement, values),
+      ),
+    /** Lets `check` try a statement from now on. */
+    register(...statements: readonly CheckedStatement[]) {
+      for (const statement of statements) checked.set(statement.name, statement);
+    },
+    /**
+     * Tries the registered statements where requests use them. Those that write are only planned: that needs the same
+     * rights, tables and types, and neither takes a turn among the inserts nor fails on a server that is read-only.
+     */
+    async check() {
+      for (const { name, text, emptyValues } of checked.values())
+        await (writes ? run({ text: `EXPLAIN ${text}` }, emptyValues) : run({ name, text }, emptyValues));
+    },
+  };
+}
+
+/** Shows whether PostgreSQL knows this statement under the name that it was sent with. */
+const NAME_TEST = {
+  name: 'name-test',
+  text: "SELECT pg_catalog.bool_or(name = 'name-test') AS is_unchanged FROM pg_catalog.pg_prepared_statements",
+};
+
+/**
+ * Whether statements can be prepared under a name. Behind a connection pooler in transaction mode each query may reach
+ * another server process, which lacks a statement that was prepared before, or has another one under its name.
+ *
+ * A pooler announces another process than the one that runs the queries, `pid`. PgBouncer from 1.21 on prepares statements
+ * wherever they are needed, under names of its own.
+ */
+async function supportsNames(client: pg.ClientBase, pid: unknown): Promise<boolean> {
+  const { processID } = client as pg.ClientBase & { readonly processID: number };
+  if (pid === processID) return true;
+  // Fails where another client of the pooler has prepared it.
+  const named = await client.query<{ is_unchanged: boolean }>(NAME_TEST).catch(() => undefined);
+  return named?.rows[0]?.is_unchanged === false;
+}

@@ -1,0 +1,183 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { AnyTRPCRouter } from '@trpc/server';
+import { generateOpenApiDocument } from 'trpc-to-openapi';
+import type { z } from 'zod';
+import { toPlanTable } from '../../plans.js';
+import { MIN_NOTICE_MONTHS } from '../contract/deprecation.js';
+import { REST_PREFIX } from '../contract/protocol.js';
+import { INTERFACE_VERSION } from '../contract/version.js';
+import { listOperations, type Operation } from '../operations/list-operations.js';
+import { createRouter, type Resource } from '../operations/resource.js';
+import { errorResponses, errorSchema } from './error-responses.js';
+import {
+  bodyName,
+  capitalize,
+  completeOperation,
+  type GeneratedOperation,
+  type Schema,
+  type Schemas,
+  SECURITY_SCHEME,
+} from './operation.js';
+import { headers } from './response-headers.js';
+
+export interface DocumentOptions {
+  readonly resources: readonly Resource[];
+  /** Without a trailing slash. */
+  readonly publicUrl: string;
+  readonly stagingUrl: string | undefined;
+  /** Whom a third party asks. Default: the reference page */
+  readonly contactUrl?: string | undefined;
+}
+
+/** The members of trpc-to-openapi's document that are read here. */
+interface Generated {
+  readonly openapi: string;
+  readonly info: object;
+  readonly paths: Readonly<Record<string, Readonly<Record<string, GeneratedOperation>>>>;
+  readonly components: { readonly schemas: Schemas };
+}
+
+/** The policy in short; docs/guides/compatibility.md has it in full. */
+const COMPATIBILITY = `
+Operations marked \`x-stability: stable\` stay compatible within /v1. They may gain optional parameters, members, error
+codes and headers, so clients must tolerate those they do not know. A stable operation is deprecated, by the headers
+\`Deprecation\` and \`Sunset\` and in the changelog, at least ${MIN_NOTICE_MONTHS} months before it is removed. Experimental operations may
+change in any release. The version of this document is that of the interface; the service's releases have their own.
+`.trim();
+
+const DESCRIPTION = `
+The catalogue and the orders of an animal store.
+
+Every operation needs an API key, sent as \`Authorization: Bearer <API_KEY>\`. Requests are counted per key, in a window
+of a minute and one of a day; every response reports what is left of the tighter one. Every error has the same three
+members; programs should rely on its \`code\`, not on its \`message\`.
+
+${toPlanTable()}
+
+Identifiers are int64, limited to ±(2^53 - 1), so that every language can read them exactly from JSON.
+
+${COMPATIBILITY}
+`.trim();
+
+/**
+ * The OpenAPI 3.1 document of the REST API. Operations, parameters and schemas come from the procedures' zod
+ * definitions through trpc-to-openapi, which cannot know statuses, headers, errors, examples, stability and
+ * deprecation: they are added here.
+ */
+export function buildDocument({ resources, publicUrl, stagingUrl, contactUrl }: DocumentOptions): object {
+  const router = createRouter(resources);
+  const { openapi, info, paths: generatedPaths, components } = generate(router, publicUrl, contactUrl);
+  const operations = new Map(listOperations(router).map((operation) => [operation.name, operation]));
+  const find = ({ operationId }: GeneratedOperation) => operations.get(operationId) as Operation;
+  const generated = Object.values(generatedPaths).flatMap((item) => Object.values(item));
+  // trpc-to-openapi describes its own errors, which no client ever sees.
+  const ownSchemas = Object.entries(components.schemas).filter(([name]) => !name.startsWith('error.'));
+  const schemas: Schemas = {
+    ...collectBodies(generated, find),
+    ...Object.fromEntries(ownSchemas),
+    Error: errorSchema,
+  };
+  // In the order of the reference page
+  const tags = resources.map(({ name, description }) => ({ name: capitalize(name), description }));
+  const findTag = ({ operationId }: GeneratedOperation) =>
+    tags[resources.findIndex(({ procedures }) => operationId in procedures)]?.name;
+  const paths = mapValues(generatedPaths, (item) =>
+    mapValues(item, (each) => completeOperation(each, find(each), findTag(each), schemas)),
+  );
+  return {
+    openapi,
+    info,
+    servers: listServers(publicUrl, stagingUrl),
+    tags,
+    paths,
+    components: { ...components, schemas, responses: pickReferenced(errorResponses, paths), headers },
+  };
+}
+
+function generate(router: AnyTRPCRouter, publicUrl: string, contactUrl: string | undefined): Generated {
+  const document: unknown = generateOpenApiDocument(router, {
+    title: 'Animal Store Service',
+    version: INTERFACE_VERSION,
+    description: DESCRIPTION,
+    contact: { name: 'Animal Store Service', url: contactUrl ?? `${publicUrl}/docs` },
+    license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
+    baseUrl: publicUrl + REST_PREFIX,
+    openApiVersion: '3.1.0',
+    securitySchemes: {
+      [SECURITY_SCHEME]: {
+        type: 'http',
+        scheme: 'bearer',
+        description: 'The API key as a bearer token. Each operation names the scope that the key needs.',
+      },
+    },
+  });
+  return document as Generated;
+}
+
+function listServers(publicUrl: string, stagingUrl: string | undefined): object[] {
+  const url = publicUrl + REST_PREFIX;
+  if (stagingUrl === undefined) return [{ url }];
+  return [
+    { url, description: 'Production' },
+    { url: stagingUrl + REST_PREFIX, description: 'Staging' },
+  ];
+}
+
+/**
+ * The request bodies by name; trpc-to-openapi inlines each into its operation.
+ *
+ * @throws TypeError when two operations give different bodies the same name
+ */
+function collectBodies(
+  generated: readonly GeneratedOperation[],
+  find: (operation: GeneratedOperation) => Operation,
+): Schemas {
+  const bodies: Record<string, Schema> = {};
+  const owners: Record<string, string> = {};
+  for (const each of generated) {
+    const { operationId, requestBody } = each;
+    if (requestBody === undefined) continue;
+    const operation = find(each);
+    const name = bodyName(operation);
+    const schema = describeDefaults(applyOverride(requestBody.content['application/json'].schema, operation));
+    if (!isDeepStrictEqual(bodies[name] ?? schema, schema))
+      throw new TypeError(`${owners[name]} and ${operationId} have different bodies with the id ${name}`);
+    bodies[name] = schema;
+    owners[name] = operationId;
+  }
+  return bodies;
+}
+
+/** trpc-to-openapi copies a body without its path parameters, and the `override` in its meta gets lost. */
+function applyOverride(schema: Schema, { input }: Operation): Schema {
+  const override = input?.meta()?.override;
+  if (typeof override !== 'function') return { ...schema, ...(override as Schema | undefined) };
+  const jsonSchema = structuredClone(schema) as z.core.JSONSchema.BaseSchema;
+  override({ jsonSchema, path: [] });
+  return jsonSchema as Schema;
+}
+
+/** Says in words what leaving out a member means: generators take one with a `default` for one always present. */
+function describeDefaults(schema: Schema): Schema {
+  const members = mapValues((schema.properties ?? {}) as Schemas, ({ default: value, ...member }) => {
+    if (value === undefined) return member;
+    const absence = `\`${JSON.stringify(value)}\` if left out`;
+    return { ...member, description: [member.description, absence].filter(Boolean).join('; ') };
+  });
+  return { ...schema, properties: members };
+}
+
+/** Linters reject components that nothing refers to. */
+function pickReferenced(responses: Readonly<Record<string, object>>, paths: object): Record<string, object> {
+  const text = JSON.stringify(paths);
+  return Object.fromEntries(
+    Object.entries(responses).filter(([name]) => text.includes(`"#/components/responses/${name}"`)),
+  );
+}
+
+function mapValues<Value, Result>(
+  values: Readonly<Record<string, Value>>,
+  map: (value: Value) => Result,
+): Record<string, Result> {
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [key, map(value)]));
+}

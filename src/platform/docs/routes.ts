@@ -1,0 +1,69 @@
+import { fileURLToPath } from 'node:url';
+import fastifyStatic from '@fastify/static';
+import type { FastifyInstance } from 'fastify';
+
+/** Written by scripts/build.js: reference-page/, the guides and Scalar's bundle, each file with a gzipped copy. */
+const PAGE_FOLDER = fileURLToPath(new URL('../../../dist/reference-page/', import.meta.url));
+/** Where the packed client is, client.tgz. */
+const CLIENT_FOLDER = fileURLToPath(new URL('../../../dist/', import.meta.url));
+/** The bundle carries its version in its name, so its content never changes under that name. */
+const VERSIONED_FILE = /scalar-\d[^/]*$/;
+const CACHE_FOREVER = 'public, max-age=31536000, immutable';
+/** Browsers keep a copy but revalidate it on each use; the response is usually a 304. */
+const CACHE_AND_REVALIDATE = 'no-cache';
+
+/** Parsers of YAML 1.1, which are common, would read an unquoted time as a date. Few of them expand aliases safely. */
+const YAML_OPTIONS = { compat: 'yaml-1.1', aliasDuplicateObjects: false } as const;
+
+/**
+ * Only scripts from this server run, and only this server is called. Styles are the exception: Scalar adds its style
+ * sheet as an element and sets `style` attributes, which no nonce or hash can allow.
+ */
+const PAGE_HEADERS = {
+  'content-security-policy':
+    "default-src 'none';script-src 'self';style-src 'self' 'unsafe-inline';img-src 'self' data:;" +
+    "connect-src 'self';object-src 'none';base-uri 'none';form-action 'none';frame-ancestors 'none'",
+  'x-dns-prefetch-control': 'off',
+};
+
+/**
+ * Serves the OpenAPI document and its reference page, which need no key and load nothing from other hosts.
+ *
+ * @param buildDocument called for the first request that needs it
+ */
+export async function registerDocs(
+  app: FastifyInstance,
+  buildDocument: () => Promise<object>,
+): Promise<void> {
+  let document: Promise<object> | undefined;
+  let yaml: string | undefined;
+  const readDocument = () => (document ??= buildDocument());
+  app.get('/openapi.json', readDocument);
+  app.get('/openapi.yaml', async (_request, reply) => {
+    const { stringify } = await import('yaml');
+    yaml ??= stringify(await readDocument(), YAML_OPTIONS);
+    return reply.type('application/yaml').send(yaml);
+  });
+
+  await app.register(fastifyStatic, {
+    root: PAGE_FOLDER,
+    prefix: '/docs/',
+    // One route per file: every other path is an ordinary 404 of the router.
+    wildcard: false,
+    globIgnore: ['*.html', '*.gz'],
+    preCompressed: true,
+    cacheControl: false,
+    setHeaders: (reply, path) => {
+      reply.header('cache-control', VERSIONED_FILE.test(path) ? CACHE_FOREVER : CACHE_AND_REVALIDATE);
+    },
+  });
+  app.get('/docs', (_request, reply) => reply.headers(PAGE_HEADERS).sendFile('page.html'));
+  app.get('/changelog', (_request, reply) => reply.sendFile('changelog.md'));
+  app.get('/llms.txt', (_request, reply) => reply.sendFile('llms.txt'));
+  app.get('/client.tgz', (_request, reply) =>
+    reply.type('application/gzip').sendFile('client.tgz', CLIENT_FOLDER, { contentType: false }),
+  );
+  // Both are relative: a proxy may serve the page under a path of its own.
+  app.get('/', (_request, reply) => reply.redirect('docs'));
+  app.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));
+}

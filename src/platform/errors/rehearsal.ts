@@ -1,0 +1,64 @@
+import { FIRST_BAN_SECONDS } from '../../plans.js';
+import type { Scope } from '../../scopes.js';
+import { ApiError, type ErrorCode, insufficientScope, tooManyRequests } from './api-error.js';
+import { errorTable } from './error-table.js';
+
+/** `Prefer: error=CODE` (RFC 7240), alone or in a list. */
+const PREFERENCE = /(?:^|,)\s*error\s*=\s*"?([^\s",;]*)/i;
+
+/** In a tRPC batch, an error with one of these is that of the whole request; each call has an error of its own otherwise. */
+const REQUEST_STATUSES: ReadonlySet<number> = new Set([401, 405, 413, 415, 429, 501]);
+
+/** What the headers of a rehearsed error say. */
+interface RehearsedRequest {
+  readonly method: string;
+  /** Until the window that is tighter for the caller ends */
+  readonly resetSeconds: number;
+}
+
+/** An error that a client asks for, to see how it copes with it. */
+export interface Rehearsal {
+  readonly code: ErrorCode;
+  /** Whether each call of a batch responds with it, instead of the request as a whole */
+  readonly isOfCalls: boolean;
+  /** @param scope that the operation needs */
+  createError(scope: Scope | 'any' | undefined): ApiError;
+}
+
+/** What a Prefer header asks for; undefined if for no error, and the error for a code that does not exist. */
+export function readRehearsal(prefer: string, request: RehearsedRequest): Rehearsal | ApiError | undefined {
+  const [, code] = PREFERENCE.exec(prefer) ?? [];
+  if (code === undefined) return undefined;
+  if (!isErrorCode(code)) {
+    const message = `error in Prefer must be one of ${Object.keys(errorTable).join(', ')}.`;
+    return new ApiError('invalid_request', { message });
+  }
+  return {
+    code,
+    isOfCalls: !REQUEST_STATUSES.has(errorTable[code].status),
+    createError(scope) {
+      const error = createRealError(code, scope, request);
+      const headers = { ...error.headers, 'preference-applied': `error=${code}` };
+      return Object.assign(error, { headers });
+    },
+  };
+}
+
+/** The error as the part of the service creates it that it comes from. */
+function createRealError(
+  code: ErrorCode,
+  scope: Scope | 'any' | undefined,
+  { method, resetSeconds }: RehearsedRequest,
+): ApiError {
+  if (code === 'rate_limit_exceeded') return tooManyRequests(code, resetSeconds);
+  if (code === 'api_key_banned') return tooManyRequests(code, FIRST_BAN_SECONDS);
+  if (code === 'insufficient_scope' && scope !== undefined && scope !== 'any')
+    return insufficientScope(scope);
+  if (code === 'method_not_allowed')
+    return new ApiError(code, { headers: { allow: method === 'GET' ? 'GET, HEAD' : method } });
+  return new ApiError(code);
+}
+
+function isErrorCode(text: string): text is ErrorCode {
+  return Object.hasOwn(errorTable, text);
+}

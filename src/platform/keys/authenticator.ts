@@ -1,0 +1,186 @@
+import { LRUCache } from 'lru-cache';
+import type { Scope } from '../../scopes.js';
+import { createBatchLoader } from '../batch-loader.js';
+import { ApiError, insufficientScope } from '../errors/api-error.js';
+import { repeat } from '../timing/repeat.js';
+import { KEY_LOOKUP_TIMEOUT_MS } from '../timing/timeouts.js';
+import type { KeyChanges } from './changes.js';
+import { hashKey, isWellFormedKey, type KeyPrefix } from './format.js';
+import { type ApiKey, isActive, type KeyStore } from './store.js';
+
+/**
+ * How long a lookup is trusted, and the last answer to which keys have changed. A change to a key, whoever makes it,
+ * takes effect on every node within this time plus the length of a request; the contract allows two seconds.
+ */
+export const KEY_TTL_MS = 1_000;
+/**
+ * How long a lookup is trusted at most, even if no change is reported: somebody may disable the triggers that report them.
+ */
+export const MAX_TRUST_MS = 60_000;
+/** From when on a key in use is looked up again: at a random moment of this range, so that not all are due at once. */
+const REREAD_AFTER_MS = { min: 20_000, max: 50_000 } as const;
+/** How often those that are due are looked up. */
+const REREAD_INTERVAL_MS = 1_000;
+/** The most keys cached at once, which takes about 54 MB. */
+const MAX_KEYS = 100_000;
+/** Besides those, so that a flood of unknown keys leaves the others alone. */
+const MAX_UNKNOWN_KEYS = 10_000;
+/** One statement at a time, for as many keys as are found within a tick of the event loop. */
+const BATCHES = { maxSize: 50, maxConcurrent: 1, maxWaitMs: KEY_LOOKUP_TIMEOUT_MS };
+
+/** RFC 6750, section 2.1; the case of the scheme does not matter (RFC 9110, section 11.1). */
+const BEARER = /^bearer +(\S.*)$/i;
+
+/** Created once: they are the same for every request, and have no stack. */
+const MISSING_KEY = new ApiError('missing_api_key');
+const INVALID_KEY = new ApiError('invalid_api_key');
+
+export type Authenticator = ReturnType<typeof createAuthenticator>;
+
+export interface AuthenticatorOptions {
+  readonly store: Pick<KeyStore, 'findByHashes'>;
+  /** Without them, a key is looked up again whenever its lookup is no longer trusted. */
+  readonly changes?: KeyChanges;
+  readonly prefix: KeyPrefix;
+  /** Unix milliseconds */
+  readonly now: () => number;
+}
+
+interface KnownKey {
+  readonly apiKey: ApiKey;
+  /** By performance.now() */
+  foundAt: number;
+  /** When it is due to be looked up again, by performance.now() */
+  readonly rereadAt: number;
+  /** Whether a change of it since then would be reported */
+  isFollowed: boolean;
+}
+
+/**
+ * Finds the keys of requests, and remembers them. A key that is remembered is in one of three modes:
+ *
+ * - **Followed**: a change of it would be reported (see changes.ts), so that it is trusted for as long as the process
+ *   hears of changes twice a second, and is looked up again, without a request that waits for it, within a minute.
+ * - **Trusted for a second**: nothing would report its change, so that the next request after KEY_TTL_MS looks it up.
+ * - **Unknown**: no such key was found, which is remembered for a second, apart from those that were.
+ */
+export function createAuthenticator({
+  store,
+  changes = { askedAt: Number.NEGATIVE_INFINITY, answers: 0, onChange() {} },
+  prefix,
+  now,
+}: AuthenticatorOptions) {
+  // All are keyed by the usual form of the header, so that a key in use is neither parsed nor hashed again. Other forms
+  // share that entry: with extra spaces, each could be 16 KB long and an entry of its own.
+  const known = new LRUCache<string, KnownKey>({ max: MAX_KEYS });
+  const unknown = new LRUCache<string, true>({ max: MAX_UNKNOWN_KEYS, ttl: KEY_TTL_MS });
+  const pending = new Map<string, Promise<ApiKey | undefined>>();
+  /** The headers of keys in use that are due to be looked up again */
+  const due = new Set<string>();
+  // Anybody can make up keys that have to be looked up, so those that are known have statements of their own.
+  const findByHashes = (hashes: readonly Uint8Array[]) => store.findByHashes(hashes);
+  const knownLookups = createBatchLoader(findByHashes, BATCHES);
+  const unknownLookups = createBatchLoader(findByHashes, BATCHES);
+  changes.onChange((ids) => {
+    for (const entry of known.values()) {
+      if (ids !== undefined && !ids.has(entry.apiKey.id)) continue;
+      entry.foundAt = Number.NEGATIVE_INFINITY;
+      entry.isFollowed = false;
+    }
+  });
+
+  const lookUp = async (header: string, hash: Uint8Array, isLast: boolean) => {
+    // The key is trusted from when the query was sent: a slow result is already old.
+    const foundAt = performance.now();
+    const { answers } = changes;
+    const apiKey = await (known.has(header) ? knownLookups : unknownLookups).load(hash, isLast);
+    if (apiKey === undefined) {
+      known.delete(header);
+      unknown.set(header, true);
+    } else {
+      const { min, max } = REREAD_AFTER_MS;
+      const rereadAt = foundAt + min + Math.random() * (max - min);
+      // An answer that came meanwhile may have reported a change that this lookup was too early for.
+      known.set(header, { apiKey, foundAt, rereadAt, isFollowed: changes.answers === answers });
+    }
+    return apiKey;
+  };
+  /** Together once a second: one by one they would cost ten times as much. Requests that wait for a lookup come first. */
+  const rereadDue = async () => {
+    const lookups = [...due].map((header) => lookUp(header, hashKey(readKey(header) ?? ''), true));
+    due.clear();
+    await Promise.all(lookups);
+  };
+  // Whatever could not be looked up is looked up when a request needs it, at the latest MAX_TRUST_MS after the last time.
+  const endRereading = repeat(
+    () => REREAD_INTERVAL_MS,
+    () => rereadDue().catch(() => {}),
+  );
+  const findFresh = (header: string) => {
+    const found = known.get(header);
+    if (found === undefined) return undefined;
+    const now = performance.now();
+    if (!found.isFollowed) return now - found.foundAt < KEY_TTL_MS ? found.apiKey : undefined;
+    if (now - found.foundAt >= MAX_TRUST_MS) return undefined;
+    if (now >= found.rereadAt) due.add(header);
+    return now - Math.max(found.foundAt, changes.askedAt) < KEY_TTL_MS ? found.apiKey : undefined;
+  };
+  const find = (header: string, key: string, isOverLimit: () => boolean) => {
+    const apiKey = findFresh(header);
+    if (apiKey !== undefined || unknown.has(header)) return apiKey;
+    const running =
+      pending.get(header) ??
+      lookUp(header, hashKey(key), !known.has(header) && isOverLimit()).finally(() => pending.delete(header));
+    pending.set(header, running);
+    return running;
+  };
+  const ifActive = (apiKey: ApiKey | undefined) =>
+    apiKey !== undefined && isActive(apiKey, now()) ? apiKey : undefined;
+
+  /** The key as it was last found, however long ago; undefined when it is not known. */
+  const peekStale = (authorization: string | undefined) => {
+    if (authorization === undefined) return undefined;
+    const entry = known.peek(authorization) ?? known.peek(`Bearer ${readKey(authorization)}`);
+    return entry?.apiKey;
+  };
+  return {
+    /**
+     * The key that an Authorization header names.
+     *
+     * @param isOverLimit whether the client's address is over its limit: then an unknown key is looked up after others
+     * @throws ApiError missing_api_key, invalid_api_key; and what the database throws when it is unavailable
+     */
+    async authenticate(authorization: string | undefined, isOverLimit = () => false): Promise<ApiKey> {
+      const key = authorization === undefined ? undefined : readKey(authorization);
+      if (key === undefined) throw MISSING_KEY;
+      if (!isWellFormedKey(key, prefix)) throw INVALID_KEY;
+      const apiKey = ifActive(await find(`Bearer ${key}`, key, isOverLimit));
+      if (apiKey === undefined) throw INVALID_KEY;
+      return apiKey;
+    },
+    /** The same from the cache alone: the key, or the error it would throw; undefined when the key has to be looked up. */
+    peek(authorization: string | undefined): ApiKey | ApiError | undefined {
+      if (authorization === undefined) return MISSING_KEY;
+      const apiKey = findFresh(authorization);
+      if (apiKey === undefined && !unknown.has(authorization)) return undefined;
+      return ifActive(apiKey) ?? INVALID_KEY;
+    },
+    peekStale,
+    /** The id of the key if it was valid when it was last found. */
+    findKnownId: (authorization: string | undefined) => ifActive(peekStale(authorization))?.id,
+    /** Stops looking keys up again; call it before the database is closed. */
+    close: () => endRereading(),
+  };
+}
+
+/** Why a key may not call an operation that needs this scope, or undefined if it may. */
+export function findScopeError(
+  { scopes }: Pick<ApiKey, 'scopes'>,
+  scope: Scope | 'any',
+): ApiError | undefined {
+  return scope === 'any' || scopes.includes(scope) ? undefined : insufficientScope(scope);
+}
+
+function readKey(authorization: string): string | undefined {
+  return BEARER.exec(authorization)?.[1];
+}

@@ -1,0 +1,106 @@
+import type { Plan } from '../../plans.js';
+import type { InSchema } from '../database/schema-name.js';
+
+/*
+ * The SQL of keys, and what it returns.
+ */
+
+/** Unix milliseconds as PostgreSQL shows a bigint, which no setting changes, unlike a date. */
+type Moment = string;
+
+/** A key as statements return it. */
+export interface KeyRow {
+  readonly id: string;
+  readonly name: string;
+  readonly hint: string;
+  readonly plan: Plan;
+  readonly perMinute: number | null;
+  readonly perDay: number | null;
+  readonly scopes: readonly string[];
+  readonly createdAt: Moment;
+  readonly expiresAt: Moment | null;
+  readonly previousExpiresAt: Moment | null;
+  readonly revokedAt: Moment | null;
+  readonly bannedUntil: Moment | null;
+  readonly banSeconds: number | null;
+}
+
+export interface HashedRow extends KeyRow {
+  readonly hash: Buffer;
+  readonly previousHash: Buffer | null;
+}
+
+export interface ListedRow extends KeyRow {
+  readonly lastUsedOn: string | null;
+}
+
+/** The key of a row, without what the row has besides. */
+export function toApiKey({
+  id,
+  name,
+  hint,
+  plan,
+  perMinute,
+  perDay,
+  scopes,
+  banSeconds,
+  ...moments
+}: KeyRow) {
+  return {
+    ...{ id, name, hint, plan, perMinute, perDay, scopes, banSeconds },
+    createdAt: new Date(Number(moments.createdAt)),
+    expiresAt: toDate(moments.expiresAt),
+    previousExpiresAt: toDate(moments.previousExpiresAt),
+    revokedAt: toDate(moments.revokedAt),
+    bannedUntil: toDate(moments.bannedUntil),
+  };
+}
+
+function toDate(moment: Moment | null): Date | null {
+  return moment === null ? null : new Date(Number(moment));
+}
+
+const momentSql = (column: string) => `(extract(epoch FROM ${column}) * 1000)::bigint`;
+
+/** All but the hashes. The plan is text, so that no type of a result changes with a restore. */
+const COLUMNS = `
+  id, name, start AS hint, plan::pg_catalog.text AS plan, per_minute AS "perMinute", per_day AS "perDay", scopes,
+  ${momentSql('created_at')} AS "createdAt", ${momentSql('expires_at')} AS "expiresAt",
+  ${momentSql('previous_expires_at')} AS "previousExpiresAt", ${momentSql('revoked_at')} AS "revokedAt",
+  ${momentSql('banned_until')} AS "bannedUntil", ban_seconds AS "banSeconds"`;
+
+export function createStatements(inSchema: InSchema) {
+  const keys = inSchema('api_keys');
+  /** @param condition on keys, which an index answers */
+  const countByPlanSql = (condition: string) =>
+    `SELECT plan, pg_catalog.count(*)::integer FROM ${keys} WHERE ${condition} AND revoked_at IS NULL GROUP BY plan`;
+  return {
+    selectListed: `
+      SELECT ${COLUMNS}, (
+        SELECT pg_catalog.to_char(pg_catalog.max(day), 'YYYY-MM-DD') FROM ${inSchema('api_key_usage')} AS usage
+        WHERE usage.api_key_id = keys.id
+      ) AS "lastUsedOn" FROM ${keys} AS keys`,
+    find: `SELECT ${COLUMNS} FROM ${keys} WHERE id = $1`,
+    findByHashes: {
+      name: 'keys-find-by-hashes',
+      text: `
+        SELECT ${COLUMNS}, hash, previous_hash AS "previousHash"
+        FROM ${keys} WHERE hash = ANY ($1::pg_catalog.bytea[]) OR previous_hash = ANY ($1::pg_catalog.bytea[])`,
+      emptyValues: ['{}'],
+    },
+    insert: `
+      INSERT INTO ${keys} (name, expires_at, scopes, plan, per_minute, per_day, hash, start)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING ${COLUMNS}`,
+    update: (assignments: string) => `UPDATE ${keys} SET ${assignments} WHERE id = $1 RETURNING ${COLUMNS}`,
+    rotate: `
+      UPDATE ${keys}
+      SET previous_hash = CASE WHEN $2::pg_catalog.timestamptz IS NOT NULL THEN hash END, previous_expires_at = $2,
+        hash = $3, start = $4
+      WHERE id = $1 AND revoked_at IS NULL RETURNING ${COLUMNS}`,
+    ban: `
+      UPDATE ${keys} SET banned_until = $3, ban_seconds = $4
+      WHERE id = $1 AND (banned_until IS NULL OR banned_until <= $2)`,
+    countBanned: countByPlanSql('banned_until > $1'),
+    countExpiring: countByPlanSql('expires_at > $1 AND expires_at <= $2'),
+  };
+}

@@ -1,0 +1,146 @@
+import type { Plan } from '../../plans.js';
+import { SCOPES, type Scope } from '../../scopes.js';
+import type { Connections } from '../database/connections.js';
+import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
+import { createStatements, type HashedRow, type KeyRow, type ListedRow, toApiKey } from './statements.js';
+
+/** A stored key: everything but the key itself. */
+export interface ApiKey {
+  readonly id: string;
+  readonly name: string;
+  /** The key's first characters */
+  readonly hint: string;
+  readonly plan: Plan;
+  /** Its own limits, for enterprise only */
+  readonly perMinute: number | null;
+  readonly perDay: number | null;
+  /** One or more. A later version may have added some that this one does not know. */
+  readonly scopes: readonly string[];
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  /** Until when the key that a rotation replaced by this one still works */
+  readonly previousExpiresAt: Date | null;
+  readonly revokedAt: Date | null;
+  /** The end of the last ban */
+  readonly bannedUntil: Date | null;
+  /** The length of the last ban */
+  readonly banSeconds: number | null;
+}
+
+export interface ListedKey extends ApiKey {
+  /** The last UTC day, as YYYY-MM-DD, for which usage is stored; null if none is */
+  readonly lastUsedOn: string | null;
+}
+
+/** A plan and, for enterprise only, the key's own limits. */
+export interface PlanChoice {
+  readonly plan: Plan;
+  readonly perMinute?: number | null | undefined;
+  readonly perDay?: number | null | undefined;
+}
+
+interface NewKey extends PlanChoice {
+  readonly name: string;
+  readonly expiresAt?: Date | null | undefined;
+  readonly scopes?: readonly Scope[] | undefined;
+}
+
+/** Every method may fail with a database error: see isDatabaseOutage. */
+export type KeyStore = ReturnType<typeof createKeyStore>;
+
+/** All queries on keys, in SQL: Prisma's client would take longer to load than a command. */
+export function createKeyStore(
+  { pool, keys, inSchema }: Pick<Connections, 'pool' | 'keys' | 'inSchema'>,
+  prefix: KeyPrefix,
+) {
+  const sql = createStatements(inSchema);
+  keys.register(sql.findByHashes);
+  const query = async (text: string, ...values: unknown[]): Promise<ApiKey[]> =>
+    (await pool.query<KeyRow>(text, values)).rows.map(toApiKey);
+  const queryListed = async (text: string, ...values: unknown[]): Promise<ListedKey[]> =>
+    (await pool.query<ListedRow>(text, values)).rows.map((row) => ({
+      ...toApiKey(row),
+      lastUsedOn: row.lastUsedOn,
+    }));
+  const queryOne = async (text: string, ...values: unknown[]) => (await query(text, ...values)).at(0);
+  const update = (id: string, assignments: string, ...values: unknown[]) =>
+    queryOne(sql.update(assignments), id, ...values);
+  const countByPlan = async (text: string, ...moments: Date[]): Promise<ReadonlyMap<Plan, number>> => {
+    const { rows } = await pool.query<{ plan: Plan; count: number }>(text, moments);
+    return new Map(rows.map(({ plan, count }) => [plan, count]));
+  };
+  return {
+    /** The keys with these hashes, in their order. One that a rotation replaced expires with the overlap. */
+    async findByHashes(hashes: readonly Uint8Array[]) {
+      const rows = await keys.query<HashedRow>(sql.findByHashes, [hashes]);
+      const found = new Map<string, ApiKey>();
+      for (const row of rows) {
+        const { hash, previousHash } = row;
+        const apiKey = toApiKey(row);
+        found.set(hash.toString('hex'), apiKey);
+        if (previousHash !== null) found.set(previousHash.toString('hex'), expireWithOverlap(apiKey));
+      }
+      return hashes.map((hash) => found.get(Buffer.from(hash).toString('hex')));
+    },
+    /** Issues a key, by default with all scopes. `key` is the only copy that there will ever be. */
+    async create(input: NewKey) {
+      const { name, expiresAt, scopes = SCOPES, plan, perMinute, perDay } = input;
+      const key = generateKey(prefix);
+      const columns = [name, expiresAt, scopes, plan, perMinute, perDay, hashKey(key), toHint(key)];
+      return { key, apiKey: (await queryOne(sql.insert, ...columns)) as ApiKey };
+    },
+    /** All keys, oldest first. */
+    list: () => queryListed(`${sql.selectListed} ORDER BY created_at`),
+    find: (id: string) => queryOne(sql.find, id),
+    /** The keys whose ids start with this, the first characters of a UUID in lower case or all of them, oldest first. */
+    findByIdPrefix(prefix: string) {
+      // PostgreSQL orders UUIDs as their text, so a prefix is a range of the primary key.
+      const range = [completeId(prefix, '0'), completeId(prefix, 'f')];
+      return queryListed(`${sql.selectListed} WHERE id BETWEEN $1 AND $2 ORDER BY created_at`, ...range);
+    },
+    /**
+     * Replaces the key with a new one. The old one works until `overlapEndsAt`, or ends at once if that is left out; an
+     * old key of an earlier rotation ends in any case. Resolves with undefined when there is no such key, or it is
+     * revoked.
+     */
+    async rotate(id: string, overlapEndsAt?: Date) {
+      const key = generateKey(prefix);
+      const apiKey = await queryOne(sql.rotate, id, overlapEndsAt, hashKey(key), toHint(key));
+      return apiKey && { key, apiKey };
+    },
+    /** Ends a key. One that is already revoked keeps its original time. Resolves with undefined when there is none. */
+    revoke: (id: string, at: Date) => update(id, 'revoked_at = coalesce(revoked_at, $2)', at),
+    setPlan: (id: string, { plan, perMinute, perDay }: PlanChoice) =>
+      update(id, 'plan = $2, per_minute = $3, per_day = $4', plan, perMinute, perDay),
+    setScopes: (id: string, scopes: readonly Scope[]) => update(id, 'scopes = $2', scopes),
+    /**
+     * Bans a key from `startsAt` on, unless a ban is running then: two nodes that ban at the same moment start one ban.
+     */
+    async ban(id: string, startsAt: Date, seconds: number) {
+      const endsAt = new Date(startsAt.getTime() + seconds * 1000);
+      await pool.query(sql.ban, [id, startsAt, endsAt, seconds]);
+    },
+    /** How many keys of each plan are banned at a moment, without those that are revoked. Plans without any are left out. */
+    countBanned: (at: Date) => countByPlan(sql.countBanned, at),
+    /** The same for those that expire between two moments. */
+    countExpiring: (from: Date, to: Date) => countByPlan(sql.countExpiring, from, to),
+    /** Lifts the ban of a key and forgets its length, so that the next one is not doubled. */
+    unban: (id: string) => update(id, 'banned_until = NULL, ban_seconds = NULL'),
+  };
+}
+
+/** Whether a key is neither revoked nor expired at a moment, in Unix milliseconds. */
+export function isActive({ revokedAt, expiresAt }: ApiKey, now: number): boolean {
+  return revokedAt === null && (expiresAt === null || expiresAt.getTime() > now);
+}
+
+function expireWithOverlap(apiKey: ApiKey): ApiKey {
+  const { expiresAt, previousExpiresAt } = apiKey;
+  if (previousExpiresAt === null || (expiresAt !== null && expiresAt < previousExpiresAt)) return apiKey;
+  return { ...apiKey, expiresAt: previousExpiresAt };
+}
+
+/** The UUID that starts with these characters and goes on with one digit. */
+export function completeId(prefix: string, digit: string): string {
+  return prefix + '________-____-____-____-____________'.slice(prefix.length).replaceAll('_', digit);
+}

@@ -1,0 +1,146 @@
+import { measure, REDIS_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
+
+/** The part of pino's logger that is used here. */
+export interface Log {
+  info(details: object, message: string): void;
+  warn(details: object, message: string): void;
+}
+
+const TRIAL_INTERVAL_MS = 200;
+/** At the start, the connection gets this many trials before the log says that there is none. */
+const TRIALS_AT_START = 3;
+/** After this many failed trials, the connection itself is replaced. */
+const TRIALS_PER_CONNECTION = 8;
+const READY_POLL_INTERVAL_MS = 20;
+
+/** Created once: capturing a stack for every rejected command would cost more than deciding in memory. */
+const OPEN_ERROR = new Error('The circuit breaker is open');
+
+export interface CircuitBreakerOptions {
+  /** Repeated until it succeeds, for the key that failed. It should write: a server may answer and yet reject that. */
+  readonly trial: (key: string) => Promise<unknown>;
+  /** The key of the first trial */
+  readonly trialKey: string;
+  /** Replaces a connection on which several trials have failed */
+  readonly reconnect: () => void;
+  readonly log: Log;
+  /** Called with the seconds that each command took to settle; not for trials */
+  readonly observe: (seconds: number) => void;
+}
+
+/**
+ * A circuit breaker (https://martinfowler.com/bliki/CircuitBreaker.html). As in an electric circuit, commands go through
+ * while it is closed. The first one that fails or times out opens it: from then on commands are rejected at once, so
+ * that no request waits, until a trial in the background succeeds and closes it again.
+ */
+export class CircuitBreaker {
+  readonly #options: CircuitBreakerOptions;
+  #state: 'open' | 'closed' | 'disposed' = 'open';
+  #failedTrials = 0;
+  #trialKey: string;
+  #reason = '';
+  /** What the log already says about this outage */
+  readonly #loggedReasons = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: CircuitBreakerOptions) {
+    this.#options = options;
+    this.#trialKey = options.trialKey;
+    this.#scheduleTrial();
+  }
+
+  /** Whether commands go through. */
+  get isClosed(): boolean {
+    return this.#state === 'closed';
+  }
+
+  /** Runs a command on a key. Rejects within the timeout when it fails, and at once while the breaker is open. */
+  run<T>(key: string, command: () => Promise<T>): Promise<T> {
+    if (this.#state !== 'closed') return Promise.reject(OPEN_ERROR);
+    const result = measure(this.#options.observe, () => withTimeout(REDIS_TIMEOUT_MS, command()));
+    result.catch((error) => this.open(error, key));
+    return result;
+  }
+
+  /** Opens the breaker, unless it is open: for a failure outside of a command, such as a lost connection. */
+  open(error: unknown, key = this.#trialKey): void {
+    if (this.#state !== 'closed') return;
+    this.#state = 'open';
+    this.#trialKey = key;
+    this.#failedTrials = 0;
+    this.#warn(toMessage(error));
+    this.#scheduleTrial();
+  }
+
+  /** For the reason why there is no connection, which says more than the command that fails for the lack of one. */
+  noteReason(error: Error): void {
+    if (this.#state === 'open') this.#warn(toMessage(error));
+  }
+
+  /** The half-open state: one command goes through, and decides. */
+  async tryAgain(): Promise<void> {
+    if (this.#state !== 'open') return;
+    try {
+      await withTimeout(REDIS_TIMEOUT_MS, this.#options.trial(this.#trialKey));
+      this.#close();
+    } catch (error) {
+      this.#keepOpen(error);
+    }
+  }
+
+  /** Resolves when the breaker is closed. @throws Error when it is still open after `withinMs` */
+  async ready(withinMs: number): Promise<void> {
+    const deadline = Date.now() + withinMs;
+    while (this.#state !== 'closed') {
+      if (this.#state === 'disposed' || Date.now() > deadline) {
+        throw new Error(`Redis cannot be used (${this.#reason || 'there is no connection yet'})`);
+      }
+      await new Promise((resolve) => setTimeout(resolve, READY_POLL_INTERVAL_MS));
+    }
+  }
+
+  /** Rejects every further command. */
+  dispose(): void {
+    this.#state = 'disposed';
+    clearTimeout(this.#timer);
+  }
+
+  #close(): void {
+    if (this.#state !== 'open') return;
+    this.#state = 'closed';
+    this.#reason = '';
+    this.#loggedReasons.clear();
+    clearTimeout(this.#timer);
+    this.#options.log.info({}, 'Limits are counted in Redis');
+  }
+
+  #scheduleTrial(): void {
+    if (this.#state !== 'open') return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.tryAgain(), TRIAL_INTERVAL_MS).unref();
+  }
+
+  #keepOpen(error: unknown): void {
+    if (this.#state !== 'open') return;
+    this.#failedTrials += 1;
+    if (this.#reason === '' && this.#failedTrials === TRIALS_AT_START) this.#warn(toMessage(error));
+    if (this.#failedTrials % TRIALS_PER_CONNECTION === 0) this.#options.reconnect();
+    this.#scheduleTrial();
+  }
+
+  /** Logs each reason of an outage once. */
+  #warn(reason: string): void {
+    this.#reason = reason;
+    if (this.#loggedReasons.has(reason)) return;
+    this.#loggedReasons.add(reason);
+    this.#options.log.warn({ reason }, 'Redis cannot be used: limits are counted in memory');
+  }
+}
+
+/** The message only: an error of ioredis carries the command with its arguments, such as a password. */
+function toMessage(error: unknown): string {
+  // A name with several addresses, none of which answers, is one error per address.
+  if (error instanceof AggregateError) return error.errors.map(toMessage).join(', ');
+  const message = error instanceof Error ? error.message : String(error);
+  return message.startsWith('MOVED ') ? `${message}: for a cluster, REDIS_URL holds several URLs` : message;
+}

@@ -1,0 +1,106 @@
+import type { Limits } from '../../plans.js';
+import type { Log } from './circuit-breaker.js';
+import { MemoryStore } from './memory-store.js';
+import { hasRoom, type RateLimitResult, toWindows } from './rate-limit-result.js';
+
+/** A caller with limits: an API key by its UUID, or a client without one by the `addressId` of its address. */
+export interface Subject {
+  readonly kind: 'key' | 'address';
+  readonly id: string;
+  readonly limits: Limits;
+}
+
+export interface Limiter {
+  /**
+   * Decides on `cost` requests (1, or the number of calls of a batch) as a whole. Never rejects. Waits for one command
+   * to Redis, or two when others are under way; none takes longer than REDIS_TIMEOUT_MS, after which memory decides.
+   * Returns no promise when it can decide at once.
+   */
+  consume(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
+  /** What `consume` would decide now. Counts nothing; never rejects. */
+  read(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
+  /** Whether the last known counters leave no room for `cost` requests. Asks nobody. */
+  isDenied(subject: Subject, cost: number): boolean;
+  /** Who decides; `degraded` while memory does in place of Redis */
+  readonly state: 'memory' | 'redis' | 'degraded';
+  /** Resolves when the configured store decides. @throws Error when Redis does not after `withinMs` */
+  ready(withinMs: number): Promise<void>;
+  /** Ends the connection to Redis. A closed limiter decides from memory. */
+  close(): Promise<void>;
+}
+
+export interface LimiterOptions {
+  /** None: memory. One: Redis or Valkey, or Sentinels. Several: nodes of a cluster. */
+  readonly redisUrls: readonly string[];
+  readonly log: Log;
+  /** The prefix of every key in Redis. Default `limits` */
+  readonly prefix?: string;
+  /** Milliseconds of a clock that cannot be set, by which memory counts; Redis has its own. Default: monotonic */
+  readonly clock?: () => number;
+  /** Unix milliseconds, for telling callers when a window ends, and nothing else. Default `Date.now` */
+  readonly now?: () => number;
+  /** Called with what each command of a request to Redis took, in seconds */
+  readonly observeCommand?: (seconds: number) => void;
+}
+
+/**
+ * How many subjects of each kind one process remembers, which takes about 75 MB when both are full. Beyond that, the
+ * least recently seen is forgotten: its counts are lost if memory decides, but not if Redis does.
+ */
+export const MAX_SUBJECTS = { key: 100_000, address: 50_000 } as const;
+
+/** How long a denial of Redis is repeated without asking: after it, the numbers that callers get would be too old. */
+const REPLY_TTL_MS = 1_000;
+
+/**
+ * A limiter over memory alone, or over Redis, which decides as long as it can; while it cannot, memory does. Memory holds
+ * the counters of Redis' last reply, so that it can continue from there, and can deny without asking where the result is
+ * certain. When Redis is back, or has lost its counters, it continues from those of memory.
+ *
+ * Redis connects later, and its client is loaded only if it is used.
+ */
+export async function createLimiter({
+  redisUrls,
+  log,
+  prefix = 'limits',
+  clock = () => Math.floor(performance.now()),
+  now = Date.now,
+  observeCommand = () => {},
+}: LimiterOptions): Promise<Limiter> {
+  const { openRedis } = redisUrls.length > 0 ? await import('./redis/store.js') : {};
+  const redis = openRedis?.({ urls: redisUrls, prefix, log, observe: observeCommand });
+  const createStores = (kind: Subject['kind']) => {
+    const memory = new MemoryStore({ maxSubjects: MAX_SUBJECTS[kind], clock, now });
+    return { memory, shared: redis?.createStore(kind, { insuranceLimiter: memory, now }) };
+  };
+  const stores = { key: createStores('key'), address: createStores('address') };
+  const decide = ({ kind, id, limits }: Subject, cost: number, counts: boolean) => {
+    const { memory, shared } = stores[kind];
+    const windows = toWindows(limits);
+    const options = { windows, counts };
+    if (shared === undefined) return memory.decide(id, cost, options);
+    const { counters, ageMs } = memory.peek(id, windows);
+    const isCurrent = ageMs <= REPLY_TTL_MS || !redis?.isAvailable;
+    // Counters only grow until their window ends: what they deny now, Redis would deny too.
+    if (isCurrent && !(counts && hasRoom(windows, counters, cost))) return memory.decide(id, cost, options);
+    return shared.consume(id, cost, options);
+  };
+  return {
+    consume: (subject, cost) => decide(subject, cost, true),
+    read: (subject, cost) => decide(subject, cost, false),
+    isDenied({ kind, id, limits }, cost) {
+      const windows = toWindows(limits);
+      return !hasRoom(windows, stores[kind].memory.peek(id, windows).counters, cost);
+    },
+    get state() {
+      if (redis === undefined) return 'memory';
+      return redis.isAvailable ? 'redis' : 'degraded';
+    },
+    async ready(withinMs) {
+      await redis?.ready(withinMs);
+    },
+    async close() {
+      redis?.close();
+    },
+  };
+}

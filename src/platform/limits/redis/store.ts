@@ -1,0 +1,164 @@
+import { RateLimiterRedis } from 'rate-limiter-flexible';
+import { createBatchLoader } from '../../batch-loader.js';
+import { CircuitBreaker, type CircuitBreakerOptions } from '../circuit-breaker.js';
+import type { MemoryStore } from '../memory-store.js';
+import {
+  type ConsumeOptions,
+  hasRoom,
+  RateLimitResult,
+  type Window,
+  type WindowCounter,
+} from '../rate-limit-result.js';
+import { RedisConnection } from './connection.js';
+import type { RedisConnectionOptions } from './options.js';
+import type { ScriptReply } from './scripts.js';
+
+export interface RedisOptions
+  extends Pick<RedisConnectionOptions, 'urls'>,
+    Pick<CircuitBreakerOptions, 'log' | 'observe'> {
+  /** The prefix of every key */
+  readonly prefix: string;
+}
+
+/** Redis or Valkey, which connects in the background, behind a circuit breaker. */
+export function openRedis({ urls, prefix, log, observe }: RedisOptions) {
+  const breaker = new CircuitBreaker({
+    trial: (key) => tryRedis(connection, key),
+    trialKey: toKey(prefix, ''),
+    reconnect: () => connection.reconnect(),
+    log,
+    observe,
+  });
+  const connection = new RedisConnection({
+    urls,
+    onReady: () => breaker.tryAgain(),
+    onClose: () => breaker.open(new Error('The connection was closed')),
+    onError: (error) => breaker.noteReason(error),
+  });
+  return {
+    /** Whether it decides now. If not, memory does. */
+    get isAvailable() {
+      return breaker.isClosed;
+    },
+    /** A store for the subjects of one kind */
+    createStore: (kind: string, options: Pick<RedisStoreOptions, 'insuranceLimiter' | 'now'>) =>
+      new RedisStore({ ...options, connection, breaker, keyPrefix: `${prefix}:${kind}` }),
+    /** @throws Error when it is still unavailable after `withinMs` */
+    ready: (withinMs: number) => breaker.ready(withinMs),
+    close() {
+      breaker.dispose();
+      connection.close();
+    },
+  };
+}
+
+interface RedisStoreOptions {
+  readonly connection: Pick<RedisConnection, 'consumeLimits' | 'isCluster'>;
+  readonly breaker: CircuitBreaker;
+  readonly keyPrefix: string;
+  /** What decides when Redis fails, as the library calls it: this node's memory, with the counters of the last reply */
+  readonly insuranceLimiter: MemoryStore;
+  /** Unix milliseconds */
+  readonly now: () => number;
+}
+
+/** The most calls that one script decides on: Redis does nothing else meanwhile, for about a millisecond. */
+const MAX_BATCH_SIZE = 250;
+/** A window with less time left may have ended in Redis while a reply was on its way, which is no loss. */
+const LAST_MS = 1_000;
+
+interface Call extends ConsumeOptions {
+  readonly id: string;
+  readonly cost: number;
+}
+
+/**
+ * rate-limiter-flexible's Redis limiter with a `_consume` of our own, which decides on all windows in one script, and on
+ * all calls that wait. The library's `consume` around it falls back to the insurance limiter when Redis fails.
+ *
+ * The library's own way of combining windows, a union of limiters, takes a round trip per window and counts in one
+ * window requests that another denies.
+ */
+export class RedisStore extends RateLimiterRedis {
+  readonly #options: RedisStoreOptions;
+  readonly #calls = createBatchLoader((calls: readonly Call[]) => this.#decide(calls), {
+    maxSize: MAX_BATCH_SIZE,
+  });
+
+  constructor(options: RedisStoreOptions) {
+    // The library requires points and a duration; here the limits come with each call.
+    super({ ...options, storeClient: options.connection, points: 0, duration: 0 });
+    this.#options = options;
+  }
+
+  declare consume: MemoryStore['consume'];
+
+  /** The library's extension point. Resolves when the request is denied, too, for which the library would reject. */
+  _consume(id: string, cost: number, options: ConsumeOptions): Promise<RateLimitResult> {
+    return this.#calls.load({ id, cost, ...options });
+  }
+
+  /** One script for all calls; in a cluster, one for those of each subject. */
+  async #decide(calls: readonly Call[]): Promise<readonly (RateLimitResult | Error)[]> {
+    if (!this.#options.connection.isCluster) return this.#runScript(calls);
+    const ids = [...new Set(calls.map(({ id }) => id))];
+    const decide = async (id: string) => this.#runScript(calls.filter((call) => call.id === id));
+    const results = await Promise.all(ids.map(decide));
+    const byId = new Map(ids.map((id, index) => [id, results[index]]));
+    return calls.map(({ id }) => byId.get(id)?.shift() as RateLimitResult | Error);
+  }
+
+  /**
+   * The library takes any error for a failure of Redis and turns to the insurance limiter without a word, so an error of
+   * this class would go unnoticed: it opens the circuit breaker, which logs it and shows as `degraded`.
+   */
+  async #runScript(calls: readonly Call[]): Promise<(RateLimitResult | Error)[]> {
+    const { breaker, connection } = this.#options;
+    const keys = calls.map(({ id }) => toKey(this.keyPrefix, id));
+    const [key] = keys as [string];
+    try {
+      const questions = JSON.stringify(calls.map((call) => this.#toQuestion(call)));
+      const reply = await breaker.run(key, () => connection.consumeLimits(keys, questions));
+      const replies: ScriptReply[] = JSON.parse(reply);
+      return calls.map((call, index) => this.#toResult(call, replies[index] as ScriptReply));
+    } catch (error) {
+      breaker.open(error, key);
+      return calls.map(() => error as Error);
+    }
+  }
+
+  /** A call as CONSUME_SCRIPT takes it, with what this node knows by now. */
+  #toQuestion({ id, cost, windows, counts }: Call) {
+    const { counters } = this.#options.insuranceLimiter.peek(id, windows);
+    const toWindow = ({ limit, lengthMs }: Window, index: number) => {
+      const { count, msLeft } = counters[index] as WindowCounter;
+      return [limit, lengthMs, msLeft < LAST_MS ? 0 : count, msLeft];
+    };
+    return [counts ? cost : 0, ...windows.map(toWindow)];
+  }
+
+  #toResult({ id, cost, windows, counts }: Call, [allowed, ...held]: ScriptReply): RateLimitResult {
+    const { insuranceLimiter, now } = this.#options;
+    const counters = held.map(([count, msLeft]) => ({ count, msLeft }));
+    insuranceLimiter.replace(id, windows, counters);
+    const isAllowed = counts ? allowed === 1 : hasRoom(windows, counters, cost);
+    return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: now() });
+  }
+}
+
+/**
+ * The trial of the circuit breaker: the same script, writing, in the slot of the key that failed. It uses every right that
+ * counting needs: the window is over by the next trial, so each sets an expiry, and the first run on a connection sends
+ * the script, the second its hash.
+ */
+async function tryRedis(connection: RedisConnection, key: string): Promise<void> {
+  if (!connection.isReady) throw new Error('There is no connection yet');
+  // One request in a window of a millisecond
+  const question = JSON.stringify([[1, [Number.MAX_SAFE_INTEGER, 1, 0, 0]]]);
+  for (let run = 0; run < 2; run += 1) await connection.consumeLimits([`${key}:trial`], question);
+}
+
+/** The id is a hash tag: everything that a cluster stores about a subject is in one slot. */
+function toKey(keyPrefix: string, id: string): string {
+  return `${keyPrefix}:{${id}}`;
+}

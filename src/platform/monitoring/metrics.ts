@@ -1,0 +1,172 @@
+import type { Server } from 'node:net';
+import { promisify } from 'node:util';
+import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client';
+import { PLAN_NAMES, type Plan } from '../../plans.js';
+import type { Protocol } from '../contract/protocol.js';
+import { VERSION } from '../contract/version.js';
+import type { ErrorCode } from '../errors/api-error.js';
+import type { Limiter } from '../limits/limiter.js';
+import { OVERLOAD_REASONS, type OverloadMonitor } from '../server/overload.js';
+import { createDurations } from '../timing/durations.js';
+import { createCachedCheck } from './probes.js';
+
+/** How many keys there are by plan, without those that are revoked. Plans without any are left out. */
+type KeyCounts = ReadonlyMap<Plan, number>;
+
+export interface MetricsOptions {
+  readonly limiter: Limiter;
+  /** Resolves when the database responds and has the schema that this service was built for. */
+  readonly checkReadiness: () => Promise<void>;
+  /** Connections to the database, or queries that wait for one */
+  readonly countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') => number;
+  /** How long PostgreSQL and Redis took, measured where they are called */
+  readonly durations: readonly Histogram[];
+  /** What is counted elsewhere, such as lines of the log that are lost */
+  readonly counters: readonly Counter[];
+  /** Those that are banned now, and those that expire within seven days. May fail with a database error */
+  readonly countKeys: () => Promise<{ readonly banned: KeyCounts; readonly expiring: KeyCounts }>;
+  readonly usage: {
+    /** How many sums are not stored yet */
+    readonly waiting: number;
+    /** How many requests were not counted */
+    readonly dropped: number;
+  };
+}
+
+interface Sources extends MetricsOptions {
+  readonly server: Server;
+  readonly overload: OverloadMonitor;
+}
+
+/** A finished request, as metrics and logs see it. Every label has few values, whatever clients send. */
+export interface RequestReport {
+  /** A name from the router, `batch` for several at once, or `unknown` */
+  readonly operation: string;
+  readonly protocol: Protocol | 'other';
+  /** 499 when the client reset its connection before the response */
+  readonly status: number;
+  readonly seconds: number;
+}
+
+export type Metrics = Readonly<ReturnType<typeof createMetrics>>;
+
+/** The metrics of this process, in a registry of their own. */
+export function createMetrics(sources: Sources) {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  new Gauge({
+    name: 'animal_store_build_info',
+    help: 'Always 1; the version of the service and of Node.js',
+    labelNames: ['version', 'node_version'],
+    registers: [registry],
+  }).set({ version: VERSION, node_version: process.version }, 1);
+  addGauges(registry, sources);
+  const accepted = new Counter({
+    name: 'animal_store_http_connections_accepted_total',
+    help: 'Connections accepted from clients',
+    registers: [registry],
+  });
+  sources.server.on('connection', () => accepted.inc());
+  const requests = createDurations(
+    'animal_store_http_request_duration_seconds',
+    'From the head of a request to the end of its response, by operation, protocol and status',
+    ['operation', 'protocol', 'status'],
+  );
+  for (const metric of [requests, ...sources.durations, ...sources.counters]) registry.registerMetric(metric);
+  return {
+    registry,
+    countRequest: ({ operation, protocol, status, seconds }: RequestReport) =>
+      requests.observe({ operation, protocol, status }, seconds),
+    countDecision: createDecisionCounter(registry, sources.limiter),
+  };
+}
+
+/** In place of a plan, for requests without a valid key */
+const ANONYMOUS = 'anonymous';
+
+function createDecisionCounter(registry: Registry, limiter: Limiter) {
+  const counter = new Counter({
+    name: 'animal_store_limiter_decisions_total',
+    help: 'Decisions of the limiter by outcome, store that decided, and plan; a batch is one decision',
+    labelNames: ['outcome', 'store', 'plan'],
+    registers: [registry],
+  });
+  // Series start at 0, because Prometheus does not see the first increment of one that starts at 1.
+  for (const store of ['memory', 'redis', 'degraded']) {
+    for (const plan of [...PLAN_NAMES, ANONYMOUS]) {
+      for (const outcome of ['admitted', 'rate_limit_exceeded', 'api_key_banned']) {
+        counter.inc({ outcome, store, plan }, 0);
+      }
+    }
+  }
+  /** Counts a decision: the code if it was a denial, and the plan of the key, unless an address was counted. */
+  return (code: ErrorCode | undefined, plan: Plan | undefined) =>
+    counter.inc({ outcome: code ?? 'admitted', store: limiter.state, plan: plan ?? ANONYMOUS });
+}
+
+/** One number, or one for each value of a label */
+type Reading = number | Iterable<readonly [value: string, number]>;
+
+/** What is read at each scrape. */
+function addGauges(registry: Registry, sources: Sources): void {
+  const { countConnections, limiter, overload, server, usage, checkReadiness } = sources;
+  const add = (name: string, help: string, read: () => Reading | Promise<Reading>, label = '') =>
+    new Gauge({
+      name: `animal_store_${name}`,
+      help,
+      labelNames: [label].filter(Boolean),
+      registers: [registry],
+      async collect() {
+        const reading = await read();
+        if (typeof reading === 'number') return this.set(reading);
+        this.reset();
+        for (const [value, number] of reading) this.set({ [label]: value }, number);
+      },
+    });
+  add('database_pool_connections', 'Connections to the database', () => countConnections('totalCount'));
+  add('database_pool_idle_connections', 'Connections to the database that nothing uses', () =>
+    countConnections('idleCount'),
+  );
+  add('database_pool_waiting_queries', 'Queries that wait for a connection', () =>
+    countConnections('waitingCount'),
+  );
+  const isReady = () =>
+    checkReadiness()
+      .then(() => 1)
+      .catch(() => 0);
+  add('database_ready', '1 while the database can be used', isReady);
+  const isDegraded = () => Number(limiter.state === 'degraded');
+  add('limits_degraded', '1 while limits are counted without Redis', isDegraded);
+  add('http_connections', 'Connections of clients', promisify(server.getConnections).bind(server));
+  add(
+    'service_overloaded',
+    '1 while the process is overloaded: requests get a 503, with the reason queue only some',
+    () => OVERLOAD_REASONS.map((reason) => [reason, Number(overload.reason === reason)]),
+    'reason',
+  );
+  const waitingHelp = 'Sums of usage that are not stored yet; they are stored every 24 s';
+  add('api_key_usage_waiting', waitingHelp, () => usage.waiting);
+  const droppedHelp = 'Requests that usage does not count, because too many sums could not be stored';
+  add('api_key_usage_dropped', droppedHelp, () => usage.dropped);
+  const read = createKeyCountReader(sources);
+  const everyNode = 'Every node reports the same numbers: do not sum over nodes';
+  add('api_keys_banned', `Keys that are banned now, by any node. ${everyNode}`, () => read('banned'), 'plan');
+  const expiringHelp = `Keys that expire within seven days. ${everyNode}`;
+  add('api_keys_expiring', expiringHelp, () => read('expiring'), 'plan');
+}
+
+/**
+ * Keys are counted in the database, because one node knows only those that it has served. The queries are shared and
+ * bounded like a readiness check. While they fail there is no series, since nobody knows the numbers.
+ */
+function createKeyCountReader({ countKeys }: MetricsOptions) {
+  let counts: Awaited<ReturnType<typeof countKeys>>;
+  const refresh = createCachedCheck(async () => {
+    counts = await countKeys();
+  });
+  return (kind: keyof typeof counts): Promise<Reading> =>
+    refresh().then(
+      () => PLAN_NAMES.map((plan) => [plan, counts[kind].get(plan) ?? 0]),
+      () => [],
+    );
+}

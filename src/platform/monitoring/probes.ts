@@ -1,0 +1,113 @@
+import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import { Registry } from 'prom-client';
+import type { Limiter } from '../limits/limiter.js';
+import { READINESS_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
+
+/** Longer than any answer takes; it ends connections that send no request. */
+const REQUEST_TIMEOUT_MS = 10_000;
+/** How long a successful check stays valid. */
+const READINESS_TTL_MS = 1_000;
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Polled by machines: logged at debug level while it succeeds */
+    isProbe?: boolean;
+  }
+}
+
+interface ReadinessOptions {
+  readonly checkReadiness: () => Promise<void>;
+  readonly limiter: Limiter;
+  readonly isClosing: () => boolean;
+  readonly log: FastifyBaseLogger;
+}
+
+/** The body of `/health/ready`. */
+interface Readiness {
+  /** `degraded` when limits are counted without Redis, which does not keep the service from serving */
+  readonly status: 'ok' | 'degraded' | 'unavailable' | 'draining';
+  readonly database?: 'ok' | 'unavailable';
+  /** Where limits are counted */
+  readonly limits?: string;
+}
+
+/** What operators' machines poll: `/metrics` and `/health`. Neither needs a key. */
+export interface Probes {
+  /** Can the process serve? Never rejects */
+  readReadiness(): Promise<Readiness>;
+  /** The metrics in Prometheus' text format */
+  readMetrics(): Promise<string>;
+}
+
+/** A process that is shutting down finishes its requests, but is not ready. */
+export function createReadiness({ checkReadiness, limiter, isClosing, log }: ReadinessOptions) {
+  return async (): Promise<Readiness> => {
+    if (isClosing()) return { status: 'draining' };
+    try {
+      await checkReadiness();
+      const limits = limiter.state;
+      return { status: limits === 'degraded' ? 'degraded' : 'ok', database: 'ok', limits };
+    } catch (error) {
+      log.warn({ err: error }, 'not ready: the database cannot be used');
+      return { status: 'unavailable', database: 'unavailable', limits: limiter.state };
+    }
+  };
+}
+
+const LIVE_PATH = '/health/live';
+const READY_PATH = '/health/ready';
+const METRICS_PATH = '/metrics';
+
+export const PROBE_PATHS: readonly string[] = [LIVE_PATH, READY_PATH, METRICS_PATH];
+
+export function registerProbes(app: FastifyInstance, probes: Probes): void {
+  const config = { isProbe: true };
+  app.get(LIVE_PATH, { config }, async () => ({ status: 'ok' }));
+  app.get(READY_PATH, { config }, async (_request, reply) => {
+    const readiness = await probes.readReadiness();
+    const isReady = readiness.status === 'ok' || readiness.status === 'degraded';
+    return reply.code(isReady ? 200 : 503).send(readiness);
+  });
+  app.get(METRICS_PATH, { config }, async (_request, reply) =>
+    reply.type(Registry.PROMETHEUS_CONTENT_TYPE).send(await probes.readMetrics()),
+  );
+}
+
+/** The server on METRICS_PORT. It outlives the service's own, so that both probes report the shutdown to its end. */
+export function buildProbeServer(probes: Probes, log: FastifyBaseLogger): FastifyInstance {
+  const app: FastifyInstance = Fastify({
+    loggerInstance: log,
+    logController: new LogController({ disableRequestLogging: true }),
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    forceCloseConnections: true,
+  });
+  registerProbes(app, probes);
+  return app;
+}
+
+/**
+ * Shares one check among any number of probes, whatever the database does: one runs at a time, for READINESS_TIMEOUT_MS
+ * at most, and its success is valid for a second. A failure is not, so that the first probe after a recovery sees it.
+ *
+ * @param now a monotonic clock, in milliseconds
+ */
+export function createCachedCheck(
+  check: () => Promise<void>,
+  now: () => number = () => performance.now(),
+): () => Promise<void> {
+  let validUntil = Number.NEGATIVE_INFINITY;
+  let running: Promise<void> | undefined;
+  const run = async () => {
+    try {
+      await withTimeout(READINESS_TIMEOUT_MS, check());
+      validUntil = now() + READINESS_TTL_MS;
+    } finally {
+      running = undefined;
+    }
+  };
+  return async () => {
+    if (now() < validUntil) return;
+    running ??= run();
+    await running;
+  };
+}

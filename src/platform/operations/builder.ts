@@ -1,0 +1,119 @@
+import { initTRPC, type TRPCError } from '@trpc/server';
+import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
+import type { Scope } from '../../scopes.js';
+import type { Deprecation } from '../contract/deprecation.js';
+import type { IdempotencyHeader, IdempotencyKey } from '../database/idempotency.js';
+import type { ApiError, ErrorCode, ErrorShape } from '../errors/api-error.js';
+import { errorTable } from '../errors/error-table.js';
+import type { Rehearsal } from '../errors/rehearsal.js';
+import type { ApiKey } from '../keys/store.js';
+import { toApiError } from './error-mapping.js';
+
+/** The context of a procedure, to which createProcedure adds the stores. */
+export interface RequestContext {
+  /** The key that the request was admitted with. */
+  readonly apiKey: ApiKey;
+  /** What is left of the key's limits after the request, in its windows. */
+  readonly limits: readonly KeyLimit[];
+  /** The names of the deprecated operations. */
+  readonly deprecated: ReadonlySet<string>;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+  /** The Idempotency-Key of the request, which several calls of a tRPC batch share. */
+  readonly idempotency: IdempotencyHeader | undefined;
+  /** The Idempotency-Key of this call, only in operations declared `idempotent`: hand it to createInsert's function. */
+  readonly idempotencyKey: IdempotencyKey | undefined;
+  /** The error that every call of the request responds with. */
+  readonly rehearsal: Rehearsal | undefined;
+  /** Over REST only: adds a `Link` to the page after `cursor`. */
+  readonly linkNextPage: ((cursor: number) => void) | undefined;
+}
+
+export interface KeyLimit {
+  readonly name: 'minute' | 'day';
+  readonly limit: number;
+  readonly remaining: number;
+  /** Unix milliseconds. */
+  readonly resetAtMs: number;
+}
+
+/** What a request asks for, as far as its method and its URL tell. */
+export interface RequestTarget {
+  /** The names of the operations that it calls: none, one, or one for each call of a batch. */
+  readonly calls: readonly string[];
+  /** How many requests it counts as. */
+  readonly cost: number;
+  /** The scope that it needs; undefined for a batch, each of whose calls needs its own. */
+  readonly scope?: Scope | 'any' | undefined;
+  /** The deprecation of the operation, or of the first deprecated one in a batch. */
+  readonly deprecation?: Deprecation | undefined;
+  /** Why it cannot be served: 404 or 405. */
+  readonly error?: ApiError | undefined;
+}
+
+/** The methods whose requests have a body, which must be JSON. */
+export const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+
+/** Everything that an operation declares besides its input and output. */
+export interface OperationMeta {
+  /** Read by trpc-to-openapi. */
+  readonly openapi: {
+    /** GET is for queries, the others for mutations. */
+    readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+    /** Relative to the version: /pets/{petId}. Parameters are members of the input. */
+    readonly path: `/${string}`;
+    readonly summary: string;
+    /** Default: the summary. */
+    readonly description?: string;
+    readonly successDescription?: string;
+  };
+  /** How far clients may rely on it: `x-stability` in the OpenAPI document. */
+  readonly stability: 'stable' | 'beta' | 'experimental';
+  /** What a key needs to be allowed to call it; `any` for an operation that every valid key may call. */
+  readonly scope: Scope | 'any';
+  readonly deprecation?: Deprecation;
+  /** The error codes that it responds with besides those that every operation like it does. */
+  readonly errors?: readonly ErrorCode[];
+  /** Over REST, success is 200, or 204 for `.output(z.void())`, unless a 201 with its Location is declared here. */
+  readonly success?: {
+    readonly status: 201;
+    /** The new resource's path relative to the version, such as /pets/7 */
+    readonly location: (output: never) => string;
+  };
+  /** Whether it takes an Idempotency-Key. One that adds something should, or clients cannot repeat it safely. */
+  readonly idempotent?: boolean;
+}
+
+const config = {
+  isDev: false,
+  errorFormatter: ({ error, path }: { readonly error: TRPCError; readonly path: string | undefined }) =>
+    toErrorShape(toApiError(error), path),
+};
+
+/**
+ * tRPC's procedure builder, for the operations of a resource.
+ *
+ * @example const procedure = createProcedure<{ readonly pets: PetStore }>();
+ */
+export function createProcedure<Stores extends object>() {
+  return initTRPC.meta<OperationMeta>().context<RequestContext & Stores>().create(config).procedure;
+}
+
+/** tRPC's router builder, with the service's error shape. */
+export const { router } = initTRPC.create(config);
+
+export function toErrorShape(error: ApiError, path?: string): ErrorShape {
+  const { trpcCode } = errorTable[error.code];
+  return {
+    message: error.message,
+    code: TRPC_ERROR_CODES_BY_KEY[trpcCode],
+    data: {
+      code: trpcCode,
+      httpStatus: error.status,
+      ...(path === undefined ? {} : { path }),
+      error: error.body,
+      ...(error.fields === undefined ? {} : { fields: error.fields }),
+      ...(error.scope === undefined ? {} : { scope: error.scope }),
+    },
+  };
+}

@@ -1,0 +1,131 @@
+import type { FastifyBaseLogger } from 'fastify';
+import { resources as ownResources } from '../router.js';
+import { type AppOptions, buildApp } from './app.js';
+import type { Database } from './database/client.js';
+import { checkSchema } from './database/grants.js';
+import { deleteExpiredCreates } from './database/idempotency.js';
+import { withOutages } from './database/outage.js';
+import { createAuthenticator } from './keys/authenticator.js';
+import { createBans } from './keys/bans.js';
+import { createKeyChangeStore } from './keys/change-store.js';
+import { followKeyChanges } from './keys/changes.js';
+import { createKeyStore } from './keys/store.js';
+import { createLimiter } from './limits/limiter.js';
+import { createRouter, type Resource } from './operations/resource.js';
+import type { Config } from './process/config.js';
+import { createDurations } from './timing/durations.js';
+import { repeat } from './timing/repeat.js';
+import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS } from './timing/timeouts.js';
+import { storeRegularly, UsageCounter } from './usage/counter.js';
+import { createUsageStore } from './usage/store.js';
+
+/** How long the start waits for Redis, so that not even the first requests are counted in memory. */
+const REDIS_WAIT_MS = 2_000;
+/** How long before its expiry a key shows in the metrics. */
+const EXPIRY_WARNING_MS = 7 * 86_400_000;
+/** How often expired idempotency keys and old usage are deleted. */
+const CLEANUP_INTERVAL_MS = 60 * 60 * 1000;
+
+type ServiceConfig = Omit<Config, 'appEnv' | 'databaseUrl' | 'dataDir' | 'logLevel' | 'port'>;
+
+export interface ServiceOptions {
+  readonly config: ServiceConfig;
+  readonly database: Database;
+  readonly log: FastifyBaseLogger;
+  /** What the process counts itself, for the metrics */
+  readonly counters?: AppOptions['counters'];
+  /** The clock, in Unix milliseconds. Default `Date.now` */
+  readonly now?: () => number;
+  /** Default: the list in router.ts. */
+  readonly resources?: readonly Resource[];
+  /** What a test puts in the place of parts that would be built from the configuration */
+  readonly overrides?: Partial<AppOptions>;
+}
+
+/** Composes the service, ready but not listening yet: for the process, the tests and the bench alike. */
+export async function createService(options: ServiceOptions) {
+  const { config, database, log, counters = [], now = Date.now, overrides = {} } = options;
+  const resources: readonly Resource[] = options.resources ?? ownResources;
+  const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
+  const router = createRouter(resources);
+  const keys = createKeyStore(database, config.keyPrefix);
+  const bans = createBans({ store: keys, now, log });
+  const usages = createUsageStore(database);
+  const usage = new UsageCounter({
+    store: usages,
+    operations: Object.keys(router._def.procedures),
+    now,
+    warn: warn('usage could not be stored, or not added up yet; it is tried again'),
+  });
+  const endStoring = storeRegularly(usage);
+  const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
+  const { redisUrls } = config;
+  const redisDurations = createDurations(
+    'animal_store_redis_command_duration_seconds',
+    'How long commands to Redis took, including failed ones',
+  );
+  const limiter =
+    overrides.limiter ??
+    (await createLimiter({
+      redisUrls,
+      log,
+      now,
+      observeCommand: (seconds) => redisDurations.observe(seconds),
+    }));
+  const keyChanges = createKeyChangeStore(database);
+  const changes = followKeyChanges(keyChanges);
+  const authenticator = createAuthenticator({ store: keys, changes, prefix: config.keyPrefix, now });
+  await Promise.all([
+    database.connect().catch(warn('a connection to the database could not be opened yet')),
+    // Without Redis the service starts nevertheless, and counts in memory.
+    limiter.ready(REDIS_WAIT_MS).catch(() => {}),
+  ]);
+  const { app, probes } = await buildApp({
+    ...config,
+    connections: { keepAliveTimeout: config.keepAliveSeconds * 1_000 },
+    log,
+    now,
+    router,
+    stores: Object.fromEntries(
+      stores.map(({ name, store }) => [name, withOutages(OPERATION_TIMEOUT_MS, store)]),
+    ),
+    authenticator: withOutages(KEY_LOOKUP_TIMEOUT_MS, authenticator),
+    limiter,
+    bans,
+    usage,
+    canRehearse: config.keyPrefix === 'as_test_',
+    countConnections: database.countConnections,
+    async checkReadiness() {
+      await checkSchema(database);
+      await database.checkStatements();
+    },
+    counters: [database.turnsGivenUp, ...counters],
+    durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
+    async countKeys() {
+      const [at, soon] = [new Date(now()), new Date(now() + EXPIRY_WARNING_MS)];
+      const [banned, expiring] = await Promise.all([keys.countBanned(at), keys.countExpiring(at, soon)]);
+      return { banned, expiring };
+    },
+    async buildDocument(publicUrl) {
+      const { buildDocument } = await import('./docs/document.js');
+      return buildDocument({ ...config, resources, publicUrl });
+    },
+    ...overrides,
+  });
+  const cleanUp = async () => {
+    await deleteExpiredCreates(database).catch(warn('expired idempotency keys could not be deleted'));
+    await keyChanges.deleteOldChanges().catch(warn('old changes of keys could not be deleted'));
+    await usages.deleteExpired(now()).catch(warn('old usage could not be deleted'));
+  };
+  const endCleanup = repeat(() => CLEANUP_INTERVAL_MS, cleanUp);
+  /** Call it after the app is closed and before the database is. */
+  const close = async () => {
+    await endCleanup();
+    await Promise.all([changes.close(), authenticator.close()]);
+    bans.close();
+    await endStoring();
+    await usage.close();
+    await limiter.close();
+  };
+  return { app, probes, keys, limiter, close };
+}

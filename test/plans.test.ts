@@ -1,0 +1,25 @@
+import { readFile } from 'node:fs/promises';
+import { expect, test } from 'vitest';
+import { limitsOf, PLANS, toPlanTable } from '../src/plans.js';
+import { Plan as DatabasePlan } from '../src/platform/database/generated/enums.js';
+
+test('every plan has the limits of the contract, and an enterprise key its own', () => {
+  const none = { perMinute: null, perDay: null };
+  expect(limitsOf({ plan: 'free', ...none })).toEqual({ perMinute: 60, perDay: 1_000 });
+  expect(limitsOf({ plan: 'pro', ...none })).toEqual({ perMinute: 300, perDay: 10_000 });
+  expect(limitsOf({ plan: 'business', ...none })).toEqual({ perMinute: 1_000, perDay: 100_000 });
+  expect(limitsOf({ plan: 'enterprise', perMinute: 7, perDay: 9 })).toEqual({ perMinute: 7, perDay: 9 });
+});
+
+test('a key that lacks the limits of its plan gets those of the free plan', () => {
+  expect(limitsOf({ plan: 'enterprise', perMinute: null, perDay: null })).toEqual(PLANS.free);
+});
+
+test('the plans are those of schema.prisma', () => {
+  expect(Object.keys(PLANS).sort()).toEqual(Object.keys(DatabasePlan).sort());
+});
+
+test('the OpenAPI document shows the plans as they are', async () => {
+  const document = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
+  expect(document.info.description, 'to update it: npm run docs:update').toContain(toPlanTable());
+});

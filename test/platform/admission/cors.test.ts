@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { resources } from '../../../src/router.js';
+import { createChecker } from '../../support/openapi-checker.js';
+import {
+  type Caller,
+  createCaller,
+  post,
+  startService,
+  type TestService,
+} from '../../support/test-service.js';
+
+const SHOP = 'https://shop.example';
+const { operations } = createChecker(resources);
+const restMethods = [...new Set(['HEAD', ...operations.map(({ method }) => method)])].sort();
+let service: TestService;
+let call: Caller;
+
+beforeAll(async () => {
+  service = await startService({ corsOrigins: [SHOP, 'http://localhost:5173'] });
+  call = createCaller(service);
+});
+afterAll(() => service.close());
+
+const preflight = (origin: string) => ({
+  method: 'OPTIONS',
+  key: null,
+  headers: {
+    origin,
+    'access-control-request-method': 'POST',
+    'access-control-request-headers': 'authorization,content-type,idempotency-key',
+  },
+});
+
+test('a preflight from a configured origin needs no key, over both protocols', async () => {
+  for (const path of ['/v1/pets', '/v1/pets/1', '/trpc/createPet', '/trpc/listPets,getPet?batch=1']) {
+    const { status, headers, body } = await call(path, preflight(SHOP));
+    expect([path, status, body]).toEqual([path, 204, undefined]);
+    expect(headers.get('access-control-allow-origin')).toBe(SHOP);
+    const methods = path.startsWith('/v1') ? restMethods : ['GET', 'HEAD', 'POST'];
+    expect(headers.get('access-control-allow-methods')?.split(', ').sort()).toEqual(methods);
+    expect(headers.get('access-control-allow-headers')).toBe('authorization,content-type,idempotency-key');
+    expect(headers.get('vary')).toContain('Origin');
+  }
+});
+
+test('a preflight from any other origin is a 405 without CORS headers', async () => {
+  for (const origin of [
+    'https://evil.example',
+    'https://shop.example.evil.example',
+    'http://shop.example',
+    'null',
+  ]) {
+    const { status, headers, body } = await call('/v1/pets', preflight(origin));
+    expect([origin, status, body.code]).toEqual([origin, 405, 'method_not_allowed']);
+    expect(headers.get('access-control-allow-origin')).toBeNull();
+  }
+});
+
+test('a preflight of an unknown path is a 404', async () => {
+  for (const path of ['/v1/nope', '/trpc/nope', '/trpc/a/b']) {
+    expect([path, (await call(path, preflight(SHOP))).status]).toEqual([path, 404]);
+  }
+});
+
+test('OPTIONS that is not a preflight is rejected like any other method', async () => {
+  expect((await call('/v1/pets', { method: 'OPTIONS', headers: { origin: SHOP } })).status).toBe(405);
+  expect((await call('/v1/nope', { method: 'OPTIONS', headers: { origin: SHOP } })).status).toBe(404);
+  expect((await call('/v1/nope', { method: 'OPTIONS', key: null })).status).toBe(404);
+});
+
+test('a script of a configured origin may read every response, with the headers that it needs', async () => {
+  const headers = { origin: SHOP };
+  const responses = [
+    await call('/v1/pets', { headers }),
+    await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }, headers)),
+    await call('/v1/pets', { headers, key: null }),
+    await call('/v1/nope', { headers }),
+    await call('/v1/pets', post('{', headers)),
+    await call('/trpc/listPets', { headers }),
+    await call('/trpc/nope', { headers }),
+  ];
+  for (const response of responses) {
+    expect(response.headers.get('access-control-allow-origin')).toBe(SHOP);
+    const exposed = response.headers.get('access-control-expose-headers') ?? '';
+    for (const name of [
+      'X-RateLimit-Remaining',
+      'RateLimit',
+      'Retry-After',
+      'Link',
+      'Location',
+      'WWW-Authenticate',
+      'Deprecation',
+      'Sunset',
+    ]) {
+      expect(exposed.split(', ')).toContain(name);
+    }
+    expect(response.headers.get('vary')).toContain('Origin');
+  }
+});
+
+test('without configured origins there are no CORS headers', async () => {
+  const closed = await startService();
+  const { status, headers } = await createCaller(closed)('/v1/pets', preflight(SHOP));
+  expect([status, headers.get('access-control-allow-origin'), headers.get('vary')]).toEqual([
+    405,
+    null,
+    null,
+  ]);
+  await closed.close();
+});
+
+test('localhost stands for every origin on this machine, whatever its port, and for no other', async () => {
+  const local = await startService({ corsOrigins: 'localhost' });
+  onTestFinished(() => local.close());
+  const callLocal = createCaller(local);
+  for (const origin of [
+    'http://localhost:5173',
+    'http://localhost',
+    'https://localhost:8443',
+    'http://127.0.0.1:3001',
+    'http://[::1]:4173',
+    'http://shop.localhost:5173',
+  ]) {
+    const { status, headers } = await callLocal('/trpc/createPet', preflight(origin));
+    expect([origin, status, headers.get('access-control-allow-origin')]).toEqual([origin, 204, origin]);
+  }
+  for (const origin of [
+    'http://localhost.evil.example',
+    'http://evillocalhost:5173',
+    'http://127.0.0.1.evil.example',
+    'http://192.168.0.7:5173',
+    'http://localhost:5173/',
+    'http://user@localhost:5173',
+    'ftp://localhost',
+    'capacitor://localhost',
+    'null',
+    'localhost',
+  ]) {
+    const { status, headers } = await callLocal('/trpc/createPet', preflight(origin));
+    expect([origin, status, headers.get('access-control-allow-origin')]).toEqual([origin, 405, null]);
+  }
+});

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { PLAN_NAMES } from '../../../src/plans.js';
+import { SCOPES } from '../../../src/scopes.js';
+import { run } from '../../support/process.js';
+
+/** What a command prints that never gets as far as the database. */
+async function print(...args: readonly string[]): Promise<{ code: unknown; output: string }> {
+  const program = run('cli', args, { DATABASE_URL: 'postgresql://127.0.0.1:1/none' });
+  return { code: await program.ended, output: program.output() };
+}
+
+const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
+test.each([[[]], [['keys']]])('%j --version prints the version of the package', async (args) => {
+  expect(await print(...args, '--version')).toEqual({ code: 0, output: `${version}\n` });
+});
+
+test.each(['create', 'list', 'show', 'usage', 'rotate', 'revoke', 'set-plan', 'set-scopes', 'unban'])(
+  'keys %s --help has an example that can be copied',
+  async (command) => {
+    const { code, output } = await print('keys', command, '--help');
+    expect(code).toBe(0);
+    expect(output).toMatch(new RegExp(`Examples?:\n {2}npm run -s keys -- ${command}`));
+  },
+);
+
+test.each(['create', 'set-plan', 'set-scopes'])(
+  'keys %s --help marks the options that it requires',
+  async (name) => {
+    const { output } = await print('keys', name, '--help');
+    const marked = [...output.matchAll(/^ +(--\S+) <.*\(required\)/gm)].map(([, option = '']) => option);
+    expect(marked.length).toBeGreaterThan(0);
+    const { code, output: error } = await print('keys', name, ...(name === 'create' ? [] : ['0b54e7c0']));
+    expect([code, error]).toEqual([2, expect.stringContaining(`required option '${marked[0]} <`)]);
+    for (const option of marked) expect(output).toMatch(new RegExp(`-- ${name} .*${option} `));
+  },
+);
+
+test.each([[[]], [['keys']]])('%j --help has examples and the exit codes', async (args) => {
+  const { code, output } = await print(...args, '--help');
+  expect(code).toBe(0);
+  expect(output).toMatch(/Examples:\n {2}npm run/);
+  expect(output).toMatch(/Exit codes:\n.*0 .*\n.*1 .*\n.*2 .*\n.*3 .*\n.*4 /);
+});
+
+test.each([
+  [['create', '--plan', 'free'], /--name/],
+  [['create', '--name', 'x', '--plan', 'gold'], new RegExp(PLAN_NAMES.join(', '))],
+  [['create', '--name', 'x', '--plan', 'enterprise'], /--per-minute and --per-day/],
+  [['create', '--name', 'x', '--plan', 'free', '--per-day', '5'], /--per-minute and --per-day/],
+  [['create', '--name', 'x', '--plan', 'free', '--expires', '30'], /30d/],
+  [['create', '--name', '  ', '--plan', 'free'], /1 to 200 characters/],
+  [['create', '--name', 'x', '--plan', 'free', '--scopes', 'pets'], new RegExp(SCOPES.join(', '))],
+  [['create', '--name', 'x', '--plan', 'free', '--scopes', ''], new RegExp(`one or more of ${SCOPES[0]}`)],
+  [['set-scopes', '0b54e7c0', '--scopes', 'pets:read,'], new RegExp(SCOPES.join(', '))],
+  [['set-scopes', '0b54e7c0'], /--scopes/],
+  [['show', 'x'], /keys list/],
+  [['frobnicate'], /frobnicate/],
+  [['show'], /missing required argument/],
+  [['list', '--nonsense'], /unknown option '--nonsense'/],
+  [[], /Commands:/],
+])('keys %j fails with a message that says what is wrong', async (args, message) => {
+  const { code, output } = await print('keys', ...args);
+  expect(code).toBe(2);
+  expect(output).toMatch(message);
+  expect(output).not.toMatch(/ at .*\.js:/);
+});

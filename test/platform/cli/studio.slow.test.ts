@@ -1,0 +1,143 @@
+import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { findBrowser, launchBrowser, openPage } from '../../support/browser.js';
+import { type Environment, type Program, run, runKeys, runNode } from '../../support/process.js';
+import { createTemporaryFolder } from '../../support/temporary-folder.js';
+import { createTestDatabase } from '../../support/test-service.js';
+
+let folder: string;
+/** Holds stand-ins for what opens a page on Linux and macOS, which write its address to a file. */
+let bin: string;
+let opened: string;
+const closing: (() => unknown)[] = [];
+
+beforeEach(async () => {
+  folder = await createTemporaryFolder();
+  bin = join(folder, 'bin');
+  opened = join(folder, 'opened');
+  await mkdir(bin);
+  for (const name of ['xdg-open', 'open'])
+    await writeFile(join(bin, name), `#!/bin/sh\necho "$1" > '${opened}'\n`, { mode: 0o755 });
+});
+afterEach(async () => {
+  for (const close of closing.splice(0).reverse()) await close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Runs Studio without npm's PATH, and from a folder that is not the repository. */
+async function startStudio(
+  environment: Environment = {},
+): Promise<{ studio: Program; address: string; databaseUrl: string }> {
+  const databaseUrl = await createTestDatabase();
+  const options = { DATABASE_URL: databaseUrl, PATH: `${bin}:/usr/bin:/bin`, CI: '', ...environment };
+  const studio = run('cli', ['studio'], options, folder);
+  closing.push(() => {
+    studio.child.kill('SIGTERM');
+    return studio.ended;
+  });
+  const [address] = await studio.until(/http:\/\/localhost:\d+\S*/);
+  return { studio, address, databaseUrl };
+}
+
+test('Studio starts without npm and from any folder, and exits with 0 on SIGTERM', async () => {
+  const { studio, address } = await startStudio();
+  const page = await fetch(address);
+  expect(await page.text()).toContain('/studio.js');
+  studio.child.kill('SIGTERM');
+  expect(await studio.ended).toBe(0);
+});
+
+test.each([
+  [['--port', '0'], /whole number from 1 to 65535/],
+  [['--nonsense'], /unknown option/],
+])('studio %j is a usage error', async (args, message) => {
+  const studio = run('cli', ['studio', ...args], {}, folder);
+  expect([await studio.ended, studio.output()]).toEqual([2, expect.stringMatching(message)]);
+});
+
+test('the page is opened with the program of the desktop', async () => {
+  const { address } = await startStudio();
+  await expect.poll(() => readFile(opened, 'utf8').catch(() => '')).toBe(`${address}\n`);
+});
+
+test('without the development dependencies, studio says in one line what to install', async () => {
+  const { dependencies } = JSON.parse(await readFile('package.json', 'utf8'));
+  for (const part of ['dist', 'prisma', 'scripts', 'package.json'])
+    await cp(part, join(folder, part), { recursive: true });
+  for (const name of Object.keys(dependencies)) {
+    const installed = join(folder, 'node_modules', name);
+    await mkdir(join(installed, '..'), { recursive: true });
+    await symlink(join(process.cwd(), 'node_modules', name), installed);
+  }
+  const environment = { DATABASE_URL: await createTestDatabase() };
+  const studio = runNode([join(folder, 'dist/cli.js'), 'studio'], environment, folder);
+  expect(await studio.ended).toBe(1);
+  expect(studio.output()).toMatch(/^Prisma Studio is not installed: .*"npm ci".*\n$/);
+});
+
+const executable = findBrowser();
+
+/** Records the processes that a process starts and the names that it looks up, in its children too. */
+const RECORDER = `
+import { appendFileSync } from 'node:fs';
+import { subscribe } from 'node:diagnostics_channel';
+import dns from 'node:dns';
+const record = (line) => appendFileSync(process.env.RECORD, line + '\\n');
+const { lookup } = dns;
+dns.lookup = (name, ...rest) => { record('looks up ' + name); return lookup(name, ...rest); };
+subscribe('child_process', ({ process: child }) => child.once('spawn', () => record('starts ' + child.spawnargs.join(' '))));
+`;
+
+describe.runIf(executable)('in a browser', () => {
+  test('Studio opens on the pets, and neither its page nor its process contacts any other host', async () => {
+    const recorder = join(folder, 'recorder.mjs');
+    await writeFile(recorder, RECORDER);
+    const record = join(folder, 'record');
+    const { address } = await startStudio({
+      NODE_OPTIONS: `--import=${pathToFileURL(recorder)}`,
+      RECORD: record,
+    });
+    const browser = await launchBrowser(executable ?? '');
+    closing.push(() => browser.close());
+    const { page, origins, errors } = await openPage(browser.context);
+    const launched = page.waitForResponse(
+      (response) => /studio_launched/.test(response.request().postData() ?? '') && response.ok(),
+    );
+    await page.goto(address);
+    await page.getByText('category_id').waitFor();
+    await launched;
+    for (const view of ['Visualizer', 'Console', 'SQL', 'orders', 'api_keys'])
+      await page.getByRole('link', { name: view, exact: true }).click();
+    await page.getByText('banned_until').waitFor();
+    expect([...origins]).toEqual([new URL(address).origin]);
+    // The policy that stops the page's report to its maker stops nothing else.
+    const violations = errors.filter((error) => error.startsWith('policy violated'));
+    expect(violations.filter((violation) => !violation.includes('checkpoint.prisma.io'))).toEqual([]);
+    const lines = (await readFile(record, 'utf8')).trim().split('\n');
+    expect(lines.filter((line) => line !== 'looks up 127.0.0.1')).toEqual([
+      expect.stringMatching(/^starts .*prisma\/build\/index\.js studio/),
+      expect.stringMatching(/^starts .*open http:\/\/localhost:/),
+    ]);
+  });
+
+  test('Studio edits the scopes of a key as a JSON list', { timeout: 60_000 }, async () => {
+    const { address, databaseUrl } = await startStudio();
+    await runKeys({ DATABASE_URL: databaseUrl }, 'create', '--name', 'x', '--plan', 'free');
+    const browser = await launchBrowser(executable ?? '');
+    closing.push(() => browser.close());
+    const { page } = await openPage(browser.context);
+    // Columns outside the window are not rendered.
+    await page.setViewportSize({ width: 3_800, height: 900 });
+    await page.goto(address);
+    await page.getByRole('link', { name: 'api_keys', exact: true }).click();
+    await page.getByText('pets:write').dblclick();
+    await page.locator('textarea:focus').fill('["pets:read"]');
+    await page.keyboard.press('Control+Enter');
+    await page.getByRole('button', { name: 'Save 1 row' }).click();
+    await page.getByRole('button', { name: 'yes, write to db' }).click();
+    const scopes = async () => (await runKeys({ DATABASE_URL: databaseUrl }, 'list'))[0].scopes;
+    await expect.poll(scopes, { timeout: 15_000 }).toEqual(['pets:read']);
+  });
+});

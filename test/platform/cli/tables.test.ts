@@ -1,0 +1,24 @@
+import { expect, test } from 'vitest';
+import { summariseKeys } from '../../../src/platform/cli/tables.js';
+
+/** What a key called on a day, as the database reports it */
+const calls = (name: string, requests: number) => ({
+  id: name,
+  name,
+  operation: 'listPets',
+  requests,
+  day: '2026-11-01',
+});
+
+test('all keys are in the order of their requests, whatever the order of their rows', () => {
+  const rows = [calls('b', 2), calls('d', 1), calls('a', 3), calls('c', 4), calls('d', 8)];
+  for (const each of [rows, rows.toReversed()]) {
+    const summaries = summariseKeys(each, []).map(({ name, requests }) => [name, requests]);
+    expect(summaries).toEqual([
+      ['d', 9],
+      ['c', 4],
+      ['a', 3],
+      ['b', 2],
+    ]);
+  }
+});

@@ -1,0 +1,101 @@
+import pg from 'pg';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import {
+  type Caller,
+  createCaller,
+  createTestDatabase,
+  post,
+  startService,
+  type TestService,
+} from '../../support/test-service.js';
+
+/** As docs/capacity.md promises */
+const MAX_CONNECTIONS = 20;
+/** With requests of all kinds at once: some for reads, writes and keys, and some of the pool. */
+const MIN_CONNECTIONS = 5;
+
+/** A connection of the test's own to the same database */
+let direct: pg.Client;
+let databaseUrl: string;
+let service: TestService;
+let call: Caller;
+
+beforeEach(async () => {
+  databaseUrl = await createTestDatabase();
+  direct = new pg.Client(databaseUrl);
+  await direct.connect();
+  service = await startService({ databaseUrl });
+  call = createCaller(service);
+});
+afterEach(async () => {
+  await service.close();
+  await direct.end();
+});
+
+/** The server processes of the service's connections. */
+async function listBackends(): Promise<number[]> {
+  const { rows } = await direct.query<{ pid: number }>(
+    "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'animal-store'",
+  );
+  return rows.map(({ pid }) => pid);
+}
+
+let sent = 0;
+/** One request of each kind, for all pools. */
+function sendOneOfEach(): Promise<number>[] {
+  sent += 1;
+  const rex = { name: 'Rex', categoryId: 1 };
+  const requests = [
+    call('/v1/pets'),
+    call('/v1/pets/1'),
+    call('/v1/store/orders'),
+    call('/v1/pets', post(rex)),
+    call('/v1/pets', post(rex, { 'idempotency-key': `create-${sent}` })),
+  ];
+  return requests.map(async (response) => (await response).status);
+}
+
+test('a locked table never takes more connections than documented, and is served again when it is free', async () => {
+  const locker = new pg.Client(databaseUrl);
+  await locker.connect();
+  await locker.query('BEGIN; LOCK TABLE pets');
+  const pending: Promise<number>[] = [];
+  const load = setInterval(() => pending.push(...sendOneOfEach()), 50);
+  const counts: number[] = [];
+  const endsAt = performance.now() + 6_000;
+  await expect
+    .poll(
+      async () => {
+        counts.push((await listBackends()).length);
+        return performance.now() >= endsAt;
+      },
+      { interval: 100, timeout: 10_000 },
+    )
+    .toBe(true);
+  clearInterval(load);
+  await locker.end();
+  expect(Math.max(...counts)).toBeLessThanOrEqual(MAX_CONNECTIONS);
+  expect(Math.max(...counts)).toBeGreaterThanOrEqual(MIN_CONNECTIONS);
+  const statuses = new Set(await Promise.all(pending));
+  expect([...statuses].filter((status) => ![200, 201, 404, 503].includes(status))).toEqual([]);
+  expect(statuses).toContain(503);
+  await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
+  const after = await Promise.all(sendOneOfEach());
+  expect(after).toEqual([200, 200, 200, 201, 201]);
+});
+
+test('when all connections are dead without a word, a single caller is served again', async () => {
+  await Promise.all(Array.from({ length: 20 }, sendOneOfEach).flat());
+  const stopped = await listBackends();
+  expect(stopped.length).toBeGreaterThanOrEqual(MIN_CONNECTIONS);
+  for (const pid of stopped) process.kill(pid, 'SIGSTOP');
+  try {
+    for (const path of ['/v1/pets', '/v1/store/orders', '/v1/pets/1']) {
+      const status = async () => (await call(path)).status;
+      await expect.poll(status, { interval: 10 }).not.toBe(503);
+    }
+    expect((await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }))).status).toBe(201);
+  } finally {
+    for (const pid of stopped) process.kill(pid, 'SIGCONT');
+  }
+});

@@ -1,0 +1,189 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
+import { createInsert } from '../../../src/platform/database/inserts.js';
+import { table } from '../../../src/platform/database/table.js';
+import { OPERATION_TIMEOUT_MS } from '../../../src/platform/timing/timeouts.js';
+import {
+  type Caller,
+  createCaller,
+  post,
+  startService,
+  type TestResponse,
+  type TestService,
+} from '../../support/test-service.js';
+
+let service: TestService;
+let call: Caller;
+
+/** Counts the statements that insert pets, and rejects pets by their name: with a constraint and with triggers. */
+const SETUP = `
+  CREATE TABLE statements (rows INT);
+  CREATE FUNCTION count_statement() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN INSERT INTO statements SELECT count(*) FROM inserted; RETURN NULL; END $$;
+  CREATE TRIGGER count_statement AFTER INSERT ON pets REFERENCING NEW TABLE AS inserted
+    FOR EACH STATEMENT EXECUTE FUNCTION count_statement();
+  CREATE FUNCTION reject_cursed() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN IF NEW.name LIKE 'Cursed%' THEN RAISE 'no cursed pets'; END IF; RETURN NEW; END $$;
+  CREATE TRIGGER reject_cursed BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION reject_cursed();
+  CREATE FUNCTION abort_aborted() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE 'aborted' USING ERRCODE = split_part(NEW.name, ' ', 2); END $$;
+  CREATE CONSTRAINT TRIGGER abort_aborted AFTER INSERT ON pets DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (NEW.name LIKE 'Aborted%') EXECUTE FUNCTION abort_aborted();
+  ALTER TABLE pets ADD CHECK (name NOT LIKE 'Unwanted%')`;
+
+beforeAll(async () => {
+  service = await startService();
+  call = createCaller(service);
+  await service.database.pool.query(SETUP);
+  // A trigger of an operator runs with the rights of whoever inserts.
+  await service.database.pool.query(`GRANT INSERT ON statements TO ${inject('serviceRole').name}`);
+});
+afterAll(() => service.close());
+
+async function readRowsPerStatement(): Promise<number[]> {
+  const { rows } = await service.database.pool.query<{ rows: number }>(
+    'DELETE FROM statements RETURNING rows',
+  );
+  return rows.map((row) => row.rows);
+}
+
+async function readNames(): Promise<string[]> {
+  const { rows } = await service.database.pool.query<{ name: string }>('DELETE FROM pets RETURNING name');
+  return rows.map(({ name }) => name).sort();
+}
+
+/** Half of them with an Idempotency-Key. */
+function createAll(names: readonly string[]): Promise<TestResponse[]> {
+  return Promise.all(
+    names.map((name, index) =>
+      call(
+        '/v1/pets',
+        post({ name, categoryId: index }, index % 2 === 0 ? {} : { 'idempotency-key': randomUUID() }),
+      ),
+    ),
+  );
+}
+
+const namesOf = (prefix: string, count: number) =>
+  Array.from({ length: count }, (_, index) => `${prefix} ${index}`);
+
+test('creates that are pending together share statements, and each gets its own pet', async () => {
+  const names = namesOf('Shared', 60);
+  const created = await Promise.all(
+    names.map((name, categoryId) => service.pets.create({ name, categoryId, status: 'sold' })),
+  );
+  expect(created.map(({ name, categoryId, status }) => ({ name, categoryId, status }))).toEqual(
+    names.map((name, categoryId) => ({ name, categoryId, status: 'sold' })),
+  );
+  const { rows } = await service.database.pool.query('SELECT id::int, name FROM pets ORDER BY id');
+  expect(rows).toEqual(created.map(({ id, name }) => ({ id, name })));
+  expect(await readRowsPerStatement()).toEqual([60]);
+  expect(await readNames()).toEqual([...names].sort());
+});
+
+test('creates over HTTP get their own pets, with and without an Idempotency-Key', async () => {
+  const names = namesOf('Over HTTP', 80);
+  const responses = await createAll(names);
+  expect(responses.map(({ status, body }) => [status, body.name, body.categoryId])).toEqual(
+    names.map((name, index) => [201, name, index]),
+  );
+  const ids = responses.map(({ body }) => body.id);
+  const { rows } = await service.database.pool.query('SELECT id::int, name FROM pets');
+  expect(new Map(rows.map(({ id, name }) => [id, name]))).toEqual(
+    new Map(ids.map((id, index) => [id, names[index]])),
+  );
+  expect((await readRowsPerStatement()).length).toBeLessThan(80);
+  expect(await readNames()).toEqual([...names].sort());
+});
+
+test.each([
+  ['Unwanted', 500],
+  ['Cursed', 500],
+  ['Aborted 40001', 503],
+  ['Aborted 57014', 503],
+])('a pet that the database rejects (%s) does not affect the others', async (name, expected) => {
+  const wanted = namesOf('Wanted', 38);
+  const names = [...wanted.slice(0, 10), name, ...wanted.slice(10), name];
+  const responses = await createAll(names);
+  expect(responses.map(({ status, body }) => [status, body.name])).toEqual(
+    names.map((each) => (each === name ? [expected, undefined] : [201, each])),
+  );
+  expect(await readNames()).toEqual([...wanted].sort());
+});
+
+test('a pet for which PostgreSQL aborts a statement does not affect a replay that shares it', async () => {
+  const key = randomUUID();
+  const create = (name: string, key: string) =>
+    call('/v1/pets', post({ name, categoryId: 1 }, { 'idempotency-key': key }));
+  const first = await create('Replayed', key);
+  const [, replay] = await Promise.all([create('Aborted 40P01', randomUUID()), create('Replayed', key)]);
+  expect([replay?.status, replay?.body]).toEqual([201, first.body]);
+  expect(await readNames()).toEqual(['Replayed']);
+});
+
+test('an Idempotency-Key that is used many times in one statement creates one pet, which all get', async () => {
+  const header = { value: randomUUID(), bodyHash: new Uint8Array(32), setReplayed: vi.fn() };
+  const [apiKey] = await service.keys.list();
+  const call = {
+    apiKeyId: apiKey?.id ?? '',
+    operation: 'createPet',
+    batchIndex: 0,
+    header,
+  };
+  const all = Array.from({ length: 30 }, () =>
+    service.pets.create({ name: 'Many', categoryId: 1, status: 'sold' }, call),
+  );
+  expect(new Set((await Promise.all(all)).map(({ id }) => id)).size).toBe(1);
+  expect(await readNames()).toEqual(['Many']);
+});
+
+test('an Idempotency-Key that is used several times at once creates one pet, among others', async () => {
+  const key = randomUUID();
+  const once = Array.from({ length: 5 }, () =>
+    call('/v1/pets', post({ name: 'Once', categoryId: 1 }, { 'idempotency-key': key })),
+  );
+  const [others, repeated] = await Promise.all([createAll(namesOf('Other', 20)), Promise.all(once)]);
+  expect(others.every(({ status }) => status === 201)).toBe(true);
+  expect(new Set(repeated.map(({ status, body }) => `${status} ${body.id}`)).size).toBe(1);
+  expect(await readNames()).toEqual(['Once', ...namesOf('Other', 20)].sort());
+});
+
+test('a create that waited until its caller was told to try again is not stored afterwards', async () => {
+  const ends: ((rows: object[]) => void)[] = [];
+  const query = vi.fn(() => new Promise((resolve) => ends.push(resolve)));
+  const toys = table<{ id: number; name: string }, { name: string }>('toys', { id: 'bigint', name: 'text' });
+  const insert = createInsert({ ...service.database, writes: { query, register() {} } as never }, toys);
+  const first = insert({ name: 'First' });
+  await expect.poll(() => query.mock.calls.length).toBe(1);
+  const late = insert({ name: 'Late' });
+  const later = performance.now() + OPERATION_TIMEOUT_MS;
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(later);
+  ends[0]?.([{ output: { id: 1, name: 'First' } }]);
+  await expect(late).rejects.toThrow('Not sent within 1500 ms');
+  clock.mockRestore();
+  expect(await first).toEqual({ id: 1, name: 'First' });
+  expect(query).toHaveBeenCalledTimes(1);
+});
+
+test('a create whose key was stored while its statement waited does not cost the creates merged with it their statement', async () => {
+  const stored = Object.assign(new Error('duplicate key'), {
+    code: '23505',
+    constraint: 'idempotent_creates_pkey',
+  });
+  const query = vi.fn(async (_statement: unknown, [names = []]: string[][]) =>
+    names.map((name) => ({ is_stored: false, output: { id: 1, name } })),
+  );
+  query.mockRejectedValueOnce(stored);
+  const toys = table<{ id: number; name: string }, { name: string }>('toys', { id: 'bigint', name: 'text' });
+  const insert = createInsert({ ...service.database, writes: { query, register() {} } as never }, toys);
+  const call = (value: string) => ({
+    apiKeyId: randomUUID(),
+    operation: 'createToy',
+    batchIndex: 0,
+    header: { value, bodyHash: new Uint8Array(32), setReplayed: vi.fn() },
+  });
+  const names = namesOf('Toy', 3);
+  const created = await Promise.all(names.map((name) => insert({ name }, call(name))));
+  expect(created.map(({ name }) => name)).toEqual(names);
+  expect(query.mock.calls.map(([, values]) => values[0])).toEqual([names, names]);
+});

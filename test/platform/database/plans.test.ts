@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createStatements } from '../../../src/platform/keys/statements.js';
+import { execute } from '../../support/execute.js';
+import { startService, type TestService } from '../../support/test-service.js';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+test('PostgreSQL plans a statement of the stores once, however often it runs', async () => {
+  const { pets, keys, serviceDatabase } = service;
+  const newPet = { name: 'Rex', categoryId: 1, status: 'sold' } as const;
+  for (let run = 0; run < 10; run += 1) {
+    const { id } = await pets.create(newPet);
+    await Promise.all([newPet, newPet, newPet].map((each) => pets.create(each)));
+    await pets.get(id);
+    await Promise.all([id, id, id].map((each) => pets.get(each)));
+    await pets.list({ limit: 20 });
+    await pets.list({ limit: 20, status: 'sold' });
+    await keys.findByHashes([new Uint8Array(32)]);
+  }
+  const statement = {
+    name: 'read-plans',
+    text: `SELECT name, custom_plans::int FROM pg_prepared_statements
+      WHERE generic_plans > 1 AND name <> 'read-plans' ORDER BY name`,
+  };
+  const read = async (pool: 'reads' | 'writes' | 'keys') => serviceDatabase[pool].query(statement, []);
+  expect(await read('reads')).toEqual([
+    { name: 'pets-get', custom_plans: 0 },
+    { name: 'pets-get-all', custom_plans: 0 },
+    { name: 'pets-list', custom_plans: 0 },
+    { name: 'pets-list-by-status', custom_plans: 0 },
+  ]);
+  expect(await read('writes')).toEqual([{ name: 'pets-create', custom_plans: 0 }]);
+  // Beside the question which keys have changed
+  expect(await read('keys')).toContainEqual({ name: 'keys-find-by-hashes', custom_plans: 0 });
+});
+
+test('a plan made for a small table does not scan one that has grown', async () => {
+  const { pets, database, serviceDatabase } = service;
+  const { id } = await pets.create({ name: 'Rex', categoryId: 1, status: 'sold' });
+  await database.pool.query('ANALYZE pets');
+  await pets.list({ limit: 20 });
+  await pets.list({ limit: 20, status: 'sold' });
+  await pets.get(id);
+  await Promise.all([id, id, id].map((each) => pets.get(each)));
+  // Not by the service's pool, whose statements end after 1.2 s.
+  await execute(
+    service.databaseUrl,
+    `INSERT INTO pets (name, category_id, status)
+     SELECT 'Pet ' || n, 1, 'available' FROM generate_series(1, 20000) AS n`,
+  );
+  const explain = async (call: string) => {
+    const rows = await serviceDatabase.reads.query({ name: call, text: `EXPLAIN EXECUTE ${call}` }, []);
+    return rows.map((row) => row['QUERY PLAN']).join('\n');
+  };
+  const status = await explain(`"pets-list-by-status" ('{1}', '{20}', '{sold}')`);
+  expect(status).toContain('Index Scan using pets_status_id_idx');
+  const all = await explain(`"pets-list" ('{1}', '{20}')`);
+  expect(all).toContain('Index Scan using pets_pkey');
+  expect(await explain('"pets-get" (1)')).not.toContain('Seq Scan');
+  expect(await explain(`"pets-get-all" ('{1}')`)).not.toContain('Seq Scan');
+});
+
+test('a scrape of the metrics does not scan all keys', async () => {
+  const { databaseUrl, database } = service;
+  await execute(
+    databaseUrl,
+    `INSERT INTO api_keys (name, hash, start, plan, banned_until, expires_at)
+     SELECT 'Key ' || n, sha256(n::text::bytea), 'as_test_0000', 'pro', expiry, expiry
+     FROM (SELECT n, CASE WHEN n % 100 = 0 THEN now() + n * interval '1 h' END AS expiry
+       FROM generate_series(1, 5000) AS n) AS keys`,
+  );
+  await execute(databaseUrl, 'ANALYZE api_keys');
+  const explain = async (sql: string, ...moments: Date[]) =>
+    JSON.stringify((await database.pool.query(`EXPLAIN ${sql}`, moments)).rows);
+  const { countBanned, countExpiring } = createStatements(database.inSchema);
+  const now = new Date();
+  const banned = await explain(countBanned, now);
+  expect(banned).toMatch(/Index Scan (?:using|on) api_keys_banned_until_idx/);
+  const expiring = await explain(countExpiring, now, new Date(now.getTime() + 86_400_000));
+  expect(expiring).toMatch(/Index Scan (?:using|on) api_keys_expires_at_idx/);
+  expect(banned + expiring).not.toContain('Seq Scan');
+});

@@ -1,0 +1,72 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { PostgresServer } from '../../support/postgres-server.js';
+import { runKeys, UNREACHED_LIMITS, untilListening } from '../../support/process.js';
+import { setUpServiceProcesses } from '../../support/service-processes.js';
+import { type Caller, createCaller, post, startService } from '../../support/test-service.js';
+
+const rex = { name: 'Rex', categoryId: 1 };
+
+let servers: PostgresServer[];
+
+beforeEach(async () => {
+  servers = [await PostgresServer.start()];
+});
+afterEach(async () => {
+  for (const server of servers.reverse()) await server.close();
+});
+// Its services stop before the servers do.
+const processes = setUpServiceProcesses();
+
+async function expectReadsOnly(call: Caller): Promise<void> {
+  for (const path of ['/v1/pets', '/v1/pets?status=sold', '/trpc/listPets', '/v1/store/orders']) {
+    expect([path, (await call(path)).status]).toEqual([path, 200]);
+  }
+  const creates = [
+    await call('/v1/pets', post(rex)),
+    await call('/v1/pets', post(rex, { 'idempotency-key': 'read-only' })),
+    await call('/trpc/createPet', post(rex)),
+  ];
+  expect(creates.map(({ status }) => status)).toEqual([503, 503, 503]);
+  expect(creates.map(({ headers }) => headers.get('retry-after'))).toEqual(['1', '1', '1']);
+  expect((await call('/health/ready', { key: null })).status).toBe(200);
+}
+
+const createStatus = (call: Caller) => async () =>
+  (await call('/v1/pets', post(rex, { 'idempotency-key': 'read-only' }))).status;
+
+test('default_transaction_read_only is switched on and off: reads 200, creates 503 on open connections too, and back', async ({
+  annotate,
+}) => {
+  const [server] = servers as [PostgresServer];
+  const service = await startService({ databaseUrl: server.url });
+  const call = createCaller(service);
+  expect((await call('/v1/pets', post(rex))).status).toBe(201);
+  await server.query('ALTER SYSTEM SET default_transaction_read_only = on');
+  await server.reload();
+  await expect.poll(async () => (await call('/v1/pets', post(rex))).status).toBe(503);
+  await expectReadsOnly(call);
+  await server.query('ALTER SYSTEM RESET default_transaction_read_only');
+  await server.reload();
+  const switchedAt = performance.now();
+  await expect.poll(createStatus(call), { interval: 20 }).toBe(201);
+  await annotate(`creates again ${Math.round(performance.now() - switchedAt)} ms after the reload`);
+  await service.close();
+});
+
+test('a hot standby: the service starts on it, reads 200, creates 503, and after a promotion creates again', async ({
+  annotate,
+}) => {
+  const [primary] = servers as [PostgresServer];
+  const issue = ['create', '--name', 'reader', ...UNREACHED_LIMITS];
+  const { key } = await runKeys({ DATABASE_URL: primary.url, APP_ENV: 'staging' }, ...issue);
+  const standby = await primary.startStandby();
+  servers.push(standby);
+  const service = processes.start({ DATABASE_URL: standby.url, APP_ENV: 'staging' });
+  const call = createCaller({ url: await untilListening(service), key });
+  await expectReadsOnly(call);
+  await standby.query('SELECT pg_promote()');
+  const promotedAt = performance.now();
+  await expect.poll(createStatus(call), { interval: 20 }).toBe(201);
+  await annotate(`creates again ${Math.round(performance.now() - promotedAt)} ms after the promotion`);
+  expect((await call('/v1/pets', post(rex))).status).toBe(201);
+});

@@ -1,0 +1,151 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { newPet } from '../../../src/pets/schema.js';
+import { createPetStore } from '../../../src/pets/store.js';
+import { type Database, openDatabase } from '../../../src/platform/database/client.js';
+import type { PrismaClient } from '../../../src/platform/database/generated/client.js';
+import { PRISMA_FOLDER } from '../../../src/platform/database/migrations.js';
+import { seedCatalogue } from '../../../src/platform/database/source.js';
+import { SCOPES } from '../../../src/scopes.js';
+import { execute } from '../../support/execute.js';
+import { ALL_SCHEMAS, withEngine } from '../../support/schema-engine.js';
+import { createTestDatabase } from '../../support/test-service.js';
+
+let migratedUrl: string;
+let database: Database;
+let prisma: PrismaClient;
+
+beforeAll(async () => {
+  migratedUrl = await createTestDatabase();
+  database = openDatabase(migratedUrl, () => {});
+  prisma = await database.loadPrisma();
+});
+afterAll(() => database.close());
+
+/** Everything that schema.prisma can express, one line each. It cannot express CHECK constraints and identity. */
+const CATALOGUE = `
+  SELECT format('column %s.%s %s null:%s', table_name, column_name, udt_name, is_nullable)
+    || CASE WHEN column_name = 'id' THEN '' ELSE format(' default:%s precision:%s', column_default, datetime_precision) END AS line
+  FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> '_prisma_migrations'
+  UNION ALL
+  SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename <> '_prisma_migrations'
+  UNION ALL
+  SELECT format('constraint %s %s', conname, pg_get_constraintdef(oid)) FROM pg_constraint
+  WHERE connamespace = 'public'::regnamespace AND contype IN ('p', 'u', 'f') AND conrelid::regclass::text <> '_prisma_migrations'
+  UNION ALL
+  SELECT format('enum %s %s', typname, string_agg(enumlabel, ',' ORDER BY enumsortorder))
+  FROM pg_enum JOIN pg_type ON pg_type.oid = enumtypid GROUP BY typname
+  ORDER BY 1`;
+
+async function readCatalogue(url: string): Promise<string[]> {
+  const rows = await execute<{ line: string }>(url, CATALOGUE);
+  return rows.map(({ line }) => line);
+}
+
+/** The SQL with which Prisma's engine would create schema.prisma in an empty database. */
+async function printSchema(url: string): Promise<string> {
+  const path = join(PRISMA_FOLDER, 'schema.prisma');
+  const files = [{ path, content: await readFile(path, 'utf8') }];
+  const { stdout } = await withEngine(url, (engine) =>
+    engine.diff({
+      from: { tag: 'empty' },
+      to: { tag: 'schemaDatamodel', files },
+      script: true,
+      exitCode: null,
+      filters: ALL_SCHEMAS,
+    }),
+  );
+  return stdout ?? '';
+}
+
+test('schema.prisma and the migrations agree', async () => {
+  const emptyUrl = await createTestDatabase('template0');
+  // An index may need one of those that the migrations create.
+  const extensions = await execute<{ name: string }>(migratedUrl, 'SELECT extname AS name FROM pg_extension');
+  for (const { name } of extensions) await execute(emptyUrl, `CREATE EXTENSION IF NOT EXISTS "${name}"`);
+  await execute(emptyUrl, await printSchema(emptyUrl));
+  const migrated = await readCatalogue(migratedUrl);
+  expect(migrated.length).toBeGreaterThan(15);
+  const sides =
+    'expected: prisma/schema.prisma, received: prisma/migrations; write a migration or correct the schema';
+  expect(migrated, sides).toEqual(await readCatalogue(emptyUrl));
+});
+
+test('the sample catalogue consists of pets that the service would accept, and is inserted once', async () => {
+  const seeded = openDatabase(await createTestDatabase(), () => {});
+  expect(await seedCatalogue(seeded)).toBe(true);
+  const items = await createPetStore(seeded).list({ limit: 100 });
+  expect(items.length).toBeGreaterThan(20);
+  for (const { id, ...item } of items) expect(newPet.parse(item)).toEqual(item);
+  expect(await seedCatalogue(seeded)).toBe(false);
+  await seeded.close();
+});
+
+describe('Prisma Studio cannot store rows that the service cannot serve', () => {
+  const key = { name: 'key', hint: 'as_test_abcd', plan: 'free' as const };
+
+  test.each([
+    ['an id of its own', { id: 5n, name: 'Rex', categoryId: 1n }],
+    ['an empty name', { name: '', categoryId: 1n }],
+    ['a blank name', { name: '\t\u00a0\u2003\u3000\u0085', categoryId: 1n }],
+    ['a name over 200 characters', { name: '🐈'.repeat(201), categoryId: 1n }],
+    ['a category over the bound', { name: 'Rex', categoryId: 2n ** 53n }],
+    ['a category under the bound', { name: 'Rex', categoryId: -(2n ** 53n) }],
+  ])('a pet with %s', async (_name, data) => {
+    await expect(prisma.pet.create({ data })).rejects.toThrow();
+  });
+
+  test('a pet with another status', async () => {
+    await expect(
+      database.pool.query(`INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'lost')`),
+    ).rejects.toThrow();
+  });
+
+  test.each([
+    ['a hash of another length', { ...key, hash: new Uint8Array(31) }],
+    ['own limits on a fixed plan', { ...key, hash: new Uint8Array(32), perMinute: 5 }],
+    ['an enterprise plan without limits', { ...key, hash: new Uint8Array(32), plan: 'enterprise' as const }],
+    [
+      'a limit of 0',
+      { ...key, hash: new Uint8Array(32), plan: 'enterprise' as const, perMinute: 0, perDay: 5 },
+    ],
+    ['an unknown scope', { ...key, hash: new Uint8Array(32), scopes: ['pets:read', 'pets:eat'] }],
+    ['no scope', { ...key, hash: new Uint8Array(32), scopes: [] }],
+    ['no name', { ...key, hash: new Uint8Array(32), name: '' }],
+  ])('a key with %s', async (_name, data) => {
+    await expect(prisma.apiKey.create({ data })).rejects.toThrow();
+  });
+
+  test.each([
+    'NULL',
+    `'{}'`,
+    `'{NULL}'`,
+    `'{pets:read,NULL}'`,
+    `'{pets:Read}'`,
+    `'{{pets:read},{pets:write}}'`,
+  ])('scopes that are %s', async (scopes) => {
+    await prisma.apiKey.create({ data: { ...key, name: scopes, hash: randomBytes(32) } });
+    const change = database.pool.query(`UPDATE api_keys SET scopes = ${scopes} WHERE name = $1`, [scopes]);
+    await expect(change).rejects.toThrow(/api_keys_scopes_known/);
+  });
+
+  test('a key that is inserted without scopes has every scope', async () => {
+    const { scopes } = await prisma.apiKey.create({ data: { ...key, hash: randomBytes(32) } });
+    expect(scopes).toEqual(SCOPES);
+  });
+
+  test.each(['infinity', '-infinity', '2100-01-01T00:00:00Z'])('a ban until %s', async (bannedUntil) => {
+    await prisma.apiKey.create({ data: { ...key, name: bannedUntil, hash: randomBytes(32) } });
+    const ban = 'UPDATE api_keys SET banned_until = $1 WHERE name = $2';
+    await expect(database.pool.query(ban, [bannedUntil, bannedUntil])).rejects.toThrow(/banned_until/);
+  });
+
+  test('two keys with one hash', async () => {
+    await prisma.apiKey.create({ data: { ...key, hash: new Uint8Array(32).fill(7) } });
+    await expect(
+      prisma.apiKey.create({ data: { ...key, hash: new Uint8Array(32).fill(7) } }),
+    ).rejects.toThrow();
+  });
+});

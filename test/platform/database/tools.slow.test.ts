@@ -1,0 +1,192 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { seedCatalogue } from '../../../src/platform/database/source.js';
+import { execute } from '../../support/execute.js';
+import { hasPgbouncer, Pgbouncer } from '../../support/pgbouncer.js';
+import { runCommand } from '../../support/process.js';
+import { hasPostgresTools, SystemPostgres } from '../../support/system-postgres.js';
+import { createTemporaryFolder } from '../../support/temporary-folder.js';
+import {
+  type Caller,
+  createCaller,
+  post,
+  startService,
+  type TestService,
+} from '../../support/test-service.js';
+
+const isPossible = hasPostgresTools() && hasPgbouncer();
+const rex = { name: 'Rex', categoryId: 1 };
+
+let server: SystemPostgres;
+let poolers: Readonly<Record<'session' | 'transaction', Pgbouncer>>;
+let folder: string;
+
+/** Requests of all kinds, one after the other in each of several streams, with when each failed. */
+function startRequests(call: Caller) {
+  const failures: { readonly status: number; readonly at: number }[] = [];
+  let sent = 0;
+  let isOver = false;
+  const requests = [
+    () => call('/v1/pets?limit=2'),
+    () => call('/v1/pets?limit=2&status=sold'),
+    () => call('/v1/pets/1'),
+    () => call('/v1/store/orders?limit=2'),
+    () => call('/v1/pets', post(rex)),
+    () => call('/v1/pets', post(rex, { 'idempotency-key': `key-${Math.random()}` })),
+    () => call('/v1/key'),
+  ];
+  const running = Promise.all(
+    requests.map(async (request) => {
+      while (!isOver) {
+        const { status } = await request();
+        sent += 1;
+        if (![200, 201, 404].includes(status)) failures.push({ status, at: performance.now() });
+      }
+    }),
+  );
+  return {
+    failures,
+    countSent: () => sent,
+    async stop() {
+      isOver = true;
+      await running;
+    },
+  };
+}
+
+describe.skipIf(!isPossible)('tools of PostgreSQL under load', () => {
+  beforeAll(async () => {
+    server = await SystemPostgres.start();
+    folder = await createTemporaryFolder();
+    const start = (mode: 'session' | 'transaction') =>
+      Pgbouncer.start(server, {
+        user: 'animal_store',
+        password: 'x',
+        poolSize: mode === 'session' ? 60 : 6,
+        mode,
+      });
+    poolers = { session: await start('session'), transaction: await start('transaction') };
+  });
+  afterAll(async () => {
+    await poolers.session.close();
+    await poolers.transaction.close();
+    await server.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  describe.each(['directly', 'session', 'transaction'] as const)('the service connects: %s', (how) => {
+    let url: string;
+    let service: TestService;
+    let call: Caller;
+
+    beforeEach(async () => {
+      url = server.urlOf(how === 'directly' ? undefined : poolers[how].port);
+      service = await startService({ databaseUrl: url });
+      call = createCaller(service);
+      await seedCatalogue(service.database);
+      await dumpAt(server.urlOf());
+    });
+    afterEach(() => service.close());
+
+    const runTool = async (command: string, ...args: readonly string[]) => {
+      const program = runCommand(command, args, {}, {});
+      expect(await program.ended, program.output()).toBe(0);
+    };
+    const dump = () => join(folder, 'dump');
+    const dumpAt = (address: string) => runTool('pg_dump', '-Fc', '-f', dump(), address);
+    const sql = (text: string) => () => execute(server.urlOf(), `SET statement_timeout = 0; ${text}`);
+    /** Each with the statuses that are right while it runs, besides 503. */
+    const TOOLS: readonly {
+      readonly name: string;
+      readonly run: () => Promise<unknown>;
+      readonly also?: number[];
+    }[] = [
+      { name: 'pg_dump where the service connects', run: () => dumpAt(url) },
+      {
+        name: 'pg_dumpall',
+        run: () => runTool('pg_dumpall', '-f', join(folder, 'all'), '-d', server.urlOf()),
+      },
+      {
+        name: 'pg_restore --clean --single-transaction',
+        run: () =>
+          runTool(
+            'pg_restore',
+            '--clean',
+            '--if-exists',
+            '--single-transaction',
+            '-d',
+            server.urlOf(),
+            dump(),
+          ),
+      },
+      {
+        // Until the keys are back, there are none.
+        name: 'pg_restore --clean',
+        run: () => runTool('pg_restore', '--clean', '--if-exists', '-d', server.urlOf(), dump()),
+        also: [401],
+      },
+      {
+        name: 'pg_restore --data-only --disable-triggers',
+        async run() {
+          await sql('TRUNCATE orders')();
+          await runTool(
+            'pg_restore',
+            '--data-only',
+            '--disable-triggers',
+            '-t',
+            'orders',
+            '-d',
+            server.urlOf(),
+            dump(),
+          );
+        },
+      },
+      { name: 'VACUUM FULL', run: () => runTool('vacuumdb', '--full', '-d', server.urlOf()) },
+      { name: 'REINDEX', run: () => runTool('reindexdb', '-d', server.urlOf()) },
+      {
+        name: 'ALTER TABLE … ADD COLUMN',
+        run: sql(`
+          ALTER TABLE pets ADD COLUMN colour text; ALTER TABLE api_keys ADD COLUMN owner text;
+          ALTER TABLE pets DROP COLUMN colour; ALTER TABLE api_keys DROP COLUMN owner`),
+      },
+      {
+        name: 'DROP TYPE and CREATE TYPE',
+        run: sql(`
+          ALTER TABLE pets ALTER status DROP DEFAULT, ALTER status TYPE text;
+          DROP TYPE pet_status; CREATE TYPE pet_status AS ENUM ('available', 'pending', 'sold');
+          ALTER TABLE pets ALTER status TYPE pet_status USING status::pet_status, ALTER status SET DEFAULT 'available'`),
+      },
+      {
+        name: 'DISCARD ALL where the service connects',
+        run: () => Promise.all(Array.from({ length: 12 }, () => execute(url, 'DISCARD ALL'))),
+      },
+    ];
+
+    test.for(TOOLS)(
+      '$name: never a 500, and all is well again when it has ended',
+      async ({ run, also = [] }, { annotate }) => {
+        const load = startRequests(call);
+        await expect.poll(load.countSent).toBeGreaterThan(100);
+        const startedAt = performance.now();
+        await run();
+        const endedAt = performance.now();
+        const isReady = async () => (await call('/health/ready', { key: null })).status;
+        await expect.poll(isReady).toBe(200);
+        // What was waiting when it ended is answered by then.
+        const before = load.countSent();
+        await expect.poll(load.countSent).toBeGreaterThan(before + 50);
+        const settled = load.failures.length;
+        const after = load.countSent();
+        await expect.poll(load.countSent).toBeGreaterThan(after + 200);
+        await load.stop();
+        const last = load.failures.at(-1);
+        await annotate(
+          `${load.countSent()} requests, ${load.failures.length} failed, the last ${last ? Math.round(last.at - endedAt) : '-'} ms after the end; it took ${Math.round(endedAt - startedAt)} ms`,
+        );
+        expect(load.failures.filter(({ status }) => ![503, ...also].includes(status))).toEqual([]);
+        expect(load.failures.length).toBe(settled);
+      },
+    );
+  });
+});

@@ -1,0 +1,330 @@
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
+import { json } from 'node:stream/consumers';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { resources } from '../../../src/router.js';
+import { SCOPES } from '../../../src/scopes.js';
+import {
+  bodyOf,
+  callRpc,
+  existingPath,
+  expectInvalidIdsRejected,
+  expectUnstorableBodiesRejected,
+  fillPath,
+  ordinaryInit,
+  readPathParameters,
+} from '../../support/document-requests.js';
+import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
+import { exchange, readResponses } from '../../support/raw-http.js';
+import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
+import {
+  type Caller,
+  createCaller,
+  createTestDatabase,
+  post,
+  startService,
+  type TestResponse,
+  type TestService,
+} from '../../support/test-service.js';
+
+type Init = Parameters<Caller>[1];
+
+const checker = createChecker(resources);
+const { operations, findOperation, expectDescribed } = checker;
+
+let proxy: TcpProxy;
+let service: TestService;
+let call: Caller;
+/** Whether the test has broken the database: no other request may get a 500. */
+let isBroken: boolean;
+const closers: (() => Promise<unknown>)[] = [];
+
+beforeEach(async () => {
+  const url = new URL(await createTestDatabase());
+  proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
+  url.port = String(proxy.port);
+  service = await startService({ databaseUrl: url.href });
+  isBroken = false;
+  call = without500(createCaller(service));
+  const { pool } = service.database;
+  await pool.query(`INSERT INTO pets (name, category_id) SELECT 'Rex ' || n, n FROM generate_series(1, 5) n`);
+  await pool.query(`INSERT INTO orders (pet_id, quantity) SELECT id, 1 FROM pets`);
+});
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+  await service.close();
+  await proxy.close();
+});
+
+function without500(by: Caller): Caller {
+  return async (path, init) => {
+    const response = await by(path, init);
+    if (response.status === 500 && !isBroken)
+      throw new Error(`${init?.method ?? 'GET'} ${path} responded with 500`);
+    return response;
+  };
+}
+
+const isIdempotent = ({ parameters = [] }: ListedOperation) =>
+  parameters.some(({ name }) => name === 'Idempotency-Key');
+
+const covered = new Set<string>();
+
+function expectCovered(operationId: string, response: TestResponse): void {
+  expectDescribed(operationId, response);
+  covered.add(`${operationId} ${response.status}`);
+}
+
+async function expectStatus(operationId: string, status: number, path: string, init?: Init, by = call) {
+  const response = await by(`/v1${path}`, init);
+  expect([operationId, path, response.status]).toEqual([operationId, path, status]);
+  expectCovered(operationId, response);
+  return response;
+}
+
+async function expectEvery(status: number, init: Init = {}, by = call): Promise<void> {
+  for (const operation of operations) {
+    const request = { ...ordinaryInit(operation), ...init };
+    await expectStatus(operation.operationId, status, fillPath(operation, '1'), request, by);
+  }
+}
+
+test('every operation responds to an ordinary request as the document says', async () => {
+  for (const operation of operations) {
+    const path = await existingPath(operations, operation, call);
+    const response = await call(`/v1${path}`, ordinaryInit(operation));
+    expect([operation.operationId, response.status]).toEqual([
+      operation.operationId,
+      expect.toSatisfy(isSuccess),
+    ]);
+    expectCovered(operation.operationId, response);
+  }
+});
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+test('a page that is not the last has a Link as the document says', async () => {
+  await expectStatus('listPets', 200, '/pets?status=sold');
+  expect((await expectStatus('listPets', 200, '/pets?limit=2&cursor=1')).headers.has('link')).toBe(true);
+  const orders = await expectStatus('listOrders', 200, '/store/orders?limit=2');
+  expect(orders.body).toHaveLength(2);
+  expect(orders.headers.has('link')).toBe(true);
+});
+
+const INVALID: [string, number, string, Init?][] = [
+  ['listPets', 400, '/pets?limit=0'],
+  ['listPets', 400, '/pets?status=lost'],
+  ['listPets', 400, '/pets?cursor=x'],
+  ['listPets', 400, '/pets?limit=1&limit=2'],
+  ['listOrders', 400, '/store/orders?limit=101'],
+  ['createPet', 400, '/pets', post({})],
+  ['createPet', 400, '/pets', post({ name: '', categoryId: 1.5, status: 'lost' })],
+  ['createPet', 400, '/pets', post({ name: 'Rex', categoryId: 1 }, { 'idempotency-key': 'with space' })],
+  ['getPet', 404, '/pets/999999'],
+  ['getPet', 404, `/pets/${2 ** 53}`],
+];
+
+test('every operation rejects invalid requests as the document says', async () => {
+  for (const [operationId, status, path, init] of INVALID)
+    await expectStatus(operationId, status, path, init);
+  for (const operation of operations) {
+    const { operationId, method, parameters = [], requestBody } = operation;
+    const [query] = parameters.filter((parameter) => parameter.in === 'query');
+    const path = fillPath(operation, '1');
+    await expectStatus(operationId, 405, path, { method: 'PROPFIND' });
+    if (parameters.some((parameter) => parameter.in === 'path')) {
+      await expectStatus(operationId, 404, fillPath(operation, 'none'), ordinaryInit(operation));
+    }
+    if (query) await expectStatus(operationId, 400, `${path}?${query.name}=1&${query.name}=1`, { method });
+    if (requestBody === undefined) continue;
+    await expectStatus(operationId, 400, path, { ...post('{'), method });
+    await expectStatus(operationId, 413, path, { ...post('x'.repeat(70_000)), method });
+    await expectStatus(operationId, 415, path, { ...post('{}', { 'content-type': 'text/plain' }), method });
+    await expectStatus(operationId, 415, path, { ...post('{}', { 'content-encoding': 'gzip' }), method });
+  }
+});
+
+test('every operation rejects an unknown transfer coding as the document says', async () => {
+  const fields = [
+    `Authorization: Bearer ${service.key}`,
+    'Transfer-Encoding: gzip, chunked',
+    'Connection: close',
+  ];
+  for (const operation of operations) {
+    const { operationId, method } = operation;
+    const head = [`${method} /v1${fillPath(operation, '1')} HTTP/1.1`, 'Host: x', ...fields].join('\r\n');
+    const [response] = readResponses(await exchange(service.port, `${head}\r\n\r\n0\r\n\r\n`));
+    if (response?.status !== 501) throw new Error(`${operationId} responded with ${response?.status}`);
+    expectCovered(operationId, { ...response, body: JSON.parse(response.body) });
+  }
+});
+
+test('every operation responds as the document says to a request that is not proper HTTP', async () => {
+  for (const operation of operations) {
+    const response = await callWithoutHost(operation);
+    expect([operation.operationId, response.status]).toEqual([operation.operationId, 400]);
+    expectCovered(operation.operationId, response);
+  }
+});
+
+/** HTTP/1.1 requires a Host, which fetch always sends. */
+async function callWithoutHost(operation: ListedOperation): Promise<TestResponse> {
+  const { method } = operation;
+  const headers = { authorization: `Bearer ${service.key}`, 'content-type': 'application/json' };
+  const path = `/v1${fillPath(operation, '1')}`;
+  const sent = request({ port: service.port, path, method, headers, setHost: false }).end();
+  const [received] = (await once(sent, 'response')) as [IncomingMessage];
+  const fields = Object.entries(received.headersDistinct).map(([name, values = []]) => [
+    name,
+    values.join(', '),
+  ]);
+  const body = await json(received);
+  return { status: received.statusCode ?? 0, headers: new Headers(fields as [string, string][]), body };
+}
+
+test('no operation responds with 500 to a body that the database cannot store', async () => {
+  await expectUnstorableBodiesRejected(checker, call);
+});
+
+test('every operation responds with 404 to a path whose identifier is not an integer within bounds', async () => {
+  await expectInvalidIdsRejected(checker, call);
+});
+
+test('no operation responds with 500 for an item that others refer to', async () => {
+  const referred = operations.filter(({ parameters = [] }) => parameters.some((each) => each.in === 'path'));
+  expect(referred).not.toEqual([]);
+  for (const operation of referred) {
+    const path = fillPath(operation, '1');
+    const input = { ...readPathParameters(operation, path), ...(bodyOf(operation) as object | undefined) };
+    await callRpc(call, operation, input);
+    expectCovered(operation.operationId, await call(`/v1${path}`, ordinaryInit(operation)));
+  }
+});
+
+test('without a valid key every operation responds as the document says', async () => {
+  await expectEvery(401, { key: null });
+  await expectEvery(401, { key: 'nonsense' });
+});
+
+test('without its scope every operation responds as the document says', async () => {
+  const limits = { plan: 'enterprise', perMinute: 1_000, perDay: 1_000, expiresAt: null } as const;
+  for (const { operationId, security } of operations) {
+    const scopes = SCOPES.filter((scope) => !JSON.stringify(security).includes(`"${scope}"`));
+    // Every key may call it.
+    if (scopes.length === SCOPES.length) continue;
+    const { key } = await service.keys.create({ name: operationId, scopes, ...limits });
+    const operation = findOperation(operationId);
+    const request = { ...ordinaryInit(operation), key };
+    await expectStatus(operationId, 403, fillPath(operation, '1'), request);
+  }
+});
+
+test('over the limit, and when banned, every operation responds as the document says', async () => {
+  const limited = { plan: 'enterprise', perMinute: 1, perDay: 100, expiresAt: null } as const;
+  for (const operation of operations) {
+    const { key } = await service.keys.create({ name: operation.operationId, ...limited });
+    const request = { ...ordinaryInit(operation), key };
+    const responses = [];
+    for (let n = 0; n < 3; n += 1) responses.push(await call(`/v1${fillPath(operation, '1')}`, request));
+    for (const response of responses) expectCovered(operation.operationId, response);
+    expect(responses.slice(1).map(({ body }) => body.code)).toEqual([
+      'rate_limit_exceeded',
+      'api_key_banned',
+    ]);
+  }
+});
+
+test('when a query fails, or the database is unreachable, every operation responds as the document says', async () => {
+  const { pool } = service.database;
+  await call('/v1/pets');
+  const { rows } = await pool.query<{ tablename: string }>(
+    `SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('api_keys', '_prisma_migrations')`,
+  );
+  isBroken = true;
+  for (const { tablename } of rows) await pool.query(`ALTER TABLE ${tablename} RENAME TO ${tablename}_lost`);
+  await expectEvery(500);
+  await proxy.cut();
+  await expectEvery(503);
+});
+
+test('every idempotent operation responds to a repetition as the document says', async () => {
+  for (const operation of operations.filter(isIdempotent)) {
+    const { operationId, method } = operation;
+    const path = await existingPath(operations, operation, call);
+    const request = ordinaryInit(operation, { 'idempotency-key': 'one' });
+    const first = await call(`/v1${path}`, request);
+    const replay = await expectStatus(operationId, first.status, path, request);
+    expect([replay.headers.get('idempotency-replayed'), replay.body]).toEqual(['true', first.body]);
+    expect(replay.headers.get('location')).toBe(first.headers.get('location'));
+    const other = `${JSON.stringify(bodyOf(operation))} `;
+    await expectStatus(operationId, 422, path, { ...post(other, { 'idempotency-key': 'one' }), method });
+  }
+});
+
+test('while the first request is running, every idempotent operation responds as the document says', async () => {
+  const first = await service.database.pool.connect();
+  await first.query('BEGIN');
+  closers.push(async () => first.release());
+  for (const operation of operations.filter(isIdempotent)) {
+    const { operationId } = operation;
+    await first.query(
+      `SELECT pg_advisory_xact_lock(hashtextextended(id || ' ' || $1 || ' 0 two', 0)) FROM api_keys`,
+      [operationId],
+    );
+    const request = ordinaryInit(operation, { 'idempotency-key': 'two' });
+    await expectStatus(operationId, 409, await existingPath(operations, operation, call), request);
+  }
+  await first.query('ROLLBACK');
+});
+
+test('a deprecated operation says so before its removal, and responds as the document says after it', async () => {
+  const deprecated = operations.filter((operation) => operation.deprecated);
+  const { databaseUrl } = service;
+  const later = await startService({ databaseUrl, now: () => Date.parse('2030-12-05T00:00:00Z') });
+  closers.push(() => later.close());
+  for (const operation of deprecated) {
+    const path = fillPath(operation, '1');
+    for (const init of [{}, { key: null }]) {
+      const { headers } = await call(`/v1${path}`, { ...ordinaryInit(operation), ...init });
+      expect(headers.get('deprecation')).toBe('@1764892800');
+      expect(headers.get('sunset')).toBe('Thu, 05 Dec 2030 00:00:00 GMT');
+      expect(headers.get('link')).toContain('rel="successor-version"');
+    }
+    await expectStatus(
+      operation.operationId,
+      410,
+      path,
+      ordinaryInit(operation),
+      without500(createCaller(later)),
+    );
+  }
+});
+
+test('the checker itself detects everything that the document does not describe', async () => {
+  const { status, headers, body } = await call('/v1/pets/1');
+  const check = (change: Partial<TestResponse>) => () =>
+    expectDescribed('getPet', { status, headers, body, ...change });
+  const changed = (name: string, value: string | null) => {
+    const copy = new Headers(headers);
+    if (value === null) copy.delete(name);
+    else copy.set(name, value);
+    return { headers: copy };
+  };
+  expect(check({})).not.toThrow();
+  expect(check({ status: 202 })).toThrow(/getPet answered 202 .*does not describe/);
+  expect(check(changed('x-ratelimit-limit', null))).toThrow(/X-RateLimit-Limit/);
+  expect(check(changed('ratelimit', 'many'))).toThrow(/RateLimit/);
+  expect(check(changed('x-powered-by', 'us'))).toThrow(/x-powered-by/);
+  expect(check(changed('content-type', 'text/html'))).toThrow(/text\/html/);
+  expect(check({ body: { ...body, secret: 1 } })).toThrow(/getPet 200: .*NOT have additional/);
+  expect(check({ body: { ...body, id: '1' } })).toThrow(/getPet 200: .*id must be/);
+});
+
+test('every status in the document was caused by a request above', () => {
+  const listed = operations.flatMap(({ operationId, responses }) =>
+    Object.keys(responses).map((status) => `${operationId} ${status}`),
+  );
+  expect([...covered].sort()).toEqual(listed.sort());
+});

@@ -1,0 +1,235 @@
+import { spawnSync } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { pathToFileURL } from 'node:url';
+import { describe, expect, test } from 'vitest';
+import { newPet } from '../../../src/pets/schema.js';
+import { PLAN_NAMES, toPlanTable } from '../../../src/plans.js';
+import * as protocol from '../../../src/platform/contract/protocol.js';
+import { errorTable } from '../../../src/platform/errors/error-table.js';
+import { listOperations } from '../../../src/platform/operations/list-operations.js';
+import { appRouter, resources } from '../../../src/router.js';
+import { SCOPES } from '../../../src/scopes.js';
+import { createChecker, SERVERS } from '../../support/openapi-checker.js';
+import { startService } from '../../support/test-service.js';
+
+const { document, operations, findOperation, findProblems, findResponse } = createChecker(resources);
+
+const UPDATE = 'if this change is intended: npm run docs:update, then review the diff';
+
+test('the document changes only together with its reviewed copy', async () => {
+  const reviewed = await readFile('docs/openapi.json', 'utf8');
+  expect(document, UPDATE).toEqual(JSON.parse(reviewed));
+});
+
+test('every document and manifest says what the code and package.json say', async () => {
+  const { deriveDocs } = await import(pathToFileURL('scripts/derived-docs.js').href);
+  const { deriveMetadata } = await import(pathToFileURL('scripts/derived-metadata.js').href);
+  const texts: Record<string, string> = {
+    ...deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }),
+    ...deriveMetadata(),
+  };
+  const outdated = [];
+  for (const [path, text] of Object.entries(texts)) {
+    if ((await readFile(path, 'utf8')) !== text) outdated.push(path);
+  }
+  expect(outdated, UPDATE).toEqual([]);
+});
+
+test('what the client knows of the service, its types with their comments, is that of the code', async () => {
+  const { deriveClient } = await import(pathToFileURL('scripts/client-types.js').href);
+  const contract = { ...protocol, errorTable, operations: listOperations(appRouter) };
+  for (const [path, text] of Object.entries(deriveClient(document, contract))) {
+    expect(await readFile(path, 'utf8'), UPDATE).toBe(text);
+  }
+});
+
+test('npm run openapi prints only the document, with the addresses of the environment', () => {
+  const { stdout, status } = spawnSync('npm', ['run', '-s', 'openapi', '--ignore-scripts'], {
+    encoding: 'utf8',
+    env: { ...process.env, PUBLIC_URL: `${SERVERS.publicUrl}/`, STAGING_URL: SERVERS.stagingUrl },
+  });
+  expect(status).toBe(0);
+  expect(JSON.parse(stdout)).toEqual(document);
+});
+
+test('the service serves the document without a key', async () => {
+  const service = await startService();
+  const served = await fetch(`${service.url}/openapi.json`);
+  const { paths, components, servers } = (await served.json()) as typeof document;
+  await service.close();
+  expect({ paths, components }).toEqual({ paths: document.paths, components: document.components });
+  expect(servers.map(({ url }) => url)).toEqual([
+    'https://pets.example/store/v1',
+    'https://staging.pets.example/store/v1',
+  ]);
+});
+
+/** docs/openapi.json may contain further operations; reviewing its diff catches unintended ones. */
+const SPECIFIED_OPERATIONS = [
+  ['GET /pets', 'listPets', 'stable', 'pets:read', '200 400 401 403 405 429 500 501 503'],
+  ['POST /pets', 'createPet', 'stable', 'pets:write', '201 400 401 403 405 409 413 415 422 429 500 501 503'],
+  ['GET /pets/{petId}', 'getPet', 'stable', 'pets:read', '200 400 401 403 404 405 410 429 500 501 503'],
+  ['GET /store/orders', 'listOrders', 'experimental', 'orders:read', '200 400 401 403 405 429 500 501 503'],
+];
+const SPECIFIED_SCHEMAS = ['Error', 'NewPet', 'Order', 'OrderStatus', 'Orders', 'Pet', 'PetStatus', 'Pets'];
+
+test('the specified operations have their paths, statuses, stability and scopes', () => {
+  const found = operations.map(
+    ({ method, path, operationId, responses, security, 'x-stability': stability }) => [
+      `${method} ${path}`,
+      operationId,
+      stability,
+      security.flatMap(Object.values).join(' '),
+      Object.keys(responses).join(' '),
+    ],
+  );
+  expect(found).toEqual(expect.arrayContaining(SPECIFIED_OPERATIONS));
+});
+
+test('the specified schemas are there, and an Error has exactly its three members', () => {
+  const { schemas } = document.components;
+  expect(Object.keys(schemas)).toEqual(expect.arrayContaining(SPECIFIED_SCHEMAS));
+  expect(schemas.Error).toMatchObject({
+    properties: {
+      code: { enum: Object.keys(errorTable) },
+      message: { type: 'string' },
+      status: { type: 'integer' },
+    },
+    required: ['code', 'message', 'status'],
+    additionalProperties: false,
+  });
+});
+
+test('every int64 states its bounds, and those that the database assigns are positive', () => {
+  const int64s = JSON.stringify(document).match(/\{[^{}]*"format":"int64"[^{}]*\}/g) ?? [];
+  expect(int64s.length).toBeGreaterThanOrEqual(8);
+  for (const schema of int64s) {
+    const { type, minimum, maximum } = JSON.parse(schema);
+    expect([type, maximum]).toEqual(['integer', 2 ** 53 - 1]);
+    expect([1, -(2 ** 53 - 1)]).toContain(minimum);
+  }
+  const assigned = ['Pet', 'Order'].map((name) => document.components.schemas[name]);
+  for (const schema of assigned) expect(schema).toMatchObject({ properties: { id: { minimum: 1 } } });
+});
+
+test('every resource has a tag with a proper name, in the order of the list, and every operation that of its resource', () => {
+  const tagged = resources.map(({ name, procedures }) => ({
+    tag: name.charAt(0).toUpperCase() + name.slice(1),
+    names: Object.keys(procedures),
+  }));
+  expect(document.tags.map(({ name }) => name)).toEqual(tagged.map(({ tag }) => tag));
+  const expected = tagged.flatMap(({ tag, names }) => names.map((name) => `${name} ${tag}`));
+  expect(operations.map(({ operationId, tags }) => `${operationId} ${tags}`).sort()).toEqual(expected.sort());
+});
+
+test('whatever a pattern demands of a value is described in words, too', () => {
+  const described = findPatterns({ name: 'document', node: document });
+  expect(described.length).toBeGreaterThan(5);
+  const silent = described.filter(({ description }) => !/\w+ \w+/.test(description));
+  expect(silent, 'add a description to their meta').toEqual([]);
+});
+
+interface Described {
+  readonly name: string;
+  readonly description: string;
+}
+
+/** Schemas with a pattern, each with its own description or that of the parameter or header it belongs to. */
+function findPatterns({
+  name,
+  node,
+  parent = {},
+}: {
+  name: string;
+  node: object;
+  parent?: object;
+}): Described[] {
+  const { pattern, description } = { ...parent, ...node } as { pattern?: unknown; description?: string };
+  const own = typeof pattern === 'string' ? [{ name, description: description ?? '' }] : [];
+  const nested = Object.entries(node).filter(([, value]) => typeof value === 'object' && value !== null);
+  return own.concat(
+    nested.flatMap(([key, child]) =>
+      findPatterns({ name: `${name}.${key}`, node: child, ...(key === 'schema' ? { parent: node } : {}) }),
+    ),
+  );
+}
+
+test('getPet is deprecated, and the description of what is deprecated names the date of removal', () => {
+  const deprecated = operations.filter((operation) => operation.deprecated);
+  expect(findOperation('getPet')).toMatchObject({ deprecated: true, 'x-sunset': '2030-12-05T00:00:00Z' });
+  for (const operation of deprecated) expect(operation.description).toContain(operation['x-sunset']);
+});
+
+test('every operation but getKey needs the bearer token with a scope, and every parameter is described', () => {
+  for (const { operationId, security, parameters = [] } of operations) {
+    const scopes = operationId === 'getKey' ? [] : [expect.toBeOneOf([...SCOPES])];
+    expect(security).toEqual([{ bearerAuth: scopes }]);
+    for (const { description } of parameters) expect(description).toMatch(/\w/);
+  }
+});
+
+test('every body has an example, and every example is valid', () => {
+  for (const operation of operations) {
+    const statuses = Object.keys(operation.responses).map(Number);
+    const bodies = [operation.requestBody, ...statuses.map((status) => findResponse(operation, status))];
+    for (const { schema, example, examples = {} } of bodies.flatMap((body) =>
+      Object.values(body?.content ?? {}),
+    )) {
+      const values = example === undefined ? Object.values(examples).map(({ value }) => value) : [example];
+      expect(values, `${operation.operationId}: give the schema \`examples\` in its meta`).not.toEqual([]);
+      for (const value of values) expect(findProblems(schema, value)).toBe('');
+    }
+  }
+});
+
+test('the example of a request body has only members of its schema', () => {
+  for (const { operationId, requestBody } of operations) {
+    const { schema = {}, example = {} } = requestBody?.content?.['application/json'] ?? {};
+    const name =
+      String((schema as { $ref?: string }).$ref)
+        .split('/')
+        .at(-1) ?? '';
+    const { properties = {} } = (document.components.schemas[name] ?? {}) as { properties?: object };
+    const unknown = Object.keys(example as object).filter((member) => !Object.hasOwn(properties, member));
+    expect(unknown, `${operationId}: members of its example that its body does not have`).toEqual([]);
+  }
+});
+
+describe('the document and the service agree on what a NewPet is', () => {
+  const { NewPet = {} } = document.components.schemas;
+  const names = [
+    'Rex',
+    ' Rex ',
+    '\u00a0a',
+    '\ufeff',
+    '🐈'.repeat(200),
+    '🐈'.repeat(201),
+    'x'.repeat(201),
+    'a\nb',
+    'a\0',
+    '\0',
+  ];
+  const blanks = [
+    '',
+    ' ',
+    '\t\n\v\f\r',
+    '\u0085',
+    '\u00a0',
+    '\u1680',
+    '\u2000\u200a',
+    '\u2028\u2029\u202f\u205f\u3000',
+  ];
+  const numbers = [0, -1, 1.5, 2 ** 53 - 1, 2 ** 53, -(2 ** 53), '3', true, null, [], ''];
+  test.each([
+    ...[...names, ...blanks, 3, null].map((name) => ({ name, categoryId: 1 })),
+    ...numbers.map((categoryId) => ({ name: 'Rex', categoryId })),
+    ...['sold', 'lost', '', null].map((status) => ({ name: 'Rex', categoryId: 1, status })),
+    { name: 'Rex' },
+    { categoryId: 1 },
+    { name: 'Rex', categoryId: 1, color: 'red' },
+    [],
+    null,
+  ])('%j', (value) => {
+    expect(findProblems(NewPet, value) === '').toBe(newPet.safeParse(value).success);
+  });
+});

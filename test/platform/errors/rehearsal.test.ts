@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ErrorCode } from '../../../src/platform/errors/api-error.js';
+import { errorTable } from '../../../src/platform/errors/error-table.js';
+import { resources } from '../../../src/router.js';
+import { fillPath, ordinaryInit } from '../../support/document-requests.js';
+import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
+import {
+  type Caller,
+  createCaller,
+  rpcPath,
+  startService,
+  type TestService,
+} from '../../support/test-service.js';
+
+const CODES = Object.keys(errorTable) as ErrorCode[];
+const { operations, expectDescribed, findResponse } = createChecker(resources);
+
+let service: TestService;
+let call: Caller;
+
+beforeAll(async () => {
+  service = await startService();
+  call = createCaller(service);
+});
+afterAll(() => service.close());
+
+const prefer = (code: string, init: RequestInit = {}): RequestInit => ({
+  ...init,
+  headers: { ...(init.headers as Record<string, string>), prefer: `error=${code}` },
+});
+
+const callRest = (operation: ListedOperation, code: string, by = call) =>
+  by(`/v1${fillPath(operation, '1')}`, prefer(code, ordinaryInit(operation)));
+
+const callRpc = ({ operationId, method }: ListedOperation, code: string, by = call) =>
+  method === 'GET'
+    ? by(rpcPath(operationId), prefer(code))
+    : by(
+        `/trpc/${operationId}`,
+        prefer(code, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }),
+      );
+
+describe.each(CODES)('%s', (code) => {
+  test('every operation responds with it over REST, as the document says', async () => {
+    for (const operation of operations) {
+      const response = await callRest(operation, code);
+      const { status } = errorTable[code];
+      expect(response.status).toBe(status);
+      expect(response.body).toEqual({ code, message: expect.any(String), status });
+      expect(response.headers.get('preference-applied')).toBe(`error=${code}`);
+      expect(response.headers.has('x-ratelimit-remaining')).toBe(true);
+      if (findResponse(operation, status)) expectDescribed(operation.operationId, response);
+    }
+  });
+
+  test('every operation responds with the same over tRPC, also in a batch and in a stream', async () => {
+    for (const operation of operations) {
+      const { body: error } = await callRest(operation, code);
+      const single = await callRpc(operation, code);
+      expect([single.status, single.body.error.data.error]).toEqual([
+        error.status,
+        { ...error, message: expect.any(String) },
+      ]);
+      expect(single.headers.get('preference-applied')).toBe(`error=${code}`);
+    }
+    const path = '/trpc/listPets,getKey?batch=1';
+    const batch = await call(path, prefer(code));
+    expect(batch.status).toBe(errorTable[code].status);
+    for (const each of [batch.body].flat()) expect(each.error.data.error.code).toBe(code);
+    const stream = await fetch(service.url + path, {
+      headers: {
+        authorization: `Bearer ${service.key}`,
+        'trpc-accept': 'application/jsonl',
+        prefer: `error=${code}`,
+      },
+    });
+    expect((await stream.text()).split(`"code":"${code}"`).length - 1).toBe([batch.body].flat().length);
+  });
+});
+
+test('headers and details are those of the real error', async () => {
+  const header = async (code: ErrorCode, name: string) =>
+    (await call('/v1/pets', prefer(code))).headers.get(name);
+  expect(await header('invalid_api_key', 'www-authenticate')).toBe('Bearer');
+  expect(await header('insufficient_scope', 'www-authenticate')).toBe(
+    'Bearer error="insufficient_scope", scope="pets:read"',
+  );
+  expect(Number(await header('rate_limit_exceeded', 'retry-after'))).toBeGreaterThan(0);
+  expect(await header('api_key_banned', 'retry-after')).toBe('300');
+  expect(Number(await header('service_unavailable', 'retry-after'))).toBeGreaterThan(0);
+  expect(await header('method_not_allowed', 'allow')).toBe('GET, HEAD');
+  const { body } = await call('/trpc/listPets,listOrders?batch=1', prefer('insufficient_scope'));
+  expect(body.map(({ error }: never) => (error as { data: { scope: string } }).data.scope)).toEqual([
+    'pets:read',
+    'orders:read',
+  ]);
+});
+
+test('a rehearsed create creates nothing, and counts like any request', async () => {
+  const create = operations.find(({ operationId }) => operationId === 'createPet') as ListedOperation;
+  const before = await call('/v1/pets?limit=100');
+  const { headers } = await callRest(create, 'internal_error');
+  const left = (response: { headers: Headers }) => Number(response.headers.get('x-ratelimit-remaining'));
+  expect(left({ headers })).toBe(left(before) - 1);
+  expect((await call('/v1/pets?limit=100')).body).toEqual(before.body);
+});
+
+test('the preference is found among others, however it is written', async () => {
+  for (const value of [
+    'error="not_found"',
+    'ERROR=not_found',
+    'return=minimal, error = not_found',
+    'error=not_found; why="a test"',
+  ]) {
+    const { status } = await call('/v1/pets', { headers: { prefer: value } });
+    expect([value, status]).toEqual([value, 404]);
+  }
+  for (const value of ['return=minimal', 'respond-async, wait=10', 'terror=not_found', 'x="error"']) {
+    const { status, headers } = await call('/v1/pets', { headers: { prefer: value } });
+    expect([value, status, headers.get('preference-applied')]).toEqual([value, 200, null]);
+  }
+});
+
+test('an unknown code is a 400 that lists those there are', async () => {
+  for (const code of ['teapot', '', '__proto__', 'constructor']) {
+    for (const path of ['/v1/pets', '/trpc/listPets']) {
+      const { status, headers, body } = await call(path, prefer(code));
+      const { message } = body.error?.data.error ?? body;
+      expect([path, code, status, headers.get('preference-applied')]).toEqual([path, code, 400, null]);
+      for (const known of CODES) expect(message).toContain(known);
+    }
+  }
+});
+
+test('a real error comes first', async () => {
+  const rehearsed = prefer('internal_error');
+  expect((await call('/v1/nothing', rehearsed)).status).toBe(404);
+  expect((await call('/v1/pets', { ...rehearsed, key: null })).status).toBe(401);
+  expect((await call('/v1/pets', { ...rehearsed, method: 'DELETE' })).status).toBe(405);
+});
+
+test('in production every operation ignores the header', async () => {
+  const live = await startService({ canRehearse: false });
+  const callLive = createCaller(live);
+  await callLive('/v1/pets', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"name":"Rex","categoryId":1}',
+  });
+  for (const operation of operations) {
+    for (const by of [callRest, callRpc]) {
+      const { status, headers } = await by(operation, 'internal_error', callLive);
+      expect([operation.operationId, status, headers.get('preference-applied')]).toEqual([
+        operation.operationId,
+        expect.not.toSatisfy((code: number) => code === 500),
+        null,
+      ]);
+    }
+  }
+  await live.close();
+});

@@ -1,0 +1,282 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { ErrorCode, ErrorShape } from '../../../src/platform/errors/api-error.js';
+import { resources } from '../../../src/router.js';
+import { SCOPES, type Scope } from '../../../src/scopes.js';
+import {
+  bodyOf,
+  callRpc,
+  existingPath,
+  fillPath,
+  ordinaryInit,
+  readPathParameters,
+} from '../../support/document-requests.js';
+import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
+import {
+  type Caller,
+  createCaller,
+  post,
+  startService,
+  type TestResponse,
+  type TestService,
+} from '../../support/test-service.js';
+
+/** Those that need a scope. */
+const operations = createChecker(resources).operations.filter(scopeOf);
+
+let service: TestService;
+let call: Caller;
+/** A key for each set of scopes, by their names. */
+const keys = new Map<string, string>();
+
+const ENTERPRISE = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000, expiresAt: null } as const;
+const name = (scopes: readonly Scope[]) => scopes.join(',');
+const COMBINATIONS = [...SCOPES.map((scope) => [scope]), ...SCOPES.map(without), SCOPES];
+
+function without(lacked: Scope): Scope[] {
+  return SCOPES.filter((scope) => scope !== lacked);
+}
+
+beforeAll(async () => {
+  service = await startService();
+  call = createCaller(service);
+  const { id } = await service.pets.create({ name: 'Rex', categoryId: 1, status: 'available' });
+  await service.database.pool.query('INSERT INTO orders (pet_id, quantity) VALUES ($1, 1)', [id]);
+  for (const scopes of COMBINATIONS) {
+    const { key, apiKey } = await service.keys.create({ name: name(scopes), scopes, ...ENTERPRISE });
+    expect(apiKey.scopes).toEqual(scopes);
+    keys.set(name(scopes), key);
+  }
+});
+afterAll(() => service.close());
+
+/** A request for an operation: its input is valid, or not. */
+interface Sample {
+  /** Over REST */
+  readonly path: string;
+  readonly init: RequestInit;
+  /** Over tRPC */
+  readonly input: unknown;
+}
+
+const isMutation = ({ method }: ListedOperation) => method !== 'GET';
+
+function scopeOf({ security }: ListedOperation): Scope {
+  return security.flatMap(Object.values).flat()[0];
+}
+
+/** The ordinary request of the document, for an item that exists. */
+async function validSample(operation: ListedOperation): Promise<Sample> {
+  const path = await existingPath(operations, operation, call);
+  const body = bodyOf(operation) as object | undefined;
+  return {
+    path: `/v1${path}`,
+    init: ordinaryInit(operation),
+    input: { ...readPathParameters(operation, path), ...body },
+  };
+}
+
+/** No operation takes a list as its input. Over REST, a parameter or a body is wrong. */
+function invalidSample(operation: ListedOperation): Sample {
+  const { method, parameters = [], requestBody } = operation;
+  const [query] = parameters.filter((parameter) => parameter.in === 'query');
+  const twice = query ? `?${query.name}=1&${query.name}=1` : '';
+  return {
+    path: `/v1${fillPath(operation, 'none')}${twice}`,
+    init: requestBody === undefined ? { method } : { ...post('[]'), method },
+    input: [],
+  };
+}
+
+interface Outcome {
+  readonly status: number;
+  readonly code: ErrorCode | undefined;
+  readonly challenge: string | null;
+  /** Over tRPC only */
+  readonly scope?: Scope | undefined;
+}
+
+const toOutcome = (status: number, { headers }: TestResponse, error?: ErrorShape): Outcome => ({
+  status,
+  code: error?.data.error.code,
+  challenge: headers.get('www-authenticate'),
+  scope: error?.data.scope,
+});
+
+type Run = (operation: ListedOperation, key: string, sample: Sample) => Promise<Outcome>;
+
+/** Every way to call an operation. The outcome's status is that of the call, over every protocol. */
+const PROTOCOLS: Readonly<Record<string, Run>> = {
+  async REST(_operation, key, { path, init }) {
+    const { status, body, headers } = await call(path, { ...init, key });
+    return { status, code: body?.code, challenge: headers.get('www-authenticate') };
+  },
+  async tRPC(operation, key, { input }) {
+    const response = await callRpc(call, operation, input, { key });
+    return toOutcome(response.status, response, response.body.error);
+  },
+  async 'a tRPC batch of one'(operation, key, { input }) {
+    const response = await callBatch([operation.operationId], isMutation(operation), [input], key);
+    return toOutcome(response.status, response, response.body[0].error);
+  },
+};
+
+function callBatch(names: readonly string[], isMutation: boolean, inputs: readonly unknown[], key: string) {
+  const path = `/trpc/${names.join(',')}?batch=1`;
+  if (isMutation) return call(path, { ...post({ ...inputs }), key });
+  return call(`${path}&input=${encodeURIComponent(JSON.stringify({ ...inputs }))}`, { key });
+}
+
+const CASES = operations.flatMap((operation) =>
+  Object.keys(PROTOCOLS).flatMap((protocol) =>
+    COMBINATIONS.map((scopes) => {
+      const scope = scopeOf(operation);
+      return {
+        operation,
+        name: operation.operationId,
+        protocol,
+        scopes,
+        scope,
+        isOpen: scopes.includes(scope),
+      };
+    }),
+  ),
+);
+
+test.each(CASES.filter(({ isOpen }) => isOpen))(
+  '$name over $protocol is open to a key with $scopes',
+  async ({ operation, protocol, scopes }) => {
+    const run = PROTOCOLS[protocol] as Run;
+    const outcome = await run(operation, keys.get(name(scopes)) ?? '', await validSample(operation));
+    const success = Object.keys(operation.responses).find((status) => status.startsWith('2'));
+    expect(outcome).toMatchObject({ status: protocol === 'REST' ? Number(success) : 200, code: undefined });
+    expect(outcome.challenge).toBeNull();
+  },
+);
+
+test.each(CASES.filter(({ isOpen }) => !isOpen))(
+  '$name over $protocol is closed to a key with $scopes, whatever the input',
+  async ({ operation, protocol, scopes, scope }) => {
+    const run = PROTOCOLS[protocol] as Run;
+    for (const sample of [await validSample(operation), invalidSample(operation)]) {
+      expect(await run(operation, keys.get(name(scopes)) ?? '', sample)).toEqual({
+        status: 403,
+        code: 'insufficient_scope',
+        challenge: `Bearer error="insufficient_scope", scope="${scope}"`,
+        ...(protocol === 'REST' ? {} : { scope }),
+      });
+    }
+  },
+);
+
+describe('within a batch, the scope is each call’s own', () => {
+  const queries = operations.filter((operation) => !isMutation(operation));
+  const names = queries.map(({ operationId }) => operationId);
+  const needed = [...new Set(queries.map(scopeOf))];
+  const readInputs = async () => (await Promise.all(queries.map(validSample))).map(({ input }) => input);
+  const expected = (scopes: readonly Scope[]) =>
+    queries.map((operation) => {
+      const scope = scopeOf(operation);
+      const { operationId } = operation;
+      return scopes.includes(scope)
+        ? undefined
+        : ['FORBIDDEN', 'insufficient_scope', 403, scope, operationId];
+    });
+  const describeError = (error: ErrorShape | undefined) =>
+    error && [
+      error.data.code,
+      error.data.error.code,
+      error.data.httpStatus,
+      error.data.scope,
+      error.data.path,
+    ];
+
+  test.each(COMBINATIONS.map((scopes) => ({ scopes })))('for a key with $scopes', async ({ scopes }) => {
+    const { status, body } = await callBatch(names, false, await readInputs(), keys.get(name(scopes)) ?? '');
+    expect(body.map(({ error }: { error?: ErrorShape }) => describeError(error))).toEqual(expected(scopes));
+    const denied = expected(scopes).filter((error) => error !== undefined).length;
+    expect(status).toBe(denied === 0 ? 200 : denied === queries.length ? 403 : 207);
+  });
+
+  test.each(COMBINATIONS.map((scopes) => ({ scopes })))(
+    'and in a stream, with $scopes',
+    async ({ scopes }) => {
+      const response = await fetch(
+        `${service.url}/trpc/${names}?batch=1&input=${encodeURIComponent(JSON.stringify({ ...(await readInputs()) }))}`,
+        {
+          headers: {
+            authorization: `Bearer ${keys.get(name(scopes))}`,
+            'trpc-accept': 'application/jsonl',
+          },
+        },
+      );
+      const text = await response.text();
+      expect(response.status).toBe(200);
+      expect(text.match(/"code":"insufficient_scope"/g)?.length ?? 0).toBe(
+        expected(scopes).filter((error) => error !== undefined).length,
+      );
+      for (const scope of needed) expect(text.includes(`"scope":"${scope}"`)).toBe(!scopes.includes(scope));
+    },
+  );
+
+  test('and creates do not run', async () => {
+    const count = async () =>
+      (await service.database.pool.query('SELECT count(*)::int FROM pets')).rows[0].count;
+    const before = await count();
+    const { status, body } = await callBatch(
+      ['createPet', 'createPet'],
+      true,
+      [{ name: 'A', categoryId: 1 }, {}],
+      keys.get('pets:read') ?? '',
+    );
+    expect(status).toBe(403);
+    for (const { error } of body) expect(error.data.error.code).toBe('insufficient_scope');
+    expect(await count()).toBe(before);
+  });
+});
+
+test('a key without the scope learns nothing about the media type, the size or the syntax of a body', async () => {
+  const key = keys.get('pets:read') ?? '';
+  for (const init of [
+    post('{'),
+    post('x'.repeat(70_000)),
+    post('{}', { 'content-type': 'text/plain' }),
+    post('{}', { 'idempotency-key': 'with space' }),
+  ]) {
+    for (const path of ['/v1/pets', '/trpc/createPet'])
+      expect([path, (await call(path, { ...init, key })).status]).toEqual([path, 403]);
+  }
+});
+
+test('neither the route nor the key nor the limit is told apart by scopes', async () => {
+  const key = keys.get('pets:read') ?? '';
+  expect((await call('/v1/nope', { key })).status).toBe(404);
+  expect((await call('/v1/pets', { method: 'PROPFIND', key })).status).toBe(405);
+  expect((await call('/trpc/nope', { key })).status).toBe(404);
+  expect((await call('/v1/pets', { ...post({}), key: null })).status).toBe(401);
+  expect((await call('/v1/pets', { method: 'HEAD', key: keys.get('pets:write') ?? '' })).status).toBe(403);
+});
+
+test('a denied request counts as admitted, and over the limit it is a 429', async () => {
+  const limits = { ...ENTERPRISE, perMinute: 3 };
+  const { key } = await service.keys.create({ name: 'counted', scopes: ['pets:read'], ...limits });
+  const create = { ...post({ name: 'Miso', categoryId: 2 }), key };
+  const outcomes = [];
+  for (const path of ['/v1/pets', '/trpc/createPet', '/trpc/createPet?batch=1', '/v1/pets']) {
+    const { status, headers } = await call(path, create);
+    outcomes.push([status, headers.get('x-ratelimit-remaining')]);
+  }
+  expect(outcomes).toEqual([
+    [403, '2'],
+    [403, '1'],
+    [403, '0'],
+    [429, '0'],
+  ]);
+});
+
+test('a stored response is not repeated to a key that has lost the scope', async () => {
+  const { key, apiKey } = await service.keys.create({ name: 'narrowed', ...ENTERPRISE });
+  const create = { ...post({ name: 'Miso', categoryId: 2 }, { 'idempotency-key': 'one' }), key };
+  expect((await call('/v1/pets', create)).status).toBe(201);
+  expect(await service.keys.setScopes(apiKey.id, ['pets:read'])).toMatchObject({ scopes: ['pets:read'] });
+  await expect.poll(async () => (await call('/v1/pets', create)).status).toBe(403);
+});

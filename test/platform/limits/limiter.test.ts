@@ -1,0 +1,370 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import type { Limits } from '../../../src/plans.js';
+import { limitHeaders } from '../../../src/platform/admission/limit-check.js';
+import type { CircuitBreaker } from '../../../src/platform/limits/circuit-breaker.js';
+import {
+  createLimiter,
+  type Limiter,
+  MAX_SUBJECTS,
+  type Subject,
+} from '../../../src/platform/limits/limiter.js';
+import { MemoryStore } from '../../../src/platform/limits/memory-store.js';
+import type { RateLimitResult } from '../../../src/platform/limits/rate-limit-result.js';
+import { RedisStore } from '../../../src/platform/limits/redis/store.js';
+import { addressId } from '../../../src/platform/server/client-address.js';
+import { countAllowed, reaches } from '../../support/limiter-nodes.js';
+import { LimitsModel } from '../../support/limits-model.js';
+import { findRedis } from '../../support/redis.js';
+
+const silent = { info: () => {}, warn: () => {} };
+const START_MS = Date.UTC(2030, 0, 1);
+
+/** A limiter over either store, whose time the test controls. */
+interface Fixture {
+  limiter: Limiter;
+  clock: { nowMs: number };
+  /** Lets time pass for the node, and in the store for one key. */
+  advance(ms: number, keyId: string): Promise<void>;
+  /** Sets the clock of the machines forth or back: of the node, and of the store for one key. */
+  setClocks(ms: number, keyId: string): Promise<void>;
+  /** Makes the store lose the counters of a key, unless it is the memory of the node. */
+  lose(keyId: string): Promise<void>;
+}
+
+async function openMemory(): Promise<Fixture> {
+  const clock = { nowMs: START_MS, elapsedMs: 0 };
+  const clocks = { clock: () => clock.elapsedMs, now: () => clock.nowMs };
+  const limiter = await createLimiter({ redisUrls: [], log: silent, ...clocks });
+  const setClocks = async (ms: number) => {
+    clock.nowMs += ms;
+  };
+  const advance = async (ms: number) => {
+    clock.elapsedMs += ms;
+    await setClocks(ms);
+  };
+  return { limiter, clock, advance, setClocks, lose: async () => {} };
+}
+
+const redis = await findRedis();
+const client = redis && new Redis(redis.url);
+const prefix = `limits-test-${process.pid}`;
+const opened: Limiter[] = [];
+
+/** Redis uses its own clock, so time is advanced there by moving its timestamps back. */
+async function openRedis(): Promise<Fixture> {
+  const clock = { nowMs: START_MS, elapsedMs: 0 };
+  const clocks = { clock: () => clock.elapsedMs, now: () => clock.nowMs };
+  const limiter = await createLimiter({ redisUrls: [redis?.url ?? ''], log: silent, prefix, ...clocks });
+  opened.push(limiter);
+  await reaches(limiter, 'redis');
+  const setClocks = async (ms: number, keyId: string) => {
+    clock.nowMs += ms;
+    const age = `for _, field in ipairs({'minuteEnds', 'dayEnds'}) do
+      if redis.call('HEXISTS', KEYS[1], field) == 1 then redis.call('HINCRBY', KEYS[1], field, -ARGV[1]) end
+    end`;
+    await client?.eval(age, 1, `${prefix}:key:{${keyId}}`, ms);
+  };
+  const advance = async (ms: number, keyId: string) => {
+    clock.elapsedMs += ms;
+    await setClocks(ms, keyId);
+  };
+  const lose = async (keyId: string) => {
+    await client?.del(`${prefix}:key:{${keyId}}`);
+  };
+  return { limiter, clock, advance, setClocks, lose };
+}
+
+// A store that failed would have been replaced by memory, which keeps the same promises.
+afterEach(() => expect(opened.map(({ state }) => state)).not.toContain('degraded'));
+
+afterAll(async () => {
+  await Promise.all(opened.map((limiter) => limiter.close()));
+  if (client) {
+    const keys = await client.keys(`${prefix}:*`);
+    if (keys.length > 0) await client.del(keys);
+    client.disconnect();
+  }
+  await redis?.close();
+});
+
+let keyCount = 0;
+function createKey(limits: Limits): Subject {
+  keyCount += 1;
+  return { kind: 'key', id: `00000000-0000-4000-8000-${String(keyCount).padStart(12, '0')}`, limits };
+}
+
+async function consumeMany(
+  { limiter }: Fixture,
+  subject: Subject,
+  count: number,
+): Promise<RateLimitResult[]> {
+  const results: RateLimitResult[] = [];
+  for (let n = 0; n < count; n += 1) results.push(await limiter.consume(subject, 1));
+  return results;
+}
+
+function remaining({ windows }: RateLimitResult): number[] {
+  return windows.map((window) => window.remaining);
+}
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+describe.each([
+  { name: 'memory', skipped: false, open: openMemory },
+  { name: 'Redis', skipped: !redis, open: openRedis },
+])('limits in $name', ({ skipped, open }) => {
+  const storeTest = test.skipIf(skipped);
+
+  storeTest('of 500 simultaneous requests, exactly the limit is allowed', async () => {
+    const { limiter } = await open();
+    const subject = createKey({ perMinute: 60, perDay: 1_000 });
+    const results = await Promise.all(Array.from({ length: 500 }, () => limiter.consume(subject, 1)));
+    expect(countAllowed(results)).toBe(60);
+    expect(remaining(await limiter.read(subject, 1))).toEqual([0, 940]);
+  });
+
+  storeTest('a batch is allowed whole or denied whole', async () => {
+    const { limiter } = await open();
+    const subject = createKey({ perMinute: 50, perDay: undefined });
+    const results = [20, 20, 20, 10, 1].map((cost) => limiter.consume(subject, cost));
+    expect((await Promise.all(results)).map(({ isAllowed }) => isAllowed)).toEqual([
+      true,
+      true,
+      false,
+      true,
+      false,
+    ]);
+  });
+
+  storeTest('a request that one window denies does not count in the other', async () => {
+    const fixture = await open();
+    const subject = createKey({ perMinute: 10, perDay: 15 });
+    await consumeMany(fixture, subject, 14);
+    await fixture.advance(MINUTE_MS, subject.id);
+    const results = await consumeMany(fixture, subject, 7);
+    expect(countAllowed(results)).toBe(5);
+    expect(remaining(await fixture.limiter.read(subject, 1))).toEqual([5, 0]);
+  });
+
+  storeTest('a batch larger than the limit is denied, with a meaningful status', async () => {
+    const { limiter } = await open();
+    const result = await limiter.consume(createKey({ perMinute: 5, perDay: 100 }), 20);
+    expect(result).toMatchObject({ isAllowed: false, retryAfterSeconds: 60 });
+    expect(result.binding).toMatchObject({ name: 'minute', remaining: 5 });
+  });
+
+  storeTest('a caller that waits for Retry-After is allowed, even when both windows denied it', async () => {
+    const fixture = await open();
+    const subject = createKey({ perMinute: 5, perDay: 5 });
+    await consumeMany(fixture, subject, 5);
+    await fixture.advance(1_500, subject.id);
+    const denial = await fixture.limiter.consume(subject, 1);
+    expect(denial.binding.name).toBe('day');
+    await fixture.advance((denial.retryAfterSeconds ?? 0) * 1000, subject.id);
+    expect((await fixture.limiter.consume(subject, 1)).isAllowed).toBe(true);
+  });
+
+  storeTest('a window does not end before the time it announced', async () => {
+    const fixture = await open();
+    const subject = createKey({ perMinute: 1, perDay: undefined });
+    const { binding } = await fixture.limiter.consume(subject, 1);
+    expect(binding.resetAtMs).toBe(START_MS + MINUTE_MS);
+    await fixture.advance(MINUTE_MS - 1_000, subject.id);
+    expect((await fixture.limiter.consume(subject, 1)).isAllowed).toBe(false);
+  });
+
+  storeTest.each([-3 * DAY_MS, -5_000, 5_000, 3 * DAY_MS])(
+    'clocks that are set by %d ms allow no request more, and prolong a window to its length at most',
+    async (ms) => {
+      const fixture = await open();
+      const subject = createKey({ perMinute: 1, perDay: 2 });
+      await fixture.limiter.consume(subject, 1);
+      await fixture.setClocks(ms, subject.id);
+      await fixture.advance(1_500, subject.id);
+      const denial = await fixture.limiter.consume(subject, 1);
+      expect([denial.isAllowed, remaining(denial)]).toEqual([false, [0, 1]]);
+      await fixture.advance(MINUTE_MS, subject.id);
+      expect((await fixture.limiter.consume(subject, 1)).isAllowed).toBe(true);
+    },
+  );
+
+  storeTest('changed limits apply to the next request, and keep the counts', async () => {
+    const fixture = await open();
+    const subject = createKey({ perMinute: 3, perDay: 10 });
+    await consumeMany(fixture, subject, 4);
+    const larger = { ...subject, limits: { perMinute: 5, perDay: 10 } };
+    expect(countAllowed(await consumeMany(fixture, larger, 3))).toBe(2);
+    expect((await fixture.limiter.consume(subject, 1)).binding.remaining).toBe(0);
+  });
+
+  storeTest('an address is limited by the minute only', async () => {
+    const fixture = await open();
+    const limits = { perMinute: 2, perDay: undefined };
+    const results = await consumeMany(fixture, { kind: 'address', id: `${process.pid}`, limits }, 20);
+    expect(countAllowed(results)).toBe(2);
+    expect(results[0]?.windows).toHaveLength(1);
+  });
+
+  storeTest(
+    'Retry-After, Reset and t agree to the second, and none precedes the end of the window',
+    async () => {
+      const fixture = await open();
+      const subject = createKey({ perMinute: 1, perDay: 100 });
+      await fixture.limiter.consume(subject, 1);
+      for (const ms of [1, 999, 500, 30_250, 20_000]) {
+        await fixture.advance(ms, subject.id);
+        const result = await fixture.limiter.consume(subject, 1);
+        const headers = limitHeaders(result);
+        const retryMs = fixture.clock.nowMs + Number(result.retryAfterSeconds) * 1000;
+        expect(Math.abs(Number(headers['x-ratelimit-reset']) * 1000 - retryMs)).toBeLessThan(1_000);
+        expect(headers.ratelimit).toContain(`"minute";r=0;t=${result.retryAfterSeconds}, "day";r=99`);
+      }
+    },
+  );
+
+  storeTest(
+    'any interleaving of calls, batches, changed limits, time and lost counters gives the results of the contract',
+    async () => {
+      const fixture = await open();
+      const limits = fc.record({
+        perMinute: fc.integer({ min: 1, max: 8 }),
+        perDay: fc.integer({ min: 1, max: 20 }),
+      });
+      const step = fc.oneof(
+        { weight: 6, arbitrary: fc.record({ cost: fc.integer({ min: 1, max: 6 }) }) },
+        {
+          weight: 2,
+          arbitrary: fc.record({ seconds: fc.constantFrom(1, 2, 30, 59, 60, 61, 300, 3_600, 86_400) }),
+        },
+        { weight: 1, arbitrary: fc.record({ limits }) },
+        { weight: 1, arbitrary: fc.constant({ isLost: true }) },
+      );
+      const property = fc.asyncProperty(
+        limits,
+        fc.array(step, { maxLength: 60, size: 'max' }),
+        async (first, steps) => {
+          let subject = createKey(first);
+          const model = new LimitsModel();
+          let hasLost = false;
+          for (const action of steps) {
+            // In its last second, a window that is lost is not restored.
+            if (hasLost && model.isAboutToEnd) return;
+            if ('cost' in action) {
+              const result = await fixture.limiter.consume(subject, action.cost);
+              expect(pick(result)).toEqual(model.consume(subject.limits, action.cost));
+            } else if ('seconds' in action) {
+              await fixture.advance(action.seconds * 1000, subject.id);
+              model.nowSeconds += action.seconds;
+            } else if ('isLost' in action) {
+              await fixture.lose(subject.id);
+              hasLost = true;
+            } else {
+              subject = { ...subject, limits: action.limits };
+            }
+          }
+        },
+      );
+      await fc.assert(property, { numRuns: 200 });
+    },
+  );
+});
+
+test.skipIf(!redis)(
+  'in Redis, requests that arrive together get the results that they would get in turn',
+  async () => {
+    const { limiter } = await openRedis();
+    const { limiter: memory } = await openMemory();
+    const limits = fc.record({
+      perMinute: fc.integer({ min: 1, max: 12 }),
+      perDay: fc.option(fc.integer({ min: 1, max: 12 }), { nil: undefined }),
+    });
+    const request = fc.record({ key: fc.nat(2), limits, cost: fc.integer({ min: 1, max: 4 }) });
+    const property = fc.asyncProperty(fc.array(request, { maxLength: 20, size: 'max' }), async (requests) => {
+      const keys = [1, 2, 3].map(() => createKey({ perMinute: 0, perDay: 0 }));
+      const calls = requests.map(({ key, ...call }) => ({
+        ...call,
+        of: { ...keys[key], limits: call.limits } as Subject,
+      }));
+      const expected: RateLimitResult[] = [];
+      for (const { of, cost } of calls) expected.push(await memory.consume(of, cost));
+      const results = await Promise.all(calls.map(({ of, cost }) => limiter.consume(of, cost)));
+      expect(results.map(pick)).toEqual(expected.map(pick));
+    });
+    await fc.assert(property, { numRuns: 200 });
+  },
+);
+
+function pick(result: RateLimitResult) {
+  const { isAllowed, retryAfterSeconds } = result;
+  return { isAllowed, remaining: remaining(result), retryAfterSeconds };
+}
+
+test('200,000 addresses take the memory of 50,000: those seen last are remembered', async () => {
+  const { limiter } = await openMemory();
+  const limits: Limits = { perMinute: 1, perDay: undefined };
+  const consume = async (index: number) => limiter.consume({ kind: 'address', id: `10.${index}`, limits }, 1);
+  const max = MAX_SUBJECTS.address;
+  for (let index = 0; index < max; index += 1) await consume(index);
+  const fullBytes = heapBytes();
+  for (let index = max; index < 200_000; index += 1) await consume(index);
+  // Another 150,000 subjects would take over 50 MB.
+  expect(heapBytes() - fullBytes).toBeLessThan(5e6);
+  expect((await consume(200_000 - max)).isAllowed).toBe(false);
+  expect((await consume(0)).isAllowed).toBe(true);
+});
+
+/** The heap's size after a garbage collection, which only a V8 flag can force. */
+function heapBytes(): number {
+  setFlagsFromString('--expose-gc');
+  runInNewContext('gc')();
+  return process.memoryUsage().heapUsed;
+}
+
+test('an IPv4 address is counted whole, an IPv6 address by its /64, and a mapped one as IPv4', () => {
+  const ids = {
+    '203.0.113.7': '203.0.113.7',
+    '::ffff:203.0.113.7': '203.0.113.7',
+    '::FFFF:cb00:7107': '203.0.113.7',
+    '2001:db8:1:2:3:4:5:6': '2001:db8:1:2::/64',
+    '2001:0DB8:1:2::9': '2001:db8:1:2::/64',
+    '2001:db8::1': '2001:db8:0:0::/64',
+    '::1': '0:0:0:0::/64',
+    'fe80::1%eth0': 'fe80:0:0:0::/64',
+    'not an address': 'unknown',
+    '': 'unknown',
+  };
+  expect(Object.keys(ids).map(addressId)).toEqual(Object.values(ids));
+  expect(addressId(undefined)).toBe('unknown');
+});
+
+test("the headers name the binding window, and both windows in the draft's form", async () => {
+  const { limiter } = await openMemory();
+  const result = await limiter.consume(createKey({ perMinute: 60, perDay: 1_000 }), 1);
+  expect(limitHeaders(result)).toEqual({
+    'x-ratelimit-limit': '60',
+    'x-ratelimit-remaining': '59',
+    'x-ratelimit-reset': String(START_MS / 1000 + 60),
+    'ratelimit-policy': '"minute";q=60;w=60, "day";q=1000;w=86400',
+    ratelimit: '"minute";r=59;t=60, "day";r=999;t=86400',
+  });
+});
+
+test('an error inside the Redis store opens the circuit breaker, so that the insurance limiter cannot hide it', async () => {
+  const opened: unknown[] = [];
+  const breaker = { run: async () => '[]', open: (error: unknown) => opened.push(error) };
+  const store = new RedisStore({
+    connection: { consumeLimits: async () => '', isCluster: false },
+    breaker: breaker as unknown as CircuitBreaker,
+    keyPrefix: 'limits:key',
+    insuranceLimiter: new MemoryStore({ maxSubjects: 1, clock: Date.now, now: Date.now }),
+    now: Date.now,
+  });
+  const windows = [{ name: 'minute', lengthMs: MINUTE_MS, limit: 1 }] as const;
+  expect((await store.consume('a', 1, { windows, counts: true })).isAllowed).toBe(true);
+  expect(opened).toEqual([expect.any(TypeError)]);
+});

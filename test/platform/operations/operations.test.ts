@@ -1,0 +1,129 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { z } from 'zod';
+import { createProcedure, type OperationMeta } from '../../../src/platform/operations/builder.js';
+import { INPUT_ERROR, integer } from '../../../src/platform/operations/input.js';
+import { listOperations } from '../../../src/platform/operations/list-operations.js';
+import { createRouter, type Resource } from '../../../src/platform/operations/resource.js';
+import { createChecker } from '../../support/openapi-checker.js';
+import {
+  type Caller,
+  createCaller,
+  post,
+  startService,
+  type TestService,
+} from '../../support/test-service.js';
+
+type Method = OperationMeta['openapi']['method'];
+
+const describe = (method: Method, path: `/${string}`): OperationMeta => ({
+  openapi: { method, path, summary: `${method} ${path}` },
+  stability: 'beta',
+  scope: 'pets:read',
+});
+const procedure = createProcedure();
+const size = z.enum(['small', 'large']).meta({ id: 'Size' });
+const level = integer(1, 9).meta({ id: 'Level' });
+const filters = z
+  .object({ count: integer(0, 9), ratio: z.number().min(-9999).max(9999), isNew: z.boolean(), size, level })
+  .partial()
+  .meta({ id: 'Filters' });
+const item = z.object({ id: integer(1, 99), note: z.string() }, { error: INPUT_ERROR });
+const echo = z.record(z.string(), z.unknown()).meta({ id: 'Echo', examples: [{}] });
+
+const echoes: Resource = {
+  name: 'echoes',
+  description: 'Operations that return their input',
+  createStore: () => ({}),
+  procedures: {
+    find: procedure
+      .meta(describe('GET', '/echoes'))
+      .input(filters)
+      .output(echo)
+      .query(({ input }) => input),
+    ping: procedure
+      .meta(describe('GET', '/ping'))
+      .output(z.void())
+      .query(() => {}),
+    replace: procedure
+      .meta(describe('PUT', '/echoes/{id}'))
+      .input(item)
+      .output(echo)
+      .mutation(({ input }) => input),
+    remove: procedure
+      .meta(describe('DELETE', '/echoes/{id}'))
+      .input(item.partial({ note: true }))
+      .output(z.void())
+      .mutation(() => {}),
+  },
+};
+
+let service: TestService;
+let call: Caller;
+
+beforeAll(async () => {
+  service = await startService({ resources: [echoes] });
+  call = createCaller(service);
+});
+afterAll(() => service.close());
+
+const put = (body: unknown) => ({ ...post(body), method: 'PUT' });
+
+test('a query parameter has the type that the input requires', async () => {
+  const { body } = await call('/v1/echoes?count=7&ratio=-0.5&isNew=true&size=large&level=3');
+  expect(body).toEqual({ count: 7, ratio: -0.5, isNew: true, size: 'large', level: 3 });
+  for (const query of ['count=1.5', 'ratio=1e3', 'isNew=1', 'isNew=TRUE', 'size=', 'level=10', 'level=x']) {
+    expect([query, (await call(`/v1/echoes?${query}`)).status]).toEqual([query, 400]);
+  }
+});
+
+test('path parameters are merged with the body, which cannot override them', async () => {
+  expect((await call('/v1/echoes/7', put({ note: 'a' }))).body).toEqual({ id: 7, note: 'a' });
+  expect((await call('/v1/echoes/7', put({ id: 8, note: 'a' }))).body).toEqual({ id: 7, note: 'a' });
+  expect((await call('/v1/echoes/7', put('{"note":"a","__proto__":{"id":9}}'))).body).toEqual({
+    id: 7,
+    note: 'a',
+  });
+  for (const body of ['[]', 'null', '"a"', '{}']) {
+    expect([body, (await call('/v1/echoes/7', put(body))).status]).toEqual([body, 400]);
+  }
+  expect((await call('/v1/echoes/100', put({ note: 1 }))).status).toBe(404);
+  expect((await call('/v1/echoes/7', { ...put({ note: 'a' }), headers: {} })).status).toBe(415);
+});
+
+test('a method without a body ignores one, whatever its media type', async () => {
+  for (const headers of [{}, { 'content-type': 'application/json' }, { 'content-type': 'text/plain' }]) {
+    for (const body of [null, '', '{', '{"note":1}']) {
+      const { status } = await call('/v1/echoes/7', { method: 'DELETE', headers, body });
+      expect([headers, body, status]).toEqual([headers, body, 204]);
+    }
+  }
+});
+
+test('an operation without output is a 204 without a body over REST, and has no data over tRPC', async () => {
+  const { status, body, headers } = await call('/v1/ping');
+  expect([status, body, headers.get('content-type')]).toEqual([204, undefined, null]);
+  expect((await call('/trpc/ping')).body).toEqual({ result: {} });
+});
+
+test('the document follows from the definitions', () => {
+  const { findOperation, document } = createChecker([echoes]);
+  expect(Object.keys(findOperation('replace').responses)).toEqual(
+    '200 400 401 403 404 405 413 415 429 500 501 503'.split(' '),
+  );
+  expect(Object.keys(findOperation('remove').responses)).toEqual(
+    '204 400 401 403 404 405 429 500 501 503'.split(' '),
+  );
+  expect(findOperation('ping').responses['204']).not.toHaveProperty('content');
+  expect(Object.keys(document.components.schemas)).toContain('ReplaceBody');
+});
+
+test('a parameter that neither a path nor a query can carry is reported at the start', () => {
+  const list = z.object({ names: z.array(z.string()) });
+  const find = procedure
+    .meta(describe('GET', '/x'))
+    .input(list)
+    .output(echo)
+    .query(() => ({}));
+  const router = createRouter([{ ...echoes, procedures: { find } }]);
+  expect(() => listOperations(router)).toThrow('find: names is an array');
+});

@@ -1,0 +1,175 @@
+import { afterAll, expect, inject, test } from 'vitest';
+import { z } from 'zod';
+import type { Database } from '../../../src/platform/database/client.js';
+import { createInsert } from '../../../src/platform/database/inserts.js';
+import { readCode } from '../../../src/platform/database/outage.js';
+import { table } from '../../../src/platform/database/table.js';
+import { ApiError } from '../../../src/platform/errors/api-error.js';
+import { createProcedure } from '../../../src/platform/operations/builder.js';
+import { assignedId, INPUT_ERROR, int64, text } from '../../../src/platform/operations/input.js';
+import type { Resource } from '../../../src/platform/operations/resource.js';
+import { expectInvalidIdsRejected, expectUnstorableBodiesRejected } from '../../support/document-requests.js';
+import { createChecker } from '../../support/openapi-checker.js';
+import { createCaller, post, startService } from '../../support/test-service.js';
+
+// A whole resource. As part of the service, each section is a file of src/toys/.
+
+// --- schema.ts
+
+const name = text(1, 100).meta({ description: 'Name of the toy' });
+const toy = z.object({ id: assignedId(), name }).meta({ id: 'Toy', examples: [{ id: 1, name: 'Ball' }] });
+const newToy = z
+  .object({ name }, { error: INPUT_ERROR })
+  .meta({ id: 'NewToy', examples: [{ name: 'Ball' }] });
+const toyReference = z.object({ toyId: int64().meta({ description: 'Identifier of the toy' }) });
+const toyChange = toyReference.extend({ name }).meta({ id: 'ToyChange', examples: [{ name: 'Bone' }] });
+
+type Toy = z.output<typeof toy>;
+type NewToy = z.output<typeof newToy>;
+
+// --- store.ts
+
+type ToyStore = ReturnType<typeof createToyStore>;
+const toyTable = table<Toy, NewToy>('toys', { id: 'bigint', name: 'text' });
+const createToyStore = ({ pool, loadPrisma, writes, inSchema }: Database) => ({
+  create: createInsert({ pool, writes, inSchema }, toyTable),
+  rename: async (id: number, name: string) =>
+    (await loadPrisma()).$executeRawUnsafe(
+      `UPDATE ${inSchema('toys')} SET name = $1 WHERE id = $2`,
+      name,
+      id,
+    ),
+  delete: async (id: number) =>
+    (await loadPrisma()).$executeRawUnsafe(`DELETE FROM ${inSchema('toys')} WHERE id = $1`, id),
+});
+
+// --- procedures.ts
+
+/** PostgreSQL's code for a row that a unique index refuses. */
+const UNIQUE_VIOLATION = '23505';
+
+const procedure = createProcedure<{ readonly toys: ToyStore }>();
+const createToy = procedure
+  .meta({
+    openapi: { method: 'POST', path: '/toys', summary: 'Add a toy' },
+    stability: 'beta',
+    scope: 'pets:write',
+    success: { status: 201, location: ({ id }: Toy) => `/toys/${id}` },
+    idempotent: true,
+  })
+  .input(newToy)
+  .output(toy)
+  .mutation(({ ctx, input }) => ctx.toys.create(input, ctx.idempotencyKey));
+const renameToy = procedure
+  .meta({
+    openapi: { method: 'PATCH', path: '/toys/{toyId}', summary: 'Rename a toy' },
+    stability: 'beta',
+    scope: 'pets:write',
+  })
+  .input(toyChange)
+  .output(toy)
+  .mutation(async ({ ctx, input: { toyId, name } }) => {
+    const count = await ctx.toys.rename(toyId, name).catch((error) => {
+      if (readCode(error) !== UNIQUE_VIOLATION) throw error;
+      throw new ApiError('invalid_request', { message: 'name is taken.', fields: { name: 'is taken' } });
+    });
+    if (count === 0) throw new ApiError('not_found');
+    return { id: toyId, name };
+  });
+const deleteToy = procedure
+  .meta({
+    openapi: { method: 'DELETE', path: '/toys/{toyId}', summary: 'Delete a toy' },
+    stability: 'beta',
+    scope: 'pets:write',
+  })
+  .input(toyReference)
+  .output(z.void())
+  .mutation(async ({ ctx, input: { toyId } }) => {
+    if ((await ctx.toys.delete(toyId)) === 0) throw new ApiError('not_found');
+  });
+const toys: Resource<ToyStore> = {
+  name: 'toys',
+  description: 'Things that animals play with',
+  createStore: createToyStore,
+  procedures: { createToy, renameToy, deleteToy },
+};
+
+// --- test/toys/toys.test.ts
+
+const PERSONAL = { plan: 'enterprise', perMinute: 1, perDay: 9, expiresAt: null } as const;
+const checker = createChecker([toys]);
+const service = await startService({ resources: [toys], corsOrigins: ['https://shop.example'] });
+// You may be about to make a src/toys/ of it.
+await service.database.pool.query('DROP TABLE IF EXISTS toys');
+await service.database.pool.query('CREATE TABLE toys (id bigint GENERATED ALWAYS AS IDENTITY, name text)');
+await service.database.pool.query("CREATE UNIQUE INDEX ON toys (name) WHERE name = 'Teddy'");
+// SERVICE_GRANTS has this for the tables of the service.
+await service.database.pool.query(
+  `GRANT SELECT, INSERT, UPDATE, DELETE ON toys TO ${inject('serviceRole').name}`,
+);
+afterAll(() => service.close());
+const call = createCaller(service);
+
+/** Calls REST, and fails unless the OpenAPI document describes the response. */
+async function rest(operation: string, path: string, init: Parameters<typeof call>[1]) {
+  const response = await call(`/v1/toys${path}`, init);
+  checker.expectDescribed(operation, response);
+  return response;
+}
+const patch = (body: unknown) => ({ ...post(body), method: 'PATCH' });
+
+test('a create repeats its response under an Idempotency-Key, over either protocol', async () => {
+  const create = post({ name: 'Ball' }, { 'idempotency-key': 'one' });
+  const { status, body, headers } = await rest('createToy', '', create);
+  expect([status, body, headers.get('location')]).toEqual([201, { id: 1, name: 'Ball' }, '/v1/toys/1']);
+  expect((await rest('createToy', '', create)).headers.get('idempotency-replayed')).toBe('true');
+  expect((await call('/trpc/createToy', create)).body.result.data).toEqual(body);
+});
+
+test('a PATCH takes its id from the path and the rest from the body, a DELETE responds with 204', async () => {
+  const { id } = (await rest('createToy', '', post({ name: 'Rope' }))).body;
+  expect((await rest('renameToy', `/${id}`, patch({ name: 'Bone', toyId: 0 }))).body).toEqual({
+    id,
+    name: 'Bone',
+  });
+  expect((await call('/trpc/renameToy', post({ toyId: id, name: 'Stick' }))).body.result.data.name).toBe(
+    'Stick',
+  );
+  expect(await rest('deleteToy', `/${id}`, { method: 'DELETE' })).toMatchObject({
+    status: 204,
+    body: undefined,
+  });
+  expect((await call('/trpc/deleteToy', post({ toyId: id }))).body.error.data.error.code).toBe('not_found');
+});
+
+test('what a constraint forbids is an error for the client, over either protocol', async () => {
+  const [first, second] = [
+    (await rest('createToy', '', post({ name: 'Teddy' }))).body,
+    (await rest('createToy', '', post({ name: 'Doll' }))).body,
+  ];
+  expect(first.name).toBe('Teddy');
+  const taken = await rest('renameToy', `/${second.id}`, patch({ name: 'Teddy' }));
+  expect(taken.body).toEqual({ code: 'invalid_request', message: 'name is taken.', status: 400 });
+  const { data } = (await call('/trpc/renameToy', post({ toyId: second.id, name: 'Teddy' }))).body.error;
+  expect(data).toMatchObject({ error: taken.body, fields: { name: 'is taken' } });
+});
+
+test('errors, limits and CORS need no code in the resource', async () => {
+  expect((await rest('renameToy', '/none', patch({ name: 'Bone' }))).status).toBe(404);
+  expect((await rest('renameToy', '/1', patch({ name: 1 }))).body.message).toBe(
+    'name must be a string of 1 to 100 characters.',
+  );
+  expect((await rest('renameToy', '/1', { method: 'PATCH', body: 'name' })).status).toBe(415);
+  expect((await rest('deleteToy', '/1', { method: 'PUT' })).headers.get('allow')).toBe('PATCH, DELETE');
+  const { key } = await service.keys.create({ name: 'limited', ...PERSONAL });
+  expect((await rest('deleteToy', '/999', { method: 'DELETE', key })).status).toBe(404);
+  expect((await rest('deleteToy', '/999', { method: 'DELETE', key })).status).toBe(429);
+  const headers = { origin: 'https://shop.example', 'access-control-request-method': 'PATCH' };
+  const preflight = await call('/v1/toys/1', { method: 'OPTIONS', headers });
+  expect(preflight.headers.get('access-control-allow-methods')).toBe('POST, PATCH, DELETE');
+});
+
+test('no operation answers 500 to a body or an identifier that the database cannot store', async () => {
+  await expectUnstorableBodiesRejected(checker, call);
+  await expectInvalidIdsRejected(checker, call);
+});

@@ -1,0 +1,404 @@
+import { readFileSync } from 'node:fs';
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { OperatorError } from '../../../src/platform/errors/operator-error.js';
+import { readConfig, VARIABLES } from '../../../src/platform/process/config.js';
+import { createTemporaryFolder } from '../../support/temporary-folder.js';
+
+/** Reads variables as Node.js 24 on Linux does, unless other versions and platforms are given. */
+const readWith = (
+  environment: Record<string, string>,
+  node = '24.0.0',
+  platform: NodeJS.Platform = 'linux',
+) => readConfig(environment, { platform, versions: { node } });
+
+test('an empty environment yields the documented defaults', () => {
+  expect(readConfig({ PATH: '/bin', PORT: '' })).toEqual({
+    port: 3000,
+    host: '127.0.0.1',
+    metricsPort: undefined,
+    appEnv: 'development',
+    keyPrefix: 'as_test_',
+    databaseUrl: undefined,
+    redisUrls: [],
+    dataDir: '.data',
+    reusePort: false,
+    publicUrl: undefined,
+    stagingUrl: undefined,
+    trustProxy: [],
+    corsOrigins: 'localhost',
+    anonymousPerMinute: 300,
+    keepAliveSeconds: 72,
+    logLevel: 'info',
+  });
+});
+
+test('every variable is read', () => {
+  const config = readWith({
+    PORT: '8080',
+    HOST: '::',
+    METRICS_PORT: '9464',
+    APP_ENV: 'production',
+    DATABASE_URL: 'postgresql://user:secret@db/store',
+    REDIS_URL: 'redis://a:6379, rediss://b:6380',
+    DATA_DIR: '/var/lib/store',
+    REUSE_PORT: 'true',
+    PUBLIC_URL: 'https://pets.example/',
+    STAGING_URL: 'https://staging.pets.example',
+    TRUST_PROXY: '10.0.0.0/8, ::1',
+    CORS_ORIGINS: 'https://shop.example,http://localhost:5173',
+    ANONYMOUS_PER_MINUTE: '60',
+    KEEP_ALIVE_SECONDS: '620',
+    LOG_LEVEL: 'debug',
+  });
+  expect(config).toEqual({
+    port: 8080,
+    host: '::',
+    metricsPort: 9464,
+    appEnv: 'production',
+    keyPrefix: 'as_live_',
+    databaseUrl: 'postgresql://user:secret@db/store',
+    redisUrls: ['redis://a:6379', 'rediss://b:6380'],
+    dataDir: '/var/lib/store',
+    reusePort: true,
+    publicUrl: 'https://pets.example',
+    stagingUrl: 'https://staging.pets.example',
+    trustProxy: ['10.0.0.0/8', '::1'],
+    corsOrigins: ['https://shop.example', 'http://localhost:5173'],
+    anonymousPerMinute: 60,
+    keepAliveSeconds: 620,
+    logLevel: 'debug',
+  });
+});
+
+test('only production issues live keys', () => {
+  const DATABASE_URL = 'postgres://db/store';
+  expect(readConfig({ APP_ENV: 'staging', DATABASE_URL }).keyPrefix).toBe('as_test_');
+  expect(readConfig({ APP_ENV: 'production', DATABASE_URL }).keyPrefix).toBe('as_live_');
+});
+
+test.each([
+  'postgresql:///store?host=/var/run/postgresql',
+  'postgresql://user@/store?host=/run/postgresql',
+  'postgresql://user:a,b@/store?host=/var/run/postgresql',
+  'postgresql://user@%2Fvar%2Frun%2Fpostgresql/store',
+  'postgresql://user:a,b@db:5433/store?sslmode=verify-full&sslrootcert=/etc/ssl/a,b.pem',
+])('DATABASE_URL may be %s', (DATABASE_URL) => {
+  expect(readConfig({ DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
+});
+
+test.each(['redis://a', 'redis://a/', 'redis://a/15', 'rediss://u:p@a:6380?db=2&family=6'])(
+  'REDIS_URL may be %s',
+  (REDIS_URL) => {
+    expect(readConfig({ REDIS_URL }).redisUrls).toEqual([REDIS_URL]);
+  },
+);
+
+test('REDIS_URL may name sentinels, several in one URL', () => {
+  const url = 'rediss+sentinel://user:pass@a:26379,b,[::1]:5000/name?db=2';
+  expect(readConfig({ REDIS_URL: ` ${url} ` }).redisUrls).toEqual([url]);
+});
+
+test.each([
+  ['redis+sentinel://a,b', /must end with the name of the primary/],
+  ['redis+sentinel://a:x/name', /must have host:port,host:port for the sentinels/],
+  [
+    'redis+sentinel://a/name?hunter2=1',
+    /the parameters sentinelUsername, sentinelPassword, db and no others/,
+  ],
+])('REDIS_URL=%s: the message says what is wrong', (REDIS_URL, message) => {
+  expect(() => readConfig({ REDIS_URL })).toThrow(message);
+  expect(() => readConfig({ REDIS_URL })).not.toThrow(/hunter2/);
+});
+
+test.each([
+  ['PORT', ['-1', '65536', '3e3', 'http', ' 80']],
+  ['METRICS_PORT', ['-1', '65536', 'metrics']],
+  ['APP_ENV', ['prod', 'Production']],
+  ['DATABASE_URL', ['mysql://db', 'db:5432', 'not a url']],
+  [
+    'REDIS_URL',
+    [
+      'http://a',
+      'redis://a,b',
+      'redis://a/abc',
+      'redis://a/1/2',
+      'redis://a/-1',
+      'redis://a?db=abc',
+      'redis://a?password=x',
+      'redis://a/1,redis://b/1',
+      'redis+sentinel://a:26379',
+      'redis+sentinel://a:26379/',
+      'redis+sentinel://a:26379/two/names',
+      'redis+sentinel:///name',
+      'redis+sentinel://a,,b/name',
+      'redis+sentinel://a:port/name',
+      'redis+sentinel://a:65536/name',
+      'redis+sentinel://user:100%@a/name',
+      'redis+sentinel://a/name?password=x',
+      'redis+sentinel://a/name?db=first',
+      'redis+sentinel://a/name,redis://b',
+      'redis://b,redis+sentinel://a/name',
+    ],
+  ],
+  ['REUSE_PORT', ['1', 'yes', 'TRUE']],
+  [
+    'PUBLIC_URL',
+    [
+      'pets.example',
+      'ftp://pets.example',
+      'https://pets.example/?a=b',
+      'https://pets.example/#x',
+      'https://u:p@pets.example',
+      'https://pets.example/v1/',
+    ],
+  ],
+  ['STAGING_URL', ['//x']],
+  ['CONTACT_URL', ['help@example.org', '/help', 'javascript:alert(1)']],
+  [
+    'TRUST_PROXY',
+    [
+      '10.0.0.0/33',
+      'proxy',
+      '10.0.0',
+      '::1/129',
+      '1.2.3.4/x',
+      '0.0.0.0/0',
+      '::/0',
+      'fe80::1%eth0',
+      'fe80::%eth0/64',
+    ],
+  ],
+  ['CORS_ORIGINS', ['*', 'shop.example', 'https://shop.example/', 'https://shop.example/path', 'null']],
+  ['ANONYMOUS_PER_MINUTE', ['0', '-1', 'x']],
+  ['KEEP_ALIVE_SECONDS', ['0', '86401', '10 min']],
+  ['LOG_LEVEL', ['loud', 'INFO']],
+])('an invalid %s is reported by name', (name, values) => {
+  for (const value of values)
+    expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`[:-] ${name} `));
+});
+
+test('one message lists every invalid variable with its value', () => {
+  const read = () =>
+    readConfig({ PORT: '99999', LOG_LEVEL: 'y\nz', ANONYMOUS_PER_MINUTE: '-1', TRUST_PROXY: '::1,a' });
+  expect(read).toThrow(OperatorError);
+  expect(read).toThrow(/- PORT [^\n]*, not "99999"\n/);
+  expect(read).toThrow(/- LOG_LEVEL [^\n]*, not "y\\nz"/);
+  expect(read).toThrow(/- ANONYMOUS_PER_MINUTE must be a whole number from 1 to 1000000000, not "-1"/);
+  expect(read).toThrow(/- TRUST_PROXY [^\n]*, not "a"\n/);
+});
+
+test('a message never contains a value that may hold a password', () => {
+  const url = 'mysql://user:hunter2@db';
+  for (const name of ['DATABASE_URL', 'REDIS_URL', 'PUBLIC_URL', 'STAGING_URL', 'CORS_ORIGINS', 'PORT']) {
+    for (const value of [url, `${url}?a`, 'https://db/?token=hunter2']) {
+      expect(() => readConfig({ [name]: value })).toThrow(new RegExp(`[:-] ${name} `));
+      expect(() => readConfig({ [name]: value })).not.toThrow(/hunter2/);
+    }
+  }
+  expect(() => readConfig({ DATABASE_URL: 'hunter2' })).not.toThrow(/hunter2/);
+});
+
+test.each([
+  'postgresql://a,b/store',
+  'postgresql://user:hunter2@a:5432,b:5433/store',
+  'postgresql:///store?host=a,b',
+  'postgresql://user@localhost/store?application_name=x&host=a%2Cb',
+  'postgresql://user:hunter2#x@db:5432/store',
+  'postgresql://user:hunter2/x@db:5432/store',
+  'postgresql://user:hunter2?x@db:5432/store',
+  'postgresql://user:12#hunter2@db:5432/store',
+  'postgresql://user:12/hunter2@db:5432/store',
+  'mysql://user:hunter2@db/store',
+])('DATABASE_URL=%s is refused: the message says what it must be, and not what it is', (DATABASE_URL) => {
+  expect(() => readConfig({ DATABASE_URL })).toThrow(
+    /^[^\n]* DATABASE_URL must be [^\n]* postgresql:[^\n]* one host[^\n]* percent-encoded: [^\n]*$/,
+  );
+  expect(() => readConfig({ DATABASE_URL })).not.toThrow(/hunter2|user|12/);
+});
+
+test.each([
+  [
+    'sslmod=verify-full',
+    /has the parameter sslmod, which the service does not know: it takes schema, sslmode, /,
+  ],
+  ['tls=true', /parameter tls, .* \(write sslmode=verify-full for TLS\)/],
+  ['ssl=true', /parameter ssl, .*sslmode=verify-full/],
+  ['SSLMODE=verify-full', /parameter SSLMODE, which/],
+  [
+    'pgbouncer=true&connection_limit=1',
+    /parameter pgbouncer, .*pool of its own[\s\S]*parameter connection_limit/,
+  ],
+  ['connect_timeout=5', /parameter connect_timeout, .*timeouts of its own/],
+  ['channel_binding=require', /parameter channel_binding/],
+  ['__proto__=x', /parameter __proto__/],
+  ['sslmode=', /parameter sslmode with a value/],
+  ['sslmode=verifyfull', /parameter sslmode with a value/],
+  ['sslmode=disable&sslmode=verify-full', /parameter sslmode twice/],
+  ['schema=', /parameter schema with a value/],
+  ['schema=a%22b', /parameter schema with a value/],
+  ['hunter2@db/store', /has a parameter, which the service does not know/],
+])(
+  'DATABASE_URL with ?%s is refused: the message says which parameter, and never a value',
+  (parameters, message) => {
+    const refuse = () => readConfig({ DATABASE_URL: `postgresql://user:hunter2@db/store?${parameters}` });
+    expect(refuse).toThrow(message);
+    expect(refuse).not.toThrow(/hunter2|verifyfull|a.b/);
+  },
+);
+
+test('every parameter of DATABASE_URL that is taken is in the documents, and no other is', () => {
+  const parameters = {
+    ...{
+      schema: 'Tenant 2',
+      sslmode: 'verify-full',
+      sslrootcert: '/ca.pem',
+      sslcert: '/cert.pem',
+      sslkey: '/key.pem',
+    },
+    ...{
+      sslnegotiation: 'direct',
+      uselibpqcompat: 'false',
+      host: '/run',
+      port: '5433',
+      user: 'u',
+      password: 'p',
+    },
+    ...{ application_name: 'shop', options: '-c geqo=off' },
+  };
+  const DATABASE_URL = `postgresql:///store?${new URLSearchParams(parameters)}`;
+  expect(readConfig({ DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
+  const documented = readFileSync('docs/configuration.md', 'utf8');
+  for (const name of Object.keys(parameters)) expect(documented).toContain(`\`${name}`);
+  const [, known = ''] = /: it takes (.*)$/.exec(String(readRefusal())) ?? [];
+  expect(known.split(', ').sort()).toEqual(Object.keys(parameters).sort());
+});
+
+function readRefusal(): unknown {
+  try {
+    return readConfig({ DATABASE_URL: 'postgresql://db/store?unknown=1' });
+  } catch (error) {
+    return error;
+  }
+}
+
+test('every odd character may be in the password of DATABASE_URL', () => {
+  const password = ' !"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~äß€';
+  const DATABASE_URL = `postgresql://store:${encodeURIComponent(password)}@db:5432/store`;
+  expect(readConfig({ DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
+});
+
+test('staging and production require a DATABASE_URL', () => {
+  for (const APP_ENV of ['staging', 'production'])
+    expect(() => readConfig({ APP_ENV })).toThrow(/DATABASE_URL must be set/);
+});
+
+test('PUBLIC_URL is normalized so that it is valid in a header', () => {
+  expect(readConfig({ PUBLIC_URL: 'https://магазин.example/зоо/' }).publicUrl).toBe(
+    'https://xn--80aairftm.example/%D0%B7%D0%BE%D0%BE',
+  );
+});
+
+describe('a secret in a file', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await createTemporaryFolder();
+  });
+  afterEach(() => rm(folder, { recursive: true }));
+
+  async function writeSecret(content: string): Promise<string> {
+    const path = join(folder, 'secret');
+    await writeFile(path, content);
+    return path;
+  }
+
+  test.each(['', '\n', '\r\n'])('is read without the line break at its end: %j', async (end) => {
+    const path = await writeSecret(`postgres://user:hunter2@db/store${end}`);
+    const { databaseUrl } = readConfig({ DATABASE_URL_FILE: path, APP_ENV: 'production' });
+    expect(databaseUrl).toBe('postgres://user:hunter2@db/store');
+    const redis = await writeSecret(`redis://:hunter2@a/1${end}`);
+    expect(readConfig({ REDIS_URL_FILE: redis }).redisUrls).toEqual(['redis://:hunter2@a/1']);
+  });
+
+  test.each(['DATABASE_URL', 'REDIS_URL'])('excludes %s itself, and one of both has to go', async (name) => {
+    const path = await writeSecret('x');
+    expect(() => readConfig({ [name]: 'x', [`${name}_FILE`]: path })).toThrow(
+      new RegExp(`${name} and ${name}_FILE are both set`),
+    );
+  });
+
+  test.each(['DATABASE_URL', 'REDIS_URL'])('has to be readable, not empty, and valid: %s', async (name) => {
+    const readFrom = (path: string) => () => readConfig({ [`${name}_FILE`]: path });
+    expect(readFrom(join(folder, 'none'))).toThrow(
+      new RegExp(`^[^\\n]*: ${name}_FILE cannot be read \\(ENOENT[^\\n]*\\)$`),
+    );
+    expect(readFrom(folder)).toThrow(new RegExp(`: ${name}_FILE cannot be read \\(EISDIR`));
+    expect(readFrom(await writeSecret('\n'))).toThrow(new RegExp(`: ${name}_FILE names an empty file`));
+    const invalid = await writeSecret('mysql://hunter2');
+    expect(readFrom(invalid)).toThrow(new RegExp(`: ${name} must `));
+    expect(readFrom(invalid)).not.toThrow(/hunter2/);
+  });
+});
+
+test('what is odd about the environment is told with what is invalid in it', () => {
+  const notices = ['DATABSE_URL in .env is no variable'];
+  expect(() => readConfig({ APP_ENV: 'production' }, process, notices)).toThrow(
+    /- DATABASE_URL must be set in production[^\n]*\n {2}- DATABSE_URL in \.env is no variable$/,
+  );
+  expect(readConfig({}, process, notices).appEnv).toBe('development');
+});
+
+test('METRICS_PORT is a port of its own', () => {
+  const message = /: METRICS_PORT must differ from PORT/;
+  expect(() => readConfig({ METRICS_PORT: '3000' })).toThrow(message);
+  expect(() => readConfig({ METRICS_PORT: '08080', PORT: '8080' })).toThrow(message);
+  expect(readConfig({ METRICS_PORT: '3000', PORT: '8080' }).metricsPort).toBe(3000);
+  expect(readConfig({ METRICS_PORT: '0', PORT: '0' }).metricsPort).toBe(0);
+});
+
+test('only in development, and only without CORS_ORIGINS, every origin on localhost may call', () => {
+  const DATABASE_URL = 'postgres://db/store';
+  const CORS_ORIGINS = 'https://shop.example';
+  for (const APP_ENV of ['staging', 'production'])
+    expect(readConfig({ APP_ENV, DATABASE_URL }).corsOrigins).toEqual([]);
+  for (const APP_ENV of ['development', 'staging', 'production'])
+    expect(readConfig({ APP_ENV, DATABASE_URL, CORS_ORIGINS }).corsOrigins).toEqual([CORS_ORIGINS]);
+});
+
+test.each(['1', '2', 'auto'])('WORKERS=%s is refused with one line that says what replaces it', (WORKERS) => {
+  const message = /^The configuration is invalid: WORKERS is gone: run several processes instead[^\n]+$/;
+  expect(() => readConfig({ WORKERS })).toThrow(message);
+  expect(() => readConfig({ WORKERS: '' })).not.toThrow();
+});
+
+const shared = { REUSE_PORT: 'true', DATABASE_URL: 'postgres://db/store', REDIS_URL: 'redis://a' };
+
+test.each([
+  ['20.20.2', 'linux'],
+  ['24.0.0', 'darwin'],
+  ['24.0.0', 'win32'],
+] as const)('REUSE_PORT on Node.js %s and %s is refused with one line', (node, platform) => {
+  const message = /^[^\n]*REUSE_PORT needs Linux and Node\.js 22\.12 or later; this is [^\n]*$/;
+  for (const environment of [shared, { REUSE_PORT: 'true' }])
+    expect(() => readWith(environment, node, platform)).toThrow(message);
+  expect(readWith({ ...shared, REUSE_PORT: 'false' }, node, platform).reusePort).toBe(false);
+});
+
+test('several processes on one port require Redis and a database of their own', () => {
+  expect(readWith(shared, '22.13.0').reusePort).toBe(true);
+  for (const missing of [{ REDIS_URL: ' , ' }, { DATABASE_URL: '' }, { DATABASE_URL: '', REDIS_URL: '' }])
+    expect(() => readWith({ ...shared, ...missing })).toThrow(
+      /: REUSE_PORT needs DATABASE_URL and REDIS_URL: [^\n]*$/,
+    );
+});
+
+test('.env.example and docs/configuration.md have every variable', () => {
+  const example = readFileSync('.env.example', 'utf8').matchAll(/^(?:# )?([A-Z_]+)=/gm);
+  expect([...example].map(([, name]) => name).sort()).toEqual([...VARIABLES].sort());
+  const [table = ''] = /\| variable \|[\s\S]*?\n\n/.exec(readFileSync('docs/configuration.md', 'utf8')) ?? [];
+  const documented = [...table.matchAll(/^\| (`[^|]+) \|/gm)].flatMap(
+    ([, cell = '']) => cell.match(/[A-Z_]{3,}/g) ?? [],
+  );
+  expect(documented.sort()).toEqual([...VARIABLES].sort());
+});

@@ -1,0 +1,106 @@
+import { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
+import helmet, { type HelmetOptions } from 'helmet';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import {
+  type Caller,
+  createCaller,
+  post,
+  startService,
+  type TestService,
+} from '../../support/test-service.js';
+
+const SHOP = 'https://shop.example';
+const OPTIONS = {
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
+  },
+  strictTransportSecurity: { maxAge: 365 * 24 * 60 * 60, includeSubDomains: false },
+  xFrameOptions: { action: 'deny' },
+  // Browsers log a warning about this one where the service is reached over plain http.
+  crossOriginOpenerPolicy: false,
+  // These only affect documents, or browsers that no longer exist.
+  originAgentCluster: false,
+  xDnsPrefetchControl: false,
+  xDownloadOptions: false,
+  xPermittedCrossDomainPolicies: false,
+  xXssProtection: false,
+} satisfies HelmetOptions;
+const EXPECTED = { ...helmetHeaders(OPTIONS), 'cache-control': 'no-store' };
+const EXPECTED_OF_PAGE = helmetHeaders({
+  ...OPTIONS,
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: {
+      defaultSrc: ["'none'"],
+      scriptSrc: ["'self'"],
+      styleSrc: ["'self'", "'unsafe-inline'"],
+      imgSrc: ["'self'", 'data:'],
+      connectSrc: ["'self'"],
+      objectSrc: ["'none'"],
+      baseUri: ["'none'"],
+      formAction: ["'none'"],
+      frameAncestors: ["'none'"],
+    },
+  },
+  xDnsPrefetchControl: true,
+});
+
+/** What helmet, which knows the names and spellings, would send. */
+function helmetHeaders(options: HelmetOptions): object {
+  const response = new ServerResponse(new IncomingMessage(new Socket()));
+  helmet(options)(response.req, response, () => {});
+  return { ...response.getHeaders() };
+}
+
+let service: TestService;
+let call: Caller;
+
+beforeAll(async () => {
+  service = await startService({ corsOrigins: [SHOP] });
+  call = createCaller(service);
+});
+afterAll(() => service?.close());
+
+test('every response carries the headers that helmet would send, and no cache keeps it: data, errors, unknown routes, preflights', async () => {
+  const preflight = { origin: SHOP, 'access-control-request-method': 'POST' };
+  const responses = {
+    list: await call('/v1/pets'),
+    created: await call('/v1/pets', post({ name: 'Rex', categoryId: 1 })),
+    invalid: await call('/v1/pets', post('{')),
+    'no key': await call('/v1/pets', { key: null }),
+    'other method': await call('/v1/pets', { method: 'PUT' }),
+    'no route': await call('/v1/nope'),
+    preflight: await call('/v1/pets', { method: 'OPTIONS', key: null, headers: preflight }),
+    procedure: await call('/trpc/listPets'),
+    'no procedure': await call('/trpc/nope'),
+    document: await call('/openapi.json'),
+    health: await call('/health/live'),
+    'no path': await call('/nope'),
+    'no static file': await call('/docs/nope.js'),
+  };
+  for (const [name, { headers }] of Object.entries(responses)) {
+    const sent = Object.keys(EXPECTED).map((header) => [header, headers.get(header)]);
+    expect([name, Object.fromEntries(sent)]).toEqual([name, EXPECTED]);
+    expect(headers.get('x-powered-by')).toBeNull();
+  }
+});
+
+test('the reference page has the policy that helmet would write', async () => {
+  const { headers } = await fetch(`${service.url}/docs`, { method: 'HEAD' });
+  expect(Object.fromEntries(headers)).toMatchObject(EXPECTED_OF_PAGE);
+});
+
+test('browsers are told to insist on https only when PUBLIC_URL is https', async () => {
+  const plain = await startService({ publicUrl: 'http://pets.example' });
+  try {
+    for (const path of ['/docs', '/v1/pets', '/nope']) {
+      const { headers } = await fetch(plain.url + path);
+      expect([path, headers.get('strict-transport-security')]).toEqual([path, null]);
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+    }
+  } finally {
+    await plain.close();
+  }
+});
