@@ -21,7 +21,8 @@ export async function compileServers(names: readonly string[]): Promise<Compiled
   await promisify(execFile)(process.execPath, [TSC, ...FLAGS, '--outDir', folder, ...files], {
     cwd: THIS_CHECKOUT,
   });
-  for (const name of ['node_modules', 'package.json']) {
+  // package.json leads imports of #store/ to the build.
+  for (const name of ['node_modules', 'package.json', 'dist']) {
     await symlink(join(THIS_CHECKOUT, name), join(folder, name));
   }
   return { folder, close: () => rm(folder, { recursive: true }) };

@@ -31,6 +31,7 @@ const PROJECTS = ['.', 'packages/embedded-postgres'];
 const COMPILED = 'dist/.compiled';
 const PAGE_SOURCE = 'packages/reference-page/src';
 const GUIDES = 'docs/guides';
+const IDENTITY_SOURCE = 'src/identity.ts';
 const PAGE_OUTPUT = 'dist/reference-page';
 const CLIENT = 'packages/client';
 /** The client that fits this service, which serves it. */
@@ -40,7 +41,7 @@ process.chdir(join(import.meta.dirname, '..'));
 if (existsSync('node_modules/typescript-native')) {
   generateClient();
   await compile();
-  writeReferencePage();
+  await writeReferencePage();
   packClient();
 } else if (process.argv.includes('--check') || !existsSync(CLIENT_TARBALL)) {
   process.stderr.write('The development dependencies, which the build needs, are not installed: npm ci\n');
@@ -77,7 +78,7 @@ function isCompiled(project) {
 }
 
 /** Copies the page, the guides and Scalar's browser bundle, and puts a gzipped copy beside each file. */
-function writeReferencePage() {
+async function writeReferencePage() {
   const names = readdirSync(PAGE_SOURCE);
   const guides = readdirSync(GUIDES)
     .filter((name) => name.endsWith('.md'))
@@ -85,7 +86,7 @@ function writeReferencePage() {
   const sources = [
     ...names.map((name) => join(PAGE_SOURCE, name)),
     // The folder itself is newer than the page when a guide was removed.
-    ...[GUIDES, ...guides.map((name) => join(GUIDES, name))],
+    ...[GUIDES, ...guides.map((name) => join(GUIDES, name)), IDENTITY_SOURCE],
   ];
   if (isUpToDate(join(PAGE_OUTPUT, 'page.html'), [...sources, 'scripts/build.js', INSTALLED])) return;
 
@@ -101,20 +102,21 @@ function writeReferencePage() {
     writeWithGzip(name, readFileSync(join(PAGE_SOURCE, name)));
   }
   for (const { name, text } of guides.map(readGuide)) writeWithGzip(name, text);
-  writeWithGzip('llms.txt', toLlmsText(guides.map(readGuide)));
+  const { IDENTITY } = await import('../dist/identity.js');
+  writeWithGzip('llms.txt', toLlmsText(guides.map(readGuide), IDENTITY));
   // Last, because its presence marks the folder as complete.
   writeWithGzip('page.html', html.replace('docs/scalar.js', `docs/${bundle}`));
 }
 
 /** The guides with their sections for language models, by the format of https://llmstxt.org. */
-function toLlmsText(guides) {
+function toLlmsText(guides, { title, description }) {
   const links = guides.map(({ name, text }) => {
     const sections = [...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading);
     return `- [${/^# (.+)$/m.exec(text)?.[1]}](docs/${name}): ${sections.join(', ')}`;
   });
   return [
-    '# Animal Store Service',
-    '> The catalogue of an animal store, over REST under /v1 and tRPC under /trpc. Every call needs an API key as a bearer token.',
+    `# ${title}`,
+    `> ${description} REST is under /v1, tRPC under /trpc. Every call needs an API key as a bearer token.`,
     '## Interface\n\n- [OpenAPI document](openapi.json)\n- [Typed client for TypeScript, to install with npm](client.tgz)',
     `## Guides\n\n${links.join('\n')}\n`,
   ].join('\n\n');

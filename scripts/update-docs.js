@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { deriveClient } from './client-types.js';
 import { deriveDocs } from './derived-docs.js';
 import { deriveMetadata } from './derived-metadata.js';
+import { deriveRooms } from './derived-rooms.js';
 import { run, runTool } from './run-tool.js';
 
 /*
@@ -26,11 +27,17 @@ const { appRouter } = await import('../dist/router.js');
 const { listOperations } = await import('../dist/platform/operations/list-operations.js');
 const contract = {
   ...(await import('../dist/plans.js')),
+  ...(await import('../dist/platform/contract/plans.js')),
   ...(await import('../dist/platform/contract/protocol.js')),
   ...(await import('../dist/scopes.js')),
   ...(await import('../dist/platform/errors/error-table.js')),
   operations: listOperations(appRouter),
 };
 const document = JSON.parse(readFileSync(DOCUMENT, 'utf8'));
-const texts = { ...deriveDocs(document, contract), ...deriveClient(document, contract), ...deriveMetadata() };
+const texts = {
+  ...deriveDocs(document, contract),
+  ...deriveClient(document, contract),
+  ...deriveMetadata(),
+  ...deriveRooms(),
+};
 for (const [path, text] of Object.entries(texts)) writeFileSync(path, text);

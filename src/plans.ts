@@ -6,7 +6,8 @@ export interface Limits {
 
 /**
  * The limits of each plan; undefined where every key has its own. A new plan is one line here and a migration that adds
- * it to the enum `plan`: the command line, the OpenAPI document and the guide's table follow.
+ * it to the enum `plan`: the command line, the OpenAPI document and the guide's table follow. Like scopes.ts and
+ * identity.ts, this file imports nothing, and the platform imports it as #store/plans.js.
  */
 export const PLANS = {
   free: { perMinute: 60, perDay: 1_000 },
@@ -19,25 +20,8 @@ export type Plan = keyof typeof PLANS;
 
 export const PLAN_NAMES = Object.keys(PLANS) as Plan[];
 
-/**
- * The limits of a key.
- *
- * A key without the limits that its plan requires, which a database constraint rules out, gets those of the free plan:
- * bad data must not lift the limits.
- */
-export function limitsOf(key: { plan: Plan; perMinute: number | null; perDay: number | null }): Limits {
-  const { perMinute, perDay } = PLANS.free;
-  return PLANS[key.plan] ?? { perMinute: key.perMinute ?? perMinute, perDay: key.perDay ?? perDay };
-}
+/** A key without the limits that its plan requires, which a database constraint rules out, gets those of this plan. */
+export const FALLBACK_PLAN = 'free';
 
-/** How long the first ban of a key lasts. */
-export const FIRST_BAN_SECONDS = 300;
-
-/** The plans as a Markdown table, for the OpenAPI document and the guide. */
-export function toPlanTable(): string {
-  const rows = Object.entries(PLANS).map(([plan, limits]: [string, Limits | undefined]) =>
-    [plan, limits?.perMinute, limits?.perDay].map((cell) => cell?.toLocaleString('en') ?? 'set per key'),
-  );
-  const headings = ['plan', 'requests per minute', 'requests per day'];
-  return [headings, headings.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
-}
+/** The plan of the key that a start on the embedded database prints. */
+export const DEVELOPMENT_PLAN = 'business';

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { limitsOf, PLANS, toPlanTable } from '../src/plans.js';
+import { PLANS } from '../src/plans.js';
+import { limitsOf, toPlanTable } from '../src/platform/contract/plans.js';
 import { Plan as DatabasePlan } from '../src/platform/database/generated/enums.js';
 
 test('every plan has the limits of the contract, and an enterprise key its own', () => {

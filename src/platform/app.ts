@@ -19,18 +19,18 @@ import {
 import { reportRequests } from './monitoring/request-log.js';
 import { listOperations } from './operations/list-operations.js';
 import { toLocalUrl } from './process/config.js';
-import {
-  decodeBody,
-  ignoreBodies,
-  parseJson,
-  readBodyAs,
-  reportError,
-  sendJson,
-} from './protocols/http-message.js';
+import { decodeBody, ignoreBodies, parseJson, readBodyAs } from './protocols/body.js';
+import { reportError } from './protocols/error-report.js';
+import { sendJson } from './protocols/json-response.js';
 import { type RestOptions, registerRest } from './protocols/rest.js';
 import { registerRpc } from './protocols/rpc.js';
 import { sendRpcError } from './protocols/rpc-stream.js';
-import { addressId, createProxyTrust, findClientAddress } from './server/client-address.js';
+import {
+  addressId,
+  createProxyTrust,
+  findClientAddress,
+  identifyAddresses,
+} from './server/client-address.js';
 import { createOverloadMonitor, type OverloadOptions } from './server/overload.js';
 import { RequestQueue } from './server/request-queue.js';
 import { addSecurityHeaders, openServer, type ServerOptions } from './server/server.js';
@@ -73,12 +73,12 @@ export async function buildApp(options: AppOptions) {
   app.addHook('onClose', async () => overload.close());
   const checkReadiness = createCachedCheck(options.checkReadiness);
   const metrics = createMetrics({ ...options, server: app.server, overload, checkReadiness });
+  identifyAddresses(app, readAddressId);
   // Before every other hook, so that what those refuse is reported, too.
   reportRequests(
     app,
     operations.map(({ name }) => name),
     metrics,
-    readAddressId,
     (request) => readTarget(request).calls,
   );
 

@@ -1,5 +1,4 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { resources as ownResources } from '../router.js';
 import { type AppOptions, buildApp } from './app.js';
 import type { Database } from './database/client.js';
 import { checkSchema } from './database/grants.js';
@@ -9,6 +8,7 @@ import { createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
 import { createKeyChangeStore } from './keys/change-store.js';
 import { followKeyChanges } from './keys/changes.js';
+import { TEST_PREFIX } from './keys/format.js';
 import { createKeyStore } from './keys/store.js';
 import { createLimiter } from './limits/limiter.js';
 import { createRouter, type Resource } from './operations/resource.js';
@@ -28,6 +28,8 @@ const CLEANUP_INTERVAL_MS = 60 * 60 * 1000;
 
 type ServiceConfig = Omit<Config, 'appEnv' | 'databaseUrl' | 'dataDir' | 'logLevel' | 'port'>;
 
+export type Service = Awaited<ReturnType<typeof createService>>;
+
 export interface ServiceOptions {
   readonly config: ServiceConfig;
   readonly database: Database;
@@ -36,16 +38,14 @@ export interface ServiceOptions {
   readonly counters?: AppOptions['counters'];
   /** The clock, in Unix milliseconds. Default `Date.now` */
   readonly now?: () => number;
-  /** Default: the list in router.ts. */
-  readonly resources?: readonly Resource[];
+  readonly resources: readonly Resource[];
   /** What a test puts in the place of parts that would be built from the configuration */
   readonly overrides?: Partial<AppOptions>;
 }
 
 /** Composes the service, ready but not listening yet: for the process, the tests and the bench alike. */
 export async function createService(options: ServiceOptions) {
-  const { config, database, log, counters = [], now = Date.now, overrides = {} } = options;
-  const resources: readonly Resource[] = options.resources ?? ownResources;
+  const { config, database, log, resources, counters = [], now = Date.now, overrides = {} } = options;
   const warn = (message: string) => (error: unknown) => log.warn({ err: error }, message);
   const router = createRouter(resources);
   const keys = createKeyStore(database, config.keyPrefix);
@@ -61,7 +61,7 @@ export async function createService(options: ServiceOptions) {
   const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
   const { redisUrls } = config;
   const redisDurations = createDurations(
-    'animal_store_redis_command_duration_seconds',
+    'redis_command_duration_seconds',
     'How long commands to Redis took, including failed ones',
   );
   const limiter =
@@ -93,7 +93,7 @@ export async function createService(options: ServiceOptions) {
     limiter,
     bans,
     usage,
-    canRehearse: config.keyPrefix === 'as_test_',
+    canRehearse: config.keyPrefix === TEST_PREFIX,
     countConnections: database.countConnections,
     async checkReadiness() {
       await checkSchema(database);

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { seedCatalogue } from '../../src/platform/database/source.js';
+import { addSampleData } from '../../src/platform/database/source.js';
 import {
   type Caller,
   createCaller,
@@ -17,7 +17,7 @@ let call: Caller;
 beforeAll(async () => {
   service = await startService();
   call = createCaller(service);
-  await seedCatalogue(service.database);
+  await addSampleData(service.database);
   // The sample orders ascend by time and animal, too, and lie in the table in that order.
   await service.database.pool.query(
     "INSERT INTO orders (pet_id, quantity, created_at) SELECT min(id), 1, '2001-01-01' FROM pets",

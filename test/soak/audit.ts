@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { execute } from '../support/execute.js';
-import { PET_COUNT } from './catalogue.js';
-import type { Ledger, Pet } from './ledger.js';
+import { PET_COUNT, type Pet } from './catalogue.js';
+import type { Ledger } from './ledger.js';
 
 export interface Audit {
   readonly problems: readonly string[];

@@ -1,5 +1,5 @@
-import { PET_COUNT, REJECTED_NAME, STATUSES, seededIds } from './catalogue.js';
-import type { Creation, Ledger, Pet } from './ledger.js';
+import { PET_COUNT, type Pet, REJECTED_NAME, STATUSES, seededIds } from './catalogue.js';
+import type { Creation, Ledger } from './ledger.js';
 import { pick, random, randomInteger } from './random.js';
 
 /** A call of an operation, over REST or tRPC, and how to recognise the right output. */

@@ -1,9 +1,15 @@
 import { execute } from '../support/execute.js';
-import type { Pet } from './ledger.js';
 
 /** Pets in the catalogue before the soak: their ids are 1 to this, their statuses alternate. */
 export const PET_COUNT = 100_000;
 export const STATUSES = ['available', 'pending', 'sold'] as const;
+
+export interface Pet {
+  readonly id: number;
+  readonly name: string;
+  readonly categoryId: number;
+  readonly status: (typeof STATUSES)[number];
+}
 
 /** A constraint of the soak's database rejects names that begin with this, which the service accepts. */
 export const REJECTED_NAME = 'rejected ';

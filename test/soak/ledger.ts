@@ -1,12 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { PET_COUNT, type STATUSES, seededPet } from './catalogue.js';
-
-export interface Pet {
-  readonly id: number;
-  readonly name: string;
-  readonly categoryId: number;
-  readonly status: (typeof STATUSES)[number];
-}
+import { PET_COUNT, type Pet, seededPet } from './catalogue.js';
 
 /** A pet that the service was asked to create: once, or several times under one Idempotency-Key. */
 export interface Creation {

@@ -12,6 +12,7 @@ import type { KeyStore } from '../../src/platform/keys/store.js';
 import type { Resource } from '../../src/platform/operations/resource.js';
 import { readConfig } from '../../src/platform/process/config.js';
 import { createService } from '../../src/platform/service.js';
+import { resources as ownResources } from '../../src/router.js';
 import { execute } from './execute.js';
 import { asService } from './service-role.js';
 import { until } from './until.js';
@@ -66,7 +67,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     log = pino({ level: 'silent' }),
     metricsPort,
     now,
-    resources,
+    resources = ownResources,
     ...overrides
   } = options;
   const database = openDatabase(asService(databaseUrl), () => {});
@@ -85,7 +86,7 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     database,
     log,
     ...(now === undefined ? {} : { now }),
-    ...(resources === undefined ? {} : { resources }),
+    resources,
     // On a busy machine the event loop is late, which is not what most tests are about.
     overrides: { overload: { delayMs: 60_000 }, ...overrides },
   });

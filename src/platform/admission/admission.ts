@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Limits } from '../../plans.js';
+import type { Limits } from '#store/plans.js';
 import { deprecationHeaders } from '../contract/deprecation.js';
 import { type Protocol, REST_PREFIX } from '../contract/protocol.js';
 import { ApiError, type ErrorCode } from '../errors/api-error.js';

@@ -1,4 +1,4 @@
-import { limitsOf } from '../../plans.js';
+import { limitsOf } from '../contract/plans.js';
 import { type ApiError, tooManyRequests } from '../errors/api-error.js';
 import type { Bans } from '../keys/bans.js';
 import type { ApiKey } from '../keys/store.js';

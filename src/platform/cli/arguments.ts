@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { PLAN_NAMES, PLANS } from '../../plans.js';
-import { SCOPES, type Scope } from '../../scopes.js';
+import { PLAN_NAMES, PLANS } from '#store/plans.js';
+import { SCOPES, type Scope } from '#store/scopes.js';
 import { completeId, type PlanChoice } from '../keys/store.js';
 
 /** The plans whose keys have limits of their own */

@@ -1,21 +1,23 @@
 import { type Command, Option } from 'commander';
-import type { Scope } from '../../scopes.js';
+import { SCOPES, type Scope } from '#store/scopes.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { nextBanSeconds } from '../keys/bans.js';
 import type { ApiKey, KeyStore, ListedKey, PlanChoice } from '../keys/store.js';
+import type { Resource } from '../operations/resource.js';
 import type { UsageStore } from '../usage/store.js';
 import * as parse from './arguments.js';
 import * as view from './key-view.js';
 import { formatKeyUsage, formatUsage, summariseKeys, summariseUsage } from './tables.js';
 
 const ID = '0b54e7c0';
+const READ_SCOPES = SCOPES.filter((scope) => scope.endsWith(':read'));
 /** What each command does, and what may follow its name */
 const HELP = {
   create: [
     'issue a key, which is shown only this once',
     '--name shop --plan pro --expires 30d',
     '--name warehouse --plan enterprise --per-minute 5000 --per-day 1000000 --json',
-    '--name storefront --plan free --scopes pets:read -q',
+    `--name storefront --plan free --scopes ${SCOPES[0]} -q`,
   ],
   list: ['show all keys', '', '--json'],
   show: ['show one key, when it was used, and how long its next ban would last', ID],
@@ -23,12 +25,12 @@ const HELP = {
   rotate: ['replace a key: the new one is shown only this once', `${ID} --overlap 24h`],
   revoke: ['end a key, and the old one that it replaced', ID],
   'set-plan': ['move a key to another plan', `${ID} --plan business`],
-  'set-scopes': ['change what a key may do', `${ID} --scopes pets:read,orders:read`],
+  'set-scopes': ['change what a key may do', `${ID} --scopes ${READ_SCOPES}`],
   unban: ['lift the ban of a key, so that its next one is not doubled', ID],
 } as const;
 
 /** The stores that a command uses, open while it runs. */
-interface KeyTools {
+export interface KeyTools {
   readonly store: KeyStore;
   readonly usage: UsageStore;
 }
@@ -48,6 +50,7 @@ type CreateOptions = PlanChoice & { name: string; expires?: Date; scopes?: reado
 export function addKeyCommands(
   program: Command,
   withKeys: (run: (tools: KeyTools) => Promise<void>) => Promise<void>,
+  loadResources: () => Promise<readonly Resource[]>,
 ): void {
   const keys = program
     .command('keys')
@@ -106,8 +109,8 @@ export function addKeyCommands(
 
   add<{ deprecated?: true }>('usage', async ({ store, usage }, { deprecated }, prefix) => {
     const { listOperations } = await import('../operations/list-operations.js');
-    const { appRouter } = await import('../../router.js');
-    const operations = listOperations(appRouter);
+    const { createRouter } = await import('../operations/resource.js');
+    const operations = listOperations(createRouter(await loadResources()));
     if (prefix === undefined) {
       const all = summariseKeys(await usage.readKeys(Date.now()), operations);
       const chosen = deprecated ? all.filter(({ deprecatedRequests }) => deprecatedRequests > 0) : all;

@@ -1,5 +1,5 @@
-import { limitsOf } from '../../plans.js';
-import { SCOPES } from '../../scopes.js';
+import { SCOPES } from '#store/scopes.js';
+import { limitsOf } from '../contract/plans.js';
 import type { ApiKey, ListedKey } from '../keys/store.js';
 import { formatTable, shorten, shortenId } from './tables.js';
 

@@ -1,18 +1,20 @@
 import '../database/javascript-client.js';
 import { Command, CommanderError, Help } from 'commander';
+import { IDENTITY } from '#store/identity.js';
 import { VERSION } from '../contract/version.js';
 import { applyGrants, checkSchema } from '../database/grants.js';
 import { applyMigrations } from '../database/migration-runner.js';
 import { DatabaseOutage, detectOutage, readCode, toDatabaseError, withOutages } from '../database/outage.js';
-import { type DatabaseSource, openSource, seedCatalogue } from '../database/source.js';
+import { addSampleData, type DatabaseSource, openSource } from '../database/source.js';
 import { exitWithError, OperatorError } from '../errors/operator-error.js';
 import { createKeyStore } from '../keys/store.js';
+import type { Resource } from '../operations/resource.js';
 import { type Config, readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { createUsageStore } from '../usage/store.js';
 import { parseNumber } from './arguments.js';
-import { addKeyCommands } from './key-commands.js';
+import { addKeyCommands, type KeyTools } from './key-commands.js';
 import { runStudio } from './studio.js';
 
 /*
@@ -46,104 +48,130 @@ Exit codes:
   3  there is no such key
   4  the database cannot be reached, or rejects the command: trying again later may help`;
 
-const program = new Command('animal-store')
-  .description('operate an Animal Store Service')
-  .version(VERSION)
-  .exitOverride()
-  .configureHelp({
-    optionDescription: (option) =>
-      `${option.mandatory ? '(required) ' : ''}${Help.prototype.optionDescription(option)}`,
-  })
-  .addHelpText('after', EXAMPLES)
-  .addHelpText('afterAll', EXIT_CODES);
+/** What a store hands to the command line. */
+export interface CommandOptions {
+  /** Called by the commands that need to know the operations */
+  readonly loadResources: () => Promise<readonly Resource[]>;
+}
 
-addKeyCommands(program, (run) =>
-  withSource(async ({ database }, { keyPrefix }) => {
+/** Runs the command that the arguments of the process name; exits with a code of its own if it fails. */
+export async function runCommand(options: CommandOptions): Promise<void> {
+  // A command whose output nobody takes is carried out nevertheless, and closes the database.
+  let outputError: Error | undefined;
+  process.stdout.on('error', (error) => {
+    outputError ??= error;
+  });
+  process.stderr.on('error', () => {});
+  try {
+    for (const notice of loadEnvironmentFile()) process.stderr.write(`${notice}\n`);
+    await createProgram(options).parseAsync();
+    // The callback comes after the error of an earlier write.
+    await new Promise((resolve) => process.stdout.write('', resolve));
+    if (outputError !== undefined)
+      throw new OperatorError(
+        `The output could not be written (${outputError.message}); the command was carried out.`,
+      );
+  } catch (error) {
+    // Commander has printed its message; it reports help and --version as errors, too.
+    if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
+    const reported = toReported(error);
+    exitWithError(reported, reported instanceof OperatorError ? reported.exitCode : 1);
+  }
+}
+
+function createProgram({ loadResources }: CommandOptions): Command {
+  const program = new Command(IDENTITY.name)
+    .description(`operate the ${IDENTITY.title}`)
+    .version(VERSION)
+    .exitOverride()
+    .configureHelp({
+      optionDescription: (option) =>
+        `${option.mandatory ? '(required) ' : ''}${Help.prototype.optionDescription(option)}`,
+    })
+    .addHelpText('after', EXAMPLES)
+    .addHelpText('afterAll', EXIT_CODES);
+
+  addKeyCommands(program, withKeys, loadResources);
+
+  program
+    .command('migrate')
+    .description(
+      'apply pending migrations, as the role that owns the tables, and grant others what they need',
+    )
+    .option('--grant-to <role>', 'the role that the service and the commands on keys run as')
+    .option(
+      '--grant-read-to <role>',
+      "a role that reads the store's tables, usage and keys, without their hashes",
+    )
+    .action((roles: GrantOptions) => withSource(({ url }) => migrate(url, roles)));
+
+  program
+    .command('seed')
+    .description(`put the sample data into a database without ${IDENTITY.mainTable}`)
+    .action(() =>
+      withSource(async ({ database }) => {
+        await checkSchema(database);
+        const isSeeded = await detectOutage(addSampleData(database));
+        process.stdout.write(
+          `The ${isSeeded ? 'sample data was added' : `database already has ${IDENTITY.mainTable}: nothing was changed`}.\n`,
+        );
+      }),
+    );
+
+  program
+    .command('openapi')
+    .description('print the OpenAPI document')
+    .action(async () => {
+      const { host, port, publicUrl = toLocalUrl(host, port), stagingUrl } = readConfig(process.env);
+      const { buildDocument } = await import('../docs/document.js');
+      const resources = await loadResources();
+      process.stdout.write(
+        `${JSON.stringify(buildDocument({ resources, publicUrl, stagingUrl }), null, 2)}\n`,
+      );
+    });
+
+  program
+    .command('studio')
+    .description("open Prisma Studio on the service's database")
+    .option('-p, --port <port>', 'the port that it listens on', parseNumber('port', 65_535))
+    .action(({ port }: { port?: number }) =>
+      withSource(async ({ url }) => {
+        process.exitCode = await runStudio(url, port);
+      }),
+    );
+  return program;
+}
+
+interface GrantOptions {
+  readonly grantTo?: string;
+  readonly grantReadTo?: string;
+}
+
+async function migrate(url: string, { grantTo, grantReadTo }: GrantOptions): Promise<void> {
+  const applied = await applyMigrations(url);
+  process.stdout.write(
+    applied.map((name) => `applied ${name}\n`).join('') || 'The database is up to date.\n',
+  );
+  for (const [role, kind] of [
+    [grantTo, 'service'],
+    [grantReadTo, 'read'],
+  ] as const) {
+    if (role === undefined) continue;
+    await applyGrants(url, role, kind);
+    process.stdout.write(
+      `granted "${role}" what ${kind === 'service' ? 'the service needs' : 'it may read'}\n`,
+    );
+  }
+}
+
+async function withKeys(run: (tools: KeyTools) => Promise<void>): Promise<void> {
+  await withSource(async ({ database }, { keyPrefix }) => {
     await checkSchema(database);
     await run({
       store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(database, keyPrefix)),
       usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(database)),
     });
-  }),
-);
-
-program
-  .command('migrate')
-  .description('apply pending migrations, as the role that owns the tables, and grant others what they need')
-  .option('--grant-to <role>', 'the role that the service and the commands on keys run as')
-  .option('--grant-read-to <role>', 'a role that reads pets, orders, usage and keys, without their hashes')
-  .action(({ grantTo, grantReadTo }: { grantTo?: string; grantReadTo?: string }) =>
-    withSource(async ({ url }) => {
-      const applied = await applyMigrations(url);
-      process.stdout.write(
-        applied.map((name) => `applied ${name}\n`).join('') || 'The database is up to date.\n',
-      );
-      for (const [role, kind] of [
-        [grantTo, 'service'],
-        [grantReadTo, 'read'],
-      ] as const) {
-        if (role === undefined) continue;
-        await applyGrants(url, role, kind);
-        process.stdout.write(
-          `granted "${role}" what ${kind === 'service' ? 'the service needs' : 'it may read'}\n`,
-        );
-      }
-    }),
-  );
-
-program
-  .command('seed')
-  .description('put the sample catalogue into a database without pets')
-  .action(() =>
-    withSource(async ({ database }) => {
-      await checkSchema(database);
-      const isSeeded = await detectOutage(seedCatalogue(database));
-      process.stdout.write(
-        `The ${isSeeded ? 'sample catalogue was added' : 'database already has pets: nothing was changed'}.\n`,
-      );
-    }),
-  );
-
-program
-  .command('openapi')
-  .description('print the OpenAPI document')
-  .action(async () => {
-    const { host, port, publicUrl = toLocalUrl(host, port), stagingUrl } = readConfig(process.env);
-    const { buildDocument } = await import('../docs/document.js');
-    const { resources } = await import('../../router.js');
-    process.stdout.write(`${JSON.stringify(buildDocument({ resources, publicUrl, stagingUrl }), null, 2)}\n`);
   });
-
-program
-  .command('studio')
-  .description("open Prisma Studio on the service's database")
-  .option('-p, --port <port>', 'the port that it listens on', parseNumber('port', 65_535))
-  .action(({ port }: { port?: number }) =>
-    withSource(async ({ url }) => {
-      process.exitCode = await runStudio(url, port);
-    }),
-  );
-
-// A command whose output nobody takes is carried out nevertheless, and closes the database.
-let outputError: Error | undefined;
-process.stdout.on('error', (error) => {
-  outputError ??= error;
-});
-process.stderr.on('error', () => {});
-try {
-  for (const notice of loadEnvironmentFile()) process.stderr.write(`${notice}\n`);
-  await program.parseAsync();
-  // The callback comes after the error of an earlier write.
-  await new Promise((resolve) => process.stdout.write('', resolve));
-  if (outputError !== undefined)
-    throw new OperatorError(
-      `The output could not be written (${outputError.message}); the command was carried out.`,
-    );
-} catch (error) {
-  // Commander has printed its message; it reports help and --version as errors, too.
-  if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
-  const reported = toReported(error);
-  exitWithError(reported, reported instanceof OperatorError ? reported.exitCode : 1);
 }
 
 function toReported(error: unknown): unknown {

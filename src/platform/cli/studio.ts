@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { IDENTITY } from '#store/identity.js';
 import { OperatorError } from '../errors/operator-error.js';
 
 /** Where prisma.config.ts is, so that Studio works from any folder */
@@ -17,7 +18,7 @@ const POLICY = `
   subscribe('http.server.request.start', (message) =>
     message.response.setHeader('Content-Security-Policy', policy));`;
 /** Without it the page would open on the first table by name, which is Prisma's own list of migrations. */
-const TABLE = '#table=pets';
+const TABLE = `#table=${IDENTITY.mainTable}`;
 /** Studio sorts columns by name, after those that the address pins; it forgets these when it opens another table. */
 const KEYS = '#table=api_keys&pin=name,start,plan';
 const ADDRESS = /http:\/\/localhost:\d+/;

@@ -15,7 +15,7 @@ export function openDatabase(
   options: Omit<ConnectionOptions, 'observe'> = {},
 ) {
   const queryDurations = createDurations(
-    'animal_store_database_query_duration_seconds',
+    'database_query_duration_seconds',
     'How long queries took, including failed ones; one statement may serve several requests',
     ['statement'],
   );

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { IDENTITY } from '#store/identity.js';
 import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS } from '../timing/timeouts.js';
 import { createInSchema, schemaOf, searchPathOf } from './schema-name.js';
 import { applySettings, SESSION_SETTINGS, STATEMENT_SETTINGS } from './session-settings.js';
@@ -46,7 +47,7 @@ export function openConnections(
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
-    application_name: 'animal-store',
+    application_name: IDENTITY.name,
     types: withReadableDates(pg.types),
   };
   const schema = schemaOf(url);

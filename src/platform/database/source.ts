@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import type { EmbeddedPostgresError } from '@animal-store/embedded-postgres';
 import pg from 'pg';
+import { IDENTITY } from '#store/identity.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { openDatabase } from './client.js';
 import type { ConnectionOptions, Connections } from './connections.js';
@@ -14,9 +15,6 @@ const ALTERNATIVE = 'Or set DATABASE_URL to a PostgreSQL of your own.';
 
 /** A transaction that is left open costs a turn once, but those that lock it again and again must not fill the log. */
 const TURN_LOG_INTERVAL_MS = 60_000;
-
-/** Existing data directories contain these names, so they cannot change. */
-const EMBEDDED = { database: 'animal_store', systemDir: '/var/lib/animal-store' };
 
 /** The database that the configuration names, or the embedded one. */
 export type DatabaseSource = Awaited<ReturnType<typeof openSource>>;
@@ -73,7 +71,7 @@ async function startEmbedded({ config, role, log }: SourceOptions) {
   for (const name of Object.keys(process.env)) if (name.startsWith('PG')) delete process.env[name];
   const { createEmbeddedPostgres, EmbeddedPostgresError } = await loadEmbeddedPostgres();
   return createEmbeddedPostgres({
-    ...EMBEDDED,
+    ...IDENTITY.embedded,
     dataDir: config.dataDir,
     mode: role === 'service' ? 'exclusive' : 'shared',
     log: (message) => log.info(message),
@@ -107,13 +105,13 @@ function toOperatorError(error: EmbeddedPostgresError, dataDir: string): Operato
   return new OperatorError(messages[error.code], { cause: error });
 }
 
-/** Puts the sample catalogue into a database that has no pets yet; returns whether it did. */
-export async function seedCatalogue({
+/** Adds the sample data to a database whose main table is empty; returns whether it did. */
+export async function addSampleData({
   pool,
   schema,
   inSchema,
 }: Pick<Connections, 'pool' | 'schema' | 'inSchema'>): Promise<boolean> {
-  const { rows } = await pool.query(`SELECT 1 FROM ${inSchema('pets')} LIMIT 1`);
+  const { rows } = await pool.query(`SELECT 1 FROM ${inSchema(IDENTITY.mainTable)} LIMIT 1`);
   if (rows.length > 0) return false;
   // Statements that are sent together are a transaction, in which the names of the script are those of the schema.
   const path = `SET LOCAL search_path = ${pg.escapeIdentifier(schema)}, pg_temp`;

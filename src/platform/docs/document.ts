@@ -2,8 +2,9 @@ import { isDeepStrictEqual } from 'node:util';
 import type { AnyTRPCRouter } from '@trpc/server';
 import { generateOpenApiDocument } from 'trpc-to-openapi';
 import type { z } from 'zod';
-import { toPlanTable } from '../../plans.js';
+import { IDENTITY } from '#store/identity.js';
 import { MIN_NOTICE_MONTHS } from '../contract/deprecation.js';
+import { toPlanTable } from '../contract/plans.js';
 import { REST_PREFIX } from '../contract/protocol.js';
 import { INTERFACE_VERSION } from '../contract/version.js';
 import { listOperations, type Operation } from '../operations/list-operations.js';
@@ -46,7 +47,7 @@ change in any release. The version of this document is that of the interface; th
 `.trim();
 
 const DESCRIPTION = `
-The catalogue and the orders of an animal store.
+${IDENTITY.description}
 
 Every operation needs an API key, sent as \`Authorization: Bearer <API_KEY>\`. Requests are counted per key, in a window
 of a minute and one of a day; every response reports what is left of the tighter one. Every error has the same three
@@ -96,10 +97,10 @@ export function buildDocument({ resources, publicUrl, stagingUrl, contactUrl }: 
 
 function generate(router: AnyTRPCRouter, publicUrl: string, contactUrl: string | undefined): Generated {
   const document: unknown = generateOpenApiDocument(router, {
-    title: 'Animal Store Service',
+    title: IDENTITY.title,
     version: INTERFACE_VERSION,
     description: DESCRIPTION,
-    contact: { name: 'Animal Store Service', url: contactUrl ?? `${publicUrl}/docs` },
+    contact: { name: IDENTITY.title, url: contactUrl ?? `${publicUrl}/docs` },
     license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
     baseUrl: publicUrl + REST_PREFIX,
     openApiVersion: '3.1.0',

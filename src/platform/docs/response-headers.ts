@@ -1,5 +1,10 @@
 import type { oas31 } from 'zod-openapi';
+import { IDENTITY } from '#store/identity.js';
+import { REST_PREFIX } from '../contract/protocol.js';
 import { integerSchema } from '../operations/input.js';
+
+const MAIN_PATH = REST_PREFIX + IDENTITY.mainPath;
+const EXAMPLE_HOST = 'https://store.example.org';
 
 /** A limit and what is left of it: PostgreSQL stores limits as 32-bit integers. */
 const count = integerSchema(0, 2 ** 31 - 1);
@@ -75,7 +80,7 @@ export const headers = {
     description: 'The address of the new resource',
     required: true,
     schema: { type: 'string', format: 'uri-reference' },
-    example: '/v1/pets/7',
+    example: `${MAIN_PATH}/7`,
   },
   'Idempotency-Replayed': {
     description: 'Sent when this is the stored response to an earlier request with the same Idempotency-Key',
@@ -85,13 +90,13 @@ export const headers = {
   NextPage: {
     description: 'The address of the next page, with `rel="next"` (RFC 8288). Sent only when more follow.',
     schema: { type: 'string', pattern: '^<[^>]+>; rel="next"$' },
-    example: '<https://store.example.org/v1/pets?limit=20&cursor=20>; rel="next"',
+    example: `<${EXAMPLE_HOST}${MAIN_PATH}?limit=20&cursor=20>; rel="next"`,
   },
   Successor: {
     description:
       'The address of the replacement, with `rel="successor-version"` (RFC 5829). Sent until the removal.',
     schema: { type: 'string', pattern: '^<[^>]+>; rel="successor-version"$' },
-    example: '<https://store.example.org/v1/pets>; rel="successor-version"',
+    example: `<${EXAMPLE_HOST}${MAIN_PATH}>; rel="successor-version"`,
   },
   Deprecation: {
     description:

@@ -1,5 +1,5 @@
 import type { TRPC_ERROR_CODE_KEY, TRPC_ERROR_CODE_NUMBER } from '@trpc/server/rpc';
-import type { Scope } from '../../scopes.js';
+import type { Scope } from '#store/scopes.js';
 import { type ErrorDefinition, errorTable } from './error-table.js';
 
 export type ErrorCode = keyof typeof errorTable;

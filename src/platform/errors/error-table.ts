@@ -1,4 +1,7 @@
 import type { TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc';
+import { SCOPES } from '#store/scopes.js';
+
+const EXAMPLE_SCOPE = SCOPES.find((scope) => scope.endsWith(':write')) ?? SCOPES[0];
 
 /** The features of an operation that decide which errors it can respond with. */
 export interface OperationFeatures {
@@ -56,7 +59,7 @@ export const errorTable = {
     message: 'The API key lacks the scope that this operation needs.',
     headers: { 'www-authenticate': 'Bearer error="insufficient_scope"' },
     description: 'the API key lacks the scope of the operation; `WWW-Authenticate` names it',
-    examples: ['The API key lacks the scope pets:write.'],
+    examples: [`The API key lacks the scope ${EXAMPLE_SCOPE}.`],
     appliesTo: 'needsScope',
   },
   not_found: {

@@ -1,5 +1,5 @@
-import { FIRST_BAN_SECONDS } from '../../plans.js';
-import type { Scope } from '../../scopes.js';
+import type { Scope } from '#store/scopes.js';
+import { FIRST_BAN_SECONDS } from '../contract/plans.js';
 import { ApiError, type ErrorCode, insufficientScope, tooManyRequests } from './api-error.js';
 import { errorTable } from './error-table.js';
 

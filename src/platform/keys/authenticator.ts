@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { Scope } from '../../scopes.js';
+import type { Scope } from '#store/scopes.js';
 import { createBatchLoader } from '../batch-loader.js';
 import { ApiError, insufficientScope } from '../errors/api-error.js';
 import { repeat } from '../timing/repeat.js';

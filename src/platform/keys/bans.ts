@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { FIRST_BAN_SECONDS, limitsOf } from '../../plans.js';
+import { FIRST_BAN_SECONDS, limitsOf } from '../contract/plans.js';
 import { KEY_TTL_MS } from './authenticator.js';
 import type { ApiKey, KeyStore } from './store.js';
 

@@ -1,7 +1,8 @@
 import { readFile, rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { DEVELOPMENT_PLAN } from '#store/plans.js';
 import { OperatorError } from '../errors/operator-error.js';
-import { hashKey, isWellFormedKey } from './format.js';
+import { hashKey, isWellFormedKey, TEST_PREFIX } from './format.js';
 import { isActive, type KeyStore } from './store.js';
 
 const FILE = 'development-key';
@@ -18,7 +19,7 @@ export async function provideDevelopmentKey(dataDir: string, store: KeyStore): P
   if (stored !== undefined && (await isUsable(stored, store))) return stored;
   const { key } = await store.create({
     name: 'development',
-    plan: 'business',
+    plan: DEVELOPMENT_PLAN,
     perMinute: null,
     perDay: null,
     expiresAt: null,
@@ -50,7 +51,7 @@ async function readKey(path: string): Promise<string | undefined> {
 }
 
 async function isUsable(key: string, store: KeyStore): Promise<boolean> {
-  if (!isWellFormedKey(key, 'as_test_')) return false;
+  if (!isWellFormedKey(key, TEST_PREFIX)) return false;
   const [found] = await store.findByHashes([hashKey(key)]);
   return found !== undefined && isActive(found, Date.now());
 }

@@ -1,8 +1,12 @@
 import { createHash, randomInt } from 'node:crypto';
 import zlib from 'node:zlib';
+import { IDENTITY } from '#store/identity.js';
 
 /** How keys start: a key of one kind is invalid in a deployment of the other. */
-export type KeyPrefix = 'as_live_' | 'as_test_';
+export type KeyPrefix = typeof LIVE_PREFIX | typeof TEST_PREFIX;
+
+export const LIVE_PREFIX = `${IDENTITY.keyPrefix}live_` as const;
+export const TEST_PREFIX = `${IDENTITY.keyPrefix}test_` as const;
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 /** 30 characters of 62 carry 178 random bits. */
@@ -10,7 +14,7 @@ const RANDOM_LENGTH = 30;
 /** 62^6 is the first power of 62 above 2^32. */
 const CHECKSUM_LENGTH = 6;
 const HINT_LENGTH = 12;
-const KEY = new RegExp(`^as_(?:live|test)_[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
+const KEY = new RegExp(`^(?:${LIVE_PREFIX}|${TEST_PREFIX})[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
 
 /** A new key: the prefix, 178 random bits in base 62, and the base-62 CRC-32 of everything before it. */
 export function generateKey(prefix: KeyPrefix): string {

@@ -1,4 +1,4 @@
-import type { Plan } from '../../plans.js';
+import type { Plan } from '#store/plans.js';
 import type { InSchema } from '../database/schema-name.js';
 
 /*

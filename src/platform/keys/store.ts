@@ -1,5 +1,5 @@
-import type { Plan } from '../../plans.js';
-import { SCOPES, type Scope } from '../../scopes.js';
+import type { Plan } from '#store/plans.js';
+import { SCOPES, type Scope } from '#store/scopes.js';
 import type { Connections } from '../database/connections.js';
 import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
 import { createStatements, type HashedRow, type KeyRow, type ListedRow, toApiKey } from './statements.js';

@@ -1,4 +1,4 @@
-import type { Limits } from '../../plans.js';
+import type { Limits } from '#store/plans.js';
 import type { Log } from './circuit-breaker.js';
 import { MemoryStore } from './memory-store.js';
 import { hasRoom, type RateLimitResult, toWindows } from './rate-limit-result.js';

@@ -1,5 +1,5 @@
 import { RateLimiterRes } from 'rate-limiter-flexible';
-import type { Limits } from '../../plans.js';
+import type { Limits } from '#store/plans.js';
 
 /** A fixed window. It starts with the first request that is allowed after the previous one has ended. */
 export interface Window {

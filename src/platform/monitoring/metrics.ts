@@ -1,7 +1,8 @@
 import type { Server } from 'node:net';
 import { promisify } from 'node:util';
 import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client';
-import { PLAN_NAMES, type Plan } from '../../plans.js';
+import { IDENTITY } from '#store/identity.js';
+import { PLAN_NAMES, type Plan } from '#store/plans.js';
 import type { Protocol } from '../contract/protocol.js';
 import { VERSION } from '../contract/version.js';
 import type { ErrorCode } from '../errors/api-error.js';
@@ -9,6 +10,8 @@ import type { Limiter } from '../limits/limiter.js';
 import { OVERLOAD_REASONS, type OverloadMonitor } from '../server/overload.js';
 import { createDurations } from '../timing/durations.js';
 import { createCachedCheck } from './probes.js';
+
+const PREFIX = IDENTITY.metricsPrefix;
 
 /** How many keys there are by plan, without those that are revoked. Plans without any are left out. */
 type KeyCounts = ReadonlyMap<Plan, number>;
@@ -55,20 +58,20 @@ export function createMetrics(sources: Sources) {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   new Gauge({
-    name: 'animal_store_build_info',
+    name: `${PREFIX}build_info`,
     help: 'Always 1; the version of the service and of Node.js',
     labelNames: ['version', 'node_version'],
     registers: [registry],
   }).set({ version: VERSION, node_version: process.version }, 1);
   addGauges(registry, sources);
   const accepted = new Counter({
-    name: 'animal_store_http_connections_accepted_total',
+    name: `${PREFIX}http_connections_accepted_total`,
     help: 'Connections accepted from clients',
     registers: [registry],
   });
   sources.server.on('connection', () => accepted.inc());
   const requests = createDurations(
-    'animal_store_http_request_duration_seconds',
+    'http_request_duration_seconds',
     'From the head of a request to the end of its response, by operation, protocol and status',
     ['operation', 'protocol', 'status'],
   );
@@ -86,7 +89,7 @@ const ANONYMOUS = 'anonymous';
 
 function createDecisionCounter(registry: Registry, limiter: Limiter) {
   const counter = new Counter({
-    name: 'animal_store_limiter_decisions_total',
+    name: `${PREFIX}limiter_decisions_total`,
     help: 'Decisions of the limiter by outcome, store that decided, and plan; a batch is one decision',
     labelNames: ['outcome', 'store', 'plan'],
     registers: [registry],
@@ -112,7 +115,7 @@ function addGauges(registry: Registry, sources: Sources): void {
   const { countConnections, limiter, overload, server, usage, checkReadiness } = sources;
   const add = (name: string, help: string, read: () => Reading | Promise<Reading>, label = '') =>
     new Gauge({
-      name: `animal_store_${name}`,
+      name: PREFIX + name,
       help,
       labelNames: [label].filter(Boolean),
       registers: [registry],

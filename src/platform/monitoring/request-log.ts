@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Protocol } from '../contract/protocol.js';
 import type { Metrics, RequestReport } from './metrics.js';
@@ -13,8 +12,6 @@ declare module 'fastify' {
     errorCode: string | undefined;
     /** The protocol that was called; undefined outside of both */
     apiProtocol?: Protocol;
-    /** The id of the client's address, by which requests without a valid key are counted */
-    addressId: string;
   }
 }
 
@@ -26,7 +23,6 @@ export function reportRequests(
   app: FastifyInstance,
   operations: readonly string[],
   { countRequest }: Pick<Metrics, 'countRequest'>,
-  readAddressId: (request: IncomingMessage) => string,
   listCalls: (request: FastifyRequest) => readonly string[],
 ): void {
   const known = new Set(operations);
@@ -34,9 +30,7 @@ export function reportRequests(
     route.config = { ...route.config, pattern: toPattern(route.url) };
   });
   app.decorateRequest('errorCode', undefined);
-  app.decorateRequest('addressId', '');
   app.addHook('onRequest', (request, reply, next) => {
-    request.addressId = readAddressId(request.raw);
     const { receivedAt = performance.now() } = request.raw;
     const finish = () => {
       const called = listCalls(request);

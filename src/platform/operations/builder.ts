@@ -1,6 +1,6 @@
 import { initTRPC, type TRPCError } from '@trpc/server';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
-import type { Scope } from '../../scopes.js';
+import type { Scope } from '#store/scopes.js';
 import type { Deprecation } from '../contract/deprecation.js';
 import type { IdempotencyHeader, IdempotencyKey } from '../database/idempotency.js';
 import type { ApiError, ErrorCode, ErrorShape } from '../errors/api-error.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SCOPES } from '../../scopes.js';
+import { SCOPES } from '#store/scopes.js';
 import type { OperationMeta } from './builder.js';
 
 /** The members of a procedure that tRPC's runner reads but its types do not declare. */

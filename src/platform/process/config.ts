@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
-import type { KeyPrefix } from '../keys/format.js';
+import { LIVE_PREFIX, TEST_PREFIX } from '../keys/format.js';
 import { databaseUrl } from './database-url.js';
 import { readSecretFiles } from './secret-files.js';
 import {
@@ -94,7 +94,7 @@ export function readConfig(
 }
 
 function toConfig(data: z.output<typeof schema>) {
-  const keyPrefix: KeyPrefix = data.APP_ENV === 'production' ? 'as_live_' : 'as_test_';
+  const keyPrefix = data.APP_ENV === 'production' ? LIVE_PREFIX : TEST_PREFIX;
   const isOpenToLocalhost = data.APP_ENV === 'development' && data.CORS_ORIGINS.length === 0;
   return {
     port: data.PORT,

@@ -6,7 +6,8 @@ import { ApiError } from '../errors/api-error.js';
 import { METHODS_WITH_BODY } from '../operations/builder.js';
 import { toApiError } from '../operations/error-mapping.js';
 import type { Operation, OperationParameter } from '../operations/list-operations.js';
-import { type ContextOptions, createContextFactory, sendJson } from './http-message.js';
+import { type ContextOptions, createContextFactory } from './context.js';
+import { sendJson } from './json-response.js';
 import { createOpenApiHandler } from './openapi-adapter.js';
 
 /** The form in which a path or a query carries each type other than strings. */

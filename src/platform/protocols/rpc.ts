@@ -3,7 +3,9 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { MAX_BATCH_SIZE } from '../contract/protocol.js';
 import { ApiError, type ErrorShape } from '../errors/api-error.js';
 import { type RequestContext, type RequestTarget, toErrorShape } from '../operations/builder.js';
-import { type ContextOptions, createContextFactory, reportError, sendJson } from './http-message.js';
+import { type ContextOptions, createContextFactory } from './context.js';
+import { reportError } from './error-report.js';
+import { sendJson } from './json-response.js';
 import { addVary, respondWithTrpc } from './rpc-stream.js';
 
 /** What the URL of a request says, parsed the way tRPC does, so that exactly the calls that are counted are run. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { seedCatalogue } from '../../../src/platform/database/source.js';
+import { addSampleData } from '../../../src/platform/database/source.js';
 import { issueRefusedKeys, type RefusedKeys, runEveryOperation } from '../../support/every-operation.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { startService } from '../../support/test-service.js';
@@ -57,7 +57,7 @@ beforeAll(async () => {
     SELECT name, setting, vartype, min_val, max_val, enumvals FROM pg_settings
     WHERE context IN ('user', 'superuser') ORDER BY name`);
   const service = await startService({ databaseUrl: server.url });
-  await seedCatalogue(service.database);
+  await addSampleData(service.database);
   refused = await issueRefusedKeys(service);
   expected = await runEveryOperation(service, refused);
   await service.close();

@@ -7,7 +7,7 @@ import { createPetStore } from '../../../src/pets/store.js';
 import { type Database, openDatabase } from '../../../src/platform/database/client.js';
 import type { PrismaClient } from '../../../src/platform/database/generated/client.js';
 import { PRISMA_FOLDER } from '../../../src/platform/database/migrations.js';
-import { seedCatalogue } from '../../../src/platform/database/source.js';
+import { addSampleData } from '../../../src/platform/database/source.js';
 import { SCOPES } from '../../../src/scopes.js';
 import { execute } from '../../support/execute.js';
 import { ALL_SCHEMAS, withEngine } from '../../support/schema-engine.js';
@@ -75,11 +75,11 @@ test('schema.prisma and the migrations agree', async () => {
 
 test('the sample catalogue consists of pets that the service would accept, and is inserted once', async () => {
   const seeded = openDatabase(await createTestDatabase(), () => {});
-  expect(await seedCatalogue(seeded)).toBe(true);
+  expect(await addSampleData(seeded)).toBe(true);
   const items = await createPetStore(seeded).list({ limit: 100 });
   expect(items.length).toBeGreaterThan(20);
   for (const { id, ...item } of items) expect(newPet.parse(item)).toEqual(item);
-  expect(await seedCatalogue(seeded)).toBe(false);
+  expect(await addSampleData(seeded)).toBe(false);
   await seeded.close();
 });
 

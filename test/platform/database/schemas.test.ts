@@ -3,7 +3,7 @@ import { openConnections } from '../../../src/platform/database/connections.js';
 import { applyGrants } from '../../../src/platform/database/grants.js';
 import { applyMigrations } from '../../../src/platform/database/migration-runner.js';
 import { schemaOf } from '../../../src/platform/database/schema-name.js';
-import { seedCatalogue } from '../../../src/platform/database/source.js';
+import { addSampleData } from '../../../src/platform/database/source.js';
 import { issueRefusedKeys, runEveryOperation } from '../../support/every-operation.js';
 import { execute } from '../../support/execute.js';
 import { runKeys } from '../../support/process.js';
@@ -71,7 +71,7 @@ test('two tenants in two schemas of a database see nothing of each other', async
     ]);
     expect((await ofOther('/v1/pets', { key: one.key })).status).toBe(401);
     expect((await ofOne('/v1/pets', { key: other.key })).status).toBe(401);
-    expect(await seedCatalogue(one.database)).toBe(false);
+    expect(await addSampleData(one.database)).toBe(false);
     expect((await ofOther('/v1/store/orders')).body).toEqual([]);
     const listed = await Promise.all([one, other].map(async ({ keys }) => (await keys.list()).length));
     expect(listed).toEqual([1, 1]);
@@ -116,7 +116,7 @@ test.each(["''", 'evil, pg_catalog', 'evil'])(
   async (path) => {
     const databaseUrl = await createTestDatabase();
     const expected = await withServices([databaseUrl], async (service) => {
-      await seedCatalogue(service.database);
+      await addSampleData(service.database);
       const refused = await issueRefusedKeys(service);
       const found = await runEveryOperation(service, refused);
       await execute(databaseUrl, HOSTILE);

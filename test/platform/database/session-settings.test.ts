@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { openConnections } from '../../../src/platform/database/connections.js';
 import { createInsert } from '../../../src/platform/database/inserts.js';
 import { isDatabaseOutage } from '../../../src/platform/database/outage.js';
-import { seedCatalogue } from '../../../src/platform/database/source.js';
+import { addSampleData } from '../../../src/platform/database/source.js';
 import { table } from '../../../src/platform/database/table.js';
 import { issueRefusedKeys, type RefusedKeys, runEveryOperation } from '../../support/every-operation.js';
 import { execute } from '../../support/execute.js';
@@ -37,7 +37,7 @@ let expected: Awaited<ReturnType<typeof runEveryOperation>>;
 beforeAll(async () => {
   databaseUrl = await createTestDatabase();
   const service = await startService({ databaseUrl });
-  await seedCatalogue(service.database);
+  await addSampleData(service.database);
   refused = await issueRefusedKeys(service);
   expected = await runEveryOperation(service, refused);
   await service.close();

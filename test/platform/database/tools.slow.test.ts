@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { seedCatalogue } from '../../../src/platform/database/source.js';
+import { addSampleData } from '../../../src/platform/database/source.js';
 import { execute } from '../../support/execute.js';
 import { hasPgbouncer, Pgbouncer } from '../../support/pgbouncer.js';
 import { runCommand } from '../../support/process.js';
@@ -84,7 +84,7 @@ describe.skipIf(!isPossible)('tools of PostgreSQL under load', () => {
       url = server.urlOf(how === 'directly' ? undefined : poolers[how].port);
       service = await startService({ databaseUrl: url });
       call = createCaller(service);
-      await seedCatalogue(service.database);
+      await addSampleData(service.database);
       await dumpAt(server.urlOf());
     });
     afterEach(() => service.close());

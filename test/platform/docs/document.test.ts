@@ -3,7 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { newPet } from '../../../src/pets/schema.js';
-import { PLAN_NAMES, toPlanTable } from '../../../src/plans.js';
+import { PLAN_NAMES } from '../../../src/plans.js';
+import { toPlanTable } from '../../../src/platform/contract/plans.js';
 import * as protocol from '../../../src/platform/contract/protocol.js';
 import { errorTable } from '../../../src/platform/errors/error-table.js';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
@@ -24,9 +25,11 @@ test('the document changes only together with its reviewed copy', async () => {
 test('every document and manifest says what the code and package.json say', async () => {
   const { deriveDocs } = await import(pathToFileURL('scripts/derived-docs.js').href);
   const { deriveMetadata } = await import(pathToFileURL('scripts/derived-metadata.js').href);
+  const { deriveRooms } = await import(pathToFileURL('scripts/derived-rooms.js').href);
   const texts: Record<string, string> = {
     ...deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }),
     ...deriveMetadata(),
+    ...deriveRooms(),
   };
   const outdated = [];
   for (const [path, text] of Object.entries(texts)) {

@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { ApiError } from '../errors/api-error.js';
+import { METHODS_WITH_BODY } from '../operations/builder.js';
+
+/** Routes outside the two protocols ignore request bodies. */
+export function ignoreBodies(app: FastifyInstance): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', (_request, _payload, done) => done(null));
+}
+
+/** For every media type: admission has checked it. It only collects bytes: an error would close the connection. */
+export function readBodyAs(app: FastifyInstance, read: (bytes: Uint8Array) => unknown): void {
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes));
+  app.addHook('preValidation', (request, _reply, next) => {
+    const { body: bytes } = request;
+    if (!Buffer.isBuffer(bytes)) return next();
+    if (request.headers['idempotency-key'] !== undefined)
+      request.bodyHash = createHash('sha256').update(bytes).digest();
+    request.body = METHODS_WITH_BODY.has(request.method) ? read(bytes) : undefined;
+    next();
+  });
+}
+
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+/**
+ * Decodes a JSON body, which is UTF-8 (RFC 8259).
+ *
+ * @throws ApiError invalid_request when the bytes are not UTF-8
+ */
+export function decodeBody(bytes: Uint8Array): string {
+  try {
+    return utf8.decode(bytes);
+  } catch {
+    throw new ApiError('invalid_request', { message: 'The body is not valid UTF-8.' });
+  }
+}
+
+/** @throws ApiError invalid_request when the text is not JSON */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new ApiError('invalid_request', { message: 'The body is not valid JSON.' });
+  }
+}

@@ -1,0 +1,25 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { ApiError } from '../errors/api-error.js';
+import { identify } from '../monitoring/request-log.js';
+import { toApiError } from '../operations/error-mapping.js';
+
+/**
+ * Returns what the client learns of an error, and adds its headers. The cause goes to the log, and the client can quote
+ * the request id.
+ *
+ * @param path the procedure, where the route does not tell it
+ */
+export function reportError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  path?: string,
+): ApiError {
+  const apiError = toApiError(error);
+  request.errorCode ??= apiError.code;
+  // A rehearsed error has no cause, nor has one of overload: an overloaded process has no time for a second log line.
+  if (apiError.status >= 500 && apiError.cause !== undefined)
+    request.log.error({ ...identify(request), err: apiError.cause, path }, apiError.message);
+  reply.headers(apiError.headers);
+  return apiError;
+}

@@ -1,0 +1,145 @@
+import './database/javascript-client.js';
+import type { AddressInfo } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import type { FastifyInstance } from 'fastify';
+import { IDENTITY } from '#store/identity.js';
+import { REST_PREFIX } from './contract/protocol.js';
+import { checkSchema } from './database/grants.js';
+import { addSampleData, type DatabaseSource, openSource } from './database/source.js';
+import { exitWithError } from './errors/operator-error.js';
+import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
+import { createKeyStore } from './keys/store.js';
+import { buildProbeServer } from './monitoring/probes.js';
+import type { Resource } from './operations/resource.js';
+import { type Config, readConfig, toLocalUrl } from './process/config.js';
+import { loadEnvironmentFile } from './process/environment-file.js';
+import { listen } from './process/listen.js';
+import { createLogger, type ProcessLog } from './process/logger.js';
+import { createService, type Service } from './service.js';
+
+/** How long requests may take to finish after a signal. */
+const DRAIN_TIMEOUT_MS = 10_000;
+/** The process ends this long after a signal, whatever happens. */
+const FORCE_EXIT_MS = 11_500;
+/** How long the last lines of the log may take, and how long when the end is forced. */
+const LAST_LINES_MS = 2_000;
+const FORCED_LAST_LINES_MS = 300;
+/** How often connections that have become idle are closed while draining. */
+const CLOSE_IDLE_INTERVAL_MS = 50;
+
+/** What a store hands to the platform. */
+export interface Store {
+  /** Everything that it serves */
+  readonly resources: readonly Resource[];
+}
+
+/** The process of the service, from its configuration to its exit after a signal. */
+export async function run(store: Store): Promise<never> {
+  // When many requests wait, V8 may conclude that what they allocate lives long, and allocate it in the old generation
+  // from then on, for as long as the process runs. Whatever such an object refers to outlives the collections of new
+  // objects.
+  setFlagsFromString('--no-allocation-site-pretenuring');
+  try {
+    const notices = loadEnvironmentFile();
+    const shutdown = waitForShutdown();
+    const config = readConfig(process.env, process, notices);
+    const output = await createLogger(config);
+    for (const notice of notices) output.log.warn(notice);
+    void shutdown.then(() => setTimeout(() => void forceExit(output), FORCE_EXIT_MS).unref());
+    try {
+      await openAndServe(store, config, output, shutdown);
+    } finally {
+      await output.close(LAST_LINES_MS);
+    }
+    process.exit(0);
+  } catch (error) {
+    exitWithError(error);
+  }
+}
+
+/** Opens the database, and closes it after the service. */
+async function openAndServe(
+  { resources }: Store,
+  config: Config,
+  output: ProcessLog,
+  shutdown: Promise<string>,
+): Promise<void> {
+  const source = await openSource({ config, role: 'service', log: output.log });
+  try {
+    const banner = source.isEmbedded ? await seedDevelopment(config, source) : '';
+    if (!source.isEmbedded) await checkSchema(source.database);
+    const { database } = source;
+    const counters = [output.lostLines];
+    const service = await createService({ config, database, log: output.log, resources, counters });
+    await serve(service, config, output, banner, shutdown);
+  } finally {
+    await source.close();
+  }
+}
+
+/** Serves until the shutdown, then finishes the requests that are running. */
+async function serve(
+  { app, probes, close }: Service,
+  config: Config,
+  { log, print }: ProcessLog,
+  banner: string,
+  shutdown: Promise<string>,
+): Promise<void> {
+  const { host, metricsPort } = config;
+  const probeServer = buildProbeServer(probes, log);
+  try {
+    if (metricsPort !== undefined)
+      await listen(probeServer, { host, port: metricsPort, variable: 'METRICS_PORT' });
+    await listen(app, { ...config, variable: 'PORT' });
+    const { port } = app.server.address() as AddressInfo;
+    print(banner.replaceAll('{url}', toLocalUrl(host, port)));
+    log.flush();
+    log.info(`${await shutdown}: finishing running requests`);
+    log.flush();
+    await drain(app);
+  } finally {
+    await close();
+    await probeServer.close();
+  }
+}
+
+/** Adds the sample data to a new embedded database and provides its key. Returns the banner that shows the key. */
+async function seedDevelopment(config: Config, { database }: DatabaseSource): Promise<string> {
+  if (!(await hasDevelopmentKey(config.dataDir))) await addSampleData(database);
+  const key = await provideDevelopmentKey(config.dataDir, createKeyStore(database, config.keyPrefix));
+  return (
+    `\nThe ${IDENTITY.title} is ready at {url}, its reference page at {url}/docs.\n` +
+    'Try it with the development key:\n\n' +
+    `  curl -H 'Authorization: Bearer ${key}' '{url}${REST_PREFIX}${IDENTITY.mainPath}?limit=5'\n\n`
+  );
+}
+
+/**
+ * Resolves at the first signal, or when the process that started this one over an IPC channel is gone. Later signals are
+ * ignored: on Ctrl-C the process gets one from the terminal and another from npm.
+ */
+function waitForShutdown(): Promise<string> {
+  return new Promise((resolve) => {
+    // A terminal that is closed sends SIGHUP.
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, resolve);
+    // By default Node.js opens a debugger to whoever may send a signal. `--disable-sigusr1` is not in every version.
+    process.on('SIGUSR1', () => {});
+    process.on('disconnect', () => resolve('the process that started this one is gone'));
+  });
+}
+
+/** The last resort when something does not close. If that leaves PostgreSQL running, the next start adopts it. */
+async function forceExit({ log, close }: ProcessLog): Promise<never> {
+  log.warn('not everything could be closed in time');
+  await close(FORCED_LAST_LINES_MS);
+  process.exit(0);
+}
+
+/** Stops accepting connections, lets running requests finish, and cuts off those that take too long. */
+async function drain(app: FastifyInstance): Promise<void> {
+  const closeAll = setTimeout(() => app.server.closeAllConnections(), DRAIN_TIMEOUT_MS);
+  const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_INTERVAL_MS);
+  await app.close();
+  clearTimeout(closeAll);
+  clearInterval(closeIdle);
+}

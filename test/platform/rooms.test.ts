@@ -1,0 +1,74 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { expect, test } from 'vitest';
+import { IDENTITY } from '../../src/identity.js';
+import { SCOPES } from '../../src/scopes.js';
+
+const PLATFORM = 'src/platform';
+const { readRooms, readStoreImports } = await import(pathToFileURL('scripts/derived-rooms.js').href);
+const rooms: { name: string; imports: string[] }[] = readRooms();
+
+/** The paths of the sources below a folder, without Prisma's client. */
+function listSources(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !path.includes('generated/'))
+    .map((path) => join(folder, path));
+}
+
+/** The rooms, and the files beside them, that a file imports, its own room excepted. */
+function listImports(path: string): string[] {
+  const imported = [...readFileSync(path, 'utf8').matchAll(/(?:from |import |import\()'(\.[^']+)'/g)];
+  return imported
+    .map(([, target = '']) => join(dirname(path), target))
+    .filter((target) => target.startsWith(`${PLATFORM}/`))
+    .map((target) => toRoom(target));
+}
+
+const toRoom = (path: string) => path.split('/')[2]?.replace(/\.js$/, '.ts') ?? '';
+
+test('every room is in the table of rooms, and allows the imports that it has and no more', () => {
+  const used = new Map<string, Set<string>>();
+  for (const path of listSources(PLATFORM)) {
+    const room = toRoom(path);
+    used.set(
+      room,
+      new Set([...(used.get(room) ?? []), ...listImports(path).filter((each) => each !== room)]),
+    );
+  }
+  for (const top of ['app.ts', 'run.ts', 'service.ts']) used.delete(top);
+  const tabled = rooms.map(({ name, imports }) => [name, [...imports].sort()]);
+  expect(Object.fromEntries(tabled)).toEqual(
+    Object.fromEntries([...used].map(([room, imports]) => [room, [...imports].sort()])),
+  );
+});
+
+test('the table of what a store may use names every room that one uses, and no other', () => {
+  const used = listSources('src')
+    .filter((path) => !path.startsWith(`${PLATFORM}/`) && path.split('/').length > 2)
+    .flatMap(listImports);
+  expect([...new Set(used)].sort()).toEqual([...readStoreImports()].sort());
+});
+
+test('every room has a README that says what belongs there, what does not, and what to read first', () => {
+  for (const { name } of rooms.filter(({ name }) => !name.endsWith('.ts'))) {
+    const text = readFileSync(`${PLATFORM}/${name}/README.md`, 'utf8');
+    const [, first] =
+      /^\*\*Belongs here:\*\*.*^\*\*Does not:\*\*.*^Read `([\w-]+\.ts)` first/ms.exec(text) ?? [];
+    expect(readdirSync(`${PLATFORM}/${name}`), `${name}/README.md`).toContain(first);
+  }
+});
+
+test('nothing in the platform says what the store is called or serves', () => {
+  const { name, title, description, keyPrefix, metricsPrefix, mainTable } = IDENTITY;
+  const names = [name, title, description, `${keyPrefix}live`, `${keyPrefix}test`, metricsPrefix, mainTable];
+  const words = [...names, ...SCOPES];
+  for (const path of listSources(PLATFORM)) {
+    // Comments may give examples, and the packages of this repository have the store's scope.
+    const code = readFileSync(path, 'utf8').replaceAll(/\/\*.*?\*\/|^\s*\/\/.*$|'@[\w-]+\/[\w-]+'/gms, '');
+    expect(
+      words.filter((word) => code.includes(word)),
+      path,
+    ).toEqual([]);
+  }
+});
