@@ -73,8 +73,8 @@ export function limitHeaders({ windows, binding }: RateLimitResult): Record<stri
 let tick: Promise<void> | undefined;
 
 /**
- * Resolves at the end of this event-loop tick. Known denials are flushed together: one socket write per connection
- * instead of one per denial halves their cost (62 → 32 µs).
+ * Resolves at the end of this event-loop tick: the denials that are known by then are written one after the other, which
+ * halves what each costs (62 → 32 µs of CPU). Each is a write of its own.
  */
 function endOfTick(): Promise<void> {
   tick ??= new Promise((resolve) => {

@@ -1,4 +1,4 @@
-/** Constants that the service and its clients share. The client bundles this file, so it imports nothing. */
+/** Constants that the service and its clients share: `npm run docs:update` writes those of the client from here. */
 
 /** Which of the two APIs a request came in through, as logs and metrics name it. */
 export type Protocol = 'rest' | 'trpc';

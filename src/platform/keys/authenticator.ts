@@ -57,12 +57,24 @@ interface KnownKey {
 }
 
 /**
- * Finds the keys of requests, and remembers them. A key that is remembered is in one of three modes:
+ * Finds the key that a header names, with as few queries as the promise about changes allows. For a process, a key is in one
+ * of these states:
  *
- * - **Followed**: a change of it would be reported (see changes.ts), so that it is trusted for as long as the process
- *   hears of changes twice a second, and is looked up again, without a request that waits for it, within a minute.
- * - **Trusted for a second**: nothing would report its change, so that the next request after KEY_TTL_MS looks it up.
- * - **Unknown**: no such key was found, which is remembered for a second, apart from those that were.
+ * ## Trusted
+ * It was looked up within the last KEY_TTL_MS, or it is followed: the last answer to which keys have changed is no older than
+ * that, and did not name it. No query waits: a key in use is looked up again within MAX_TRUST_MS, for changes that nothing
+ * reports, together with the others that are due.
+ *
+ * ## Known, but not trusted
+ * It has been found before, but has changed since, or there was no answer for KEY_TTL_MS. It is looked up together with
+ * others of this kind. While the database is unavailable, `peekStale` still tells whose request it is.
+ *
+ * ## Rejected
+ * It was looked up within the last KEY_TTL_MS, and is not in the database. No query.
+ *
+ * ## Unknown
+ * Anything else that is well-formed. It is looked up with others of this kind, apart from known keys, and after them if its
+ * address is over its limit.
  */
 export function createAuthenticator({
   store,

@@ -29,9 +29,21 @@ export interface CircuitBreakerOptions {
 }
 
 /**
- * A circuit breaker (https://martinfowler.com/bliki/CircuitBreaker.html). As in an electric circuit, commands go through
- * while it is closed. The first one that fails or times out opens it: from then on commands are rejected at once, so
- * that no request waits, until a trial in the background succeeds and closes it again.
+ * A circuit breaker (https://martinfowler.com/bliki/CircuitBreaker.html): whether commands to a server are sent.
+ *
+ * ## Closed
+ * As in an electric circuit, commands go through. The first one that fails or times out opens the breaker; so does a lost
+ * connection.
+ *
+ * ## Open
+ * Commands are rejected at once, so that no request waits. So it starts, and every 200 ms it is half-open for a moment.
+ *
+ * ## Half-open
+ * One command, a trial in the background, goes through, and all others are still rejected. If the trial succeeds, the
+ * breaker closes; if not, it stays open, and after several failures the connection is replaced.
+ *
+ * ## Disposed
+ * Commands are rejected for good.
  */
 export class CircuitBreaker {
   readonly #options: CircuitBreakerOptions;

@@ -5,8 +5,12 @@ import type { RequestContext } from '../operations/builder.js';
 import type { Operation } from '../operations/list-operations.js';
 
 /**
- * Runs operations through trpc-to-openapi's handler for node:http. Fastify has found the route and read the input; the
- * handler finds the procedure, creates its caller, runs it, and writes the output as JSON.
+ * Runs operations through trpc-to-openapi's handler for node:http. That REST goes through this library at run time, too, is
+ * a requirement of this project. Otherwise rest.ts would call the procedure and write its output as JSON by itself, and
+ * this file would go, for 0.83 to 1.00 of the CPU per request.
+ *
+ * Fastify has found the route and read the input; the handler finds the procedure, creates its caller, runs it, and writes
+ * the output as JSON.
  *
  * It is kept from three things:
  * - Coercing input. It would read query and body again, and change the input schemas so that they accept strings for

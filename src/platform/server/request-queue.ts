@@ -34,7 +34,10 @@ interface Waiting {
 }
 
 /**
- * Starts a few requests per tick of the event loop; the others wait here, before they have cost much.
+ * Starts a few requests per tick of the event loop; the others wait here, in front of Fastify, before they have cost much.
+ *
+ * This is for fairness, not for speed. Without it, 512 connections of one caller would get 1.07 to 1.27 times the requests
+ * per second, but a caller beside 1,000 busy connections of another would wait 3.0 s at p99 instead of 56 ms.
  *
  * ## Preferred requests first
  * A preferred request starts at once while the tick has room, however many of the rest wait, unless others of its caller
@@ -49,9 +52,6 @@ interface Waiting {
  *
  * ## A bound for what waits
  * See UnansweredRequests.
- *
- * Requests wait in front of Fastify. What it allocates for a waiting request would survive several collections of the
- * young generation, which costs 10 to 25 % of the requests per second at 512 connections.
  */
 export class RequestQueue {
   readonly #identify: (request: IncomingMessage) => Caller;
