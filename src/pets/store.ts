@@ -27,13 +27,6 @@ const pets = table<Pet, NewPet>('pets', {
 /** The most pages and pets that one statement reads. Requests share one because a round trip costs more than the query. */
 const MAX_PAGES_PER_STATEMENT = 32;
 const MAX_GETS_PER_STATEMENT = 100;
-/**
- * Fewer reads wait while a statement is under way: another statement would cost this process 60 µs. More are divided
- * between statements: if all shared one, this process would be idle while PostgreSQL runs it, which takes longer for
- * pages.
- */
-const MIN_PAGES_PER_STATEMENT = 4;
-const MIN_GETS_PER_STATEMENT = 8;
 /** A read that waited longer has been answered with a 503. */
 const READS = { maxConcurrent: READ_CONNECTIONS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
 
@@ -96,7 +89,7 @@ export function createPetStore(database: Database): PetStore {
         ]);
         return rows.map(({ columns }) => pets.toRows(columns));
       },
-      { ...READS, minShare: MIN_PAGES_PER_STATEMENT, maxSize: MAX_PAGES_PER_STATEMENT },
+      { ...READS, maxSize: MAX_PAGES_PER_STATEMENT },
     );
   const allPages = createPageLoader(statements.list);
   const statusPages = createPageLoader(statements.listByStatus);
@@ -110,7 +103,7 @@ export function createPetStore(database: Database): PetStore {
       const found = new Map(row && pets.toRows(row.columns).map((pet) => [pet.id, pet]));
       return ids.map((id) => found.get(id));
     },
-    { ...READS, minShare: MIN_GETS_PER_STATEMENT, maxSize: MAX_GETS_PER_STATEMENT },
+    { ...READS, maxSize: MAX_GETS_PER_STATEMENT },
   );
   return {
     list: (page) => (page.status === undefined ? allPages : statusPages).load(page),
