@@ -130,7 +130,13 @@ function createPublicUrl(app: FastifyInstance, { host, publicUrl }: AppOptions):
 
 /** Every error but those of tRPC calls (see rpc.ts) passes through here. */
 function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void {
-  app.setErrorHandler((error, request, reply) => send(reportError(error, request, reply), reply));
+  app.setErrorHandler((error, request, reply) => {
+    // Fastify would close the connection behind a body that is too large. The rest of it is dropped instead, as after a
+    // 401 or 415, so that clients which read only when they have sent everything get their answer.
+    if (reply.hasHeader('connection'))
+      reply.header('connection', reply.raw.shouldKeepAlive ? 'keep-alive' : 'close');
+    return send(reportError(error, request, reply), reply);
+  });
   const paths = new Set<string>();
   app.addHook('onRoute', ({ method, url }) => void ([method].flat().includes('GET') && paths.add(url)));
   app.setNotFoundHandler(({ url }) => {

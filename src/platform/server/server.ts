@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, METHODS } from 'node:http';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
+import { closeAfterRequests } from './lingering-close.js';
 import { handleParserError, rejectSocket } from './parser-error.js';
 import type { RequestQueue } from './request-queue.js';
 
@@ -81,6 +82,7 @@ export function openServer({ log, connections }: ServerOptions, queue: RequestQu
   app.server.timeout = timeout;
   // A client that ends its side behind its request waits for the answer (RFC 9112, section 9.6). Idle ones are closed.
   Object.assign(app.server, { httpAllowHalfOpen: true });
+  closeAfterRequests(app.server);
   addUnusualMethods(app);
   // An unknown Expect may be ignored (RFC 9110, section 10.1.1). Otherwise Node.js itself would reject it.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response));
