@@ -35,7 +35,7 @@ test('createPet responds with 201, the pet with the next id, and its Location', 
   expect(first.status).toBe(201);
   expect(first.body).toMatchObject({ name: 'Rex', categoryId: 7, status: 'pending' });
   expect(pet.strict().parse(first.body)).toEqual(first.body);
-  expect(first.headers.get('location')).toBe(`/v1/pets/${first.body.id}`);
+  expect(first.headers.get('location')).toBe(`/store/v1/pets/${first.body.id}`);
   expect(first.headers.get('content-type')).toBe('application/json');
   const second = await call('/v1/pets', post({ name: 'Rex', categoryId: 7 }));
   expect(second.body.id).toBeGreaterThan(first.body.id);

@@ -61,7 +61,7 @@ export async function existingPath(
     ({ method, path }) => method === 'POST' && operation.path.startsWith(`${path}/{`),
   );
   const created = create && (await call(`/v1${create.path}`, ordinaryInit(create)));
-  return created?.headers.get('location')?.replace('/v1', '') ?? fillPath(operation, '1');
+  return created?.headers.get('location')?.replace(/^.*?\/v1/, '') ?? fillPath(operation, '1');
 }
 
 /** Fails unless every operation copes, over both protocols, with bodies that the database cannot store. */

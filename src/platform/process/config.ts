@@ -47,7 +47,7 @@ const schema = z.object({
   ),
   CORS_ORIGINS: list(
     isOrigin,
-    'must hold origins such as https://shop.example, without a slash at the end, separated by commas',
+    'must hold origins such as https://shop.example or capacitor://localhost, without a slash at the end, separated by commas',
   ),
   ANONYMOUS_PER_MINUTE: wholeNumber(1, 1_000_000_000).default(300),
   KEEP_ALIVE_SECONDS: wholeNumber(1, 86_400).default(72),

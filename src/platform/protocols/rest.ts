@@ -44,7 +44,7 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
           const { output, json } = await run(context, readInput(operation, request));
           reply.code(status);
           if (success !== undefined)
-            reply.header('location', REST_PREFIX + success.location(output as never));
+            reply.header('location', pathOf(publicUrl()) + REST_PREFIX + success.location(output as never));
           return json === undefined ? reply.send() : sendJson(reply, json);
         } catch (error) {
           throw toRestError(operation, error);
@@ -117,6 +117,11 @@ function toRestError({ path }: Operation, error: unknown): ApiError {
   const names = cause instanceof z.ZodError ? cause.issues.map((issue) => String(issue.path[0])) : [];
   const isPathInvalid = names.some((name) => path.includes(`{${name}}`));
   return isPathInvalid ? new ApiError('not_found', { cause: error }) : toApiError(error);
+}
+
+/** What a proxy puts before every path of the service, so that a client can resolve a Location by the URL it called. */
+function pathOf(url: string): string {
+  return url.replace(/^[^/]+\/\/[^/]+/, '');
 }
 
 /** RFC 8288. The link starts with the public address, never with one from a Host or forwarded header. */

@@ -10,13 +10,15 @@ import {
 } from '../../support/test-service.js';
 
 const SHOP = 'https://shop.example';
+/** A page in an app, whose origin has a scheme of its own */
+const APP = 'capacitor://localhost';
 const { operations } = createChecker(resources);
 const restMethods = [...new Set(['HEAD', ...operations.map(({ method }) => method)])].sort();
 let service: TestService;
 let call: Caller;
 
 beforeAll(async () => {
-  service = await startService({ corsOrigins: [SHOP, 'http://localhost:5173'] });
+  service = await startService({ corsOrigins: [SHOP, APP, 'http://localhost:5173'] });
   call = createCaller(service);
 });
 afterAll(() => service.close());
@@ -41,6 +43,14 @@ test('a preflight from a configured origin needs no key, over both protocols', a
     expect(headers.get('access-control-allow-headers')).toBe('authorization,content-type,idempotency-key');
     expect(headers.get('vary')).toContain('Origin');
   }
+});
+
+test('an app whose origin is configured may call, too', async () => {
+  const preflighted = await call('/v1/pets', preflight(APP));
+  const { status, headers } = await call('/v1/pets', { headers: { origin: APP } });
+  expect([preflighted.status, status]).toEqual([204, 200]);
+  for (const each of [preflighted.headers, headers])
+    expect(each.get('access-control-allow-origin')).toBe(APP);
 });
 
 test('a preflight from any other origin is a 405 without CORS headers', async () => {

@@ -121,7 +121,7 @@ const patch = (body: unknown) => ({ ...post(body), method: 'PATCH' });
 test('a create repeats its response under an Idempotency-Key, over either protocol', async () => {
   const create = post({ name: 'Ball' }, { 'idempotency-key': 'one' });
   const { status, body, headers } = await rest('createToy', '', create);
-  expect([status, body, headers.get('location')]).toEqual([201, { id: 1, name: 'Ball' }, '/v1/toys/1']);
+  expect([status, body, headers.get('location')]).toEqual([201, { id: 1, name: 'Ball' }, '/store/v1/toys/1']);
   expect((await rest('createToy', '', create)).headers.get('idempotency-replayed')).toBe('true');
   expect((await call('/trpc/createToy', create)).body.result.data).toEqual(body);
 });

@@ -170,7 +170,13 @@ test.each([
       'fe80::%eth0/64',
     ],
   ],
-  ['CORS_ORIGINS', ['*', 'shop.example', 'https://shop.example/', 'https://shop.example/path', 'null']],
+  [
+    'CORS_ORIGINS',
+    [
+      ...['*', 'shop.example', 'https://shop.example/', 'https://shop.example/path', 'null'],
+      ...['capacitor://', 'capacitor://localhost/', 'chrome-extension://*', 'app', 'file://', 'data:x'],
+    ],
+  ],
   ['ANONYMOUS_PER_MINUTE', ['0', '-1', 'x']],
   ['KEEP_ALIVE_SECONDS', ['0', '86401', '10 min']],
   ['LOG_LEVEL', ['loud', 'INFO']],
@@ -355,6 +361,19 @@ test('METRICS_PORT is a port of its own', () => {
   expect(() => readConfig({ METRICS_PORT: '08080', PORT: '8080' })).toThrow(message);
   expect(readConfig({ METRICS_PORT: '3000', PORT: '8080' }).metricsPort).toBe(3000);
   expect(readConfig({ METRICS_PORT: '0', PORT: '0' }).metricsPort).toBe(0);
+});
+
+test('the origins of apps and of browser extensions may be listed in CORS_ORIGINS', () => {
+  const origins = [
+    'capacitor://localhost',
+    'ionic://localhost',
+    'tauri://localhost',
+    'http://tauri.localhost',
+    'app://obsidian.md',
+    'chrome-extension://aapbbdbdomjkkjkaonfhkkikfgjllcleb',
+    'moz-extension://0ba9d5f0-6d6f-4a6c-9d0a-9d9f5b1f1c6e',
+  ];
+  expect(readConfig({ CORS_ORIGINS: origins.join(', ') }).corsOrigins).toEqual(origins);
 });
 
 test('only in development, and only without CORS_ORIGINS, every origin on localhost may call', () => {
