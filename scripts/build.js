@@ -4,7 +4,6 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
-  renameSync,
   rmSync,
   statSync,
   utimesSync,
@@ -13,6 +12,7 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
+import { CURRENT_CLIENT, listClientSources, packClient, readCurrentClient } from './client-package.js';
 import { run, runTool } from './run-tool.js';
 
 /*
@@ -33,17 +33,16 @@ const PAGE_SOURCE = 'packages/reference-page/src';
 const GUIDES = 'docs/guides';
 const IDENTITY_SOURCE = 'src/identity.ts';
 const PAGE_OUTPUT = 'dist/reference-page';
-const CLIENT = 'packages/client';
-/** The client that fits this service, which serves it. */
-const CLIENT_TARBALL = 'dist/client.tgz';
+/** How the guides find out where /client.tgz leads */
+const CLIENT_LOOK_UP = `$(curl -so /dev/null -w '%{redirect_url}' "$ANIMAL_STORE_URL/client.tgz")`;
 
 process.chdir(join(import.meta.dirname, '..'));
 if (existsSync('node_modules/typescript-native')) {
   generateClient();
   await compile();
+  if (!isUpToDate(CURRENT_CLIENT, [...listClientSources(), INSTALLED])) await packClient();
   await writeReferencePage();
-  packClient();
-} else if (process.argv.includes('--check') || !existsSync(CLIENT_TARBALL)) {
+} else if (process.argv.includes('--check') || !existsSync(join(PAGE_OUTPUT, 'page.html'))) {
   process.stderr.write('The development dependencies, which the build needs, are not installed: npm ci\n');
   process.exit(1);
 }
@@ -88,7 +87,8 @@ async function writeReferencePage() {
     // The folder itself is newer than the page when a guide was removed.
     ...[GUIDES, ...guides.map((name) => join(GUIDES, name)), IDENTITY_SOURCE],
   ];
-  if (isUpToDate(join(PAGE_OUTPUT, 'page.html'), [...sources, 'scripts/build.js', INSTALLED])) return;
+  if (isUpToDate(join(PAGE_OUTPUT, 'page.html'), [...sources, 'scripts/build.js', CURRENT_CLIENT, INSTALLED]))
+    return;
 
   const plugin = dirname(createRequire(import.meta.url).resolve('@scalar/fastify-api-reference'));
   const { version } = JSON.parse(readFileSync(join(plugin, '../package.json'), 'utf8'));
@@ -104,7 +104,7 @@ async function writeReferencePage() {
   for (const { name, text } of guides.map(readGuide)) writeWithGzip(name, text);
   const { IDENTITY } = await import('../dist/identity.js');
   writeWithGzip('llms.txt', toLlmsText(guides.map(readGuide), IDENTITY));
-  // Last, because its presence marks the folder as complete.
+  // Last, because its presence marks the folder, and with it the build, as complete.
   writeWithGzip('page.html', html.replace('docs/scalar.js', `docs/${bundle}`));
 }
 
@@ -117,27 +117,16 @@ function toLlmsText(guides, { title, description }) {
   return [
     `# ${title}`,
     `> ${description} REST is under /v1, tRPC under /trpc. Every call needs an API key as a bearer token.`,
-    '## Interface\n\n- [OpenAPI document](openapi.json)\n- [Typed client for TypeScript, to install with npm](client.tgz)',
+    '## Interface\n\n- [OpenAPI document](openapi.json)\n- [Typed client for TypeScript, to install with npm](' +
+      `${readCurrentClient()})`,
     `## Guides\n\n${links.join('\n')}\n`,
   ].join('\n\n');
 }
 
-/** Last, because the presence of the tarball marks the build as complete. */
-function packClient() {
-  const manifests = ['package.json', 'tsconfig.json', 'README.md', 'LICENSE'];
-  const sources = ['src', ...readdirSync(join(CLIENT, 'src')).map((name) => join('src', name)), ...manifests];
-  if (isUpToDate(CLIENT_TARBALL, [...sources.map((name) => join(CLIENT, name)), INSTALLED])) return;
-
-  // Its script compiles it, whatever the settings of npm say.
-  const options = ['--workspace', CLIENT, '--pack-destination', 'dist', '--ignore-scripts=false', '--silent'];
-  const name = run('npm', ['pack', ...options], { stdio: ['ignore', 'pipe', 2] })
-    .toString()
-    .trim();
-  renameSync(join('dist', name), CLIENT_TARBALL);
-}
-
+/** A guide as it is served: the client, whose address the sources cannot know, has the one whose bytes never change. */
 function readGuide(name) {
-  return { name, text: readFileSync(join(GUIDES, name), 'utf8') };
+  const text = readFileSync(join(GUIDES, name), 'utf8');
+  return { name, text: text.replaceAll(CLIENT_LOOK_UP, `$ANIMAL_STORE_URL/${readCurrentClient()}`) };
 }
 
 function writeWithGzip(name, content) {

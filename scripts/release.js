@@ -1,9 +1,12 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { keepClient } from './client-package.js';
 import { run } from './run-tool.js';
 
 /*
  * `npm run release -- 1.2.3`: runs every check, dates the changelog, commits, tags, and leaves what belongs to a release
- * in dist/release/: the client, and the SBOM of what a deployment installs. Nothing is pushed.
+ * in dist/release/: the client, which the repository keeps, too, for later releases to serve, and the SBOM of what a
+ * deployment installs. Nothing is pushed.
  */
 const [version = ''] = process.argv.slice(2);
 const OUTPUT = 'dist/release';
@@ -35,11 +38,13 @@ edit(
 run('npm', ['run', 'docs:update']);
 run('npm', ['run', 'verify']);
 run('npm', ['run', 'release:check']);
+const client = keepClient();
+run('git', ['add', client]);
 run('git', ['commit', '--all', '--message', `Release ${version}`]);
 run('git', ['tag', '--annotate', `v${version}`, '--message', `Release ${version}`]);
 
-run('mkdir', ['-p', OUTPUT]);
-run('npm', ['pack', '--workspace', '@animal-store/client', '--pack-destination', OUTPUT]);
+mkdirSync(OUTPUT, { recursive: true });
+copyFileSync(client, join(OUTPUT, basename(client)));
 const sbom = run('npm', ['sbom', '--omit', 'dev', '--sbom-format', 'cyclonedx'], read);
 writeFileSync(`${OUTPUT}/sbom.cdx.json`, sbom);
 process.stdout.write(

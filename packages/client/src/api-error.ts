@@ -1,6 +1,7 @@
 import { TRPCClientError } from '@trpc/client';
 import type { AppRouter, FieldErrors } from './app-router.js';
 import type { ErrorBody, ErrorCode, Scope } from './contract.js';
+import { UnexpectedResponseError } from './transport.js';
 
 /** The error that tRPC's links reject with */
 export type Failure = TRPCClientError<AppRouter>;
@@ -43,9 +44,11 @@ export class ApiClientError extends TRPCClientError<AppRouter> {
 /**
  * Whether the service responded with an error, which `code` names. If not, the service could not be reached, a proxy
  * responded in its place, or the call was aborted.
+ *
+ * A program may hold two copies of this module, for `import` and for `require`, so the name decides.
  */
 export function isApiError(error: unknown): error is ApiClientError {
-  return error instanceof ApiClientError;
+  return error instanceof Error && error.name === 'ApiClientError';
 }
 
 /**
@@ -54,7 +57,11 @@ export function isApiError(error: unknown): error is ApiClientError {
 export function toClientError(failure: unknown, now: number): Failure {
   const error = TRPCClientError.from<AppRouter>(failure as Error);
   const body = error.data?.error;
-  return body === undefined ? error : new ApiClientError(error, body, readRetryAfter(error, now));
+  if (body !== undefined) return new ApiClientError(error, body, readRetryAfter(error, now));
+  const response = responseOf(error);
+  if (response === undefined) return error;
+  const { meta = {} } = error;
+  return TRPCClientError.from<AppRouter>(new UnexpectedResponseError(response), { meta });
 }
 
 /** The HTTP status of this call; the status of the response may be that of a whole batch. */

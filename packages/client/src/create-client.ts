@@ -1,6 +1,8 @@
 import { createTRPCClient, httpBatchLink, httpLink, splitLink, type TRPCClient } from '@trpc/client';
 import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
+import { readReason } from './abort.js';
 import type { AppRouter } from './app-router.js';
+import { checkBaseUrl } from './base-url.js';
 import type { ErrorCode, ListPetsInput, Pet } from './contract.js';
 import { createLimitWatch, type LimitWatch } from './limit-watch.js';
 import { MAX_BATCH_SIZE, MAX_PAGE_SIZE, TRPC_PREFIX } from './protocol.js';
@@ -69,6 +71,8 @@ const MAX_URL_LENGTH = 4_000;
 /**
  * Creates a client that batches simultaneous queries, retries transient failures of what is safe to repeat, and rejects
  * with an ApiClientError when the service responds with an error (see isApiError). Turn off the retries of libraries such as TanStack Query.
+ *
+ * @throws TypeError for a baseUrl that cannot be the address of a service
  */
 export function createClient(options: ClientOptions): Client {
   const { baseUrl, apiKey } = options;
@@ -76,8 +80,8 @@ export function createClient(options: ClientOptions): Client {
   const clock: Clock = { now: Date.now, random: Math.random, sleep, ...options.clock };
   const { limits, update } = createLimitWatch(clock.now);
   const http = {
-    url: `${baseUrl.replace(/\/+$/, '')}${TRPC_PREFIX}`,
-    fetch: createTransport(() => options.fetch ?? fetch, update),
+    url: checkBaseUrl(baseUrl) + TRPC_PREFIX,
+    fetch: createTransport(options.fetch, update),
   };
   const readHeaders = () => {
     const key = typeof apiKey === 'function' ? apiKey() : apiKey;
@@ -133,7 +137,7 @@ function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const abort = () => {
       clearTimeout(timer);
-      reject(signal.reason);
+      reject(readReason(signal));
     };
     const timer = setTimeout(() => {
       signal.removeEventListener('abort', abort);

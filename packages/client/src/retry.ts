@@ -1,5 +1,6 @@
 import type { Operation, OperationLink, TRPCLink } from '@trpc/client';
 import { observable } from '@trpc/server/observable';
+import { createAbortError, onAbort, readReason } from './abort.js';
 import { type Failure, readRetryAfter, readStatus, toClientError } from './api-error.js';
 import type { AppRouter } from './app-router.js';
 import { IDEMPOTENT_MUTATIONS } from './protocol.js';
@@ -56,7 +57,7 @@ export function retryLink(options: RetryOptions): TRPCLink<AppRouter> {
               observer.next(result);
               observer.complete();
             },
-            (failure) => observer.error(toClientError(failure, options.clock.now())),
+            (failure) => observer.error(toClientError(deadline.reason ?? failure, options.clock.now())),
           )
           .finally(deadline.clear);
         return deadline.abort;
@@ -104,9 +105,14 @@ function freezeMutation(op: Operation): Operation {
   };
 }
 
-/** 128 random bits. Pages without TLS have no `crypto.randomUUID`. */
+/**
+ * 128 random bits. Pages without TLS have no `crypto.randomUUID`, and React Native has no `crypto`: the key has to be
+ * unique among those of one API key, and is no secret.
+ */
 function generateIdempotencyKey(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  const bytes = new Uint8Array(16);
+  if (typeof crypto === 'undefined') bytes.set(Array.from(bytes, () => Math.random() * 256));
+  else crypto.getRandomValues(bytes);
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
@@ -114,10 +120,10 @@ function generateIdempotencyKey(): string {
 function runAttempt(op: Operation, next: Next, signal: AbortSignal): Promise<Result> {
   let abort = () => {};
   return new Promise<Result>((resolve, reject) => {
-    signal.throwIfAborted();
+    if (signal.aborted) throw readReason(signal);
     const subscription = next(op).subscribe({ next: resolve, error: reject });
     abort = () => {
-      reject(signal.reason);
+      reject(readReason(signal));
       subscription.unsubscribe();
     };
     signal.addEventListener('abort', abort);
@@ -139,18 +145,24 @@ function findRetryDelay(failure: Failure, attempt: number, { now, random }: Cloc
 /** A signal that aborts when the caller's signal does, when `abort` is called, or after the given time. */
 function createDeadline(callerSignal: AbortSignal | null | undefined, seconds: number) {
   const controller = new AbortController();
-  const { signal } = controller;
-  const follow = () => controller.abort(callerSignal?.reason);
-  const expire = () => controller.abort(new DOMException(`No response within ${seconds} s`, 'TimeoutError'));
+  let reason: unknown;
+  const end = (why: unknown) => {
+    reason ??= why;
+    controller.abort(reason);
+  };
+  const expire = () => end(createAbortError('TimeoutError', `No response within ${seconds} s`));
   const timer = setTimeout(expire, Math.min(seconds * 1_000, MAX_TIMER_MS));
-  if (callerSignal?.aborted) follow();
-  callerSignal?.addEventListener('abort', follow);
+  const unfollow = callerSignal ? onAbort(callerSignal, () => end(readReason(callerSignal))) : () => {};
   return {
-    signal,
+    signal: controller.signal,
+    /** Why it has ended before the call: undefined if it has not. */
+    get reason() {
+      return reason;
+    },
     abort: () => controller.abort(),
     clear() {
       clearTimeout(timer);
-      callerSignal?.removeEventListener('abort', follow);
+      unfollow();
     },
   };
 }

@@ -14,6 +14,17 @@ function describe(url: string): string {
   return `${unreachable}, or its CORS_ORIGINS does not allow ${page.origin}`;
 }
 
+/** A response that is not the service's: a proxy's page, for example. */
+export class UnexpectedResponseError extends Error {
+  constructor({ status, headers }: Response) {
+    const type = headers.get('content-type')?.split(';', 1)[0] || 'no media type';
+    super(
+      `The response (${status}, ${type}) is not one of the service: a proxy, or another server, has sent it`,
+    );
+    this.name = 'UnexpectedResponseError';
+  }
+}
+
 /** The options that tRPC's links pass to `fetch`, as far as they are used here */
 interface RequestOptions {
   readonly headers?: [string, string][] | Record<string, string>;
@@ -23,11 +34,13 @@ interface RequestOptions {
 /**
  * Wraps `fetch` for tRPC's links. It reads the whole body before it returns, so that a connection that breaks counts as
  * a network error and a body that is not JSON keeps its status, and passes the headers of each response to `onHeaders`.
+ *
+ * @param own replaces the global `fetch`
  */
-export function createTransport(getFetch: () => typeof fetch, onHeaders: (headers: Headers) => void) {
+export function createTransport(own: typeof fetch | undefined, onHeaders: (headers: Headers) => void) {
   return async (url: unknown, options: RequestInit | RequestOptions = {}): Promise<Response> => {
     const headers = createHeaders(options.headers);
-    const { response, text } = await send(getFetch(), String(url), { ...options, headers } as RequestInit);
+    const { response, text } = await send(own, String(url), { ...options, headers } as RequestInit);
     onHeaders(response.headers);
     return Object.assign(response, { json: async () => parseJson(text) });
   };
@@ -44,13 +57,37 @@ function createHeaders(init: RequestOptions['headers'] | RequestInit['headers'])
   }
 }
 
-async function send(fetch: typeof globalThis.fetch, url: string, options: RequestInit) {
+async function send(own: typeof fetch | undefined, url: string, options: RequestInit) {
+  const call = own ?? fetch;
+  let response: Response | undefined;
   try {
-    const response = await fetch(url, options);
+    response = await call(url, options);
     return { response, text: await response.text() };
   } catch (cause) {
-    if (options.signal?.aborted) throw cause;
+    const isRefused = own === undefined ? () => cannotBeSent(url, options) : () => isMistake(cause);
+    if (options.signal?.aborted || (response === undefined && isRefused())) throw cause;
     throw new NetworkError(url, cause);
+  }
+}
+
+/** How browsers, Node.js, Deno and React Native begin the TypeError of a request that failed on the network */
+const NETWORK_FAILURE =
+  /^(?:fetch failed|failed to fetch|load failed|network|a network|error sending request|the (?:internet|network) connection|terminated)/i;
+
+/** Whether what the caller's own `fetch` threw is a mistake, or its refusal of a request: repeating mends neither. */
+function isMistake(error: unknown): boolean {
+  if (error instanceof TypeError) return !NETWORK_FAILURE.test(error.message);
+  return error instanceof ReferenceError || error instanceof RangeError || error instanceof SyntaxError;
+}
+
+/** Whether the global `fetch` sends nothing: because of the address, or of a signal that is another platform's. */
+function cannotBeSent(url: string, options: RequestInit): boolean {
+  if (typeof Request === 'undefined') return false;
+  try {
+    void new Request(url, options);
+    return false;
+  } catch {
+    return true;
   }
 }
 

@@ -1,5 +1,6 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,12 +8,11 @@ import { promisify } from 'node:util';
 
 export const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 export const run = promisify(execFile);
-/** The packed client that the build leaves for the service to serve */
-const BUILT_TARBALL = join(ROOT, 'dist/client.tgz');
 
 const PACKAGE = 'packages/client';
 /** What packing reads. A copy proves that it needs nothing else, and leaves the files of other tests alone. */
-const SOURCES = ['package.json', 'tsconfig.base.json', PACKAGE];
+const SOURCES = ['package.json', 'tsconfig.base.json', 'scripts', 'docs/releases', PACKAGE];
+const PACK = "import('./scripts/client-package.js').then(({ packClient }) => packClient())";
 /** npm hands the settings of this repository on to its scripts, but a front-end has npm's own: peers are installed. */
 const SETTINGS = ['--legacy-peer-deps=false', '--prefer-offline', '--no-audit', '--no-fund', '--save-exact'];
 
@@ -28,17 +28,17 @@ export interface InstalledPackage {
 /**
  * Installs the client in a new front-end.
  *
- * @param tarball a path, or the address of a service's /client.tgz
+ * @param tarball a path, or the address of a service's
  * @param others packages with their versions that the front-end has already
  */
 export async function installPackage(
-  tarball: string = BUILT_TARBALL,
+  tarball?: string,
   others: readonly string[] = [],
 ): Promise<InstalledPackage> {
   const project = await mkdtemp(join(tmpdir(), 'animal-store-front-end-'));
   await writeFile(join(project, 'package.json'), '{ "private": true, "type": "module" }');
   if (others.length > 0) await npm(project, 'install', ...SETTINGS, ...others);
-  await npm(project, 'install', ...SETTINGS, tarball);
+  await npm(project, 'install', ...SETTINGS, tarball ?? (await findPacked(ROOT)));
   return {
     project,
     installed: join(project, 'node_modules/@animal-store/client'),
@@ -46,23 +46,34 @@ export async function installPackage(
   };
 }
 
+/** The path of the packed client that fits the sources, once they are built in the folder. */
+export async function findPacked(folder: string): Promise<string> {
+  const { file } = JSON.parse(await readFile(join(folder, 'dist/client.json'), 'utf8'));
+  return join(folder, 'dist/clients', file);
+}
+
 /**
- * Packs a copy of the sources by the command of the README.
+ * Copies what packing reads.
  *
  * @param folder an empty one, which keeps the copy
- * @returns the path of the tarball
  */
-export async function packCopy(folder: string): Promise<string> {
+export async function copySources(folder: string): Promise<void> {
   const filter = (path: string) => !path.startsWith(join(ROOT, PACKAGE, 'dist'));
   for (const path of SOURCES) {
     await mkdir(join(folder, path, '..'), { recursive: true });
     await cp(join(ROOT, path), join(folder, path), { recursive: true, filter });
   }
-  await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
-  const { stdout } = await npm(folder, 'pack', '--silent', '--workspace', '@animal-store/client');
-  return join(folder, stdout.trim());
+  if (!existsSync(join(folder, 'node_modules')))
+    await symlink(join(ROOT, 'node_modules'), join(folder, 'node_modules'));
 }
 
-function npm(cwd: string, ...args: string[]) {
+/** Packs the client in a copy of the sources, as the build does. Returns the path of the file. */
+export async function packCopy(folder: string, env: NodeJS.ProcessEnv = process.env): Promise<string> {
+  // Another umask, as other machines may have.
+  await run('sh', ['-c', `umask 077; exec "${process.execPath}" -e "${PACK}"`], { cwd: folder, env });
+  return findPacked(folder);
+}
+
+export function npm(cwd: string, ...args: string[]) {
   return run('npm', args, { cwd });
 }

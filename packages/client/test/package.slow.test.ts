@@ -1,4 +1,4 @@
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, utimes, writeFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { build, type Rolldown } from 'vite';
@@ -6,19 +6,35 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { SCOPES } from '../../../src/scopes.js';
 import { createTemporaryFolder } from '../../../test/support/temporary-folder.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
-import { type InstalledPackage, installPackage, packCopy, ROOT, run } from './installed-package.js';
-import { PROGRAM, WRONG_PROGRAM } from './programs.js';
+import {
+  copySources,
+  findPacked,
+  type InstalledPackage,
+  installPackage,
+  packCopy,
+  ROOT,
+  run,
+} from './installed-package.js';
+import { COMMONJS_PROGRAM, PROGRAM, STREAM_PROGRAM, WRONG_PROGRAM } from './programs.js';
 
 const MAX_BUNDLE_GZIP_BYTES = 16 * 1024;
 
-/** The newest and the oldest version of tRPC that the client's peers allow, each in a front-end of its own. */
-const FRONT_ENDS = {
+/** The oldest version of @trpc/client whose streams work with the service, as the README names it */
+const [, STREAMS_FROM = ''] =
+  /`httpBatchStreamLink`\s+works\s+with\s+the\s+service\s+from\s+version\s+(11\.\d+)/.exec(
+    await readFile(join(ROOT, 'packages/client/README.md'), 'utf8'),
+  ) ?? [];
+
+/** The versions of tRPC that documents name, each in a front-end of its own. */
+const FRONT_ENDS: Readonly<Record<string, readonly string[]>> = {
   'the newest tRPC 11': [],
   'tRPC 11.0': ['@trpc/client@11.0.0', '@trpc/server@11.0.0', 'typescript@5.7.2'],
-} as const;
-type FrontEnd = keyof typeof FRONT_ENDS;
+  'the oldest tRPC for streams': [`@trpc/client@${STREAMS_FROM}.0`, `@trpc/server@${STREAMS_FROM}.0`],
+};
+type FrontEnd = string;
 const NEWEST = 'the newest tRPC 11';
 const OLDEST = 'tRPC 11.0';
+const OLDEST_WITH_STREAMS = 'the oldest tRPC for streams';
 
 const COMPILERS = {
   /** The oldest that tRPC takes */
@@ -31,6 +47,7 @@ type Compiler = keyof typeof COMPILERS;
 const RESOLUTIONS = {
   bundler: { module: 'esnext', moduleResolution: 'bundler' },
   nodenext: { module: 'nodenext', moduleResolution: 'nodenext' },
+  node16: { module: 'node16', moduleResolution: 'node16' },
 } as const;
 
 // Each compilation takes seconds of CPU.
@@ -43,8 +60,9 @@ const frontEnds = new Map<FrontEnd, InstalledPackage>();
 beforeAll(async () => {
   service = await startService();
   folder = await createTemporaryFolder();
-  for (const name of Object.keys(FRONT_ENDS) as FrontEnd[]) {
-    frontEnds.set(name, await installPackage(`${service.url}/client.tgz`, FRONT_ENDS[name]));
+  const { url: address } = await fetch(`${service.url}/client.tgz`, { method: 'HEAD' });
+  for (const [name, packages] of Object.entries(FRONT_ENDS)) {
+    frontEnds.set(name, await installPackage(address, packages));
   }
 }, 300_000);
 afterAll(async () => {
@@ -83,10 +101,20 @@ async function listModules(): Promise<string[]> {
   return sources.map((name) => basename(name, '.ts'));
 }
 
-test('the service serves what npm pack makes of the sources', async () => {
-  const packed = await readFile(await packCopy(join(folder, 'copy')));
-  const response = await fetch(`${service.url}/client.tgz`);
-  expect(Buffer.from(await response.arrayBuffer()).equals(packed)).toBe(true);
+test('the packed client has the same bytes whenever, wherever and by whom it is built', async () => {
+  const copy = join(folder, 'copy');
+  await copySources(copy);
+  for (const name of await readdir(join(copy, 'packages/client/src')))
+    await utimes(join(copy, 'packages/client/src', name), 1, 1);
+  const other = await packCopy(copy, {
+    ...process.env,
+    TZ: 'Asia/Tokyo',
+    LC_ALL: 'C',
+    SOURCE_DATE_EPOCH: '1',
+  });
+  const own = await findPacked(ROOT);
+  expect(basename(other)).toBe(basename(own));
+  expect((await readFile(other)).equals(await readFile(own))).toBe(true);
 });
 
 test('the package holds its modules, their types, a README, and nothing else', async () => {
@@ -97,7 +125,9 @@ test('the package holds its modules, their types, a README, and nothing else', a
   expect(files.map((path) => path.slice(installed.length + 1)).sort()).toEqual(
     [
       ...['LICENSE', 'README.md', 'package.json'],
+      'dist/cjs/package.json',
       ...modules.flatMap((name) => [`dist/${name}.js`, `dist/${name}.d.ts`]),
+      ...modules.flatMap((name) => [`dist/cjs/${name}.js`, `dist/cjs/${name}.d.ts`]),
     ].sort(),
   );
   const readme = await readFile(join(installed, 'README.md'), 'utf8');
@@ -106,9 +136,9 @@ test('the package holds its modules, their types, a README, and nothing else', a
 
 test('the modules and their types import nothing but tRPC', async () => {
   for (const name of await listModules()) {
-    for (const file of [`${name}.js`, `${name}.d.ts`]) {
+    for (const file of [`${name}.js`, `${name}.d.ts`, `cjs/${name}.js`, `cjs/${name}.d.ts`]) {
       const code = await readFile(join(frontEnd().installed, 'dist', file), 'utf8');
-      for (const [, from] of code.matchAll(/(?:\bfrom|\bimport\(?)\s*['"]([^'"]+)['"]/g))
+      for (const [, from] of code.matchAll(/(?:\bfrom|\b(?:import|require)\(?)\s*['"]([^'"]+)['"]/g))
         expect(from).toMatch(/^(?:@trpc\/(?:client|server)(?:\/\w+)?|\.\/[\w-]+\.js)$/);
     }
   }
@@ -124,16 +154,30 @@ test('installing it adds tRPC and its dependencies, nothing of the server, and r
   const manifest = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'));
   expect(manifest).not.toHaveProperty('dependencies');
   expect(manifest).not.toHaveProperty('private');
-  expect(Object.keys(manifest.scripts)).toEqual(['prepack']);
+  expect(manifest).not.toHaveProperty('scripts');
 });
 
-test.each(Object.keys(FRONT_ENDS) as FrontEnd[])('npm installs it beside %s', async (name) => {
+test('every condition of the package leads to a file in it', async () => {
+  const { installed } = frontEnd();
+  const { exports } = JSON.parse(await readFile(join(installed, 'package.json'), 'utf8'));
+  const targets = JSON.stringify(exports).match(/"\.\/[^"]+"/g) ?? [];
+  expect(targets.length).toBeGreaterThanOrEqual(4);
+  for (const target of targets)
+    expect(await readFile(join(installed, JSON.parse(target)), 'utf8')).not.toBe('');
+  expect(JSON.stringify(exports)).not.toContain('source');
+});
+
+test.each(Object.keys(FRONT_ENDS))('npm installs it beside %s', async (name) => {
   const { project, installed } = frontEnd(name);
   const read = async (path: string) => JSON.parse(await readFile(join(path, 'package.json'), 'utf8'));
   const { peerDependencies } = await read(installed);
   expect(peerDependencies).toEqual({ '@trpc/client': '^11.0.0', '@trpc/server': '^11.0.0' });
   const { version } = await read(join(project, 'node_modules/@trpc/client'));
-  expect(version).toMatch(name === NEWEST ? /^11\.[1-9]/ : /^11\.0\.0$/);
+  const asked = FRONT_ENDS[name]
+    ?.find((each) => each.startsWith('@trpc/client@'))
+    ?.split('@')
+    .at(-1);
+  expect(version).toMatch(asked === undefined ? /^11\.[1-9]/ : asked);
 });
 
 test.each([
@@ -157,6 +201,33 @@ test.each([
     expect(rest).toEqual({ isMissing: true, scopes: SCOPES, limit: 1_000_000 });
   },
 );
+
+test.each([
+  [NEWEST, 'TypeScript 7', 'node16'],
+  [NEWEST, 'TypeScript 5.9', 'node16'],
+  [OLDEST, 'TypeScript 5.7', 'nodenext'],
+] as const)(
+  'with %s and %s, a CommonJS program resolved as %s type-checks, declarations included, and runs',
+  async (name, compiler, resolution) => {
+    const { project } = frontEnd(name);
+    await writeFile(join(project, 'main.cts'), COMMONJS_PROGRAM);
+    expect(await compile(compiler, project, 'main.cts', RESOLUTIONS[resolution])).toBe('');
+    const { stdout } = await run(process.execPath, ['out/main.cjs', service.url, service.key], {
+      cwd: project,
+    });
+    // An error is recognized by either copy of the package, whichever created it.
+    expect(JSON.parse(stdout)).toEqual({ name: 'Miso', code: 'not_found', isRecognized: true });
+  },
+);
+
+test('the oldest @trpc/client that documents name for streams reads the error of a whole request', async () => {
+  const guide = await readFile(join(ROOT, 'docs/guides/07-typescript.md'), 'utf8');
+  expect(guide).toMatch(new RegExp(`\\b${STREAMS_FROM.replace('.', '\\.')}\\b`));
+  const { project } = frontEnd(OLDEST_WITH_STREAMS);
+  await writeFile(join(project, 'stream.mjs'), STREAM_PROGRAM);
+  const { stdout } = await run(process.execPath, ['stream.mjs', service.url, service.key], { cwd: project });
+  expect(JSON.parse(stdout)).toEqual({ listed: true, code: 'invalid_api_key' });
+});
 
 test.each(['TypeScript 5.9', 'TypeScript 7'] as const)(
   'unknown fields, values, procedures and error codes are compile errors in %s',

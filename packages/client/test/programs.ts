@@ -19,6 +19,35 @@ const [first]: Pet[] = await createTRPCClient<AppRouter>({ links: [link] }).list
 console.log(JSON.stringify({ pet, names, isMissing, scopes, limit, plain: first?.name }));
 `;
 
+/** A program of the older module system, whose errors a module of the newer one may have to recognize. */
+export const COMMONJS_PROGRAM = `
+import client = require('@animal-store/client');
+
+declare const process: { readonly argv: readonly string[] };
+async function main(): Promise<void> {
+  const [, , baseUrl = '', apiKey = ''] = process.argv;
+  const store = client.createClient({ baseUrl, apiKey });
+  const pet: client.Pet = await store.createPet.mutate({ name: 'Miso', categoryId: 2 });
+  const failure: unknown = await store.getPet.query({ petId: 0 }).catch((error: unknown) => error);
+  const code: client.ErrorCode | undefined = client.isApiError(failure) ? failure.code : undefined;
+  const { isApiError } = await import('@animal-store/client');
+  console.log(JSON.stringify({ name: pet.name, code, isRecognized: isApiError(failure) }));
+}
+main();
+`;
+
+/** Uses tRPC's own streams. */
+export const STREAM_PROGRAM = `
+import { createTRPCClient, httpBatchStreamLink } from '@trpc/client';
+
+const [, , baseUrl, key] = process.argv;
+const connect = (token) =>
+  createTRPCClient({ links: [httpBatchStreamLink({ url: baseUrl + '/trpc', headers: { authorization: 'Bearer ' + token } })] });
+const listed = Array.isArray(await connect(key).listPets.query({ limit: 1 }));
+const failure = await connect('nonsense').listPets.query().catch((error) => error);
+console.log(JSON.stringify({ listed, code: failure.data?.error?.code }));
+`;
+
 /** Has one error in each line from the fifth on, except for the declaration of `failure`. */
 export const WRONG_PROGRAM = `
 import { createClient, isApiError } from '@animal-store/client';

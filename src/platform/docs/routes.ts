@@ -1,11 +1,13 @@
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 
 /** Written by scripts/build.js: reference-page/, the guides and Scalar's bundle, each file with a gzipped copy. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../../dist/reference-page/', import.meta.url));
-/** Where the packed client is, client.tgz. */
-const CLIENT_FOLDER = fileURLToPath(new URL('../../../dist/', import.meta.url));
+/** Written by scripts/client-package.js: the packed clients of this release and of earlier ones, and which is this one's. */
+const CLIENTS_FOLDER = fileURLToPath(new URL('../../../dist/clients/', import.meta.url));
+const CURRENT_CLIENT = new URL('../../../dist/client.json', import.meta.url);
 /** The bundle carries its version in its name, so its content never changes under that name. */
 const VERSIONED_FILE = /scalar-\d[^/]*$/;
 const CACHE_FOREVER = 'public, max-age=31536000, immutable';
@@ -60,10 +62,18 @@ export async function registerDocs(
   app.get('/docs', (_request, reply) => reply.headers(PAGE_HEADERS).sendFile('page.html'));
   app.get('/changelog', (_request, reply) => reply.sendFile('changelog.md'));
   app.get('/llms.txt', (_request, reply) => reply.sendFile('llms.txt'));
-  app.get('/client.tgz', (_request, reply) =>
-    reply.type('application/gzip').sendFile('client.tgz', CLIENT_FOLDER, { contentType: false }),
-  );
-  // Both are relative: a proxy may serve the page under a path of its own.
+  await app.register(fastifyStatic, {
+    root: CLIENTS_FOLDER,
+    wildcard: false,
+    decorateReply: false,
+    cacheControl: false,
+    // The hash in its name is that of its bytes, so that a lock file may hold its address and its checksum.
+    setHeaders: (reply) =>
+      reply.headers({ 'cache-control': CACHE_FOREVER, 'content-type': 'application/gzip' }),
+  });
+  const { file } = JSON.parse(readFileSync(CURRENT_CLIENT, 'utf8')) as { readonly file: string };
+  // All are relative: a proxy may serve the page under a path of its own.
+  app.get('/client.tgz', (_request, reply) => reply.redirect(file));
   app.get('/', (_request, reply) => reply.redirect('docs'));
   app.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));
 }

@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
@@ -26,6 +27,16 @@ async function scriptPaths(): Promise<string[]> {
 
 async function bundlePath(): Promise<string> {
   return (await scriptPaths()).find((path) => path.includes('scalar')) ?? '';
+}
+
+async function currentClient(): Promise<string> {
+  return JSON.parse(await readFile('dist/client.json', 'utf8')).file;
+}
+
+/** A guide of the repository as the service serves it: the one on TypeScript looks up the address of the client. */
+async function readServedGuide(name: string): Promise<string> {
+  const text = await readFile(join(GUIDES_FOLDER, name), 'utf8');
+  return text.replaceAll(/\$\(curl [^)]+\/client\.tgz"\)/g, `$ANIMAL_STORE_URL/${await currentClient()}`);
 }
 
 /** Directives of a Content-Security-Policy by name */
@@ -113,7 +124,7 @@ test('the style sheets, the icon and the guides are served with their types', as
 test('the guides are those of the repository, by file name', async () => {
   const guides = JSON.parse((await get('/docs/guides.json')).text) as { name: string; text: string }[];
   expect(guides.map(({ name }) => name)).toEqual(listGuides());
-  for (const { name, text } of guides) expect(text).toBe(await readFile(join(GUIDES_FOLDER, name), 'utf8'));
+  for (const { name, text } of guides) expect(text).toBe(await readServedGuide(name));
 });
 
 test('the bundle has its version in its name and is cached forever; everything else is revalidated', async () => {
@@ -230,18 +241,46 @@ test('a path without a file is a 404 of the service, in JSON', async () => {
   }
 });
 
-test('/client.tgz is the packed client, revalidated on each use and never compressed again', async () => {
-  const packed = await readFile('dist/client.tgz');
-  const whole = await fetch(`${service.url}/client.tgz`, { headers: { 'accept-encoding': 'gzip' } });
-  expect(Buffer.from(await whole.arrayBuffer()).equals(packed)).toBe(true);
-  expect([whole.status, whole.headers.get('content-type')]).toEqual([200, 'application/gzip']);
-  expect(whole.headers.get('content-encoding')).toBeNull();
-  expect(whole.headers.get('cache-control')).toBe('no-cache');
-  const head = await get('/client.tgz', {}, 'HEAD');
-  expect([head.status, head.headers.get('content-length')]).toEqual([200, `${packed.length}`]);
-  const etag = whole.headers.get('etag') ?? '';
-  const known = await get('/client.tgz', { 'if-none-match': etag, 'cache-control': 'max-age=0' });
-  expect([known.status, known.text]).toEqual([304, '']);
+test('/client.tgz leads to the packed client, also where a proxy serves it under a path of its own', async () => {
+  for (const method of ['GET', 'HEAD']) {
+    const { status, headers, text } = await get('/client.tgz', {}, method);
+    const location = headers.get('location') ?? '';
+    expect([status, text, location]).toEqual([302, '', await currentClient()]);
+    expect(new URL(location, 'https://pets.example/store/client.tgz').href).toBe(
+      `https://pets.example/store/${location}`,
+    );
+    // The next release leads elsewhere.
+    expect(headers.get('cache-control')).toBe('no-store');
+  }
+});
+
+test('the name of a packed client has a hash of its bytes, which are cached forever and never compressed again', async () => {
+  const names = (await readdir('dist/clients')).sort();
+  expect(names).toContain(await currentClient());
+  for (const name of names) {
+    const packed = await readFile(join('dist/clients', name));
+    const whole = await fetch(`${service.url}/${name}`, { headers: { 'accept-encoding': 'gzip' } });
+    const bytes = Buffer.from(await whole.arrayBuffer());
+    expect(bytes.equals(packed)).toBe(true);
+    const [, hash = ''] = /^client-\d+\.\d+\.\d+-([\da-f]{16})\.tgz$/.exec(name) ?? [];
+    expect(createHash('sha256').update(bytes).digest('hex').slice(0, 16)).toBe(hash);
+    expect([whole.status, whole.headers.get('content-type')]).toEqual([200, 'application/gzip']);
+    expect(whole.headers.get('content-encoding')).toBeNull();
+    expect(whole.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    const head = await get(`/${name}`, {}, 'HEAD');
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, `${packed.length}`]);
+    const etag = whole.headers.get('etag') ?? '';
+    const known = await get(`/${name}`, { 'if-none-match': etag, 'cache-control': 'max-age=0' });
+    expect([known.status, known.text]).toEqual([304, '']);
+  }
+  expect((await get('/client-1.0.0-0000000000000000.tgz')).status).toBe(404);
+});
+
+test('what the service serves of the client names the address whose bytes never change', async () => {
+  const name = await currentClient();
+  const { text: guide } = await get('/docs/07-typescript.md');
+  expect(guide).toContain(`npm install "$ANIMAL_STORE_URL/${name}" `);
+  expect((await get('/llms.txt')).text).toContain(`](${name})`);
 });
 
 test('each guide is served as Markdown, /changelog is that of the interface, and /llms.txt links all of them', async () => {
@@ -251,7 +290,7 @@ test('each guide is served as Markdown, /changelog is that of the interface, and
     expect(index).toContain(`](docs/${name})`);
     const guide = await get(`/docs/${name}`);
     expect(guide.headers.get('content-type')).toBe('text/markdown; charset=utf-8');
-    expect(guide.text).toBe(await readFile(join(GUIDES_FOLDER, name), 'utf8'));
+    expect(guide.text).toBe(await readServedGuide(name));
   }
   expect(index).not.toContain('undefined');
   const { version } = JSON.parse((await get('/openapi.json')).text).info;

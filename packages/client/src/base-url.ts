@@ -1,0 +1,19 @@
+/** By a pattern, because the `URL` of React Native knows too little of itself. */
+const ADDRESS = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/i;
+/** What is behind it in an address of the service's own documents, and is not part of it */
+const PREFIX = /\/(?:v1|trpc)$/i;
+
+/**
+ * Checks the address of a service.
+ *
+ * @returns it without slashes at its end; the empty string, the page's own origin, is returned as it is
+ * @throws TypeError naming the address, without a password in it
+ */
+export function checkBaseUrl(baseUrl: string): string {
+  if (baseUrl === '') return '';
+  const address = String(baseUrl).replace(/\/+$/, '');
+  if (typeof baseUrl === 'string' && ADDRESS.test(address) && !PREFIX.test(address)) return address;
+  const shown =
+    typeof baseUrl === 'string' ? JSON.stringify(baseUrl.replace(/\/\/.*@/, '//…@')) : String(baseUrl);
+  throw new TypeError(`baseUrl must be an http(s) address without /v1 or /trpc, got ${shown}`);
+}
