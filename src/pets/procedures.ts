@@ -2,7 +2,7 @@ import { ApiError } from '../platform/errors/api-error.js';
 import { createProcedure } from '../platform/operations/builder.js';
 import { answerPage } from '../platform/operations/pagination.js';
 import type { Resource } from '../platform/operations/resource.js';
-import { newPet, type Pet, pet, petList, petReference, petsPage } from './schema.js';
+import { newPet, type Pet, type PetReference, pet, petList, petReference, petsPage } from './schema.js';
 import { createPetStore, type PetStore } from './store.js';
 
 const procedure = createProcedure<{ readonly pets: PetStore }>();
@@ -45,6 +45,8 @@ const createPet = procedure
   .output(pet)
   .mutation(({ ctx, input }) => ctx.pets.create(input, ctx.idempotencyKey));
 
+const describeMissing = ({ petId }: PetReference) => `There is no pet with the id ${petId}.`;
+
 const getPet = procedure
   .meta({
     openapi: {
@@ -64,13 +66,13 @@ const getPet = procedure
       removal: new Date('2030-12-05T00:00:00Z'),
       successor: '/pets',
     },
+    describeMissing,
   })
   .input(petReference)
   .output(pet)
-  .query(async ({ ctx, input: { petId } }) => {
-    const found = await ctx.pets.get(petId);
-    if (found === undefined)
-      throw new ApiError('not_found', { message: `There is no pet with the id ${petId}.` });
+  .query(async ({ ctx, input }) => {
+    const found = await ctx.pets.get(input.petId);
+    if (found === undefined) throw new ApiError('not_found', { message: describeMissing(input) });
     return found;
   });
 

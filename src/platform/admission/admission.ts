@@ -150,10 +150,11 @@ function rehearse(
   request: FastifyRequest,
   { binding }: RateLimitResult,
 ): ApiError | undefined {
-  const { method, apiProtocol } = request;
-  const rehearsal = readRehearsal(prefer, { method, resetSeconds: binding.resetSeconds });
+  const { scope, listAllowed } = readTarget(request);
+  const allow = listAllowed?.().join(', ');
+  const rehearsal = readRehearsal(prefer, { allow, resetSeconds: binding.resetSeconds });
   if (rehearsal === undefined || rehearsal instanceof ApiError) return rehearsal;
-  if (apiProtocol === 'rest' || !rehearsal.isOfCalls) return rehearsal.createError(readTarget(request).scope);
+  if (!rehearsal.isOfCalls) return rehearsal.createError(scope);
   request.rehearsal = rehearsal;
   return undefined;
 }

@@ -3,15 +3,21 @@ import { FIRST_BAN_SECONDS } from '../contract/plans.js';
 import { ApiError, type ErrorCode, insufficientScope, tooManyRequests } from './api-error.js';
 import { errorTable } from './error-table.js';
 
-/** `Prefer: error=CODE` (RFC 7240), alone or in a list. */
-const PREFERENCE = /(?:^|,)\s*error\s*=\s*"?([^\s",;]*)/i;
+const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
+const WORD = `(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")`;
+/** One preference of a list with its value and, unread, its parameters (RFC 7240, section 2). */
+const PREFERENCE = new RegExp(
+  `[\\s,]*(${TOKEN})(?:\\s*=\\s*(${WORD})?)?(?:\\s*;(?:\\s*${TOKEN}(?:\\s*=\\s*${WORD})?)?)*\\s*(?=,|$)`,
+  'gy',
+);
 
 /** In a tRPC batch, an error with one of these is that of the whole request; each call has an error of its own otherwise. */
 const REQUEST_STATUSES: ReadonlySet<number> = new Set([401, 405, 413, 415, 429, 501]);
 
 /** What the headers of a rehearsed error say. */
 interface RehearsedRequest {
-  readonly method: string;
+  /** The methods of the path, as in Allow */
+  readonly allow: string | undefined;
   /** Until the window that is tighter for the caller ends */
   readonly resetSeconds: number;
 }
@@ -21,13 +27,16 @@ export interface Rehearsal {
   readonly code: ErrorCode;
   /** Whether each call of a batch responds with it, instead of the request as a whole */
   readonly isOfCalls: boolean;
-  /** @param scope that the operation needs */
-  createError(scope: Scope | 'any' | undefined): ApiError;
+  /**
+   * @param scope that the operation needs
+   * @param own the error of this code as the operation itself creates it, if it does
+   */
+  createError(scope: Scope | 'any' | undefined, own?: ApiError): ApiError;
 }
 
 /** What a Prefer header asks for; undefined if for no error, and the error for a code that does not exist. */
 export function readRehearsal(prefer: string, request: RehearsedRequest): Rehearsal | ApiError | undefined {
-  const [, code] = PREFERENCE.exec(prefer) ?? [];
+  const code = readPreference(prefer, 'error');
   if (code === undefined) return undefined;
   if (!isErrorCode(code)) {
     const message = `error in Prefer must be one of ${Object.keys(errorTable).join(', ')}.`;
@@ -36,26 +45,37 @@ export function readRehearsal(prefer: string, request: RehearsedRequest): Rehear
   return {
     code,
     isOfCalls: !REQUEST_STATUSES.has(errorTable[code].status),
-    createError(scope) {
-      const error = createRealError(code, scope, request);
+    createError(scope, own) {
+      const error = own ?? createRealError(code, scope, request);
       const headers = { ...error.headers, 'preference-applied': `error=${code}` };
       return Object.assign(error, { headers });
     },
   };
 }
 
+/**
+ * The value of a preference, of the first if there are several; undefined if there is none. Without a value it is empty.
+ * What follows something malformed is ignored, as RFC 7240 allows.
+ */
+function readPreference(prefer: string, name: string): string | undefined {
+  for (const [, token, word = ''] of prefer.matchAll(PREFERENCE)) {
+    if (token?.toLowerCase() !== name) continue;
+    return word.startsWith('"') ? word.slice(1, -1).replaceAll(/\\(.)/g, '$1') : word;
+  }
+  return undefined;
+}
+
 /** The error as the part of the service creates it that it comes from. */
 function createRealError(
   code: ErrorCode,
   scope: Scope | 'any' | undefined,
-  { method, resetSeconds }: RehearsedRequest,
+  { allow, resetSeconds }: RehearsedRequest,
 ): ApiError {
   if (code === 'rate_limit_exceeded') return tooManyRequests(code, resetSeconds);
   if (code === 'api_key_banned') return tooManyRequests(code, FIRST_BAN_SECONDS);
   if (code === 'insufficient_scope' && scope !== undefined && scope !== 'any')
     return insufficientScope(scope);
-  if (code === 'method_not_allowed')
-    return new ApiError(code, { headers: { allow: method === 'GET' ? 'GET, HEAD' : method } });
+  if (code === 'method_not_allowed' && allow !== undefined) return new ApiError(code, { headers: { allow } });
   return new ApiError(code);
 }
 

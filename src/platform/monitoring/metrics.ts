@@ -49,6 +49,8 @@ export interface RequestReport {
   /** 499 when the client reset its connection before the response */
   readonly status: number;
   readonly seconds: number;
+  /** Whether its error is one that the client asked for */
+  readonly isRehearsed: boolean;
 }
 
 export type Metrics = Readonly<ReturnType<typeof createMetrics>>;
@@ -72,14 +74,14 @@ export function createMetrics(sources: Sources) {
   sources.server.on('connection', () => accepted.inc());
   const requests = createDurations(
     'http_request_duration_seconds',
-    'From the head of a request to the end of its response, by operation, protocol and status',
-    ['operation', 'protocol', 'status'],
+    'From the head of a request to the end of its response, by operation, protocol and status; errors that clients rehearse have a label',
+    ['operation', 'protocol', 'status', 'rehearsed'],
   );
   for (const metric of [requests, ...sources.durations, ...sources.counters]) registry.registerMetric(metric);
   return {
     registry,
-    countRequest: ({ operation, protocol, status, seconds }: RequestReport) =>
-      requests.observe({ operation, protocol, status }, seconds),
+    countRequest: ({ operation, protocol, status, seconds, isRehearsed }: RequestReport) =>
+      requests.observe({ operation, protocol, status, ...(isRehearsed && { rehearsed: 'true' }) }, seconds),
     countDecision: createDecisionCounter(registry, sources.limiter),
   };
 }

@@ -15,6 +15,9 @@ declare module 'fastify' {
   }
 }
 
+/** Says that an error is one that the client asked for. */
+const PREFERENCE_APPLIED = 'preference-applied';
+
 /** nginx's status for a client that reset its connection before its response, when no status was sent. */
 const CLIENT_CLOSED_REQUEST = 499;
 
@@ -40,6 +43,7 @@ export function reportRequests(
         protocol: request.apiProtocol ?? 'other',
         status: reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_CLOSED_REQUEST,
         seconds: (performance.now() - receivedAt) / 1000,
+        isRehearsed: reply.hasHeader(PREFERENCE_APPLIED),
       };
       countRequest(report);
       logRequest(request, report, names);
@@ -94,11 +98,11 @@ function readUnknownPath({ url, routeOptions, is404 }: FastifyRequest): string |
 /** A 5xx is only a warning here: its cause is logged on a line of its own. */
 function logRequest(
   request: FastifyRequest,
-  { protocol, status, seconds }: RequestReport,
+  { protocol, status, seconds, isRehearsed }: RequestReport,
   names: readonly string[],
 ): void {
   const { isProbe = false } = request.routeOptions.config;
-  const level = status >= 500 ? 'warn' : isProbe && status < 400 ? 'debug' : 'info';
+  const level = status >= 500 && !isRehearsed ? 'warn' : isProbe && status < 400 ? 'debug' : 'info';
   // Spreading `identify(request)` into a literal of so many members would take 25 µs.
   const line = Object.assign(identify(request), {
     keyId: request.apiKey?.id,
@@ -108,6 +112,7 @@ function logRequest(
     path: readUnknownPath(request),
     status,
     code: status === CLIENT_CLOSED_REQUEST ? 'client_left' : request.errorCode,
+    rehearsed: isRehearsed || undefined,
     durationMs: Math.round(seconds * 1_000_000) / 1000,
     userAgent: request.headers['user-agent']?.slice(0, MAX_TEXT_LENGTH),
   });

@@ -47,6 +47,8 @@ export interface RequestTarget {
   readonly scope?: Scope | 'any' | undefined;
   /** The deprecation of the operation, or of the first deprecated one in a batch. */
   readonly deprecation?: Deprecation | undefined;
+  /** The methods of its path, as in Allow. */
+  readonly listAllowed?: () => readonly string[];
   /** Why it cannot be served: 404 or 405. */
   readonly error?: ApiError | undefined;
 }
@@ -80,6 +82,8 @@ export interface OperationMeta {
     /** The new resource's path relative to the version, such as /pets/7 */
     readonly location: (output: never) => string;
   };
+  /** The message of its 404, where it has one of its own, from its input. */
+  readonly describeMissing?: (input: never) => string;
   /** Whether it takes an Idempotency-Key. One that adds something should, or clients cannot repeat it safely. */
   readonly idempotent?: boolean;
 }

@@ -1,12 +1,13 @@
 import { type AnyTRPCProcedure, TRPCError } from '@trpc/server';
-import type { z } from 'zod';
+import { z } from 'zod';
 import { type Deprecation, isRemoved } from '../contract/deprecation.js';
 import type { IdempotencyKey } from '../database/idempotency.js';
-import { ApiError } from '../errors/api-error.js';
+import { ApiError, type ErrorCode } from '../errors/api-error.js';
 import { errorTable } from '../errors/error-table.js';
 import { findScopeError } from '../keys/authenticator.js';
 import type { RequestContext } from './builder.js';
 import { findDefinitionError, type OperationDefinition } from './definition.js';
+import { toApiError } from './error-mapping.js';
 
 /** 1 to 255 visible ASCII characters. */
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
@@ -41,8 +42,13 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
     const { path, signal, batchIndex } = options;
     const scopeError = findScopeError(options.ctx.apiKey, scope);
     if (scopeError !== undefined) throw scopeError;
-    if (options.ctx.rehearsal !== undefined) throw options.ctx.rehearsal.createError(scope);
     if (deprecation !== undefined && isRemoved(deprecation, options.ctx.now())) throw removed(deprecation);
+    const { rehearsal } = options.ctx;
+    if (rehearsal !== undefined)
+      throw rehearsal.createError(
+        scope,
+        createOwnError(rehearsal.code, definition, await options.getRawInput()),
+      );
     const input = schema && parseInput(schema, await options.getRawInput());
     const ctx = idempotent ? withIdempotencyKey(options) : options.ctx;
     return resolver({ ctx, input, path, signal, batchIndex });
@@ -61,6 +67,31 @@ function parseInput(schema: z.ZodType, value: unknown): unknown {
 function removed({ successor }: Deprecation): ApiError {
   const message = `${errorTable.operation_removed.message} Use ${successor} instead.`;
   return new ApiError('operation_removed', { message });
+}
+
+/** An error as this operation responds with it, for a rehearsal; undefined if every operation's is the same. */
+function createOwnError(
+  code: ErrorCode,
+  { meta, inputs: [schema] }: OperationDefinition,
+  rawInput: unknown,
+): ApiError | undefined {
+  if (code === 'operation_removed') return meta.deprecation && removed(meta.deprecation);
+  if (schema === undefined) return undefined;
+  if (code === 'invalid_request') {
+    const { error } = schema.safeParse(Object.fromEntries(listMembers(schema).map((name) => [name, null])));
+    return error && toApiError(new TRPCError({ code: 'BAD_REQUEST', cause: error }));
+  }
+  const input = schema.safeParse(rawInput);
+  if (code !== 'not_found' || meta.describeMissing === undefined || !input.success) return undefined;
+  return new ApiError('not_found', { message: meta.describeMissing(input.data as never) });
+}
+
+/** The members of an object, and of one that has a default. */
+function listMembers(schema: z.ZodType): string[] {
+  if (schema instanceof z.ZodObject) return Object.keys(schema.shape);
+  return schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault || schema instanceof z.ZodOptional
+    ? listMembers(schema.unwrap() as z.ZodType)
+    : [];
 }
 
 function withIdempotencyKey({ ctx, path, batchIndex }: CallOptions): RequestContext {

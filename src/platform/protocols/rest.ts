@@ -30,7 +30,8 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
   for (const operation of operations) {
     const { name, method, path, scope, deprecation, hasOutput, success } = operation;
     const run = createOpenApiHandler(router, operation);
-    const target = { calls: [name], cost: 1, scope, deprecation };
+    const allowed = listAllowed(operations, path);
+    const target = { calls: [name], cost: 1, scope, deprecation, listAllowed: () => allowed };
     const status = success?.status ?? (hasOutput ? 200 : 204);
     app.route({
       method,
@@ -58,10 +59,7 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
 /** A known path responds to every other method with a 405 and Allow (RFC 9110, section 15.5.6). */
 function registerOtherMethods(app: FastifyInstance, operations: readonly Operation[]): void {
   for (const path of new Set(operations.map((operation) => operation.path))) {
-    const methods: string[] = operations
-      .filter((operation) => operation.path === path)
-      .map(({ method }) => method);
-    const allowed = methods.includes('GET') ? [...methods, 'HEAD'] : methods;
+    const allowed = listAllowed(operations, path);
     const error = new ApiError('method_not_allowed', { headers: { allow: allowed.join(', ') } });
     const target = { calls: [], cost: 1, error };
     app.route({
@@ -71,6 +69,13 @@ function registerOtherMethods(app: FastifyInstance, operations: readonly Operati
       handler: () => Promise.reject(error),
     });
   }
+}
+
+function listAllowed(operations: readonly Operation[], path: string): string[] {
+  const methods: string[] = operations
+    .filter((operation) => operation.path === path)
+    .map(({ method }) => method);
+  return methods.includes('GET') ? [...methods, 'HEAD'] : methods;
 }
 
 /** OpenAPI has {petId} where Fastify has :petId. An empty segment is no value; anything else is, line breaks too. */

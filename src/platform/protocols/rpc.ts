@@ -50,6 +50,7 @@ export function registerRpc(
       cost: names.length > MAX_BATCH_SIZE ? 1 : names.length,
       scope: isBatch ? undefined : called[0]?.scope,
       deprecation: called.find(({ deprecation }) => deprecation !== undefined)?.deprecation,
+      listAllowed: () => listAllowed(procedures, names),
       error: findTargetError(procedures, request, names),
     };
   };
@@ -95,6 +96,12 @@ function readUrl(request: FastifyRequest): RpcUrl {
     input: query.get('input'),
     hasConnectionParams: query.has('connectionParams'),
   };
+}
+
+function listAllowed(procedures: ProcedureMap, names: readonly string[]): string[] {
+  const types = names.map((name) => procedures.get(name)?._def.type);
+  const queries = types.includes('query') ? ['GET', 'HEAD'] : [];
+  return types.includes('mutation') ? [...queries, 'POST'] : queries;
 }
 
 /** 404 when none of the procedures exists, 405 when those that exist need another method. */

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { ErrorCode } from '../../../src/platform/errors/api-error.js';
 import { errorTable } from '../../../src/platform/errors/error-table.js';
 import { resources } from '../../../src/router.js';
@@ -7,8 +8,10 @@ import { createChecker, type ListedOperation } from '../../support/openapi-check
 import {
   type Caller,
   createCaller,
+  post,
   rpcPath,
   startService,
+  type TestResponse,
   type TestService,
 } from '../../support/test-service.js';
 
@@ -88,12 +91,84 @@ test('headers and details are those of the real error', async () => {
   expect(Number(await header('rate_limit_exceeded', 'retry-after'))).toBeGreaterThan(0);
   expect(await header('api_key_banned', 'retry-after')).toBe('300');
   expect(Number(await header('service_unavailable', 'retry-after'))).toBeGreaterThan(0);
-  expect(await header('method_not_allowed', 'allow')).toBe('GET, HEAD');
+  for (const path of ['/v1/pets', '/v1/pets/1', '/v1/key', '/trpc/listPets']) {
+    const real = await call(path, { method: 'PROPFIND' });
+    const rehearsed = await call(path, prefer('method_not_allowed'));
+    expect([path, rehearsed.headers.get('allow')]).toEqual([path, real.headers.get('allow')]);
+  }
   const { body } = await call('/trpc/listPets,listOrders?batch=1', prefer('insufficient_scope'));
   expect(body.map(({ error }: never) => (error as { data: { scope: string } }).data.scope)).toEqual([
     'pets:read',
     'orders:read',
   ]);
+});
+
+test('the words and the fields are those of the real error, over both protocols', async () => {
+  const afterRemoval = await startService({ now: () => Date.parse('2031-01-01') });
+  onTestFinished(() => afterRemoval.close());
+  const words = ({ body }: TestResponse) => (body.error?.data.error ?? body).message;
+  for (const path of ['/v1/pets/123456', rpcPath('getPet', { petId: 123456 })]) {
+    const missing = await call(path);
+    expect(missing.status).toBe(404);
+    expect(words(await call(path, prefer('not_found')))).toBe(words(missing));
+    const removed = await createCaller(afterRemoval)(path);
+    expect(removed.status).toBe(410);
+    expect(words(await call(path, prefer('operation_removed')))).toBe(words(removed));
+  }
+  const create = { ...post({ name: 'Rex', categoryId: 1 }) };
+  const wrong = await call('/trpc/createPet', post({ name: null, categoryId: null, status: null }));
+  const rehearsed = await call('/trpc/createPet', prefer('invalid_request', create));
+  expect(Object.keys(rehearsed.body.error.data.fields)).toEqual(['name', 'categoryId', 'status']);
+  expect(rehearsed.body).toEqual(wrong.body);
+  expect(words(await call('/v1/pets', prefer('invalid_request', create)))).toBe(words(wrong));
+  const { body: list } = await call('/trpc/listPets', prefer('invalid_request'));
+  expect(list.error.data.fields).toHaveProperty('limit', 'must be an integer from 1 to 100');
+});
+
+test('a body that cannot be read is refused as it is, over both protocols', async () => {
+  const json = { 'content-type': 'application/json' };
+  for (const [status, body] of [
+    [413, 'x'.repeat(70_000)],
+    [400, new Uint8Array([0x22, 0xff, 0x22])],
+    [400, '{'],
+  ] as const) {
+    for (const path of ['/v1/pets', '/trpc/createPet']) {
+      const { headers, ...response } = await call(
+        path,
+        prefer('internal_error', { method: 'POST', headers: json, body }),
+      );
+      expect([path, response.status, headers.get('preference-applied')]).toEqual([path, status, null]);
+    }
+  }
+});
+
+test('the log and the metrics mark what was rehearsed, and nothing else', async () => {
+  const lines: string[] = [];
+  const log = pino({ level: 'info' }, { write: (line) => void lines.push(line) });
+  const logged = await startService({ log });
+  onTestFinished(() => logged.close());
+  const callLogged = createCaller(logged);
+  await callLogged('/v1/pets', prefer('internal_error'));
+  await callLogged('/trpc/listPets,getKey?batch=1', prefer('service_unavailable'));
+  await callLogged('/v1/pets', prefer('payload_too_large'));
+  await callLogged('/v1/pets', { headers: { prefer: 'error=teapot' } });
+  await callLogged('/v1/pets');
+  await expect.poll(() => lines.filter((line) => line.includes('"request"')).length).toBe(5);
+  const requests = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
+  expect(requests.map(({ status, rehearsed, level }) => [status, rehearsed, level])).toEqual([
+    [500, true, 30],
+    [503, true, 30],
+    [413, true, 30],
+    [400, undefined, 30],
+    [200, undefined, 30],
+  ]);
+  const metrics = await (await fetch(`${logged.url}/metrics`)).text();
+  const series = [...metrics.matchAll(/^animal_store_http_request_duration_seconds_count\{(.*)\} 1$/gm)];
+  const isRehearsed = (status: number) =>
+    series
+      .filter(([, labels]) => labels?.includes(`status="${status}"`))
+      .map(([, labels]) => labels?.includes('rehearsed="true"'));
+  expect([500, 503, 413, 400, 200].map(isRehearsed)).toEqual([[true], [true], [true], [false], [false]]);
 });
 
 test('a rehearsed create creates nothing, and counts like any request', async () => {
@@ -111,20 +186,32 @@ test('the preference is found among others, however it is written', async () => 
     'ERROR=not_found',
     'return=minimal, error = not_found',
     'error=not_found; why="a test"',
+    'error="not\\_found"',
+    ', ,error=not_found;;',
+    'x="a\\", error=internal_error, b", error=not_found',
+    'error=not_found, error=internal_error',
   ]) {
     const { status } = await call('/v1/pets', { headers: { prefer: value } });
     expect([value, status]).toEqual([value, 404]);
   }
-  for (const value of ['return=minimal', 'respond-async, wait=10', 'terror=not_found', 'x="error"']) {
+  for (const value of [
+    'return=minimal',
+    'respond-async, wait=10',
+    'terror=not_found',
+    'x="error"',
+    'x="1, error=not_found"',
+    'x;error=not_found',
+    'x=y z, error=not_found',
+  ]) {
     const { status, headers } = await call('/v1/pets', { headers: { prefer: value } });
     expect([value, status, headers.get('preference-applied')]).toEqual([value, 200, null]);
   }
 });
 
 test('an unknown code is a 400 that lists those there are', async () => {
-  for (const code of ['teapot', '', '__proto__', 'constructor']) {
+  for (const code of ['=teapot', '=', '="__proto__"', '=constructor', '=""', '']) {
     for (const path of ['/v1/pets', '/trpc/listPets']) {
-      const { status, headers, body } = await call(path, prefer(code));
+      const { status, headers, body } = await call(path, { headers: { prefer: `error${code}` } });
       const { message } = body.error?.data.error ?? body;
       expect([path, code, status, headers.get('preference-applied')]).toEqual([path, code, 400, null]);
       for (const known of CODES) expect(message).toContain(known);

@@ -52,6 +52,18 @@ test.each(rules)(
   },
 );
 
+test('every rule and every ratio on the dashboard leaves out errors that clients rehearse', () => {
+  const metric = /animal_store_http_request_duration_seconds_(?:count|bucket)\{([^}]*)\}/g;
+  const selectors = [...JSON.stringify(groups).matchAll(metric)].map(([, labels]) => labels);
+  expect(selectors.length).toBeGreaterThan(10);
+  for (const labels of selectors) expect(labels).toContain('rehearsed=\\"\\"');
+  const panels = [...readFileSync(`${FOLDER}/dashboard.json`, 'utf8').matchAll(metric)].map(
+    ([, labels]) => labels,
+  );
+  for (const labels of panels.filter((each) => each?.includes('status=')))
+    expect(labels).toContain('rehearsed=\\"\\"');
+});
+
 test('each alert has its section in runbooks.md, in the order of the rules', () => {
   const sections = listHeadings(readFileSync('docs/runbooks.md', 'utf8')).filter(({ level }) => level === 2);
   expect(sections.map(({ anchor }) => anchor)).toEqual(rules.map(({ alert }) => alert.toLowerCase()));
