@@ -1,5 +1,6 @@
 import { type Logger, pino } from 'pino';
 import type PinoPretty from 'pino-pretty';
+import { TRPC_PREFIX } from '../contract/protocol.js';
 import type { Config } from './config.js';
 import { type LogDestination, openLogDestination } from './log-destination.js';
 
@@ -14,7 +15,7 @@ const PRETTY: PinoPretty.PrettyOptions = {
   singleLine: true,
   translateTime: 'HH:MM:ss',
   ignore:
-    'pid,hostname,reqId,route,path,address,keyId,protocol,operation,method,status,code,durationMs,userAgent',
+    'pid,hostname,reqId,route,path,address,keyId,protocol,operation,method,status,code,rehearsed,durationMs,userAgent',
   messageFormat: formatMessage,
 };
 
@@ -53,11 +54,17 @@ async function importPretty(): Promise<typeof PinoPretty.prettyFactory | undefin
   }
 }
 
-/** In development a request is one short line: `GET /v1/pets 200 28 ms`. Other lines name the request they belong to. */
-function formatMessage(line: Readonly<Record<string, unknown>>): string {
-  const { msg, reqId, method, route, path = route, status, code, durationMs } = line;
+/**
+ * In development a request is one short line: `GET /v1/pets 200 28 ms`, `GET /trpc/listPets,getKey 200 4 ms`. Other lines
+ * name the request they belong to.
+ */
+export function formatMessage(line: Readonly<Record<string, unknown>>): string {
+  const { msg, reqId, method, protocol, operation, route, status, code, rehearsed, durationMs } = line;
   if (msg !== 'request') return reqId === undefined ? String(msg) : `${msg} (request ${reqId})`;
-  return [method, path, status, code, `${Math.round(Number(durationMs))} ms`].filter(Boolean).join(' ');
+  const called = protocol === 'trpc' && operation !== undefined ? `${TRPC_PREFIX}/${operation}` : route;
+  const mark = rehearsed === true && '(rehearsed)';
+  const parts = [method, line.path ?? called, status, code, mark, `${Math.round(Number(durationMs))} ms`];
+  return parts.filter(Boolean).join(' ');
 }
 
 /** Leaves out PostgreSQL's `detail`, which quotes the affected row and thus the client's data. */
