@@ -1,5 +1,4 @@
-import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { keepClient } from './client-package.js';
 import { run } from './run-tool.js';
 
@@ -43,10 +42,7 @@ run('git', ['add', client]);
 run('git', ['commit', '--all', '--message', `Release ${version}`]);
 run('git', ['tag', '--annotate', `v${version}`, '--message', `Release ${version}`]);
 
-mkdirSync(OUTPUT, { recursive: true });
-copyFileSync(client, join(OUTPUT, basename(client)));
-const sbom = run('npm', ['sbom', '--omit', 'dev', '--sbom-format', 'cyclonedx'], read);
-writeFileSync(`${OUTPUT}/sbom.cdx.json`, sbom);
+run(process.execPath, ['scripts/release/artifacts.js', OUTPUT]);
 process.stdout.write(
   `\nv${version} is tagged. Push it, attach the files in ${OUTPUT}/, and build the image:\n` +
     `  docker build --build-arg VERSION=${version} --build-arg REVISION=$(git rev-parse HEAD) --tag animal-store:${version} .\n`,

