@@ -4,6 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { expect, inject, onTestFinished, test } from 'vitest';
+import { describeEndOfLife } from '../src/platform/process/end-of-life.js';
 import { type Program, run, runKeys, runNode, untilListening } from './support/process.js';
 import { setUpServiceProcesses, stop, untilReady } from './support/service-processes.js';
 import { createTemporaryFolder } from './support/temporary-folder.js';
@@ -85,6 +86,16 @@ test('a database that lacks migrations stops the start with a message that names
   const { name } = inject('serviceRole');
   expect(await run('cli', ['migrate', '--grant-to', name], { DATABASE_URL }).ended).toBe(0);
   await untilListening(start({ DATABASE_URL }));
+});
+
+test('the start says once, on standard error, when this Node.js gets no security fixes any more', async () => {
+  const service = start({ DATABASE_URL: await createTestDatabase(), APP_ENV: 'production' });
+  let errors = '';
+  service.child.stderr?.on('data', (chunk) => (errors += chunk));
+  await untilListening(service);
+  expect(await stop(service)).toBe(0);
+  const line = describeEndOfLife(process.versions.node, Date.now());
+  expect(errors).toBe(line === undefined ? '' : `${line}\n`);
 });
 
 test('with a DATABASE_URL no key is created or printed', async () => {

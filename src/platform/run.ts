@@ -13,6 +13,7 @@ import { buildProbeServer } from './monitoring/probes.js';
 import type { Resource } from './operations/resource.js';
 import { type Config, readConfig, toLocalUrl } from './process/config.js';
 import { loadEnvironmentFile } from './process/environment-file.js';
+import { describeEndOfLife } from './process/end-of-life.js';
 import { listen } from './process/listen.js';
 import { createLogger, type ProcessLog } from './process/logger.js';
 import { createService, type Service } from './service.js';
@@ -92,6 +93,8 @@ async function serve(
       await listen(probeServer, { host, port: metricsPort, variable: 'METRICS_PORT' });
     await listen(app, { ...config, variable: 'PORT' });
     const { port } = app.server.address() as AddressInfo;
+    const endOfLife = describeEndOfLife(process.versions.node, Date.now());
+    if (endOfLife !== undefined) process.stderr.write(`${endOfLife}\n`);
     print(banner.replaceAll('{url}', toLocalUrl(host, port)));
     log.flush();
     log.info(`${await shutdown}: finishing running requests`);
