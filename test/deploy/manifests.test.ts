@@ -1,6 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { execFileSync } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: YAML of many kinds; a path that does not exist fails the test
 type Manifest = any;
@@ -19,11 +23,13 @@ const find = (kind: string): Manifest => manifests.find((manifest) => manifest.k
 const { template, selector } = find('Deployment').spec;
 const [container] = template.spec.containers;
 const job = find('Job');
+const pods = [template.spec, job.spec.template.spec];
+const compose: Manifest = parse(readFileSync('compose.yaml', 'utf8'), { merge: true });
 
 test('everything has a name of its own kind, which a second apply finds again', () => {
   const names = manifests.map(({ kind, metadata }) => `${kind}/${metadata.name}`);
-  expect(names).toHaveLength(8);
-  expect(new Set(names).size).toBe(8);
+  expect(names).toHaveLength(9);
+  expect(new Set(names).size).toBe(9);
   expect(names.join()).not.toContain('undefined');
 });
 
@@ -66,12 +72,92 @@ test('whatever names a port, a resource or the image names one that exists', () 
 });
 
 test('no pod has a token for the API of Kubernetes', () => {
-  for (const { automountServiceAccountToken } of [
-    find('ServiceAccount'),
-    template.spec,
-    job.spec.template.spec,
-  ])
+  for (const { automountServiceAccountToken } of [find('ServiceAccount'), ...pods])
     expect(automountServiceAccountToken).toBe(false);
+});
+
+test('a pod runs as a user without rights, and cannot write, gain capabilities or read more of the secret than files', () => {
+  for (const { securityContext, containers, volumes } of pods) {
+    expect(securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+    for (const { securityContext: own, env, envFrom = [], volumeMounts } of containers) {
+      expect(own).toEqual({
+        readOnlyRootFilesystem: true,
+        allowPrivilegeEscalation: false,
+        capabilities: { drop: ['ALL'] },
+      });
+      expect(JSON.stringify(envFrom)).not.toContain('secret');
+      const [{ mountPath, name }] = volumeMounts;
+      for (const variable of env) expect(`${variable.value}`).toBe(`${mountPath}/${fileOf(variable.name)}`);
+      const { secret } = volumes.find((volume: Manifest) => volume.name === name);
+      // Readable for root and the group, which is the service's.
+      expect(secret.defaultMode).toBe(0o440);
+      expect(securityContext.fsGroup).toBe(1000);
+    }
+  }
+});
+
+/** The key of the secret that a variable names the file of. */
+const fileOf = (variable: string) => variable.replace(/_FILE$/, '');
+
+test('what a pod may connect to is named: nothing else, and no port without its peer', () => {
+  const policies = manifests.filter(({ kind }) => kind === 'NetworkPolicy');
+  for (const { spec } of [find('Deployment'), job]) {
+    const { labels } = spec.template.metadata;
+    const policy = policies.find(({ spec: { podSelector } }) =>
+      Object.entries(podSelector.matchLabels).every(([name, value]) => labels[name] === value),
+    );
+    expect(policy.spec.policyTypes).toEqual(['Ingress', 'Egress']);
+    for (const { to, ports } of policy.spec.egress) {
+      expect(to.length).toBeGreaterThan(0);
+      expect(ports.length).toBeGreaterThan(0);
+    }
+  }
+});
+
+test('no container of compose.yaml writes to its image, keeps a capability that it need not have, or dumps its memory', () => {
+  for (const [name, service] of Object.entries<Manifest>(compose.services)) {
+    expect(service, name).toMatchObject({
+      read_only: true,
+      cap_drop: ['ALL'],
+      security_opt: ['no-new-privileges:true'],
+      ulimits: { core: 0 },
+    });
+    expect(service.cap_add === undefined, name).toBe(name !== 'postgres');
+  }
+});
+
+/** What make-secrets.sh makes, by name. */
+async function makeSecrets(): Promise<Record<string, string>> {
+  const folder = await createTemporaryFolder();
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const secrets = join(folder, 'secrets');
+  execFileSync('sh', [`${FOLDER}/make-secrets.sh`, secrets]);
+  const names = readdirSync(secrets);
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(secrets, name), 'utf8').trim()]));
+}
+
+test('compose.yaml gives secrets as the files that make-secrets.sh makes, without a default, and listens on this machine only', async () => {
+  const secrets = await makeSecrets();
+  const files = Object.entries<Manifest>(compose.secrets).map(([name, { file }]) => [name, file]);
+  expect(files.sort()).toEqual(
+    Object.keys(secrets)
+      .map((name) => [name, `\${SECRETS:?}/${name}`])
+      .sort(),
+  );
+  const passwords = Object.keys(secrets).filter((name) => name.endsWith('-password'));
+  expect(new Set(passwords.map((name) => secrets[name])).size).toBe(3);
+  for (const name of passwords) expect(secrets[name]).toMatch(/^[0-9a-f]{32}$/);
+  for (const [name, { environment = {}, secrets: own = [], ports = [] }] of Object.entries<Manifest>(
+    compose.services,
+  )) {
+    for (const port of ports) expect(port).toMatch(/^127\.0\.0\.1:/);
+    expect(
+      Object.keys(environment).filter((variable) => /(?:URL|PASSWORD)$/.test(variable)),
+      name,
+    ).toEqual('PUBLIC_URL' in environment ? ['PUBLIC_URL'] : []);
+    for (const [variable, path] of Object.entries<string>(environment))
+      if (variable.endsWith('_FILE')) expect(own).toContain(path.replace('/run/secrets/', ''));
+  }
 });
 
 test('Argo CD migrates before it applies the rest, so the Job needs nothing of it, and both tools replace it', () => {
@@ -99,30 +185,24 @@ test('the image has every script that the service loads, and no other', () => {
   expect(copied).toEqual([...new Set([...imported, checked])].sort());
 });
 
-const compose: Manifest = parse(readFileSync('compose.yaml', 'utf8'), { merge: true });
 const roles = readFileSync(`${FOLDER}/roles.sql`, 'utf8');
 
-test('the service runs as a role that owns nothing, and only what migrates has the password of the owner', () => {
+test('the service runs as a role that owns nothing, and only what migrates has the password of the owner', async () => {
   const [owner, service] = [...roles.matchAll(/^CREATE ROLE (\w+) LOGIN/gm)].map(([, name]) => name);
   expect(roles).toContain(`OWNER ${owner};`);
   const { migrate, postgres, ...others } = compose.services;
   const grant = ['dist/cli.js', 'migrate', '--grant-to', service];
   expect(migrate.command).toEqual(grant);
   expect(job.spec.template.spec.containers[0].args).toEqual(grant);
+  const secrets = await makeSecrets();
   const userOf = ({ environment }: Manifest) =>
-    new URL(environment.DATABASE_URL.replaceAll(/\$\{[^}]*\}/g, 'x')).username;
+    new URL(secrets[environment.DATABASE_URL_FILE.replace('/run/secrets/', '')] ?? '').username;
   expect(userOf(migrate)).toBe(owner);
   for (const name of ['store-1', 'store-2', 'keys']) expect(userOf(others[name]), name).toBe(service);
-  expect(JSON.stringify(others)).not.toMatch(/OWNER_PASSWORD|POSTGRES_PASSWORD/);
+  expect(JSON.stringify(others)).not.toMatch(/owner-|-password/);
   expect(postgres.volumes.join()).toContain('/docker-entrypoint-initdb.d/');
-  const secretsOf = ({ envFrom }: Manifest) =>
-    envFrom.flatMap(({ secretRef }: Manifest) => (secretRef ? [secretRef.name] : []));
-  expect(secretsOf(job.spec.template.spec.containers[0])).toEqual(['animal-store-migrate']);
-  expect(secretsOf(container)).toEqual(['animal-store']);
-});
-
-test('no password has a default', () => {
-  const passwords = readFileSync('compose.yaml', 'utf8').match(/\$\{\w*PASSWORD[^}]*\}/g) ?? [];
-  expect(passwords.length).toBeGreaterThan(2);
-  for (const password of passwords) expect(password).toMatch(/:\?\}$/);
+  const secretsOf = ({ volumes }: Manifest) =>
+    volumes.flatMap(({ secret }: Manifest) => (secret ? [secret.secretName] : []));
+  expect(secretsOf(job.spec.template.spec)).toEqual(['animal-store-migrate']);
+  expect(secretsOf(template.spec)).toEqual(['animal-store']);
 });
