@@ -1,4 +1,13 @@
+import { channel, tracingChannel } from 'node:diagnostics_channel';
 import { TimeoutError } from './timing/timeouts.js';
+
+/**
+ * For tracing: `animal-store.batch.call` is published with each call in the context of its caller, and `animal-store.batch`
+ * runs a batch with the same objects as its `calls`. So a subscriber can tell for whom a statement runs, which otherwise
+ * seems to belong to whoever came first. Without subscribers nothing is published.
+ */
+const callChannel = channel('animal-store.batch.call');
+const batchChannel = tracingChannel<unknown, { readonly calls: readonly object[] }>('animal-store.batch');
 
 export interface BatchOptions {
   /** The most calls in a batch. Default: no limit */
@@ -59,7 +68,10 @@ export function createBatchLoader<Call, Result>(
     running += 1;
     singlesInARow = batch.length === 1 && running === 1 ? singlesInARow + 1 : 0;
     const calls = batch.map(({ call }) => call);
-    const results = await run(calls).catch((error: Error) => calls.map(() => error));
+    const settle = () => run(calls).catch((error: Error) => calls.map(() => error));
+    const results = await (batchChannel.start.hasSubscribers
+      ? batchChannel.start.runStores({ calls: batch }, settle)
+      : settle());
     running -= 1;
     // Before the results are used, which may take long when they are many.
     sendNext();
@@ -77,7 +89,9 @@ export function createBatchLoader<Call, Result>(
   return {
     load: (call, yields = false) =>
       new Promise((resolve, reject) => {
-        (yields ? yielding : waiting).push({ call, since: performance.now(), resolve, reject });
+        const entry = { call, since: performance.now(), resolve, reject };
+        if (callChannel.hasSubscribers) callChannel.publish(entry);
+        (yields ? yielding : waiting).push(entry);
         if (running > 0) singlesInARow = 0;
         if (singlesInARow >= SINGLES_WITHOUT_LOAD) sendNext();
         else if (running < maxConcurrent) schedule();

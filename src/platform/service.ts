@@ -1,3 +1,4 @@
+import { channel } from 'node:diagnostics_channel';
 import type { FastifyBaseLogger } from 'fastify';
 import { type AppOptions, buildApp } from './app.js';
 import type { Database } from './database/client.js';
@@ -25,6 +26,9 @@ const REDIS_WAIT_MS = 2_000;
 const EXPIRY_WARNING_MS = 7 * 86_400_000;
 /** How often expired idempotency keys and old usage are deleted. */
 const CLEANUP_INTERVAL_MS = 60 * 60 * 1000;
+
+/** Published when the last request has been answered: what subscribers hand to `waitFor` is awaited before the end. */
+const closeChannel = channel('animal-store.close');
 
 type ServiceConfig = Omit<Config, 'appEnv' | 'databaseUrl' | 'dataDir' | 'logLevel' | 'port'>;
 
@@ -126,6 +130,9 @@ export async function createService(options: ServiceOptions) {
     await endStoring();
     await usage.close();
     await limiter.close();
+    const pending: PromiseLike<unknown>[] = [];
+    closeChannel.publish({ waitFor: (promise: PromiseLike<unknown>) => pending.push(promise) });
+    await Promise.allSettled(pending);
   };
   return { app, probes, keys, limiter, close };
 }

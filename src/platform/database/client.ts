@@ -3,6 +3,7 @@ import { createDurations } from '../timing/durations.js';
 import { measure } from '../timing/timeouts.js';
 import { type ConnectionOptions, type Connections, openConnections } from './connections.js';
 import type { PrismaClient } from './generated/client.js';
+import { traceStatement } from './statement-pool.js';
 
 type Observe = NonNullable<ConnectionOptions['observe']>;
 
@@ -51,7 +52,12 @@ async function openPrisma({ pool, schema }: Connections, observe: Observe): Prom
   const client = new PrismaClient({ adapter: new PrismaPg(pool, { schema }), errorFormat: 'minimal' });
   const observePrisma = (seconds: number) => observe(seconds, 'prisma');
   const timed = client.$extends({
-    query: { $allOperations: ({ args, query }) => measure(observePrisma, () => query(args)) },
+    query: {
+      $allOperations: ({ args, query, model, operation }) =>
+        measure(observePrisma, () =>
+          traceStatement(() => query(args), model === undefined ? operation : `${model}.${operation}`),
+        ),
+    },
   });
   // It has the client's methods, but TypeScript takes it for another type.
   return timed as unknown as PrismaClient;

@@ -1,3 +1,4 @@
+import { tracingChannel } from 'node:diagnostics_channel';
 import pg from 'pg';
 import { measure } from '../timing/timeouts.js';
 import { isSessionStale } from './outage.js';
@@ -7,6 +8,16 @@ import { applySettings, type SessionSettings } from './session-settings.js';
 export interface Statement {
   readonly name: string;
   readonly text: string;
+}
+
+/** For tracing, around each statement on PostgreSQL. Nothing is published without subscribers. */
+const statementChannel = tracingChannel<unknown, Partial<Statement>>('animal-store.statement');
+
+/** Runs a statement, which subscribers of the channel see. Of Prisma's only the name is known. */
+export function traceStatement<T>(run: () => Promise<T>, name: string, text?: string): Promise<T> {
+  return statementChannel.hasSubscribers
+    ? statementChannel.tracePromise(run, { name, ...(text !== undefined && { text }) })
+    : run();
 }
 
 /** One that readiness tries. */
@@ -77,7 +88,7 @@ export function createStatementPool(
     query: <Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]) =>
       measure(
         (seconds) => observe?.(seconds, statement.name),
-        () => run<Row>(statement, values),
+        () => traceStatement(() => run<Row>(statement, values), statement.name, statement.text),
       ),
     /** Lets `check` try a statement from now on. */
     register(...statements: readonly CheckedStatement[]) {

@@ -1,3 +1,4 @@
+import { tracingChannel } from 'node:diagnostics_channel';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Protocol } from '../contract/protocol.js';
 import type { Metrics, RequestReport } from './metrics.js';
@@ -12,8 +13,27 @@ declare module 'fastify' {
     errorCode: string | undefined;
     /** The protocol that was called; undefined outside of both */
     apiProtocol?: Protocol;
+    /** Of the span that a subscriber of `animal-store.request` has begun, as the log names them */
+    traceIds: { readonly trace_id: string; readonly span_id: string } | undefined;
   }
 }
+
+/** What subscribers of `animal-store.request` get at its `start`, and again at its `asyncEnd`. */
+interface RequestTrace {
+  readonly request: FastifyRequest;
+  /** By performance.now() */
+  readonly receivedAt: number;
+  /** The names of the known operations that it calls, one for each call of a batch */
+  readonly calls: readonly string[];
+  /** From `asyncEnd` on */
+  report?: RequestReport;
+}
+
+/**
+ * For tracing: from the arrival of a request to the end of its response, without those of machines that poll. What happens
+ * up to the handler runs in the stores that are bound to its `start`. Nothing is published without subscribers.
+ */
+const requestChannel = tracingChannel<unknown, RequestTrace>('animal-store.request');
 
 /** Says that an error is one that the client asked for. */
 const PREFERENCE_APPLIED = 'preference-applied';
@@ -33,8 +53,10 @@ export function reportRequests(
     route.config = { ...route.config, pattern: toPattern(route.url) };
   });
   app.decorateRequest('errorCode', undefined);
+  app.decorateRequest('traceIds', undefined);
   app.addHook('onRequest', (request, reply, next) => {
     const { receivedAt = performance.now() } = request.raw;
+    let trace: RequestTrace | undefined;
     const finish = () => {
       const called = listCalls(request);
       const names = called.filter((name, index) => known.has(name) && called.indexOf(name) === index);
@@ -46,19 +68,23 @@ export function reportRequests(
         isRehearsed: reply.hasHeader(PREFERENCE_APPLIED),
       };
       countRequest(report);
+      if (trace !== undefined) requestChannel.asyncEnd.publish(Object.assign(trace, { report }));
       logRequest(request, report, names);
     };
     // Its client has left while it waited in the queue. A response behind others on its connection does not close.
     if (reply.raw.closed || request.raw.destroyed) return finish();
     // Fastify's onResponse hook does not run when the client leaves; a response always closes, and once.
     reply.raw.on('close', finish);
-    next();
+    if (!requestChannel.hasSubscribers || request.routeOptions.config.isProbe) return next();
+    trace = { request, receivedAt, calls: listCalls(request).filter((name) => known.has(name)) };
+    requestChannel.start.runStores(trace, next);
   });
 }
 
 /** What every log line of a request has. */
-export function identify({ id, routeOptions, addressId, headers }: FastifyRequest): object {
-  const traceId = readTraceId(headers);
+export function identify(request: FastifyRequest): object {
+  const { id, routeOptions, addressId } = request;
+  const traceIds = request.traceIds ?? readTraceIds(request.headers);
   return {
     reqId: id,
     // Never what a client sent
@@ -66,7 +92,7 @@ export function identify({ id, routeOptions, addressId, headers }: FastifyReques
     address: addressId,
     // OpenTelemetry's instrumentation of pino gives it the same name, so that a line has one field for the trace with and
     // without that instrumentation. Undefined would replace the one that it adds.
-    ...(traceId !== undefined && { trace_id: traceId }),
+    ...traceIds,
   };
 }
 
@@ -81,8 +107,9 @@ function toPattern(url: string): string {
 const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-|$)/;
 
 /** The trace that a request belongs to. The specification says to ignore an invalid header. */
-function readTraceId({ traceparent }: FastifyRequest['headers']): string | undefined {
-  return traceparent === undefined ? undefined : TRACEPARENT.exec(String(traceparent))?.[1];
+function readTraceIds({ traceparent }: FastifyRequest['headers']): object | undefined {
+  const trace_id = traceparent === undefined ? undefined : TRACEPARENT.exec(String(traceparent))?.[1];
+  return trace_id === undefined ? undefined : { trace_id };
 }
 
 /** Of what a client makes up, this much is logged: enough to recognise it, too little to fill the log. */

@@ -1,6 +1,8 @@
+import { tracingChannel } from 'node:diagnostics_channel';
 import { type AnyTRPCProcedure, TRPCError } from '@trpc/server';
 import { z } from 'zod';
 import { type Deprecation, isRemoved } from '../contract/deprecation.js';
+import type { Plan } from '../contract/plans.js';
 import type { IdempotencyKey } from '../database/idempotency.js';
 import { ApiError, type ErrorCode } from '../errors/api-error.js';
 import { errorTable } from '../errors/error-table.js';
@@ -11,6 +13,16 @@ import { toApiError } from './error-mapping.js';
 
 /** 1 to 255 visible ASCII characters. */
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
+
+/** For tracing, around each call of an operation; in a batch these are several. Nothing is published without subscribers. */
+const operationChannel = tracingChannel<unknown, OperationCall>('animal-store.operation');
+
+interface OperationCall {
+  readonly operation: string;
+  /** The id and the plan of the key that calls */
+  readonly keyId: string;
+  readonly plan: Plan;
+}
 
 interface CallOptions {
   readonly ctx: RequestContext;
@@ -53,7 +65,14 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
     const ctx = idempotent ? withIdempotencyKey(options) : options.ctx;
     return resolver({ ctx, input, path, signal, batchIndex });
   };
-  return Object.assign(call, procedure);
+  const trace = (options: CallOptions) => {
+    const { id, plan } = options.ctx.apiKey;
+    return operationChannel.tracePromise(call, { operation: name, keyId: id, plan }, undefined, options);
+  };
+  return Object.assign(
+    (options: CallOptions) => (operationChannel.hasSubscribers ? trace(options) : call(options)),
+    procedure,
+  );
 }
 
 function parseInput(schema: z.ZodType, value: unknown): unknown {

@@ -27,7 +27,7 @@ vi.setConfig({ testTimeout: 60_000 });
 /** Installs what docs/operations.md names. Without a package registry tests are skipped; with CI=true that fails. */
 function install(): boolean {
   const [, packages = ''] =
-    /^npm install --no-save (.+)$/m.exec(readFileSync('docs/operations.md', 'utf8')) ?? [];
+    /^npm install --no-save --omit=dev (.+)$/m.exec(readFileSync('docs/operations.md', 'utf8')) ?? [];
   copyFileSync('.npmrc', join(folder, '.npmrc'));
   const options = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefix', folder];
   try {
