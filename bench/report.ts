@@ -22,7 +22,10 @@ export function printReport(report: Report): void {
   printTable(listMemory(report));
 }
 
-/** Per case: each server's requests per second and p99 beside the baseline's. */
+/**
+ * Per case: each server's requests per second and p99 beside the baseline's, and the CPU time that a request costs each of
+ * them. The load shares its core with PostgreSQL, so requests per second favour whoever asks PostgreSQL for less.
+ */
 export function compareWithBaseline({ samples, names, caseIds }: Report, load: Load): Table {
   const compared = names.filter((name) => name !== 'baseline');
   const toRow = (caseId: CaseId) => {
@@ -31,11 +34,15 @@ export function compareWithBaseline({ samples, names, caseIds }: Report, load: L
       (cases[caseId] as Case).name,
       ...compared.map((name) => toPercent(samples.ofBaseline(at(name), 'requestsPerSecond'))),
       ...compared.map((name) => toTimes(samples.ofBaseline(at(name), 'p99'))),
+      ...names.map((name) => toFixed(samples.median(at(name), 'cpu'), 0)),
     ];
   };
   const isMeasured = (caseId: CaseId) => names.some((server) => samples.has({ server, caseId, ...load }));
   return {
-    headings: ['case', ...compared, ...compared.map((name) => `p99 ${name}`)],
+    headings: [
+      ...['case', ...compared, ...compared.map((name) => `p99 ${name}`)],
+      ...names.map((name) => `CPU µs ${name}`),
+    ],
     rows: caseIds.filter(isMeasured).map(toRow),
   };
 }

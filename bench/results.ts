@@ -60,7 +60,9 @@ function describeRun({ rounds, seconds }: RunOptions, { redisUrl }: Backend): st
 
 const GLANCE =
   'Requests per second of the service and of Hono with Drizzle in percent of the hand-written baseline (more is ' +
-  "better), and the 99th percentile of the latency in multiples of the baseline's (less is better). Each heading says " +
+  "better), the 99th percentile of the latency in multiples of the baseline's (less is better), and the CPU time of each " +
+  'server per request in microseconds (less is better). Requests per second also depend on the core that the load ' +
+  'shares with PostgreSQL, which favours a server that asks PostgreSQL for less; CPU time does not. Each heading says ' +
   'how many API keys take turns, on every server: 256 are the normal case, one key for all requests and 10,000 are ' +
   'special ones.';
 

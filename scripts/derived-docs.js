@@ -86,15 +86,20 @@ function toSpeedTable(results) {
     .trim()
     .split('\n')
     .map((line) => line.slice(2, -2).split(' | '));
-  const percentOf = (server, column) => rows.find(([name]) => name === column)[headings.indexOf(server)];
+  const find = (heading, column) => rows.find(([name]) => name === column)[headings.indexOf(heading)];
+  const cpuOf = (server, column) => Number(find(`CPU µs ${server}`, column).replaceAll(',', ''));
   const columns = ['list of 20', 'get', 'create'];
   const servers = { 'this service': 'service', 'Hono with Drizzle': 'hono' };
+  const measures = {
+    'requests per second': (server) => columns.map((column) => find(server, column)),
+    'CPU per request': (server) =>
+      columns.map((column) => `${Math.round((100 * cpuOf(server, column)) / cpuOf('baseline', column))} %`),
+  };
   return toTable(
-    ['server', 'load', ...columns],
-    Object.entries(servers).map(([name, server]) => [
-      ...[name, load],
-      ...columns.map((column) => percentOf(server, column)),
-    ]),
+    ['server', load, ...columns],
+    Object.entries(servers).flatMap(([name, server]) =>
+      Object.entries(measures).map(([measure, read]) => [name, measure, ...read(server)]),
+    ),
   );
 }
 
