@@ -33,6 +33,8 @@ const OPTIONS = {
   compare: { type: 'string' },
   /** Limits in memory instead of Redis */
   embedded: { type: 'boolean', default: false },
+  /** A module that this service loads before its own, such as tracing.mjs */
+  import: { type: 'string' },
   /** Leaves a .cpuprofile of the service in the working directory, one per round */
   profile: { type: 'boolean', default: false },
   /** Writes bench/RESULTS.md */
@@ -41,7 +43,8 @@ const OPTIONS = {
 
 /** Sends each case to the service and, for comparison, to others. */
 export async function benchRequests(args: string[]): Promise<void> {
-  const { names, caseIds, run, compare, embedded, profile, write } = readOptions(args);
+  const { names, caseIds, run, compare, embedded, profile, write, ...values } = readOptions(args);
+  const importedModule = values.import === undefined ? undefined : resolve(values.import);
   leaveServerCore();
   const opened: { close(): Promise<void> }[] = [];
   const closeLater = <T extends { close(): Promise<void> }>(resource: T): T => {
@@ -57,7 +60,7 @@ export async function benchRequests(args: string[]): Promise<void> {
     const current = await addBackend('current', THIS_CHECKOUT);
     const before = compare === undefined ? undefined : await addBackend('before', resolve(compare));
     const isExhausted = caseIds.includes('overLimit');
-    const options = { folder, current, before, isProfiled: profile, isExhausted };
+    const options = { folder, current, before, isProfiled: profile, importedModule, isExhausted };
     const starts = names.map((name) => () => startServer(name, options));
     const report = { ...(await measureRounds(starts, caseIds, run)), names, caseIds, run };
     printReport(report);

@@ -24,6 +24,8 @@ export interface StartOptions {
   /** Of the compiled examples */
   readonly folder?: string;
   readonly isProfiled?: boolean;
+  /** A module that the service loads before its own */
+  readonly importedModule?: string | undefined;
   /** Whether the exhausted keys are to be used up */
   readonly isExhausted?: boolean;
 }
@@ -38,7 +40,7 @@ export function isExample(name: ServerName): boolean {
  * a checkout, as `npm start` does.
  */
 export async function startServer(name: ServerName, options: StartOptions): Promise<BenchServer> {
-  const { folder = '', current, before, isProfiled, isExhausted } = options;
+  const { folder = '', current, before, isProfiled, importedModule, isExhausted } = options;
   const backend = name === 'before' ? before : current;
   if (backend === undefined) throw new Error('There is no server before: --compare=FOLDER adds it');
   const { databaseUrl, redisUrl, checkout, keys } = backend;
@@ -49,9 +51,10 @@ export async function startServer(name: ServerName, options: StartOptions): Prom
     APP_ENV: 'staging',
   };
   const profile = isProfiled && name === 'service' ? ['--cpu-prof'] : [];
+  const imports = importedModule !== undefined && name === 'service' ? ['--import', importedModule] : [];
   const server = await (isExample(name)
     ? startProcess([`bench/${name}.js`], folder, environment)
-    : startProcess([...profile, ...readStartArguments(checkout)], checkout, environment));
+    : startProcess([...profile, ...imports, ...readStartArguments(checkout)], checkout, environment));
   if (isExhausted) {
     await exhaust(name, server.port, keys.exhausted).catch(async (error) => {
       await server.close();
