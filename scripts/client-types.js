@@ -57,11 +57,13 @@ function readShape(schema) {
 function printContract({ components: { schemas } }, operations, errorTable) {
   const shapes = new Map(operations.map(({ inputName, shape }) => [inputName, shape]));
   const { code, ...members } = schemas.Error.properties;
+  const known = code.anyOf.find((alternative) => alternative.enum !== undefined);
   const codeReference = { $ref: '#/ErrorCode', description: code.description };
   const named = {
     ...schemas,
     Error: { ...schemas.Error, properties: { code: codeReference, ...members } },
-    ErrorCode: { ...code, description: describeCodes(code.enum, errorTable) },
+    // Of the codes that the client knows; the document leaves room for others.
+    ErrorCode: { ...known, description: describeCodes(known.enum, errorTable) },
   };
   const print = createPrinter(named);
 

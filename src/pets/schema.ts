@@ -12,7 +12,11 @@ const petStatus = z
 
 const petName = text(1, MAX_NAME_LENGTH);
 
-const categoryId = int64().meta({ description: 'Identifier of the category the animal belongs to' });
+const categoryId = int64().meta({
+  description:
+    'Identifier of the category the animal belongs to. The service stores it and does not check it: it has no list of ' +
+    'categories. What each number stands for is up to whoever runs the store, and animals of the catalogue show those in use.',
+});
 
 /** For a partial update, list the members again: `partial()` keeps the default, and would reset the status. */
 export const newPet = z

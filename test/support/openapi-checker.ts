@@ -72,7 +72,7 @@ export function createChecker(resources: readonly Resource[]) {
   const document: Document = JSON.parse(JSON.stringify(buildDocument({ ...SERVERS, resources })));
   const ajv = addFormats.default(new Ajv.default({ strict: false, allErrors: true }));
   ajv.addFormat('int64', Number.isSafeInteger);
-  ajv.addSchema(document, 'document');
+  ajv.addSchema(close(document), 'document');
   const operations: ListedOperation[] = Object.entries(document.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
   );
@@ -135,6 +135,24 @@ export function createChecker(resources: readonly Resource[]) {
   }
 
   return { document, operations, findProblems, findOperation, findResponse, expectDescribed };
+}
+
+/**
+ * The document with closed responses and codes. Clients must tolerate members and codes that they do not know, but what
+ * the service sends today has to be described.
+ */
+function close<Node>(node: Node): Node {
+  if (typeof node !== 'object' || node === null) return node;
+  if (Array.isArray(node)) return node.map(close) as Node;
+  const { anyOf, ...members } = node as { readonly anyOf?: readonly { readonly enum?: unknown }[] };
+  const closed = Object.fromEntries(Object.entries(members).map(([name, value]) => [name, close(value)]));
+  if (anyOf !== undefined) {
+    const named = anyOf.filter((each) => each.enum !== undefined);
+    closed.anyOf = close(named.length > 0 ? named : anyOf);
+  }
+  return (
+    'properties' in closed && 'type' in closed ? { additionalProperties: false, ...closed } : closed
+  ) as Node;
 }
 
 function parseHeader({ type }: Header['schema'], value: string): unknown {

@@ -122,7 +122,7 @@ export interface components {
       name: string;
       /**
        * Format: int64
-       * @description Identifier of the category the animal belongs to
+       * @description Identifier of the category the animal belongs to. The service stores it and does not check it: it has no list of categories. What each number stands for is up to whoever runs the store, and animals of the catalogue show those in use.
        */
       categoryId: number;
       /** @description Availability of the animal; `"available"` if left out */
@@ -164,7 +164,7 @@ export interface components {
       name: string;
       /**
        * Format: int64
-       * @description Identifier of the category the animal belongs to
+       * @description Identifier of the category the animal belongs to. The service stores it and does not check it: it has no list of categories. What each number stands for is up to whoever runs the store, and animals of the catalogue show those in use.
        */
       categoryId: number;
       status: components['schemas']['PetStatus'];
@@ -334,27 +334,27 @@ export interface components {
      *     }
      */
     Error: {
-      /**
-       * @description Machine-readable error code
-       * @enum {string}
-       */
+      /** @description Machine-readable error code: one of these, or one that a later version adds */
       code:
-        | 'invalid_request'
-        | 'missing_api_key'
-        | 'invalid_api_key'
-        | 'insufficient_scope'
-        | 'not_found'
-        | 'method_not_allowed'
-        | 'idempotency_key_in_use'
-        | 'operation_removed'
-        | 'payload_too_large'
-        | 'unsupported_media_type'
-        | 'idempotency_key_reused'
-        | 'rate_limit_exceeded'
-        | 'api_key_banned'
-        | 'internal_error'
-        | 'not_implemented'
-        | 'service_unavailable';
+        | (
+            | 'invalid_request'
+            | 'missing_api_key'
+            | 'invalid_api_key'
+            | 'insufficient_scope'
+            | 'not_found'
+            | 'method_not_allowed'
+            | 'idempotency_key_in_use'
+            | 'operation_removed'
+            | 'payload_too_large'
+            | 'unsupported_media_type'
+            | 'idempotency_key_reused'
+            | 'rate_limit_exceeded'
+            | 'api_key_banned'
+            | 'internal_error'
+            | 'not_implemented'
+            | 'service_unavailable'
+          )
+        | string;
       /** @description Human-readable description */
       message: string;
       /**
@@ -384,12 +384,12 @@ export interface components {
          */
         'X-RateLimit-Reset'?: number;
         /**
-         * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers)
+         * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers-10)
          * @example "minute";q=60;w=60, "day";q=1000;w=86400
          */
         'RateLimit-Policy'?: string;
         /**
-         * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)
+         * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers-10)
          * @example "minute";r=59;t=60, "day";r=999;t=86400
          */
         RateLimit?: string;
@@ -603,12 +603,12 @@ export interface components {
          */
         'X-RateLimit-Reset'?: number;
         /**
-         * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers)
+         * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers-10)
          * @example "minute";q=60;w=60, "day";q=1000;w=86400
          */
         'RateLimit-Policy'?: string;
         /**
-         * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)
+         * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers-10)
          * @example "minute";r=59;t=60, "day";r=999;t=86400
          */
         RateLimit?: string;
@@ -659,12 +659,12 @@ export interface components {
      */
     'X-RateLimit-Reset': number;
     /**
-     * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers)
+     * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers-10)
      * @example "minute";q=60;w=60, "day";q=1000;w=86400
      */
     'RateLimit-Policy': string;
     /**
-     * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)
+     * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers-10)
      * @example "minute";r=59;t=60, "day";r=999;t=86400
      */
     RateLimit: string;
@@ -714,8 +714,8 @@ export interface components {
      */
     NextPage: string;
     /**
-     * @description The address of the replacement, with `rel="successor-version"` (RFC 5829). Sent until the removal.
-     * @example <https://store.example.org/v1/pets>; rel="successor-version"
+     * @description The address of the replacement, with `rel="successor-version"` (RFC 5829), and of what there is to read about the deprecation and the removal, with `rel="deprecation"` (RFC 9745) and `rel="sunset"` (RFC 8594). Sent until the removal.
+     * @example <https://store.example.org/v1/pets>; rel="successor-version", <https://store.example.org/docs#description/how-an-operation-is-removed>; rel="deprecation"; type="text/html", <https://store.example.org/docs#description/how-an-operation-is-removed>; rel="sunset"; type="text/html"
      */
     Successor: string;
     /**
@@ -743,10 +743,7 @@ export interface operations {
         /** @description The id of the last item of the previous page */
         cursor?: number;
       };
-      header?: {
-        /** @description With a test key, `error=CODE` rehearses an error: it is the response, nothing runs, and the request counts as usual (RFC 7240). */
-        Prefer?: string;
-      };
+      header?: never;
       path?: never;
       cookie?: never;
     };
@@ -795,8 +792,6 @@ export interface operations {
       header?: {
         /** @description Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again. Any 1 to 255 visible ASCII characters, such as a UUID. */
         'Idempotency-Key'?: string;
-        /** @description With a test key, `error=CODE` rehearses an error: it is the response, nothing runs, and the request counts as usual (RFC 7240). */
-        Prefer?: string;
       };
       path?: never;
       cookie?: never;
@@ -857,10 +852,7 @@ export interface operations {
   getPet: {
     parameters: {
       query?: never;
-      header?: {
-        /** @description With a test key, `error=CODE` rehearses an error: it is the response, nothing runs, and the request counts as usual (RFC 7240). */
-        Prefer?: string;
-      };
+      header?: never;
       path: {
         /** @description Identifier of the animal */
         petId: number;
@@ -915,12 +907,12 @@ export interface operations {
            */
           'X-RateLimit-Reset'?: number;
           /**
-           * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers)
+           * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers-10)
            * @example "minute";q=60;w=60, "day";q=1000;w=86400
            */
           'RateLimit-Policy'?: string;
           /**
-           * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)
+           * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers-10)
            * @example "minute";r=59;t=60, "day";r=999;t=86400
            */
           RateLimit?: string;
@@ -1068,12 +1060,12 @@ export interface operations {
            */
           'X-RateLimit-Reset'?: number;
           /**
-           * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers)
+           * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers-10)
            * @example "minute";q=60;w=60, "day";q=1000;w=86400
            */
           'RateLimit-Policy'?: string;
           /**
-           * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)
+           * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers-10)
            * @example "minute";r=59;t=60, "day";r=999;t=86400
            */
           RateLimit?: string;
@@ -1120,10 +1112,7 @@ export interface operations {
         /** @description The id of the last item of the previous page */
         cursor?: number;
       };
-      header?: {
-        /** @description With a test key, `error=CODE` rehearses an error: it is the response, nothing runs, and the request counts as usual (RFC 7240). */
-        Prefer?: string;
-      };
+      header?: never;
       path?: never;
       cookie?: never;
     };
@@ -1170,10 +1159,7 @@ export interface operations {
   getKey: {
     parameters: {
       query?: never;
-      header?: {
-        /** @description With a test key, `error=CODE` rehearses an error: it is the response, nothing runs, and the request counts as usual (RFC 7240). */
-        Prefer?: string;
-      };
+      header?: never;
       path?: never;
       cookie?: never;
     };

@@ -8,7 +8,11 @@ export type NewPet = {
    * half of a surrogate pair.
    */
   name: string;
-  /** Identifier of the category the animal belongs to. An integer from −(2^53 − 1) to 2^53 − 1. */
+  /**
+   * Identifier of the category the animal belongs to. The service stores it and does not check it: it has no
+   * list of categories. What each number stands for is up to whoever runs the store, and animals of the
+   * catalogue show those in use. An integer from −(2^53 − 1) to 2^53 − 1.
+   */
   categoryId: number;
   /** Availability of the animal; `"available"` if left out */
   status?: PetStatus | undefined;
@@ -23,7 +27,11 @@ export type Pet = {
   id: number;
   /** The animal's name: 1 to 200 Unicode code points */
   name: string;
-  /** Identifier of the category the animal belongs to. An integer from −(2^53 − 1) to 2^53 − 1. */
+  /**
+   * Identifier of the category the animal belongs to. The service stores it and does not check it: it has no
+   * list of categories. What each number stands for is up to whoever runs the store, and animals of the
+   * catalogue show those in use. An integer from −(2^53 − 1) to 2^53 − 1.
+   */
   categoryId: number;
   /** Availability of an animal */
   status: PetStatus;
@@ -96,7 +104,7 @@ export type OperationUsage = {
 
 /** The body of every response with a status of 400 or more */
 export type ErrorBody = {
-  /** Machine-readable error code */
+  /** Machine-readable error code: one of these, or one that a later version adds */
   code: ErrorCode;
   /** Human-readable description */
   message: string;

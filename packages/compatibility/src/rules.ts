@@ -15,6 +15,8 @@ export const RULES = {
   'output-kept': 'Members, headers and media types of a response neither disappear nor become optional.',
   'output-expected':
     'The values of a response stay within the types, enums, bounds, patterns and formats that they had.',
+  'responses-open':
+    'A response stays open: its schemas neither exclude members that they do not name, nor limit error codes to those they name.',
   'statuses-kept': 'An operation keeps its statuses, and gains none below 400.',
   'codes-kept': 'An operation keeps its error codes.',
 } as const;

@@ -1,7 +1,7 @@
 import { type Document, resolve, type Schema, toComparableText } from './document.js';
 import type { RuleId } from './rules.js';
 
-/** Whose values a schema describes. In the body of an `error`, the enum of `code` may grow. */
+/** Whose values a schema describes. In the body of an `error`, the codes may grow. */
 export type Direction = 'request' | 'response' | 'error';
 
 /** What comparisons of schemas share within one operation. */
@@ -48,22 +48,46 @@ export function compareSchemas(
 
 function compareValues(old: Schema, now: Schema, place: string, comparison: SchemaComparison): void {
   const { before, after, direction, report } = comparison;
-  const isErrorCode = direction === 'error' && place.endsWith('.code');
-  const missingCodes = isErrorCode ? listMissing(old.enum, now.enum ?? old.enum) : [];
-  for (const code of missingCodes) report('codes-kept', `${place} is no longer ${code}`);
   const isRequest = direction === 'request';
+  if (!isRequest && isClosed(now) && !isClosed(old))
+    report('responses-open', `${place} excludes other members`);
+  if (direction === 'error' && place.endsWith('.code')) {
+    compareCodes(old, now, place, comparison);
+    return;
+  }
   const rule = isRequest ? 'input-accepted' : 'output-expected';
   const isSame = (keyword: string) =>
     toComparableText(old[keyword], before) === toComparableText(now[keyword], after);
   for (const keyword of isRequest ? listExcesses(now, old) : listExcesses(old, now)) {
     if (isSame(keyword) || (!isRequest && FREE_IN_RESPONSES.includes(keyword))) continue;
-    if (isErrorCode && keyword === 'enum') continue;
     report(rule, `${place}: ${keyword} is ${toText(now[keyword])}, was ${toText(old[keyword])}`);
   }
   const [oldDefault, newDefault] = [readDefault(old), readDefault(now)];
   if (isRequest && toText(oldDefault) !== toText(newDefault)) {
     report('default-kept', `${place}: default is ${toText(newDefault)}, was ${toText(oldDefault)}`);
   }
+}
+
+function isClosed({ additionalProperties }: Schema): boolean {
+  return additionalProperties === false;
+}
+
+/** The codes that a schema names, as an enum or as an alternative to any string, which leaves it open to others. */
+function compareCodes(old: Schema, now: Schema, place: string, { report }: SchemaComparison): void {
+  const [before, after] = [readCodes(old), readCodes(now)];
+  if (before.isText && !after.isText) report('output-expected', `${place} is not always a string`);
+  if (before.isOpen && !after.isOpen) report('responses-open', `${place} excludes other codes`);
+  for (const code of listMissing(before.codes, after.codes))
+    report('codes-kept', `${place} is no longer ${code}`);
+}
+
+function readCodes(schema: Schema) {
+  const alternatives = (schema.anyOf ?? [schema]) as readonly Schema[];
+  return {
+    codes: alternatives.flatMap((each) => (each.enum ?? []) as readonly string[]),
+    isOpen: alternatives.some((each) => each.enum === undefined),
+    isText: alternatives.every(({ type }) => type === 'string'),
+  };
 }
 
 /** The keywords by which `outer` excludes values that `inner` allows. One that is unknown here may. */

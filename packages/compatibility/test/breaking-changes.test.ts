@@ -135,11 +135,18 @@ const BREAKING: readonly [what: string, edit: Edit, ...rules: RuleId[]][] = [
     drop('components responses Unauthorized content application/json examples missing_api_key'),
     'codes-kept',
   ],
-  ['an error code is removed', drop(`${SCHEMAS} Error properties code enum 0`), 'codes-kept'],
+  ['an error code is removed', drop(`${SCHEMAS} Error properties code anyOf 0 enum 0`), 'codes-kept'],
   [
     "an error code's type changes",
-    set(`${SCHEMAS} Error properties code type`, 'integer'),
+    set(`${SCHEMAS} Error properties code anyOf 1 type`, 'integer'),
     'output-expected',
+  ],
+  ['a response excludes other members', set(`${PET} additionalProperties`, false), 'responses-open'],
+  ['an error excludes other codes', drop(`${SCHEMAS} Error properties code anyOf 1`), 'responses-open'],
+  [
+    'an error has only the codes of an enum',
+    set(`${SCHEMAS} Error properties code`, RELEASED.components.schemas.Error.properties.code.anyOf[0]),
+    'responses-open',
   ],
   ['a member of errors is removed', drop(`${SCHEMAS} Error properties status`), 'output-kept'],
 ];

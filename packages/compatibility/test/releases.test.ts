@@ -86,6 +86,6 @@ test("the guide's example has the headers of getPet", async () => {
   const { paths } = await readJson('docs/openapi.json');
   const { 'x-deprecated-since': since, 'x-sunset': sunset } = paths['/pets/{petId}'].get;
   const deprecation = { since: new Date(since), removal: new Date(sunset), successor: '/pets' };
-  const headers = deprecationHeaders(deprecation, 'https://store.example.org/v1', 0);
+  const headers = deprecationHeaders(deprecation, 'https://store.example.org', 0);
   for (const value of Object.values(headers)) expect(guide).toContain(`: ${value}\n`);
 });

@@ -89,7 +89,7 @@ export async function registerAdmission(app: FastifyInstance, options: ProtocolO
     const { deprecation } = readTarget(request);
     const { code } = (error ?? request.rehearsal ?? {}) as { readonly code?: ErrorCode };
     if (deprecation !== undefined && !CODES_OF_MISSING.has(code))
-      reply.headers(deprecationHeaders(deprecation, publicUrl() + REST_PREFIX, now()));
+      reply.headers(deprecationHeaders(deprecation, publicUrl(), now()));
   });
   await registerCors(app, options);
   app.addHook('onRequest', (request, _reply, next) => next(request.admissionError as Error | undefined));

@@ -1,3 +1,8 @@
+import { REST_PREFIX } from './protocol.js';
+
+/** What the reference page says of deprecations: a section of docs/guides/compatibility.md. */
+const POLICY_PATH = '/docs#description/how-an-operation-is-removed';
+
 /** How long a stable operation stays, at least, after its deprecation was announced. */
 export const MIN_NOTICE_MONTHS = 12;
 
@@ -10,15 +15,16 @@ export interface Deprecation {
 }
 
 /**
- * The headers of every response of a deprecated operation: Deprecation (RFC 9745), Sunset (RFC 8594) and a Link to the
- * successor (RFC 5829). None once the operation is removed.
+ * The headers of every response of a deprecated operation: Deprecation (RFC 9745), Sunset (RFC 8594), and a Link to the
+ * successor (RFC 5829) and, with the relations of the first two, to what there is to read about both. None once the
+ * operation is removed.
  *
- * @param baseUrl the address that the successor's path is relative to, without a trailing slash
+ * @param publicUrl the address that clients use, without a trailing slash
  * @param now Unix milliseconds
  */
 export function deprecationHeaders(
   deprecation: Deprecation,
-  baseUrl: string,
+  publicUrl: string,
   now: number,
 ): Record<string, string> {
   if (isRemoved(deprecation, now)) return {};
@@ -26,7 +32,12 @@ export function deprecationHeaders(
   return {
     deprecation: `@${since.getTime() / 1000}`,
     sunset: removal.toUTCString(),
-    link: `<${baseUrl}${successor}>; rel="successor-version"`,
+    link: [
+      `<${publicUrl}${REST_PREFIX}${successor}>; rel="successor-version"`,
+      ...['deprecation', 'sunset'].map(
+        (rel) => `<${publicUrl}${POLICY_PATH}>; rel="${rel}"; type="text/html"`,
+      ),
+    ].join(', '),
   };
 }
 

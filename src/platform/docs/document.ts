@@ -53,6 +53,9 @@ Every operation needs an API key, sent as \`Authorization: Bearer <API_KEY>\`. R
 of a minute and one of a day; every response reports what is left of the tighter one. Every error has the same three
 members; programs should rely on its \`code\`, not on its \`message\`.
 
+With a test key, the header \`Prefer: error=CODE\` (RFC 7240) rehearses an error on any operation: it is the response,
+nothing runs, and the request counts as usual.
+
 ${toPlanTable()}
 
 Identifiers are int64, limited to ±(2^53 - 1), so that every language can read them exactly from JSON.
@@ -73,8 +76,9 @@ export function buildDocument({ resources, publicUrl, stagingUrl, contactUrl }: 
   const generated = Object.values(generatedPaths).flatMap((item) => Object.values(item));
   // trpc-to-openapi describes its own errors, which no client ever sees.
   const ownSchemas = Object.entries(components.schemas).filter(([name]) => !name.startsWith('error.'));
+  const bodies = collectBodies(generated, find);
   const schemas: Schemas = {
-    ...collectBodies(generated, find),
+    ...bodies,
     ...Object.fromEntries(ownSchemas),
     Error: errorSchema,
   };
@@ -91,7 +95,12 @@ export function buildDocument({ resources, publicUrl, stagingUrl, contactUrl }: 
     servers: listServers(publicUrl, stagingUrl),
     tags,
     paths,
-    components: { ...components, schemas, responses: pickReferenced(errorResponses, paths), headers },
+    components: {
+      ...components,
+      schemas: openResponses(schemas, bodies),
+      responses: pickReferenced(errorResponses, paths),
+      headers,
+    },
   };
 }
 
@@ -166,6 +175,20 @@ function describeDefaults(schema: Schema): Schema {
     return { ...member, description: [member.description, absence].filter(Boolean).join('; ') };
   });
   return { ...schema, properties: members };
+}
+
+/**
+ * Leaves out `additionalProperties: false`, by which generated clients would refuse a member that a later version adds.
+ * The schemas of requests stay as they are.
+ */
+function openResponses(schemas: Schemas, bodies: Schemas): Schemas {
+  const open = (schema: Schema): Schema =>
+    JSON.parse(JSON.stringify(schema), (key, value) =>
+      key === 'additionalProperties' && value === false ? undefined : value,
+    );
+  return Object.fromEntries(
+    Object.entries(schemas).map(([name, schema]) => [name, name in bodies ? schema : open(schema)]),
+  );
 }
 
 /** Linters reject components that nothing refers to. */

@@ -23,17 +23,22 @@ const definitions: Readonly<Record<ErrorCode, ErrorDefinition>> = errorTable;
 const codes = Object.keys(errorTable) as ErrorCode[];
 const statuses = [...new Set(codes.map((code) => definitions[code].status))];
 
-/** The body of every error: exactly its three members. */
+/**
+ * The body of every error: exactly its three members. A client must tolerate further members and codes. The two
+ * alternatives of a code are the form by which generators keep the names of an enum whose values may grow.
+ */
 export const errorSchema = {
   type: 'object',
   description: 'The body of every response with a status of 400 or more',
   properties: {
-    code: { type: 'string', enum: codes, description: 'Machine-readable error code' },
+    code: {
+      description: 'Machine-readable error code: one of these, or one that a later version adds',
+      anyOf: [{ type: 'string', enum: codes }, { type: 'string' }],
+    },
     message: { type: 'string', description: 'Human-readable description' },
     status: { ...integerSchema(400, 599), description: 'The HTTP status code' },
   },
   required: ['code', 'message', 'status'],
-  additionalProperties: false,
   examples: [new ApiError('not_found').body],
 };
 

@@ -40,15 +40,6 @@ const IDEMPOTENCY_KEY = {
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
 };
 
-const PREFER = {
-  in: 'header',
-  name: 'Prefer',
-  description:
-    'With a test key, `error=CODE` rehearses an error: it is the response, nothing runs, and the request counts as ' +
-    'usual (RFC 7240).',
-  schema: { type: 'string' },
-};
-
 /** The name of an operation's body among the schemas: its own id, or one derived from the operation's name. */
 export function bodyName({ name, input }: Operation): string {
   const id = input?.meta()?.id;
@@ -83,7 +74,7 @@ export function completeOperation(
     scope === 'any' ? 'Any key may call it.' : `Needs the scope \`${scope}\`.`,
     describeDeprecation(operation),
   ];
-  const parameters = [...own.map(liftDescription), ...(idempotent ? [IDEMPOTENCY_KEY] : []), PREFER];
+  const parameters = [...own.map(liftDescription), ...(idempotent ? [IDEMPOTENCY_KEY] : [])];
   const body = { $ref: `#/components/schemas/${bodyName(operation)}` };
   return {
     ...rest,
@@ -92,7 +83,7 @@ export function completeOperation(
     ...markDeprecation(operation),
     'x-stability': stability,
     security: [{ [SECURITY_SCHEME]: scope === 'any' ? [] : [scope] }],
-    parameters,
+    ...(parameters.length > 0 && { parameters }),
     ...(requestBody && { requestBody: { ...requestBody, content: toMedia(body, schemas) } }),
     responses: {
       ...describeSuccess(operation, responses[200], schemas),

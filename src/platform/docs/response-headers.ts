@@ -9,6 +9,9 @@ const EXAMPLE_HOST = 'https://store.example.org';
 /** A limit and what is left of it: PostgreSQL stores limits as 32-bit integers. */
 const count = integerSchema(0, 2 ** 31 - 1);
 
+/** Which revision of the draft the two headers follow: earlier than 08 had other parameters. */
+const LIMITS_DRAFT = 'draft-ietf-httpapi-ratelimit-headers-10';
+
 /** Every header of a response that clients may rely on, by its name among the document's components. */
 export const headers = {
   'X-RateLimit-Limit': {
@@ -30,14 +33,13 @@ export const headers = {
     example: 1_769_850_060,
   },
   'RateLimit-Policy': {
-    description: 'The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers)',
+    description: `The windows: quota \`q\` and length \`w\` in seconds (${LIMITS_DRAFT})`,
     required: true,
     schema: { type: 'string', pattern: listOf('q=\\d+;w=\\d+') },
     example: '"minute";q=60;w=60, "day";q=1000;w=86400',
   },
   RateLimit: {
-    description:
-      'What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers)',
+    description: `What is left of each window: requests \`r\` and seconds until it ends \`t\` (${LIMITS_DRAFT})`,
     required: true,
     schema: { type: 'string', pattern: listOf('r=\\d+;t=\\d+') },
     example: '"minute";r=59;t=60, "day";r=999;t=86400',
@@ -94,9 +96,14 @@ export const headers = {
   },
   Successor: {
     description:
-      'The address of the replacement, with `rel="successor-version"` (RFC 5829). Sent until the removal.',
-    schema: { type: 'string', pattern: '^<[^>]+>; rel="successor-version"$' },
-    example: `<${EXAMPLE_HOST}${MAIN_PATH}>; rel="successor-version"`,
+      'The address of the replacement, with `rel="successor-version"` (RFC 5829), and of what there is to read about ' +
+      'the deprecation and the removal, with `rel="deprecation"` (RFC 9745) and `rel="sunset"` (RFC 8594). Sent until ' +
+      'the removal.',
+    schema: { type: 'string', pattern: '^<[^>]+>; rel="successor-version"' },
+    example:
+      `<${EXAMPLE_HOST}${MAIN_PATH}>; rel="successor-version", ` +
+      `<${EXAMPLE_HOST}/docs#description/how-an-operation-is-removed>; rel="deprecation"; type="text/html", ` +
+      `<${EXAMPLE_HOST}/docs#description/how-an-operation-is-removed>; rel="sunset"; type="text/html"`,
   },
   Deprecation: {
     description:

@@ -1,5 +1,5 @@
 import { tracingChannel } from 'node:diagnostics_channel';
-import { type AnyTRPCProcedure, TRPCError } from '@trpc/server';
+import type { AnyTRPCProcedure } from '@trpc/server';
 import { z } from 'zod';
 import { type Deprecation, isRemoved } from '../contract/deprecation.js';
 import type { Plan } from '../contract/plans.js';
@@ -10,6 +10,7 @@ import { findScopeError } from '../keys/authenticator.js';
 import type { RequestContext } from './builder.js';
 import { findDefinitionError, type OperationDefinition } from './definition.js';
 import { toApiError } from './error-mapping.js';
+import { parseInput } from './parse-input.js';
 
 /** 1 to 255 visible ASCII characters. */
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
@@ -75,14 +76,6 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
   );
 }
 
-function parseInput(schema: z.ZodType, value: unknown): unknown {
-  try {
-    return schema.parse(value);
-  } catch (cause) {
-    throw new TRPCError({ code: 'BAD_REQUEST', cause });
-  }
-}
-
 function removed({ successor }: Deprecation): ApiError {
   const message = `${errorTable.operation_removed.message} Use ${successor} instead.`;
   return new ApiError('operation_removed', { message });
@@ -97,12 +90,20 @@ function createOwnError(
   if (code === 'operation_removed') return meta.deprecation && removed(meta.deprecation);
   if (schema === undefined) return undefined;
   if (code === 'invalid_request') {
-    const { error } = schema.safeParse(Object.fromEntries(listMembers(schema).map((name) => [name, null])));
-    return error && toApiError(new TRPCError({ code: 'BAD_REQUEST', cause: error }));
+    return findInputError(schema, Object.fromEntries(listMembers(schema).map((name) => [name, null])));
   }
   const input = schema.safeParse(rawInput);
   if (code !== 'not_found' || meta.describeMissing === undefined || !input.success) return undefined;
   return new ApiError('not_found', { message: meta.describeMissing(input.data as never) });
+}
+
+function findInputError(schema: z.ZodType, value: unknown): ApiError | undefined {
+  try {
+    parseInput(schema, value);
+    return undefined;
+  } catch (error) {
+    return toApiError(error);
+  }
 }
 
 /** The members of an object, and of one that has a default. */

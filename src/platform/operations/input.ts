@@ -8,11 +8,11 @@ const MAX_INT32 = 2 ** 31 - 1;
 /** With the u flag, a complete pair is one code point, which does not match. */
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const BLANK = /^\p{White_Space}+$/u;
-const NO_NUL_PATTERN = '^[^\\u0000]*$';
 /**
  * White space as Unicode has it: few validators know \p{White_Space}, and \s lacks U+0085 and has U+FEFF, which is none.
+ * It does not exclude NUL, which generators would write into their files as it is, and tools would take those for binary.
  */
-const NOT_BLANK_PATTERN = '^[^\\u0000]*(?:[^\\u0000\\s\\u0085]|\\ufeff)[^\\u0000]*$';
+const NOT_BLANK_PATTERN = '^[\\s\\S]*(?:[^\\s\\u0085]|\\ufeff)[\\s\\S]*$';
 
 /** The message for input that is not an object at all. */
 export const INPUT_ERROR = 'The input must be a JSON object';
@@ -48,7 +48,6 @@ export function assignedId() {
  * store, a NUL and half of a surrogate pair, and is not white space only unless `min` is 0.
  */
 export function text(min: number, max: number) {
-  const pattern = min === 0 ? NO_NUL_PATTERN : NOT_BLANK_PATTERN;
   const range = `${min} to ${max} characters`;
   return z
     .string({ error: fieldError(`must be a string of ${range}`) })
@@ -59,7 +58,7 @@ export function text(min: number, max: number) {
     })
     .refine((value) => !value.includes('\0'), { abort: true, error: 'must not contain a NUL character' })
     .refine((value) => min === 0 || !BLANK.test(value), { error: 'must not be white space only' })
-    .meta({ override: { minLength: min, maxLength: max, pattern } });
+    .meta({ override: { minLength: min, maxLength: max, ...(min > 0 && { pattern: NOT_BLANK_PATTERN }) } });
 }
 
 /** A code point is one or two UTF-16 units, so that most strings need no counting. */

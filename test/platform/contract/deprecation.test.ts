@@ -46,7 +46,12 @@ test('until its removal every response of getPet says that it is deprecated, ove
     expect([path, response.status]).toEqual([path, status]);
     expect(response.headers.get('deprecation')).toBe('@1764892800');
     expect(response.headers.get('sunset')).toBe('Thu, 05 Dec 2030 00:00:00 GMT');
-    expect(response.headers.get('link')).toBe(`<${PUBLIC_URL}/v1/pets>; rel="successor-version"`);
+    const policy = `<${PUBLIC_URL}/docs#description/how-an-operation-is-removed>`;
+    expect(response.headers.get('link')?.split(', ')).toEqual([
+      `<${PUBLIC_URL}/v1/pets>; rel="successor-version"`,
+      `${policy}; rel="deprecation"; type="text/html"`,
+      `${policy}; rel="sunset"; type="text/html"`,
+    ]);
   }
 });
 

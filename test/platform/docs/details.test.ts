@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { MAX_PAGE_SIZE } from '../../../src/platform/contract/protocol.js';
 import { listErrorStatuses } from '../../../src/platform/docs/error-responses.js';
+import { newPet } from '../../../src/pets/schema.js';
 import { resources } from '../../../src/router.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
 
@@ -40,7 +41,9 @@ test('no member of a body has a default, which code generators take for a promis
   });
 });
 
-test('what a name must not contain is said in words where a pattern cannot say it', () => {
+test('what a name must not contain is said in words where a pattern does not say it, and refused by the service', () => {
+  for (const name of ['a\0', '\0', '\ud800'])
+    expect(newPet.safeParse({ name, categoryId: 1 }).success).toBe(false);
   expect(document.components.schemas.NewPet).toMatchObject({
     properties: { name: { description: expect.stringMatching(/without NUL or half of a surrogate pair/) } },
   });

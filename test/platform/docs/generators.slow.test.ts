@@ -1,10 +1,14 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import ts from 'typescript';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { z } from 'zod';
+import { ApiError } from '../../src/errors/api-error.js';
+import { newPet } from '../../src/pets/schema.js';
 
 const DOCUMENT = resolve('docs/openapi.json');
 /** Each loads a compiler twice, which a busy machine does slowly. */
@@ -26,6 +30,8 @@ let folder: string;
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'animal-store-generators-'));
+  // What they write imports zod.
+  await symlink(resolve('node_modules'), join(folder, 'node_modules'));
 });
 afterAll(() => rm(folder, { recursive: true, force: true }));
 
@@ -58,6 +64,89 @@ type Pet = components['schemas']['Pet'];`,
   },
   TIMEOUT_MS,
 );
+
+const PET = { id: 7, name: 'Rex', categoryId: 3, status: 'available' };
+/**
+ * What the service accepts and refuses. The generators write no exact schema of two things, whatever the document says:
+ * both count UTF-16 units where JSON Schema counts code points, and orval takes an integer for any number.
+ */
+const NEW_PETS = [
+  ...['Rex', ' Rex ', '\u00a0a', '\ufeff', 'a\nb', '\u2028a', 'x'.repeat(200)].map((name) => ({
+    name,
+    categoryId: 1,
+  })),
+  ...['', ' ', '\u0085', '\u2003', '\t\r\n', 'x'.repeat(201), 3, null].map((name) => ({
+    name,
+    categoryId: 1,
+  })),
+  ...[0, -1, 2 ** 53 - 1, 2 ** 53, -(2 ** 53), 'x', null].map((categoryId) => ({
+    name: 'Rex',
+    categoryId,
+  })),
+  ...['sold', 'lost', '', null].map((status) => ({ name: 'Rex', categoryId: 1, status })),
+  { name: 'Rex' },
+  { categoryId: 1 },
+  { name: 'Rex', categoryId: 1, color: 'red' },
+  [],
+  null,
+];
+
+interface Schemas {
+  readonly newPet: z.ZodType;
+  readonly pet: z.ZodType;
+  /** Of an error. orval writes no schemas of errors. */
+  readonly error?: z.ZodType;
+}
+
+describe.each<{
+  generator: string;
+  args: string[];
+  file: string;
+  pick: (module: Record<string, z.ZodType>) => Schemas;
+}>([
+  {
+    generator: 'openapi-ts',
+    args: ['--input', DOCUMENT, '--output', 'openapi-ts-zod', '--plugins', '@hey-api/typescript', 'zod'],
+    file: 'openapi-ts-zod/zod.gen.ts',
+    pick: ({ zNewPet, zPet, zError }) => ({ newPet: zNewPet, pet: zPet, error: zError }) as Schemas,
+  },
+  {
+    generator: 'orval',
+    args: ['--input', DOCUMENT, '--output', 'orval-zod/api.ts', '--client', 'zod'],
+    file: 'orval-zod/api.ts',
+    pick: ({ createPetBody, getPetResponse }) => ({ newPet: createPetBody, pet: getPetResponse }) as Schemas,
+  },
+])('$generator with zod', ({ generator, args, file, pick }) => {
+  let schemas: Schemas;
+
+  beforeAll(async () => {
+    await promisify(execFile)(resolve('node_modules/.bin', generator), args, { cwd: folder });
+    schemas = pick(await import(pathToFileURL(join(folder, file)).href));
+  }, TIMEOUT_MS);
+
+  test('compiles, and has no byte for which tools would take it for binary', {
+    timeout: TIMEOUT_MS,
+  }, async () => {
+    expect(check(join(folder, file))).toBe('');
+    const generated = resolve(folder, file, '..');
+    for (const name of await readdir(generated)) {
+      const text = await readFile(join(generated, name), 'utf8');
+      expect([name, text.includes('\0')]).toEqual([name, false]);
+    }
+  });
+
+  test.each(NEW_PETS)('accepts or refuses as the service does: %j', (value) => {
+    expect(schemas.newPet.safeParse(value).success).toBe(newPet.safeParse(value).success);
+  });
+
+  test('accepts a response with a member, and an error with a code, that a later version adds', () => {
+    expect(schemas.pet.safeParse({ ...PET, color: 'red' }).error).toBeUndefined();
+    const { body } = new ApiError('not_found');
+    for (const later of [body, { ...body, code: 'on_holiday', hint: 'tomorrow' }])
+      expect(schemas.error?.safeParse(later).error).toBeUndefined();
+    expect(schemas.pet.safeParse({ ...PET, status: 'lost' }).success).toBe(false);
+  });
+});
 
 /** The errors of one file, whose imports may need packages that are not here, such as an HTTP client. */
 function check(file: string): string {
