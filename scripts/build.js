@@ -32,6 +32,7 @@ const COMPILED = 'dist/.compiled';
 const PAGE_SOURCE = 'packages/reference-page/src';
 const GUIDES = 'docs/guides';
 const IDENTITY_SOURCE = 'src/identity.ts';
+const DOCUMENT = 'docs/openapi.json';
 const PAGE_OUTPUT = 'dist/reference-page';
 /** How the guides find out where /client.tgz leads */
 const CLIENT_LOOK_UP = `$(curl -so /dev/null -w '%{redirect_url}' "$ANIMAL_STORE_URL/client.tgz")`;
@@ -76,7 +77,7 @@ function isCompiled(project) {
   ]);
 }
 
-/** Copies the page, the guides and Scalar's browser bundle, and puts a gzipped copy beside each file. */
+/** The page with the guides as text, the changelog and its feed, and Scalar's bundle, each with a gzipped copy beside it. */
 async function writeReferencePage() {
   const names = readdirSync(PAGE_SOURCE);
   const guides = readdirSync(GUIDES)
@@ -85,27 +86,42 @@ async function writeReferencePage() {
   const sources = [
     ...names.map((name) => join(PAGE_SOURCE, name)),
     // The folder itself is newer than the page when a guide was removed.
-    ...[GUIDES, ...guides.map((name) => join(GUIDES, name)), IDENTITY_SOURCE],
+    ...[GUIDES, DOCUMENT, IDENTITY_SOURCE, CURRENT_CLIENT, ...guides.map((name) => join(GUIDES, name))],
+    ...['build.js', 'guides.js', 'reference-page.js'].map((name) => join('scripts', name)),
   ];
-  if (isUpToDate(join(PAGE_OUTPUT, 'page.html'), [...sources, 'scripts/build.js', CURRENT_CLIENT, INSTALLED]))
-    return;
+  if (isUpToDate(join(PAGE_OUTPUT, 'page.html'), [...sources, INSTALLED])) return;
+
+  // Loaded here, because a production install, which builds nothing, lacks what they import.
+  const [{ prepareGuides }, { renderChangelog, renderPage }, { IDENTITY }] = await Promise.all([
+    import('./guides.js'),
+    import('./reference-page.js'),
+    import('../dist/identity.js'),
+  ]);
 
   const plugin = dirname(createRequire(import.meta.url).resolve('@scalar/fastify-api-reference'));
   const { version } = JSON.parse(readFileSync(join(plugin, '../package.json'), 'utf8'));
   const bundle = `scalar-${version}.js`;
-  const html = readFileSync(join(PAGE_SOURCE, 'page.html'), 'utf8');
   rmSync(PAGE_OUTPUT, { recursive: true, force: true });
   mkdirSync(PAGE_OUTPUT, { recursive: true });
   writeWithGzip(bundle, readFileSync(join(plugin, 'js/standalone.js')));
-  writeWithGzip('guides.json', JSON.stringify(guides.map(readGuide)));
+  const { description, sections, ...texts } = prepareGuides(guides.map(readGuide));
+  writeWithGzip('guides.json', JSON.stringify({ description, sections }));
   for (const name of names.filter((name) => name !== 'page.html')) {
     writeWithGzip(name, readFileSync(join(PAGE_SOURCE, name)));
   }
   for (const { name, text } of guides.map(readGuide)) writeWithGzip(name, text);
-  const { IDENTITY } = await import('../dist/identity.js');
   writeWithGzip('llms.txt', toLlmsText(guides.map(readGuide), IDENTITY));
+  const changelog = renderChangelog(readGuide('changelog.md').text);
+  for (const [name, text] of Object.entries(changelog)) writeWithGzip(name, text);
+  const openapi = JSON.parse(readFileSync(DOCUMENT, 'utf8'));
+  const template = readFileSync(join(PAGE_SOURCE, 'page.html'), 'utf8').replace(
+    'docs/scalar.js',
+    `docs/${bundle}`,
+  );
+  const page = renderPage(template, openapi, { ...texts, sections });
+  writeWithGzip('index.md', page.markdown);
   // Last, because its presence marks the folder, and with it the build, as complete.
-  writeWithGzip('page.html', html.replace('docs/scalar.js', `docs/${bundle}`));
+  writeWithGzip('page.html', page.html);
 }
 
 /** The guides with their sections for language models, by the format of https://llmstxt.org. */

@@ -2,12 +2,12 @@
  * What makes the code blocks of the page ready to be pasted: they show this service's address and the key that the
  * reader has entered, each has a button that copies it, and the languages of an example are tabs.
  */
-import { LANGUAGES } from './guides.js';
+import { LANGUAGES } from './languages.js';
 
 const BLOCKS = '.markdown pre > code, .request-card pre > code';
 /** The guides read the address and the key from the environment, each language in its own way. */
 const PLACEHOLDER =
-  /(?<open>\$\{process\.env\.|\$|process\.env\.|os\.environ\['|(?:System\.getenv|os\.Getenv)\(")ANIMAL_STORE_(?<name>URL|KEY)(?:\}| \?\? ''|'\]|"\))?|(?<url>https:\/\/store\.example\.org)|(?<=Bearer |KEY=)as_test_…/g;
+  /(?<open>\$\{process\.env\.|\$|process\.env\.|os\.environ\['|(?:System\.getenv|os\.Getenv)\(")ANIMAL_STORE_(?<name>URL|KEY)(?:\}| \?\? ''|'\]|"\))?|(?<url>https:\/\/store\.example\.org)|(?<=Bearer |KEY=|apiKey: ')as_test_…/g;
 /** Anything else that was typed could end a string of the code, or is not a key. */
 const KEY = /^as_(?:live|test)_[A-Za-z0-9]+$/;
 const KEY_ITEM = 'animal-store-key';
@@ -24,7 +24,7 @@ export function readKey() {
 }
 
 export function readLanguage() {
-  return localStorage.getItem(LANGUAGE_ITEM) ?? 'curl';
+  return localStorage.getItem(LANGUAGE_ITEM) ?? 'TypeScript';
 }
 
 /** Keeps what is typed into Scalar's field for the key, on the page or in the client for test requests. */

@@ -1,8 +1,10 @@
 /*
- * A request of every operation as code that works as pasted, in place of Scalar's samples: those for Python lose the
- * port or import nothing, and those for JavaScript show no response. The page's blocks.js fills the reader's key in.
+ * A request of every operation as code that works as pasted, first with the typed client, in place of Scalar's samples:
+ * those for Python lose the port or import nothing, and those for JavaScript show no response. The page's blocks.js
+ * fills the reader's key in.
  */
-const AUTHORIZATION = 'Bearer as_test_…';
+const KEY = 'as_test_…';
+const AUTHORIZATION = `Bearer ${KEY}`;
 const MEDIA_TYPE = 'application/json';
 
 /**
@@ -13,8 +15,9 @@ const MEDIA_TYPE = 'application/json';
 export function addSamples(openapi, baseUrl, language) {
   for (const [path, item] of Object.entries(openapi.paths)) {
     for (const [method, operation] of Object.entries(item)) {
-      const request = readRequest(baseUrl + path, method, operation);
+      const request = readRequest(baseUrl, path, method, operation);
       const samples = [
+        { lang: 'ts', label: 'TypeScript', source: toTypeScript(request) },
         { lang: 'bash', label: 'curl', source: toCurl(request) },
         { lang: 'js', label: 'JavaScript', source: toJavaScript(request) },
         { lang: 'python', label: 'Python', source: toPython(request) },
@@ -26,12 +29,43 @@ export function addSamples(openapi, baseUrl, language) {
 }
 
 /** Optional parameters are left out: no two readers should paste the same Idempotency-Key or cursor. */
-function readRequest(template, method, { parameters = [], requestBody }) {
-  const url = parameters
-    .filter((parameter) => parameter.in === 'path')
-    .reduce((text, { name, schema }) => text.replace(`{${name}}`, schema.examples[0]), template);
+function readRequest(baseUrl, path, method, { operationId, parameters = [], requestBody, responses }) {
+  const required = parameters.filter((parameter) => parameter.required && parameter.in !== 'header');
+  const values = required.map(({ name, schema, ...parameter }) => [name, schema.examples[0], parameter.in]);
+  const address = values.reduce((text, [name, value]) => text.replace(`{${name}}`, value), baseUrl + path);
+  const query = new URLSearchParams(values.filter(([, , place]) => place === 'query'));
   const example = requestBody?.content[MEDIA_TYPE].example;
-  return { url, method: method.toUpperCase(), body: example && JSON.stringify(example, undefined, 2) };
+  const input = { ...Object.fromEntries(values), ...example };
+  return {
+    operationId,
+    serviceUrl: baseUrl.replace(/\/v1$/, ''),
+    url: query.size === 0 ? address : `${address}?${query}`,
+    method: method.toUpperCase(),
+    body: example && JSON.stringify(example, undefined, 2),
+    input: Object.keys(input).length === 0 ? '' : toLiteral(input),
+    hasOutput: responses[204] === undefined,
+  };
+}
+
+/** An object as it is written by hand: { name: 'Rex' } */
+function toLiteral(object) {
+  const members = Object.entries(object).map(([name, value]) => {
+    const text = JSON.stringify(value);
+    return `${name}: ${typeof value === 'string' ? `'${text.slice(1, -1).replaceAll("'", "\\'")}'` : text}`;
+  });
+  return `{ ${members.join(', ')} }`;
+}
+
+function toTypeScript({ operationId, serviceUrl, method, input }) {
+  const kind = method === 'GET' ? 'query' : 'mutate';
+  return `// npm install ${serviceUrl}/client.tgz
+import { createClient } from '@animal-store/client';
+
+const client = createClient({
+  baseUrl: '${serviceUrl}',
+  apiKey: '${KEY}',
+});
+console.log(await client.${operationId}.${kind}(${input}));`;
 }
 
 function toCurl({ url, method, body }) {
@@ -43,17 +77,17 @@ function toCurl({ url, method, body }) {
   return ['curl', ...options, `'${url}'`].join(' \\\n  ');
 }
 
-function toJavaScript({ url, method, body }) {
+function toJavaScript({ url, method, body, hasOutput }) {
   return `const response = await fetch('${url}', {
   method: '${method}',
   headers: {
     Authorization: '${AUTHORIZATION}',${body ? `\n    'Content-Type': '${MEDIA_TYPE}',` : ''}
   },${body ? `\n  body: JSON.stringify(${body.replaceAll('\n', '\n  ')}),` : ''}
 });
-console.log(response.status, await response.json());`;
+console.log(response.status${hasOutput ? ', await response.json()' : ''});`;
 }
 
-function toPython({ url, method, body }) {
+function toPython({ url, method, body, hasOutput }) {
   return `import json, urllib.request
 
 request = urllib.request.Request(
@@ -64,5 +98,5 @@ request = urllib.request.Request(
     },${body ? `\n    data=json.dumps(${body.replaceAll(/\n( *)/g, '\n    $1$1')}).encode(),` : ''}
 )
 with urllib.request.urlopen(request) as response:
-    print(response.status, json.load(response))`;
+    print(response.status${hasOutput ? ', json.load(response)' : ''})`;
 }

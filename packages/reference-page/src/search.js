@@ -14,7 +14,7 @@ const OPENERS = 'button:has(.sidebar-search-placeholder)';
 /**
  * The sections with all words of a query in them, best first.
  *
- * @param {readonly import('./guides.js').Section[]} sections
+ * @param {readonly { title: string, place: string, address: string, text: string }[]} sections
  * @param {string} query
  */
 export function findSections(sections, query) {

@@ -1,6 +1,5 @@
 import { repairMarkup } from './accessibility.js';
 import { prepareBlocks, readKey, readLanguage, watchKey, watchLanguage } from './blocks.js';
-import { appendGuides } from './guides.js';
 import { prepareForReaders } from './presentation.js';
 import { addSamples } from './samples.js';
 import { listOperations, watchSearch } from './search.js';
@@ -17,6 +16,15 @@ models [the guides as Markdown](llms.txt).
 
 ${toHelp(contact.url)} Quote the \`X-Request-Id\` of the response that you ask about.`;
 
+/** The sections of the introduction, for the search */
+function listIntroduction(introduction) {
+  const parts = introduction.split(/^#+ (.+)\n/m).slice(1);
+  return ['introduction', 'help'].map((slug, index) => {
+    const [title, text] = parts.slice(index * 2);
+    return { title, place: 'Introduction', address: `#description/${slug}`, text };
+  });
+}
+
 /** Without a CONTACT_URL, the document names the page itself. */
 function toHelp(url) {
   const operator = url.endsWith('/docs')
@@ -25,20 +33,28 @@ function toHelp(url) {
   return `For a key, a larger plan, or an answer that is not in the guides, ask ${operator}.`;
 }
 
+const MAX_WAIT_FOR_PAINT_MS = 1_000;
+
 watchKey();
 watchLanguage();
 watchPage();
 showReference();
 
 async function showReference() {
-  const [openapi, guides] = await Promise.all(['openapi.json', 'docs/guides.json'].map(readJson));
+  await untilPainted();
+  const [openapi, guides] = await Promise.all([
+    ...['openapi.json', 'docs/guides.json'].map(readJson),
+    loadBundle(),
+  ]);
   const baseUrl = new URL('v1', document.baseURI).href;
-  const { description, sections } = appendGuides(toIntroduction(openapi.info), guides);
-  watchSearch([...sections, ...listOperations(openapi)]);
+  const introduction = toIntroduction(openapi.info);
+  watchSearch([...listIntroduction(introduction), ...guides.sections, ...listOperations(openapi)]);
+  const description = `${introduction}\n\n${guides.description}`;
   // The section "Help" has the contact, which Scalar shows as a name without its address.
   openapi.info = { ...openapi.info, description, contact: undefined };
   prepareForReaders(openapi);
   addSamples(openapi, baseUrl, readLanguage());
+  keepPlace();
   // https://scalar.com/products/api-references/configuration. Every feature that calls or links to another host is off.
   globalThis.Scalar.createApiReference('#reference', {
     content: openapi,
@@ -65,6 +81,33 @@ async function showReference() {
     // the page's policy allows no other.
     servers: [{ url: baseUrl, description: 'This server' }],
   });
+}
+
+/** The bundle runs for a second or more, so the reader gets the text first. A page in the background is not painted. */
+function untilPainted() {
+  return new Promise((resolve) => {
+    requestAnimationFrame(() => setTimeout(resolve));
+    setTimeout(resolve, MAX_WAIT_FOR_PAINT_MS);
+  });
+}
+
+function loadBundle() {
+  return new Promise((resolve, reject) => {
+    const script = document.createElement('script');
+    script.src = document.querySelector('script[data-bundle]').dataset.bundle;
+    script.addEventListener('load', resolve);
+    script.addEventListener('error', reject);
+    document.head.append(script);
+  });
+}
+
+/** Whoever has begun to read goes on in the same section: Scalar shows the one in the address. */
+function keepPlace() {
+  if (location.hash !== '' || scrollY === 0) return;
+  const passed = [...document.querySelectorAll('.text [id]')].filter(
+    (heading) => heading.getBoundingClientRect().top < innerHeight / 2,
+  );
+  if (passed.length > 0) history.replaceState(null, '', `#${passed.at(-1).id}`);
 }
 
 /** Scalar renders sections as they come into view, so every change of the page is looked at. */

@@ -3,6 +3,7 @@ import { createServer, request as forward, type RequestListener } from 'node:htt
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import {
@@ -20,6 +21,8 @@ import {
   startService,
   type TestService,
 } from '../../../test/support/test-service.js';
+
+const { prepareGuides } = await import(pathToFileURL('scripts/guides.js').href);
 
 let service: TestService;
 let call: Caller;
@@ -149,8 +152,9 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
     const { page } = watched;
     await page.setViewportSize({ width: options.width ?? 1440, height: 900 });
     await page.emulateMedia({ colorScheme: options.colorScheme ?? 'light', reducedMotion: 'reduce' });
-    await page.route('**/docs/guides.json', (route) => route.fulfill({ json: GUIDES }));
+    await page.route('**/docs/guides.json', (route) => route.fulfill({ json: prepareGuides(GUIDES) }));
     await page.goto(`${service.url}/docs${hash}`);
+    await page.locator('.text').waitFor({ state: 'detached' });
     await page.getByRole('heading', { name: 'Introduction', exact: true }).waitFor();
     return watched;
   }

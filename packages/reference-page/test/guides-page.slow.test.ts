@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, writeFile } from 'node:fs/promises';
+import { mkdtemp, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
@@ -22,6 +22,12 @@ const PROGRAMS: Readonly<Record<string, readonly [string, string]>> = {
   Java: ['java', 'FirstCall.java'],
   Go: ['go', 'shown.go'],
 };
+
+/** The typed client comes first. Its samples are JavaScript, too. */
+const SAMPLE_PROGRAMS: typeof PROGRAMS = { TypeScript: [process.execPath, 'shown.mjs'], ...PROGRAMS };
+/** JSON, an object as Node.js prints it, or a status before it */
+const OUTPUTS: Readonly<Record<string, RegExp>> = { curl: /^[[{](?!"code")/, TypeScript: /^[[{]/ };
+const SAMPLE_LANGUAGES = ['TypeScript', 'curl', 'JavaScript', 'Python'];
 
 const executable = findBrowser();
 
@@ -62,6 +68,7 @@ describe.skipIf(executable === undefined)(
     }
 
     async function untilShown(page: Page): Promise<void> {
+      await page.locator('.text').waitFor({ state: 'detached' });
       await page.getByRole('heading', { name: 'Introduction', exact: true }).waitFor();
       await page.locator('.copy-block').first().waitFor({ state: 'attached' });
     }
@@ -83,8 +90,10 @@ describe.skipIf(executable === undefined)(
 
     /** Runs code as somebody who pastes it into a new terminal, and resolves with what it prints. */
     async function runShown(language: string, code: string): Promise<string> {
-      const [program, file] = PROGRAMS[language] ?? expect.unreachable(language);
+      const [program, file] = SAMPLE_PROGRAMS[language] ?? expect.unreachable(language);
       const folder = await createTemporaryFolder();
+      // What installing the client would add
+      await symlink(resolve('node_modules'), join(folder, 'node_modules'));
       await writeFile(join(folder, file), code);
       const { ANIMAL_STORE_URL: _url, ANIMAL_STORE_KEY: _key, ...env } = process.env;
       const args = [...(program === 'go' ? ['run'] : []), join(folder, file)];
@@ -263,10 +272,10 @@ describe.skipIf(executable === undefined)(
         const address = `tag/${tag}/${method.toUpperCase()}${path}`;
         await page.evaluate((hash) => location.assign(hash), `#${address}`);
         const card = page.locator(`[id$="${address}"] .request-card`);
-        for (const language of ['curl', 'JavaScript', 'Python']) {
+        for (const language of SAMPLE_LANGUAGES) {
           await card.getByTestId('client-picker').click();
           const options = page.getByRole('option');
-          expect(await options.allInnerTexts()).toEqual(['curl', 'JavaScript', 'Python']);
+          expect(await options.allInnerTexts()).toEqual(SAMPLE_LANGUAGES);
           await options.filter({ hasText: language }).click();
           const code = card.locator('pre > code');
           await expect.poll(() => code.textContent()).toContain(service.key);
@@ -276,7 +285,7 @@ describe.skipIf(executable === undefined)(
           expect([address, language, output]).toEqual([
             address,
             language,
-            expect.stringMatching(language === 'curl' ? /^[[{](?!"code")/ : /^20[01] /),
+            expect.stringMatching(OUTPUTS[language] ?? /^20[01] /),
           ]);
         }
       }
@@ -378,10 +387,12 @@ describe.skipIf(executable === undefined)(
       expect(
         await page.getByRole('link', { name: 'the operator', exact: true }).first().getAttribute('href'),
       ).toBe(CONTACT_URL);
-      const guides = (await (await fetch(`${service.url}/docs/guides.json`)).json()) as { text: string }[];
-      expect(guides).toHaveLength(listGuides().length);
-      for (const { text } of guides) {
-        const title = /^# (.+)$/m.exec(text)?.[1] ?? expect.unreachable(text);
+      const guides = (await (await fetch(`${service.url}/docs/guides.json`)).json()) as {
+        sections: { title: string; place: string }[];
+      };
+      const titles = guides.sections.filter(({ title, place }) => title === place).map(({ title }) => title);
+      expect(titles).toHaveLength(listGuides().length);
+      for (const title of titles) {
         await page
           .getByRole('heading', { level: 1, name: title, exact: true })
           .waitFor({ state: 'attached' });

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
+import Negotiator from 'negotiator';
+import { serveText } from './served-text.js';
 
 /** Written by scripts/build.js: reference-page/, the guides and Scalar's bundle, each file with a gzipped copy. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../../dist/reference-page/', import.meta.url));
@@ -28,8 +30,11 @@ const PAGE_HEADERS = {
   'x-dns-prefetch-control': 'off',
 };
 
+/** What a conditional request or one for a part of a file may get besides the file (RFC 9110, sections 15.5.13 and 15.5.17). */
+const FILE_STATUSES: readonly unknown[] = [412, 416];
+
 /**
- * Serves the OpenAPI document and its reference page, which need no key and load nothing from other hosts.
+ * Serves the OpenAPI document, its reference page and the changelog, which need no key and load nothing from other hosts.
  *
  * @param buildDocument called for the first request that needs it
  */
@@ -38,29 +43,47 @@ export async function registerDocs(
   buildDocument: () => Promise<object>,
 ): Promise<void> {
   let document: Promise<object> | undefined;
-  let yaml: string | undefined;
   const readDocument = () => (document ??= buildDocument());
-  app.get('/openapi.json', readDocument);
-  app.get('/openapi.yaml', async (_request, reply) => {
+  serveText(app, '/openapi.json', 'application/json; charset=utf-8', async () =>
+    JSON.stringify(await readDocument()),
+  );
+  serveText(app, '/openapi.yaml', 'application/yaml', async () => {
     const { stringify } = await import('yaml');
-    yaml ??= stringify(await readDocument(), YAML_OPTIONS);
-    return reply.type('application/yaml').send(yaml);
+    return stringify(await readDocument(), YAML_OPTIONS);
   });
+  await app.register(serveFiles);
+}
 
+async function serveFiles(app: FastifyInstance): Promise<void> {
+  const { errorHandler } = app;
+  app.setErrorHandler((error: FileError, request, reply) => {
+    const { statusCode, headers = {} } = error;
+    if (!FILE_STATUSES.includes(statusCode)) return errorHandler(error, request, reply);
+    return reply
+      .code(statusCode)
+      .headers(headers)
+      .type('text/plain; charset=utf-8')
+      .send(`${error.message}\n`);
+  });
   await app.register(fastifyStatic, {
     root: PAGE_FOLDER,
     prefix: '/docs/',
     // One route per file: every other path is an ordinary 404 of the router.
     wildcard: false,
-    globIgnore: ['*.html', '*.gz'],
+    globIgnore: ['*.html', '*.gz', 'changelog-page.md', 'changelog.atom'],
     preCompressed: true,
     cacheControl: false,
     setHeaders: (reply, path) => {
       reply.header('cache-control', VERSIONED_FILE.test(path) ? CACHE_FOREVER : CACHE_AND_REVALIDATE);
     },
   });
-  app.get('/docs', (_request, reply) => reply.headers(PAGE_HEADERS).sendFile('page.html'));
-  app.get('/changelog', (_request, reply) => reply.sendFile('changelog.md'));
+  // In the order that decides where a client accepts both alike: pages for browsers, texts for programs.
+  serveEither(app, '/docs', { 'text/html': 'page.html', 'text/markdown': 'index.md' });
+  serveEither(app, '/changelog', {
+    'text/markdown': 'changelog-page.md',
+    'text/html': 'changelog-page.html',
+  });
+  app.get('/changelog.atom', (_request, reply) => reply.sendFile('changelog.atom'));
   app.get('/llms.txt', (_request, reply) => reply.sendFile('llms.txt'));
   await app.register(fastifyStatic, {
     root: CLIENTS_FOLDER,
@@ -76,4 +99,15 @@ export async function registerDocs(
   app.get('/client.tgz', (_request, reply) => reply.redirect(file));
   app.get('/', (_request, reply) => reply.redirect('docs'));
   app.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));
+}
+
+type FileError = Error & { readonly statusCode: number; readonly headers?: Record<string, string> };
+
+/** One of the files, by what the client accepts (RFC 9110, section 12.5.1); the first when it accepts none. */
+function serveEither(app: FastifyInstance, path: string, files: Readonly<Record<string, string>>): void {
+  const [first = ''] = Object.keys(files);
+  app.get(path, (request, reply) => {
+    const type = new Negotiator(request).mediaType(Object.keys(files)) ?? first;
+    return reply.headers(PAGE_HEADERS).header('vary', 'accept').sendFile(String(files[type]));
+  });
 }

@@ -22,7 +22,9 @@ async function get(path: string, headers: Record<string, string> = {}, method = 
 
 async function scriptPaths(): Promise<string[]> {
   const { text } = await get('/docs');
-  return [...text.matchAll(/<script src="([^"]+)"/g)].map(([, source = '']) => `/${source}`);
+  return [...text.matchAll(/<script[^>]* (?:src|data-bundle)="[^>]+>/g)].flatMap(([script]) =>
+    [...script.matchAll(/"(docs\/[^"]+)"/g)].map(([, source = '']) => `/${source}`),
+  );
 }
 
 async function bundlePath(): Promise<string> {
@@ -54,7 +56,7 @@ test('/openapi.yaml is the document of /openapi.json, for parsers of YAML 1.2 an
   // Anchors and aliases are what some parsers reject, and not what a reader wants to look up.
   expect(yaml.text).not.toMatch(/[:-] [&*]\w/);
   expect(yaml.headers.get('content-type')).toBe('application/yaml');
-  const own = ['content-type', 'content-length', 'date', 'x-request-id'];
+  const own = ['content-type', 'content-length', 'date', 'etag', 'x-request-id'];
   const shared = ({ headers }: { headers: Headers }) => [...headers].filter(([name]) => !own.includes(name));
   expect(shared(yaml)).toEqual(shared(json));
 });
@@ -94,7 +96,7 @@ test('the page has no inline script, and every script it names is served without
   expect(text).not.toMatch(/<script(?! src="docs\/)/);
   const paths = await scriptPaths();
   expect(paths.length).toBeGreaterThan(1);
-  const modules = ['accessibility', 'blocks', 'guides', 'presentation', 'samples', 'search'].map(
+  const modules = ['accessibility', 'blocks', 'languages', 'presentation', 'samples', 'search'].map(
     (name) => `/docs/${name}.js`,
   );
   for (const path of [...paths, ...modules]) {
@@ -110,6 +112,7 @@ test('the style sheets, the icon and the guides are served with their types', as
     '/docs/theme.css': 'text/css; charset=utf-8',
     '/docs/page.css': 'text/css; charset=utf-8',
     '/docs/search.css': 'text/css; charset=utf-8',
+    '/docs/text.css': 'text/css; charset=utf-8',
     '/docs/icon.svg': 'image/svg+xml',
     '/docs/guides.json': 'application/json; charset=utf-8',
   };
@@ -121,10 +124,108 @@ test('the style sheets, the icon and the guides are served with their types', as
   }
 });
 
-test('the guides are those of the repository, by file name', async () => {
-  const guides = JSON.parse((await get('/docs/guides.json')).text) as { name: string; text: string }[];
-  expect(guides.map(({ name }) => name)).toEqual(listGuides());
-  for (const { name, text } of guides) expect(text).toBe(await readServedGuide(name));
+test('the page has the words of every guide and operation before any script has run', async () => {
+  const { text } = await get('/docs');
+  const { paths } = JSON.parse((await get('/openapi.json')).text) as {
+    paths: Record<string, Record<string, { summary: string; operationId: string }>>;
+  };
+  for (const name of listGuides()) {
+    const guide = await readFile(join(GUIDES_FOLDER, name), 'utf8');
+    for (const [, title = ''] of guide.matchAll(/^# (.+)$/gm)) {
+      if (!title.includes('`')) expect(text).toContain(`>${title}</h1>`);
+      break;
+    }
+  }
+  for (const [path, item] of Object.entries(paths)) {
+    for (const [method, { summary }] of Object.entries(item)) {
+      expect(text).toContain(`>${summary}</h3>`);
+      expect(text).toContain(`<code>${method.toUpperCase()} /v1${path}</code>`);
+    }
+  }
+  expect(text).not.toContain('<!-- text -->');
+  for (const [, target = ''] of text.matchAll(/href="([^"#:]+)"/g))
+    expect([target, (await get(`/${target}`)).status]).toEqual([target, 200]);
+});
+
+test('a client that prefers Markdown gets the page as Markdown, and so does one that follows the page to it', async () => {
+  const asMarkdown = await get('/docs', { accept: 'text/markdown' });
+  expect(asMarkdown.headers.get('content-type')).toBe('text/markdown; charset=utf-8');
+  for (const name of listGuides()) {
+    const [title = ''] = (await readFile(join(GUIDES_FOLDER, name), 'utf8')).split('\n', 1);
+    expect(asMarkdown.text).toContain(`\n${title}\n`);
+  }
+  for (const [, target = ''] of asMarkdown.text.matchAll(/\]\(([^)#:]+)[#)]/g))
+    expect([target, (await get(`/${target}`)).status]).toEqual([target, 200]);
+  const { text: html } = await get('/docs', { accept: 'text/html, text/markdown;q=0.9' });
+  const [, alternate] = /<link rel="alternate" type="text\/markdown" href="([^"]+)"/.exec(html) ?? [];
+  expect((await get(`/${alternate}`)).text).toBe(asMarkdown.text);
+  for (const accept of ['*/*', 'image/png', 'text/html,application/xhtml+xml,*/*;q=0.8'])
+    expect((await get('/docs', { accept })).headers.get('content-type')).toMatch(/^text\/html/);
+  for (const path of ['/docs', '/changelog'])
+    expect((await get(path)).headers.get('vary')?.toLowerCase()).toContain('accept');
+});
+
+test('/changelog is a page for browsers and Markdown for others, without a dead link, and has a feed', async () => {
+  const page = await get('/changelog', { accept: 'text/html,*/*;q=0.8' });
+  expect(page.headers.get('content-type')).toMatch(/^text\/html/);
+  const text = await get('/changelog');
+  expect(text.headers.get('content-type')).toBe('text/markdown; charset=utf-8');
+  const links = [...text.text.matchAll(/\]\(([^)]+)\)/g), ...page.text.matchAll(/href="([^"]+)"/g)];
+  expect(links.length).toBeGreaterThan(3);
+  for (const [, target = ''] of links)
+    expect([target, (await get(new URL(target, 'http://x/changelog').pathname)).status]).toEqual([
+      target,
+      200,
+    ]);
+
+  const feed = await get('/changelog.atom');
+  expect(feed.headers.get('content-type')).toBe('application/atom+xml');
+  const { version } = JSON.parse((await get('/openapi.json')).text).info;
+  const count = (pattern: RegExp) => feed.text.match(pattern)?.length;
+  expect(count(/<entry>/g)).toBe(text.text.match(/^## /gm)?.length);
+  // One more for the feed.
+  expect(count(/<updated>\d{4}-\d{2}-\d{2}T00:00:00Z<\/updated>/g)).toBe((count(/<entry>/g) ?? 0) + 1);
+  expect(feed.text).toContain(`<title>Interface ${version}</title>`);
+});
+
+test('the documents are compressed for those who accept it, and not sent again to those who have them', async () => {
+  for (const path of ['/openapi.json', '/openapi.yaml']) {
+    const whole = await get(path, { 'accept-encoding': 'identity' });
+    expect(whole.headers.get('content-encoding')).toBeNull();
+    const compressed = await get(path, { 'accept-encoding': 'br;q=0.1, gzip' });
+    expect(compressed.headers.get('content-encoding')).toBe('gzip');
+    expect(compressed.text).toBe(whole.text);
+    expect(Number(compressed.headers.get('content-length'))).toBeLessThan(whole.text.length / 5);
+    const etag = whole.headers.get('etag') ?? '';
+    expect(compressed.headers.get('etag')).toBe(etag);
+    for (const known of [etag, `"other", ${etag}`, etag.replace('W/', ''), '*']) {
+      const again = await get(path, { 'if-none-match': known, 'cache-control': 'max-age=0' });
+      expect([path, known, again.status, again.text]).toEqual([path, known, 304, '']);
+    }
+    expect((await get(path, { 'if-none-match': '"other"', 'cache-control': 'max-age=0' })).status).toBe(200);
+  }
+});
+
+test('a file answers 412 and 416 as they are, so that a finished download can be resumed', async () => {
+  const { file } = JSON.parse(await readFile('dist/client.json', 'utf8'));
+  for (const path of [`/${file}`, '/docs', '/docs/page.css', await bundlePath()]) {
+    const { headers } = await get(path, { 'accept-encoding': 'identity' }, 'HEAD');
+    const size = Number(headers.get('content-length'));
+    const beyond = await get(path, { range: `bytes=${size}-`, 'accept-encoding': 'identity' });
+    expect([path, beyond.status, beyond.headers.get('content-range')]).toEqual([
+      path,
+      416,
+      `bytes */${size}`,
+    ]);
+    const rest = await get(path, { range: `bytes=${size - 1}-`, 'accept-encoding': 'identity' });
+    expect([path, rest.status]).toEqual([path, 206]);
+    const changed = await get(path, { 'if-match': '"other"' });
+    expect([path, changed.status, changed.headers.get('content-type')]).toEqual([
+      path,
+      412,
+      'text/plain; charset=utf-8',
+    ]);
+  }
 });
 
 test('the bundle has its version in its name and is cached forever; everything else is revalidated', async () => {

@@ -1,0 +1,43 @@
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import type { FastifyInstance } from 'fastify';
+import fresh from 'fresh';
+import Negotiator from 'negotiator';
+
+interface ServedText {
+  readonly etag: string;
+  readonly text: string;
+  readonly compressed: Buffer;
+}
+
+/**
+ * Serves a text that stays the same while the process runs, as files are served: with an ETag, and compressed for those
+ * who accept it.
+ *
+ * @param build called for the first request
+ */
+export function serveText(
+  app: FastifyInstance,
+  path: string,
+  mediaType: string,
+  build: () => Promise<string>,
+): void {
+  let served: Promise<ServedText> | undefined;
+  app.get(path, async (request, reply) => {
+    served ??= build().then(toServed);
+    const { etag, text, compressed } = await served;
+    const headers = { etag, 'cache-control': 'no-cache', vary: 'accept-encoding' };
+    reply.headers(headers).type(mediaType);
+    if (fresh(request.headers, headers)) return reply.code(304).send();
+    const encoding = new Negotiator(request).encoding(['gzip', 'identity']);
+    if (encoding !== 'gzip') return reply.serializer(String).send(text);
+    return reply.header('content-encoding', 'gzip').send(compressed);
+  });
+}
+
+/** Weak, because the compressed bytes have the same one (RFC 9110, section 8.8.1). */
+async function toServed(text: string): Promise<ServedText> {
+  const hash = createHash('sha256').update(text).digest('base64url');
+  return { etag: `W/"${hash}"`, text, compressed: await promisify(gzip)(text, { level: 9 }) };
+}
