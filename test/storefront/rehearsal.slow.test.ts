@@ -70,7 +70,7 @@ describe.skipIf(executable === undefined)('rehearsing errors in development', { 
     }
     for (const code of KEY_CODES) {
       await rehearse(page, code);
-      await expectFieldError(page, 'API key', /does not know this key/);
+      await expectFieldError(page, 'API key', /This key has ended/);
       await page.getByLabel('API key').fill(key);
       await page.keyboard.press('Enter');
       await names(page).nth(2).waitFor();

@@ -9,6 +9,7 @@ import {
   expectFocus,
   expectNoErrors,
   FAILED_REQUESTS,
+  fill,
   names,
   POLL,
 } from '../support/storefront-page.js';
@@ -60,6 +61,59 @@ describe.skipIf(executable === undefined)('the storefront', { timeout: 60_000 },
     await page.keyboard.press('Enter');
     await names(page).first().waitFor();
     expectNoErrors(visited, FAILED_REQUESTS);
+  });
+
+  test('a key that ends while it is used is said so, and another can be entered', async () => {
+    const visited = await visit({ pets: 30 });
+    const { page, service } = visited;
+    await names(page).nth(19).waitFor();
+    const limits = { plan: 'pro', perMinute: null, perDay: null, expiresAt: null } as const;
+    const { key } = await service.keys.create({ name: 'next', ...limits });
+    await service.database.pool.query(`UPDATE api_keys SET revoked_at = now() WHERE name <> 'next'`);
+    await fill(page, { name: 'Miso', category: 'Cats', status: 'Sold' });
+    await expect
+      .poll(
+        async () =>
+          (await fetch(`${service.url}/v1/key`, { headers: { authorization: `Bearer ${service.key}` } }))
+            .status,
+      )
+      .toBe(401);
+    await page.getByRole('button', { name: 'Save animal' }).click();
+    const reason = page.locator('.form-notice');
+    await reason.getByText('This key has ended').waitFor();
+    await reason.getByText('“Change key” at the top takes another one').waitFor();
+    await page.getByRole('button', { name: 'Load more' }).click();
+    await expectFieldError(page, 'API key', /This key has ended: it was revoked or replaced/);
+    await inspect(page, 'ended-key');
+    await page.keyboard.type(key);
+    await page.keyboard.press('Enter');
+    await names(page).first().waitFor();
+    expectNoErrors(visited, FAILED_REQUESTS);
+  });
+
+  test('the orders have a tab, for keys that may read them, and an address', async () => {
+    const visited = await visit({ pets: 2 });
+    const { page, service, url } = visited;
+    await page.getByRole('button', { name: 'Orders' }).click();
+    await page.getByText('Nobody has ordered yet').waitFor();
+    await service.database.pool.query(
+      `INSERT INTO orders (pet_id, quantity) SELECT 1 + n % 2, n FROM generate_series(1, 60) n`,
+    );
+    await page.goto(`${url}?view=orders`);
+    await page.getByText('That is all: 60 orders.').waitFor();
+    expect(await page.getByRole('row').count()).toBe(61);
+    expect(await page.getByRole('row', { name: /No\. 7 / }).innerText()).toMatch(/No\. 2\s+7\s+Placed/);
+    await inspect(page, 'orders');
+    await page.getByRole('button', { name: 'Animals' }).click();
+    await names(page).first().waitFor();
+    expect(new URL(page.url()).search).toBe('');
+    expectNoErrors(visited);
+
+    const limits = { plan: 'pro', perMinute: null, perDay: null, expiresAt: null } as const;
+    const { key } = await service.keys.create({ name: 'reader', scopes: ['pets:read'], ...limits });
+    const reader = await visit({ service, key });
+    await reader.page.getByRole('region', { name: 'This key may not add animals' }).waitFor();
+    expect(await reader.page.getByRole('button', { name: 'Orders' }).count()).toBe(0);
   });
 
   test('the build contains no key, and nothing that is for development only', async () => {

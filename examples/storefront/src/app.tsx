@@ -2,12 +2,12 @@ import { useEffect, useState } from 'react';
 import { Announcer } from './announcer.js';
 import { forgetKey, keepKey, readKey } from './key.js';
 import { Shop } from './shop.js';
-import { Welcome } from './welcome.js';
+import { type KeyRefusal, Welcome } from './welcome.js';
 
 /** Shows the shop if this tab has a key that the service accepts; asks for a key otherwise. */
 export function App() {
   const [key, setKey] = useState(readKey);
-  const [isKeyUnknown, setKeyUnknown] = useState(false);
+  const [refusal, setRefusal] = useState<KeyRefusal>();
 
   useEffect(() => {
     const readAgain = () => setKey(readKey());
@@ -17,21 +17,21 @@ export function App() {
 
   const enter = (entered: string) => {
     keepKey(entered);
-    setKeyUnknown(false);
+    setRefusal(undefined);
     setKey(entered);
   };
-  const leave = (isUnknown: boolean) => {
+  const leave = (reason?: KeyRefusal) => {
     forgetKey();
-    setKeyUnknown(isUnknown);
+    setRefusal(reason);
     setKey(undefined);
   };
 
   return (
     <Announcer>
       {key === undefined ? (
-        <Welcome isKeyUnknown={isKeyUnknown} onEnter={enter} />
+        <Welcome refusal={refusal} onEnter={enter} />
       ) : (
-        <Shop key={key} apiKey={key} onUnknownKey={() => leave(true)} onLeave={() => leave(false)} />
+        <Shop key={key} apiKey={key} onKeyRefused={leave} onLeave={() => leave()} />
       )}
     </Announcer>
   );

@@ -2,14 +2,14 @@ import type { NewPet, Pet, PetStatus } from '@animal-store/client';
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useEffectEvent, useRef, useState } from 'react';
 import { useAnnounce } from './announcer.js';
+import { useChoiceInAddress } from './choice-in-address.js';
 import { useTRPC } from './connection.js';
 import { KindIcon } from './illustration.js';
 import { moveFocusOnRemoval } from './move-focus.js';
 import { Notice } from './notice.js';
 import { CardSkeleton, PetCard } from './pet-card.js';
 import { StatusFilter } from './status-filter.js';
-import { useStatusInAddress } from './status-in-address.js';
-import { STATUS_LABELS } from './vocabulary.js';
+import { STATUS_LABELS, STATUSES } from './vocabulary.js';
 
 /** Fills whole rows of two, four and five cards. */
 const PAGE_SIZE = 20;
@@ -22,7 +22,7 @@ export interface CatalogueProps {
 }
 
 export function Catalogue(props: CatalogueProps) {
-  const [status, setStatus] = useStatusInAddress();
+  const [status, setStatus] = useChoiceInAddress('status', STATUSES);
   return (
     <section className="catalogue" aria-labelledby="catalogue-heading">
       <header className="catalogue-head">
@@ -107,7 +107,7 @@ function usePetPages(status: PetStatus | undefined) {
 }
 
 /** The latest error until the query succeeds; while the query is retried, it has no error itself. */
-function useLastError({ error, isSuccess }: { error: unknown; isSuccess: boolean }): unknown {
+export function useLastError({ error, isSuccess }: { error: unknown; isSuccess: boolean }): unknown {
   const [lastError, setLastError] = useState<unknown>(null);
   if (error !== null && error !== lastError) setLastError(error);
   else if (isSuccess && lastError !== null) setLastError(null);
@@ -121,8 +121,8 @@ interface LoadMoreProps {
   readonly onLoad: () => void;
 }
 
-/** Marks the end of the loaded animals. Scrolling near it loads the next page, and so does its button. */
-function LoadMore({ pages, isLoading, onLoad }: LoadMoreProps) {
+/** Marks the end of what is loaded. Scrolling near it loads the next page, and so does its button. */
+export function LoadMore({ pages, isLoading, onLoad }: LoadMoreProps) {
   const end = useRef<HTMLDivElement>(null);
   const load = () => {
     if (!isLoading) onLoad();

@@ -10,9 +10,16 @@ export function createStoreClient(apiKey: string, rehearse: () => ErrorCode | un
   return createClient({ baseUrl: location.origin, apiKey, rehearse, retry });
 }
 
-export function createQueryClient(onQueryError: (error: unknown) => void): QueryClient {
+/** @param onQueryError also gets whether a query has succeeded before */
+export function createQueryClient(onQueryError: (error: unknown, hasWorked: boolean) => void): QueryClient {
+  let hasWorked = false;
   return new QueryClient({
-    queryCache: new QueryCache({ onError: onQueryError }),
+    queryCache: new QueryCache({
+      onSuccess: () => {
+        hasWorked = true;
+      },
+      onError: (error) => onQueryError(error, hasWorked),
+    }),
     defaultOptions: {
       // The client retries, and treats being offline like any other way of not reaching the service.
       // Cached pages are not fetched again, because every fetch counts towards the limit.

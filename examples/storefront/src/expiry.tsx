@@ -1,3 +1,5 @@
+import { formatMoment } from './time.js';
+
 const SOON_DAYS = 7;
 const DAY_MS = 86_400_000;
 
@@ -11,21 +13,10 @@ export function Expiry({ expiresAt }: { expiresAt: string | null }) {
     <p className="expiry" role="status">
       {isSoon && (
         <>
-          This key expires on <time dateTime={expiresAt}>{formatTime(new Date(expiresAt))}</time>. Ask whoever
-          issued it for another one in time.
+          This key expires on <time dateTime={expiresAt}>{formatMoment(new Date(expiresAt))}</time>. Ask
+          whoever issued it for another one in time.
         </>
       )}
     </p>
   );
-}
-
-/** Monday, 3 August, 14:05, in the visitor's time zone */
-function formatTime(time: Date): string {
-  return time.toLocaleString('en-GB', {
-    weekday: 'long',
-    day: 'numeric',
-    month: 'long',
-    hour: '2-digit',
-    minute: '2-digit',
-  });
 }

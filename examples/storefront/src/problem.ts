@@ -22,7 +22,11 @@ export function describeProblem(error: unknown): Problem {
   switch (code) {
     case 'missing_api_key':
     case 'invalid_api_key':
-      return { type: 'unknown-key', title: 'The store does not know this key', text: message };
+      return {
+        type: 'unknown-key',
+        title: 'This key has ended',
+        text: 'It was revoked or replaced, or it has expired. “Change key” at the top takes another one.',
+      };
     case 'insufficient_scope':
       return describeMissingScope(scope);
     case 'rate_limit_exceeded':
@@ -50,10 +54,15 @@ export function describeProblem(error: unknown): Problem {
   }
 }
 
+const FORBIDDEN: Partial<Record<Scope, string>> = {
+  'pets:write': 'This key may not add animals',
+  'orders:read': 'This key may not see orders',
+};
+
 export function describeMissingScope(scope: Scope | undefined): Problem {
   return {
     type: 'forbidden',
-    title: scope === 'pets:write' ? 'This key may not add animals' : 'This key may not look',
+    title: (scope && FORBIDDEN[scope]) ?? 'This key may not look',
     text: `It lacks the scope ${scope}. Whoever issued it can add that, or give you another one.`,
   };
 }

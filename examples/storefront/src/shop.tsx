@@ -9,25 +9,30 @@ import { createQueryClient, createStoreClient, TRPCProvider, useTRPC, useTRPCCli
 import type { Save } from './draft.js';
 import { Expiry } from './expiry.js';
 import { Gauge } from './gauge.js';
+import { Orders } from './orders.js';
 import { describeProblem } from './problem.js';
 import { ReadOnly } from './read-only.js';
+import { useView, Views } from './views.js';
+import type { KeyRefusal } from './welcome.js';
 
 /** Only in development: the build contains none of it. */
 const Rehearsal = import.meta.env.DEV ? lazy(() => import('./rehearsal.js')) : undefined;
 
 export interface ShopProps {
   readonly apiKey: string;
-  /** Called when the service does not know the key. */
-  readonly onUnknownKey: () => void;
+  /** Called when the service refuses the key: from the start, or because it has ended. */
+  readonly onKeyRefused: (refusal: KeyRefusal) => void;
   readonly onLeave: () => void;
 }
 
 /** The shop for one API key: client and cache are created and discarded with it. */
-export function Shop({ apiKey, onUnknownKey, onLeave }: ShopProps) {
+export function Shop({ apiKey, onKeyRefused, onLeave }: ShopProps) {
   const rehearsed = useRef<ErrorCode>(undefined);
   const [client] = useState(() => createStoreClient(apiKey, () => rehearsed.current));
   const [queryClient] = useState(() =>
-    createQueryClient((error) => describeProblem(error).type === 'unknown-key' && onUnknownKey()),
+    createQueryClient((error, hasWorked) => {
+      if (describeProblem(error).type === 'unknown-key') onKeyRefused(hasWorked ? 'ended' : 'unknown');
+    }),
   );
   return (
     <QueryClientProvider client={queryClient}>
@@ -58,6 +63,7 @@ export function Shop({ apiKey, onUnknownKey, onLeave }: ShopProps) {
 }
 
 function FormAndCatalogue() {
+  const [view, setView] = useView();
   const [added, setAdded] = useState<readonly Pet[]>([]);
   const createPet = useCreatePet((pet) => setAdded((before) => [pet, ...before]));
   const problem = createPet.isError ? describeProblem(createPet.error) : undefined;
@@ -71,6 +77,8 @@ function FormAndCatalogue() {
       isCutOff && state.dataUpdatedAt < createPet.submittedAt && (problem.waitSeconds ?? 0) * 1_000,
   });
   const isBack = isCutOff && key.dataUpdatedAt > createPet.submittedAt;
+  const mayReadOrders = key.data?.scopes.includes('orders:read') ?? false;
+  const isOrders = view === 'orders' && (mayReadOrders || !key.isFetched);
   const mayWrite = key.data?.scopes.includes('pets:write') ?? true;
   return (
     <main className="columns">
@@ -83,7 +91,12 @@ function FormAndCatalogue() {
       )}
       <div>
         <Expiry expiresAt={key.data?.expiresAt ?? null} />
-        <Catalogue saving={createPet.isPending ? createPet.variables.pet : undefined} added={added} />
+        {mayReadOrders && <Views view={view} onChange={setView} />}
+        {isOrders ? (
+          <Orders />
+        ) : (
+          <Catalogue saving={createPet.isPending ? createPet.variables.pet : undefined} added={added} />
+        )}
       </div>
     </main>
   );

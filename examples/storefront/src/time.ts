@@ -33,3 +33,14 @@ export function formatDuration(seconds: number): string {
 function plural(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
+
+/** Monday, 3 August, 14:05, in the visitor's time zone */
+export function formatMoment(time: Date): string {
+  return time.toLocaleString('en-GB', {
+    weekday: 'long',
+    day: 'numeric',
+    month: 'long',
+    hour: '2-digit',
+    minute: '2-digit',
+  });
+}

@@ -1,4 +1,4 @@
-import type { PetStatus } from '@animal-store/client';
+import type { Order, PetStatus } from '@animal-store/client';
 
 /** The label of each status. A status that the service adds or removes fails the type check here. */
 export const STATUS_LABELS = {
@@ -8,6 +8,12 @@ export const STATUS_LABELS = {
 } as const satisfies Record<PetStatus, string>;
 
 export const STATUSES = Object.keys(STATUS_LABELS) as PetStatus[];
+
+export const ORDER_LABELS = {
+  placed: 'Placed',
+  approved: 'Approved',
+  delivered: 'Delivered',
+} as const satisfies Record<Order['status'], string>;
 
 export type Kind = 'dog' | 'cat' | 'bird' | 'fish' | 'rabbit' | 'tortoise' | 'paw';
 

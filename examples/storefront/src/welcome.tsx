@@ -6,20 +6,27 @@ import { FieldError } from './field-errors.js';
 import { KindIcon } from './illustration.js';
 import { CATEGORIES } from './vocabulary.js';
 
-const UNKNOWN = 'The store does not know this key. Check that all of it was pasted, or ask for a new one.';
+/** Why the shop was left: the key has never worked, or it has worked and does so no longer. */
+export type KeyRefusal = 'unknown' | 'ended';
+
+const REFUSALS = {
+  unknown: 'The store does not know this key. Check that all of it was pasted, or ask for a new one.',
+  ended:
+    'This key has ended: it was revoked or replaced, or it has expired. Paste the new one, or ask whoever issued it.',
+} as const satisfies Record<KeyRefusal, string>;
 const EMPTY = 'Paste a key first.';
 const MALFORMED = 'A key has letters, digits and underscores only: this is something else.';
 
 /** Asks for the API key, once per tab. */
 export function Welcome({
-  isKeyUnknown,
+  refusal,
   onEnter,
 }: {
-  isKeyUnknown: boolean;
+  refusal: KeyRefusal | undefined;
   onEnter: (key: string) => void;
 }) {
   const [key, setKey] = useState('');
-  const [error, setError] = useState(isKeyUnknown ? UNKNOWN : undefined);
+  const [error, setError] = useState<string | undefined>(refusal && REFUSALS[refusal]);
   const field = useRef<HTMLInputElement>(null);
   const announce = useAnnounce();
   const id = useId();
@@ -27,8 +34,8 @@ export function Welcome({
   useEffect(() => {
     // The element that had the focus was removed with the shop.
     field.current?.focus();
-    if (isKeyUnknown) announce(UNKNOWN);
-  }, [announce, isKeyUnknown]);
+    if (refusal !== undefined) announce(REFUSALS[refusal]);
+  }, [announce, refusal]);
 
   const submit = (event: FormEvent) => {
     event.preventDefault();
