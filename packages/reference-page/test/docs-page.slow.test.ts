@@ -24,6 +24,8 @@ import {
 
 const { prepareGuides } = await import(pathToFileURL('scripts/guides.js').href);
 
+const REFERENCE_TIMEOUT_MS = 60_000;
+
 let service: TestService;
 let call: Caller;
 /** Another site whose scripts may call the service, and a proxy that serves it under a prefix */
@@ -84,9 +86,15 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
     const watched = await openPage(browser.context);
     const { page } = watched;
     await page.goto(`${base}/docs#tag/pets`);
+    await untilReference(page);
     await page.getByPlaceholder('Token').filter({ visible: true }).first().fill(key);
     await openOperation(page, 'get /pets');
     return { ...watched, client: page.getByRole('dialog') };
+  }
+
+  /** Until Scalar, which a busy machine runs slowly, has replaced the text. */
+  async function untilReference(page: Page): Promise<void> {
+    await page.locator('.text').waitFor({ state: 'detached', timeout: REFERENCE_TIMEOUT_MS });
   }
 
   async function openOperation(page: Page, operation: string): Promise<void> {
@@ -111,6 +119,7 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
       const { page } = watched;
       await page.emulateMedia({ colorScheme });
       await page.goto(`${service.url}/docs/`);
+      await untilReference(page);
       for (const summary of await readSummaries()) {
         await page.getByRole('complementary').getByText(summary, { exact: true }).waitFor();
       }
@@ -154,7 +163,7 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
     await page.emulateMedia({ colorScheme: options.colorScheme ?? 'light', reducedMotion: 'reduce' });
     await page.route('**/docs/guides.json', (route) => route.fulfill({ json: prepareGuides(GUIDES) }));
     await page.goto(`${service.url}/docs${hash}`);
-    await page.locator('.text').waitFor({ state: 'detached' });
+    await untilReference(page);
     await page.getByRole('heading', { name: 'Introduction', exact: true }).waitFor();
     return watched;
   }
@@ -271,8 +280,10 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
 
   test('code samples leave optional parameters out: no two readers paste the same Idempotency-Key or cursor', async () => {
     const { page } = await openPage(browser.context);
+    await page.addInitScript(() => localStorage.setItem('animal-store-language', 'curl'));
     for (const operation of ['orders/GET/store/orders', 'pets/GET/pets', 'pets/POST/pets']) {
       await page.goto(`${service.url}/docs#tag/${operation}`);
+      await untilReference(page);
       const section = page.locator(`[id$="tag/${operation}"]`);
       const sample = section.locator('pre').filter({ hasText: 'curl' }).first();
       const text = (await sample.innerText()).replaceAll('\n', ' ');
@@ -280,6 +291,7 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
       expect(text.includes("-d '{")).toBe(operation.includes('POST'));
       expect(text).not.toMatch(/idempotency-key|cursor|limit|\?/i);
     }
+    await page.evaluate(() => localStorage.clear());
     await page.close();
   });
 

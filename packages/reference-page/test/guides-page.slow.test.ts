@@ -225,7 +225,7 @@ describe.skipIf(executable === undefined)(
       const card = page.locator('[id$="tag/pets/GET/pets"] .request-card');
       const goTo = (hash: string) => page.evaluate((to) => location.assign(to), hash);
       await goTo(list);
-      expect(await card.getByTestId('client-picker').innerText()).toBe('curl');
+      expect(await card.getByTestId('client-picker').innerText()).toBe('TypeScript');
       await card.getByTestId('client-picker').click();
       await page.getByRole('option', { name: 'Python', exact: true }).click();
       await goTo('#description/in-your-language');
