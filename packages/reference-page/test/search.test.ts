@@ -12,18 +12,15 @@ interface Section {
   readonly text: string;
 }
 
-const load = (name: string) => import(pathToFileURL(`packages/reference-page/src/${name}.js`).href);
-const { appendGuides } = await load('guides');
-const { findSections, listOperations } = await load('search');
+const load = (path: string) => import(pathToFileURL(path).href);
+const { prepareGuides } = await load('scripts/guides.js');
+const { findSections, listOperations } = await load('packages/reference-page/src/search.js');
 
 const guides = await Promise.all(
   listGuides().map(async (name) => ({ name, text: await readFile(join(GUIDES_FOLDER, name), 'utf8') })),
 );
 const document = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
-const sections: readonly Section[] = [
-  ...appendGuides('# Introduction', guides).sections,
-  ...listOperations(document),
-];
+const sections: readonly Section[] = [...prepareGuides(guides).sections, ...listOperations(document)];
 
 function search(query: string): string[] {
   return findSections(sections, query).map(({ place, title }: Section) => `${place}: ${title}`);
