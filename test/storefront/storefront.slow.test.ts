@@ -100,6 +100,7 @@ describe.skipIf(executable === undefined)('the storefront', { timeout: 60_000 },
       `INSERT INTO orders (pet_id, quantity) SELECT 1 + n % 2, n FROM generate_series(1, 60) n`,
     );
     await page.goto(`${url}?view=orders`);
+    await page.getByRole('row').nth(50).scrollIntoViewIfNeeded();
     await page.getByText('That is all: 60 orders.').waitFor();
     expect(await page.getByRole('row').count()).toBe(61);
     expect(await page.getByRole('row', { name: /No\. 7 / }).innerText()).toMatch(/No\. 2\s+7\s+Placed/);

@@ -60,34 +60,37 @@ export function Orders() {
 
 function OrderTable({ orders }: { orders: readonly Order[] }) {
   return (
-    <table>
-      <thead>
-        <tr>
-          {['Order', 'Animal', 'Quantity', 'Status', 'Placed'].map((heading) => (
-            <th key={heading} scope="col">
-              {heading}
-            </th>
-          ))}
-        </tr>
-      </thead>
-      <tbody>
-        {orders.map(({ id, petId, quantity, status, createdAt }) => (
-          <tr key={id}>
-            <th scope="row">No. {id}</th>
-            <td>No. {petId}</td>
-            <td>{quantity.toLocaleString('en')}</td>
-            <td>
-              <span className="badge" data-status={status}>
-                {ORDER_LABELS[status]}
-              </span>
-            </td>
-            <td>
-              <time dateTime={createdAt}>{formatMoment(new Date(createdAt))}</time>
-            </td>
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: on narrow pages it scrolls, which the keyboard has to reach
+    <section className="orders-table" aria-label="All orders" tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {['Order', 'Animal', 'Quantity', 'Status', 'Placed'].map((heading) => (
+              <th key={heading} scope="col">
+                {heading}
+              </th>
+            ))}
           </tr>
-        ))}
-      </tbody>
-    </table>
+        </thead>
+        <tbody>
+          {orders.map(({ id, petId, quantity, status, createdAt }) => (
+            <tr key={id}>
+              <th scope="row">No. {id}</th>
+              <td>No. {petId}</td>
+              <td>{quantity.toLocaleString('en')}</td>
+              <td>
+                <span className="badge" data-status={status}>
+                  {ORDER_LABELS[status]}
+                </span>
+              </td>
+              <td>
+                <time dateTime={createdAt}>{formatMoment(new Date(createdAt))}</time>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
   );
 }
 
