@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Limits } from '#store/plans.js';
 import { deprecationHeaders } from '../contract/deprecation.js';
-import { type Protocol, REST_PREFIX } from '../contract/protocol.js';
+import type { Protocol } from '../contract/protocol.js';
 import { ApiError, type ErrorCode } from '../errors/api-error.js';
 import { type Rehearsal, readRehearsal } from '../errors/rehearsal.js';
 import { type Authenticator, findScopeError } from '../keys/authenticator.js';

@@ -1,8 +1,8 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import type { AnyTRPCProcedure } from '@trpc/server';
 import { z } from 'zod';
+import type { Plan } from '#store/plans.js';
 import { type Deprecation, isRemoved } from '../contract/deprecation.js';
-import type { Plan } from '../contract/plans.js';
 import type { IdempotencyKey } from '../database/idempotency.js';
 import { ApiError, type ErrorCode } from '../errors/api-error.js';
 import { errorTable } from '../errors/error-table.js';

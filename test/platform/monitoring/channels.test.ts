@@ -3,7 +3,7 @@ import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { FastifyRequest } from 'fastify';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { createCaller, post, rpcPath, startService, type TestService } from '../support/test-service.js';
+import { createCaller, post, rpcPath, startService, type TestService } from '../../support/test-service.js';
 
 interface RequestMessage {
   readonly request: FastifyRequest;

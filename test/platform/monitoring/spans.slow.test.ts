@@ -3,12 +3,18 @@ import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { type Span, startCollector } from '../support/otlp-collector.js';
-import { type Program, runCommand, runKeys, UNREACHED_LIMITS, untilListening } from '../support/process.js';
-import { reportMissing } from '../support/programs.js';
-import { findRedis } from '../support/redis.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
-import { createCaller, createTestDatabase, post } from '../support/test-service.js';
+import { type Span, startCollector } from '../../support/otlp-collector.js';
+import {
+  type Program,
+  runCommand,
+  runKeys,
+  UNREACHED_LIMITS,
+  untilListening,
+} from '../../support/process.js';
+import { reportMissing } from '../../support/programs.js';
+import { findRedis } from '../../support/redis.js';
+import { createTemporaryFolder } from '../../support/temporary-folder.js';
+import { createCaller, createTestDatabase, post } from '../../support/test-service.js';
 
 const SERVER = 2;
 const VERSIONS = [20, 22, 24, 26];

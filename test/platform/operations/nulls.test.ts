@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { parseInput } from '../../src/operations/parse-input.js';
-import { createCaller, post, rpcPath, startService } from '../support/test-service.js';
+import { parseInput } from '../../../src/platform/operations/parse-input.js';
+import { createCaller, post, rpcPath, startService } from '../../support/test-service.js';
 
 test('null for a member that may be left out is refused with words that say so, over both protocols', async () => {
   const service = await startService();

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { describeEndOfLife } from '../../src/process/end-of-life.js';
+import { describeEndOfLife } from '../../../src/platform/process/end-of-life.js';
 
 const AFTER_20 = Date.parse('2026-05-01');
 

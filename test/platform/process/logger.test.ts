@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { formatMessage } from '../../src/process/logger.js';
+import { formatMessage } from '../../../src/platform/process/logger.js';
 
 const request = { msg: 'request', method: 'GET', status: 200, durationMs: 3.7 };
 

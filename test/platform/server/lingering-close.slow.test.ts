@@ -3,9 +3,9 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { hasProgram } from '../support/programs.js';
-import { createTemporaryFolder } from '../support/temporary-folder.js';
-import { startService, type TestService } from '../support/test-service.js';
+import { hasProgram } from '../../support/programs.js';
+import { createTemporaryFolder } from '../../support/temporary-folder.js';
+import { startService, type TestService } from '../../support/test-service.js';
 
 const run = promisify(execFile);
 const BODY_BYTES = 20_000_000;

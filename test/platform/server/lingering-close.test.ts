@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readResponses } from '../support/raw-http.js';
-import { startService, type TestService } from '../support/test-service.js';
+import { readResponses } from '../../support/raw-http.js';
+import { startService, type TestService } from '../../support/test-service.js';
 
 const BODY_BYTES = 5_000_000;
 /** For a request, in place of 30 s */
