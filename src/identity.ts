@@ -17,6 +17,15 @@ export const IDENTITY = {
   embedded: { database: 'animal_store', systemDir: '/var/lib/animal-store' },
   /** The table that Prisma Studio opens; while it is empty, prisma/seed.sql may add the sample data. */
   mainTable: 'pets',
+  /**
+   * What the service may do with the store's own tables: the least that its statements need. The sequence of a table's
+   * turns goes with INSERT. An analyst may read all but sequences.
+   */
+  grants: {
+    pets: ['SELECT', 'INSERT'],
+    pets_turns: ['SELECT', 'UPDATE'],
+    orders: ['SELECT'],
+  },
   /** The path of a list of those, relative to the version, for examples and the first lines of `npm start` */
   mainPath: '/pets',
 } as const;

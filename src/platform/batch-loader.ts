@@ -1,4 +1,5 @@
 import { channel, tracingChannel } from 'node:diagnostics_channel';
+import { IDENTITY } from '#store/identity.js';
 import { TimeoutError } from './timing/timeouts.js';
 
 /**
@@ -6,8 +7,8 @@ import { TimeoutError } from './timing/timeouts.js';
  * runs a batch with the same objects as its `calls`. So a subscriber can tell for whom a statement runs, which otherwise
  * seems to belong to whoever came first. Without subscribers nothing is published.
  */
-const callChannel = channel('animal-store.batch.call');
-const batchChannel = tracingChannel<unknown, { readonly calls: readonly object[] }>('animal-store.batch');
+const callChannel = channel(`${IDENTITY.name}.batch.call`);
+const batchChannel = tracingChannel<unknown, { readonly calls: readonly object[] }>(`${IDENTITY.name}.batch`);
 
 export interface BatchOptions {
   /** The most calls in a batch. Default: no limit */

@@ -94,7 +94,7 @@ async function serve(
     await listen(app, { ...config, variable: 'PORT' });
     const { port } = app.server.address() as AddressInfo;
     const endOfLife = describeEndOfLife(process.versions.node, Date.now());
-    if (endOfLife !== undefined) process.stderr.write(`${endOfLife}\n`);
+    if (endOfLife !== undefined) log.warn(endOfLife);
     print(banner.replaceAll('{url}', toLocalUrl(host, port)));
     log.flush();
     log.info(`${await shutdown}: finishing running requests`);

@@ -1,5 +1,6 @@
 import { channel } from 'node:diagnostics_channel';
 import type { FastifyBaseLogger } from 'fastify';
+import { IDENTITY } from '#store/identity.js';
 import { type AppOptions, buildApp } from './app.js';
 import type { Database } from './database/client.js';
 import { checkSchema } from './database/grants.js';
@@ -28,7 +29,7 @@ const EXPIRY_WARNING_MS = 7 * 86_400_000;
 const CLEANUP_INTERVAL_MS = 60 * 60 * 1000;
 
 /** Published when the last request has been answered: what subscribers hand to `waitFor` is awaited before the end. */
-const closeChannel = channel('animal-store.close');
+const closeChannel = channel(`${IDENTITY.name}.close`);
 
 type ServiceConfig = Omit<Config, 'appEnv' | 'databaseUrl' | 'dataDir' | 'logLevel' | 'port'>;
 

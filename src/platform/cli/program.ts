@@ -36,7 +36,7 @@ const COMMAND_TIMEOUT_MS = 10_000;
 const EXAMPLES = `
 Examples:
   npm run -s keys -- create --name shop --plan pro
-  npm run migrate -- --grant-to animal_store
+  npm run migrate -- --grant-to service
   npm run studio`;
 
 /** docs/operations.md has the same list. */

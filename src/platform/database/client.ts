@@ -1,4 +1,5 @@
 import { Counter } from 'prom-client';
+import { IDENTITY } from '#store/identity.js';
 import { createDurations } from '../timing/durations.js';
 import { measure } from '../timing/timeouts.js';
 import { type ConnectionOptions, type Connections, openConnections } from './connections.js';
@@ -21,7 +22,7 @@ export function openDatabase(
     ['statement'],
   );
   const turnsGivenUp = new Counter({
-    name: 'animal_store_database_turns_given_up_total',
+    name: `${IDENTITY.metricsPrefix}database_turns_given_up_total`,
     help: 'How often an insert no longer waited for a transaction that held the turn of its table for 300 ms',
     registers: [],
   });

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { IDENTITY } from '#store/identity.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { checkMigrations, HISTORY_TABLE, type MigratedSchema } from './migrations.js';
 import { toDatabaseError } from './outage.js';
@@ -11,10 +12,7 @@ const ALL: readonly Privilege[] = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 
 /** The least that the service and the commands on keys need, by table. docs/database.md says what for. */
 export const SERVICE_GRANTS: Grants = {
-  pets: ['SELECT', 'INSERT'],
-  // The trigger of pets reads it, and moves it on when a turn is given up.
-  pets_turns: ['SELECT', 'UPDATE'],
-  orders: ['SELECT'],
+  ...IDENTITY.grants,
   api_keys: ['SELECT', 'INSERT', 'UPDATE'],
   // The triggers of api_keys write it, with the rights of whoever changes a key.
   api_key_changes: ALL,
@@ -27,8 +25,11 @@ export const SERVICE_GRANTS: Grants = {
 
 /** What somebody may read who evaluates the store: all of it but hashes of keys and stored responses. */
 export const READ_GRANTS: Readonly<Record<string, '*' | readonly string[]>> = {
-  pets: '*',
-  orders: '*',
+  ...Object.fromEntries(
+    Object.keys(IDENTITY.grants)
+      .filter((name) => !name.endsWith('_turns'))
+      .map((name) => [name, '*'] as const),
+  ),
   api_key_usage: '*',
   api_keys: [
     ...['id', 'name', 'start', 'plan', 'per_minute', 'per_day', 'scopes'],

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import { IDENTITY } from '#store/identity.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../timing/timeouts.js';
 import {
@@ -67,7 +68,7 @@ async function withConnection<T>(url: string, use: (client: pg.Client) => Promis
     const client = new pg.Client({
       connectionString: url,
       connectionTimeoutMillis: COMMAND_CONNECT_TIMEOUT_MS,
-      application_name: 'animal-store',
+      application_name: IDENTITY.name,
     });
     // A connection that breaks rejects the query, too.
     client.on('error', () => {});

@@ -1,5 +1,6 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import pg from 'pg';
+import { IDENTITY } from '#store/identity.js';
 import { measure } from '../timing/timeouts.js';
 import { isSessionStale } from './outage.js';
 import { applySettings, type SessionSettings } from './session-settings.js';
@@ -11,7 +12,7 @@ export interface Statement {
 }
 
 /** For tracing, around each statement on PostgreSQL. Nothing is published without subscribers. */
-const statementChannel = tracingChannel<unknown, Partial<Statement>>('animal-store.statement');
+const statementChannel = tracingChannel<unknown, Partial<Statement>>(`${IDENTITY.name}.statement`);
 
 /** Runs a statement, which subscribers of the channel see. Of Prisma's only the name is known. */
 export function traceStatement<T>(run: () => Promise<T>, name: string, text?: string): Promise<T> {

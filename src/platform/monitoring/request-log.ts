@@ -1,5 +1,6 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { IDENTITY } from '#store/identity.js';
 import type { Protocol } from '../contract/protocol.js';
 import type { Metrics, RequestReport } from './metrics.js';
 
@@ -33,7 +34,7 @@ interface RequestTrace {
  * For tracing: from the arrival of a request to the end of its response, without those of machines that poll. What happens
  * up to the handler runs in the stores that are bound to its `start`. Nothing is published without subscribers.
  */
-const requestChannel = tracingChannel<unknown, RequestTrace>('animal-store.request');
+const requestChannel = tracingChannel<unknown, RequestTrace>(`${IDENTITY.name}.request`);
 
 /** Says that an error is one that the client asked for. */
 const PREFERENCE_APPLIED = 'preference-applied';

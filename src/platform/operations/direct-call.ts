@@ -1,6 +1,7 @@
 import { tracingChannel } from 'node:diagnostics_channel';
 import type { AnyTRPCProcedure } from '@trpc/server';
 import { z } from 'zod';
+import { IDENTITY } from '#store/identity.js';
 import type { Plan } from '#store/plans.js';
 import { type Deprecation, isRemoved } from '../contract/deprecation.js';
 import type { IdempotencyKey } from '../database/idempotency.js';
@@ -16,7 +17,7 @@ import { parseInput } from './parse-input.js';
 const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
 /** For tracing, around each call of an operation; in a batch these are several. Nothing is published without subscribers. */
-const operationChannel = tracingChannel<unknown, OperationCall>('animal-store.operation');
+const operationChannel = tracingChannel<unknown, OperationCall>(`${IDENTITY.name}.operation`);
 
 interface OperationCall {
   readonly operation: string;

@@ -1,5 +1,6 @@
 import { Counter } from 'prom-client';
 import sonicBoom from 'sonic-boom';
+import { IDENTITY } from '#store/identity.js';
 
 /** What waits in memory while the destination takes nothing: some 20,000 requests. What comes after that is lost. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
@@ -36,7 +37,7 @@ export function openLogDestination({ minLength, onRecovery }: LogDestinationOpti
   // end the process.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
   const lostLines = new Counter({
-    name: 'animal_store_log_lines_lost_total',
+    name: `${IDENTITY.metricsPrefix}log_lines_lost_total`,
     help: 'Lines of the log that are lost, because it could not be written, or not fast enough',
     registers: [],
   });

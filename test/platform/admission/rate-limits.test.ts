@@ -3,6 +3,7 @@ import { Agent, request } from 'node:http';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createLimiter } from '../../../src/platform/limits/limiter.js';
+import { breakTable } from '../../support/broken-table.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
 import { type Program, run, runKeys, untilListening } from '../../support/process.js';
 import { canStartRedis, findRedis, type RedisServer, startRedis } from '../../support/redis.js';
@@ -278,7 +279,7 @@ test('every response of both protocols carries the limit headers, whatever its s
   });
   await stream.text();
   expectLimitHeaders(stream);
-  await service.database.pool.query('ALTER TABLE pets RENAME TO lost');
+  await breakTable(service.database.pool, 'pets');
   for (const path of ['/v1/pets', '/trpc/listPets']) {
     const response = await call(path);
     expect(response.status).toBe(500);

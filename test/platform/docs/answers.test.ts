@@ -4,6 +4,7 @@ import { json } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { resources } from '../../../src/router.js';
 import { SCOPES } from '../../../src/scopes.js';
+import { breakTable } from '../../support/broken-table.js';
 import {
   bodyOf,
   callRpc,
@@ -243,7 +244,7 @@ test('when a query fails, or the database is unreachable, every operation respon
     `SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('api_keys', '_prisma_migrations')`,
   );
   isBroken = true;
-  for (const { tablename } of rows) await pool.query(`ALTER TABLE ${tablename} RENAME TO ${tablename}_lost`);
+  for (const { tablename } of rows) await breakTable(pool, tablename);
   await expectEvery(500);
   await proxy.cut();
   await expectEvery(503);

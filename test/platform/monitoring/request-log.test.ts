@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { describeError } from '../../../src/platform/process/logger.js';
+import { breakTable } from '../../support/broken-table.js';
 import { BEGIN_FOR_LONG } from '../../support/execute.js';
 import {
   type Caller,
@@ -52,11 +53,7 @@ async function useOwnService(options: TestServiceOptions = {}): Promise<void> {
 }
 
 async function losePets(): Promise<void> {
-  const { pool } = service.database;
-  await pool.query('ALTER TABLE pets RENAME TO lost');
-  onTestFinished(async () => {
-    await pool.query('ALTER TABLE lost RENAME TO pets');
-  });
+  onTestFinished(await breakTable(service.database.pool, 'pets'));
 }
 
 /** The lines about requests; on a busy machine there may be one about a query that was too slow. */

@@ -75,7 +75,6 @@ test('every response carries the headers that helmet would send, and no cache ke
     preflight: await call('/v1/pets', { method: 'OPTIONS', key: null, headers: preflight }),
     procedure: await call('/trpc/listPets'),
     'no procedure': await call('/trpc/nope'),
-    document: await call('/openapi.json'),
     health: await call('/health/live'),
     'no path': await call('/nope'),
     'no static file': await call('/docs/nope.js'),
@@ -85,6 +84,12 @@ test('every response carries the headers that helmet would send, and no cache ke
     expect([name, Object.fromEntries(sent)]).toEqual([name, EXPECTED]);
     expect(headers.get('x-powered-by')).toBeNull();
   }
+});
+
+test('the document, which is public, is kept by caches that ask again, with the same headers otherwise', async () => {
+  const { headers } = await call('/openapi.json');
+  const sent = Object.keys(EXPECTED).map((header) => [header, headers.get(header)]);
+  expect(Object.fromEntries(sent)).toEqual({ ...EXPECTED, 'cache-control': 'no-cache' });
 });
 
 test('the reference page has the policy that helmet would write', async () => {
