@@ -4,7 +4,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type AdmissionOptions, readTarget, registerAdmission } from './admission/admission.js';
 import type { CorsOptions } from './admission/cors.js';
 import { findHttpError } from './admission/request-checks.js';
-import { REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
+import { MCP_PREFIX, REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
 import { fieldNames } from './docs/response-headers.js';
 import { registerDocs } from './docs/routes.js';
 import { ApiError } from './errors/api-error.js';
@@ -27,6 +27,7 @@ import {
   reportError,
   sendJson,
 } from './protocols/http-message.js';
+import { registerMcp } from './protocols/mcp/mcp.js';
 import { type RestOptions, registerRest } from './protocols/rest.js';
 import { registerRpc } from './protocols/rpc.js';
 import { sendRpcError } from './protocols/rpc-stream.js';
@@ -114,8 +115,19 @@ export async function buildApp(options: AppOptions) {
     registerRpc(scope, parts);
     answerErrorsWith(scope, sendRpcError);
   };
+  const mcp = async (scope: FastifyInstance) => {
+    await registerAdmission(scope, {
+      ...checks,
+      corsMethods: ['POST'],
+      protocol: 'mcp',
+      refusesOrigins: true,
+    });
+    registerMcp(scope, parts);
+    answerErrorsWith(scope, sendError);
+  };
   await app.register(rest, { prefix: REST_PREFIX });
   await app.register(trpc, { prefix: TRPC_PREFIX });
+  await app.register(mcp, { prefix: MCP_PREFIX });
   return { app, probes };
 }
 

@@ -59,6 +59,13 @@ export const errorTable = {
     examples: ['The API key lacks the scope pets:write.'],
     appliesTo: 'needsScope',
   },
+  origin_not_allowed: {
+    status: 403,
+    trpcCode: 'FORBIDDEN',
+    message: 'Scripts of this Origin may not call the service.',
+    description: 'over MCP only: the `Origin` is not among those whose scripts may call the service',
+    appliesTo: 'declaring',
+  },
   not_found: {
     status: 404,
     trpcCode: 'NOT_FOUND',

@@ -6,8 +6,12 @@ import { errorTable } from './error-table.js';
 /** `Prefer: error=CODE` (RFC 7240), alone or in a list. */
 const PREFERENCE = /(?:^|,)\s*error\s*=\s*"?([^\s",;]*)/i;
 
-/** In a tRPC batch, an error with one of these is that of the whole request; each call has an error of its own otherwise. */
+/** An error with one of these is that of the whole request; otherwise each call of a tRPC batch has an error of its own. */
 const REQUEST_STATUSES: ReadonlySet<number> = new Set([401, 405, 413, 415, 429, 501]);
+
+function isOfRequest(code: ErrorCode): boolean {
+  return code === 'origin_not_allowed' || REQUEST_STATUSES.has(errorTable[code].status);
+}
 
 /** What the headers of a rehearsed error say. */
 interface RehearsedRequest {
@@ -35,7 +39,7 @@ export function readRehearsal(prefer: string, request: RehearsedRequest): Rehear
   }
   return {
     code,
-    isOfCalls: !REQUEST_STATUSES.has(errorTable[code].status),
+    isOfCalls: !isOfRequest(code),
     createError(scope) {
       const error = createRealError(code, scope, request);
       const headers = { ...error.headers, 'preference-applied': `error=${code}` };

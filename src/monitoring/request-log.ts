@@ -11,7 +11,11 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The code of the response's Error object, for the log */
     errorCode: string | undefined;
-    /** The protocol that was called; undefined outside of both */
+    /** The status of an error that travels in a response with another one, as the result of a call */
+    errorStatus: number | undefined;
+    /** The `traceparent` in the body of a request without one among its headers, where the protocol has a place for it */
+    traceparent: string | undefined;
+    /** The protocol that was called; undefined outside of all */
     apiProtocol?: Protocol;
     /** The id of the client's address, by which requests without a valid key are counted */
     addressId: string;
@@ -33,7 +37,7 @@ export function reportRequests(
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, pattern: toPattern(route.url) };
   });
-  app.decorateRequest('errorCode', undefined);
+  for (const name of ['errorCode', 'errorStatus', 'traceparent']) app.decorateRequest(name, undefined);
   app.decorateRequest('addressId', '');
   app.addHook('onRequest', (request, reply, next) => {
     request.addressId = readAddressId(request.raw);
@@ -44,7 +48,9 @@ export function reportRequests(
       const report: RequestReport = {
         operation: called.length > 1 && names.length > 0 ? 'batch' : (names[0] ?? 'unknown'),
         protocol: request.apiProtocol ?? 'other',
-        status: reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_CLOSED_REQUEST,
+        status: reply.raw.writableFinished
+          ? (request.errorStatus ?? reply.raw.statusCode)
+          : CLIENT_CLOSED_REQUEST,
         seconds: (performance.now() - receivedAt) / 1000,
       };
       countRequest(report);
@@ -59,8 +65,8 @@ export function reportRequests(
 }
 
 /** What every log line of a request has. */
-export function identify({ id, routeOptions, addressId, headers }: FastifyRequest): object {
-  const traceId = readTraceId(headers);
+export function identify({ id, routeOptions, addressId, headers, traceparent }: FastifyRequest): object {
+  const traceId = readTraceId(headers.traceparent ?? traceparent);
   return {
     reqId: id,
     // Never what a client sent
@@ -83,7 +89,7 @@ function toPattern(url: string): string {
 const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-|$)/;
 
 /** The trace that a request belongs to. The specification says to ignore an invalid header. */
-function readTraceId({ traceparent }: FastifyRequest['headers']): string | undefined {
+function readTraceId(traceparent: string | string[] | undefined): string | undefined {
   return traceparent === undefined ? undefined : TRACEPARENT.exec(String(traceparent))?.[1];
 }
 

@@ -9,7 +9,7 @@ import type { RequestContext } from './builder.js';
 import { findDefinitionError, type OperationDefinition } from './definition.js';
 
 /** 1 to 255 visible ASCII characters. */
-const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
+export const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
 interface CallOptions {
   readonly ctx: RequestContext;

@@ -8,7 +8,7 @@ import { toApiError } from '../operations/error-mapping.js';
 import { listDeprecated, type Operation } from '../operations/list-operations.js';
 import type { Stores } from '../operations/resource.js';
 
-/** Routes outside the two protocols ignore request bodies. */
+/** Routes outside the protocols ignore request bodies. */
 export function ignoreBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
@@ -52,7 +52,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** What both protocols need to create the context of procedures. It lives as long as the service. */
+/** What all protocols need to create the context of procedures. It lives as long as the service. */
 export interface ContextOptions {
   readonly operations: readonly Operation[];
   readonly stores: Stores;
@@ -68,9 +68,9 @@ export function createContextFactory({ operations, stores, now }: ContextOptions
     request: FastifyRequest,
     reply: FastifyReply,
     linkNextPage?: RequestContext['linkNextPage'],
+    idempotency: IdempotencyHeader | undefined = readIdempotencyHeader(request, reply),
   ): RequestContext => {
     const { apiKey, limits, rehearsal } = request;
-    const idempotency = readIdempotencyHeader(request, reply);
     return Object.assign(Object.create(shared), { apiKey, limits, rehearsal, idempotency, linkNextPage });
   };
 }
@@ -81,6 +81,15 @@ function readIdempotencyHeader(
 ): IdempotencyHeader | undefined {
   const value = headers['idempotency-key'];
   if (typeof value !== 'string' || bodyHash === undefined) return undefined;
+  return createIdempotencyHeader(value, bodyHash, reply);
+}
+
+/** @param bodyHash SHA-256 of what a repetition has to repeat */
+export function createIdempotencyHeader(
+  value: string,
+  bodyHash: Uint8Array,
+  reply: FastifyReply,
+): IdempotencyHeader {
   let isOnlyReplays = true;
   return {
     value,

@@ -1,0 +1,40 @@
+import type { ApiError, ErrorCode } from '../../errors/api-error.js';
+
+/** What a model can do about an error whose message does not say so. */
+const ADVICE: Partial<Readonly<Record<ErrorCode, string>>> = {
+  invalid_request: 'Correct the arguments and call again.',
+  insufficient_scope:
+    'Calling again does not help: tell the user that this needs an API key with that scope.',
+  not_found: 'Check the identifier, for example with a tool that lists.',
+  idempotency_key_in_use: 'Wait a second, and repeat the call with the same idempotencyKey and arguments.',
+  idempotency_key_reused:
+    'An idempotencyKey belongs to one set of arguments. If these are for something else, choose a new one.',
+  operation_removed: 'List the tools again, and use another one.',
+  internal_error: 'It may have been done nevertheless: look before you repeat what changes something.',
+  service_unavailable:
+    'It may have been done nevertheless: repeat what adds something only with the same idempotencyKey.',
+};
+
+/** An error as a tool returns it. */
+export interface ToolError {
+  readonly code: ErrorCode;
+  /** In words that tell a model what to do next */
+  readonly message: string;
+  readonly status: number;
+  readonly fields?: ApiError['fields'];
+  readonly scope?: ApiError['scope'];
+  readonly retryAfterSeconds?: number;
+}
+
+export function toToolError({ code, message, status, fields, scope, headers }: ApiError): ToolError {
+  const advice = ADVICE[code];
+  const retryAfter = headers['retry-after'];
+  return {
+    code,
+    message: advice === undefined ? message : `${message} ${advice}`,
+    status,
+    ...(fields && { fields }),
+    ...(scope && { scope }),
+    ...(retryAfter && { retryAfterSeconds: Number(retryAfter) }),
+  };
+}
