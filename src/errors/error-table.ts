@@ -1,4 +1,5 @@
 import type { TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc';
+import type { Protocol } from '../contract/protocol.js';
 
 /** The features of an operation that decide which errors it can respond with. */
 export interface OperationFeatures {
@@ -21,6 +22,8 @@ export interface ErrorDefinition {
   readonly description: string;
   /** The document's examples of a message, where `message` alone is not typical. */
   readonly examples?: readonly [string, ...string[]];
+  /** The only protocol that responds with it. Default: all do */
+  readonly protocol?: Protocol;
   /** The operations that respond with it: with this feature or declaring it; `declaring`: only the latter. Default: all */
   readonly appliesTo?: keyof OperationFeatures | 'declaring';
 }
@@ -63,8 +66,8 @@ export const errorTable = {
     status: 403,
     trpcCode: 'FORBIDDEN',
     message: 'Scripts of this Origin may not call the service.',
-    description: 'over MCP only: the `Origin` is not among those whose scripts may call the service',
-    appliesTo: 'declaring',
+    description: 'the `Origin` is not among those whose scripts may call the service',
+    protocol: 'mcp',
   },
   not_found: {
     status: 404,

@@ -72,8 +72,14 @@ export function createEndpoint({ tools, log }: EndpointOptions): Endpoint {
       : answerStateless(request, { parsedBody: body }));
     const { status } = response;
     const text = await response.text();
-    return { status, text, errorCode: status < 400 ? undefined : JSON.parse(text).error?.code };
+    return { status, text, errorCode: readErrorCode(text) };
   };
+}
+
+/** Only what is short is parsed: an answer that is no error has a result. */
+function readErrorCode(text: string): number | undefined {
+  if (text === '' || text.includes('"result":')) return undefined;
+  return (JSON.parse(text) as { readonly error?: { readonly code: number } }).error?.code;
 }
 
 /** The members of a web Request that the SDK reads: the body has been read, and admission has checked its media type. */
