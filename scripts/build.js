@@ -114,8 +114,11 @@ function toLlmsText(guides) {
   });
   return [
     '# Animal Store Service',
-    '> The catalogue of an animal store, over REST under /v1 and tRPC under /trpc. Every call needs an API key as a bearer token.',
-    '## Interface\n\n- [OpenAPI document](openapi.json)\n- [Typed client for TypeScript, to install with npm](client.tgz)',
+    '> The catalogue of an animal store, over REST under /v1, tRPC under /trpc, and the Model Context Protocol at /mcp. Every call needs an API key as a bearer token.',
+    '## Interface\n\n' +
+      '- [OpenAPI document](openapi.json)\n' +
+      '- [Tools for assistants, by the Model Context Protocol](mcp): POST only, Streamable HTTP, with the API key as a bearer token\n' +
+      '- [Typed client for TypeScript, to install with npm](client.tgz)',
     `## Guides\n\n${links.join('\n')}\n`,
   ].join('\n\n');
 }

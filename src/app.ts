@@ -5,6 +5,7 @@ import { type AdmissionOptions, readTarget, registerAdmission } from './admissio
 import type { CorsOptions } from './admission/cors.js';
 import { findHttpError } from './admission/request-checks.js';
 import { MCP_PREFIX, REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
+import { registerApiCatalog } from './docs/api-catalog.js';
 import { fieldNames } from './docs/response-headers.js';
 import { registerDocs } from './docs/routes.js';
 import { ApiError } from './errors/api-error.js';
@@ -14,6 +15,7 @@ import {
   createReadiness,
   PROBE_PATHS,
   type Probes,
+  READY_PATH,
   registerProbes,
 } from './monitoring/probes.js';
 import { reportRequests } from './monitoring/request-log.js';
@@ -98,7 +100,9 @@ export async function buildApp(options: AppOptions) {
     readReadiness: createReadiness({ ...options, checkReadiness, isClosing }),
     readMetrics: () => metrics.registry.metrics(),
   };
-  if (options.metricsPort === undefined) registerProbes(app, probes);
+  const hasProbes = options.metricsPort === undefined;
+  if (hasProbes) registerProbes(app, probes);
+  registerApiCatalog(app, { publicUrl, statusPath: hasProbes ? READY_PATH : undefined });
   await registerDocs(app, () => options.buildDocument(publicUrl()));
   const parts = { ...options, operations, publicUrl };
   const checks = { ...parts, exposedHeaders: fieldNames, overload, metrics };

@@ -4,7 +4,7 @@ import { generateOpenApiDocument } from 'trpc-to-openapi';
 import type { z } from 'zod';
 import { MIN_NOTICE_MONTHS } from '../contract/deprecation.js';
 import { toPlanTable } from '../contract/plans.js';
-import { REST_PREFIX } from '../contract/protocol.js';
+import { MCP_PREFIX, REST_PREFIX } from '../contract/protocol.js';
 import { INTERFACE_VERSION } from '../contract/version.js';
 import { listOperations, type Operation } from '../operations/list-operations.js';
 import { createRouter, type Resource } from '../operations/resource.js';
@@ -53,6 +53,9 @@ of a minute and one of a day; every response reports what is left of the tighter
 members; programs should rely on its \`code\`, not on its \`message\`.
 
 ${toPlanTable()}
+
+The same operations, with the same key and limits, are typed procedures over tRPC, and tools for assistants at \`${MCP_PREFIX}\`, by
+the Model Context Protocol: the guides say how.
 
 Identifiers are int64, limited to ±(2^53 - 1), so that every language can read them exactly from JSON.
 

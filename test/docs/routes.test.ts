@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { GUIDES_FOLDER, listGuides } from '../guides/code-blocks.js';
 import { expectErrorBody } from '../support/expect-error-body.js';
-import { startService, type TestService } from '../support/test-service.js';
+import { PUBLIC_URL, startService, type TestService } from '../support/test-service.js';
 
 let service: TestService;
 
@@ -242,6 +242,37 @@ test('/client.tgz is the packed client, revalidated on each use and never compre
   const etag = whole.headers.get('etag') ?? '';
   const known = await get('/client.tgz', { 'if-none-match': etag, 'cache-control': 'max-age=0' });
   expect([known.status, known.text]).toEqual([304, '']);
+});
+
+test('/.well-known/api-catalog leads programs to every interface, what describes it, and its status', async () => {
+  const { status, text, headers } = await get('/.well-known/api-catalog');
+  expect([status, headers.get('content-type')]).toEqual([
+    200,
+    'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',
+  ]);
+  const [catalog, ...interfaces] = JSON.parse(text).linkset;
+  expect(catalog).toEqual({
+    anchor: `${PUBLIC_URL}/.well-known/api-catalog`,
+    item: [{ href: `${PUBLIC_URL}/v1` }, { href: `${PUBLIC_URL}/mcp` }],
+  });
+  expect(interfaces.map(({ anchor }: { anchor: string }) => anchor)).toEqual(
+    catalog.item.map(({ href }: { href: string }) => href),
+  );
+  const [rest] = interfaces;
+  expect(Object.keys(rest)).toEqual(['anchor', 'service-desc', 'service-doc', 'status']);
+  const { anchor: _anchor, ...relations } = rest;
+  for (const { href, type } of Object.values(relations).flat() as { href: string; type: string }[]) {
+    expect(href.startsWith(PUBLIC_URL)).toBe(true);
+    const linked = await get(href.slice(PUBLIC_URL.length));
+    expect([href, linked.status]).toEqual([href, 200]);
+    expect(linked.headers.get('content-type')).toContain(type);
+  }
+  const head = await get('/.well-known/api-catalog', {}, 'HEAD');
+  expect([head.status, head.text, head.headers.get('link')]).toEqual([
+    200,
+    '',
+    `<${PUBLIC_URL}/.well-known/api-catalog>; rel="api-catalog"`,
+  ]);
 });
 
 test('each guide is served as Markdown, /changelog is that of the interface, and /llms.txt links all of them', async () => {

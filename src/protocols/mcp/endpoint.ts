@@ -34,7 +34,7 @@ export interface Answer {
   /** JSON; empty for a notification */
   readonly text: string;
   /** JSON-RPC's, of an error that is none of a tool */
-  readonly errorCode?: number;
+  readonly errorCode: number | undefined;
 }
 
 /**
