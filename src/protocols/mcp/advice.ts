@@ -1,4 +1,5 @@
 import type { ApiError, ErrorCode } from '../../errors/api-error.js';
+import type { JsonSchema } from './schemas.js';
 
 /** What a model can do about an error whose message does not say so. */
 const ADVICE: Partial<Readonly<Record<ErrorCode, string>>> = {
@@ -25,6 +26,25 @@ export interface ToolError {
   readonly scope?: ApiError['scope'];
   readonly retryAfterSeconds?: number;
 }
+
+/** The JSON Schema of a tool's error. Later versions may have further codes. */
+export const ERROR_SCHEMA: JsonSchema = {
+  type: 'object',
+  description: 'What a result with `isError` has instead',
+  properties: {
+    code: { type: 'string', description: 'Machine-readable error code' },
+    message: { type: 'string', description: 'What is wrong, and what to do next' },
+    status: { type: 'integer', description: 'The HTTP status code that the error has over REST' },
+    fields: {
+      type: 'object',
+      additionalProperties: { type: 'string' },
+      description: 'What is wrong with each argument, by its name',
+    },
+    scope: { type: 'string', description: 'The scope that the API key lacks' },
+    retryAfterSeconds: { type: 'integer', description: 'How long to wait before the next call' },
+  },
+  required: ['code', 'message', 'status'],
+};
 
 export function toToolError({ code, message, status, fields, scope, headers }: ApiError): ToolError {
   const advice = ADVICE[code];

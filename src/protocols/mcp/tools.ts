@@ -3,6 +3,7 @@ import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import type { z } from 'zod';
 import { IDEMPOTENCY_KEY } from '../../operations/direct-call.js';
 import { isPage, type Operation } from '../../operations/list-operations.js';
+import { ERROR_SCHEMA } from './advice.js';
 import { type JsonSchema, toArgumentsSchema, toToolSchema } from './schemas.js';
 
 /** The argument that stands for an Idempotency-Key: models choose arguments, not headers. */
@@ -80,12 +81,20 @@ function describeArguments({ name, input, idempotent }: Operation): JsonSchema {
   return { ...schema, properties: { ...schema.properties, [IDEMPOTENCY_ARGUMENT]: IDEMPOTENCY_SCHEMA } };
 }
 
+/**
+ * What a tool returns, or the error that it returns instead. Clients built on the SDK's first version compare errors with
+ * the schema, too, and would show that they differ from it in place of what the error says.
+ */
 function describeOutput(operation: Operation, output: z.ZodType): JsonSchema {
-  const schema = toToolSchema(output, 'output');
-  if (!isPage(operation)) return schema;
+  const success = isPage(operation) ? describePage(output) : toToolSchema(output, 'output');
+  return { ...(success.type === 'object' && { type: 'object' }), anyOf: [success, ERROR_SCHEMA] };
+}
+
+function describePage(output: z.ZodType): JsonSchema {
   const nextCursor: JsonSchema = {
     type: ['integer', 'null'],
     description: 'The `cursor` of the next page; null if no more follow',
   };
-  return { type: 'object', properties: { items: schema, nextCursor }, required: ['items', 'nextCursor'] };
+  const properties = { items: toToolSchema(output, 'output'), nextCursor };
+  return { type: 'object', properties, required: ['items', 'nextCursor'] };
 }

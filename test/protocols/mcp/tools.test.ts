@@ -1,12 +1,15 @@
+import Ajv from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { SCOPES } from '../../../src/contract/scopes.js';
+import { errorTable } from '../../../src/errors/error-table.js';
 import { createProcedure } from '../../../src/operations/builder.js';
 import { listOperations } from '../../../src/operations/list-operations.js';
 import { createRouter, type Resource } from '../../../src/operations/resource.js';
 import { createTools } from '../../../src/protocols/mcp/tools.js';
 import { resources } from '../../../src/router.js';
-import { connectClient, MODE_NAMES, message, toolCall, toolCalls } from '../../support/mcp.js';
+import { connectClient, MODE_NAMES, message, oldToolCall, toolCall, toolCalls } from '../../support/mcp.js';
 import { type Caller, createCaller, startService, type TestService } from '../../support/test-service.js';
 
 const operations = listOperations(createRouter(resources));
@@ -110,7 +113,7 @@ test('schemas are those of the document, complete in themselves', async () => {
   const { body } = await call('/mcp', message('tools/list'));
   const text = JSON.stringify(body);
   expect(text).not.toContain('$ref');
-  expect(text).not.toContain('additionalProperties');
+  expect(text).not.toContain('"additionalProperties":false');
   const [listPets, createPet] = body.result.tools;
   expect(listPets.inputSchema.properties.limit).toMatchObject({
     type: 'integer',
@@ -126,7 +129,32 @@ test('schemas are those of the document, complete in themselves', async () => {
     'status',
     'idempotencyKey',
   ]);
-  expect(listPets.outputSchema.required).toEqual(['items', 'nextCursor']);
+  expect(listPets.outputSchema.anyOf[0].required).toEqual(['items', 'nextCursor']);
+});
+
+test('whatever a tool returns is as its schema says, errors too: not every client exempts them', async () => {
+  const ajv = addFormats.default(new Ajv.default({ strict: false }));
+  const { tools } = (await call('/mcp', message('tools/list'))).body.result;
+  const example = { name: 'Rex', categoryId: 1 };
+  for (const { name, inputSchema, outputSchema } of tools) {
+    const isInput = ajv.compile(inputSchema);
+    const isOutput = ajv.compile(outputSchema);
+    expect([name, isInput(example)]).toEqual([name, true]);
+    const results = [
+      await call('/mcp', toolCall(name, example)),
+      await call('/mcp', toolCall(name, { limit: 0, name: '' })),
+      ...(await Promise.all(
+        Object.keys(errorTable).map((code) =>
+          call('/mcp', oldToolCall(name, {}, { prefer: `error=${code}` })),
+        ),
+      )),
+    ];
+    for (const { body } of results) {
+      const output = body.result?.structuredContent ?? body;
+      expect([name, output, isOutput(output)]).toEqual([name, output, true]);
+    }
+    expect(isOutput({ id: 'x', nextCursor: 'x', code: 7 })).toBe(false);
+  }
 });
 
 const procedure = createProcedure();
