@@ -5,7 +5,7 @@ import { post, type TestService } from './test-service.js';
 export const REVISION = '2026-07-28';
 
 /** The SDK's client in the mode of each kind of revision: without sessions, or with a handshake. */
-export const MODES = { '2026-07-28': { pin: REVISION }, '2025-11-25': 'legacy' } as const;
+const MODES = { '2026-07-28': { pin: REVISION }, '2025-11-25': 'legacy' } as const;
 export type Mode = keyof typeof MODES;
 export const MODE_NAMES = Object.keys(MODES) as Mode[];
 

@@ -29,7 +29,7 @@ export interface EndpointOptions {
 }
 
 /** What a message is answered with. */
-export interface Answer {
+interface Answer {
   readonly status: number;
   /** JSON; empty for a notification */
   readonly text: string;
