@@ -46,12 +46,15 @@ export const ERROR_SCHEMA: JsonSchema = {
   required: ['code', 'message', 'status'],
 };
 
-export function toToolError({ code, message, status, fields, scope, headers }: ApiError): ToolError {
-  const advice = ADVICE[code];
+/** @param requestId which no header shows to a model */
+export function toToolError(error: ApiError, requestId?: string): ToolError {
+  const { code, message, status, fields, scope, headers } = error;
+  const id = code === 'internal_error' && requestId !== undefined ? `It is ${requestId}.` : undefined;
+  const sentences = [message, id, ADVICE[code]].filter((sentence) => sentence !== undefined);
   const retryAfter = headers['retry-after'];
   return {
     code,
-    message: advice === undefined ? message : `${message} ${advice}`,
+    message: sentences.join(' '),
     status,
     ...(fields && { fields }),
     ...(scope && { scope }),

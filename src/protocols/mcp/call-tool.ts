@@ -59,7 +59,7 @@ export async function callTool(tool: Tool, all: Arguments, exchange: Exchange): 
     idempotency?.setReplayed(false);
     const apiError = reportError(error, request, reply, path);
     request.errorStatus = apiError.status;
-    return { ...toResult(toToolError(apiError)), isError: true };
+    return { ...toResult(toToolError(apiError, request.id)), isError: true };
   }
 }
 

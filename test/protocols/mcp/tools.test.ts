@@ -132,6 +132,13 @@ test('schemas are those of the document, complete in themselves', async () => {
   expect(listPets.outputSchema.anyOf[0].required).toEqual(['items', 'nextCursor']);
 });
 
+test('an internal error names the request, whose header no model sees', async () => {
+  for (const toCall of Object.values(toolCalls)) {
+    const { body, headers } = await call('/mcp', toCall('listPets', {}, { prefer: 'error=internal_error' }));
+    expect(body.result.structuredContent.message).toContain(`It is ${headers.get('x-request-id')}.`);
+  }
+});
+
 test('whatever a tool returns is as its schema says, errors too: not every client exempts them', async () => {
   const ajv = addFormats.default(new Ajv.default({ strict: false }));
   const { tools } = (await call('/mcp', message('tools/list'))).body.result;
