@@ -93,6 +93,7 @@ export async function registerAdmission(app: FastifyInstance, options: ProtocolO
   });
   await registerCors(app, options);
   app.addHook('onRequest', (request, _reply, next) => next(request.admissionError as Error | undefined));
+  // Where only the body tells which operation a request calls, the rest of what concerns it is done once that is read.
   app.addHook('onRoute', (route) => {
     const { readBodyTarget } = route.config ?? {};
     if (readBodyTarget === undefined) return;

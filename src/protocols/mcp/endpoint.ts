@@ -13,6 +13,8 @@ import { callTool, type Exchange } from './call-tool.js';
 import { findRefusal, SESSION_REVISIONS, toErrorText } from './refusals.js';
 import type { Tool } from './tools.js';
 
+const ACCEPTED = 'application/json, text/event-stream';
+
 /** For how long a client may keep the list of tools: it changes with a release, or with the scopes of the key. */
 const TOOLS_TTL_MS = 300_000;
 
@@ -85,17 +87,19 @@ function readErrorCode(text: string): number | undefined {
 /** The members of a web Request that the SDK reads: the body has been read, and admission has checked its media type. */
 class BodylessRequest {
   readonly method = 'POST';
+  readonly headers: Pick<Headers, 'get'>;
   readonly exchange: Exchange;
 
   constructor(exchange: Exchange) {
     this.exchange = exchange;
-  }
-
-  get headers(): Pick<Headers, 'get'> {
-    const { headers } = this.exchange.request;
-    // The response is JSON whatever a client accepts: it has to accept that.
-    const read = { ...headers, accept: 'application/json, text/event-stream' };
-    return { get: (name) => (read as Record<string, string | undefined>)[name.toLowerCase()] ?? null };
+    const sent = exchange.request.headers as Readonly<Record<string, string | undefined>>;
+    this.headers = {
+      get(name) {
+        const lowerCase = name.toLowerCase();
+        // The response is JSON whatever a client accepts, and the SDK wants it to accept both kinds.
+        return lowerCase === 'accept' ? ACCEPTED : (sent[lowerCase] ?? null);
+      },
+    };
   }
 }
 

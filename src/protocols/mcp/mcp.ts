@@ -37,7 +37,7 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
     return { calls: [operation.name], cost: 1, scope, deprecation };
   };
   let endpoint: Promise<Endpoint> | undefined;
-  // Not every service is asked this way: the SDK takes 150 ms to load, and 10 MB.
+  // Not every service is asked this way: loading the SDK takes 60 ms of CPU time, and 10 MB.
   const loadEndpoint = async () => {
     const { createEndpoint } = await import('./endpoint.js');
     return createEndpoint({ tools, log: app.log });
