@@ -10,6 +10,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import { VERSION } from '../../contract/version.js';
 import { findScopeError } from '../../keys/authenticator.js';
 import { callTool, type Exchange } from './call-tool.js';
+import { CALL_METHOD, REVISION_META, toMessage } from './message.js';
 import { findRefusal, SESSION_REVISIONS, toErrorText } from './refusals.js';
 import type { Tool } from './tools.js';
 
@@ -68,7 +69,7 @@ export function createEndpoint({ tools, log }: EndpointOptions): Endpoint {
       return { status: refusal.status, text: toErrorText(refusal, body), errorCode: refusal.code };
     const bodyless = new BodylessRequest(exchange);
     const request = bodyless as unknown as Request;
-    const isSession = await isLegacyRequest(request, body);
+    const isSession = !isStatelessCall(body) && (await isLegacyRequest(request, body));
     const response = await (isSession
       ? answerSession(bodyless, body)
       : answerStateless(request, { parsedBody: body }));
@@ -76,6 +77,12 @@ export function createEndpoint({ tools, log }: EndpointOptions): Endpoint {
     const text = await response.text();
     return { status, text, errorCode: readErrorCode(text) };
   };
+}
+
+/** What the SDK would find out of nearly every message, by checking it twice. */
+function isStatelessCall(body: unknown): boolean {
+  const { method, params } = toMessage(body);
+  return method === CALL_METHOD && params._meta[REVISION_META] !== undefined;
 }
 
 /** Only what is short is parsed: an answer that is no error has a result. */

@@ -3,6 +3,9 @@ import type { FastifyRequest } from 'fastify';
 /** The method that calls a tool. */
 export const CALL_METHOD = 'tools/call';
 
+/** The member of `_meta` with which a message says that it is of 2026-07-28, or later. */
+export const REVISION_META = 'io.modelcontextprotocol/protocolVersion';
+
 /** What is read of a JSON-RPC message before the SDK checks it: any member may have any type. */
 export interface Message {
   readonly id?: unknown;

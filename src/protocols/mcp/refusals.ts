@@ -1,11 +1,10 @@
 import { ProtocolErrorCode, SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
-import { CALL_METHOD, type Message, readHead, toMessage } from './message.js';
+import { CALL_METHOD, type Message, REVISION_META, readHead, toMessage } from './message.js';
 
 /** The revisions before 2026-07-28 that this transport exists in: their clients send neither its headers nor its `_meta`. */
 export const SESSION_REVISIONS = SUPPORTED_PROTOCOL_VERSIONS.filter((revision) => revision >= '2025-03-26');
 const REVISIONS = ['2026-07-28', ...SESSION_REVISIONS];
-const REVISION_META = 'io.modelcontextprotocol/protocolVersion';
 
 /** The error code of the specification that the SDK has no name for. */
 const HEADER_MISMATCH = -32_020;
