@@ -275,6 +275,13 @@ test('/.well-known/api-catalog leads programs to every interface, what describes
   ]);
 });
 
+test('with METRICS_PORT, where clients cannot ask for the status, the catalogue has none', async () => {
+  const other = await startService({ metricsPort: 9 });
+  const response = await fetch(`${other.url}/.well-known/api-catalog`);
+  for (const each of (await response.json()).linkset) expect(each).not.toHaveProperty('status');
+  await other.close();
+});
+
 test('each guide is served as Markdown, /changelog is that of the interface, and /llms.txt links all of them', async () => {
   const { text: index, headers } = await get('/llms.txt');
   expect(headers.get('content-type')).toBe('text/plain; charset=utf-8');
