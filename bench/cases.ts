@@ -29,6 +29,8 @@ export interface Case {
   readonly method: 'GET' | 'POST';
   path(n: number): string;
   readonly body?: (n: number) => string;
+  /** Besides the key and those of the body */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly key: keyof Keys;
   readonly status: number;
   /** Text in the body of the right response that is most unlikely in that of a wrong one */
@@ -103,23 +105,67 @@ export const cases = {
     (n) => `${BATCH_PATH}?batch=1&${rpcInput(Object.fromEntries(TEN.map((i) => [i, { petId: n + i }])))}`,
     (n) => TEN.map((i) => `"id":${n + i},`),
   ),
+  mcpList20: callTool(
+    'MCP list of 20',
+    'listPets',
+    (n) => ({ cursor: n }),
+    (n) => firstAndLast(n, 20),
+  ),
+  mcpGet: callTool(
+    'MCP get',
+    'getPet',
+    (n) => ({ petId: n }),
+    (n) => [`"id":${n},`],
+  ),
 } satisfies Record<string, Case>;
 
 export type CaseId = keyof typeof cases;
 
 export const CASE_IDS = Object.keys(cases) as CaseId[];
 
+/** Whether it is of a protocol that only this service has. */
 export function isRpc(caseId: CaseId): boolean {
-  return cases[caseId].path(1).startsWith('/trpc');
+  return !cases[caseId].path(1).startsWith('/v1');
 }
 
-/** The REST case that reads the same, for servers without tRPC; a batch is compared with a single get. */
+/** The REST case that reads the same, for servers without the others; a batch is compared with a single get. */
 export const restCounterparts: Partial<Record<CaseId, CaseId>> = {
   rpcList20: 'list20',
   rpcGet: 'get',
   rpcBatch: 'get',
+  mcpList20: 'list20',
+  mcpGet: 'get',
 };
 
 function get(name: string, path: Case['path'], expected: Case['expected']): Case {
   return { name, method: 'GET', path, key: 'unlimited', status: 200, expected };
+}
+
+function callTool(
+  name: string,
+  tool: string,
+  input: (n: number) => object,
+  expected: Case['expected'],
+): Case {
+  const protocolVersion = '2026-07-28';
+  const _meta = {
+    'io.modelcontextprotocol/protocolVersion': protocolVersion,
+    'io.modelcontextprotocol/clientCapabilities': {},
+  };
+  return {
+    name,
+    method: 'POST',
+    path: () => '/mcp',
+    headers: { 'MCP-Protocol-Version': protocolVersion, 'Mcp-Method': 'tools/call', 'Mcp-Name': tool },
+    body: (n) =>
+      JSON.stringify({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'tools/call',
+        params: { name: tool, arguments: input(n), _meta },
+      }),
+    key: 'unlimited',
+    status: 200,
+    expected,
+  };
 }

@@ -93,8 +93,9 @@ function prepareRequests({ caseIds, keys }: LoadOrder): PreparedRequest[] {
   });
 }
 
-function toRequest({ method, path, body }: Case, n: number, key: string): string {
-  const head = `${method} ${path(n)} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n`;
+function toRequest({ method, path, body, headers = {} }: Case, n: number, key: string): string {
+  const fields = Object.entries({ Host: '127.0.0.1', Authorization: `Bearer ${key}`, ...headers });
+  const head = `${method} ${path(n)} HTTP/1.1\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}`;
   if (body === undefined) return `${head}\r\n`;
   const text = body(n);
   return `${head}Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`;

@@ -132,9 +132,11 @@ function toLlmsText(guides, { title, description }) {
   });
   return [
     `# ${title}`,
-    `> ${description} REST is under /v1, tRPC under /trpc. Every call needs an API key as a bearer token.`,
-    '## Interface\n\n- [OpenAPI document](openapi.json)\n- [Typed client for TypeScript, to install with npm](' +
-      `${readCurrentClient()})`,
+    `> ${description} REST is under /v1, tRPC under /trpc, and the Model Context Protocol at /mcp. Every call needs an API key as a bearer token.`,
+    '## Interface\n\n' +
+      '- [OpenAPI document](openapi.json)\n' +
+      '- [Tools for assistants, by the Model Context Protocol](mcp): POST only, Streamable HTTP, with the API key as a bearer token\n' +
+      `- [Typed client for TypeScript, to install with npm](${readCurrentClient()})`,
     `## Guides\n\n${links.join('\n')}\n`,
   ].join('\n\n');
 }

@@ -13,7 +13,7 @@ const listOrders = procedure
       path: '/store/orders',
       summary: 'List orders',
       description:
-        'A page of orders by ascending id. While more follow, REST sends the address of the next page in `Link`.\n\n' +
+        'A page of orders by ascending id.\n\n' +
         'Experimental: parameters and fields may change within this version.',
       successDescription: 'The orders of the page',
     },

@@ -14,7 +14,7 @@ const listPets = procedure
       path: '/pets',
       summary: 'List animals',
       description:
-        'A page of animals by ascending id. While more follow, REST sends the address of the next page in `Link`.\n\n' +
+        'A page of animals by ascending id.\n\n' +
         'To find one animal by its id, ask for a page of one that starts after the id before it: a `cursor` of 6 and a ' +
         '`limit` of 1 return animal 7 if there is one. If there is none, they return the animal with the next higher ' +
         'id, or an empty array; so compare the id.',

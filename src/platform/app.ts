@@ -4,7 +4,8 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type AdmissionOptions, readTarget, registerAdmission } from './admission/admission.js';
 import type { CorsOptions } from './admission/cors.js';
 import { findHttpError } from './admission/request-checks.js';
-import { REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
+import { MCP_PREFIX, REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
+import { registerApiCatalog } from './docs/api-catalog.js';
 import { fieldNames } from './docs/response-headers.js';
 import { registerDocs } from './docs/routes.js';
 import { ApiError } from './errors/api-error.js';
@@ -14,6 +15,7 @@ import {
   createReadiness,
   PROBE_PATHS,
   type Probes,
+  READY_PATH,
   registerProbes,
 } from './monitoring/probes.js';
 import { reportRequests } from './monitoring/request-log.js';
@@ -22,6 +24,7 @@ import { toLocalUrl } from './process/config.js';
 import { decodeBody, ignoreBodies, parseJson, readBodyAs } from './protocols/body.js';
 import { reportError } from './protocols/error-report.js';
 import { sendJson } from './protocols/json-response.js';
+import { registerMcp } from './protocols/mcp/mcp.js';
 import { type RestOptions, registerRest } from './protocols/rest.js';
 import { registerRpc } from './protocols/rpc.js';
 import { sendRpcError } from './protocols/rpc-stream.js';
@@ -97,7 +100,9 @@ export async function buildApp(options: AppOptions) {
     readReadiness: createReadiness({ ...options, checkReadiness, isClosing }),
     readMetrics: () => metrics.registry.metrics(),
   };
-  if (options.metricsPort === undefined) registerProbes(app, probes);
+  const hasProbes = options.metricsPort === undefined;
+  if (hasProbes) registerProbes(app, probes);
+  registerApiCatalog(app, { publicUrl, statusPath: hasProbes ? READY_PATH : undefined });
   await registerDocs(app, () => options.buildDocument(publicUrl()));
   const parts = { ...options, operations, publicUrl };
   const checks = { ...parts, exposedHeaders: fieldNames, overload, metrics };
@@ -114,8 +119,19 @@ export async function buildApp(options: AppOptions) {
     registerRpc(scope, parts);
     answerErrorsWith(scope, sendRpcError);
   };
+  const mcp = async (scope: FastifyInstance) => {
+    await registerAdmission(scope, {
+      ...checks,
+      corsMethods: ['POST'],
+      protocol: 'mcp',
+      refusesOrigins: true,
+    });
+    registerMcp(scope, parts);
+    answerErrorsWith(scope, sendError);
+  };
   await app.register(rest, { prefix: REST_PREFIX });
   await app.register(trpc, { prefix: TRPC_PREFIX });
+  await app.register(mcp, { prefix: MCP_PREFIX });
   return { app, probes };
 }
 

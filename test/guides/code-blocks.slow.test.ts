@@ -132,7 +132,11 @@ test('every block has a known language, and those that do not run say why', () =
   const known = [...Object.keys(LANGUAGES), ...SAMPLES];
   expect(blocks.filter(({ language }) => !known.includes(language)).map(({ place }) => place)).toEqual([]);
   const reasons = blocks.flatMap(({ notRun }) => notRun ?? []).sort();
-  expect(reasons).toEqual(['.ci/run does, from a clean checkout', 'packages/client/test installs it']);
+  expect(reasons).toEqual([
+    '.ci/run does, from a clean checkout',
+    'it needs Claude Code',
+    'packages/client/test installs it',
+  ]);
 });
 
 test('the TypeScript blocks pass the strict type check', async () => {

@@ -13,9 +13,11 @@ export interface paths {
     };
     /**
      * List animals
-     * @description A page of animals by ascending id. While more follow, REST sends the address of the next page in `Link`.
+     * @description A page of animals by ascending id.
      *
      *     To find one animal by its id, ask for a page of one that starts after the id before it: a `cursor` of 6 and a `limit` of 1 return animal 7 if there is one. If there is none, they return the animal with the next higher id, or an empty array; so compare the id.
+     *
+     *     While more follow, the response has the address of the next page in `Link`.
      *
      *     Needs the scope `pets:read`.
      */
@@ -68,9 +70,11 @@ export interface paths {
     };
     /**
      * List orders
-     * @description A page of orders by ascending id. While more follow, REST sends the address of the next page in `Link`.
+     * @description A page of orders by ascending id.
      *
      *     Experimental: parameters and fields may change within this version.
+     *
+     *     While more follow, the response has the address of the next page in `Link`.
      *
      *     Needs the scope `orders:read`.
      */
@@ -341,6 +345,7 @@ export interface components {
             | 'missing_api_key'
             | 'invalid_api_key'
             | 'insufficient_scope'
+            | 'origin_not_allowed'
             | 'not_found'
             | 'method_not_allowed'
             | 'idempotency_key_in_use'

@@ -120,6 +120,7 @@ export type ErrorBody = {
  * - `missing_api_key` (401): no bearer token was sent
  * - `invalid_api_key` (401): the API key is malformed, unknown, revoked or expired
  * - `insufficient_scope` (403): the API key lacks the scope of the operation; `WWW-Authenticate` names it
+ * - `origin_not_allowed` (403): the `Origin` is not among those whose scripts may call the service
  * - `not_found` (404): there is nothing at this address
  * - `method_not_allowed` (405): the path does not support this method; `Allow` lists those it does
  * - `idempotency_key_in_use` (409): a request with this Idempotency-Key is still running
@@ -140,6 +141,7 @@ export type ErrorCode =
   | 'missing_api_key'
   | 'invalid_api_key'
   | 'insufficient_scope'
+  | 'origin_not_allowed'
   | 'not_found'
   | 'method_not_allowed'
   | 'idempotency_key_in_use'
@@ -193,11 +195,13 @@ export type Operations = {
   /**
    * List animals
    *
-   * A page of animals by ascending id. While more follow, REST sends the address of the next page in `Link`.
+   * A page of animals by ascending id.
    *
    * To find one animal by its id, ask for a page of one that starts after the id before it: a `cursor` of 6
    * and a `limit` of 1 return animal 7 if there is one. If there is none, they return the animal with the
    * next higher id, or an empty array; so compare the id.
+   *
+   * While more follow, the response has the address of the next page in `Link`.
    *
    * Needs the scope `pets:read`.
    *
@@ -234,9 +238,11 @@ export type Operations = {
   /**
    * List orders
    *
-   * A page of orders by ascending id. While more follow, REST sends the address of the next page in `Link`.
+   * A page of orders by ascending id.
    *
    * Experimental: parameters and fields may change within this version.
+   *
+   * While more follow, the response has the address of the next page in `Link`.
    *
    * Needs the scope `orders:read`.
    *

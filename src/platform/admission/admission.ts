@@ -11,7 +11,7 @@ import type { Metrics } from '../monitoring/metrics.js';
 import type { KeyLimit, RequestTarget } from '../operations/builder.js';
 import type { OverloadMonitor } from '../server/overload.js';
 import type { UsageCounter } from '../usage/counter.js';
-import { type CorsOptions, registerCors } from './cors.js';
+import { type CorsOptions, findOriginError, registerCors } from './cors.js';
 import { checkLimits, type LimitCheckOptions, limitHeaders, toSubject } from './limit-check.js';
 import { findHttpError, findMediaTypeError } from './request-checks.js';
 
@@ -30,6 +30,8 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** What a request to this route asks for: every route of the protocols says so */
     readTarget?: (request: FastifyRequest) => RequestTarget;
+    /** What it asks for once its body is read; undefined if its head has told that, or the body does not either */
+    readBodyTarget?: (request: FastifyRequest) => RequestTarget | undefined;
   }
   interface FastifyRequest {
     /** Read from the route and the URL when it is first needed: see readTarget */
@@ -61,6 +63,8 @@ export interface AdmissionOptions extends LimitCheckOptions {
 
 interface ProtocolOptions extends AdmissionOptions, CorsOptions {
   readonly protocol: Protocol;
+  /** Whether an Origin that CORS does not allow is an error. Default: browsers keep their scripts from the response */
+  readonly refusesOrigins?: boolean;
   readonly overload: Pick<OverloadMonitor, 'check'>;
   readonly metrics: Pick<Metrics, 'countDecision'>;
 }
@@ -78,21 +82,49 @@ export function readTarget(request: FastifyRequest): RequestTarget {
  * The error is determined first and thrown last, so that its response also carries the limit and CORS headers.
  */
 export async function registerAdmission(app: FastifyInstance, options: ProtocolOptions): Promise<void> {
-  const { protocol, publicUrl, now } = options;
+  const { protocol } = options;
   const anonymous: Limits = { perMinute: options.anonymousPerMinute };
   app.decorateRequest('apiProtocol', protocol);
   for (const name of ['target', 'apiKey', 'limits', 'rehearsal', 'admissionError', 'bodyHash'])
     app.decorateRequest(name, undefined);
   app.addHook('onRequest', async (request, reply) => {
-    const error = await findAdmissionError(request, reply, options, anonymous);
-    request.admissionError = error;
-    const { deprecation } = readTarget(request);
-    const { code } = (error ?? request.rehearsal ?? {}) as { readonly code?: ErrorCode };
-    if (deprecation !== undefined && !CODES_OF_MISSING.has(code))
-      reply.headers(deprecationHeaders(deprecation, publicUrl(), now()));
+    request.admissionError = await findAdmissionError(request, reply, options, anonymous);
+    announceDeprecation(request, reply, options);
   });
   await registerCors(app, options);
   app.addHook('onRequest', (request, _reply, next) => next(request.admissionError as Error | undefined));
+  // Where only the body tells which operation a request calls, the rest of what concerns it is done once that is read.
+  app.addHook('onRoute', (route) => {
+    const { readBodyTarget } = route.config ?? {};
+    if (readBodyTarget === undefined) return;
+    route.preHandler = (request, reply, next) => {
+      const target = readBodyTarget(request);
+      if (target !== undefined) {
+        request.target = target;
+        countUsage(request, options);
+        announceDeprecation(request, reply, options);
+      }
+      next();
+    };
+  });
+}
+
+/** Each call of a batch counts for its operation. A batch that is too large runs none. */
+function countUsage(request: FastifyRequest, { usage }: AdmissionOptions): void {
+  const { apiKey } = request;
+  const { calls, cost } = readTarget(request);
+  if (apiKey !== undefined && calls.length === cost) usage.count(apiKey.id, calls);
+}
+
+function announceDeprecation(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { publicUrl, now }: AdmissionOptions,
+): void {
+  const { deprecation } = readTarget(request);
+  const { code } = (request.admissionError ?? request.rehearsal ?? {}) as { readonly code?: ErrorCode };
+  if (deprecation !== undefined && !CODES_OF_MISSING.has(code))
+    reply.headers(deprecationHeaders(deprecation, publicUrl(), now()));
 }
 
 /** Why the request is not admitted, if it is not. Adds the headers that every response carries. */
@@ -103,8 +135,9 @@ async function findAdmissionError(
   anonymous: Limits,
 ): Promise<unknown> {
   const { authenticator, limiter, now } = options;
-  const { calls, cost, scope, error: targetError } = readTarget(request);
-  const routeError = findHttpError(request) ?? targetError;
+  const { cost, scope, error: targetError } = readTarget(request);
+  const originError = options.refusesOrigins ? findOriginError(request, options) : undefined;
+  const routeError = findHttpError(request) ?? targetError ?? originError;
   const { authorization, prefer } = request.headers;
   const address = () => ({ kind: 'address', id: request.addressId, limits: anonymous }) as const;
   const found =
@@ -133,8 +166,7 @@ async function findAdmissionError(
   // A caller over its limit gets a 429 instead of a 401.
   const error = routeError ?? limitError ?? keyError;
   if (error !== undefined || apiKey === undefined) return error;
-  // Each call of a batch counts for its operation. A batch that is too large runs none.
-  if (calls.length === cost) options.usage.count(apiKey.id, calls);
+  countUsage(request, options);
   return (
     options.overload.check(request.raw.queuedMs) ??
     // A key without the scope learns nothing about the input. Procedures check it, too, for the calls of batches.

@@ -29,16 +29,27 @@ export async function registerCors(
   if (corsOrigins.length === 0) return;
   const methods = [...new Set(corsMethods.flatMap((each) => (each === 'GET' ? ['GET', 'HEAD'] : each)))];
   const options = { methods, exposedHeaders, maxAge: MAX_AGE_SECONDS };
-  const isAllowed = (origin: string) =>
-    corsOrigins === 'localhost' ? LOCALHOST.test(origin) : corsOrigins.includes(origin);
   // A list of origins as the plugin's own option would answer every preflight with a 204, of other origins and of
   // unknown paths, too.
   const delegator = async ({ admissionError, headers }: FastifyRequest): Promise<FastifyCorsOptions> => {
     const { origin } = headers;
-    if (origin === undefined || !isAllowed(origin)) return { origin: false };
+    if (origin === undefined || !isAllowed(corsOrigins, origin)) return { origin: false };
     const isUnknown = admissionError instanceof ApiError && admissionError.code === 'not_found';
     const preflight = headers['access-control-request-method'] !== undefined && !isUnknown;
     return { ...options, origin, preflight };
   };
   await app.register(cors, { delegator });
+}
+
+/** Why a request is refused for its Origin, by protocols that refuse instead of letting the browser do so. */
+export function findOriginError(
+  { headers: { origin } }: FastifyRequest,
+  { corsOrigins }: Pick<CorsOptions, 'corsOrigins'>,
+): ApiError | undefined {
+  if (origin === undefined || isAllowed(corsOrigins, origin)) return undefined;
+  return new ApiError('origin_not_allowed');
+}
+
+function isAllowed(corsOrigins: CorsOptions['corsOrigins'], origin: string): boolean {
+  return corsOrigins === 'localhost' ? LOCALHOST.test(origin) : corsOrigins.includes(origin);
 }

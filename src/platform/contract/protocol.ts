@@ -1,13 +1,16 @@
 /** Constants that the service and its clients share: `npm run docs:update` writes those of the client from here. */
 
-/** Which of the two APIs a request came in through, as logs and metrics name it. */
-export type Protocol = 'rest' | 'trpc';
+/** Which of the APIs a request came in through, as logs and metrics name it. */
+export type Protocol = 'rest' | 'trpc' | 'mcp';
 
 /** The path prefix of REST; part of every URL that the service hands out. */
 export const REST_PREFIX = '/v1';
 
 /** The path prefix of tRPC. */
 export const TRPC_PREFIX = '/trpc';
+
+/** The path of the Model Context Protocol, which has no others. */
+export const MCP_PREFIX = '/mcp';
 
 /** The most calls that one tRPC batch may contain. */
 export const MAX_BATCH_SIZE = 20;

@@ -4,7 +4,7 @@ import { generateOpenApiDocument } from 'trpc-to-openapi';
 import { IDENTITY } from '#store/identity.js';
 import { MIN_NOTICE_MONTHS } from '../contract/deprecation.js';
 import { toPlanTable } from '../contract/plans.js';
-import { REST_PREFIX } from '../contract/protocol.js';
+import { MCP_PREFIX, REST_PREFIX } from '../contract/protocol.js';
 import { INTERFACE_VERSION } from '../contract/version.js';
 import { listOperations, type Operation } from '../operations/list-operations.js';
 import { createRouter, type Resource } from '../operations/resource.js';
@@ -57,6 +57,9 @@ With a test key, the header \`Prefer: error=CODE\` (RFC 7240) rehearses an error
 nothing runs, and the request counts as usual.
 
 ${toPlanTable()}
+
+The same operations, with the same key and limits, are typed procedures over tRPC, and tools for assistants at \`${MCP_PREFIX}\`, by
+the Model Context Protocol: the guides say how.
 
 Identifiers are int64, limited to ±(2^53 - 1), so that every language can read them exactly from JSON.
 

@@ -21,7 +21,8 @@ const STATUS_HEADERS: Readonly<Record<number, HeaderName>> = {
 
 const definitions: Readonly<Record<ErrorCode, ErrorDefinition>> = errorTable;
 const codes = Object.keys(errorTable) as ErrorCode[];
-const statuses = [...new Set(codes.map((code) => definitions[code].status))];
+const restCodes = codes.filter((code) => (definitions[code].protocol ?? 'rest') === 'rest');
+const statuses = [...new Set(restCodes.map((code) => definitions[code].status))];
 
 /**
  * The body of every error: exactly its three members. A client must tolerate further members and codes. The two
@@ -56,7 +57,7 @@ export function listErrorStatuses(
   features: OperationFeatures,
   declared: readonly ErrorCode[] = [],
 ): number[] {
-  const possible = codes.filter((code) => {
+  const possible = restCodes.filter((code) => {
     const { appliesTo } = definitions[code];
     if (appliesTo === undefined || declared.includes(code)) return true;
     return appliesTo !== 'declaring' && features[appliesTo];
@@ -70,7 +71,7 @@ export function responseName(status: number): string {
 }
 
 function describeStatus(status: number): oas31.ResponseObject {
-  const statusCodes = codes.filter((code) => definitions[code].status === status);
+  const statusCodes = restCodes.filter((code) => definitions[code].status === status);
   const header = STATUS_HEADERS[status];
   return {
     description: statusCodes.map((code) => `\`${code}\`: ${definitions[code].description}.`).join('\n\n'),

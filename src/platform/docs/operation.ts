@@ -1,6 +1,6 @@
 import type { OperationFeatures } from '../errors/error-table.js';
 import { METHODS_WITH_BODY } from '../operations/builder.js';
-import type { Operation } from '../operations/list-operations.js';
+import { isPage, type Operation } from '../operations/list-operations.js';
 import { errorResponses, listErrorStatuses, responseName } from './error-responses.js';
 import { COMMON_HEADERS, DEPRECATION_HEADERS, type HeaderName, headerRefs } from './response-headers.js';
 
@@ -71,6 +71,9 @@ export function completeOperation(
   const { stability, scope, idempotent } = operation;
   const paragraphs = [
     description,
+    isPage(operation)
+      ? 'While more follow, the response has the address of the next page in `Link`.'
+      : undefined,
     scope === 'any' ? 'Any key may call it.' : `Needs the scope \`${scope}\`.`,
     describeDeprecation(operation),
   ];
@@ -108,19 +111,18 @@ function describeSuccess(
   schemas: Schemas,
 ): object {
   const headers = headerRefs(listHeaders(operation));
-  if (!operation.hasOutput) return { 204: { description, headers } };
+  if (operation.output === undefined) return { 204: { description, headers } };
   const media = toMedia(content['application/json'].schema, schemas);
   return { [operation.success?.status ?? 200]: { description, headers, content: media } };
 }
 
-/** An operation that takes a cursor has a next page. */
-function listHeaders({ success, idempotent, parameters, deprecation }: Operation): HeaderName[] {
-  const isPage = parameters.some(({ name }) => name === 'cursor');
+function listHeaders(operation: Operation): HeaderName[] {
+  const { success, idempotent, deprecation } = operation;
   return [
     ...COMMON_HEADERS,
     ...(success === undefined ? [] : (['Location'] as const)),
     ...(idempotent ? (['Idempotency-Replayed'] as const) : []),
-    ...(isPage ? (['NextPage'] as const) : []),
+    ...(isPage(operation) ? (['NextPage'] as const) : []),
     ...(deprecation === undefined ? [] : DEPRECATION_HEADERS),
   ];
 }

@@ -1,5 +1,6 @@
 import type { TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc';
 import { SCOPES } from '#store/scopes.js';
+import type { Protocol } from '../contract/protocol.js';
 
 const EXAMPLE_SCOPE = SCOPES.find((scope) => scope.endsWith(':write')) ?? SCOPES[0];
 
@@ -24,6 +25,8 @@ export interface ErrorDefinition {
   readonly description: string;
   /** The document's examples of a message, where `message` alone is not typical. */
   readonly examples?: readonly [string, ...string[]];
+  /** The only protocol that responds with it. Default: all do */
+  readonly protocol?: Protocol;
   /** The operations that respond with it: with this feature or declaring it; `declaring`: only the latter. Default: all */
   readonly appliesTo?: keyof OperationFeatures | 'declaring';
 }
@@ -61,6 +64,13 @@ export const errorTable = {
     description: 'the API key lacks the scope of the operation; `WWW-Authenticate` names it',
     examples: [`The API key lacks the scope ${EXAMPLE_SCOPE}.`],
     appliesTo: 'needsScope',
+  },
+  origin_not_allowed: {
+    status: 403,
+    trpcCode: 'FORBIDDEN',
+    message: 'Scripts of this Origin may not call the service.',
+    description: 'the `Origin` is not among those whose scripts may call the service',
+    protocol: 'mcp',
   },
   not_found: {
     status: 404,

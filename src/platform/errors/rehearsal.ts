@@ -11,8 +11,12 @@ const PREFERENCE = new RegExp(
   'gy',
 );
 
-/** In a tRPC batch, an error with one of these is that of the whole request; each call has an error of its own otherwise. */
+/** An error with one of these is that of the whole request; otherwise each call of a tRPC batch has an error of its own. */
 const REQUEST_STATUSES: ReadonlySet<number> = new Set([401, 405, 413, 415, 429, 501]);
+
+function isOfRequest(code: ErrorCode): boolean {
+  return code === 'origin_not_allowed' || REQUEST_STATUSES.has(errorTable[code].status);
+}
 
 /** What the headers of a rehearsed error say. */
 interface RehearsedRequest {
@@ -44,7 +48,7 @@ export function readRehearsal(prefer: string, request: RehearsedRequest): Rehear
   }
   return {
     code,
-    isOfCalls: !REQUEST_STATUSES.has(errorTable[code].status),
+    isOfCalls: !isOfRequest(code),
     createError(scope, own) {
       const error = own ?? createRealError(code, scope, request);
       const headers = { ...error.headers, 'preference-applied': `error=${code}` };

@@ -55,7 +55,7 @@ export function createReadiness({ checkReadiness, limiter, isClosing, log }: Rea
 }
 
 const LIVE_PATH = '/health/live';
-const READY_PATH = '/health/ready';
+export const READY_PATH = '/health/ready';
 const METRICS_PATH = '/metrics';
 
 export const PROBE_PATHS: readonly string[] = [LIVE_PATH, READY_PATH, METRICS_PATH];

@@ -12,7 +12,11 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The code of the response's Error object, for the log */
     errorCode: string | undefined;
-    /** The protocol that was called; undefined outside of both */
+    /** The status of an error that travels in a response with another one, as the result of a call */
+    errorStatus: number | undefined;
+    /** The `traceparent` in the body of a request without one among its headers, where the protocol has a place for it */
+    traceparent: string | undefined;
+    /** The protocol that was called; undefined outside of all */
     apiProtocol?: Protocol;
     /** Of the span that a subscriber of `animal-store.request` has begun, as the log names them */
     traceIds: { readonly trace_id: string; readonly span_id: string } | undefined;
@@ -53,8 +57,8 @@ export function reportRequests(
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, pattern: toPattern(route.url) };
   });
-  app.decorateRequest('errorCode', undefined);
-  app.decorateRequest('traceIds', undefined);
+  for (const name of ['errorCode', 'errorStatus', 'traceparent', 'traceIds'])
+    app.decorateRequest(name, undefined);
   app.addHook('onRequest', (request, reply, next) => {
     const { receivedAt = performance.now() } = request.raw;
     let trace: RequestTrace | undefined;
@@ -64,7 +68,9 @@ export function reportRequests(
       const report: RequestReport = {
         operation: called.length > 1 && names.length > 0 ? 'batch' : (names[0] ?? 'unknown'),
         protocol: request.apiProtocol ?? 'other',
-        status: reply.raw.writableFinished ? reply.raw.statusCode : CLIENT_CLOSED_REQUEST,
+        status: reply.raw.writableFinished
+          ? (request.errorStatus ?? reply.raw.statusCode)
+          : CLIENT_CLOSED_REQUEST,
         seconds: (performance.now() - receivedAt) / 1000,
         isRehearsed: reply.hasHeader(PREFERENCE_APPLIED),
       };
@@ -84,8 +90,8 @@ export function reportRequests(
 
 /** What every log line of a request has. */
 export function identify(request: FastifyRequest): object {
-  const { id, routeOptions, addressId } = request;
-  const traceIds = request.traceIds ?? readTraceIds(request.headers);
+  const { id, routeOptions, addressId, headers, traceparent } = request;
+  const traceIds = request.traceIds ?? readTraceIds(headers.traceparent ?? traceparent);
   return {
     reqId: id,
     // Never what a client sent
@@ -108,7 +114,7 @@ function toPattern(url: string): string {
 const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-|$)/;
 
 /** The trace that a request belongs to. The specification says to ignore an invalid header. */
-function readTraceIds({ traceparent }: FastifyRequest['headers']): object | undefined {
+function readTraceIds(traceparent: string | string[] | undefined): object | undefined {
   const trace_id = traceparent === undefined ? undefined : TRACEPARENT.exec(String(traceparent))?.[1];
   return trace_id === undefined ? undefined : { trace_id };
 }

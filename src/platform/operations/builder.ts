@@ -25,7 +25,7 @@ export interface RequestContext {
   readonly idempotencyKey: IdempotencyKey | undefined;
   /** The error that every call of the request responds with. */
   readonly rehearsal: Rehearsal | undefined;
-  /** Over REST only: adds a `Link` to the page after `cursor`. */
+  /** Tells the client where the page after `cursor` is; undefined over protocols that do not. */
   readonly linkNextPage: ((cursor: number) => void) | undefined;
 }
 
@@ -37,7 +37,7 @@ export interface KeyLimit {
   readonly resetAtMs: number;
 }
 
-/** What a request asks for, as far as its method and its URL tell. */
+/** What a request asks for, as far as its head tells. */
 export interface RequestTarget {
   /** The names of the operations that it calls: none, one, or one for each call of a batch. */
   readonly calls: readonly string[];
@@ -86,6 +86,11 @@ export interface OperationMeta {
   readonly describeMissing?: (input: never) => string;
   /** Whether it takes an Idempotency-Key. One that adds something should, or clients cannot repeat it safely. */
   readonly idempotent?: boolean;
+  /**
+   * False keeps it from being a tool of assistants. A language model may take any text that it reads for an order, the
+   * name of an animal included, so this is for what must not happen by mistake and cannot be undone. Default: true
+   */
+  readonly tool?: boolean;
 }
 
 const config = {

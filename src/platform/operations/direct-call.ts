@@ -14,7 +14,7 @@ import { toApiError } from './error-mapping.js';
 import { parseInput } from './parse-input.js';
 
 /** 1 to 255 visible ASCII characters. */
-const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
+export const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
 /** For tracing, around each call of an operation; in a batch these are several. Nothing is published without subscribers. */
 const operationChannel = tracingChannel<unknown, OperationCall>(`${IDENTITY.name}.operation`);

@@ -3,15 +3,18 @@ import { z } from 'zod';
 import { METHODS_WITH_BODY, type OperationMeta } from './builder.js';
 import type { OperationDefinition } from './definition.js';
 
-/** One operation as REST serves it, read once from its procedure. */
+/** One operation as the protocols serve it, read once from its procedure. */
 export interface Operation extends Omit<OperationMeta, 'openapi'> {
   readonly name: string;
   readonly method: OperationMeta['openapi']['method'];
   /** As in the OpenAPI document, relative to the version: /pets/{petId} */
   readonly path: string;
+  readonly summary: string;
+  readonly description: string;
   /** Undefined when it takes none. */
   readonly input: z.ZodType | undefined;
-  readonly hasOutput: boolean;
+  /** Undefined when it has none. */
+  readonly output: z.ZodType | undefined;
   /** The members of the input that come from the path and the query. */
   readonly parameters: readonly OperationParameter[];
 }
@@ -28,12 +31,26 @@ export function listOperations(router: AnyTRPCRouter): Operation[] {
   return Object.entries(router._def.procedures).map(([name, procedure]) => {
     const { meta, inputs, output } = (procedure as { _def: OperationDefinition })._def;
     const { openapi, ...rest } = meta;
-    const { method, path } = openapi;
+    const { method, path, summary, description = summary } = openapi;
     const [input] = inputs;
-    const hasOutput = !(output instanceof z.ZodVoid);
     const parameters = input === undefined ? [] : listParameters(name, input, openapi);
-    return { ...rest, name, method, path, input, hasOutput, parameters };
+    return {
+      ...rest,
+      name,
+      method,
+      path,
+      summary,
+      description,
+      input,
+      output: output instanceof z.ZodVoid ? undefined : output,
+      parameters,
+    };
   });
+}
+
+/** Whether it returns a page of a list: an operation that takes a cursor has a next page. */
+export function isPage({ parameters }: Operation): boolean {
+  return parameters.some(({ name }) => name === 'cursor');
 }
 
 /** The names of those that are deprecated. */

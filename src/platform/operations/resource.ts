@@ -14,7 +14,7 @@ export interface Resource<Store extends Functions<Store> = object> {
   /** The description of the tag. */
   readonly description: string;
   createStore(database: Database): Store;
-  /** The operations, by the names that both protocols use. */
+  /** The operations, by the names that all protocols use. */
   readonly procedures: Procedures;
 }
 
@@ -37,7 +37,7 @@ type ResourceRouter<Each extends Resource> =
     : never;
 
 /**
- * The router of all operations, as both protocols call them.
+ * The router of all operations, as all protocols call them.
  *
  * @throws TypeError when a procedure cannot be an operation, or two operations or two resources have the same name
  */

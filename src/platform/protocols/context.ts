@@ -1,10 +1,11 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { IdempotencyHeader } from '../database/idempotency.js';
 import type { RequestContext } from '../operations/builder.js';
 import { listDeprecated, type Operation } from '../operations/list-operations.js';
 import type { Stores } from '../operations/resource.js';
 import { readIdempotencyHeader } from './idempotency-header.js';
 
-/** What both protocols need to create the context of procedures. It lives as long as the service. */
+/** What all protocols need to create the context of procedures. It lives as long as the service. */
 export interface ContextOptions {
   readonly operations: readonly Operation[];
   readonly stores: Stores;
@@ -20,10 +21,11 @@ export function createContextFactory({ operations, stores, now }: ContextOptions
     request: FastifyRequest,
     reply: FastifyReply,
     linkNextPage?: RequestContext['linkNextPage'],
-  ): RequestContext => {
-    const { apiKey, limits, rehearsal, bodyHash } = request;
     // Nearly no request has the header.
-    const idempotency = bodyHash && readIdempotencyHeader(request, bodyHash, reply);
+    idempotency: IdempotencyHeader | undefined = request.bodyHash &&
+      readIdempotencyHeader(request, request.bodyHash, reply),
+  ): RequestContext => {
+    const { apiKey, limits, rehearsal } = request;
     return Object.assign(Object.create(shared), { apiKey, limits, rehearsal, idempotency, linkNextPage });
   };
 }

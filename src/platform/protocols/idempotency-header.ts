@@ -13,7 +13,15 @@ export function readIdempotencyHeader(
   reply: FastifyReply,
 ): IdempotencyHeader | undefined {
   const value = headers['idempotency-key'];
-  if (typeof value !== 'string') return undefined;
+  return typeof value === 'string' ? createIdempotencyHeader(value, bodyHash, reply) : undefined;
+}
+
+/** @param bodyHash SHA-256 of what a repetition has to repeat */
+export function createIdempotencyHeader(
+  value: string,
+  bodyHash: Uint8Array,
+  reply: FastifyReply,
+): IdempotencyHeader {
   let isOnlyReplays = true;
   return {
     value,

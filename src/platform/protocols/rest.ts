@@ -28,11 +28,11 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
   const { operations, router, publicUrl } = options;
   const createContext = createContextFactory(options);
   for (const operation of operations) {
-    const { name, method, path, scope, deprecation, hasOutput, success } = operation;
+    const { name, method, path, scope, deprecation, output: schema, success } = operation;
     const run = createOpenApiHandler(router, operation);
     const allowed = listAllowed(operations, path);
     const target = { calls: [name], cost: 1, scope, deprecation, listAllowed: () => allowed };
-    const status = success?.status ?? (hasOutput ? 200 : 204);
+    const status = success?.status ?? (schema === undefined ? 204 : 200);
     app.route({
       method,
       url: toFastifyPath(path),

@@ -5,6 +5,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { createLimiter } from '../../../src/platform/limits/limiter.js';
 import { breakTable } from '../../support/broken-table.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
+import { message, oldToolCall, toolCall } from '../../support/mcp.js';
 import { type Program, run, runKeys, untilListening } from '../../support/process.js';
 import { canStartRedis, findRedis, type RedisServer, startRedis } from '../../support/redis.js';
 import {
@@ -54,7 +55,7 @@ async function issueFree({ keys }: TestService) {
   return keys.create({ name: 'free', plan: 'free', perMinute: null, perDay: null, expiresAt: null });
 }
 
-/** Sends GETs to the URLs in turn, over a number of sockets at once; resolves with their statuses. */
+/** Sends GETs to the URLs in turn, calls to /mcp, over a number of sockets at once; resolves with their statuses. */
 async function flood(
   urls: readonly string[],
   key: string,
@@ -62,14 +63,16 @@ async function flood(
   sockets: number,
 ): Promise<number[]> {
   const agent = new Agent({ keepAlive: true, maxSockets: sockets });
+  const tool = toolCall('listPets', { limit: 1 });
   const one = (url: string) =>
     new Promise<number>((resolve, reject) => {
-      const headers = { authorization: `Bearer ${key}` };
-      request(url, { agent, headers }, (response) => {
+      const { method, headers, body } = url.endsWith('/mcp') ? tool : {};
+      const sent = { ...(headers as Record<string, string>), authorization: `Bearer ${key}` };
+      request(url, { agent, method, headers: sent }, (response) => {
         response.resume().on('end', () => resolve(response.statusCode ?? 0));
       })
         .on('error', reject)
-        .end();
+        .end(body);
     });
   const statuses = await Promise.all(
     Array.from({ length: requests }, (_, n) => one(urls[n % urls.length] ?? '')),
@@ -89,7 +92,8 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
   test('of 500 requests on 50 sockets against a limit of 60, exactly 60 are admitted', async () => {
     const { service } = await serve({ redisUrl });
     const { key } = await issueFree(service);
-    const statuses = await flood([`${service.url}/v1/pets?limit=1`], key, 500, 50);
+    const urls = ['/v1/pets?limit=1', '/trpc/listPets', '/mcp'].map((path) => service.url + path);
+    const statuses = await flood(urls, key, 500, 50);
     expect([count(statuses, 200), count(statuses, 429)]).toEqual([60, 440]);
   });
 
@@ -105,7 +109,7 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     expect(Math.min(served, lacking)).toBeGreaterThan(0);
   });
 
-  test('both protocols are counted together, and a batch counts as its number of calls', async () => {
+  test('all protocols are counted together, and a batch counts as its number of calls', async () => {
     const { service, call } = await serve({ redisUrl });
     const { key } = await issue(service, 10);
     const remaining = async (path: string) =>
@@ -115,6 +119,11 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     expect(await remaining('/trpc/listPets,listPets,getPet,nope?batch=1')).toBe(4);
     expect(await remaining('/v1/nope')).toBe(3);
     expect(await remaining(`/trpc/${Array(21).fill('listPets').join(',')}?batch=1`)).toBe(2);
+    for (const [init, left] of [
+      [toolCall('listPets'), 1],
+      [message('tools/list'), 0],
+    ] as const)
+      expect((await call('/mcp', { ...init, key })).headers.get('x-ratelimit-remaining')).toBe(String(left));
   });
 
   test('a batch is admitted whole or denied whole, and a denied one counts nothing', async () => {
@@ -232,7 +241,7 @@ function expectLimitHeaders({ headers }: Pick<TestResponse, 'headers'>): void {
   for (const name of LIMIT_HEADERS.slice(0, 3)) expect(headers.get(name)).toMatch(/^\d+$/);
 }
 
-test('every response of both protocols carries the limit headers, whatever its status', async () => {
+test('every response of all protocols carries the limit headers, whatever its status', async () => {
   // Its last requests find a broken database.
   const own = await createTestDatabase();
   const { service, call } = await serve({ databaseUrl: own, corsOrigins: ['https://shop.example'] });
@@ -267,6 +276,21 @@ test('every response of both protocols carries the limit headers, whatever its s
     [415, '/trpc/createPet', post('{}', text)],
     [200, '/trpc/listPets', { method: 'HEAD' }],
     [204, '/trpc/createPet', { method: 'OPTIONS', key: null, headers: preflight }],
+    [200, '/mcp', toolCall('listPets')],
+    [200, '/mcp', toolCall('listPets', { limit: 0 })],
+    [200, '/mcp', oldToolCall('createPet', { name: 'Rex', categoryId: 1 })],
+    [200, '/mcp', message('tools/list')],
+    [200, '/mcp', message('server/discover')],
+    [202, '/mcp', post({ jsonrpc: '2.0', method: 'notifications/initialized' })],
+    [400, '/mcp', post('{')],
+    [401, '/mcp', { ...toolCall('listPets'), key: null }],
+    [403, '/mcp', toolCall('listPets', {}, { origin: 'https://evil.example' })],
+    [404, '/mcp', message('nope')],
+    [404, '/mcp/nope'],
+    [405, '/mcp'],
+    [413, '/mcp', post('x'.repeat(70_000))],
+    [415, '/mcp', post('{}', text)],
+    [204, '/mcp', { method: 'OPTIONS', key: null, headers: preflight }],
   ];
   for (const [status, path, init] of requests) {
     const response = await call(path, init);
@@ -347,7 +371,7 @@ test('forwarded addresses are trusted from configured proxies only', async () =>
 });
 
 test.runIf(sharedRedis)(
-  'two services on one Redis and one PostgreSQL together admit exactly the limit',
+  'two services on one Redis and one PostgreSQL together admit exactly the limit, over all protocols',
   async () => {
     const DATABASE_URL = databaseUrl;
     const REDIS_URL = sharedRedis?.url ?? '';
@@ -367,7 +391,11 @@ test.runIf(sharedRedis)(
         return url;
       }),
     );
-    const statuses = await Promise.all(urls.map((url) => flood([`${url}/v1/pets?limit=1`], key, 250, 25)));
+    const statuses = await Promise.all(
+      urls.map((url) =>
+        flood([`${url}/v1/pets?limit=1`, `${url}/trpc/listPets`, `${url}/mcp`], key, 250, 25),
+      ),
+    );
     // The others were admitted, whatever their response on a busy machine.
     expect(count(statuses.flat(), 429)).toBe(440);
   },

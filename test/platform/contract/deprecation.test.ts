@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { oldToolCall, toolCall } from '../../support/mcp.js';
 import {
   type Caller,
   createCaller,
@@ -26,7 +27,7 @@ beforeEach(() => {
   now = REMOVAL - 1;
 });
 
-test('until its removal every response of getPet says that it is deprecated, over both protocols', async () => {
+test('until its removal every response of getPet says that it is deprecated, over all protocols', async () => {
   const calls: [number, string, Parameters<Caller>[1]?][] = [
     [200, `/v1/pets/${id}`],
     [404, '/v1/pets/999999'],
@@ -40,6 +41,10 @@ test('until its removal every response of getPet says that it is deprecated, ove
     [404, rpcPath('getPet', { petId: 999999 })],
     [401, rpcPath('getPet', { petId: id }), { key: null }],
     [207, '/trpc/listPets,getPet?batch=1'],
+    [200, '/mcp', toolCall('getPet', { petId: id })],
+    [200, '/mcp', toolCall('getPet', {})],
+    [200, '/mcp', oldToolCall('getPet', { petId: id })],
+    [401, '/mcp', { ...toolCall('getPet', { petId: id }), key: null }],
   ];
   for (const [status, path, init] of calls) {
     const response = await call(path, init);
@@ -70,7 +75,7 @@ test('a path with line breaks is one of getPet: 403 without its scope, 405 for o
   expect([other.status, other.headers.get('allow')]).toEqual([405, expect.stringMatching(/^GET, .*HEAD$/)]);
 });
 
-test('from the instant of its removal getPet is a 410 over both protocols, whatever its input', async () => {
+test('from the instant of its removal getPet is a 410 over all protocols, whatever its input', async () => {
   for (const moment of [REMOVAL, REMOVAL + 1, REMOVAL + 365 * 86_400_000]) {
     now = moment;
     for (const path of [
@@ -83,6 +88,11 @@ test('from the instant of its removal getPet is a 410 over both protocols, whate
       const { status, body, headers } = await call(path);
       const error = path.startsWith('/trpc') ? body.error.data.error : body;
       expect([path, status, error.code, error.status]).toEqual([path, 410, 'operation_removed', 410]);
+      for (const name of ['deprecation', 'sunset', 'link']) expect(headers.get(name)).toBeNull();
+    }
+    for (const toCall of [toolCall, oldToolCall]) {
+      const { headers, body } = await call('/mcp', toCall('getPet', { petId: id }));
+      expect(body.result.structuredContent).toMatchObject({ code: 'operation_removed', status: 410 });
       for (const name of ['deprecation', 'sunset', 'link']) expect(headers.get(name)).toBeNull();
     }
     expect((await call(`/v1/pets/${id}`, { key: null })).status).toBe(401);

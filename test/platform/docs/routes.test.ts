@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { GUIDES_FOLDER, listGuides } from '../../guides/code-blocks.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
-import { startService, type TestService } from '../../support/test-service.js';
+import { PUBLIC_URL, startService, type TestService } from '../../support/test-service.js';
 
 let service: TestService;
 
@@ -382,6 +382,44 @@ test('what the service serves of the client names the address whose bytes never 
   const { text: guide } = await get('/docs/07-typescript.md');
   expect(guide).toContain(`npm install "$ANIMAL_STORE_URL/${name}" `);
   expect((await get('/llms.txt')).text).toContain(`](${name})`);
+});
+
+test('/.well-known/api-catalog leads programs to every interface, what describes it, and its status', async () => {
+  const { status, text, headers } = await get('/.well-known/api-catalog');
+  expect([status, headers.get('content-type')]).toEqual([
+    200,
+    'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"',
+  ]);
+  const [catalog, ...interfaces] = JSON.parse(text).linkset;
+  expect(catalog).toEqual({
+    anchor: `${PUBLIC_URL}/.well-known/api-catalog`,
+    item: [{ href: `${PUBLIC_URL}/v1` }, { href: `${PUBLIC_URL}/mcp` }],
+  });
+  expect(interfaces.map(({ anchor }: { anchor: string }) => anchor)).toEqual(
+    catalog.item.map(({ href }: { href: string }) => href),
+  );
+  const [rest] = interfaces;
+  expect(Object.keys(rest)).toEqual(['anchor', 'service-desc', 'service-doc', 'status']);
+  const { anchor: _anchor, ...relations } = rest;
+  for (const { href, type } of Object.values(relations).flat() as { href: string; type: string }[]) {
+    expect(href.startsWith(PUBLIC_URL)).toBe(true);
+    const linked = await get(href.slice(PUBLIC_URL.length));
+    expect([href, linked.status]).toEqual([href, 200]);
+    expect(linked.headers.get('content-type')).toContain(type);
+  }
+  const head = await get('/.well-known/api-catalog', {}, 'HEAD');
+  expect([head.status, head.text, head.headers.get('link')]).toEqual([
+    200,
+    '',
+    `<${PUBLIC_URL}/.well-known/api-catalog>; rel="api-catalog"`,
+  ]);
+});
+
+test('with METRICS_PORT, where clients cannot ask for the status, the catalogue has none', async () => {
+  const other = await startService({ metricsPort: 9 });
+  const response = await fetch(`${other.url}/.well-known/api-catalog`);
+  for (const each of (await response.json()).linkset) expect(each).not.toHaveProperty('status');
+  await other.close();
 });
 
 test('each guide is served as Markdown, /changelog is that of the interface, and /llms.txt links all of them', async () => {

@@ -1,9 +1,10 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { ErrorCode } from '../../../src/platform/errors/api-error.js';
-import { errorTable } from '../../../src/platform/errors/error-table.js';
+import { type ErrorDefinition, errorTable } from '../../../src/platform/errors/error-table.js';
 import { resources } from '../../../src/router.js';
 import { fillPath, ordinaryInit } from '../../support/document-requests.js';
+import { MODE_NAMES, message, toolCalls } from '../../support/mcp.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
 import {
   type Caller,
@@ -16,6 +17,7 @@ import {
 } from '../../support/test-service.js';
 
 const CODES = Object.keys(errorTable) as ErrorCode[];
+const definitions: Readonly<Record<ErrorCode, ErrorDefinition>> = errorTable;
 const { operations, expectDescribed, findResponse } = createChecker(resources);
 
 let service: TestService;
@@ -31,6 +33,9 @@ const prefer = (code: string, init: RequestInit = {}): RequestInit => ({
   ...init,
   headers: { ...(init.headers as Record<string, string>), prefer: `error=${code}` },
 });
+
+/** The document describes what REST responds with by itself. */
+const isOfOtherProtocol = (code: ErrorCode) => (definitions[code].protocol ?? 'rest') !== 'rest';
 
 const callRest = (operation: ListedOperation, code: string, by = call) =>
   by(`/v1${fillPath(operation, '1')}`, prefer(code, ordinaryInit(operation)));
@@ -52,7 +57,8 @@ describe.each(CODES)('%s', (code) => {
       expect(response.body).toEqual({ code, message: expect.any(String), status });
       expect(response.headers.get('preference-applied')).toBe(`error=${code}`);
       expect(response.headers.has('x-ratelimit-remaining')).toBe(true);
-      if (findResponse(operation, status)) expectDescribed(operation.operationId, response);
+      if (!isOfOtherProtocol(code) && findResponse(operation, status))
+        expectDescribed(operation.operationId, response);
     }
   });
 
@@ -80,6 +86,51 @@ describe.each(CODES)('%s', (code) => {
     expect((await stream.text()).split(`"code":"${code}"`).length - 1).toBe([batch.body].flat().length);
   });
 });
+
+describe.each(MODE_NAMES)('for a tool of a client of %s', (mode) => {
+  test.each(CODES)('%s is the result, or the response if admission responds with it', async (code) => {
+    for (const { operationId, method, security } of operations) {
+      const { body: expected } = await callRest(operation(operationId), code);
+      const init = toolCalls[mode](operationId, method === 'GET' ? {} : { idempotencyKey: '' }, {
+        prefer: `error=${code}`,
+      });
+      const { status, body, headers } = await call('/mcp', init);
+      expect(headers.get('preference-applied')).toBe(`error=${code}`);
+      const isOfHead = code === 'insufficient_scope' && mode === '2026-07-28';
+      if (
+        isOfHead ||
+        code === 'origin_not_allowed' ||
+        [401, 405, 413, 415, 429, 501].includes(errorTable[code].status)
+      ) {
+        expect([status, body.code, body.status]).toEqual([expected.status, code, expected.status]);
+      } else {
+        const { fields: _fields, scope, retryAfterSeconds, ...error } = body.result.structuredContent;
+        expect([status, body.result.isError]).toEqual([200, true]);
+        expect(error).toEqual({ ...expected, message: expect.stringContaining(expected.message) });
+        const [needed] = security.flatMap(Object.values).flat();
+        expect(scope).toBe(code === 'insufficient_scope' ? needed : undefined);
+        expect(retryAfterSeconds).toBe(code === 'service_unavailable' ? 1 : undefined);
+      }
+    }
+  });
+
+  test('a preference is no argument, and what calls no tool responds with it, too', async () => {
+    const result = await call(
+      '/mcp',
+      toolCalls[mode]('listPets', { prefer: 'error=not_found', Prefer: 'error=not_found' }),
+    );
+    expect(result.body.result.structuredContent.items).toBeInstanceOf(Array);
+    const { status, body } = await call(
+      '/mcp',
+      message('tools/list', {}, { prefer: 'error=service_unavailable' }),
+    );
+    expect([status, body.code]).toEqual([503, 'service_unavailable']);
+  });
+});
+
+function operation(operationId: string): ListedOperation {
+  return operations.find((each) => each.operationId === operationId) ?? expect.unreachable();
+}
 
 test('headers and details are those of the real error', async () => {
   const header = async (code: ErrorCode, name: string) =>

@@ -10,6 +10,7 @@ import {
   ordinaryInit,
   readPathParameters,
 } from '../../support/document-requests.js';
+import { oldToolCall, toolCall } from '../../support/mcp.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
 import {
   type Caller,
@@ -56,6 +57,8 @@ interface Sample {
   readonly init: RequestInit;
   /** Over tRPC */
   readonly input: unknown;
+  /** Of the tool */
+  readonly arguments: object;
 }
 
 const isMutation = ({ method }: ListedOperation) => method !== 'GET';
@@ -68,11 +71,8 @@ function scopeOf({ security }: ListedOperation): Scope {
 async function validSample(operation: ListedOperation): Promise<Sample> {
   const path = await existingPath(operations, operation, call);
   const body = bodyOf(operation) as object | undefined;
-  return {
-    path: `/v1${path}`,
-    init: ordinaryInit(operation),
-    input: { ...readPathParameters(operation, path), ...body },
-  };
+  const input = { ...readPathParameters(operation, path), ...body };
+  return { path: `/v1${path}`, init: ordinaryInit(operation), input, arguments: input };
 }
 
 /** No operation takes a list as its input. Over REST, a parameter or a body is wrong. */
@@ -84,6 +84,7 @@ function invalidSample(operation: ListedOperation): Sample {
     path: `/v1${fillPath(operation, 'none')}${twice}`,
     init: requestBody === undefined ? { method } : { ...post('[]'), method },
     input: [],
+    arguments: Object.fromEntries(parameters.map((parameter) => [parameter.name, []])),
   };
 }
 
@@ -91,7 +92,7 @@ interface Outcome {
   readonly status: number;
   readonly code: ErrorCode | undefined;
   readonly challenge: string | null;
-  /** Over tRPC only */
+  /** Over tRPC, and in the result of a tool */
   readonly scope?: Scope | undefined;
 }
 
@@ -118,7 +119,18 @@ const PROTOCOLS: Readonly<Record<string, Run>> = {
     const response = await callBatch([operation.operationId], isMutation(operation), [input], key);
     return toOutcome(response.status, response, response.body[0].error);
   },
+  async 'MCP of 2026-07-28'({ operationId }, key, sample) {
+    const { status, body, headers } = await call('/mcp', { ...toolCall(operationId, sample.arguments), key });
+    return { status, code: body?.code, challenge: headers.get('www-authenticate') };
+  },
+  async 'MCP of 2025-11-25'({ operationId }, key, sample) {
+    const { body, headers } = await call('/mcp', { ...oldToolCall(operationId, sample.arguments), key });
+    const { code, status = 200, scope } = body.result.isError ? body.result.structuredContent : {};
+    return { status, code, challenge: headers.get('www-authenticate'), scope };
+  },
 };
+/** Those whose error has no place for the scope but its challenge. */
+const WITHOUT_SCOPE = ['REST', 'MCP of 2026-07-28'];
 
 function callBatch(names: readonly string[], isMutation: boolean, inputs: readonly unknown[], key: string) {
   const path = `/trpc/${names.join(',')}?batch=1`;
@@ -162,7 +174,7 @@ test.each(CASES.filter(({ isOpen }) => !isOpen))(
         status: 403,
         code: 'insufficient_scope',
         challenge: `Bearer error="insufficient_scope", scope="${scope}"`,
-        ...(protocol === 'REST' ? {} : { scope }),
+        ...(WITHOUT_SCOPE.includes(protocol) ? {} : { scope }),
       });
     }
   },
@@ -236,6 +248,15 @@ describe('within a batch, the scope is each call’s own', () => {
 
 test('a key without the scope learns nothing about the media type, the size or the syntax of a body', async () => {
   const key = keys.get('pets:read') ?? '';
+  const { headers } = toolCall('createPet');
+  for (const init of [post('{'), post('x'.repeat(70_000)), post('{}', { 'content-type': 'text/plain' })]) {
+    const named = {
+      ...(init.headers as object),
+      ...(headers as object),
+      'content-type': new Headers(init.headers).get('content-type') ?? '',
+    };
+    expect((await call('/mcp', { ...init, headers: named, key })).status).toBe(403);
+  }
   for (const init of [
     post('{'),
     post('x'.repeat(70_000)),

@@ -5,6 +5,7 @@ import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { createLimiter } from '../../../src/platform/limits/limiter.js';
 import { createCachedCheck } from '../../../src/platform/monitoring/probes.js';
+import { message, oldToolCall, toolCall } from '../../support/mcp.js';
 import {
   createCaller,
   createTestDatabase,
@@ -59,6 +60,9 @@ test('requests are counted by operation, protocol and status, and a batch once',
   await call(rpcPath('listPets', { limit: 0 }));
   await call('/trpc/listPets,getPet,nope?batch=1');
   await call('/trpc/listPets?batch=1');
+  await call('/mcp', toolCall('listPets'));
+  await call('/mcp', oldToolCall('listPets', { limit: 0 }));
+  await call('/mcp', message('tools/list'));
   await call('/v1/nope');
   await call('/docs', { method: 'HEAD' });
   await expect
@@ -70,6 +74,9 @@ test('requests are counted by operation, protocol and status, and a batch once',
       'listPets trpc 400': 1,
       'listPets trpc 200': 1,
       'batch trpc 207': 1,
+      'listPets mcp 200': 1,
+      'listPets mcp 400': 1,
+      'unknown mcp 200': 1,
       'unknown rest 404': 1,
       'unknown other 200': expect.any(Number),
     });
@@ -88,6 +95,7 @@ test('the set of labels does not grow, whatever clients send', async () => {
       for (const method of ['GET', 'POST', 'DELETE', 'PROPFIND']) await call(path, { method });
     }
     await call(`/trpc/listPets,${mark}?batch=1`);
+    for (const init of [message(mark), toolCall(mark), oldToolCall(mark)]) await call('/mcp', init);
     await call(`/v1/pets/${mark}`, { headers: { 'x-request-id': mark, 'user-agent': mark } });
     await call('/v1/pets', { key: mark });
   };

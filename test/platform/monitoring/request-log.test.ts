@@ -5,6 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'v
 import { describeError } from '../../../src/platform/process/logger.js';
 import { breakTable } from '../../support/broken-table.js';
 import { BEGIN_FOR_LONG } from '../../support/execute.js';
+import { message, oldToolCall, toolCall } from '../../support/mcp.js';
 import {
   type Caller,
   createCaller,
@@ -102,10 +103,26 @@ test.each<readonly [string, string, RequestInit, Record<string, unknown>]>([
     malformed,
     { operation: 'createPet', code: 'invalid_request' },
   ],
+  ['a tool', '/mcp', toolCall('listPets'), { protocol: 'mcp', operation: 'listPets', status: 200 }],
+  [
+    'a tool, for an older client',
+    '/mcp',
+    oldToolCall('listPets'),
+    { protocol: 'mcp', operation: 'listPets' },
+  ],
+  [
+    'an error of a tool',
+    '/mcp',
+    toolCall('listPets', { limit: 0, status: 'secret' }),
+    { protocol: 'mcp', operation: 'listPets', status: 400, code: 'invalid_request' },
+  ],
+  ['an unknown tool', '/mcp', toolCall('secret'), { protocol: 'mcp', status: 200, code: '-32602' }],
+  ['an unknown method', '/mcp', message('secret'), { protocol: 'mcp', status: 404, code: '-32601' }],
+  ['a malformed message', '/mcp', malformed, { protocol: 'mcp', status: 400, code: '-32700' }],
   ['an unknown route', '/v1/other-path', {}, { protocol: 'rest', status: 404, code: 'not_found' }],
   ['an unknown procedure', '/trpc/secret-path', {}, { protocol: 'trpc', status: 404, code: 'not_found' }],
   [
-    'a path outside of both protocols',
+    'a path outside of the protocols',
     '/other-path',
     {},
     { protocol: 'other', status: 404, code: 'not_found' },
@@ -325,11 +342,32 @@ test.each([
   expect(await onlyLine()).toMatchObject({ trace_id: TRACE_ID });
 });
 
+test('the log line of a tool has the trace id of the traceparent in its message, unless a header has one', async () => {
+  const traceparent = `00-${TRACE_ID}-${SPAN_ID}-01`;
+  await call('/mcp', message('tools/call', { name: 'listPets', _meta: { traceparent } }));
+  expect(await onlyLine()).toMatchObject({ trace_id: TRACE_ID });
+  written = '';
+  const other = 'a'.repeat(32);
+  const headers = { traceparent: `00-${other}-${SPAN_ID}-01` };
+  await call('/mcp', message('tools/call', { name: 'listPets', _meta: { traceparent } }, headers));
+  expect(await onlyLine()).toMatchObject({ trace_id: other });
+  for (const invalid of [7, {}, 'x', `00-${'0'.repeat(32)}-${SPAN_ID}-01`]) {
+    written = '';
+    await call('/mcp', message('tools/call', { name: 'listPets', _meta: { traceparent: invalid } }));
+    expect(await onlyLine()).not.toHaveProperty('trace_id');
+  }
+});
+
 test('the line with the cause of an error has the trace id, too', async () => {
   await losePets();
-  for (const path of ['/v1/pets', '/trpc/listPets']) {
+  const traceparent = `00-${TRACE_ID}-${SPAN_ID}-01`;
+  for (const [path, init] of [
+    ['/v1/pets', { headers: { traceparent } }],
+    ['/trpc/listPets', { headers: { traceparent } }],
+    ['/mcp', message('tools/call', { name: 'listPets', _meta: { traceparent } })],
+  ] as const) {
     written = '';
-    await call(path, { headers: { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` } });
+    await call(path, init);
     await expect.poll(lines).toHaveLength(2);
     for (const line of lines()) expect(line).toMatchObject({ trace_id: TRACE_ID });
   }

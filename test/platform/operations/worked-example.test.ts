@@ -9,6 +9,7 @@ import { createProcedure } from '../../../src/platform/operations/builder.js';
 import { assignedId, INPUT_ERROR, int64, text } from '../../../src/platform/operations/input.js';
 import type { Resource } from '../../../src/platform/operations/resource.js';
 import { expectInvalidIdsRejected, expectUnstorableBodiesRejected } from '../../support/document-requests.js';
+import { message, toolCall } from '../../support/mcp.js';
 import { createChecker } from '../../support/openapi-checker.js';
 import { createCaller, post, startService } from '../../support/test-service.js';
 
@@ -140,6 +141,33 @@ test('a PATCH takes its id from the path and the rest from the body, a DELETE re
     body: undefined,
   });
   expect((await call('/trpc/deleteToy', post({ toyId: id }))).body.error.data.error.code).toBe('not_found');
+});
+
+test('all of them are tools, with hints that say what they do', async () => {
+  const { tools } = (await call('/mcp', message('tools/list'))).body.result;
+  expect(
+    tools.map(({ name, title, annotations }: Record<string, never>) => [name, title, annotations]),
+  ).toMatchObject([
+    ['createToy', 'Add a toy', { readOnlyHint: false, destructiveHint: false, idempotentHint: true }],
+    ['renameToy', 'Rename a toy', { readOnlyHint: false, destructiveHint: true, idempotentHint: false }],
+    ['deleteToy', 'Delete a toy', { readOnlyHint: false, destructiveHint: true, idempotentHint: true }],
+  ]);
+  expect(tools[1].inputSchema).toMatchObject({ required: ['toyId', 'name'] });
+  const use = async (name: string, input: object) => (await call('/mcp', toolCall(name, input))).body.result;
+  const { id } = (await use('createToy', { name: 'Kite', idempotencyKey: 'kite' })).structuredContent;
+  expect((await use('createToy', { name: 'Kite', idempotencyKey: 'kite' })).structuredContent).toEqual({
+    id,
+    name: 'Kite',
+  });
+  expect((await use('renameToy', { toyId: id, name: 'Cube' })).structuredContent).toEqual({
+    id,
+    name: 'Cube',
+  });
+  expect(await use('deleteToy', { toyId: id })).toMatchObject({ content: [{ type: 'text', text: 'Done.' }] });
+  expect((await use('deleteToy', { toyId: id })).structuredContent).toMatchObject({
+    code: 'not_found',
+    status: 404,
+  });
 });
 
 test('what a constraint forbids is an error for the client, over either protocol', async () => {

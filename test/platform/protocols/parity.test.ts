@@ -1,6 +1,11 @@
+import type { Client } from '@modelcontextprotocol/client';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { ErrorShape } from '../../../src/platform/errors/api-error.js';
+import { ApiError, type ErrorBody, type ErrorShape } from '../../../src/platform/errors/api-error.js';
+import { toToolError } from '../../../src/platform/protocols/mcp/advice.js';
+import { resources } from '../../../src/router.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
+import { connectClient, MODE_NAMES, type Mode, toolCalls } from '../../support/mcp.js';
+import { createChecker } from '../../support/openapi-checker.js';
 import {
   type Caller,
   createCaller,
@@ -97,12 +102,14 @@ const pages: readonly (readonly [query: string, input: unknown, status: 200 | 40
   ['cursor=x', { cursor: [] }, 400],
 ];
 
+const { operations } = createChecker(resources);
+
 let service: TestService;
 let call: Caller;
 
 afterEach(() => service.close());
 
-/** The response of either protocol, as REST would send it. */
+/** The response over REST or tRPC, as REST sends it. */
 function toRestBody({ status, body }: TestResponse): unknown {
   if (body.error !== undefined) {
     const { fields, ...data } = body.error.data;
@@ -134,53 +141,169 @@ function unifyMessages(response: unknown): unknown {
   );
 }
 
-const protocols = {
-  rest: {
-    create: (body: string) => call('/v1/pets', post(body)),
-    list: (query: string, _input: unknown) => call(`/v1/pets?${query}`),
-  },
-  trpc: {
-    create: (body: string) => call('/trpc/createPet', post(body)),
-    list: (_query: string, input: unknown) => call(rpcPath('listPets', input)),
-  },
+/** What a call got: the status over HTTP, and the response as REST sends it. */
+interface Outcome {
+  readonly status: number;
+  readonly body: unknown;
+}
+
+interface Protocol {
+  /** The status of success */
+  readonly created: 200 | 201;
+  create(body: string): Promise<Outcome>;
+  list(query: string, input: unknown): Promise<Outcome>;
+}
+
+const toOutcome = (response: TestResponse): Outcome => ({
+  status: response.status,
+  body: unifyMessages(toRestBody(response)),
+});
+
+const rest: Protocol = {
+  created: 201,
+  create: async (body) => toOutcome(await call('/v1/pets', post(body))),
+  list: async (query) => toOutcome(await call(`/v1/pets?${query}`)),
+};
+const trpc: Protocol = {
+  created: 200,
+  create: async (body) => toOutcome(await call('/trpc/createPet', post(body))),
+  list: async (_query, input) => toOutcome(await call(rpcPath('listPets', input))),
 };
 
+/** The result of a tool, whose error says in addition what to do. */
+function fromToolResult(result: Awaited<ReturnType<Client['callTool']>>): Outcome {
+  const { isError, structuredContent, content } = result;
+  expect(content).toEqual([{ type: 'text', text: JSON.stringify(structuredContent) }]);
+  if (isError !== true) {
+    const { items, nextCursor, ...output } = structuredContent as Record<string, unknown>;
+    if (items !== undefined) expect(nextCursor).toBeNull();
+    return { status: 200, body: items ?? withoutId(output) };
+  }
+  const { fields, ...error } = structuredContent as ErrorBody & { fields?: Record<string, string> };
+  const message = fields === undefined ? error.message : toSentence(fields);
+  expect(error).toEqual(toToolError(new ApiError(error.code, { message })));
+  return { status: error.status, body: { ...error, message } };
+}
+
+/** A call as bytes, in which a number can be written as it is over the other protocols. */
+function tools(mode: Mode): Protocol {
+  const send = async (name: string, args: string): Promise<Outcome> => {
+    const init = toolCalls[mode](name, 'ARGUMENTS');
+    const { body } = await call('/mcp', {
+      ...init,
+      body: String(init.body).replace('"ARGUMENTS"', () => args),
+    });
+    return body.error === undefined ? fromToolResult(body.result) : fromProtocolError(body.error.code, args);
+  };
+  return {
+    created: 200,
+    create: (body) => send('createPet', body),
+    list: (_query, input = {}) => send('listPets', JSON.stringify(input)),
+  };
+}
+
+/** The SDK's own client. It cannot send what is not JSON, nor a number that is none of JavaScript's. */
+function sdkClient(mode: Mode): Protocol {
+  let client: Promise<Client> | undefined;
+  const send = async (name: string, args: string): Promise<Outcome> => {
+    client ??= connectClient(service, mode);
+    const sent = await client;
+    try {
+      return fromToolResult(await sent.callTool({ name, arguments: JSON.parse(args) }));
+    } catch (error) {
+      if (error instanceof SyntaxError) return fromProtocolError(-32_700, args);
+      return fromProtocolError((error as { code?: number }).code, args);
+    }
+  };
+  return {
+    created: 200,
+    create: (body) => send('createPet', body),
+    list: (_query, input = {}) => send('listPets', JSON.stringify(input)),
+  };
+}
+
+/** Where the others find that the input is no object, or no JSON, this protocol finds that the message is none of it. */
+function fromProtocolError(code: number | undefined, args: string): Outcome {
+  const isJson = args !== 'not json' && canParse(args);
+  expect([args, code]).toEqual([args, isJson ? -32_602 : -32_700]);
+  const message = isJson ? 'The input must be a JSON object.' : 'The input is not valid JSON.';
+  return { status: 400, body: new ApiError('invalid_request', { message }).body };
+}
+
+function canParse(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const listProtocols = (): Protocol[] => [rest, trpc, ...MODE_NAMES.map(tools), ...MODE_NAMES.map(sdkClient)];
+
 describe.each([
-  ['REST first', [protocols.rest, protocols.trpc, protocols.rest, protocols.trpc]],
-  ['tRPC first', [protocols.trpc, protocols.rest, protocols.trpc, protocols.rest]],
-] as const)('%s', (_order, order) => {
-  test('every body gets the same response over both protocols, whatever was called before', async () => {
+  ['REST first', (all: Protocol[]) => all],
+  ['REST last', (all: Protocol[]) => all.toReversed()],
+] as const)('%s', (_order, arrange) => {
+  test('every body gets the same response over all protocols, whatever was called before', async () => {
     service = await startService();
     call = createCaller(service);
+    const order = arrange(listProtocols());
     for (const [body, status] of bodies) {
-      const responses: unknown[] = [];
+      const outcomes: unknown[] = [];
       for (const protocol of order) {
-        const response = await protocol.create(body);
-        expect([body, response.status]).toEqual([
-          body,
-          status === 201 && protocol === protocols.trpc ? 200 : status,
-        ]);
-        responses.push(unifyMessages(toRestBody(response)));
+        const outcome = await protocol.create(body);
+        expect([body, outcome.status]).toEqual([body, status === 201 ? protocol.created : status]);
+        outcomes.push(outcome.body);
       }
-      for (const response of responses) expect(response).toEqual(responses[0]);
+      for (const outcome of outcomes) expect(outcome).toEqual(outcomes[0]);
     }
   });
 
-  test('every page gets the same response over both protocols, whatever was called before', async () => {
+  test('every page gets the same response over all protocols, whatever was called before', async () => {
     service = await startService();
     call = createCaller(service);
     await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
+    const order = arrange(listProtocols());
     for (const [query, input, status] of pages) {
-      const responses: unknown[] = [];
+      const outcomes: unknown[] = [];
       for (const protocol of order) {
-        const response = await protocol.list(query, input);
-        expect([query, response.status]).toEqual([query, status]);
-        responses.push(toRestBody(response));
+        const outcome = await protocol.list(query, input);
+        expect([query, outcome.status]).toEqual([query, status]);
+        outcomes.push(outcome.body);
       }
-      for (const response of responses) expect(response).toEqual(responses[0]);
+      for (const outcome of outcomes) expect(outcome).toEqual(outcomes[0]);
     }
   });
 });
+
+test.each(MODE_NAMES)(
+  'every operation returns the same over all protocols, to a client of %s',
+  async (mode) => {
+    service = await startService();
+    call = createCaller(service);
+    const { id } = await service.pets.create({ name: 'Rex', categoryId: 1 });
+    await service.database.pool.query('INSERT INTO orders (pet_id, quantity) VALUES ($1, 1)', [id]);
+    const client = await connectClient(service, mode);
+    /** What differs from call to call */
+    const unify = (output: unknown) =>
+      JSON.parse(
+        JSON.stringify(output, (name, value) => (name === 'remaining' || name === 'usage' ? 0 : value)),
+      );
+    for (const { operationId, method, path, parameters = [] } of operations.filter(
+      ({ method }) => method === 'GET',
+    )) {
+      const input = parameters.some((each) => each.in === 'path') ? { petId: id } : {};
+      const overRest = await call(`/v1${path.replace('{petId}', String(id))}`, { method });
+      const overRpc = await call(rpcPath(operationId, input));
+      const { structuredContent } = await client.callTool({ name: operationId, arguments: input });
+      const output = (structuredContent as { items?: unknown }).items ?? structuredContent;
+      expect([operationId, overRest.status]).toEqual([operationId, 200]);
+      expect(unify(overRpc.body.result.data)).toEqual(unify(overRest.body));
+      expect(unify(output)).toEqual(unify(overRest.body));
+    }
+  },
+);
 
 test('the message names each offending field', async () => {
   service = await startService();
@@ -193,12 +316,16 @@ test('the message names each offending field', async () => {
   );
 });
 
-test('a petId over tRPC is strict JSON: anything but an integer within the bounds is a 400', async () => {
+test('a petId over tRPC and to a tool is strict JSON: anything but an integer within the bounds is a 400', async () => {
   service = await startService();
   call = createCaller(service);
   for (const petId of ['1', null, 1.5, true, [], {}, 2 ** 53]) {
     const { status, body } = await call(rpcPath('getPet', { petId }));
     expect([petId, status, body.error.data.error.code]).toEqual([petId, 400, 'invalid_request']);
+    for (const toCall of Object.values(toolCalls)) {
+      const { result } = (await call('/mcp', toCall('getPet', { petId }))).body;
+      expect([petId, result.structuredContent.code]).toEqual([petId, 'invalid_request']);
+    }
   }
   const { body } = await call(rpcPath('getPet', { petId: 12345 }));
   expectErrorBody(body.error.data.error, 'not_found', 'There is no pet with the id 12345.');

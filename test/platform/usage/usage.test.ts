@@ -7,6 +7,7 @@ import { storeRegularly, UsageCounter } from '../../../src/platform/usage/counte
 import { createUsageStore, type UsageBatch } from '../../../src/platform/usage/store.js';
 import { appRouter } from '../../../src/router.js';
 import { execute } from '../../support/execute.js';
+import { message, oldToolCall, toolCall } from '../../support/mcp.js';
 import { type Environment, run, runKeys, untilListening } from '../../support/process.js';
 import { asService } from '../../support/service-role.js';
 import { startTcpProxy } from '../../support/tcp-proxy.js';
@@ -44,7 +45,7 @@ async function printUsage(environment: Environment, ...args: (string | undefined
   return program.output();
 }
 
-test('admitted requests are counted over both protocols, per operation and UTC day, and each call of a batch separately', async () => {
+test('admitted requests are counted over all protocols, per operation and UTC day, and each call of a batch separately', async () => {
   const databaseUrl = await createTestDatabase();
   const store = createUsageStore(open(databaseUrl));
   let now = Date.parse('2026-11-19T23:59:59.999Z');
@@ -61,7 +62,11 @@ test('admitted requests are counted over both protocols, per operation and UTC d
   now += 1;
   await call(rpcPath('getPet', { petId: 1 }));
   await call('/trpc/getPet,getPet,listOrders,invented?batch=1&input={}');
+  for (const toCall of [toolCall, oldToolCall]) await call('/mcp', toCall('listOrders', { limit: 0 }));
   // None of these was admitted with a key, or is of an operation
+  await call('/mcp', message('tools/list'));
+  await call('/mcp', toolCall('invented'));
+  await call('/mcp', { ...oldToolCall('listOrders'), key: null });
   await call('/v1/pets', { key: null });
   await call('/v1/pets', { method: 'DELETE' });
   await call('/v1/nowhere');
@@ -72,7 +77,7 @@ test('admitted requests are counted over both protocols, per operation and UTC d
     { day: '2026-11-19', operation: 'getPet', requests: 1 },
     { day: '2026-11-19', operation: 'listPets', requests: 2 },
     { day: '2026-11-20', operation: 'getPet', requests: 3 },
-    { day: '2026-11-20', operation: 'listOrders', requests: 1 },
+    { day: '2026-11-20', operation: 'listOrders', requests: 3 },
   ]);
 });
 

@@ -1,0 +1,91 @@
+import { createHash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ApiError } from '../../errors/api-error.js';
+import { IDEMPOTENCY_KEY } from '../../operations/direct-call.js';
+import type { createContextFactory } from '../context.js';
+import { reportError } from '../error-report.js';
+import { createIdempotencyHeader } from '../idempotency-header.js';
+import { toToolError } from './advice.js';
+import { IDEMPOTENCY_ARGUMENT, type Tool } from './tools.js';
+
+/** A request, and where its response goes. */
+export interface Exchange {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly createContext: ReturnType<typeof createContextFactory>;
+}
+
+export type Arguments = Readonly<Record<string, unknown>>;
+
+/** As the protocol defines it: `content` is the structured content as text, for clients that know no other. */
+export interface ToolResult {
+  readonly content: [{ readonly type: 'text'; readonly text: string }];
+  readonly structuredContent?: unknown;
+  readonly isError?: true;
+  // The SDK's results are open.
+  readonly [member: string]: unknown;
+}
+
+/** What a tool without output returns: a model may take nothing at all for a failure. */
+const DONE: ToolResult = { content: [{ type: 'text', text: 'Done.' }] };
+
+/**
+ * Calls the operation of a tool. Never rejects: what the operation rejects with is a result, too. Of the two places for an
+ * Idempotency-Key, the header wins over the argument.
+ */
+export async function callTool(tool: Tool, all: Arguments, exchange: Exchange): Promise<ToolResult> {
+  const { procedure, isPage } = tool;
+  const { name: path, idempotent, output: schema } = tool.operation;
+  const { request, reply } = exchange;
+  const { [IDEMPOTENCY_ARGUMENT]: argument, ...rest } = all;
+  const input = idempotent ? rest : all;
+  const key = idempotent ? (request.headers['idempotency-key'] ?? argument) : undefined;
+  const idempotency =
+    typeof key === 'string' ? createIdempotencyHeader(key, hash(tool, input), reply) : undefined;
+  let nextCursor: number | null = null;
+  const linkNextPage = (cursor: number) => {
+    nextCursor = cursor;
+  };
+  const ctx = exchange.createContext(request, reply, linkNextPage, idempotency);
+  const { type } = procedure._def;
+  // The input is checked after the scope.
+  const getRawInput = async () => {
+    if (key === argument && argument !== undefined) checkIdempotencyKey(argument);
+    return input;
+  };
+  try {
+    const output = await procedure({ ctx, path, type, getRawInput, signal: undefined, batchIndex: 0 });
+    if (schema === undefined) return DONE;
+    return toResult(isPage ? { items: output, nextCursor } : output);
+  } catch (error) {
+    idempotency?.setReplayed(false);
+    const apiError = reportError(error, request, reply, path);
+    request.errorStatus = apiError.status;
+    return { ...toResult(toToolError(apiError, request.id)), isError: true };
+  }
+}
+
+function toResult(structuredContent: unknown): ToolResult {
+  return { content: [{ type: 'text', text: JSON.stringify(structuredContent) }], structuredContent };
+}
+
+/**
+ * What a repetition has to repeat: the arguments, and not the bytes of the body, because a client that calls again sends a
+ * new message with another id. They are put in the order of the parameters: a model may write them in another one.
+ */
+function hash({ listed }: Tool, input: Arguments): Uint8Array {
+  const known = Object.keys(listed.inputSchema.properties ?? {}).filter((name) => Object.hasOwn(input, name));
+  const members = [...known, ...Object.keys(input)].map((name) => [name, input[name]]);
+  return createHash('sha256')
+    .update(JSON.stringify(Object.fromEntries(members)))
+    .digest();
+}
+
+function checkIdempotencyKey(argument: unknown): void {
+  if (typeof argument === 'string' && IDEMPOTENCY_KEY.test(argument)) return;
+  const problem = 'must be a string of 1 to 255 visible ASCII characters';
+  throw new ApiError('invalid_request', {
+    message: `${IDEMPOTENCY_ARGUMENT} ${problem}.`,
+    fields: { [IDEMPOTENCY_ARGUMENT]: problem },
+  });
+}

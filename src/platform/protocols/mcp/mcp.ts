@@ -1,0 +1,97 @@
+import type { AnyTRPCRouter } from '@trpc/server';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { ApiError } from '../../errors/api-error.js';
+import type { RequestTarget } from '../../operations/builder.js';
+import { decodeBody, parseJson, readBodyAs } from '../body.js';
+import { type ContextOptions, createContextFactory } from '../context.js';
+import { sendJson } from '../json-response.js';
+import type { Endpoint } from './endpoint.js';
+import { CALL_METHOD, type Message, readHead, toMessage } from './message.js';
+import { createTools } from './tools.js';
+
+export interface McpOptions extends ContextOptions {
+  readonly router: AnyTRPCRouter;
+}
+
+/** What a request asks for that calls no operation, or one that only its body tells. */
+const NO_CALL: RequestTarget = { calls: [], cost: 1 };
+const NOT_ALLOWED = new ApiError('method_not_allowed', { headers: { allow: 'POST' } });
+const OTHER_METHOD: RequestTarget = { ...NO_CALL, error: NOT_ALLOWED };
+
+/**
+ * Serves the operations as tools of the Model Context Protocol (https://modelcontextprotocol.io/specification/2026-07-28):
+ * each request is one message, and its response the answer as JSON.
+ */
+export function registerMcp(app: FastifyInstance, { router, ...options }: McpOptions): void {
+  const tools = createTools(options.operations, router);
+  const createContext = createContextFactory(options);
+  const toTarget = (name: unknown): RequestTarget => {
+    const operation = tools.get(String(name))?.operation;
+    if (operation === undefined) return NO_CALL;
+    const { scope, deprecation } = operation;
+    return { calls: [operation.name], cost: 1, scope, deprecation };
+  };
+  let endpoint: Promise<Endpoint> | undefined;
+  // Not every service is asked this way: loading the SDK takes 60 ms of CPU time, and 10 MB.
+  const loadEndpoint = async () => {
+    const { createEndpoint } = await import('./endpoint.js');
+    return createEndpoint({ tools, log: app.log });
+  };
+  readBodyAs(app, readJson);
+  app.route({
+    method: [...app.supportedMethods],
+    url: '',
+    config: {
+      readTarget(request) {
+        if (request.method !== 'POST') return OTHER_METHOD;
+        const { method, name } = readHead(request);
+        return method === CALL_METHOD ? toTarget(name) : NO_CALL;
+      },
+      readBodyTarget(request) {
+        const { method, params } = toMessage(request.body);
+        return readHead(request).method === undefined && method === CALL_METHOD
+          ? toTarget(params.name)
+          : undefined;
+      },
+    },
+    async handler(request, reply) {
+      if (request.method !== 'POST') throw NOT_ALLOWED;
+      const message = toMessage(request.body);
+      const { traceparent } = message.params._meta;
+      if (typeof traceparent === 'string') request.traceparent = traceparent;
+      const rehearsed = findRehearsedError(request, message);
+      if (rehearsed !== undefined) throw rehearsed;
+      endpoint ??= loadEndpoint();
+      const answerMessage = await endpoint;
+      const { status, text, errorCode } = await answerMessage(
+        { request, reply, createContext },
+        request.body,
+      );
+      // The SDK itself has failed: no tool does.
+      if (status >= 500) throw new ApiError('internal_error', { cause: new Error(text) });
+      if (errorCode !== undefined) request.errorCode = String(errorCode);
+      reply.code(status);
+      return text === '' ? reply.send() : sendJson(reply, text);
+    },
+  });
+}
+
+/** Undefined for a body that is not JSON: what cannot be read is the endpoint's to say, in JSON-RPC. */
+function readJson(bytes: Uint8Array): unknown {
+  try {
+    return parseJson(decodeBody(bytes));
+  } catch {
+    return undefined;
+  }
+}
+
+/** The error that a client asks for, where it is not the result of a call but the response to the request. */
+function findRehearsedError(request: FastifyRequest, { method }: Message): ApiError | undefined {
+  const { rehearsal } = request;
+  const { scope } = request.target ?? NO_CALL;
+  // Admission finds a missing scope if the head names the tool.
+  const isOfRequest =
+    method !== CALL_METHOD ||
+    (rehearsal?.code === 'insufficient_scope' && readHead(request).name !== undefined);
+  return isOfRequest ? rehearsal?.createError(scope) : undefined;
+}

@@ -1,0 +1,43 @@
+import { z } from 'zod';
+
+/** A JSON Schema, 2020-12, without references: not every client of the protocol resolves them. */
+export type JsonSchema = z.core.JSONSchema.BaseSchema;
+
+/** What zod-openapi reads besides the members that JSON Schema has. */
+interface Meta {
+  readonly id?: string;
+  readonly override?: object | ((context: { jsonSchema: JsonSchema; path: readonly never[] }) => void);
+}
+
+/** Without metadata zod writes every schema where it is used, instead of referring to it by its id. */
+const NO_METADATA = z.registry<Record<string, never>>();
+
+/**
+ * The JSON Schema of an input or an output, as the OpenAPI document has it.
+ *
+ * @param io whether members with a default may be left out
+ */
+export function toToolSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
+  const { $schema: _dialect, ...result } = z.toJSONSchema(schema, {
+    io,
+    metadata: NO_METADATA,
+    unrepresentable: 'any',
+    override({ zodSchema, jsonSchema }) {
+      const { id: _id, override, ...meta } = (z.globalRegistry.get(zodSchema) ?? {}) as Meta;
+      Object.assign(jsonSchema, meta);
+      if (typeof override === 'function') override({ jsonSchema, path: [] });
+      else Object.assign(jsonSchema, override);
+      // Later versions may return further members.
+      if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+    },
+  });
+  return result;
+}
+
+/** Arguments are an object, even for an operation that takes none. */
+export function toArgumentsSchema(schema: z.ZodType | undefined): JsonSchema & { type: 'object' } {
+  // A default of the whole is for calls without arguments, which have an empty object instead.
+  const { default: _default, ...rest } = schema === undefined ? {} : toToolSchema(schema, 'input');
+  const { properties = {} } = rest;
+  return { ...rest, type: 'object', properties };
+}
