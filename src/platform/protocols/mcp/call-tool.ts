@@ -48,9 +48,10 @@ export async function callTool(tool: Tool, all: Arguments, exchange: Exchange): 
   };
   const ctx = exchange.createContext(request, reply, linkNextPage, idempotency);
   const { type } = procedure._def;
-  // The input is checked after the scope.
+  // The input is checked after the scope, and not at all for an error that the client rehearses.
   const getRawInput = async () => {
-    if (key === argument && argument !== undefined) checkIdempotencyKey(argument);
+    if (key === argument && argument !== undefined && ctx.rehearsal === undefined)
+      checkIdempotencyKey(argument);
     return input;
   };
   try {

@@ -22,8 +22,8 @@ function listLoaded(path: string, loaded = new Set<string>()): Set<string> {
 test('the SDK is loaded with the first request for a tool, and not with the service', () => {
   const sdk = '@modelcontextprotocol/server';
   const atStart = listLoaded('src/main.ts');
-  expect(atStart).toContain('src/protocols/mcp/mcp.ts');
+  expect(atStart).toContain('src/platform/protocols/mcp/mcp.ts');
   expect(atStart).toContain('@trpc/server');
   expect(atStart).not.toContain(sdk);
-  expect(listLoaded('src/protocols/mcp/endpoint.ts')).toContain(sdk);
+  expect(listLoaded('src/platform/protocols/mcp/endpoint.ts')).toContain(sdk);
 });
