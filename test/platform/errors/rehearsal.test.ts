@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { ErrorCode } from '../../../src/platform/errors/api-error.js';
 import { type ErrorDefinition, errorTable } from '../../../src/platform/errors/error-table.js';
 import { resources } from '../../../src/router.js';
-import { fillPath, ordinaryInit } from '../../support/document-requests.js';
+import { fillPath, ordinaryInit, readPathParameters } from '../../support/document-requests.js';
 import { MODE_NAMES, message, toolCalls } from '../../support/mcp.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
 import {
@@ -89,11 +89,12 @@ describe.each(CODES)('%s', (code) => {
 
 describe.each(MODE_NAMES)('for a tool of a client of %s', (mode) => {
   test.each(CODES)('%s is the result, or the response if admission responds with it', async (code) => {
-    for (const { operationId, method, security } of operations) {
-      const { body: expected } = await callRest(operation(operationId), code);
-      const init = toolCalls[mode](operationId, method === 'GET' ? {} : { idempotencyKey: '' }, {
-        prefer: `error=${code}`,
-      });
+    for (const each of operations) {
+      const { operationId, method, security } = each;
+      const { body: expected } = await callRest(each, code);
+      const input = readPathParameters(each, fillPath(each, '1'));
+      const all = method === 'GET' ? input : { ...input, idempotencyKey: '' };
+      const init = toolCalls[mode](operationId, all, { prefer: `error=${code}` });
       const { status, body, headers } = await call('/mcp', init);
       expect(headers.get('preference-applied')).toBe(`error=${code}`);
       const isOfHead = code === 'insufficient_scope' && mode === '2026-07-28';
@@ -127,10 +128,6 @@ describe.each(MODE_NAMES)('for a tool of a client of %s', (mode) => {
     expect([status, body.code]).toEqual([503, 'service_unavailable']);
   });
 });
-
-function operation(operationId: string): ListedOperation {
-  return operations.find((each) => each.operationId === operationId) ?? expect.unreachable();
-}
 
 test('headers and details are those of the real error', async () => {
   const header = async (code: ErrorCode, name: string) =>
