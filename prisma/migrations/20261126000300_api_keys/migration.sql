@@ -5,6 +5,8 @@ CREATE TYPE "plan" AS ENUM ('free', 'pro', 'business', 'enterprise');
 CREATE TABLE "api_keys" (
     "id" UUID NOT NULL DEFAULT gen_random_uuid(),
     "name" TEXT NOT NULL,
+    -- Whom the operator knows the key by; no limit and no answer depends on it.
+    "owner" TEXT,
     "hash" BYTEA NOT NULL,
     "start" TEXT NOT NULL,
     -- A rotated key: what it was before works until the overlap ends.
@@ -23,6 +25,9 @@ CREATE TABLE "api_keys" (
 
     CONSTRAINT "api_keys_pkey" PRIMARY KEY ("id"),
     CONSTRAINT "api_keys_name_length" CHECK (char_length("name") BETWEEN 1 AND 200),
+    CONSTRAINT "api_keys_owner_length" CHECK (char_length("owner") BETWEEN 1 AND 200),
+    -- Every character with the Unicode property White_Space
+    CONSTRAINT "api_keys_owner_not_blank" CHECK (btrim("owner", U&'\0009\000A\000B\000C\000D\0020\0085\00A0\1680\2000\2001\2002\2003\2004\2005\2006\2007\2008\2009\200A\2028\2029\202F\205F\3000') <> ''),
     CONSTRAINT "api_keys_hash_is_sha256" CHECK (octet_length("hash") = 32),
     CONSTRAINT "api_keys_previous_hash_is_sha256" CHECK (octet_length("previous_hash") = 32),
     CONSTRAINT "api_keys_previous_hash_differs" CHECK ("previous_hash" <> "hash"),
@@ -49,6 +54,7 @@ CREATE TABLE "api_keys" (
 
 CREATE UNIQUE INDEX "api_keys_hash_key" ON "api_keys"("hash");
 CREATE UNIQUE INDEX "api_keys_previous_hash_key" ON "api_keys"("previous_hash");
+CREATE INDEX "api_keys_owner_idx" ON "api_keys"("owner") WHERE "owner" IS NOT NULL;
 
 -- For metrics, which must not scan all keys.
 CREATE INDEX "api_keys_banned_until_idx" ON "api_keys"("banned_until") WHERE "banned_until" IS NOT NULL;
@@ -91,3 +97,87 @@ CREATE TRIGGER "api_keys_truncated" AFTER TRUNCATE ON "api_keys"
     FOR EACH STATEMENT EXECUTE FUNCTION "note_api_key_change"();
 ALTER TABLE "api_keys" ENABLE ALWAYS TRIGGER "api_keys_changed";
 ALTER TABLE "api_keys" ENABLE ALWAYS TRIGGER "api_keys_truncated";
+
+-- Every change of a key, whoever makes it: one row for each column that it gives another value, in the same transaction.
+-- A creation and a deletion are one row without a column, whose value is the key as JSON. Of a hash, a row says only that
+-- it has changed. Values are as JSON shows them, which is the same in sessions of every DateStyle.
+--
+-- No foreign key refers to api_keys, because the history outlives its key; and ids are drawn from no sequence, because rows
+-- that are restored or replicated must not meet those that the trigger adds meanwhile.
+CREATE TABLE "api_key_history" (
+    "id" UUID NOT NULL DEFAULT gen_random_uuid(),
+    "api_key_id" UUID NOT NULL,
+    "changed_at" TIMESTAMPTZ(6) NOT NULL DEFAULT clock_timestamp(),
+    -- Who has logged in, and whose rights were used: those of another role after SET ROLE.
+    "session_role" TEXT NOT NULL,
+    "active_role" TEXT NOT NULL,
+    "application_name" TEXT NOT NULL,
+    "column_name" TEXT,
+    "old_value" TEXT,
+    "new_value" TEXT,
+
+    CONSTRAINT "api_key_history_pkey" PRIMARY KEY ("id"),
+    CONSTRAINT "api_key_history_changed_at_bounds" CHECK ("changed_at" >= '0001-01-01T00:00:00Z' AND "changed_at" < '10000-01-01T00:00:00Z')
+);
+
+CREATE INDEX "api_key_history_api_key_id_changed_at_idx" ON "api_key_history"("api_key_id", "changed_at");
+CREATE INDEX "api_key_history_changed_at_idx" ON "api_key_history"("changed_at");
+
+-- Columns are compared by their names in JSON: one that is added later is on record without a change here. A key that gets
+-- another id has the row about it under both. Whoever changes a key needs a grant on this table, too.
+CREATE FUNCTION "note_api_key_history"() RETURNS trigger LANGUAGE plpgsql SET TimeZone = 'UTC' AS $$
+DECLARE
+    moment CONSTANT timestamptz := clock_timestamp();
+    application CONSTANT text := current_setting('application_name');
+    old_key CONSTANT jsonb := to_jsonb(OLD);
+    new_key CONSTANT jsonb := to_jsonb(NEW);
+    hashes CONSTANT text[] := ARRAY(
+        SELECT attname FROM pg_attribute WHERE attrelid = TG_RELID AND atttypid = 'bytea'::regtype);
+BEGIN
+    IF TG_OP = 'TRUNCATE' THEN
+        INSERT INTO "api_key_history" ("api_key_id", "changed_at", "session_role", "active_role", "application_name", "old_value")
+        SELECT "id", moment, session_user, current_user, application, (to_jsonb(keys) - hashes)::text FROM "api_keys" AS keys;
+        RETURN NULL;
+    END IF;
+    INSERT INTO "api_key_history" ("api_key_id", "changed_at", "session_role", "active_role", "application_name",
+        "column_name", "old_value", "new_value")
+    SELECT keys.id, moment, session_user, current_user, application, change.*
+    FROM (SELECT OLD."id" UNION SELECT NEW."id") AS keys (id), (
+        SELECT NULL, (old_key - hashes)::text, (new_key - hashes)::text WHERE TG_OP <> 'UPDATE'
+        UNION ALL
+        SELECT key, CASE WHEN key <> ALL (hashes) THEN before.value END,
+            CASE WHEN key <> ALL (hashes) THEN after.value ELSE 'changed' END
+        FROM jsonb_each_text(old_key) AS before JOIN jsonb_each_text(new_key) AS after USING (key)
+        WHERE TG_OP = 'UPDATE' AND before.value IS DISTINCT FROM after.value
+    ) AS change
+    WHERE keys.id IS NOT NULL;
+    RETURN NULL;
+END
+$$;
+REVOKE EXECUTE ON FUNCTION "note_api_key_history"() FROM PUBLIC;
+
+-- The service deletes old rows, with a grant that would let it delete all. What it has done itself, or whoever has taken
+-- over its role, stays on record for 30 days whatever happens.
+CREATE FUNCTION "keep_api_key_history"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    RAISE EXCEPTION USING ERRCODE = '23001', MESSAGE = 'A row of api_key_history is kept for 30 days at least';
+END
+$$;
+REVOKE EXECUTE ON FUNCTION "keep_api_key_history"() FROM PUBLIC;
+
+DO $$
+BEGIN
+    EXECUTE format('ALTER FUNCTION "note_api_key_history"() SET search_path = pg_catalog, %I, pg_temp', current_schema());
+END
+$$;
+
+CREATE TRIGGER "api_keys_history" AFTER INSERT OR UPDATE OR DELETE ON "api_keys"
+    FOR EACH ROW EXECUTE FUNCTION "note_api_key_history"();
+-- Before it, the keys can still be read.
+CREATE TRIGGER "api_keys_history_truncated" BEFORE TRUNCATE ON "api_keys"
+    FOR EACH STATEMENT EXECUTE FUNCTION "note_api_key_history"();
+CREATE TRIGGER "api_key_history_kept" BEFORE DELETE ON "api_key_history"
+    FOR EACH ROW WHEN (OLD."changed_at" > now() - interval '30 days') EXECUTE FUNCTION "keep_api_key_history"();
+ALTER TABLE "api_keys" ENABLE ALWAYS TRIGGER "api_keys_history";
+ALTER TABLE "api_keys" ENABLE ALWAYS TRIGGER "api_keys_history_truncated";
+ALTER TABLE "api_key_history" ENABLE ALWAYS TRIGGER "api_key_history_kept";

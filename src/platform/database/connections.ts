@@ -21,6 +21,8 @@ export type Connections = Readonly<ReturnType<typeof openConnections>>;
 export interface ConnectionOptions {
   /** Default: what a request may wait */
   readonly connectTimeoutMs?: number | undefined;
+  /** In place of the store's name and of what the URL says: what the connections show to others in the database */
+  readonly applicationName?: string | undefined;
   /** Called with what each statement of reads, writes and keys took, and its name */
   readonly observe?: (seconds: number, statement: string) => void;
   /** Called with PostgreSQL's sentence when an insert no longer waits for its turn: see prisma/migrations */
@@ -40,7 +42,7 @@ const TURN_GIVEN_UP = '01T00';
 export function openConnections(
   url: string,
   onIdleError: (error: Error) => void,
-  { connectTimeoutMs = CONNECT_TIMEOUT_MS, observe, onTurnGivenUp }: ConnectionOptions = {},
+  { connectTimeoutMs = CONNECT_TIMEOUT_MS, applicationName, observe, onTurnGivenUp }: ConnectionOptions = {},
 ) {
   const config = {
     connectionString: url,
@@ -51,9 +53,13 @@ export function openConnections(
     types: withReadableDates(pg.types),
   };
   const schema = schemaOf(url);
-  const path = { search_path: searchPathOf(schema) };
+  const own = {
+    search_path: searchPathOf(schema),
+    // As a setting, because pg prefers what a URL says.
+    ...(applicationName !== undefined && { application_name: applicationName }),
+  };
   const createStatements = (max: number, writes = false) =>
-    createStatementPool({ ...config, max }, { ...STATEMENT_SETTINGS, ...path }, { observe, writes });
+    createStatementPool({ ...config, max }, { ...STATEMENT_SETTINGS, ...own }, { observe, writes });
   /** For single statements that read */
   const reads = createStatements(READ_CONNECTIONS);
   /** For single statements that write */
@@ -66,7 +72,7 @@ export function openConnections(
     max: MAX_POOL_CONNECTIONS,
     async onConnect(connected) {
       checkDates(connected);
-      await applySettings(connected, { ...SESSION_SETTINGS, ...path });
+      await applySettings(connected, { ...SESSION_SETTINGS, ...own });
     },
   });
   pool.on('release', endOpenTransaction);

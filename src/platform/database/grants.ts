@@ -16,6 +16,8 @@ export const SERVICE_GRANTS: Grants = {
   api_keys: ['SELECT', 'INSERT', 'UPDATE'],
   // The triggers of api_keys write it, with the rights of whoever changes a key.
   api_key_changes: ALL,
+  // DELETE only of old rows, by a trigger of its own, and no UPDATE: the record is out of the service's hands.
+  api_key_history: ['SELECT', 'INSERT', 'DELETE'],
   idempotent_creates: ['SELECT', 'INSERT', 'DELETE'],
   api_key_usage: ALL,
   // UPDATE is what locking a row takes.
@@ -32,7 +34,7 @@ export const READ_GRANTS: Readonly<Record<string, '*' | readonly string[]>> = {
   ),
   api_key_usage: '*',
   api_keys: [
-    ...['id', 'name', 'start', 'plan', 'per_minute', 'per_day', 'scopes'],
+    ...['id', 'name', 'owner', 'start', 'plan', 'per_minute', 'per_day', 'scopes'],
     ...['created_at', 'expires_at', 'previous_expires_at', 'revoked_at', 'banned_until', 'ban_seconds'],
   ],
 };

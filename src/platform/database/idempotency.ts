@@ -1,6 +1,6 @@
-import pg from 'pg';
 import { ApiError } from '../errors/api-error.js';
 import type { Database } from './client.js';
+import { deleteOld, deleteOldSql } from './old-rows.js';
 import type { InSchema } from './schema-name.js';
 
 const TABLE = 'idempotent_creates';
@@ -8,19 +8,8 @@ const TABLE = 'idempotent_creates';
 export const IDEMPOTENCY_TTL_HOURS = 24;
 const IS_EXPIRED = `created_at <= pg_catalog.now() - interval '${IDEMPOTENCY_TTL_HOURS} hours'`;
 
-/** How many expired creates one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */
-const DELETE_BATCH_SIZE = 1_000;
-
-/** One node at a time: others find the lock taken. By row address, which has one plan however large the table is. */
-export const deleteExpiredSql = (inSchema: InSchema) => `
-  DELETE FROM ${inSchema(TABLE)} WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM ${inSchema(TABLE)}
-    WHERE ${IS_EXPIRED} AND (
-      SELECT pg_catalog.pg_try_advisory_xact_lock(${oidSql('pg_catalog.pg_class')}, ${oidSql(inSchema(TABLE))}))
-    ORDER BY created_at LIMIT ${DELETE_BATCH_SIZE}))`;
-
-/** The number of a table, as advisory locks take it. */
-const oidSql = (table: string) => `${pg.escapeLiteral(table)}::pg_catalog.regclass::pg_catalog.oid::integer`;
+export const deleteExpiredSql = (inSchema: InSchema) =>
+  deleteOldSql(inSchema(TABLE), 'created_at', IS_EXPIRED);
 
 const IS_KEY = '(api_key_id, key, operation, call) = ($1, $2, $3, $4)';
 const findStoredSql = (inSchema: InSchema) => `
@@ -50,8 +39,7 @@ export async function deleteExpiredCreates({
   pool,
   inSchema,
 }: Pick<Database, 'pool' | 'inSchema'>): Promise<void> {
-  const sql = deleteExpiredSql(inSchema);
-  while ((await pool.query(sql)).rowCount === DELETE_BATCH_SIZE);
+  await deleteOld({ pool }, deleteExpiredSql(inSchema));
 }
 
 /**

@@ -19,7 +19,7 @@ const TURN_LOG_INTERVAL_MS = 60_000;
 /** The database that the configuration names, or the embedded one. */
 export type DatabaseSource = Awaited<ReturnType<typeof openSource>>;
 
-export interface SourceOptions extends Pick<ConnectionOptions, 'connectTimeoutMs'> {
+export interface SourceOptions extends Pick<ConnectionOptions, 'connectTimeoutMs' | 'applicationName'> {
   readonly config: {
     /** undefined: the embedded PostgreSQL in dataDir */
     readonly databaseUrl: string | undefined;
@@ -36,6 +36,7 @@ export interface SourceOptions extends Pick<ConnectionOptions, 'connectTimeoutMs
  * @throws OperatorError when the embedded PostgreSQL cannot be used
  */
 export async function openSource(options: SourceOptions) {
+  const { connectTimeoutMs, applicationName } = options;
   const { databaseUrl } = options.config;
   const isEmbedded = databaseUrl === undefined;
   const { url, release } = isEmbedded
@@ -52,7 +53,7 @@ export async function openSource(options: SourceOptions) {
     turnLoggedAt = performance.now();
     options.log.warn({}, `${sentence}: a reader may miss what that transaction inserts`);
   };
-  const database = openDatabase(url, warn, { connectTimeoutMs: options.connectTimeoutMs, onTurnGivenUp });
+  const database = openDatabase(url, warn, { connectTimeoutMs, applicationName, onTurnGivenUp });
   const close = async () => {
     isClosing = true;
     await database.close().finally(release);

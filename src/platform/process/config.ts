@@ -51,6 +51,7 @@ const schema = z.object({
   ),
   ANONYMOUS_PER_MINUTE: wholeNumber(1, 1_000_000_000).default(300),
   KEEP_ALIVE_SECONDS: wholeNumber(1, 86_400).default(72),
+  HISTORY_DAYS: wholeNumber(30, 36_525).default(400),
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
 });
 
@@ -122,6 +123,8 @@ function toConfig(data: z.output<typeof schema>) {
     anonymousPerMinute: data.ANONYMOUS_PER_MINUTE,
     /** How long a connection stays open between requests */
     keepAliveSeconds: data.KEEP_ALIVE_SECONDS,
+    /** How long changes of keys stay on record */
+    historyDays: data.HISTORY_DAYS,
     logLevel: data.LOG_LEVEL,
   };
 }

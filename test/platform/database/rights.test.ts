@@ -101,6 +101,8 @@ test('a change of a key is on record or refused, for a role that may change keys
     UPDATE public.api_keys SET revoked_at = NULL`;
   await expect(execute(outsiderUrl, change)).rejects.toThrow('permission denied for table api_key_changes');
   await execute(url, `GRANT SELECT, INSERT, UPDATE ON api_key_changes TO ${outsider}`);
+  await expect(execute(outsiderUrl, change)).rejects.toThrow('permission denied for table api_key_history');
+  await execute(url, `GRANT INSERT ON api_key_history TO ${outsider}`);
   await execute(outsiderUrl, `SET search_path = pg_temp, public; ${change}`);
   expect(await execute(url, 'SELECT api_key_id AS id FROM api_key_changes')).toEqual([key]);
 });
@@ -241,4 +243,8 @@ test('in a schema of the URL, a change of a key is noted there, whatever search_
     UPDATE "Ten""ant".api_keys SET revoked_at = now()`);
   const { rows } = await service.query('SELECT count(*)::int FROM "Ten""ant".api_key_changes');
   expect(rows).toEqual([{ count: 1 }]);
+  const history = await service.query(
+    'SELECT column_name AS name FROM "Ten""ant".api_key_history ORDER BY changed_at',
+  );
+  expect(history.rows).toEqual([{ name: null }, { name: 'revoked_at' }]);
 });

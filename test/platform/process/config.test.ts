@@ -30,6 +30,7 @@ test('an empty environment yields the documented defaults', () => {
     corsOrigins: 'localhost',
     anonymousPerMinute: 300,
     keepAliveSeconds: 72,
+    historyDays: 400,
     logLevel: 'info',
   });
 });
@@ -50,6 +51,7 @@ test('every variable is read', () => {
     CORS_ORIGINS: 'https://shop.example,http://localhost:5173',
     ANONYMOUS_PER_MINUTE: '60',
     KEEP_ALIVE_SECONDS: '620',
+    HISTORY_DAYS: '30',
     LOG_LEVEL: 'debug',
   });
   expect(config).toEqual({
@@ -68,6 +70,7 @@ test('every variable is read', () => {
     corsOrigins: ['https://shop.example', 'http://localhost:5173'],
     anonymousPerMinute: 60,
     keepAliveSeconds: 620,
+    historyDays: 30,
     logLevel: 'debug',
   });
 });
@@ -179,6 +182,8 @@ test.each([
   ],
   ['ANONYMOUS_PER_MINUTE', ['0', '-1', 'x']],
   ['KEEP_ALIVE_SECONDS', ['0', '86401', '10 min']],
+  // The database keeps each row for 30 days.
+  ['HISTORY_DAYS', ['29', '36526', '400d']],
   ['LOG_LEVEL', ['loud', 'INFO']],
 ])('an invalid %s is reported by name', (name, values) => {
   for (const value of values)

@@ -1,0 +1,76 @@
+import type { Connections } from '../database/connections.js';
+import { deleteOld, deleteOldSql } from '../database/old-rows.js';
+import type { InSchema } from '../database/schema-name.js';
+import { completeId } from './store.js';
+
+const TABLE = 'api_key_history';
+
+/** One column of a key that was given another value, or a whole key that was created or deleted. */
+export interface KeyChange {
+  /** Of the key */
+  readonly id: string;
+  /** As it is called now; null if it has been deleted */
+  readonly name: string | null;
+  readonly changedAt: Date;
+  /** The role that had logged in */
+  readonly sessionRole: string;
+  /** The role whose rights were used: another one after SET ROLE */
+  readonly activeRole: string;
+  readonly applicationName: string;
+  /** By its name in the database; null for a creation or a deletion, whose value is the key as JSON */
+  readonly column: string | null;
+  /** Null for none; always null for a hash */
+  readonly oldValue: string | null;
+  /** Null for none; `changed` for a hash */
+  readonly newValue: string | null;
+}
+
+/** With Unix milliseconds, which no setting of the session changes */
+type ChangeRow = Omit<KeyChange, 'changedAt'> & { readonly changedAt: string };
+
+function createStatements(inSchema: InSchema) {
+  const [history, keys] = [inSchema(TABLE), inSchema('api_keys')];
+  return {
+    /** For all keys if `$1` is null; all of the history if `$2` is null */
+    read: `
+      SELECT api_key_id AS id, name, (extract(epoch FROM changed_at) * 1000)::bigint AS "changedAt",
+        session_role AS "sessionRole", active_role AS "activeRole", application_name AS "applicationName",
+        column_name AS column, old_value AS "oldValue", new_value AS "newValue"
+      FROM ${history} AS history LEFT JOIN ${keys} AS keys ON keys.id = api_key_id
+      WHERE ($1::pg_catalog.uuid IS NULL OR api_key_id = $1)
+        AND ($2::pg_catalog.float8 IS NULL OR changed_at >= pg_catalog.now() - pg_catalog.make_interval(secs => $2))
+      ORDER BY changed_at, column_name`,
+    /** A key that is gone is in the history, and one that has not changed for long is not. */
+    findIds: `
+      SELECT api_key_id AS id FROM ${history} WHERE api_key_id BETWEEN $1 AND $2
+      UNION SELECT id FROM ${keys} WHERE id BETWEEN $1 AND $2 ORDER BY id`,
+    deleteOld: deleteOldSql(
+      inSchema(TABLE),
+      'changed_at',
+      'changed_at < pg_catalog.now() - pg_catalog.make_interval(days => $1)',
+    ),
+  };
+}
+
+/** Every method may fail with a database error: see isDatabaseOutage. */
+export type KeyHistoryStore = ReturnType<typeof createKeyHistoryStore>;
+
+/** All queries on the history of keys, which triggers write. */
+export function createKeyHistoryStore({ pool, inSchema }: Pick<Connections, 'pool' | 'inSchema'>) {
+  const sql = createStatements(inSchema);
+  return {
+    /** The changes of one key, or of all, in the last `seconds` or for as long as they are kept. The oldest comes first. */
+    async read({ id, seconds }: { readonly id?: string | undefined; readonly seconds?: number | undefined }) {
+      const { rows } = await pool.query<ChangeRow>(sql.read, [id, seconds]);
+      return rows.map((row): KeyChange => ({ ...row, changedAt: new Date(Number(row.changedAt)) }));
+    },
+    /** The ids of keys, also of those that are gone, that start with this: see KeyStore.findByIdPrefix. */
+    async findIds(prefix: string): Promise<string[]> {
+      const range = [completeId(prefix, '0'), completeId(prefix, 'f')];
+      const { rows } = await pool.query<{ id: string }>(sql.findIds, range);
+      return rows.map(({ id }) => id);
+    },
+    /** Deletes what is older than so many days, by the clock of the database. */
+    deleteOld: (days: number) => deleteOld({ pool }, sql.deleteOld, days),
+  };
+}
