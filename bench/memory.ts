@@ -54,6 +54,7 @@ async function measureKeys(): Promise<number> {
 const ROW: ApiKey = {
   id: '',
   name: 'A key of a customer',
+  owner: null,
   hint: 'as_test_0000',
   plan: 'pro',
   perMinute: null,

@@ -7,6 +7,8 @@ import { completeId, type PlanChoice } from '../keys/store.js';
 const CUSTOM_PLANS = PLAN_NAMES.filter((plan) => PLANS[plan] === undefined);
 const DURATION_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const MAX_DURATION_MS = 36_525 * 86_400_000;
+/** Of every ban, with a day's room for another clock */
+const BANS_END = new Date('2099-12-31T00:00:00Z');
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 /** As in git: a shorter beginning is more likely to be a slip. */
 const MIN_ID_PREFIX_CHARACTERS = 4;
@@ -38,21 +40,35 @@ export function createScopesOption(): Option {
 }
 
 /** Like all parsers here, throws InvalidArgumentError with a message that says what is valid. */
-export function parseName(text: string): string {
-  const name = text.trim();
-  if (name === '' || [...name].length > 200 || /\p{Cc}/u.test(name))
-    throw new InvalidArgumentError('A name has 1 to 200 characters, none of them a control character.');
-  return name;
+export const parseName = (text: string) => parseText('A name', text);
+
+export const parseOwner = (text: string) => parseText('An owner', text);
+
+function parseText(noun: string, text: string): string {
+  const trimmed = text.trim();
+  if (trimmed !== '' && [...trimmed].length <= 200 && !/\p{Cc}/u.test(trimmed)) return trimmed;
+  throw new InvalidArgumentError(`${noun} has 1 to 200 characters, none of them a control character.`);
 }
 
-/** The end of a duration that begins now, from a number and a unit. */
-export function parseEnd(text: string): Date {
+/** In seconds, from a number and a unit */
+export function parseDuration(text: string): number {
   const [, count = '', unit = ''] = /^(\d+)([smhd])$/.exec(text) ?? [];
   const duration = Number(count) * (DURATION_MS[unit] ?? 0);
-  if (duration > 0 && duration <= MAX_DURATION_MS) return new Date(Date.now() + duration);
+  if (duration > 0 && duration <= MAX_DURATION_MS) return duration / 1000;
   throw new InvalidArgumentError(
     'A duration is a number and s, m, h or d, such as 30d, up to a hundred years.',
   );
+}
+
+/** The end of a duration that begins now. */
+export function parseEnd(text: string): Date {
+  return new Date(Date.now() + parseDuration(text) * 1000);
+}
+
+/** How long a ban lasts, in seconds. The database has none that ends later. */
+export function parseBan(text: string): number {
+  if (parseEnd(text) < BANS_END) return parseDuration(text);
+  throw new InvalidArgumentError('A ban ends before 2100: to end a key for good, revoke it.');
 }
 
 /** Scopes in the order of SCOPES, each once. */

@@ -3,7 +3,8 @@ import { limitsOf } from '../contract/plans.js';
 import type { ApiKey, ListedKey } from '../keys/store.js';
 import { formatTable, shorten, shortenId } from './tables.js';
 
-type KeyState = 'active' | 'banned' | 'expired' | 'revoked';
+export const KEY_STATES = ['active', 'banned', 'expired', 'revoked'] as const;
+export type KeyState = (typeof KEY_STATES)[number];
 
 /** What a command prints: with --json, for people, and with --quiet */
 export interface Printed {
@@ -30,6 +31,18 @@ export function printIssued({ apiKey, key }: { apiKey: ApiKey; key: string }): P
   return { json, text: `${text}\n\n${key}\n\nKeep it now: it is not shown again.`, key };
 }
 
+/** Several keys that were replaced together. */
+export function printAllIssued(
+  issued: readonly { readonly apiKey: ApiKey; readonly key: string }[],
+): Printed {
+  const now = Date.now();
+  const rows = issued.map(({ apiKey, key }) => [shortenId(apiKey.id), shorten(apiKey.name, 24), key]);
+  return {
+    json: issued.map(({ apiKey, key }) => ({ ...toKeyJson(apiKey, now), key })),
+    text: `${formatTable([['ID', 'NAME', 'NEW KEY'], ...rows])}\n\nKeep them now: they are not shown again.`,
+  };
+}
+
 export function printKeys(apiKeys: readonly ListedKey[]): Printed {
   const now = Date.now();
   return { json: apiKeys.map((apiKey) => toKeyJson(apiKey, now)), text: formatKeys(apiKeys, now) };
@@ -39,15 +52,19 @@ export function printKeys(apiKeys: readonly ListedKey[]): Printed {
 export function formatKeys(apiKeys: readonly ListedKey[], now: number): string {
   const rows = apiKeys.map((apiKey) => [
     shortenId(apiKey.id),
-    shorten(apiKey.name, 24),
+    shorten(apiKey.name, 20),
+    apiKey.owner === null ? '-' : shorten(apiKey.owner, 14),
     `${apiKey.hint}…`,
     apiKey.plan,
-    SCOPES.every((scope) => apiKey.scopes.includes(scope)) ? 'all' : shorten(apiKey.scopes.join(','), 22),
+    SCOPES.every((scope) => apiKey.scopes.includes(scope)) ? 'all' : shorten(apiKey.scopes.join(','), 12),
     apiKey.lastUsedOn ?? '-',
     formatMinute(apiKey.expiresAt).slice(0, 10),
     stateOf(apiKey, now)[0],
   ]);
-  return formatTable([['ID', 'NAME', 'KEY', 'PLAN', 'SCOPES', 'LAST USED', 'EXPIRES', 'STATE'], ...rows]);
+  return formatTable([
+    ['ID', 'NAME', 'OWNER', 'KEY', 'PLAN', 'SCOPES', 'LAST USED', 'EXPIRES', 'STATE'],
+    ...rows,
+  ]);
 }
 
 /** One key for people, one line for each field; `more` follows its own fields. */
@@ -56,6 +73,7 @@ export function formatKey(apiKey: ApiKey, now: number, more: readonly Field[] = 
   return formatTable([
     ['ID', apiKey.id],
     ['Name', apiKey.name],
+    ['Owner', apiKey.owner ?? '-'],
     ['Key', `${apiKey.hint}…`],
     ['Plan', apiKey.plan],
     ['Limits', `${perMinute} per minute, ${perDay} per day`],

@@ -2,11 +2,11 @@ import '../database/javascript-client.js';
 import { Command, CommanderError, Help } from 'commander';
 import { IDENTITY } from '#store/identity.js';
 import { VERSION } from '../contract/version.js';
-import { applyGrants, checkSchema } from '../database/grants.js';
-import { applyMigrations } from '../database/migration-runner.js';
+import { checkSchema } from '../database/grants.js';
 import { DatabaseOutage, detectOutage, readCode, toDatabaseError, withOutages } from '../database/outage.js';
 import { addSampleData, type DatabaseSource, openSource } from '../database/source.js';
 import { exitWithError, OperatorError } from '../errors/operator-error.js';
+import { createKeyHistoryStore } from '../keys/history-store.js';
 import { createKeyStore } from '../keys/store.js';
 import type { Resource } from '../operations/resource.js';
 import { type Config, readConfig, toLocalUrl } from '../process/config.js';
@@ -14,7 +14,10 @@ import { loadEnvironmentFile } from '../process/environment-file.js';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { createUsageStore } from '../usage/store.js';
 import { parseNumber } from './arguments.js';
-import { addKeyCommands, type KeyTools } from './key-commands.js';
+import { describeCaller } from './caller.js';
+import type { KeyTools } from './key-command.js';
+import { addKeyCommands } from './key-commands.js';
+import { type GrantOptions, migrate } from './migrate.js';
 import { runStudio } from './studio.js';
 
 /*
@@ -91,7 +94,7 @@ function createProgram({ loadResources }: CommandOptions): Command {
     .addHelpText('after', EXAMPLES)
     .addHelpText('afterAll', EXIT_CODES);
 
-  addKeyCommands(program, withKeys, loadResources);
+  addKeyCommands(program, (name, run) => withKeys(name, (tools) => run({ ...tools, loadResources })));
 
   program
     .command('migrate')
@@ -142,36 +145,18 @@ function createProgram({ loadResources }: CommandOptions): Command {
   return program;
 }
 
-interface GrantOptions {
-  readonly grantTo?: string;
-  readonly grantReadTo?: string;
-}
-
-async function migrate(url: string, { grantTo, grantReadTo }: GrantOptions): Promise<void> {
-  const applied = await applyMigrations(url);
-  process.stdout.write(
-    applied.map((name) => `applied ${name}\n`).join('') || 'The database is up to date.\n',
-  );
-  for (const [role, kind] of [
-    [grantTo, 'service'],
-    [grantReadTo, 'read'],
-  ] as const) {
-    if (role === undefined) continue;
-    await applyGrants(url, role, kind);
-    process.stdout.write(
-      `granted "${role}" what ${kind === 'service' ? 'the service needs' : 'it may read'}\n`,
-    );
-  }
-}
-
-async function withKeys(run: (tools: KeyTools) => Promise<void>): Promise<void> {
+async function withKeys(
+  name: string,
+  run: (tools: Omit<KeyTools, 'loadResources'>) => Promise<void>,
+): Promise<void> {
   await withSource(async ({ database }, { keyPrefix }) => {
     await checkSchema(database);
     await run({
       store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(database, keyPrefix)),
       usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(database)),
+      history: withOutages(COMMAND_TIMEOUT_MS, createKeyHistoryStore(database)),
     });
-  });
+  }, describeCaller(name));
 }
 
 function toReported(error: unknown): unknown {
@@ -180,10 +165,13 @@ function toReported(error: unknown): unknown {
 }
 
 /** Opens DATABASE_URL or the embedded database, whether or not a service is using it. */
-async function withSource(run: (source: DatabaseSource, config: Config) => Promise<void>): Promise<void> {
+async function withSource(
+  run: (source: DatabaseSource, config: Config) => Promise<void>,
+  applicationName?: string,
+): Promise<void> {
   const config = readConfig(process.env);
   const connectTimeoutMs = COMMAND_CONNECT_TIMEOUT_MS;
-  const source = await openSource({ config, role: 'guest', log, connectTimeoutMs });
+  const source = await openSource({ config, role: 'guest', log, connectTimeoutMs, applicationName });
   try {
     await run(source, config);
   } finally {

@@ -91,8 +91,12 @@ export function shorten(text: string, columns: number): string {
   return characters.length <= columns ? text : `${characters.slice(0, columns - 1).join('')}…`;
 }
 
-/** Rows of cells as lines of aligned columns. */
-export function formatTable(rows: readonly (readonly string[])[]): string {
+/**
+ * Rows of cells as lines of aligned columns. Whoever may write to the database may put control characters into a text; a
+ * terminal would obey them.
+ */
+export function formatTable(cells: readonly (readonly string[])[]): string {
+  const rows = cells.map((row) => row.map((cell) => cell.replaceAll(/\p{Cc}/gu, '?')));
   const columns = rows[0]?.keys() ?? [];
   const widths = Array.from(columns, (column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '));

@@ -3,7 +3,8 @@ import { FIRST_BAN_SECONDS, limitsOf } from '../contract/plans.js';
 import { KEY_TTL_MS } from './authenticator.js';
 import type { ApiKey, KeyStore } from './store.js';
 
-const MAX_BAN_SECONDS = 86_400;
+/** Of a ban that the service starts; one by the operator may last longer. */
+export const MAX_BAN_SECONDS = 86_400;
 /** A ban that starts within this time after the end of the previous one lasts twice as long. */
 const DOUBLING_WINDOW_MS = 86_400_000;
 /** Denied requests are counted in a window that starts with the first of them. */

@@ -12,6 +12,7 @@ type Moment = string;
 export interface KeyRow {
   readonly id: string;
   readonly name: string;
+  readonly owner: string | null;
   readonly hint: string;
   readonly plan: Plan;
   readonly perMinute: number | null;
@@ -38,6 +39,7 @@ export interface ListedRow extends KeyRow {
 export function toApiKey({
   id,
   name,
+  owner,
   hint,
   plan,
   perMinute,
@@ -47,7 +49,7 @@ export function toApiKey({
   ...moments
 }: KeyRow) {
   return {
-    ...{ id, name, hint, plan, perMinute, perDay, scopes, banSeconds },
+    ...{ id, name, owner, hint, plan, perMinute, perDay, scopes, banSeconds },
     createdAt: new Date(Number(moments.createdAt)),
     expiresAt: toDate(moments.expiresAt),
     previousExpiresAt: toDate(moments.previousExpiresAt),
@@ -64,7 +66,7 @@ const momentSql = (column: string) => `(extract(epoch FROM ${column}) * 1000)::b
 
 /** All but the hashes. The plan is text, so that no type of a result changes with a restore. */
 const COLUMNS = `
-  id, name, start AS hint, plan::pg_catalog.text AS plan, per_minute AS "perMinute", per_day AS "perDay", scopes,
+  id, name, owner, start AS hint, plan::pg_catalog.text AS plan, per_minute AS "perMinute", per_day AS "perDay", scopes,
   ${momentSql('created_at')} AS "createdAt", ${momentSql('expires_at')} AS "expiresAt",
   ${momentSql('previous_expires_at')} AS "previousExpiresAt", ${momentSql('revoked_at')} AS "revokedAt",
   ${momentSql('banned_until')} AS "bannedUntil", ban_seconds AS "banSeconds"`;
@@ -89,14 +91,21 @@ export function createStatements(inSchema: InSchema) {
       emptyValues: ['{}'],
     },
     insert: `
-      INSERT INTO ${keys} (name, expires_at, scopes, plan, per_minute, per_day, hash, start)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING ${COLUMNS}`,
-    update: (assignments: string) => `UPDATE ${keys} SET ${assignments} WHERE id = $1 RETURNING ${COLUMNS}`,
+      INSERT INTO ${keys} (name, owner, expires_at, scopes, plan, per_minute, per_day, hash, start)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ${COLUMNS}`,
+    /** All keys with the ids in `$1`, or none of them */
+    update: (assignments: string) =>
+      `UPDATE ${keys} SET ${assignments} WHERE id = ANY ($1::pg_catalog.uuid[]) RETURNING ${COLUMNS}`,
     rotate: `
       UPDATE ${keys}
       SET previous_hash = CASE WHEN $2::pg_catalog.timestamptz IS NOT NULL THEN hash END, previous_expires_at = $2,
-        hash = $3, start = $4
-      WHERE id = $1 AND revoked_at IS NULL RETURNING ${COLUMNS}`,
+        hash = new_hash, start = new_start
+      FROM ROWS FROM (
+        pg_catalog.unnest($1::pg_catalog.uuid[]),
+        pg_catalog.unnest($3::pg_catalog.bytea[]),
+        pg_catalog.unnest($4::pg_catalog.text[])
+      ) AS issued (key_id, new_hash, new_start)
+      WHERE id = key_id AND revoked_at IS NULL RETURNING ${COLUMNS}`,
     ban: `
       UPDATE ${keys} SET banned_until = $3, ban_seconds = $4
       WHERE id = $1 AND (banned_until IS NULL OR banned_until <= $2)`,

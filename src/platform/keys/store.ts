@@ -8,6 +8,8 @@ import { createStatements, type HashedRow, type KeyRow, type ListedRow, toApiKey
 export interface ApiKey {
   readonly id: string;
   readonly name: string;
+  /** What the operator selects it by. Callers never see it. */
+  readonly owner: string | null;
   /** The key's first characters */
   readonly hint: string;
   readonly plan: Plan;
@@ -41,6 +43,7 @@ export interface PlanChoice {
 
 interface NewKey extends PlanChoice {
   readonly name: string;
+  readonly owner?: string | null | undefined;
   readonly expiresAt?: Date | null | undefined;
   readonly scopes?: readonly Scope[] | undefined;
 }
@@ -63,8 +66,29 @@ export function createKeyStore(
       lastUsedOn: row.lastUsedOn,
     }));
   const queryOne = async (text: string, ...values: unknown[]) => (await query(text, ...values)).at(0);
-  const update = (id: string, assignments: string, ...values: unknown[]) =>
-    queryOne(sql.update(assignments), id, ...values);
+  /** In the order of the ids, without those that no key has */
+  const updateAll = async (ids: readonly string[], text: string, ...values: unknown[]) => {
+    const byId = new Map((await query(text, ids, ...values)).map((apiKey) => [apiKey.id, apiKey]));
+    return ids.flatMap((id) => byId.get(id) ?? []);
+  };
+  const update = async (id: string, assignments: string, ...values: unknown[]) =>
+    (await updateAll([id], sql.update(assignments), ...values)).at(0);
+  /**
+   * Replaces keys with new ones, all or none. An old key works until `overlapEndsAt`, or ends at once if that is left out;
+   * an old key of an earlier rotation ends in any case. Those that do not exist or are revoked are left out.
+   */
+  const rotateAll = async (ids: readonly string[], overlapEndsAt?: Date) => {
+    const issued = new Map(ids.map((id) => [id, generateKey(prefix)]));
+    const keys = [...issued.values()];
+    const columns = [overlapEndsAt, keys.map(hashKey), keys.map(toHint)];
+    const rotated = await updateAll([...issued.keys()], sql.rotate, ...columns);
+    return rotated.map((apiKey) => ({ key: issued.get(apiKey.id) ?? '', apiKey }));
+  };
+  /** Ends keys, all or none. One that is already revoked keeps its original time. */
+  const revokeAll = (ids: readonly string[], at: Date) =>
+    updateAll(ids, sql.update('revoked_at = coalesce(revoked_at, $2)'), at);
+  const setPlanAll = (ids: readonly string[], { plan, perMinute, perDay }: PlanChoice) =>
+    updateAll(ids, sql.update('plan = $2, per_minute = $3, per_day = $4'), plan, perMinute, perDay);
   const countByPlan = async (text: string, ...moments: Date[]): Promise<ReadonlyMap<Plan, number>> => {
     const { rows } = await pool.query<{ plan: Plan; count: number }>(text, moments);
     return new Map(rows.map(({ plan, count }) => [plan, count]));
@@ -84,9 +108,9 @@ export function createKeyStore(
     },
     /** Issues a key, by default with all scopes. `key` is the only copy that there will ever be. */
     async create(input: NewKey) {
-      const { name, expiresAt, scopes = SCOPES, plan, perMinute, perDay } = input;
+      const { name, owner, expiresAt, scopes = SCOPES, plan, perMinute, perDay } = input;
       const key = generateKey(prefix);
-      const columns = [name, expiresAt, scopes, plan, perMinute, perDay, hashKey(key), toHint(key)];
+      const columns = [name, owner, expiresAt, scopes, plan, perMinute, perDay, hashKey(key), toHint(key)];
       return { key, apiKey: (await queryOne(sql.insert, ...columns)) as ApiKey };
     },
     /** All keys, oldest first. */
@@ -98,20 +122,17 @@ export function createKeyStore(
       const range = [completeId(prefix, '0'), completeId(prefix, 'f')];
       return queryListed(`${sql.selectListed} WHERE id BETWEEN $1 AND $2 ORDER BY created_at`, ...range);
     },
-    /**
-     * Replaces the key with a new one. The old one works until `overlapEndsAt`, or ends at once if that is left out; an
-     * old key of an earlier rotation ends in any case. Resolves with undefined when there is no such key, or it is
-     * revoked.
-     */
-    async rotate(id: string, overlapEndsAt?: Date) {
-      const key = generateKey(prefix);
-      const apiKey = await queryOne(sql.rotate, id, overlapEndsAt, hashKey(key), toHint(key));
-      return apiKey && { key, apiKey };
-    },
-    /** Ends a key. One that is already revoked keeps its original time. Resolves with undefined when there is none. */
-    revoke: (id: string, at: Date) => update(id, 'revoked_at = coalesce(revoked_at, $2)', at),
-    setPlan: (id: string, { plan, perMinute, perDay }: PlanChoice) =>
-      update(id, 'plan = $2, per_minute = $3, per_day = $4', plan, perMinute, perDay),
+    /** The keys of an owner, oldest first. */
+    findByOwner: (owner: string) =>
+      queryListed(`${sql.selectListed} WHERE owner = $1 ORDER BY created_at`, owner),
+    rotateAll,
+    revokeAll,
+    setPlanAll,
+    /** The same for one key; undefined when there is none that could be changed. */
+    rotate: async (id: string, overlapEndsAt?: Date) => (await rotateAll([id], overlapEndsAt)).at(0),
+    revoke: async (id: string, at: Date) => (await revokeAll([id], at)).at(0),
+    setPlan: async (id: string, choice: PlanChoice) => (await setPlanAll([id], choice)).at(0),
+    setOwner: (id: string, owner: string | null) => update(id, 'owner = $2', owner),
     setScopes: (id: string, scopes: readonly Scope[]) => update(id, 'scopes = $2', scopes),
     /**
      * Bans a key from `startsAt` on, unless a ban is running then: two nodes that ban at the same moment start one ban.
@@ -120,6 +141,17 @@ export function createKeyStore(
       const endsAt = new Date(startsAt.getTime() + seconds * 1000);
       await pool.query(sql.ban, [id, startsAt, endsAt, seconds]);
     },
+    /**
+     * Bans a key for so many seconds from now on, in place of a ban that is running. A further ban lasts twice as long as
+     * `banSeconds`, which the database bounds.
+     */
+    banFor: (id: string, seconds: number, banSeconds: number) =>
+      update(
+        id,
+        'banned_until = pg_catalog.now() + pg_catalog.make_interval(secs => $2), ban_seconds = $3',
+        seconds,
+        banSeconds,
+      ),
     /** How many keys of each plan are banned at a moment, without those that are revoked. Plans without any are left out. */
     countBanned: (at: Date) => countByPlan(sql.countBanned, at),
     /** The same for those that expire between two moments. */

@@ -11,6 +11,7 @@ const FUTURE = new Date(NOW + 1);
 const apiKey: ListedKey = {
   id: '0b54e7c0-3f6e-4d3a-9a53-6d8f4ce1a111',
   name: 'shop',
+  owner: null,
   hint: 'as_test_abcd',
   plan: 'free',
   perMinute: null,
@@ -44,6 +45,7 @@ test('the list fits 120 columns whatever the keys are like, and says their state
   const widest = {
     ...apiKey,
     name: 'W'.repeat(200),
+    owner: 'W'.repeat(200),
     plan: longest(PLAN_NAMES) as ListedKey['plan'],
     scopes: SCOPES.slice(1),
     lastUsedOn: '2026-11-20',
@@ -57,7 +59,7 @@ test('the list fits 120 columns whatever the keys are like, and says their state
   ).split('\n');
   expect(lines.map((line) => line.length <= 120)).toEqual(lines.map(() => true));
   const [headings, ...rows] = lines.map((line) => line.split(/ {2,}/));
-  expect(headings).toEqual(['ID', 'NAME', 'KEY', 'PLAN', 'SCOPES', 'LAST USED', 'EXPIRES', 'STATE']);
+  expect(headings).toEqual(['ID', 'NAME', 'OWNER', 'KEY', 'PLAN', 'SCOPES', 'LAST USED', 'EXPIRES', 'STATE']);
   expect(rows.map((cells) => cells.at(-1))).toEqual(['active', 'banned', 'expired', 'revoked']);
-  expect(rows[0]?.slice(0, 2)).toEqual(['0b54e7c0', `${'W'.repeat(23)}…`]);
+  expect(rows[0]?.slice(0, 2)).toEqual(['0b54e7c0', `${'W'.repeat(19)}…`]);
 });

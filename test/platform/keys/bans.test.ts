@@ -66,6 +66,7 @@ function createKey({ perMinute, perDay = 1_000_000 }: Limits): ApiKey {
   return {
     id: '00000000-0000-4000-8000-000000000001',
     name: 'limited',
+    owner: null,
     hint: 'as_test_abcd',
     plan: 'enterprise',
     perMinute,

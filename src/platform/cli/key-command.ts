@@ -1,0 +1,121 @@
+import type { Command } from 'commander';
+import { OperatorError } from '../errors/operator-error.js';
+import type { KeyHistoryStore } from '../keys/history-store.js';
+import type { ApiKey, KeyStore, ListedKey } from '../keys/store.js';
+import type { Resource } from '../operations/resource.js';
+import type { UsageStore } from '../usage/store.js';
+import * as parse from './arguments.js';
+import { formatKeys, type Printed } from './key-view.js';
+
+/** An id as examples show it */
+export const ID = '0b54e7c0';
+
+/** What a command works with, open while it runs. */
+export interface KeyTools {
+  readonly store: KeyStore;
+  readonly usage: UsageStore;
+  readonly history: KeyHistoryStore;
+  /** For the commands that need to know the operations */
+  readonly loadResources: () => Promise<readonly Resource[]>;
+}
+
+/** One of the commands of `keys`. */
+export interface KeyCommand {
+  readonly name: string;
+  readonly description: string;
+  /** What may follow its name */
+  readonly examples: readonly string[];
+  /** Adds its arguments and options, besides --json. Invalid ones are reported before anything is opened. */
+  readonly addArguments?: (command: Command) => void;
+  readonly run: (tools: KeyTools, command: Command) => Promise<Printed>;
+}
+
+/** The argument of a command on one key, for `findKey` */
+export function addId(command: Command): void {
+  command.argument(
+    '<id>',
+    'the id of the key, as "keys list" shows it, or the beginning of it',
+    parse.parseId,
+  );
+}
+
+/** Finds the key of the argument. @throws OperatorError unless exactly one matches */
+export async function findKey({ store }: Pick<KeyTools, 'store'>, command: Command): Promise<ListedKey> {
+  const prefix: string = command.processedArgs[0];
+  const found = await store.findByIdPrefix(prefix);
+  if (found.length <= 1) return expectFound(prefix, found[0]);
+  throw ambiguous(
+    prefix,
+    found.map(({ id, name }) => `${id}  ${name}`),
+  );
+}
+
+export function ambiguous(prefix: string, candidates: readonly string[]): OperatorError {
+  const lines = candidates.map((candidate) => `\n  ${candidate}`).join('');
+  return new OperatorError(`The ids of ${candidates.length} keys start with ${prefix}:${lines}`, {
+    exitCode: 2,
+  });
+}
+
+/** For the result of an update: the key may be gone since it was found. @throws OperatorError */
+export function expectFound<T>(id: string, found: T | undefined): T {
+  if (found !== undefined) return found;
+  throw new OperatorError(`There is no key with the id ${id}: "keys list" shows all.`, { exitCode: 3 });
+}
+
+/** @throws OperatorError when the key is revoked, which nothing undoes */
+export function usableId({ id, revokedAt }: ApiKey): string {
+  if (revokedAt === null) return id;
+  const advice = 'a revoked key stays so. Issue another with: keys create';
+  throw new OperatorError(`The key ${id} is revoked, so nothing was changed: ${advice}`);
+}
+
+interface Selection {
+  readonly owner?: string;
+  readonly yes?: true;
+}
+
+/** The argument of a command on one key, or on all keys of an owner: for `selectKeys` */
+export function addIdOrOwner(command: Command): void {
+  command
+    .argument('[id]', 'the id of the key, or the beginning of it', parse.parseId)
+    .option(
+      '--owner <owner>',
+      'all keys of this owner that are not revoked, in place of an id',
+      parse.parseOwner,
+    )
+    .option('--yes', 'with --owner: do it; without it, the keys are only shown')
+    .hook('preAction', () => {
+      const { owner, yes } = command.opts<Selection>();
+      if (command.args.length > 0 === (owner !== undefined))
+        command.error('error: name one key by its id, or all keys of an owner with --owner');
+      if (yes && owner === undefined) command.error('error: --yes belongs to --owner');
+    });
+}
+
+/**
+ * The keys that a command is to change, and whether it was asked for one. `wouldBe` says what is about to happen to them,
+ * such as `revoked`.
+ *
+ * @throws OperatorError with the keys of the owner, as long as there is no --yes; and when there is no such key
+ */
+export async function selectKeys(
+  tools: Pick<KeyTools, 'store'>,
+  command: Command,
+  wouldBe: string,
+): Promise<{ readonly apiKeys: readonly ListedKey[]; readonly isOne: boolean }> {
+  const { owner, yes } = command.opts<Selection>();
+  if (owner === undefined) return { apiKeys: [await findKey(tools, command)], isOne: true };
+  const apiKeys = (await tools.store.findByOwner(owner)).filter(({ revokedAt }) => revokedAt === null);
+  const count = apiKeys.length === 1 ? 'This key' : `These ${apiKeys.length} keys`;
+  if (apiKeys.length === 0) {
+    const problem = `The owner ${JSON.stringify(owner)} has no key that is not revoked`;
+    throw new OperatorError(`${problem}: "keys list" shows all keys and their owners.`, { exitCode: 3 });
+  }
+  if (!yes) {
+    const list = formatKeys(apiKeys, Date.now());
+    const advice = 'Nothing was changed: add --yes to do it.';
+    throw new OperatorError(`${count} would be ${wouldBe}:\n\n${list}\n\n${advice}`, { exitCode: 2 });
+  }
+  return { apiKeys, isOne: false };
+}

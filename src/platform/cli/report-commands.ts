@@ -1,0 +1,136 @@
+import { Option } from 'commander';
+import { PLAN_NAMES, type Plan } from '#store/plans.js';
+import { nextBanSeconds } from '../keys/bans.js';
+import type { KeyChange } from '../keys/history-store.js';
+import type { ListedKey } from '../keys/store.js';
+import * as parse from './arguments.js';
+import { addId, ambiguous, expectFound, findKey, ID, type KeyCommand, type KeyTools } from './key-command.js';
+import { formatHistory } from './key-history-view.js';
+import * as view from './key-view.js';
+import { formatKeyUsage, formatUsage, summariseKeys, summariseUsage } from './tables.js';
+
+/** How far back the history of all keys goes without --since; that of one key goes as far as it is kept. */
+const HISTORY_SECONDS = 7 * 86_400;
+
+interface ListOptions {
+  readonly plan?: Plan;
+  readonly state?: view.KeyState;
+  readonly owner?: string;
+  /** In seconds */
+  readonly unusedFor?: number;
+}
+
+/** The commands that change nothing. */
+export const REPORTS: readonly KeyCommand[] = [
+  {
+    name: 'list',
+    description: 'show all keys, or those that all given options fit',
+    examples: ['', '--owner acme', '--state active --unused-for 90d', '--plan enterprise --json'],
+    addArguments(command) {
+      command
+        .addOption(new Option('--plan <plan>', 'only keys of this plan').choices(PLAN_NAMES))
+        .addOption(new Option('--state <state>', 'only keys in this state').choices(view.KEY_STATES))
+        .option(
+          '--unused-for <duration>',
+          'only keys older than that, and not used since',
+          parse.parseDuration,
+        )
+        .option('--owner <owner>', 'only keys of this owner', parse.parseOwner);
+    },
+    async run({ store }, command) {
+      const options = command.opts<ListOptions>();
+      const found = options.owner === undefined ? store.list() : store.findByOwner(options.owner);
+      const now = Date.now();
+      return view.printKeys((await found).filter((apiKey) => fits(apiKey, options, now)));
+    },
+  },
+  {
+    name: 'show',
+    description: 'show one key, when it was used, and how long its next ban would last',
+    examples: [ID],
+    addArguments: addId,
+    async run(tools, command) {
+      const apiKey = await findKey(tools, command);
+      const next = nextBanSeconds(apiKey, Date.now());
+      return view.printKey(apiKey, { nextBanSeconds: next }, [
+        ['Last used', apiKey.lastUsedOn ?? '-'],
+        ['Next ban', `${next} s`],
+      ]);
+    },
+  },
+  {
+    name: 'usage',
+    description: 'show the requests of the last 30 days (UTC), up to half a minute ago',
+    examples: ['', '--deprecated', '--owner acme', ID],
+    addArguments(command) {
+      command
+        .argument('[id]', 'one key, by operation and day; without it, all keys, by requests', parse.parseId)
+        .option('--deprecated', 'only the keys that call deprecated operations')
+        .option('--owner <owner>', 'only the keys of this owner', parse.parseOwner)
+        .hook('preAction', () => {
+          const { deprecated, owner } = command.opts<{ deprecated?: true; owner?: string }>();
+          if (command.args.length > 0 && (deprecated || owner !== undefined))
+            command.error('error: --deprecated and --owner are for several keys: leave out the id');
+        });
+    },
+    async run(tools, command) {
+      const { listOperations } = await import('../operations/list-operations.js');
+      const { createRouter } = await import('../operations/resource.js');
+      const operations = listOperations(createRouter(await tools.loadResources()));
+      const { deprecated, owner } = command.opts<{ deprecated?: true; owner?: string }>();
+      if (command.args.length === 0) {
+        const owned = owner === undefined ? undefined : await tools.store.findByOwner(owner);
+        const all = summariseKeys(await tools.usage.readKeys(Date.now()), operations);
+        const chosen = all
+          .filter(({ id }) => owned?.some((apiKey) => apiKey.id === id) ?? true)
+          .filter(({ deprecatedRequests }) => !deprecated || deprecatedRequests > 0);
+        return { json: chosen, text: formatKeyUsage(chosen, deprecated ? ' of deprecated operations' : '') };
+      }
+      const { id, name } = await findKey(tools, command);
+      const rows = await tools.usage.read(id, Date.now());
+      return {
+        json: { id, name, ...summariseUsage(rows, operations) },
+        text: formatUsage(rows, operations),
+      };
+    },
+  },
+  {
+    name: 'history',
+    description: 'show who changed a key, or any: in the last 7 days, or as far back as --since says',
+    examples: ['--since 30d', ID, `${ID} --json`],
+    addArguments(command) {
+      command
+        .argument('[id]', 'one key, also one that is gone: all of its changes on record', parse.parseId)
+        .option(
+          '--since <duration>',
+          'only the changes of the last so many hours or days',
+          parse.parseDuration,
+        );
+    },
+    async run(tools, command) {
+      const { since } = command.opts<{ since?: number }>();
+      const changes =
+        command.args.length === 0
+          ? await tools.history.read({ seconds: since ?? HISTORY_SECONDS })
+          : await readHistory(tools, command.processedArgs[0], since);
+      return { json: changes, text: formatHistory(changes) };
+    },
+  },
+];
+
+/** Whether a key is what the options ask for. A key that was never used counts from when it was made. */
+function fits(apiKey: ListedKey, { plan, state, unusedFor }: ListOptions, now: number): boolean {
+  const usedAt = apiKey.lastUsedOn === null ? apiKey.createdAt.getTime() : Date.parse(apiKey.lastUsedOn);
+  return (
+    (plan === undefined || apiKey.plan === plan) &&
+    (state === undefined || view.toKeyJson(apiKey, now).state === state) &&
+    (unusedFor === undefined || usedAt < now - unusedFor * 1000)
+  );
+}
+
+/** The history of the key whose id starts like that. @throws OperatorError unless it is one */
+async function readHistory({ history }: KeyTools, prefix: string, seconds?: number): Promise<KeyChange[]> {
+  const ids = await history.findIds(prefix);
+  if (ids.length > 1) throw ambiguous(prefix, ids);
+  return history.read({ id: expectFound(prefix, ids[0]), seconds });
+}
