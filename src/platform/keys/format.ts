@@ -14,7 +14,9 @@ const RANDOM_LENGTH = 30;
 /** 62^6 is the first power of 62 above 2^32. */
 const CHECKSUM_LENGTH = 6;
 const HINT_LENGTH = 12;
-const KEY = new RegExp(`^(?:${LIVE_PREFIX}|${TEST_PREFIX})[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}$`);
+const PATTERN = `(?:${LIVE_PREFIX}|${TEST_PREFIX})[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}`;
+const KEY = new RegExp(`^${PATTERN}$`);
+const KEYS = new RegExp(PATTERN, 'g');
 
 /** A new key: the prefix, 178 random bits in base 62, and the base-62 CRC-32 of everything before it. */
 export function generateKey(prefix: KeyPrefix): string {
@@ -24,9 +26,14 @@ export function generateKey(prefix: KeyPrefix): string {
 
 /** Whether the text can be a key of this deployment: rejects typing errors and garbage without a lookup. */
 export function isWellFormedKey(text: string, prefix: KeyPrefix): boolean {
-  if (!text.startsWith(prefix) || !KEY.test(text)) return false;
-  const end = text.length - CHECKSUM_LENGTH;
-  return text.slice(end) === checksum(text.slice(0, end));
+  return text.startsWith(prefix) && KEY.test(text) && hasChecksum(text);
+}
+
+/** For the log: a text that may be a client's, with the hint in place of each key in it, of this deployment or another. */
+export function redactKeys(text: string): string {
+  // Nearly every line of a log is without one: two searches take a tenth of what the expression does.
+  if (!text.includes(LIVE_PREFIX) && !text.includes(TEST_PREFIX)) return text;
+  return text.replaceAll(KEYS, (key) => (hasChecksum(key) ? `${toHint(key)}…` : key));
 }
 
 /** SHA-256 of the whole key, 32 bytes. Besides the hint, nothing else of a key is ever stored. */
@@ -37,6 +44,11 @@ export function hashKey(key: string): Buffer {
 /** The first characters of a key, by which its owner recognises it. */
 export function toHint(key: string): string {
   return key.slice(0, HINT_LENGTH);
+}
+
+function hasChecksum(key: string): boolean {
+  const end = key.length - CHECKSUM_LENGTH;
+  return key.slice(end) === checksum(key.slice(0, end));
 }
 
 function checksum(text: string): string {

@@ -2,6 +2,7 @@ import { tracingChannel } from 'node:diagnostics_channel';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { IDENTITY } from '#store/identity.js';
 import type { Protocol } from '../contract/protocol.js';
+import { redactKeys } from '../keys/format.js';
 import type { Metrics, RequestReport } from './metrics.js';
 
 declare module 'fastify' {
@@ -124,9 +125,12 @@ const MAX_TEXT_LENGTH = 200;
 
 /** The path of a request without a route, which no pattern tells. The query may hold anything, so it is left out. */
 function readUnknownPath({ url, routeOptions, is404 }: FastifyRequest): string | undefined {
-  return is404 || routeOptions.url === undefined
-    ? url.split('?', 1)[0]?.slice(0, MAX_TEXT_LENGTH)
-    : undefined;
+  return is404 || routeOptions.url === undefined ? shorten(url.split('?', 1)[0]) : undefined;
+}
+
+/** Keys come out before the end is cut off: most of one would be as good as all of it. */
+function shorten(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : redactKeys(text).slice(0, MAX_TEXT_LENGTH);
 }
 
 /** A 5xx is only a warning here: its cause is logged on a line of its own. */
@@ -140,6 +144,7 @@ function logRequest(
   // Spreading `identify(request)` into a literal of so many members would take 25 µs.
   const line = Object.assign(identify(request), {
     keyId: request.apiKey?.id,
+    keyName: request.apiKey?.name,
     protocol,
     operation: names.length > 0 ? names.join(',') : undefined,
     method: request.method,
@@ -148,7 +153,7 @@ function logRequest(
     code: status === CLIENT_CLOSED_REQUEST ? 'client_left' : request.errorCode,
     rehearsed: isRehearsed || undefined,
     durationMs: Math.round(seconds * 1_000_000) / 1000,
-    userAgent: request.headers['user-agent']?.slice(0, MAX_TEXT_LENGTH),
+    userAgent: shorten(request.headers['user-agent']),
   });
   request.log[level](line, 'request');
 }

@@ -1,6 +1,7 @@
 import { type Logger, pino } from 'pino';
 import type PinoPretty from 'pino-pretty';
 import { TRPC_PREFIX } from '../contract/protocol.js';
+import { redactKeys } from '../keys/format.js';
 import type { Config } from './config.js';
 import { type LogDestination, openLogDestination } from './log-destination.js';
 
@@ -15,7 +16,7 @@ const PRETTY: PinoPretty.PrettyOptions = {
   singleLine: true,
   translateTime: 'HH:MM:ss',
   ignore:
-    'pid,hostname,reqId,route,path,address,keyId,protocol,operation,method,status,code,rehearsed,durationMs,userAgent',
+    'pid,hostname,reqId,route,path,address,keyId,keyName,protocol,operation,method,status,code,rehearsed,durationMs,userAgent',
   messageFormat: formatMessage,
 };
 
@@ -39,8 +40,9 @@ export async function createLogger({
     minLength: pretty === undefined ? BATCH_BYTES : 0,
     onRecovery: (details) => log.warn(details, 'the log is written again: lines of it were lost'),
   });
-  const format = pretty?.(PRETTY);
-  const stream = { write: format === undefined ? write : (line: string) => write(format(line)), flush };
+  const format = pretty?.(PRETTY) ?? String;
+  // A client's text may be anywhere in a line, in the message of an error above all; it must not make the log a list of keys.
+  const stream = { write: (line: string) => write(format(redactKeys(line))), flush };
   const log = pino({ level: logLevel, serializers: { err: describeError } }, stream);
   return { log, print: write, close, lostLines };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingMessage, METHODS } from 'node:http';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
+import { IDENTITY } from '#store/identity.js';
 import { ApiError } from '../errors/api-error.js';
 import { closeAfterRequests } from './lingering-close.js';
 import { handleParserError, rejectSocket } from './parser-error.js';
@@ -9,7 +10,8 @@ import type { RequestQueue } from './request-queue.js';
 const BODY_LIMIT_BYTES = 64 * 1024;
 /** Node.js limits the request line and headers to 16 KiB in total; path parameters need no limit of their own. */
 const MAX_PARAM_LENGTH = 16 * 1024;
-const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
+/** None that holds the beginning of an API key, because it is logged and sent back. */
+const REQUEST_ID = new RegExp(`^(?!.*${IDENTITY.keyPrefix}(?:live|test)_)[\\w.:/+=-]{1,128}$`);
 /** A path without a route. */
 const UNROUTABLE = '/-';
 

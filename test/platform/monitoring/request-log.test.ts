@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { pino } from 'pino';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { generateKey, LIVE_PREFIX, TEST_PREFIX } from '../../../src/platform/keys/format.js';
 import { describeError } from '../../../src/platform/process/logger.js';
 import { breakTable } from '../../support/broken-table.js';
 import { BEGIN_FOR_LONG } from '../../support/execute.js';
@@ -422,4 +423,45 @@ test('an error of PostgreSQL is logged without the row that it quotes', () => {
   const line = JSON.parse(written.split('\n').at(-2) ?? '');
   expect(line).toMatchObject({ err: { message: 'violates check constraint', code: '23514' } });
   expect(written).not.toContain('Secret Name');
+});
+
+test('the line of a request has the name of its key', async () => {
+  await call('/v1/pets');
+  expect(await onlyLine()).toMatchObject({ keyId: expect.any(String), keyName: 'test' });
+});
+
+test.each([LIVE_PREFIX, TEST_PREFIX])(
+  'a text that looks like a key (%s…) is in no line of a request, wherever the client puts it',
+  async (prefix) => {
+    const key = generateKey(prefix);
+    const requests: readonly (readonly [path: string, headers?: Record<string, string>])[] = [
+      [`/v1/${key}`],
+      [`/${key}/pets?key=${key}`],
+      [`/trpc/${key}`],
+      [`/trpc/listPets,${key}?batch=1`],
+      [`/v1/pets/${key}`],
+      ['/v1/pets', { 'user-agent': `shop/1 (${key})` }],
+      ['/v1/pets', { 'x-request-id': key }],
+      ['/v1/pets', { traceparent: key, 'x-forwarded-for': key, 'idempotency-key': key }],
+      // Most of it would be left where the log cuts the text off.
+      [`/${'x'.repeat(160)}${key}`],
+      ['/v1/pets', { 'user-agent': `${'x'.repeat(160)}${key}` }],
+    ];
+    for (const [path, headers = {}] of requests) {
+      written = '';
+      const response = await call(path, { headers });
+      await onlyLine();
+      expect(written).not.toContain(key.slice(0, 20));
+      expect(response.headers.get('x-request-id')).not.toContain(key.slice(0, 20));
+    }
+    written = '';
+    await call(`/v1/${key}`);
+    expect(await onlyLine()).toMatchObject({ path: `/v1/${key.slice(0, 12)}…` });
+  },
+);
+
+test('what only begins like a key stays in the log: it has no checksum', async () => {
+  const text = `${TEST_PREFIX}${'x'.repeat(36)}`;
+  await call(`/v1/${text}`);
+  expect(await onlyLine()).toMatchObject({ path: `/v1/${text}` });
 });

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { generateKey, TEST_PREFIX } from '../../../src/platform/keys/format.js';
 import { formatMessage } from '../../../src/platform/process/logger.js';
+import { runNode } from '../../support/process.js';
 
 const request = { msg: 'request', method: 'GET', status: 200, durationMs: 3.7 };
 
@@ -20,3 +22,24 @@ test.each([
 ])('in development a request is a short line that says what was called: %o', (fields, line) => {
   expect(formatMessage({ ...request, ...fields })).toBe(line);
 });
+
+/** What the process of a service would write, from the message of an error to a member of an object. */
+const SCRIPT = `
+  import { createLogger } from './dist/platform/process/logger.js';
+  const { log, close } = await createLogger({ appEnv: process.env.APP_ENV, logLevel: 'info' });
+  const { KEY } = process.env;
+  const cause = Object.assign(new Error('cause: ' + KEY), { where: KEY });
+  log.error({ err: new Error('failed for ' + KEY, { cause }), list: [{ text: '"' + KEY + KEY }] }, 'an error with ' + KEY);
+  await close(5_000);`;
+
+test.each(['production', 'development'])(
+  'no line of the log in %s has a key, wherever it comes from',
+  async (APP_ENV) => {
+    const key = generateKey(TEST_PREFIX);
+    const program = runNode(['--input-type=module', '--eval', SCRIPT], { APP_ENV, KEY: key });
+    expect(await program.ended, program.output()).toBe(0);
+    expect(program.output()).toContain(`an error with ${key.slice(0, 12)}…`);
+    expect(program.output()).toContain(`failed for ${key.slice(0, 12)}…`);
+    expect(program.output()).not.toContain(key.slice(0, 20));
+  },
+);
