@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { openConnections } from '../src/platform/database/connections.js';
-import { storeRegularly, UsageCounter } from '../src/platform/usage/counter.js';
+import { flushRegularly, UsageCounter } from '../src/platform/usage/counter.js';
 import { createUsageStore } from '../src/platform/usage/store.js';
 import { THIS_CHECKOUT } from './checkout.js';
 import { readNumber } from './option-values.js';
@@ -43,17 +43,17 @@ export async function benchUsage(args: string[]): Promise<void> {
     };
     const connections = openConnections(url, () => {}, { connectTimeoutMs: 10_000, observe });
     const store = createUsageStore(connections);
-    const add: typeof store.add = async (batch) => {
-      await store.add(batch);
-      rows += batch.sums.length;
+    const append: typeof store.append = async (batch) => {
+      await store.append(batch);
+      rows += batch.counts.length;
     };
     const counter = new UsageCounter({
-      store: { ...store, add },
+      store: { ...store, append },
       operations: [OPERATION],
       now: Date.now,
       warn: (error) => failures.push(process.stderr.write(`${error}\n`)),
     });
-    return { counter, connections, endStoring: storeRegularly(counter) };
+    return { counter, connections, endFlushing: flushRegularly(counter, Date.now) };
   });
   let [cpuBefore, startedAt] = [0, 0];
   for (let second = 0; second < WARM_UP_SECONDS + secondsAtLeast; second += 1) {
@@ -65,7 +65,7 @@ export async function benchUsage(args: string[]): Promise<void> {
   }
   const [cpu, seconds] = [postgres.cpuTime() - cpuBefore, (performance.now() - startedAt) / 1000];
   const [stored, failed] = [rows, failures.length];
-  await Promise.all(nodes.map(({ endStoring }) => endStoring()));
+  await Promise.all(nodes.map(({ endFlushing }) => endFlushing()));
   await Promise.all(nodes.map(({ counter }) => counter.close()));
   await Promise.all(nodes.map(({ connections }) => connections.close()));
   await postgres.close();
@@ -73,8 +73,8 @@ export async function benchUsage(args: string[]): Promise<void> {
     headings: [
       'nodes',
       'keys',
-      'sums/s',
-      'µs of PostgreSQL per sum',
+      'counts/s',
+      'µs of PostgreSQL per count',
       'of a core',
       'slowest statement ms',
       'failed',

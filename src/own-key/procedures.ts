@@ -1,10 +1,10 @@
 import { createProcedure } from '../platform/operations/builder.js';
 import type { Resource } from '../platform/operations/resource.js';
-import { createUsageStore, type UsageStore } from '../platform/usage/store.js';
 import { SCOPES } from '../scopes.js';
 import { key } from './schema.js';
+import { createOwnKeyStore, type OwnKeyStore } from './store.js';
 
-const procedure = createProcedure<{ readonly key: UsageStore }>();
+const procedure = createProcedure<{ readonly key: OwnKeyStore }>();
 
 const getKey = procedure
   .meta({
@@ -14,16 +14,16 @@ const getKey = procedure
       summary: 'Get your API key',
       description:
         'What the service knows of the key that the request is made with: its plan, its scopes, what is left of its ' +
-        'limits, and what it has called. Never the key itself.',
+        'limits, and what it has called on which day. Never the key itself.',
       successDescription: 'The key',
     },
     stability: 'beta',
     scope: 'any',
   })
   .output(key)
-  .query(async ({ ctx: { apiKey, limits, deprecated, key: store, now } }) => {
+  .query(async ({ ctx: { apiKey, limits, deprecated, key: ownKeys, now } }) => {
     const { name, hint, plan, scopes, createdAt, expiresAt } = apiKey;
-    const usage = await store.readTotals(apiKey.id, now());
+    const usage = await ownKeys.readUsage(apiKey.id, now());
     return {
       name,
       hint,
@@ -44,6 +44,6 @@ const getKey = procedure
 export const ownKey = {
   name: 'key',
   description: 'Your API key',
-  createStore: createUsageStore,
+  createStore: createOwnKeyStore,
   procedures: { getKey },
-} satisfies Resource<UsageStore>;
+} satisfies Resource<OwnKeyStore>;

@@ -18,8 +18,9 @@ const EXAMPLE = {
     { window: 'day', limit: 1_000, remaining: 940, resetsAt: '2026-02-01T09:30:00.000Z' },
   ],
   usage: [
-    { operation: 'getPet', requests: 12, deprecated: true },
-    { operation: 'listPets', requests: 1_480, deprecated: false },
+    { day: '2026-01-31', operation: 'getPet', requests: 12, denied: 0, deprecated: true },
+    { day: '2026-01-31', operation: 'listPets', requests: 48, denied: 0, deprecated: false },
+    { day: '2026-01-30', operation: 'listPets', requests: 1_000, denied: 217, deprecated: false },
   ],
 } as const;
 
@@ -37,11 +38,20 @@ const keyLimit = z
 
 const operationUsage = z
   .object({
+    day: z.iso.date().meta({
+      description: 'The day (UTC), as YYYY-MM-DD',
+      override: ({ jsonSchema }) => void delete jsonSchema.pattern,
+    }),
     operation: z.string().meta({ description: 'The name of the operation' }),
-    requests: integer(1, Number.MAX_SAFE_INTEGER).meta({ description: 'How often the key has called it' }),
+    requests: integer(0, Number.MAX_SAFE_INTEGER).meta({
+      description: 'How many requests of the key were admitted',
+    }),
+    denied: integer(0, Number.MAX_SAFE_INTEGER).meta({
+      description: 'How many further requests a limit or a ban refused, with a 429',
+    }),
     deprecated: z.boolean().meta({ description: 'Whether the operation is deprecated' }),
   })
-  .meta({ id: 'OperationUsage', description: 'How often an API key has called an operation' });
+  .meta({ id: 'OperationUsage', description: 'How often an API key has called an operation on a day' });
 
 export const key = z
   .object({
@@ -55,7 +65,7 @@ export const key = z
       .meta({ description: 'When the key stops working (RFC 3339, UTC); null if it does not expire' }),
     limits: z.array(keyLimit).meta({ description: 'The limits, as the headers of the same response say' }),
     usage: z.array(operationUsage).meta({
-      description: 'What the key has called in the last 30 days (UTC), by operation, up to a minute ago',
+      description: 'What the key has called in the last 30 days (UTC), newest first, up to half a minute ago',
     }),
   })
   .meta({ id: 'Key', description: 'The API key that asks', examples: [EXAMPLE] });

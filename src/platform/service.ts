@@ -19,7 +19,7 @@ import type { Config } from './process/config.js';
 import { createDurations } from './timing/durations.js';
 import { repeat } from './timing/repeat.js';
 import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS } from './timing/timeouts.js';
-import { storeRegularly, UsageCounter } from './usage/counter.js';
+import { flushRegularly, UsageCounter } from './usage/counter.js';
 import { createUsageStore } from './usage/store.js';
 
 /** How long the start waits for Redis, so that not even the first requests are counted in memory. */
@@ -61,9 +61,9 @@ export async function createService(options: ServiceOptions) {
     store: usages,
     operations: Object.keys(router._def.procedures),
     now,
-    warn: warn('usage could not be stored, or not added up yet; it is tried again'),
+    warn: warn('usage could not be stored, or not aggregated yet; it is tried again'),
   });
-  const endStoring = storeRegularly(usage);
+  const endFlushing = flushRegularly(usage, now);
   const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
   const { redisUrls } = config;
   const redisDurations = createDurations(
@@ -113,6 +113,7 @@ export async function createService(options: ServiceOptions) {
       const [banned, expiring] = await Promise.all([keys.countBanned(at), keys.countExpiring(at, soon)]);
       return { banned, expiring };
     },
+    readUsageAge: usages.readAge,
     async buildDocument(publicUrl) {
       const { buildDocument } = await import('./docs/document.js');
       return buildDocument({ ...config, resources, publicUrl });
@@ -123,7 +124,7 @@ export async function createService(options: ServiceOptions) {
     await deleteExpiredCreates(database).catch(warn('expired idempotency keys could not be deleted'));
     await keyChanges.deleteOldChanges().catch(warn('old changes of keys could not be deleted'));
     await history.deleteOld(config.historyDays).catch(warn('old history of keys could not be deleted'));
-    await usages.deleteExpired(now()).catch(warn('old usage could not be deleted'));
+    await usages.deleteExpired(config.usageDays).catch(warn('old usage could not be deleted'));
   };
   const endCleanup = repeat(() => CLEANUP_INTERVAL_MS, cleanUp);
   /** Call it after the app is closed and before the database is. */
@@ -131,7 +132,7 @@ export async function createService(options: ServiceOptions) {
     await endCleanup();
     await Promise.all([changes.close(), authenticator.close()]);
     bans.close();
-    await endStoring();
+    await endFlushing();
     await usage.close();
     await limiter.close();
     const pending: PromiseLike<unknown>[] = [];

@@ -78,24 +78,26 @@ test('in a batch, the limits are those after the whole batch', async () => {
   for (const index of [0, 2]) expect(body[index].result.data.limits[0].remaining).toBe(297);
 });
 
-test('usage has the stored requests of the last 30 days by operation, with those that are deprecated', async () => {
+test('usage has what was stored of the last 30 days, newest first, with what was denied and what is deprecated', async () => {
   const { key, apiKey } = await issue();
-  const insert = 'INSERT INTO api_key_usage (api_key_id, day, operation, requests) VALUES ($1, $2, $3, $4)';
-  for (const [day, operation, requests] of [
-    ['2026-03-01', 'listPets', 5],
-    ['2026-01-31', 'listPets', 7],
-    ['2026-01-31', 'getPet', 2],
-    ['2026-01-30', 'createPet', 9],
+  const insert =
+    'INSERT INTO api_key_usage (api_key_id, day, operation, requests, denied) VALUES ($1, $2, $3, $4, $5)';
+  for (const row of [
+    ['2026-03-01', 'listPets', 5, 0],
+    ['2026-01-31', 'listPets', 7, 30],
+    ['2026-01-31', 'getPet', 0, 2],
+    ['2026-01-30', 'createPet', 9, 0],
   ]) {
-    await service.database.pool.query(insert, [apiKey.id, day, operation, requests]);
+    await service.database.pool.query(insert, [apiKey.id, ...row]);
   }
   expect((await call('/v1/key', { key })).body.usage).toEqual([
-    { operation: 'getPet', requests: 2, deprecated: true },
-    { operation: 'listPets', requests: 12, deprecated: false },
+    { day: '2026-03-01', operation: 'listPets', requests: 5, denied: 0, deprecated: false },
+    { day: '2026-01-31', operation: 'getPet', requests: 0, denied: 2, deprecated: true },
+    { day: '2026-01-31', operation: 'listPets', requests: 7, denied: 30, deprecated: false },
   ]);
 });
 
-test('asking for the key is counted like any request', async () => {
+test('asking for the key is part of its usage', async () => {
   const first = await startService();
   await createCaller(first)('/v1/key');
   // What is counted is stored at the latest when the service ends.
@@ -103,7 +105,7 @@ test('asking for the key is counted like any request', async () => {
   const { key, databaseUrl } = first;
   const next = await startService({ databaseUrl });
   const { body } = await createCaller(next)('/v1/key', { key });
-  expect(body.usage).toEqual([{ operation: 'getKey', requests: 1, deprecated: false }]);
+  expect(body.usage).toMatchObject([{ operation: 'getKey', requests: 1, denied: 0, deprecated: false }]);
   await next.close();
 });
 

@@ -1,6 +1,6 @@
 import { deleteExpiredCreates } from '../../src/platform/database/idempotency.js';
 import { createKeyChangeStore } from '../../src/platform/keys/change-store.js';
-import { createUsageStore, DAY_MS } from '../../src/platform/usage/store.js';
+import { createUsageStore, DAY_MS, lastDays } from '../../src/platform/usage/store.js';
 import { createCaller, post, type TestService } from './test-service.js';
 
 /** Keys that a caller may not use, by what was done to them. */
@@ -53,8 +53,9 @@ export async function runEveryOperation(service: TestService, refused: RefusedKe
   const usage = createUsageStore(database);
   const { apiKey } = await keys.create({ name: 'used', plan: 'free', expiresAt: new Date(4e12) });
   const day = 20_000;
-  await usage.add({ day, operation: 'listPets', sums: [[apiKey.id, 7]] });
-  await usage.addUp();
+  const counts = { requests: 7, denied: 2 };
+  await usage.append({ day, operation: 'listPets', counts: [[apiKey.id, counts]] });
+  await usage.aggregate();
   await deleteExpiredCreates(database);
   const changeStore = createKeyChangeStore(database);
   await changeStore.deleteOldChanges();
@@ -63,11 +64,12 @@ export async function runEveryOperation(service: TestService, refused: RefusedKe
   return {
     answers,
     refusals: Object.fromEntries(await Promise.all(refusals)),
-    keys: listed.filter(({ name }) => name in refused).map(({ bannedUntil, ...key }) => withoutChanging(key)),
+    keys: listed
+      .filter(({ name }) => name in refused)
+      .map(({ bannedUntil, lastUsedOn, ...key }) => withoutChanging(key)),
     used: withoutChanging(listed.find(({ id }) => id === apiKey.id)),
-    usage: await usage.read(apiKey.id, day * DAY_MS),
-    totals: await usage.readTotals(apiKey.id, day * DAY_MS),
-    ofKey: (await usage.readKeys(day * DAY_MS))
+    usage: await usage.read(apiKey.id, lastDays(day * DAY_MS)),
+    ofKey: (await usage.readKeys(lastDays(day * DAY_MS)))
       .filter(({ id }) => id === apiKey.id)
       .map(({ id, ...rest }) => rest),
     banned: [...(await keys.countBanned(new Date()))],

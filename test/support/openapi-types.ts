@@ -96,7 +96,7 @@ export interface paths {
     };
     /**
      * Get your API key
-     * @description What the service knows of the key that the request is made with: its plan, its scopes, what is left of its limits, and what it has called. Never the key itself.
+     * @description What the service knows of the key that the request is made with: its plan, its scopes, what is left of its limits, and what it has called on which day. Never the key itself.
      *
      *     Any key may call it.
      */
@@ -252,13 +252,24 @@ export interface components {
      *       ],
      *       "usage": [
      *         {
+     *           "day": "2026-01-31",
      *           "operation": "getPet",
      *           "requests": 12,
+     *           "denied": 0,
      *           "deprecated": true
      *         },
      *         {
+     *           "day": "2026-01-31",
      *           "operation": "listPets",
-     *           "requests": 1480,
+     *           "requests": 48,
+     *           "denied": 0,
+     *           "deprecated": false
+     *         },
+     *         {
+     *           "day": "2026-01-30",
+     *           "operation": "listPets",
+     *           "requests": 1000,
+     *           "denied": 217,
      *           "deprecated": false
      *         }
      *       ]
@@ -281,7 +292,7 @@ export interface components {
       expiresAt: string | null;
       /** @description The limits, as the headers of the same response say */
       limits: components['schemas']['KeyLimit'][];
-      /** @description What the key has called in the last 30 days (UTC), by operation, up to a minute ago */
+      /** @description What the key has called in the last 30 days (UTC), newest first, up to half a minute ago */
       usage: components['schemas']['OperationUsage'][];
     };
     /**
@@ -317,15 +328,25 @@ export interface components {
        */
       resetsAt: string;
     };
-    /** @description How often an API key has called an operation */
+    /** @description How often an API key has called an operation on a day */
     OperationUsage: {
+      /**
+       * Format: date
+       * @description The day (UTC), as YYYY-MM-DD
+       */
+      day: string;
       /** @description The name of the operation */
       operation: string;
       /**
        * Format: int64
-       * @description How often the key has called it
+       * @description How many requests of the key were admitted
        */
       requests: number;
+      /**
+       * Format: int64
+       * @description How many further requests a limit or a ban refused, with a 429
+       */
+      denied: number;
       /** @description Whether the operation is deprecated */
       deprecated: boolean;
     };
@@ -1210,13 +1231,24 @@ export interface operations {
            *       ],
            *       "usage": [
            *         {
+           *           "day": "2026-01-31",
            *           "operation": "getPet",
            *           "requests": 12,
+           *           "denied": 0,
            *           "deprecated": true
            *         },
            *         {
+           *           "day": "2026-01-31",
            *           "operation": "listPets",
-           *           "requests": 1480,
+           *           "requests": 48,
+           *           "denied": 0,
+           *           "deprecated": false
+           *         },
+           *         {
+           *           "day": "2026-01-30",
+           *           "operation": "listPets",
+           *           "requests": 1000,
+           *           "denied": 217,
            *           "deprecated": false
            *         }
            *       ]

@@ -70,7 +70,7 @@ export type Key = {
   expiresAt: string | null;
   /** The limits, as the headers of the same response say */
   limits: KeyLimit[];
-  /** What the key has called in the last 30 days (UTC), by operation, up to a minute ago */
+  /** What the key has called in the last 30 days (UTC), newest first, up to half a minute ago */
   usage: OperationUsage[];
 };
 
@@ -92,12 +92,16 @@ export type KeyLimit = {
   resetsAt: string;
 };
 
-/** How often an API key has called an operation */
+/** How often an API key has called an operation on a day */
 export type OperationUsage = {
+  /** The day (UTC), as YYYY-MM-DD */
+  day: string;
   /** The name of the operation */
   operation: string;
-  /** How often the key has called it. An integer from 1 to 2^53 − 1. */
+  /** How many requests of the key were admitted. An integer from 0 to 2^53 − 1. */
   requests: number;
+  /** How many further requests a limit or a ban refused, with a 429. An integer from 0 to 2^53 − 1. */
+  denied: number;
   /** Whether the operation is deprecated */
   deprecated: boolean;
 };
@@ -254,7 +258,7 @@ export type Operations = {
    * Get your API key
    *
    * What the service knows of the key that the request is made with: its plan, its scopes, what is left of
-   * its limits, and what it has called. Never the key itself.
+   * its limits, and what it has called on which day. Never the key itself.
    *
    * Any key may call it.
    *

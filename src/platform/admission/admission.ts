@@ -51,7 +51,7 @@ declare module 'fastify' {
 
 export interface AdmissionOptions extends LimitCheckOptions {
   readonly authenticator: Authenticator;
-  /** Counts every admitted request of a key */
+  /** Counts every request of a key, admitted or denied */
   readonly usage: Pick<UsageCounter, 'count'>;
   /** Requests per minute from one address without a valid key */
   readonly anonymousPerMinute: number;
@@ -110,10 +110,14 @@ export async function registerAdmission(app: FastifyInstance, options: ProtocolO
 }
 
 /** Each call of a batch counts for its operation. A batch that is too large runs none. */
-function countUsage(request: FastifyRequest, { usage }: AdmissionOptions): void {
+function countUsage(
+  request: FastifyRequest,
+  { usage }: AdmissionOptions,
+  outcome: 'requests' | 'denied' = 'requests',
+): void {
   const { apiKey } = request;
   const { calls, cost } = readTarget(request);
-  if (apiKey !== undefined && calls.length === cost) usage.count(apiKey.id, calls);
+  if (apiKey !== undefined && calls.length === cost) usage.count(apiKey.id, calls, outcome);
 }
 
 function announceDeprecation(
@@ -165,8 +169,9 @@ async function findAdmissionError(
   options.metrics.countDecision(limitError?.code, apiKey?.plan);
   // A caller over its limit gets a 429 instead of a 401.
   const error = routeError ?? limitError ?? keyError;
+  if (apiKey !== undefined && routeError === undefined)
+    countUsage(request, options, limitError === undefined ? 'requests' : 'denied');
   if (error !== undefined || apiKey === undefined) return error;
-  countUsage(request, options);
   return (
     options.overload.check(request.raw.queuedMs) ??
     // A key without the scope learns nothing about the input. Procedures check it, too, for the calls of batches.

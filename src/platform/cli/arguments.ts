@@ -71,6 +71,14 @@ export function parseBan(text: string): number {
   throw new InvalidArgumentError('A ban ends before 2100: to end a key for good, revoke it.');
 }
 
+/** A day of the calendar, as YYYY-MM-DD. */
+export function parseDay(text: string): string {
+  const start = new Date(`${text}T00:00:00Z`);
+  if (/^\d{4}-\d\d-\d\d$/.test(text) && start.getTime() > 0 && start.toISOString().startsWith(text))
+    return text;
+  throw new InvalidArgumentError('A day looks like 2026-01-31.');
+}
+
 /** Scopes in the order of SCOPES, each once. */
 function parseScopes(text: string): Scope[] {
   const names = text.split(',').map((name) => name.trim());

@@ -7,7 +7,7 @@ import * as parse from './arguments.js';
 import { addId, ambiguous, expectFound, findKey, ID, type KeyCommand, type KeyTools } from './key-command.js';
 import { formatHistory } from './key-history-view.js';
 import * as view from './key-view.js';
-import { formatKeyUsage, formatUsage, summariseKeys, summariseUsage } from './tables.js';
+import { addUsageOptions, printUsage, printUsageOfKeys, type UsageOptions } from './usage-command.js';
 
 /** How far back the history of all keys goes without --since; that of one key goes as far as it is kept. */
 const HISTORY_SECONDS = 7 * 86_400;
@@ -60,38 +60,24 @@ export const REPORTS: readonly KeyCommand[] = [
   },
   {
     name: 'usage',
-    description: 'show the requests of the last 30 days (UTC), up to half a minute ago',
-    examples: ['', '--deprecated', '--owner acme', ID],
+    description: 'show the requests of the last 30 days (UTC), or of others, up to half a minute ago',
+    examples: ['', '--by denied --owner acme', '--from 2026-01-01 --to 2026-03-31 --csv', ID],
     addArguments(command) {
-      command
-        .argument('[id]', 'one key, by operation and day; without it, all keys, by requests', parse.parseId)
-        .option('--deprecated', 'only the keys that call deprecated operations')
-        .option('--owner <owner>', 'only the keys of this owner', parse.parseOwner)
-        .hook('preAction', () => {
-          const { deprecated, owner } = command.opts<{ deprecated?: true; owner?: string }>();
-          if (command.args.length > 0 && (deprecated || owner !== undefined))
-            command.error('error: --deprecated and --owner are for several keys: leave out the id');
-        });
+      command.argument(
+        '[id]',
+        'one key, by operation and day; without it, all keys, by requests',
+        parse.parseId,
+      );
+      addUsageOptions(command);
     },
     async run(tools, command) {
       const { listOperations } = await import('../operations/list-operations.js');
       const { createRouter } = await import('../operations/resource.js');
       const operations = listOperations(createRouter(await tools.loadResources()));
-      const { deprecated, owner } = command.opts<{ deprecated?: true; owner?: string }>();
-      if (command.args.length === 0) {
-        const owned = owner === undefined ? undefined : await tools.store.findByOwner(owner);
-        const all = summariseKeys(await tools.usage.readKeys(Date.now()), operations);
-        const chosen = all
-          .filter(({ id }) => owned?.some((apiKey) => apiKey.id === id) ?? true)
-          .filter(({ deprecatedRequests }) => !deprecated || deprecatedRequests > 0);
-        return { json: chosen, text: formatKeyUsage(chosen, deprecated ? ' of deprecated operations' : '') };
-      }
-      const { id, name } = await findKey(tools, command);
-      const rows = await tools.usage.read(id, Date.now());
-      return {
-        json: { id, name, ...summariseUsage(rows, operations) },
-        text: formatUsage(rows, operations),
-      };
+      const options = command.opts<UsageOptions>();
+      return command.args.length === 0
+        ? printUsageOfKeys(tools, options, operations)
+        : printUsage(tools.usage, options, operations, await findKey(tools, command));
     },
   },
   {

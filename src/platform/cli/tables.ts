@@ -1,16 +1,17 @@
 import { listDeprecated, type Operation } from '../operations/list-operations.js';
-import { type KeyUsage, USAGE_DAYS, type Usage } from '../usage/store.js';
+import type { Counts, DayRange, KeyUsage, Usage } from '../usage/store.js';
 
 /** How much of an id tables show, which every command accepts in its place. */
 const SHORT_ID_CHARACTERS = 8;
 
-/** What calls add up to: `requests` are all, `deprecatedRequests` those of deprecated operations. */
+/** What calls add up to: `requests` are all that were admitted, `deprecatedRequests` those of deprecated operations. */
 export function summariseUsage(rows: readonly Usage[], operations: readonly Operation[]) {
   const names = listDeprecated(operations);
   const usage = rows.map((row) => ({ ...row, deprecated: names.has(row.operation) }));
   const deprecated = usage.filter((row) => row.deprecated);
   return {
     requests: sum(usage),
+    denied: sum(usage, 'denied'),
     deprecatedRequests: sum(deprecated),
     lastDay: findLastDay(usage),
     lastDeprecatedDay: findLastDay(deprecated),
@@ -18,19 +19,24 @@ export function summariseUsage(rows: readonly Usage[], operations: readonly Oper
   };
 }
 
-/** Usage for people: one line per day with requests, one column per operation. */
-export function formatUsage(rows: readonly Usage[], operations: readonly Operation[]): string {
+/** Usage for people: one line per day with requests, one column per operation, and one for what was denied. */
+export function formatUsage(
+  rows: readonly Usage[],
+  operations: readonly Operation[],
+  range: DayRange,
+): string {
   const { requests, deprecatedRequests, lastDay, lastDeprecatedDay } = summariseUsage(rows, operations);
-  if (lastDay === null) return formatNone('');
+  if (lastDay === null) return formatNone('', range);
   const names = [...new Set([...operations.map(({ name }) => name), ...rows.map((row) => row.operation)])];
   const deprecated = listDeprecated(operations);
   const toLine = (title: string, chosen: readonly Usage[]) => [
     title,
     ...names.map((name) => String(sum(chosen.filter(({ operation }) => operation === name)))),
+    String(sum(chosen, 'denied')),
   ];
   const days = [...new Set(rows.map(({ day }) => day))];
   const table = formatTable([
-    ['DAY (UTC)', ...names.map((name) => (deprecated.has(name) ? `${name} (deprecated)` : name))],
+    ['DAY (UTC)', ...names.map((name) => (deprecated.has(name) ? `${name} (deprecated)` : name)), 'denied'],
     ...days.map((each) =>
       toLine(
         each,
@@ -43,8 +49,12 @@ export function formatUsage(rows: readonly Usage[], operations: readonly Operati
   return `${table}\n\n${deprecatedRequests} of ${requests} requests called a deprecated operation, the last on ${lastDeprecatedDay}.`;
 }
 
-/** What each key has called in the last 30 days, the most active first. */
-export function summariseKeys(rows: readonly KeyUsage[], operations: readonly Operation[]) {
+/** What each key has called, the most active first, or the one with the most denied requests. */
+export function summariseKeys(
+  rows: readonly KeyUsage[],
+  operations: readonly Operation[],
+  by: keyof Counts = 'requests',
+) {
   const byKey = new Map<string, KeyUsage[]>();
   for (const row of rows) byKey.set(row.id, [...(byKey.get(row.id) ?? []), row]);
   return [...byKey]
@@ -52,28 +62,38 @@ export function summariseKeys(rows: readonly KeyUsage[], operations: readonly Op
       const { usage: _, ...summary } = summariseUsage(calls, operations);
       return { id, name: calls[0]?.name ?? '', ...summary };
     })
-    .sort((a, b) => b.requests - a.requests);
+    .sort((a, b) => b[by] - a[by]);
 }
 
 /** The same for people: one line per key. */
-export function formatKeyUsage(keys: ReturnType<typeof summariseKeys>, kind: string): string {
-  if (keys.length === 0) return formatNone(kind);
+export function formatKeyUsage(
+  keys: ReturnType<typeof summariseKeys>,
+  kind: string,
+  range: DayRange,
+): string {
+  if (keys.length === 0) return formatNone(kind, range);
   const lines = keys.map((key) => [
-    ...[shortenId(key.id), shorten(key.name, 24), String(key.requests), key.lastDay ?? ''],
+    ...[
+      shortenId(key.id),
+      shorten(key.name, 24),
+      String(key.requests),
+      String(key.denied),
+      key.lastDay ?? '',
+    ],
     ...[String(key.deprecatedRequests), key.lastDeprecatedDay ?? '-'],
   ]);
   return formatTable([
-    ['ID', 'NAME', 'REQUESTS', 'LAST DAY (UTC)', 'DEPRECATED', 'LAST DAY (UTC)'],
+    ['ID', 'NAME', 'REQUESTS', 'DENIED', 'LAST DAY (UTC)', 'DEPRECATED', 'LAST DAY (UTC)'],
     ...lines,
   ]);
 }
 
-function formatNone(kind: string): string {
-  return `No requests${kind} in the last ${USAGE_DAYS} days.`;
+function formatNone(kind: string, { from, to }: DayRange): string {
+  return `No requests${kind} from ${from} to ${to} (UTC).`;
 }
 
-function sum(rows: readonly Usage[]): number {
-  return rows.reduce((total, { requests }) => total + requests, 0);
+function sum(rows: readonly Usage[], of: keyof Counts = 'requests'): number {
+  return rows.reduce((total, row) => total + row[of], 0);
 }
 
 function findLastDay(rows: readonly Usage[]): string | null {

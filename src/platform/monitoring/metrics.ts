@@ -29,11 +29,15 @@ export interface MetricsOptions {
   /** Those that are banned now, and those that expire within seven days. May fail with a database error */
   readonly countKeys: () => Promise<{ readonly banned: KeyCounts; readonly expiring: KeyCounts }>;
   readonly usage: {
-    /** How many sums are not stored yet */
+    /** How many counts are not stored yet */
     readonly waiting: number;
     /** How many requests were not counted */
     readonly dropped: number;
+    /** Of how many keys this process has lately denied more than half of the requests */
+    readonly mostlyDenied: number;
   };
+  /** Since when usage waits to be aggregated, in seconds. May fail with a database error */
+  readonly readUsageAge: () => Promise<number>;
 }
 
 interface Sources extends MetricsOptions {
@@ -149,15 +153,22 @@ function addGauges(registry: Registry, sources: Sources): void {
     () => OVERLOAD_REASONS.map((reason) => [reason, Number(overload.reason === reason)]),
     'reason',
   );
-  const waitingHelp = 'Sums of usage that are not stored yet; they are stored every 24 s';
+  const waitingHelp = 'Counts of usage that are not stored yet; they are stored every 24 s';
   add('api_key_usage_waiting', waitingHelp, () => usage.waiting);
-  const droppedHelp = 'Requests that usage does not count, because too many sums could not be stored';
+  const droppedHelp = 'Requests that usage does not count, because too many counts could not be stored';
   add('api_key_usage_dropped', droppedHelp, () => usage.dropped);
+  add(
+    'api_keys_mostly_denied',
+    'Keys more than half of whose requests to this process were denied in the last 24 s',
+    () => usage.mostlyDenied,
+  );
   const read = createKeyCountReader(sources);
   const everyNode = 'Every node reports the same numbers: do not sum over nodes';
   add('api_keys_banned', `Keys that are banned now, by any node. ${everyNode}`, () => read('banned'), 'plan');
   const expiringHelp = `Keys that expire within seven days. ${everyNode}`;
   add('api_keys_expiring', expiringHelp, () => read('expiring'), 'plan');
+  const ageHelp = `Seconds since the oldest usage that is not aggregated yet was stored. ${everyNode}`;
+  add('api_key_usage_unaggregated_seconds', ageHelp, createUsageAgeReader(sources));
 }
 
 /**
@@ -173,5 +184,18 @@ function createKeyCountReader({ countKeys }: MetricsOptions) {
     refresh().then(
       () => PLAN_NAMES.map((plan) => [plan, counts[kind].get(plan) ?? 0]),
       () => [],
+    );
+}
+
+/** The same for the usage that waits in the database. Without a label, NaN is what says that nobody knows. */
+function createUsageAgeReader({ readUsageAge }: MetricsOptions) {
+  let seconds = 0;
+  const refresh = createCachedCheck(async () => {
+    seconds = await readUsageAge();
+  });
+  return (): Promise<Reading> =>
+    refresh().then(
+      () => seconds,
+      () => Number.NaN,
     );
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
 import { LIVE_PREFIX, TEST_PREFIX } from '../keys/format.js';
+import { SHOWN_DAYS } from '../usage/store.js';
 import { databaseUrl } from './database-url.js';
 import { readSecretFiles } from './secret-files.js';
 import {
@@ -52,6 +53,7 @@ const schema = z.object({
   ANONYMOUS_PER_MINUTE: wholeNumber(1, 1_000_000_000).default(300),
   KEEP_ALIVE_SECONDS: wholeNumber(1, 86_400).default(72),
   HISTORY_DAYS: wholeNumber(30, 36_525).default(400),
+  USAGE_DAYS: wholeNumber(SHOWN_DAYS, 36_525).default(400),
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
 });
 
@@ -125,6 +127,8 @@ function toConfig(data: z.output<typeof schema>) {
     keepAliveSeconds: data.KEEP_ALIVE_SECONDS,
     /** How long changes of keys stay on record */
     historyDays: data.HISTORY_DAYS,
+    /** For how many days the usage of keys is kept, by the clock of the database */
+    usageDays: data.USAGE_DAYS,
     logLevel: data.LOG_LEVEL,
   };
 }

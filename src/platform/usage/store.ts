@@ -1,18 +1,30 @@
 import type { Connections } from '../database/connections.js';
-import type { InSchema } from '../database/schema-name.js';
+import { readCode } from '../database/outage.js';
+import { createStatements } from './statements.js';
 
-/** For how many days usage is shown, today included. Of a key without any it is kept until the key is used again. */
-export const USAGE_DAYS = 30;
+/** For how many days usage is shown unless others are asked for, today included. */
+export const SHOWN_DAYS = 30;
 export const DAY_MS = 86_400_000;
-/** The most batches that one statement adds up, few enough to stay within its timeout if no two have a key in common. */
+/** The most batches that one statement aggregates, few enough to stay within its timeout if no two have a key in common. */
 const MAX_BATCHES = 64;
+/** The most that a process aggregates in one period. */
+const MAX_BATCHES_IN_PERIOD = 10_000;
+/** As many as it takes to find the one batch of MAX_BATCHES that takes too long, and one more. */
+const MAX_TIMEOUTS = Math.log2(MAX_BATCHES) + 2;
+/** SQLSTATE: PostgreSQL has ended the statement at its timeout. */
+const QUERY_CANCELED = '57014';
+
+/** How many requests were admitted, and how many a limit or a ban denied */
+export interface Counts {
+  requests: number;
+  denied: number;
+}
 
 /** How often a key called an operation on one day. */
-export interface Usage {
+export interface Usage extends Readonly<Counts> {
   /** In UTC, as YYYY-MM-DD */
   readonly day: string;
   readonly operation: string;
-  readonly requests: number;
 }
 
 /** `day` is the last one on which the key called the operation. */
@@ -26,112 +38,94 @@ export interface UsageBatch {
   /** Since 1970-01-01 */
   readonly day: number;
   readonly operation: string;
-  readonly sums: readonly (readonly [apiKeyId: string, requests: number])[];
+  readonly counts: readonly (readonly [apiKeyId: string, counts: Readonly<Counts>])[];
+}
+
+/** UTC days as YYYY-MM-DD, both included */
+export interface DayRange {
+  readonly from: string;
+  readonly to: string;
 }
 
 export type UsageStore = ReturnType<typeof createUsageStore>;
 
-function createStatements(inSchema: InSchema) {
-  const [keys, usage, batches] = ['api_keys', 'api_key_usage', 'api_key_usage_batches'].map(inSchema);
-  return {
-    add: {
-      name: 'usage-add',
-      text: `
-        INSERT INTO ${batches} (day, operation, api_key_ids, requests)
-        VALUES ($1::pg_catalog.date, $2, $3::pg_catalog.uuid[], $4::bigint[])`,
-      emptyValues: ['2000-01-01', 'none', '{}', '{}'],
-    },
-    /**
-     * Moves batches to api_key_usage. Those that begin with neighbouring keys are moved together, because nodes that
-     * share keys have sums of the same ones. In primary-key order, so that nodes that do this at once cannot deadlock.
-     */
-    addUp: {
-      name: 'usage-add-up',
-      text: `
-        WITH next AS (
-          SELECT id FROM ${batches}
-          ORDER BY day, operation, first_api_key_id LIMIT ${MAX_BATCHES} FOR UPDATE SKIP LOCKED
-        ), batches AS (
-          DELETE FROM ${batches} AS batch USING next WHERE batch.id = next.id RETURNING batch.*
-        ), added AS (
-          SELECT pg_catalog.unnest(api_key_ids) AS api_key_id, day, operation, pg_catalog.unnest(requests) AS requests
-          FROM batches
-        ), sums AS (
-          SELECT api_key_id, day, operation, pg_catalog.sum(requests) FROM added GROUP BY 1, 2, 3
-        ), moved AS (
-          INSERT INTO ${usage} AS stored (api_key_id, day, operation, requests)
-          SELECT sums.* FROM sums JOIN ${keys} AS keys ON keys.id = api_key_id ORDER BY 1, 2, 3
-          ON CONFLICT (api_key_id, day, operation)
-          DO UPDATE SET requests = least(stored.requests + excluded.requests, 9007199254740991)
-        )
-        SELECT pg_catalog.count(*)::integer AS count FROM batches`,
-      emptyValues: [],
-    },
-    read: `
-      SELECT ${daySql('day')} AS day, operation, requests FROM ${usage} AS usage
-      WHERE api_key_id = $1 AND usage.day >= $2 ORDER BY usage.day, operation COLLATE pg_catalog."C"`,
-    readTotals: `
-      SELECT operation, pg_catalog.sum(requests) AS requests FROM ${usage}
-      WHERE api_key_id = $1 AND day >= $2 GROUP BY operation ORDER BY operation COLLATE pg_catalog."C"`,
-    readKeys: `
-      SELECT id, name, operation, pg_catalog.sum(requests) AS requests, ${daySql('pg_catalog.max(day)')} AS day
-      FROM ${usage} JOIN ${keys} AS keys ON keys.id = api_key_id
-      WHERE day >= $1 GROUP BY id, operation`,
-    deleteExpired: `
-      DELETE FROM ${usage} WHERE day < $1 AND api_key_id IN (SELECT api_key_id FROM ${usage} WHERE day >= $1)`,
-  };
-}
-
-/** As YYYY-MM-DD in every DateStyle. */
-const daySql = (day: string) => `pg_catalog.to_char(${day}, 'YYYY-MM-DD')`;
+type Stored<Row> = Omit<Row, keyof Counts> & Readonly<Record<keyof Counts, string>>;
 
 /** PostgreSQL's whole numbers arrive as text, which no setting changes. They are within what a number of JavaScript holds. */
-const withNumbers = <Row extends { readonly requests: string }>(rows: readonly Row[]) =>
-  rows.map((row) => ({ ...row, requests: Number(row.requests) }));
+const withNumbers = <Row extends Readonly<Record<keyof Counts, string>>>(rows: readonly Row[]) =>
+  rows.map((row) => ({ ...row, requests: Number(row.requests), denied: Number(row.denied) }));
 
-type Stored<Row> = Omit<Row, 'requests'> & { readonly requests: string };
-
-/** All queries on usage. `now` is in Unix milliseconds. */
+/** All queries on usage. */
 export function createUsageStore({
   pool,
   writes,
   inSchema,
 }: Pick<Connections, 'pool' | 'writes' | 'inSchema'>) {
   const sql = createStatements(inSchema);
-  writes.register(sql.add, sql.addUp);
+  writes.register(sql.append, sql.listBatches, sql.aggregate);
   return {
-    /** Stores sums, all or none, to be added up later. */
-    async add({ day, operation, sums }: UsageBatch) {
-      const [ids, requests] = [encodeUuids(sums.map(([id]) => id)), sums.map(([, count]) => count)];
-      await writes.query(sql.add, [toDay(day * DAY_MS), operation, ids, `{${requests.join()}}`]);
+    /** Stores counts, all or none, to be aggregated later. */
+    async append({ day, operation, counts }: UsageBatch) {
+      const requests = counts.map(([, each]) => each.requests);
+      const denied = counts.map(([, each]) => each.denied);
+      const ids = encodeUuids(counts.map(([id]) => id));
+      const values = [toDay(day * DAY_MS), operation, ids, `{${requests.join()}}`, `{${denied.join()}}`];
+      await writes.query(sql.append, values);
     },
-    /** Adds up what all nodes have stored. Sums of a key that no longer exists are dropped. */
-    async addUp() {
-      let moved: { count: number } | undefined;
-      do [moved] = await writes.query<{ count: number }>(sql.addUp, []);
-      while (moved?.count === MAX_BATCHES);
+    /**
+     * Aggregates what all nodes have appended, one statement at a time, so that creates keep their connections. One that
+     * times out is tried with half as many batches; a single one is left for the next period. Counts of a key that no
+     * longer exists are dropped.
+     *
+     * @throws the error of the last timeout, if there was one; and what else the database throws
+     */
+    async aggregate() {
+      const listed = await writes.query<{ id: string }>(sql.listBatches, [MAX_BATCHES_IN_PERIOD]);
+      const ids = listed.map(({ id }) => id);
+      let size = MAX_BATCHES;
+      const timeouts: unknown[] = [];
+      while (ids.length > 0 && timeouts.length < MAX_TIMEOUTS) {
+        const tried = ids.slice(0, size);
+        const timeout = await tryToAggregate(tried);
+        if (timeout === undefined) size = Math.min(size * 2, MAX_BATCHES);
+        else timeouts.push(timeout);
+        if (timeout === undefined || tried.length === 1) ids.splice(0, tried.length);
+        else size = Math.ceil(tried.length / 2);
+      }
+      if (timeouts.length > 0) throw timeouts.at(-1);
     },
-    /** The calls of a key in the last 30 days, by day and operation; days without a call are left out. */
-    async read(apiKeyId: string, now: number) {
-      const { rows } = await pool.query<Stored<Usage>>(sql.read, [apiKeyId, firstDay(now)]);
+    /** How many seconds ago the oldest counts that are not aggregated yet were appended; 0 if there are none. */
+    async readAge() {
+      const { rows } = await pool.query<{ seconds: number }>(sql.readAge);
+      return rows[0]?.seconds ?? 0;
+    },
+    /** The calls of a key by day and operation, newest first; days without a call are left out. */
+    async read(apiKeyId: string, { from, to }: DayRange) {
+      const { rows } = await pool.query<Stored<Usage>>(sql.read, [apiKeyId, from, to]);
       return withNumbers(rows);
     },
-    /** The calls of a key in the last 30 days by operation, in the order of their names. */
-    async readTotals(apiKeyId: string, now: number) {
-      const { rows } = await pool.query<Stored<Omit<Usage, 'day'>>>(sql.readTotals, [
-        apiKeyId,
-        firstDay(now),
-      ]);
+    /** The calls of all keys by key and operation. */
+    async readKeys({ from, to }: DayRange) {
+      const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeys, [from, to]);
       return withNumbers(rows);
     },
-    /** The calls of all keys in the last 30 days by key and operation. */
-    async readKeys(now: number) {
-      const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeys, [firstDay(now)]);
-      return withNumbers(rows);
-    },
-    /** Deletes counts that are older than 30 days, except those that say when an idle key was last used. */
-    deleteExpired: async (now: number) => pool.query(sql.deleteExpired, [firstDay(now)]),
+    /**
+     * Deletes what is older than a number of days by the clock of the database, today included. The last counts of a key
+     * stay until it is used again: they say when that was.
+     */
+    deleteExpired: async (days: number) => pool.query(sql.deleteExpired, [days]),
   };
+
+  /** Resolves with the error when it takes too long: then nothing has changed. */
+  async function tryToAggregate(ids: readonly string[]): Promise<unknown> {
+    try {
+      await writes.query(sql.aggregate, [`{${ids.join()}}`]);
+      return undefined;
+    } catch (error) {
+      if (readCode(error) === QUERY_CANCELED) return error;
+      throw error;
+    }
+  }
 }
 
 /** A uuid[] in PostgreSQL's binary format (array_recv in its sources), which it reads ten times as fast as text. */
@@ -141,11 +135,12 @@ function encodeUuids(ids: readonly string[]): Buffer {
   return Buffer.from(header.join('') + ids.map((id) => `00000010${id.replaceAll('-', '')}`).join(''), 'hex');
 }
 
-/** The UTC day of a moment, as YYYY-MM-DD. */
+/** The UTC day of a moment in Unix milliseconds, as YYYY-MM-DD. */
 function toDay(now: number): string {
   return new Date(now).toISOString().slice(0, 10);
 }
 
-function firstDay(now: number): string {
-  return toDay(now - (USAGE_DAYS - 1) * DAY_MS);
+/** The days that are shown unless others are asked for. `now` is in Unix milliseconds. */
+export function lastDays(now: number): DayRange {
+  return { from: toDay(now - (SHOWN_DAYS - 1) * DAY_MS), to: toDay(now) };
 }

@@ -7,6 +7,7 @@ const calls = (name: string, requests: number) => ({
   name,
   operation: 'listPets',
   requests,
+  denied: 10 - requests,
   day: '2026-11-01',
 });
 
@@ -21,4 +22,9 @@ test('all keys are in the order of their requests, whatever the order of their r
       ['b', 2],
     ]);
   }
+});
+
+test('they may be in the order of what was denied', () => {
+  const rows = [calls('b', 2), calls('a', 3), calls('c', 1)];
+  expect(summariseKeys(rows, [], 'denied').map(({ name }) => name)).toEqual(['c', 'b', 'a']);
 });

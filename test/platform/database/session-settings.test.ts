@@ -64,7 +64,7 @@ test('with the defaults, everything works, and no key is served that was ended',
   ]);
   expect(expected.refusals).toEqual({ revoked: 401, expired: 401, replaced: 401, banned: 429 });
   expect(expected.used).toMatchObject({ expiresAt: new Date(4e12).toJSON(), lastUsedOn: '2024-10-04' });
-  expect(expected.usage).toEqual([{ day: '2024-10-04', operation: 'listPets', requests: 7 }]);
+  expect(expected.usage).toEqual([{ day: '2024-10-04', operation: 'listPets', requests: 7, denied: 2 }]);
   expect(expected.knowsChanges).toBe(true);
 });
 

@@ -265,6 +265,25 @@ test.each([
   expect(text).not.toMatch(/^animal_store_api_keys_(banned|expiring)/m);
 });
 
+test('usage that waits to be aggregated shows with its age, and as no number while nobody knows it', async () => {
+  const { service } = await serve();
+  const name = 'animal_store_api_key_usage_unaggregated_seconds';
+  expect(await scrape(service)).toContain(`\n${name} 0\n`);
+  await service.database.pool.query(
+    `INSERT INTO api_key_usage_batches (day, operation, api_key_ids, requests, denied, stored_at)
+    VALUES (now(), 'getPet', '{}', '{}', '{}', now() - interval '1 hour')`,
+  );
+  const { service: blind } = await serve({ readUsageAge: () => Promise.reject(new Error('unavailable')) });
+  const age = async () => Number(new RegExp(`^${name} (\\d+)`, 'm').exec(await scrape(service))?.[1]);
+  await expect.poll(age).toBeGreaterThanOrEqual(3_600);
+  expect(await scrape(blind)).toMatch(new RegExp(`^${name} NaN$`, 'im'));
+});
+
+test('keys most of whose requests are denied show as a number, whatever their number', async () => {
+  const { service } = await serve({ usage: { count() {}, waiting: 0, dropped: 0, mostlyDenied: 3 } });
+  expect(await scrape(service)).toContain('\nanimal_store_api_keys_mostly_denied 3\n');
+});
+
 test('with METRICS_PORT the server of the API has neither metrics nor health', async () => {
   const { call } = await serve({ metricsPort: 1 });
   for (const path of ['/metrics', '/health/live', '/health/ready']) {

@@ -31,6 +31,7 @@ test('an empty environment yields the documented defaults', () => {
     anonymousPerMinute: 300,
     keepAliveSeconds: 72,
     historyDays: 400,
+    usageDays: 400,
     logLevel: 'info',
   });
 });
@@ -52,6 +53,7 @@ test('every variable is read', () => {
     ANONYMOUS_PER_MINUTE: '60',
     KEEP_ALIVE_SECONDS: '620',
     HISTORY_DAYS: '30',
+    USAGE_DAYS: '800',
     LOG_LEVEL: 'debug',
   });
   expect(config).toEqual({
@@ -71,6 +73,7 @@ test('every variable is read', () => {
     anonymousPerMinute: 60,
     keepAliveSeconds: 620,
     historyDays: 30,
+    usageDays: 800,
     logLevel: 'debug',
   });
 });
@@ -184,6 +187,7 @@ test.each([
   ['KEEP_ALIVE_SECONDS', ['0', '86401', '10 min']],
   // The database keeps each row for 30 days.
   ['HISTORY_DAYS', ['29', '36526', '400d']],
+  ['USAGE_DAYS', ['0', '29', '1e3', '36526']],
   ['LOG_LEVEL', ['loud', 'INFO']],
 ])('an invalid %s is reported by name', (name, values) => {
   for (const value of values)

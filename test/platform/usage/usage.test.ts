@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
+import pg from 'pg';
 import { afterEach, expect, test, vi } from 'vitest';
 import { type Database, openDatabase } from '../../../src/platform/database/client.js';
 import { createKeyStore } from '../../../src/platform/keys/store.js';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
-import { storeRegularly, UsageCounter } from '../../../src/platform/usage/counter.js';
-import { createUsageStore, type UsageBatch } from '../../../src/platform/usage/store.js';
+import { flushRegularly, UsageCounter } from '../../../src/platform/usage/counter.js';
+import { createUsageStore, lastDays, type UsageBatch } from '../../../src/platform/usage/store.js';
 import { appRouter } from '../../../src/router.js';
 import { execute } from '../../support/execute.js';
 import { message, oldToolCall, toolCall } from '../../support/mcp.js';
@@ -72,16 +73,16 @@ test('admitted requests are counted over all protocols, per operation and UTC da
   await call('/v1/nowhere');
   await call(`/trpc/${Array(21).fill('getPet').join(',')}?batch=1`);
   await usage.close();
-  expect(await store.read(apiKey?.id ?? '', now)).toEqual([
-    { day: '2026-11-19', operation: 'createPet', requests: 2 },
-    { day: '2026-11-19', operation: 'getPet', requests: 1 },
-    { day: '2026-11-19', operation: 'listPets', requests: 2 },
-    { day: '2026-11-20', operation: 'getPet', requests: 3 },
-    { day: '2026-11-20', operation: 'listOrders', requests: 3 },
+  expect(await store.read(apiKey?.id ?? '', lastDays(now))).toEqual([
+    { day: '2026-11-20', operation: 'getPet', requests: 3, denied: 0 },
+    { day: '2026-11-20', operation: 'listOrders', requests: 3, denied: 0 },
+    { day: '2026-11-19', operation: 'createPet', requests: 2, denied: 0 },
+    { day: '2026-11-19', operation: 'getPet', requests: 1, denied: 0 },
+    { day: '2026-11-19', operation: 'listPets', requests: 2, denied: 0 },
   ]);
 });
 
-test('a denied request is not counted', async () => {
+test('what a limit or a ban denies is counted apart, over both protocols, and each call of a batch separately', async () => {
   const databaseUrl = await createTestDatabase();
   const store = createUsageStore(open(databaseUrl));
   const usage = new UsageCounter({ store, operations, now: Date.now, warn });
@@ -90,12 +91,49 @@ test('a denied request is not counted', async () => {
   const limits = { plan: 'enterprise', perMinute: 3, perDay: 100 } as const;
   const { key, apiKey } = await service.keys.create({ ...plain, ...limits });
   const call = createCaller({ url: service.url, key });
-  for (let n = 0; n < 5; n += 1) await call('/v1/pets');
+  const codes: unknown[] = [];
+  const send = async (path: string, init?: RequestInit) => {
+    const { status, body } = await call(path, init);
+    codes.push(status === 200 ? 200 : (body.code ?? body.error.data.error.code));
+  };
+  for (let n = 0; n < 4; n += 1) await send('/v1/pets');
+  await send('/trpc/listPets,getPet,invented?batch=1&input={}');
+  await send('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
+  // These are not of an operation, whether or not they were denied
+  await send('/v1/nowhere');
+  await send('/v1/pets', { method: 'DELETE' });
+  expect(codes).toEqual([
+    ...[200, 200, 200, 'rate_limit_exceeded', 'rate_limit_exceeded', 'api_key_banned'],
+    ...['not_found', 'method_not_allowed'],
+  ]);
   await usage.close();
-  expect(await store.read(apiKey.id, Date.now())).toMatchObject([{ operation: 'listPets', requests: 3 }]);
+  const rows = await store.read(apiKey.id, lastDays(Date.now()));
+  expect(rows.map(({ operation, requests, denied }) => [operation, requests, denied])).toEqual([
+    ['createPet', 0, 1],
+    ['getPet', 0, 1],
+    ['listPets', 3, 2],
+  ]);
 });
 
-test('the counts of several nodes are added up, and a deleted key does not affect the others', async () => {
+test('the keys more than half of whose requests were denied are counted, from one flush to the next', async () => {
+  const store = { append: async () => {}, aggregate: async () => {} };
+  const usage = new UsageCounter({ store, operations, now: Date.now, warn });
+  const send = (key: string, admitted: number, denied: number) => {
+    for (let n = 0; n < admitted; n += 1) usage.count(key, ['listPets']);
+    for (let n = 0; n < denied; n += 1) usage.count(key, ['getPet'], 'denied');
+  };
+  send('half', 2, 2);
+  send('most', 2, 3);
+  send('all', 0, 1);
+  send('none', 5, 0);
+  expect(usage.mostlyDenied).toBe(0);
+  await usage.flush();
+  expect(usage.mostlyDenied).toBe(2);
+  await usage.flush();
+  expect(usage.mostlyDenied).toBe(0);
+});
+
+test('the counts of several nodes are aggregated, and a deleted key does not affect the others', async () => {
   const { url, store, id } = await prepare();
   const nodes = [1, 2, 3].map(() => new UsageCounter({ store, operations, now: Date.now, warn }));
   for (const node of nodes) {
@@ -103,38 +141,38 @@ test('the counts of several nodes are added up, and a deleted key does not affec
     node.count('00000000-0000-4000-8000-000000000000', ['listPets']);
   }
   await Promise.all(nodes.map((node) => node.close()));
-  expect((await store.read(id, Date.now())).map(({ requests }) => requests)).toEqual([150, 150]);
+  expect((await store.read(id, lastDays(Date.now()))).map(({ requests }) => requests)).toEqual([150, 150]);
   await execute(url, 'DELETE FROM api_keys WHERE id = $1', [id]);
-  expect(await store.read(id, Date.now())).toEqual([]);
+  expect(await store.read(id, lastDays(Date.now()))).toEqual([]);
 });
 
-test('what nodes have stored is added up once, by whichever comes first', async () => {
+test('what nodes have appended is aggregated once, by whichever comes first', async () => {
   const { database, store, id } = await prepare();
   const nodes = [1, 2, 3, 4].map(() => new UsageCounter({ store, operations, now: Date.now, warn }));
-  const read = async () => (await store.read(id, Date.now())).map(({ requests }) => requests);
+  const read = async () => (await store.read(id, lastDays(Date.now()))).map(({ requests }) => requests);
   for (const node of nodes) {
     node.count(id, ['getPet']);
-    await node.store();
+    await node.flush();
   }
   expect(await read()).toEqual([]);
-  await Promise.all(nodes.map((node) => node.addUp()));
+  await Promise.all(nodes.map((node) => node.aggregate()));
   expect(await read()).toEqual([4]);
   for (let round = 0; round < 25; round += 1) {
     await Promise.all(
       nodes.map(async (node) => {
         node.count(id, ['getPet']);
-        await node.store();
-        await node.addUp();
+        await node.flush();
+        await node.aggregate();
       }),
     );
   }
-  await store.addUp();
+  await store.aggregate();
   expect(await read()).toEqual([104]);
   expect(await (await database.loadPrisma()).apiKeyUsageBatch.count()).toBe(0);
 });
 
 test.each([0, 0.999])(
-  'a request is added up within 30 s, whenever it comes, by the first and the last of the nodes: %d',
+  'a request is aggregated within 30 s, whenever it comes, by the first and the last of the nodes: %d',
   async (random) => {
     vi.useFakeTimers();
     vi.spyOn(Math, 'random').mockReturnValue(random);
@@ -142,81 +180,84 @@ test.each([0, 0.999])(
       async () => void vi.restoreAllMocks(),
       async () => void vi.useRealTimers(),
     );
-    let [stored, addedUp] = [0, 0];
+    let [appended, aggregated] = [0, 0];
     const store = {
-      add: async ({ sums }: UsageBatch) => {
-        stored += sums.reduce((total, [, requests]) => total + requests, 0);
+      append: async ({ counts }: UsageBatch) => {
+        appended += counts.reduce((total, [, { requests }]) => total + requests, 0);
       },
-      addUp: async () => {
-        addedUp = stored;
+      aggregate: async () => {
+        aggregated = appended;
       },
     };
     const usage = new UsageCounter({ store, operations, now: Date.now, warn });
-    const endStoring = storeRegularly(usage);
+    const endFlushing = flushRegularly(usage, Date.now);
     for (let second = 0; second < 90; second += 1) {
       await vi.advanceTimersByTimeAsync(1_000);
       usage.count('a key', ['getPet']);
-      if (second >= 30) expect(addedUp).toBeGreaterThan(second - 30);
+      if (second >= 30) expect(aggregated).toBeGreaterThan(second - 30);
     }
-    await endStoring();
+    await endFlushing();
   },
 );
 
-test('more sums than a batch holds, and more batches than one statement adds up, are each added up once', async () => {
+test('more counts than a batch holds, and more batches than one statement aggregates, are each aggregated once', async () => {
   const { store, id } = await prepare();
   const [othersPerNode, nodes] = [2_500, 12];
   for (let node = 0; node < nodes; node += 1) {
     const usage = new UsageCounter({ store, operations, now: Date.now, warn });
     for (let n = 0; n < othersPerNode; n += 1) usage.count(randomUUID(), ['getPet']);
     usage.count(id, ['getPet']);
-    await usage.store();
+    await usage.flush();
   }
-  await store.addUp();
-  expect(await store.readTotals(id, Date.now())).toEqual([{ operation: 'getPet', requests: nodes }]);
+  await store.aggregate();
+  expect(await store.read(id, lastDays(Date.now()))).toMatchObject([
+    { operation: 'getPet', requests: nodes },
+  ]);
 });
 
-test('when one of several batches cannot be stored, only what was not stored is tried again', async () => {
+test('when one of several batches cannot be appended, only what was not is tried again', async () => {
   const stored = new Map<string, number>();
   let attempts = 0;
   const store = {
-    add: async ({ sums }: UsageBatch) => {
+    append: async ({ counts }: UsageBatch) => {
       attempts += 1;
       if (attempts === 2) throw new Error('no database');
-      for (const [id, requests] of sums) stored.set(id, (stored.get(id) ?? 0) + requests);
+      for (const [id, { requests }] of counts) stored.set(id, (stored.get(id) ?? 0) + requests);
     },
-    addUp: async () => {},
+    aggregate: async () => {},
   };
   const usage = new UsageCounter({ store, operations, now: Date.now, warn });
   const ids = Array.from({ length: 4_500 }, () => randomUUID());
   for (const id of ids) usage.count(id, ['getPet']);
-  await usage.store();
+  await usage.flush();
   expect([stored.size, usage.waiting]).toEqual([500, 4_000]);
   await usage.close();
   expect(stored).toEqual(new Map(ids.map((id) => [id, 1])));
 });
 
-test('a node adds up only when it has stored, however long that takes, and ends only then', async () => {
+test('a node aggregates only when it has flushed, however long that takes, and ends only then', async () => {
   vi.useFakeTimers();
   closing.push(async () => void vi.useRealTimers());
   const done: string[] = [];
-  let endAdding = () => {};
+  let endAppending = () => {};
   const store = {
-    add: () => new Promise<void>((resolve) => (endAdding = resolve)).then(() => void done.push('stored')),
-    addUp: async () => void done.push('added up'),
+    append: () =>
+      new Promise<void>((resolve) => (endAppending = resolve)).then(() => void done.push('flushed')),
+    aggregate: async () => void done.push('aggregated'),
   };
   const usage = new UsageCounter({ store, operations, now: Date.now, warn });
-  const endStoring = storeRegularly(usage);
+  const endFlushing = flushRegularly(usage, Date.now);
   await vi.advanceTimersByTimeAsync(1);
   usage.count('a key', ['getPet']);
   done.length = 0;
   await vi.advanceTimersByTimeAsync(60_000);
-  // The first period may add up before it stores.
-  expect(done.filter((what) => what === 'added up').length).toBeLessThanOrEqual(1);
+  // The first period may aggregate before it flushes.
+  expect(done.filter((what) => what === 'aggregated').length).toBeLessThanOrEqual(1);
   done.length = 0;
-  const ended = endStoring().then(() => done.push('ended'));
-  endAdding();
+  const ended = endFlushing().then(() => done.push('ended'));
+  endAppending();
   await ended;
-  expect(done).toEqual(['stored', 'added up', 'ended']);
+  expect(done).toEqual(['flushed', 'aggregated', 'ended']);
 });
 
 test('an outage of the database loses no counts', async () => {
@@ -234,22 +275,22 @@ test('an outage of the database loses no counts', async () => {
     now: Date.now,
     warn: (error) => warnings.push(error),
   });
-  const countAndStore = async () => {
+  const countAndFlush = async () => {
     for (let n = 0; n < 10; n += 1) usage.count(apiKey.id, ['listPets']);
-    await usage.store();
+    await usage.flush();
   };
-  await countAndStore();
+  await countAndFlush();
   // Connections are cut rather than stalled, so that nothing that was sent can have been stored.
   await proxy.cut();
-  await countAndStore();
-  await countAndStore();
+  await countAndFlush();
+  await countAndFlush();
   expect(warnings).toHaveLength(2);
   expect([usage.waiting, usage.dropped]).toEqual([1, 0]);
   await proxy.restore();
   const stored = async () => {
-    await usage.store();
-    await usage.addUp();
-    const [row] = await createUsageStore(direct).read(apiKey.id, Date.now());
+    await usage.flush();
+    await usage.aggregate();
+    const [row] = await createUsageStore(direct).read(apiKey.id, lastDays(Date.now()));
     return row?.requests;
   };
   await expect.poll(stored).toBe(30);
@@ -257,30 +298,145 @@ test('an outage of the database loses no counts', async () => {
   expect(await stored()).toBe(30);
 });
 
-test('usage is shown for 30 days, and kept longer only for a key without any since', async () => {
-  const { store, keys, id } = await prepare();
+test('usage is shown for 30 days', async () => {
+  const { store, id } = await prepare();
   const now = Date.parse('2026-11-20T12:00:00Z');
   for (const age of [0, 29, 30]) {
     const usage = new UsageCounter({ store, operations, now: () => now - age * DAY_MS, warn });
     usage.count(id, ['getPet']);
     await usage.close();
   }
-  const days = (await store.read(id, now)).map(({ day }) => day);
-  expect(days).toEqual(['2026-10-22', '2026-11-20']);
-  expect(await store.read(id, now - DAY_MS)).toHaveLength(3);
-  await store.deleteExpired(now);
-  expect(await store.read(id, now - DAY_MS)).toHaveLength(2);
-  const later = now + 365 * DAY_MS;
-  await store.deleteExpired(later);
-  expect(await store.read(id, later)).toEqual([]);
-  const lastUsedOn = async () => (await keys.list()).map((apiKey) => apiKey.lastUsedOn);
-  expect(await lastUsedOn()).toEqual(['2026-11-20']);
-  const usage = new UsageCounter({ store, operations, now: () => later, warn });
-  usage.count(id, ['getPet']);
-  await usage.close();
-  await store.deleteExpired(later);
-  expect(await store.read(id, now)).toMatchObject([{ day: '2027-11-20' }]);
-  expect(await lastUsedOn()).toEqual(['2027-11-20']);
+  const days = (await store.read(id, lastDays(now))).map(({ day }) => day);
+  expect(days).toEqual(['2026-11-20', '2026-10-22']);
+  expect(await store.read(id, lastDays(now - DAY_MS))).toHaveLength(2);
+});
+
+test('usage is kept for USAGE_DAYS by the clock of the database, and longer only for a key without any since', async () => {
+  const { url, store, keys, id } = await prepare();
+  const idle = await keys.create(plain);
+  const [today, lastKept, firstDeleted] = [0, 39, 40].map(
+    (age) => `(now() AT TIME ZONE 'UTC')::date - ${age}`,
+  );
+  const insert = (keyId: string, day = '') =>
+    execute(
+      url,
+      `INSERT INTO api_key_usage (api_key_id, day, operation, requests) VALUES ($1, ${day}, 'getPet', 1)`,
+      [keyId],
+    );
+  for (const day of [today, lastKept, firstDeleted]) await insert(id, day);
+  await insert(idle.apiKey.id, firstDeleted);
+  const ages = async (keyId: string) => {
+    const { rows } = await open(url).pool.query(
+      `SELECT (now() AT TIME ZONE 'UTC')::date - day AS age FROM api_key_usage WHERE api_key_id = $1 ORDER BY 1`,
+      [keyId],
+    );
+    return rows.map(({ age }) => age);
+  };
+  // No clock of a node decides: it might be wrong, and delete the usage of all.
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 60 * DAY_MS });
+  await store.deleteExpired(40);
+  vi.useRealTimers();
+  expect(await ages(id)).toEqual([0, 39]);
+  expect(await ages(idle.apiKey.id)).toEqual([40]);
+  await insert(idle.apiKey.id, today);
+  await store.deleteExpired(40);
+  expect(await ages(idle.apiKey.id)).toEqual([0]);
+});
+
+test('a service deletes usage that is older than its USAGE_DAYS', async () => {
+  const { url, id } = await prepare();
+  for (const age of [0, 34, 36])
+    await execute(
+      url,
+      `INSERT INTO api_key_usage (api_key_id, day, operation, requests)
+      VALUES ($1, (now() AT TIME ZONE 'UTC')::date - $2::int, 'getPet', 1)`,
+      [id, age],
+    );
+  const service = run('main', [], { DATABASE_URL: url, PORT: '0', USAGE_DAYS: '35' });
+  await untilListening(service);
+  const count = async () =>
+    Number((await open(url).pool.query('SELECT count(*) FROM api_key_usage')).rows[0].count);
+  await expect.poll(count, { timeout: 20_000 }).toBe(2);
+  service.child.kill('SIGTERM');
+  await service.ended;
+});
+
+/** Appends the usage of keys as one batch each, in their order. */
+async function appendFor(store: ReturnType<typeof createUsageStore>, ids: readonly string[]) {
+  const day = Math.floor(Date.now() / DAY_MS);
+  for (const id of ids)
+    await store.append({ day, operation: 'getPet', counts: [[id, { requests: 2, denied: 1 }]] });
+}
+
+test.each([
+  ['a key is locked', 'SELECT FROM api_keys WHERE id = $1 FOR UPDATE'],
+  ['a key with usage is being deleted', 'DELETE FROM api_keys WHERE id = $1'],
+  ['the usage of a key is locked', 'SELECT FROM api_key_usage WHERE api_key_id = $1 FOR UPDATE'],
+])(
+  'while %s, that of others is aggregated at once, and its own is left for a later period',
+  async (what, lock) => {
+    const { url, store, keys, id } = await prepare();
+    const other = await keys.create(plain);
+    const ids = [id, other.apiKey.id];
+    if (what !== 'a key is locked') {
+      await appendFor(store, ids);
+      await store.aggregate();
+    }
+    const before = (await store.read(id, lastDays(Date.now())))[0]?.requests ?? 0;
+    const owner = new pg.Client(url);
+    await owner.connect();
+    await owner.query('BEGIN');
+    await owner.query(lock, [id]);
+    await appendFor(store, ids);
+    await store.aggregate();
+    const read = async (keyId: string) => (await store.read(keyId, lastDays(Date.now())))[0];
+    expect((await read(other.apiKey.id))?.requests).toBe(before + 2);
+    expect((await read(id))?.requests ?? 0).toBe(before);
+    // Again and again, without becoming more, or newer
+    await store.aggregate();
+    expect(await store.readAge()).toBeGreaterThan(0);
+    await owner.query('ROLLBACK');
+    await owner.end();
+    await store.aggregate();
+    expect(await read(id)).toMatchObject({ requests: before + 2, denied: before / 2 + 1 });
+    expect(await store.readAge()).toBe(0);
+  },
+);
+
+test('a statement that times out is tried with half as many, until only what is in the way is left', async () => {
+  const { url, store, id } = await prepare();
+  const ids = [id];
+  await execute(
+    url,
+    `CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$;
+    CREATE TRIGGER be_slow BEFORE INSERT ON api_key_usage FOR EACH ROW WHEN (NEW.operation = 'getPet') EXECUTE FUNCTION be_slow();`,
+  );
+  await appendFor(store, ids);
+  const day = Math.floor(Date.now() / DAY_MS);
+  for (let n = 0; n < 6; n += 1)
+    await store.append({ day, operation: 'listPets', counts: [[id, { requests: 1, denied: 0 }]] });
+  await expect(store.aggregate()).rejects.toMatchObject({ code: '57014' });
+  expect(await store.read(id, lastDays(Date.now()))).toMatchObject([{ operation: 'listPets', requests: 6 }]);
+  await execute(url, 'DROP TRIGGER be_slow ON api_key_usage');
+  await store.aggregate();
+  expect(await store.read(id, lastDays(Date.now()))).toMatchObject([{ requests: 2 }, { requests: 6 }]);
+});
+
+test('while the usage of all keys is locked, creates go on as before', async () => {
+  const databaseUrl = await createTestDatabase();
+  const service = await startService({ databaseUrl });
+  closing.push(service.close);
+  const store = createUsageStore(service.serviceDatabase);
+  const owner = new pg.Client(databaseUrl);
+  await owner.connect();
+  await owner.query('BEGIN; LOCK TABLE api_key_usage, api_key_usage_batches IN ACCESS EXCLUSIVE MODE');
+  const call = createCaller(service);
+  const stored = store.aggregate().catch((error: unknown) => error);
+  const creates = Array.from({ length: 20 }, () => call('/v1/pets', post({ name: 'Rex', categoryId: 1 })));
+  expect(new Set((await Promise.all(creates)).map(({ status }) => status))).toEqual(new Set([201]));
+  await owner.query('ROLLBACK');
+  await owner.end();
+  await stored;
 });
 
 test('a service stores its counts when it shuts down, and keys usage shows deprecated operations separately', async () => {
@@ -302,12 +458,13 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
     id,
     name: 'shop',
     requests: 4,
+    denied: 0,
     deprecatedRequests: 2,
     lastDay: day,
     lastDeprecatedDay: day,
     usage: [
-      { day, operation: 'getPet', requests: 2, deprecated: true },
-      { day, operation: 'listPets', requests: 2, deprecated: false },
+      { day, operation: 'getPet', requests: 2, denied: 0, deprecated: true },
+      { day, operation: 'listPets', requests: 2, denied: 0, deprecated: false },
     ],
   });
   const table = await printUsage(environment, id);
@@ -317,9 +474,9 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
   };
   const titles = listed.map(({ name, deprecation }) => (deprecation ? `${name} (deprecated)` : name));
   expect(titles).toContain('getPet (deprecated)');
-  expect(cells('DAY')).toEqual(['DAY (UTC)', ...titles]);
+  expect(cells('DAY')).toEqual(['DAY (UTC)', ...titles, 'denied']);
   const called = ['listPets', 'getPet'];
-  expect(cells(day)).toEqual([day, ...operations.map((name) => (called.includes(name) ? '2' : '0'))]);
+  expect(cells(day)).toEqual([day, ...operations.map((name) => (called.includes(name) ? '2' : '0')), '0']);
   expect(table).toContain(`2 of 4 requests called a deprecated operation, the last on ${day}.`);
 });
 
@@ -329,7 +486,7 @@ test('keys usage without an id shows all keys by requests, or those that call de
   const database = open(url);
   const store = createUsageStore(database);
   const keyStore = createKeyStore(database, 'as_test_');
-  expect(await printUsage(environment)).toContain('No requests in the last 30 days');
+  expect(await printUsage(environment)).toContain('No requests from ');
   expect(await printUsage(environment, '--deprecated')).toContain('No requests of deprecated operations');
   const now = Date.now();
   const ids: string[] = [];
@@ -352,15 +509,23 @@ test('keys usage without an id shows all keys by requests, or those that call de
   const lastDay = new Date(now).toISOString().slice(0, 10);
   const lastDeprecatedDay = new Date(now - 3 * DAY_MS).toISOString().slice(0, 10);
   const [old, fresh] = [
-    { id: ids[0], name: 'old', requests: 2, deprecatedRequests: 1, lastDay, lastDeprecatedDay },
-    { id: ids[1], name: 'new', requests: 3, deprecatedRequests: 0, lastDay, lastDeprecatedDay: null },
+    { id: ids[0], name: 'old', requests: 2, denied: 0, deprecatedRequests: 1, lastDay, lastDeprecatedDay },
+    {
+      id: ids[1],
+      name: 'new',
+      requests: 3,
+      denied: 0,
+      deprecatedRequests: 0,
+      lastDay,
+      lastDeprecatedDay: null,
+    },
   ];
   expect(await runKeys(environment, 'usage')).toEqual([fresh, old]);
   expect(await runKeys(environment, 'usage', '--deprecated')).toEqual([old]);
   const row = (id = '', ...cells: string[]) => [id.slice(0, 8), ...cells].join(' +');
   expect(await printUsage(environment)).toMatch(
     new RegExp(
-      `${row(ids[1], 'new', '3', lastDay, '0', '-')}\n${row(ids[0], 'old', '2', lastDay, '1', lastDeprecatedDay)}`,
+      `${row(ids[1], 'new', '3', '0', lastDay, '0', '-')}\n${row(ids[0], 'old', '2', '0', lastDay, '1', lastDeprecatedDay)}`,
     ),
   );
   expect(await printUsage(environment, '--deprecated', ids[0])).toContain('leave out the id');
@@ -372,4 +537,51 @@ test('keys usage of an unknown key says what to do', async () => {
   });
   expect(await program.ended).toBe(3);
   expect(program.output()).toContain('"keys list" shows all');
+});
+
+test('keys usage shows the days that are asked for, by what was denied, and as CSV', async () => {
+  const url = await createTestDatabase();
+  const environment = { DATABASE_URL: url };
+  const keyStore = createKeyStore(open(url), 'as_test_');
+  const loop = (await keyStore.create({ ...plain, name: 'a "loop", in a shop' })).apiKey;
+  const busy = (await keyStore.create({ ...plain, name: 'busy' })).apiKey;
+  for (const [id, day, operation, requests, denied] of [
+    [loop.id, '2026-01-01', 'listPets', 5, 70],
+    [loop.id, '2026-01-01', 'getPet', 1, 0],
+    [loop.id, '2026-03-31', 'listPets', 0, 30],
+    [loop.id, '2025-12-31', 'listPets', 1_000, 0],
+    [busy.id, '2026-02-28', 'listPets', 900, 2],
+    [busy.id, '2026-04-01', 'listPets', 1, 5_000],
+  ] as const)
+    await execute(
+      url,
+      'INSERT INTO api_key_usage (api_key_id, day, operation, requests, denied) VALUES ($1, $2, $3, $4, $5)',
+      [id, day, operation, requests, denied],
+    );
+  const quarter = ['--from', '2026-01-01', '--to', '2026-03-31'];
+  const summary = async (...args: string[]) =>
+    (await runKeys(environment, 'usage', ...quarter, ...args)).map(
+      ({ name, requests, denied }: Record<string, unknown>) => [name, requests, denied],
+    );
+  expect(await summary()).toEqual([
+    ['busy', 900, 2],
+    ['a "loop", in a shop', 6, 100],
+  ]);
+  expect((await summary('--by', 'denied')).map(([name]: string[]) => name)).toEqual([loop.name, 'busy']);
+  const csv = `id,name,day,operation,requests,denied,deprecated
+${loop.id},"a ""loop"", in a shop",2026-03-31,listPets,0,30,false
+${loop.id},"a ""loop"", in a shop",2026-01-01,getPet,1,0,true
+${loop.id},"a ""loop"", in a shop",2026-01-01,listPets,5,70,false
+`;
+  expect(await printUsage(environment, loop.id, ...quarter, '--csv')).toBe(csv);
+  expect(await printUsage(environment, ...quarter, '--csv', '--by', 'denied')).toBe(
+    `${csv}${busy.id},busy,2026-02-28,listPets,900,2,false\n`,
+  );
+  for (const [args, message] of [
+    [['--from', '2026-02-30'], 'A day looks like'],
+    [['--from', '2026-02-02', '--to', '2026-02-01'], '--from is after --to'],
+    [['--by', 'denied', loop.id], '--by is for all keys'],
+    [['--csv', '--json'], 'cannot be used with'],
+  ] as const)
+    expect(await printUsage(environment, ...args)).toContain(message);
 });

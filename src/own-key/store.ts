@@ -1,0 +1,13 @@
+import type { Database } from '../platform/database/client.js';
+import { createUsageStore, lastDays } from '../platform/usage/store.js';
+
+export type OwnKeyStore = ReturnType<typeof createOwnKeyStore>;
+
+/** What is stored of a key besides its row, which comes with the request. */
+export function createOwnKeyStore(database: Database) {
+  const usage = createUsageStore(database);
+  return {
+    /** What the key has called in the last 30 days (UTC), newest first. `now` is in Unix milliseconds. */
+    readUsage: (apiKeyId: string, now: number) => usage.read(apiKeyId, lastDays(now)),
+  };
+}

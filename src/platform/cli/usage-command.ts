@@ -1,0 +1,123 @@
+import { type Command, Option } from 'commander';
+import type { Operation } from '../operations/list-operations.js';
+import { type Counts, type DayRange, lastDays, type Usage, type UsageStore } from '../usage/store.js';
+import { parseDay, parseOwner } from './arguments.js';
+import type { KeyTools } from './key-command.js';
+import type { Printed } from './key-view.js';
+import { formatKeyUsage, formatUsage, summariseKeys, summariseUsage } from './tables.js';
+
+export interface UsageOptions {
+  readonly from?: string | undefined;
+  readonly to?: string | undefined;
+  readonly by: keyof Counts;
+  readonly deprecated?: true;
+  readonly owner?: string;
+  readonly csv?: true;
+}
+
+interface Named {
+  readonly id: string;
+  readonly name: string;
+}
+
+const CSV_COLUMNS = ['id', 'name', 'day', 'operation', 'requests', 'denied', 'deprecated'] as const;
+
+export function addUsageOptions(command: Command): Command {
+  return command
+    .option(
+      '--from <day>',
+      'the first day (UTC), such as 2026-01-01 (default: 29 days before the last)',
+      parseDay,
+    )
+    .option('--to <day>', 'the last day (UTC), included (default: today)', parseDay)
+    .addOption(
+      new Option('--by <count>', 'put the keys with the most of these first')
+        .choices(['requests', 'denied'] satisfies (keyof Counts)[])
+        .default('requests'),
+    )
+    .option('--deprecated', 'only the keys that call deprecated operations')
+    .option('--owner <owner>', 'only the keys of this owner', parseOwner)
+    .addOption(
+      new Option('--csv', `print ${CSV_COLUMNS.join(',')}: a line for each day and operation`).conflicts(
+        'json',
+      ),
+    )
+    .hook('preAction', checkOptions);
+}
+
+function checkOptions(command: Command): void {
+  const { from, to, deprecated, owner } = command.opts<UsageOptions>();
+  const isOfOneKey = command.args.length > 0;
+  if (isOfOneKey && (deprecated || owner !== undefined))
+    command.error('error: --deprecated and --owner are for several keys: leave out the id');
+  if (isOfOneKey && command.getOptionValueSource('by') === 'cli')
+    command.error('error: --by is for all keys: leave out the id');
+  if (from !== undefined && from > toRange({ to }, Date.now()).to)
+    command.error('error: --from is after --to, or after today');
+}
+
+/** 30 days, unless the options say otherwise. */
+function toRange({ from, to }: Pick<UsageOptions, 'from' | 'to'>, now: number): DayRange {
+  const range = lastDays(to === undefined ? now : Date.parse(to));
+  return { ...range, ...(from === undefined ? {} : { from }) };
+}
+
+/** The usage of one key. */
+export async function printUsage(
+  store: UsageStore,
+  options: UsageOptions,
+  operations: readonly Operation[],
+  { id, name }: Named,
+): Promise<Printed> {
+  const range = toRange(options, Date.now());
+  const rows = await store.read(id, range);
+  const summary = summariseUsage(rows, operations);
+  if (options.csv) return { json: undefined, text: formatCsv([{ id, name, usage: summary.usage }]) };
+  return { json: { id, name, ...summary }, text: formatUsage(rows, operations, range) };
+}
+
+/** The usage of all keys, or of those of an owner. */
+export async function printUsageOfKeys(
+  { store: keys, usage: store }: Pick<KeyTools, 'store' | 'usage'>,
+  options: UsageOptions,
+  operations: readonly Operation[],
+): Promise<Printed> {
+  const range = toRange(options, Date.now());
+  const { owner, deprecated } = options;
+  const owned =
+    owner === undefined ? undefined : new Set((await keys.findByOwner(owner)).map(({ id }) => id));
+  const all = summariseKeys(await store.readKeys(range), operations, options.by);
+  const chosen = all.filter(
+    ({ id, deprecatedRequests }) => (owned?.has(id) ?? true) && (!deprecated || deprecatedRequests > 0),
+  );
+  if (!options.csv) {
+    const kind = deprecated ? ' of deprecated operations' : '';
+    return { json: chosen, text: formatKeyUsage(chosen, kind, range) };
+  }
+  const csv: CsvKey[] = [];
+  // One after the other: a statement for the days of all keys would take too long for the database to allow it.
+  for (const { id, name } of chosen) {
+    const { usage } = summariseUsage(await store.read(id, range), operations);
+    csv.push({ id, name, usage });
+  }
+  return { json: undefined, text: formatCsv(csv) };
+}
+
+interface CsvKey extends Named {
+  readonly usage: readonly (Usage & { readonly deprecated: boolean })[];
+}
+
+/** RFC 4180, with the line ends of Unix. */
+function formatCsv(keys: readonly CsvKey[]): string {
+  const lines = keys.flatMap(({ id, name, usage }) =>
+    usage.map((row) => {
+      const cells = { id, name, ...row };
+      return CSV_COLUMNS.map((column) => quote(String(cells[column]))).join(',');
+    }),
+  );
+  return [CSV_COLUMNS.join(','), ...lines].join('\n');
+}
+
+function quote(cell: string): string {
+  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
