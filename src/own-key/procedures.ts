@@ -14,14 +14,16 @@ const getKey = procedure
       summary: 'Get your API key',
       description:
         'What the service knows of the key that the request is made with: its plan, its scopes, what is left of its ' +
-        'limits, and what it has called on which day. Never the key itself.',
+        'limits, and what it has called on which day. Never the key itself. It costs the key nothing, and works while the ' +
+        'key is over its limit or banned: such requests are counted per client address.',
       successDescription: 'The key',
     },
     stability: 'beta',
     scope: 'any',
+    freeForKey: true,
   })
   .output(key)
-  .query(async ({ ctx: { apiKey, limits, deprecated, key: ownKeys, now } }) => {
+  .query(async ({ ctx: { apiKey, limits, bannedUntil, deprecated, key: ownKeys, now } }) => {
     const { name, hint, plan, scopes, createdAt, expiresAt } = apiKey;
     const usage = await ownKeys.readUsage(apiKey.id, now());
     return {
@@ -31,6 +33,7 @@ const getKey = procedure
       scopes: SCOPES.filter((scope) => scopes.includes(scope)),
       createdAt: createdAt.toISOString(),
       expiresAt: expiresAt?.toISOString() ?? null,
+      bannedUntil: bannedUntil === undefined ? null : new Date(bannedUntil).toISOString(),
       limits: limits.map(({ name: window, limit, remaining, resetAtMs }) => ({
         window,
         limit,

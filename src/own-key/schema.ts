@@ -13,6 +13,7 @@ const EXAMPLE = {
   scopes: ['pets:read', 'orders:read'],
   createdAt: '2026-01-31T09:30:00.000Z',
   expiresAt: null,
+  bannedUntil: null,
   limits: [
     { window: 'minute', limit: 60, remaining: 59, resetsAt: '2026-01-31T10:01:00.000Z' },
     { window: 'day', limit: 1_000, remaining: 940, resetsAt: '2026-02-01T09:30:00.000Z' },
@@ -31,7 +32,7 @@ const keyLimit = z
   .object({
     window: z.enum(['minute', 'day']).meta({ description: 'The window that the limit is for' }),
     limit: integer(1, MAX_LIMIT).meta({ description: 'Requests allowed in the window' }),
-    remaining: integer(0, MAX_LIMIT).meta({ description: 'Requests left in the window, after this one' }),
+    remaining: integer(0, MAX_LIMIT).meta({ description: 'Requests left in the window' }),
     resetsAt: instant('When the window ends, rounded up to a second'),
   })
   .meta({ id: 'KeyLimit', description: 'A limit of an API key, and what is left of it' });
@@ -56,13 +57,22 @@ const operationUsage = z
 export const key = z
   .object({
     name: z.string().meta({ description: 'What the operator of the service has named the key' }),
-    hint: z.string().meta({ description: 'The first characters of the key, to tell it from others' }),
+    hint: z
+      .string()
+      .meta({ description: 'The first characters of the key that was sent, to tell it from others' }),
     plan,
     scopes: z.array(scope).meta({ description: 'What the key allows' }),
     createdAt: instant('When the key was issued'),
     expiresAt: instant('When the key stops working')
       .nullable()
       .meta({ description: 'When the key stops working (RFC 3339, UTC); null if it does not expire' }),
+    bannedUntil: instant('Until when all other requests of the key are denied')
+      .nullable()
+      .meta({
+        description:
+          'Until when all other requests of the key are denied, because it kept sending while it was over its limit ' +
+          '(RFC 3339, UTC); null if it is not banned',
+      }),
     limits: z.array(keyLimit).meta({ description: 'The limits, as the headers of the same response say' }),
     usage: z.array(operationUsage).meta({
       description: 'What the key has called in the last 30 days (UTC), newest first, up to half a minute ago',

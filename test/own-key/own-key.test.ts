@@ -39,6 +39,7 @@ test('a key learns its name, hint, plan, scopes and times, the same over both pr
     scopes: ['pets:read', 'orders:read'],
     createdAt: apiKey.createdAt.toISOString(),
     expiresAt: expiresAt.toISOString(),
+    bannedUntil: null,
     limits: [expect.objectContaining({ window: 'minute' }), expect.objectContaining({ window: 'day' })],
     usage: [],
   });
@@ -64,8 +65,8 @@ test('the limits are those of the headers of the same response', async () => {
   const { headers, body } = await call('/v1/key', { key });
   const [minute] = body.limits;
   expect(body.limits.map(({ limit, remaining }: never) => [limit, remaining])).toEqual([
-    [300, 298],
-    [10_000, 9_998],
+    [300, 299],
+    [10_000, 9_999],
   ]);
   expect(String(minute.limit)).toBe(headers.get('x-ratelimit-limit'));
   expect(String(minute.remaining)).toBe(headers.get('x-ratelimit-remaining'));
@@ -107,6 +108,94 @@ test('asking for the key is part of its usage', async () => {
   const { body } = await createCaller(next)('/v1/key', { key });
   expect(body.usage).toMatchObject([{ operation: 'getKey', requests: 1, denied: 0, deprecated: false }]);
   await next.close();
+});
+
+/** Every way to call an operation and nothing else. */
+const ALONE = [
+  ['REST', '/v1/key'],
+  ['tRPC', '/trpc/getKey'],
+  ['a tRPC batch of one call', '/trpc/getKey?batch=1'],
+] as const;
+
+/** A key with a small limit, which is used up. */
+async function issueUsedUp() {
+  const issued = await issue({ plan: 'enterprise', perMinute: 2, perDay: 100 });
+  for (let n = 0; n < 2; n += 1) await call('/v1/pets', { key: issued.key });
+  return issued;
+}
+
+test.each(ALONE)('over %s, asking for the key costs it nothing', async (_, path) => {
+  const { key } = await issue();
+  for (let n = 0; n < 3; n += 1)
+    expect((await call(path, { key })).headers.get('x-ratelimit-remaining')).toBe('300');
+  expect((await call('/v1/pets', { key })).headers.get('x-ratelimit-remaining')).toBe('299');
+});
+
+test.each(ALONE)(
+  'over %s, a key that is over its limit learns so, with its windows in the headers',
+  async (_, path) => {
+    const { key } = await issueUsedUp();
+    const { status, headers, body } = await call(path, { key });
+    expect([status, headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]).toEqual([
+      ...[200, '2', '0'],
+    ]);
+    const { limits } = [body].flat().at(0).result?.data ?? body;
+    expect(limits[0]).toMatchObject({ window: 'minute', limit: 2, remaining: 0 });
+    expect((await call('/v1/key', { key, method: 'HEAD' })).status).toBe(200);
+  },
+);
+
+test.each(ALONE)('over %s, a banned key learns until when, wherever the ban began', async (_, path) => {
+  const byItself = await issueUsedUp();
+  for (let n = 0; n < 2; n += 1) await call('/v1/pets', { key: byItself.key });
+  expect((await call('/v1/pets', { key: byItself.key })).body.code).toBe('api_key_banned');
+  const read = async (key: string) => {
+    const { body } = await call(path, { key });
+    return ([body].flat().at(0).result?.data ?? body).bannedUntil;
+  };
+  expect(await read(byItself.key)).toBe(new Date(NOW + 300_000).toISOString());
+  const inRow = await issue();
+  const bannedUntil = new Date(NOW + 3_600_000).toISOString();
+  await service.database.pool.query('UPDATE api_keys SET banned_until = $2 WHERE id = $1', [
+    ...[inRow.apiKey.id, bannedUntil],
+  ]);
+  expect(await read(inRow.key)).toBe(bannedUntil);
+  const over = await issue();
+  await service.database.pool.query('UPDATE api_keys SET banned_until = $2 WHERE id = $1', [
+    ...[over.apiKey.id, new Date(NOW - 1)],
+  ]);
+  expect(await read(over.key)).toBeNull();
+});
+
+test('as one of several calls of a batch, asking for the key counts like any other', async () => {
+  const { key } = await issue({ plan: 'enterprise', perMinute: 2, perDay: 100 });
+  const batch = '/trpc/getKey,getKey?batch=1';
+  expect((await call(batch, { key })).headers.get('x-ratelimit-remaining')).toBe('0');
+  const { status, body } = await call(batch, { key });
+  expect([status, body.error.data.error.code]).toEqual([429, 'rate_limit_exceeded']);
+});
+
+test('asking for the key counts against the address of the client, whose 429 it gets', async () => {
+  const limited = await startService({ anonymousPerMinute: 3 });
+  const callLimited = createCaller(limited);
+  const codes: unknown[] = [];
+  for (const [, path] of ALONE) codes.push((await callLimited(path)).status);
+  expect(codes).toEqual([200, 200, 200]);
+  const { status, headers, body } = await callLimited('/v1/key');
+  expect([status, body.code, headers.get('x-ratelimit-limit')]).toEqual([429, 'rate_limit_exceeded', '3']);
+  expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+  // That neither touches the key, nor does it touch others.
+  const pets = await callLimited('/v1/pets');
+  expect([pets.status, pets.headers.get('x-ratelimit-remaining')]).toEqual([200, '999999']);
+  expect((await callLimited('/v1/pets', { key: null })).status).toBe(429);
+  await limited.close();
+});
+
+test('a rotated key learns its own hint, and not that of its successor', async () => {
+  const { key, apiKey } = await issue();
+  const rotated = await service.keys.rotate(apiKey.id, new Date(NOW + DAY_MS));
+  for (const own of [key, rotated?.key ?? '', key])
+    expect((await call('/v1/key', { key: own })).body.hint).toBe(own.slice(0, 12));
 });
 
 test('a key needs no particular scope', async () => {

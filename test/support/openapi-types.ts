@@ -96,7 +96,7 @@ export interface paths {
     };
     /**
      * Get your API key
-     * @description What the service knows of the key that the request is made with: its plan, its scopes, what is left of its limits, and what it has called on which day. Never the key itself.
+     * @description What the service knows of the key that the request is made with: its plan, its scopes, what is left of its limits, and what it has called on which day. Never the key itself. It costs the key nothing, and works while the key is over its limit or banned: such requests are counted per client address.
      *
      *     Any key may call it.
      */
@@ -236,6 +236,7 @@ export interface components {
      *       ],
      *       "createdAt": "2026-01-31T09:30:00.000Z",
      *       "expiresAt": null,
+     *       "bannedUntil": null,
      *       "limits": [
      *         {
      *           "window": "minute",
@@ -278,7 +279,7 @@ export interface components {
     Key: {
       /** @description What the operator of the service has named the key */
       name: string;
-      /** @description The first characters of the key, to tell it from others */
+      /** @description The first characters of the key that was sent, to tell it from others */
       hint: string;
       plan: components['schemas']['Plan'];
       /** @description What the key allows */
@@ -290,6 +291,8 @@ export interface components {
       createdAt: string;
       /** @description When the key stops working (RFC 3339, UTC); null if it does not expire */
       expiresAt: string | null;
+      /** @description Until when all other requests of the key are denied, because it kept sending while it was over its limit (RFC 3339, UTC); null if it is not banned */
+      bannedUntil: string | null;
       /** @description The limits, as the headers of the same response say */
       limits: components['schemas']['KeyLimit'][];
       /** @description What the key has called in the last 30 days (UTC), newest first, up to half a minute ago */
@@ -319,7 +322,7 @@ export interface components {
       limit: number;
       /**
        * Format: int32
-       * @description Requests left in the window, after this one
+       * @description Requests left in the window
        */
       remaining: number;
       /**
@@ -1215,6 +1218,7 @@ export interface operations {
            *       ],
            *       "createdAt": "2026-01-31T09:30:00.000Z",
            *       "expiresAt": null,
+           *       "bannedUntil": null,
            *       "limits": [
            *         {
            *           "window": "minute",

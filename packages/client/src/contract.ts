@@ -58,7 +58,7 @@ export type OrderStatus = 'placed' | 'approved' | 'delivered';
 export type Key = {
   /** What the operator of the service has named the key */
   name: string;
-  /** The first characters of the key, to tell it from others */
+  /** The first characters of the key that was sent, to tell it from others */
   hint: string;
   /** The plan that decides on the limits */
   plan: Plan;
@@ -68,6 +68,11 @@ export type Key = {
   createdAt: string;
   /** When the key stops working (RFC 3339, UTC); null if it does not expire */
   expiresAt: string | null;
+  /**
+   * Until when all other requests of the key are denied, because it kept sending while it was over its limit
+   * (RFC 3339, UTC); null if it is not banned
+   */
+  bannedUntil: string | null;
   /** The limits, as the headers of the same response say */
   limits: KeyLimit[];
   /** What the key has called in the last 30 days (UTC), newest first, up to half a minute ago */
@@ -86,7 +91,7 @@ export type KeyLimit = {
   window: 'minute' | 'day';
   /** Requests allowed in the window. An integer from 1 to 2^31 − 1. */
   limit: number;
-  /** Requests left in the window, after this one. An integer from 0 to 2^31 − 1. */
+  /** Requests left in the window. An integer from 0 to 2^31 − 1. */
   remaining: number;
   /** When the window ends, rounded up to a second (RFC 3339, UTC) */
   resetsAt: string;
@@ -258,7 +263,8 @@ export type Operations = {
    * Get your API key
    *
    * What the service knows of the key that the request is made with: its plan, its scopes, what is left of
-   * its limits, and what it has called on which day. Never the key itself.
+   * its limits, and what it has called on which day. Never the key itself. It costs the key nothing, and
+   * works while the key is over its limit or banned: such requests are counted per client address.
    *
    * Any key may call it.
    *

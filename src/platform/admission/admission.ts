@@ -40,6 +40,8 @@ declare module 'fastify' {
     apiKey: ApiKey | undefined;
     /** What is left of the key's limits after the request */
     limits: readonly KeyLimit[];
+    /** Until when the key is banned, in Unix milliseconds, where that does not keep the request from being admitted */
+    bannedUntil: number | undefined;
     /** The error that each call of the request is to respond with */
     rehearsal: Rehearsal | undefined;
     /** Why the request is not admitted; known before the CORS headers are added, thrown after */
@@ -85,8 +87,8 @@ export async function registerAdmission(app: FastifyInstance, options: ProtocolO
   const { protocol } = options;
   const anonymous: Limits = { perMinute: options.anonymousPerMinute };
   app.decorateRequest('apiProtocol', protocol);
-  for (const name of ['target', 'apiKey', 'limits', 'rehearsal', 'admissionError', 'bodyHash'])
-    app.decorateRequest(name, undefined);
+  const parts = ['target', 'apiKey', 'limits', 'bannedUntil', 'rehearsal', 'admissionError', 'bodyHash'];
+  for (const name of parts) app.decorateRequest(name, undefined);
   app.addHook('onRequest', async (request, reply) => {
     request.admissionError = await findAdmissionError(request, reply, options, anonymous);
     announceDeprecation(request, reply, options);
@@ -139,7 +141,7 @@ async function findAdmissionError(
   anonymous: Limits,
 ): Promise<unknown> {
   const { authenticator, limiter, now } = options;
-  const { cost, scope, error: targetError } = readTarget(request);
+  const { cost, scope, isFreeForKey = false, error: targetError } = readTarget(request);
   const originError = options.refusesOrigins ? findOriginError(request, options) : undefined;
   const routeError = findHttpError(request) ?? targetError ?? originError;
   const { authorization, prefer } = request.headers;
@@ -162,11 +164,12 @@ async function findAdmissionError(
     }
     return routeError ?? keyError;
   }
-  const limited = { apiKey, address, cost, countsTowardsBan: routeError === undefined };
-  const { result, error: limitError } = await checkLimits(limited, options);
+  const limited = { apiKey, address, cost, isFreeForKey, countsTowardsBan: routeError === undefined };
+  const { result, bannedUntil, error: limitError } = await checkLimits(limited, options);
   reply.headers(limitHeaders(result));
   request.limits = result.windows;
-  options.metrics.countDecision(limitError?.code, apiKey?.plan);
+  request.bannedUntil = bannedUntil;
+  options.metrics.countDecision(limitError?.code, isFreeForKey ? undefined : apiKey?.plan);
   // A caller over its limit gets a 429 instead of a 401.
   const error = routeError ?? limitError ?? keyError;
   if (apiKey !== undefined && routeError === undefined)

@@ -22,31 +22,54 @@ export interface LimitedRequest {
   readonly address: () => Subject;
   /** 1, or the number of calls of a batch */
   readonly cost: number;
+  /** Whether it costs the key nothing, and is admitted whatever its limits: then the address is limited, too */
+  readonly isFreeForKey: boolean;
   /** Whether a denial counts towards a ban */
   readonly countsTowardsBan: boolean;
 }
 
-/** Counts a request against the limits of its key or address, unless the key is banned. The error is a denial's. */
+interface LimitCheck {
+  readonly result: RateLimitResult;
+  /** Until when the key is banned, in Unix milliseconds; undefined if it is not */
+  readonly bannedUntil?: number | undefined;
+  /** Why it is denied */
+  readonly error?: ApiError;
+}
+
+/** Counts a request against the limits of its key or address, unless the key is banned. */
 export async function checkLimits(
-  { apiKey, address, cost, countsTowardsBan }: LimitedRequest,
+  request: LimitedRequest,
   { limiter, bans, now }: LimitCheckOptions,
-): Promise<{ readonly result: RateLimitResult; readonly error?: ApiError }> {
+): Promise<LimitCheck> {
+  const { apiKey, address, cost, countsTowardsBan } = request;
   const subject = apiKey === undefined ? address() : toSubject(apiKey);
   const bannedUntil = apiKey && bans.bannedUntil(apiKey);
+  if (apiKey !== undefined && request.isFreeForKey) {
+    const [ofAddress, ofKey] = await Promise.all([
+      limiter.consume(address(), cost),
+      limiter.read(subject, cost),
+    ]);
+    if (ofAddress.isAllowed) return { result: ofKey, bannedUntil };
+    return { result: ofAddress, error: toDenial(ofAddress) };
+  }
   if (apiKey !== undefined && bannedUntil !== undefined) {
     const result = await limiter.read(subject, cost);
     await endOfTick();
     // The later end of the two: a ban may end before the window that would then deny the same request.
     const banSeconds = Math.min(Math.ceil((bannedUntil - now()) / 1000), MAX_RETRY_AFTER_SECONDS);
     const seconds = Math.max(banSeconds, result.retryAfterSeconds ?? 1);
-    return { result, error: tooManyRequests('api_key_banned', seconds) };
+    return { result, bannedUntil, error: tooManyRequests('api_key_banned', seconds) };
   }
   const decision = limiter.consume(subject, cost);
   const result = decision instanceof Promise ? await decision : decision;
   if (result.isAllowed) return { result };
   if (countsTowardsBan && apiKey !== undefined) bans.countDenied(apiKey, cost);
   if (!(decision instanceof Promise)) await endOfTick();
-  return { result, error: tooManyRequests('rate_limit_exceeded', result.retryAfterSeconds ?? 1) };
+  return { result, error: toDenial(result) };
+}
+
+function toDenial({ retryAfterSeconds }: RateLimitResult): ApiError {
+  return tooManyRequests('rate_limit_exceeded', retryAfterSeconds ?? 1);
 }
 
 export function toSubject(apiKey: ApiKey): Subject {

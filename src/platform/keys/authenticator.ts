@@ -5,7 +5,7 @@ import { ApiError, insufficientScope } from '../errors/api-error.js';
 import { repeat } from '../timing/repeat.js';
 import { KEY_LOOKUP_TIMEOUT_MS } from '../timing/timeouts.js';
 import type { KeyChanges } from './changes.js';
-import { hashKey, isWellFormedKey, type KeyPrefix } from './format.js';
+import { hashKey, isWellFormedKey, type KeyPrefix, toHint } from './format.js';
 import { type ApiKey, isActive, type KeyStore } from './store.js';
 
 /**
@@ -101,25 +101,27 @@ export function createAuthenticator({
     }
   });
 
-  const lookUp = async (header: string, hash: Uint8Array, isLast: boolean) => {
+  const lookUp = async (header: string, key: string, isLast: boolean) => {
     // The key is trusted from when the query was sent: a slow result is already old.
     const foundAt = performance.now();
     const { answers } = changes;
-    const apiKey = await (known.has(header) ? knownLookups : unknownLookups).load(hash, isLast);
-    if (apiKey === undefined) {
+    const found = await (known.has(header) ? knownLookups : unknownLookups).load(hashKey(key), isLast);
+    if (found === undefined) {
       known.delete(header);
       unknown.set(header, true);
-    } else {
-      const { min, max } = REREAD_AFTER_MS;
-      const rereadAt = foundAt + min + Math.random() * (max - min);
-      // An answer that came meanwhile may have reported a change that this lookup was too early for.
-      known.set(header, { apiKey, foundAt, rereadAt, isFollowed: changes.answers === answers });
+      return undefined;
     }
+    // The row has the hint of the key that a rotation has put in the place of this one.
+    const apiKey = { ...found, hint: toHint(key) };
+    const { min, max } = REREAD_AFTER_MS;
+    const rereadAt = foundAt + min + Math.random() * (max - min);
+    // An answer that came meanwhile may have reported a change that this lookup was too early for.
+    known.set(header, { apiKey, foundAt, rereadAt, isFollowed: changes.answers === answers });
     return apiKey;
   };
   /** Together once a second: one by one they would cost ten times as much. Requests that wait for a lookup come first. */
   const rereadDue = async () => {
-    const lookups = [...due].map((header) => lookUp(header, hashKey(readKey(header) ?? ''), true));
+    const lookups = [...due].map((header) => lookUp(header, readKey(header) ?? '', true));
     due.clear();
     await Promise.all(lookups);
   };
@@ -142,7 +144,7 @@ export function createAuthenticator({
     if (apiKey !== undefined || unknown.has(header)) return apiKey;
     const running =
       pending.get(header) ??
-      lookUp(header, hashKey(key), !known.has(header) && isOverLimit()).finally(() => pending.delete(header));
+      lookUp(header, key, !known.has(header) && isOverLimit()).finally(() => pending.delete(header));
     pending.set(header, running);
     return running;
   };

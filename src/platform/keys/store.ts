@@ -10,7 +10,7 @@ export interface ApiKey {
   readonly name: string;
   /** What the operator selects it by. Callers never see it. */
   readonly owner: string | null;
-  /** The key's first characters */
+  /** The key's first characters; of a key that was sent, its own, and not those of the one that has replaced it */
   readonly hint: string;
   readonly plan: Plan;
   /** Its own limits, for enterprise only */

@@ -15,6 +15,8 @@ export interface RequestContext {
   readonly apiKey: ApiKey;
   /** What is left of the key's limits after the request, in its windows. */
   readonly limits: readonly KeyLimit[];
+  /** Until when the key is banned, in Unix milliseconds; undefined if it is not. */
+  readonly bannedUntil: number | undefined;
   /** The names of the deprecated operations. */
   readonly deprecated: ReadonlySet<string>;
   /** Unix milliseconds. */
@@ -43,6 +45,8 @@ export interface RequestTarget {
   readonly calls: readonly string[];
   /** How many requests it counts as. */
   readonly cost: number;
+  /** Whether it counts against the client's address and not against its key: see OperationMeta. */
+  readonly isFreeForKey?: boolean | undefined;
   /** The scope that it needs; undefined for a batch, each of whose calls needs its own. */
   readonly scope?: Scope | 'any' | undefined;
   /** The deprecation of the operation, or of the first deprecated one in a batch. */
@@ -73,6 +77,17 @@ export interface OperationMeta {
   readonly stability: 'stable' | 'beta' | 'experimental';
   /** What a key needs to be allowed to call it; `any` for an operation that every valid key may call. */
   readonly scope: Scope | 'any';
+  /**
+   * Whether a request for nothing but this operation costs the key nothing, and is admitted while the key is over its limit
+   * or banned: for what its holder needs just then. It counts against the client's address, like one without a key. Default:
+   * false
+   */
+  readonly freeForKey?: boolean;
+  /**
+   * Whether it is a tool of the Model Context Protocol, unless it is deprecated. Not what a text that a model reads should be
+   * able to cause. Default: true
+   */
+  readonly tool?: boolean;
   readonly deprecation?: Deprecation;
   /** The error codes that it responds with besides those that every operation like it does. */
   readonly errors?: readonly ErrorCode[];

@@ -25,7 +25,8 @@ export function createContextFactory({ operations, stores, now }: ContextOptions
     idempotency: IdempotencyHeader | undefined = request.bodyHash &&
       readIdempotencyHeader(request, request.bodyHash, reply),
   ): RequestContext => {
-    const { apiKey, limits, rehearsal } = request;
-    return Object.assign(Object.create(shared), { apiKey, limits, rehearsal, idempotency, linkNextPage });
+    const { apiKey, limits, bannedUntil, rehearsal } = request;
+    const own = { apiKey, limits, bannedUntil, rehearsal, idempotency, linkNextPage };
+    return Object.assign(Object.create(shared), own);
   };
 }

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { REST_PREFIX } from '../contract/protocol.js';
 import { ApiError } from '../errors/api-error.js';
-import { METHODS_WITH_BODY } from '../operations/builder.js';
+import { METHODS_WITH_BODY, type RequestTarget } from '../operations/builder.js';
 import { toApiError } from '../operations/error-mapping.js';
 import type { Operation, OperationParameter } from '../operations/list-operations.js';
 import { type ContextOptions, createContextFactory } from './context.js';
@@ -28,10 +28,13 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
   const { operations, router, publicUrl } = options;
   const createContext = createContextFactory(options);
   for (const operation of operations) {
-    const { name, method, path, scope, deprecation, output: schema, success } = operation;
+    const { name, method, path, scope, deprecation, output: schema, success, freeForKey } = operation;
     const run = createOpenApiHandler(router, operation);
     const allowed = listAllowed(operations, path);
-    const target = { calls: [name], cost: 1, scope, deprecation, listAllowed: () => allowed };
+    const target: RequestTarget = {
+      ...{ calls: [name], cost: 1, scope, deprecation, isFreeForKey: freeForKey },
+      listAllowed: () => allowed,
+    };
     const status = success?.status ?? (schema === undefined ? 204 : 200);
     app.route({
       method,

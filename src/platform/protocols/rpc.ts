@@ -48,6 +48,7 @@ export function registerRpc(
       calls: names,
       // A batch that is too large runs nothing, and counts as one request.
       cost: names.length > MAX_BATCH_SIZE ? 1 : names.length,
+      isFreeForKey: names.length === 1 && called[0]?.freeForKey,
       scope: isBatch ? undefined : called[0]?.scope,
       deprecation: called.find(({ deprecation }) => deprecation !== undefined)?.deprecation,
       listAllowed: () => listAllowed(procedures, names),
