@@ -83,11 +83,6 @@ export interface OperationMeta {
    * false
    */
   readonly freeForKey?: boolean;
-  /**
-   * Whether it is a tool of the Model Context Protocol, unless it is deprecated. Not what a text that a model reads should be
-   * able to cause. Default: true
-   */
-  readonly tool?: boolean;
   readonly deprecation?: Deprecation;
   /** The error codes that it responds with besides those that every operation like it does. */
   readonly errors?: readonly ErrorCode[];
