@@ -1,7 +1,9 @@
+import { z } from 'zod';
+import { ApiError } from '../platform/errors/api-error.js';
 import { createProcedure } from '../platform/operations/builder.js';
 import type { Resource } from '../platform/operations/resource.js';
 import { SCOPES } from '../scopes.js';
-import { key } from './schema.js';
+import { key, ownHint } from './schema.js';
 import { createOwnKeyStore, type OwnKeyStore } from './store.js';
 
 const procedure = createProcedure<{ readonly key: OwnKeyStore }>();
@@ -44,9 +46,39 @@ const getKey = procedure
     };
   });
 
+const OTHER_HINT =
+  'must be the hint of the key that is sent: the first characters of it, as getKey shows them';
+
+const revokeKey = procedure
+  .meta({
+    openapi: {
+      method: 'DELETE',
+      path: '/key',
+      summary: 'End your API key',
+      description:
+        'Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler nor a ' +
+        'stray click ends one. It takes effect at once on the process that answers, and within 2 seconds everywhere; ' +
+        'repeated, it is a 401. During the overlap of a rotation it ends the old key and the new one, whichever is sent. ' +
+        'It costs the key nothing, and works while the key is over its limit or banned: such requests are counted per ' +
+        'client address.',
+      successDescription: 'The key is revoked',
+    },
+    stability: 'beta',
+    scope: 'any',
+    freeForKey: true,
+    tool: false,
+  })
+  .input(ownHint)
+  .output(z.void())
+  .mutation(async ({ ctx, input: { hint } }) => {
+    if (hint !== ctx.apiKey.hint)
+      throw new ApiError('invalid_request', { message: `hint ${OTHER_HINT}.`, fields: { hint: OTHER_HINT } });
+    await ctx.revokeKey(ctx.apiKey.id);
+  });
+
 export const ownKey = {
   name: 'key',
   description: 'Your API key',
   createStore: createOwnKeyStore,
-  procedures: { getKey },
+  procedures: { getKey, revokeKey },
 } satisfies Resource<OwnKeyStore>;

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { PLAN_NAMES } from '../plans.js';
-import { instant, integer } from '../platform/operations/input.js';
+import { fieldError, instant, integer } from '../platform/operations/input.js';
 import { SCOPES } from '../scopes.js';
 
 /** PostgreSQL stores limits as 32-bit integers. */
 const MAX_LIMIT = 2 ** 31 - 1;
+/** More than any hint has, and less than would fill a log. */
+const MAX_HINT_LENGTH = 200;
 
 const EXAMPLE = {
   name: 'shop',
@@ -53,6 +55,18 @@ const operationUsage = z
     deprecated: z.boolean().meta({ description: 'Whether the operation is deprecated' }),
   })
   .meta({ id: 'OperationUsage', description: 'How often an API key has called an operation on a day' });
+
+/** Of one key or another: what is compared is the key that is sent. */
+export const ownHint = z
+  .object({
+    hint: z
+      .string({ error: fieldError('must be a string') })
+      .max(MAX_HINT_LENGTH, { error: `must have at most ${MAX_HINT_LENGTH} characters` })
+      .meta({
+        description: 'The hint of the key itself, as getKey shows it: with any other, nothing happens',
+      }),
+  })
+  .meta({ id: 'OwnHint', examples: [{ hint: EXAMPLE.hint }] });
 
 export const key = z
   .object({

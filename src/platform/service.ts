@@ -5,7 +5,7 @@ import { type AppOptions, buildApp } from './app.js';
 import type { Database } from './database/client.js';
 import { checkSchema } from './database/grants.js';
 import { deleteExpiredCreates } from './database/idempotency.js';
-import { withOutages } from './database/outage.js';
+import { detectOutage, withOutages } from './database/outage.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
 import { createKeyChangeStore } from './keys/change-store.js';
@@ -18,7 +18,7 @@ import { createRouter, type Resource } from './operations/resource.js';
 import type { Config } from './process/config.js';
 import { createDurations } from './timing/durations.js';
 import { repeat } from './timing/repeat.js';
-import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS } from './timing/timeouts.js';
+import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS, withTimeout } from './timing/timeouts.js';
 import { flushRegularly, UsageCounter } from './usage/counter.js';
 import { createUsageStore } from './usage/store.js';
 
@@ -100,6 +100,13 @@ export async function createService(options: ServiceOptions) {
     limiter,
     bans,
     usage,
+    async revokeKey(id) {
+      const revocation = keys.revoke(id, new Date(now()));
+      // If its result is late or lost, the key may be revoked all the same.
+      await detectOutage(withTimeout(OPERATION_TIMEOUT_MS, revocation)).finally(() =>
+        authenticator.forget(id),
+      );
+    },
     canRehearse: config.keyPrefix === TEST_PREFIX,
     countConnections: database.countConnections,
     async checkReadiness() {

@@ -103,7 +103,13 @@ export interface paths {
     get: operations['getKey'];
     put?: never;
     post?: never;
-    delete?: never;
+    /**
+     * End your API key
+     * @description Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler nor a stray click ends one. It takes effect at once on the process that answers, and within 2 seconds everywhere; repeated, it is a 401. During the overlap of a rotation it ends the old key and the new one, whichever is sent. It costs the key nothing, and works while the key is over its limit or banned: such requests are counted per client address.
+     *
+     *     Any key may call it.
+     */
+    delete: operations['revokeKey'];
     options?: never;
     head?: never;
     patch?: never;
@@ -1260,6 +1266,41 @@ export interface operations {
            */
           'application/json': components['schemas']['Key'];
         };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthorized'];
+      405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['InternalServerError'];
+      501: components['responses']['NotImplemented'];
+      503: components['responses']['ServiceUnavailable'];
+    };
+  };
+  revokeKey: {
+    parameters: {
+      query: {
+        /** @description The hint of the key itself, as getKey shows it: with any other, nothing happens */
+        hint: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The key is revoked */
+      204: {
+        headers: {
+          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
+          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
+          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
+          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
+          RateLimit: components['headers']['RateLimit'];
+          'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+          [name: string]: unknown;
+        };
+        content?: never;
       };
       400: components['responses']['BadRequest'];
       401: components['responses']['Unauthorized'];

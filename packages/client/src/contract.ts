@@ -196,6 +196,12 @@ export type ListOrdersInput = {
   cursor?: number | undefined;
 };
 
+/** The input of revokeKey */
+export type RevokeKeyInput = {
+  /** The hint of the key itself, as getKey shows it: with any other, nothing happens. 0 to 200 characters. */
+  hint: string;
+};
+
 type Query<Input, Output> = TRPCQueryProcedure<{ input: Input; output: Output; meta: unknown }>;
 type Mutation<Input, Output> = TRPCMutationProcedure<{ input: Input; output: Output; meta: unknown }>;
 
@@ -272,4 +278,19 @@ export type Operations = {
    * @beta
    */
   getKey: Query<void, Key>;
+  /**
+   * End your API key
+   *
+   * Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler
+   * nor a stray click ends one. It takes effect at once on the process that answers, and within 2 seconds
+   * everywhere; repeated, it is a 401. During the overlap of a rotation it ends the old key and the new one,
+   * whichever is sent. It costs the key nothing, and works while the key is over its limit or banned: such
+   * requests are counted per client address.
+   *
+   * Any key may call it.
+   *
+   * @returns The key is revoked
+   * @beta
+   */
+  revokeKey: Mutation<RevokeKeyInput, void>;
 };

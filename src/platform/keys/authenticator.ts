@@ -87,24 +87,28 @@ export function createAuthenticator({
   const known = new LRUCache<string, KnownKey>({ max: MAX_KEYS });
   const unknown = new LRUCache<string, true>({ max: MAX_UNKNOWN_KEYS, ttl: KEY_TTL_MS });
   const pending = new Map<string, Promise<ApiKey | undefined>>();
+  /** How often `forget` was called: a lookup that began before may not have seen why */
+  let forgotten = 0;
   /** The headers of keys in use that are due to be looked up again */
   const due = new Set<string>();
   // Anybody can make up keys that have to be looked up, so those that are known have statements of their own.
   const findByHashes = (hashes: readonly Uint8Array[]) => store.findByHashes(hashes);
   const knownLookups = createBatchLoader(findByHashes, BATCHES);
   const unknownLookups = createBatchLoader(findByHashes, BATCHES);
-  changes.onChange((ids) => {
+  const distrust = (ids: ReadonlySet<string> | undefined) => {
     for (const entry of known.values()) {
       if (ids !== undefined && !ids.has(entry.apiKey.id)) continue;
       entry.foundAt = Number.NEGATIVE_INFINITY;
       entry.isFollowed = false;
     }
-  });
+  };
+  changes.onChange(distrust);
 
   const lookUp = async (header: string, key: string, isLast: boolean) => {
     // The key is trusted from when the query was sent: a slow result is already old.
     const foundAt = performance.now();
     const { answers } = changes;
+    const forgottenBefore = forgotten;
     const found = await (known.has(header) ? knownLookups : unknownLookups).load(hashKey(key), isLast);
     if (found === undefined) {
       known.delete(header);
@@ -117,6 +121,7 @@ export function createAuthenticator({
     const rereadAt = foundAt + min + Math.random() * (max - min);
     // An answer that came meanwhile may have reported a change that this lookup was too early for.
     known.set(header, { apiKey, foundAt, rereadAt, isFollowed: changes.answers === answers });
+    if (forgotten !== forgottenBefore) distrust(new Set([apiKey.id]));
     return apiKey;
   };
   /** Together once a second: one by one they would cost ten times as much. Requests that wait for a lookup come first. */
@@ -182,6 +187,13 @@ export function createAuthenticator({
     peekStale,
     /** The id of the key if it was valid when it was last found. */
     findKnownId: (authorization: string | undefined) => ifActive(peekStale(authorization))?.id,
+    /** Trusts nothing that is known of a key, old or new: its row has just been changed by this process. */
+    forget(id: string): void {
+      forgotten += 1;
+      distrust(new Set([id]));
+      // Whoever asks from now on shares no lookup that may have read the row before.
+      pending.clear();
+    },
     /** Stops looking keys up again; call it before the database is closed. */
     close: () => endRereading(),
   };

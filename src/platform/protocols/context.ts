@@ -9,14 +9,17 @@ import { readIdempotencyHeader } from './idempotency-header.js';
 export interface ContextOptions {
   readonly operations: readonly Operation[];
   readonly stores: Stores;
+  /** Ends a key, so that this process rejects it from when the promise resolves. */
+  readonly revokeKey: RequestContext['revokeKey'];
   /** The clock, in Unix milliseconds. */
   readonly now: () => number;
 }
 
 /** Returns a function that creates the context of the procedures that a request calls. */
-export function createContextFactory({ operations, stores, now }: ContextOptions) {
+export function createContextFactory({ operations, stores, revokeKey, now }: ContextOptions) {
   // Inherited, because copying the stores into every context would take 6 µs.
-  const shared = { ...stores, now, deprecated: listDeprecated(operations), idempotencyKey: undefined };
+  const deprecated = listDeprecated(operations);
+  const shared = { ...stores, now, revokeKey, deprecated, idempotencyKey: undefined };
   return (
     request: FastifyRequest,
     reply: FastifyReply,

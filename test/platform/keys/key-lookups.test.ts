@@ -37,7 +37,8 @@ function setUp(validCount: number, count: number) {
     await expect.poll(() => statements.length).toBeGreaterThan(0);
     return statements.shift() as Statement;
   };
-  return { authenticate, nextStatement, statements };
+  const forget = () => authenticator.forget('0');
+  return { authenticate, forget, nextStatement, statements };
 }
 
 test('the keys of a tick share a statement, those that arrive while it runs share the next, and equal ones are one', async () => {
@@ -88,4 +89,18 @@ test('keys from addresses over their limit are looked up last, and found neverth
   }
   expect(order.slice(0, 60).every((position) => position >= 61)).toBe(true);
   expect(await Promise.all([running, ...overLimit, ...others])).not.toContain('invalid_api_key');
+});
+
+test('after a key was changed by this process, no lookup counts that may have read it before', async () => {
+  const { authenticate, forget, nextStatement } = setUp(1, 1);
+  const before = authenticate(0);
+  const early = await nextStatement();
+  forget();
+  const after = authenticate(0);
+  early.respond();
+  expect(await before).toBe('0');
+  (await nextStatement()).respond();
+  expect(await after).toBe('0');
+  // Known again, and trusted again
+  expect(await authenticate(0)).toBe('0');
 });
