@@ -1,44 +1,65 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { IDENTITY } from '#store/identity.js';
 import { OperatorError } from '../errors/operator-error.js';
+import { describeCaller } from './caller.js';
 
 /** Where prisma.config.ts is, so that Studio works from any folder */
 const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
 /**
- * A module for the process of Prisma Studio. Its page reports its launch to checkpoint.prisma.io, which no option or
- * variable of Prisma turns off; a policy lets the browser refuse that, and whatever else would leave this machine.
+ * A module for the process of Prisma Studio:
+ *
+ * - Its page reports its launch to checkpoint.prisma.io, which no option or variable of Prisma turns off; a policy lets the
+ *   browser refuse that, and whatever else would leave this machine.
+ * - It sends errors as JSON, which leaves out the message: without it, a refusal by a constraint is an empty red box.
+ * - It would wait for connections of its page to close, and outlive the process that started it: a page with which
+ *   anybody at this machine could go on writing.
  */
-const POLICY = `
+const PRELOADED = `
   import { subscribe } from 'node:diagnostics_channel';
   const policy = "default-src 'self' 'unsafe-inline' data: blob:";
   subscribe('http.server.request.start', (message) =>
-    message.response.setHeader('Content-Security-Policy', policy));`;
+    message.response.setHeader('Content-Security-Policy', policy));
+  Error.prototype.toJSON = function () {
+    return { ...this, name: this.name, message: this.message };
+  };
+  for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect']) process.on(event, () => process.exit(0));
+  process.channel.unref();`;
 /** Without it the page would open on the first table by name, which is Prisma's own list of migrations. */
 const TABLE = `#table=${IDENTITY.mainTable}`;
-/** Studio sorts columns by name, after those that the address pins; it forgets these when it opens another table. */
-const KEYS = '#table=api_keys&pin=name,start,plan';
+/**
+ * Studio sorts columns by name, after those that the address pins; it forgets these when it opens another table. No hash is
+ * among them: it shows one as [object Object].
+ */
+const KEYS = '#table=api_keys&pin=name,owner,start,plan';
 const ADDRESS = /http:\/\/localhost:\d+/;
+
+/** Where Studio listens */
+const HOST = '127.0.0.1';
 
 /**
  * Runs Prisma Studio on a database until it exits, and opens its page. Neither contacts any other host.
  *
  * Ctrl-C reaches Studio directly, and SIGTERM is forwarded. Resolves with Studio's exit code.
  *
- * @throws OperatorError when Prisma's command line is not installed
+ * @throws OperatorError when Prisma's command line is not installed, or the port cannot be used
  */
 export async function runStudio(url: string, port?: number): Promise<number> {
-  const policy = `data:text/javascript,${encodeURIComponent(POLICY)}`;
+  const preloaded = `data:text/javascript,${encodeURIComponent(PRELOADED)}`;
   const ports = port === undefined ? [] : ['--port', String(port)];
+  if (port !== undefined) await checkPort(port);
   // Prisma's own opening of a browser ends Studio where there is none.
-  const args = ['--import', policy, findPrisma(), 'studio', '--browser', 'none', ...ports];
+  const args = ['--import', preloaded, findPrisma(), 'studio', '--browser', 'none', ...ports];
   const studio = spawn(process.execPath, args, {
     cwd: ROOT,
-    env: { ...process.env, DATABASE_URL: url, CHECKPOINT_DISABLE: '1' },
-    stdio: ['inherit', 'pipe', 'inherit'],
+    env: { ...process.env, DATABASE_URL: withApplicationName(url), CHECKPOINT_DISABLE: '1' },
+    // The channel tells it when this process is gone.
+    stdio: ['inherit', 'pipe', 'inherit', 'ipc'],
   });
   const exited = once(studio, 'exit');
   let isStopping = false;
@@ -47,7 +68,7 @@ export async function runStudio(url: string, port?: number): Promise<number> {
     studio.kill();
   };
   process.on('SIGINT', stop).on('SIGTERM', stop);
-  for await (const line of createInterface({ input: studio.stdout })) {
+  for await (const line of createInterface({ input: studio.stdout as Readable })) {
     const [address] = ADDRESS.exec(line) ?? [];
     if (address !== undefined) openPage(`${address}/${TABLE}`);
     const addresses = `$&/${TABLE}\nAPI keys, their names first: $&/${KEYS}`;
@@ -55,6 +76,27 @@ export async function runStudio(url: string, port?: number): Promise<number> {
   }
   const [code] = await exited;
   return isStopping ? 0 : (code ?? 1);
+}
+
+/** What is changed with Studio is on record as that, unless the URL has a name of its own. */
+function withApplicationName(url: string): string {
+  if (/[?&]application_name=/.test(url)) return url;
+  const name = encodeURIComponent(describeCaller('studio'));
+  return `${url}${url.includes('?') ? '&' : '?'}application_name=${name}`;
+}
+
+/** Studio itself would end with a stack trace. @throws OperatorError */
+async function checkPort(port: number): Promise<void> {
+  const server = createServer().listen(port, HOST);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const problem = code === 'EADDRINUSE' ? 'is in use' : `cannot be used (${code})`;
+    throw new OperatorError(`Port ${port} ${problem}: choose another with --port, or leave it out.`);
+  }
+  server.close();
+  await once(server, 'close');
 }
 
 /** The path of Prisma's command line. Only npm puts it on the PATH. */

@@ -1,9 +1,12 @@
+import { once } from 'node:events';
 import { cp, mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findBrowser, launchBrowser, openPage } from '../../support/browser.js';
-import { type Environment, type Program, run, runKeys, runNode } from '../../support/process.js';
+import { execute } from '../../support/execute.js';
+import { type Environment, type Program, run, runCommand, runKeys, runNode } from '../../support/process.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
 import { createTestDatabase } from '../../support/test-service.js';
 
@@ -47,6 +50,63 @@ test('Studio starts without npm and from any folder, and exits with 0 on SIGTERM
   expect(await page.text()).toContain('/studio.js');
   studio.child.kill('SIGTERM');
   expect(await studio.ended).toBe(0);
+});
+
+/** Resolves once nothing answers at an address. */
+const untilClosed = (address: string) =>
+  expect
+    .poll(() =>
+      fetch(address).then(
+        () => 'open',
+        () => 'closed',
+      ),
+    )
+    .toBe('closed');
+
+test('npm run studio ends on SIGTERM, and leaves no page open', async () => {
+  const environment = {
+    DATABASE_URL: await createTestDatabase(),
+    CI: '',
+    PATH: `${bin}:${process.env.PATH}`,
+  };
+  const npm = runCommand('npm', ['run', '--silent', 'studio'], environment);
+  const [address] = await npm.until(/http:\/\/localhost:\d+\S*/);
+  // A page keeps its connection open.
+  expect((await fetch(address)).status).toBe(200);
+  npm.child.kill('SIGTERM');
+  await npm.ended;
+  await untilClosed(address);
+});
+
+test('Studio ends with the command that started it, even if that is killed', async () => {
+  const { studio, address } = await startStudio();
+  studio.child.kill('SIGKILL');
+  await untilClosed(address);
+});
+
+test('a port in use is one line', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  closing.push(() => server.close());
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const environment = { DATABASE_URL: await createTestDatabase() };
+  const studio = run('cli', ['studio', '--port', String(port)], environment, folder);
+  expect([await studio.ended, studio.output()]).toEqual([
+    1,
+    `Port ${port} is in use: choose another with --port, or leave it out.\n`,
+  ]);
+});
+
+test('no column that the second address pins is a hash, which Studio cannot show', async () => {
+  const { studio, databaseUrl } = await startStudio();
+  const [, pinned = ''] = await studio.until(/table=api_keys&pin=(\S+)/);
+  const types = await execute<{ name: string; type: string }>(
+    databaseUrl,
+    "SELECT column_name AS name, data_type AS type FROM information_schema.columns WHERE table_name = 'api_keys'",
+  );
+  const typeOf = new Map(types.map(({ name, type }) => [name, type]));
+  for (const column of pinned.split(','))
+    expect(typeOf.get(column), column).toMatch(/^(?:text|USER-DEFINED)$/);
 });
 
 test.each([
@@ -139,5 +199,28 @@ describe.runIf(executable)('in a browser', () => {
     await page.getByRole('button', { name: 'yes, write to db' }).click();
     const scopes = async () => (await runKeys({ DATABASE_URL: databaseUrl }, 'list'))[0].scopes;
     await expect.poll(scopes, { timeout: 15_000 }).toEqual(['pets:read']);
+    const history = await runKeys({ DATABASE_URL: databaseUrl }, 'history');
+    expect(history.at(-1)).toMatchObject({
+      column: 'scopes',
+      newValue: '["pets:read"]',
+      applicationName: expect.stringContaining('animal-store studio by '),
+    });
+  });
+
+  test('what a constraint refuses shows which one it is', { timeout: 60_000 }, async () => {
+    const { address, databaseUrl } = await startStudio();
+    await execute(databaseUrl, "INSERT INTO pets (name, category_id) VALUES ('Rex', 1)");
+    const browser = await launchBrowser(executable ?? '');
+    closing.push(() => browser.close());
+    const { page } = await openPage(browser.context);
+    await page.goto(address);
+    await page.getByText('Rex', { exact: true }).dblclick();
+    await page.locator('textarea:focus, input:focus').fill('   ');
+    await page.keyboard.press('Control+Enter');
+    await page.getByRole('button', { name: 'Save 1 row' }).click();
+    await page.getByRole('button', { name: 'yes, write to db' }).click();
+    await page.getByText('operation failed').waitFor();
+    await page.getByRole('link', { name: 'Console', exact: true }).first().click();
+    await page.getByText('violates check constraint "pets_name_not_blank"').first().waitFor();
   });
 });
