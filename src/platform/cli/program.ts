@@ -47,8 +47,8 @@ const EXIT_CODES = `
 Exit codes:
   0  the command has done what it says
   1  anything else went wrong, as the message says
-  2  wrong usage: an unknown command or option, an invalid value, an id that fits several keys
-  3  there is no such key
+  2  wrong usage: an unknown command or option, an invalid value, an id that fits several keys, --owner without --yes
+  3  there is no such key, or the owner has none
   4  the database cannot be reached, or rejects the command: trying again later may help`;
 
 /** What a store hands to the command line. */

@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { PLAN_NAMES } from '../../../src/plans.js';
+import { CHANGES } from '../../../src/platform/cli/change-commands.js';
+import { KEY_STATES } from '../../../src/platform/cli/key-view.js';
+import { REPORTS } from '../../../src/platform/cli/report-commands.js';
 import { SCOPES } from '../../../src/scopes.js';
 import { run } from '../../support/process.js';
 
@@ -15,7 +18,7 @@ test.each([[[]], [['keys']]])('%j --version prints the version of the package', 
   expect(await print(...args, '--version')).toEqual({ code: 0, output: `${version}\n` });
 });
 
-test.each(['create', 'list', 'show', 'usage', 'rotate', 'revoke', 'set-plan', 'set-scopes', 'unban'])(
+test.each([...REPORTS, ...CHANGES].map(({ name }) => name))(
   'keys %s --help has an example that can be copied',
   async (command) => {
     const { code, output } = await print('keys', command, '--help');
@@ -24,7 +27,7 @@ test.each(['create', 'list', 'show', 'usage', 'rotate', 'revoke', 'set-plan', 's
   },
 );
 
-test.each(['create', 'set-plan', 'set-scopes'])(
+test.each(['create', 'set-plan', 'set-scopes', 'ban'])(
   'keys %s --help marks the options that it requires',
   async (name) => {
     const { output } = await print('keys', name, '--help');
@@ -55,6 +58,21 @@ test.each([
   [['set-scopes', '0b54e7c0', '--scopes', 'pets:read,'], new RegExp(SCOPES.join(', '))],
   [['set-scopes', '0b54e7c0'], /--scopes/],
   [['show', 'x'], /keys list/],
+  [['ban', '0b54e7c0', '--for', '0h'], /30d/],
+  [['ban', '0b54e7c0', '--for', '36500d'], /before 2100: to end a key for good, revoke it/],
+  [['list', '--state', 'lost'], new RegExp(KEY_STATES.join(', '))],
+  [['list', '--plan', 'gold'], new RegExp(PLAN_NAMES.join(', '))],
+  [['list', '--unused-for', '90'], /30d/],
+  [['history', '--since', 'Tuesday'], /30d/],
+  [['create', '--name', 'x', '--plan', 'free', '--owner', ' '], /An owner has 1 to 200 characters/],
+  [['create', '--name', 'x', '--plan', 'free', '--owner', 'x'.repeat(201)], /1 to 200 characters/],
+  [['set-owner', '0b54e7c0'], /--owner, or --none/],
+  [['set-owner', '0b54e7c0', '--none', '--owner', 'x'], /cannot be used with/],
+  [['usage', '0b54e7c0', '--owner', 'x'], /leave out the id/],
+  [['rotate', '--owner', 'x', '--yes', '-q'], /cannot be used with/],
+  [['rotate'], /by its id, or all keys of an owner/],
+  [['set-plan', '0b54e7c0', '--plan', 'pro', '--owner', 'x'], /by its id, or all keys of an owner/],
+  [['revoke', '0b54e7c0', '--yes'], /--yes belongs to --owner/],
   [['frobnicate'], /frobnicate/],
   [['show'], /missing required argument/],
   [['list', '--nonsense'], /unknown option '--nonsense'/],
