@@ -93,6 +93,16 @@ describe.skipIf(!isPossible)('tools of PostgreSQL under load', () => {
       const program = runCommand(command, args, {}, {});
       expect(await program.ended, program.output()).toBe(0);
     };
+    /** Ends with 1 where requests have written to a table before its rows are restored. */
+    const restoreInSteps = async () => {
+      const program = runCommand(
+        'pg_restore',
+        ['--clean', '--if-exists', '-d', server.urlOf(), dump()],
+        {},
+        {},
+      );
+      expect([0, 1], program.output()).toContain(await program.ended);
+    };
     const dump = () => join(folder, 'dump');
     const dumpAt = (address: string) => runTool('pg_dump', '-Fc', '-f', dump(), address);
     const sql = (text: string) => () => execute(server.urlOf(), `SET statement_timeout = 0; ${text}`);
@@ -123,7 +133,7 @@ describe.skipIf(!isPossible)('tools of PostgreSQL under load', () => {
       {
         // Until the keys are back, there are none.
         name: 'pg_restore --clean',
-        run: () => runTool('pg_restore', '--clean', '--if-exists', '-d', server.urlOf(), dump()),
+        run: restoreInSteps,
         also: [401],
       },
       {
@@ -147,8 +157,8 @@ describe.skipIf(!isPossible)('tools of PostgreSQL under load', () => {
       {
         name: 'ALTER TABLE … ADD COLUMN',
         run: sql(`
-          ALTER TABLE pets ADD COLUMN colour text; ALTER TABLE api_keys ADD COLUMN owner text;
-          ALTER TABLE pets DROP COLUMN colour; ALTER TABLE api_keys DROP COLUMN owner`),
+          ALTER TABLE pets ADD COLUMN colour text; ALTER TABLE api_keys ADD COLUMN colour text;
+          ALTER TABLE pets DROP COLUMN colour; ALTER TABLE api_keys DROP COLUMN colour`),
       },
       {
         name: 'DROP TYPE and CREATE TYPE',
@@ -169,17 +179,22 @@ describe.skipIf(!isPossible)('tools of PostgreSQL under load', () => {
         const load = startRequests(call);
         await expect.poll(load.countSent).toBeGreaterThan(100);
         const startedAt = performance.now();
-        await run();
-        const endedAt = performance.now();
-        const isReady = async () => (await call('/health/ready', { key: null })).status;
-        await expect.poll(isReady).toBe(200);
-        // What was waiting when it ended is answered by then.
-        const before = load.countSent();
-        await expect.poll(load.countSent).toBeGreaterThan(before + 50);
-        const settled = load.failures.length;
-        const after = load.countSent();
-        await expect.poll(load.countSent).toBeGreaterThan(after + 200);
-        await load.stop();
+        let endedAt = startedAt;
+        let settled = 0;
+        try {
+          await run();
+          endedAt = performance.now();
+          const isReady = async () => (await call('/health/ready', { key: null })).status;
+          await expect.poll(isReady).toBe(200);
+          // What was waiting when it ended is answered by then.
+          const before = load.countSent();
+          await expect.poll(load.countSent).toBeGreaterThan(before + 50);
+          settled = load.failures.length;
+          const after = load.countSent();
+          await expect.poll(load.countSent).toBeGreaterThan(after + 200);
+        } finally {
+          await load.stop();
+        }
         const last = load.failures.at(-1);
         await annotate(
           `${load.countSent()} requests, ${load.failures.length} failed, the last ${last ? Math.round(last.at - endedAt) : '-'} ms after the end; it took ${Math.round(endedAt - startedAt)} ms`,
