@@ -99,13 +99,16 @@ test('a change that is rolled back is not reported', async () => {
   expect(reports).toEqual([]);
 });
 
-test('a role that may change keys and note their changes, and nothing else, has its changes reported', async () => {
+test('a role that may change keys, and note and record their changes, and nothing else, has its changes reported', async () => {
   const url = await createTestDatabase();
   const { issue, untilReported } = await follow(url);
   const id = await issue();
   const client = await connect(url);
   const role = `editor_${process.pid}_${Date.now()}`;
-  const grants = `GRANT SELECT, UPDATE ON api_keys TO ${role}; GRANT SELECT, INSERT, UPDATE ON api_key_changes TO ${role}`;
+  const grants = `
+    GRANT SELECT, UPDATE ON api_keys TO ${role};
+    GRANT SELECT, INSERT, UPDATE ON api_key_changes TO ${role};
+    GRANT INSERT ON api_key_history TO ${role}`;
   await client.query(`CREATE ROLE ${role}; ${grants}; SET ROLE ${role}`);
   await client.query('UPDATE api_keys SET revoked_at = now() WHERE id = $1', [id]);
   expect(await untilReported()).toEqual(new Set([id]));
