@@ -43,7 +43,7 @@ const createPet = procedure
   })
   .input(newPet)
   .output(pet)
-  .mutation(({ ctx, input }) => ctx.pets.create(input, ctx.idempotencyKey));
+  .mutation(({ ctx, input }) => ctx.once((key) => ctx.pets.create(input, key)));
 
 const describeMissing = ({ petId }: PetReference) => `There is no pet with the id ${petId}.`;
 

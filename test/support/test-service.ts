@@ -7,7 +7,7 @@ import { newPet, type Pet } from '../../src/pets/schema.js';
 import { createPetStore, type PetStore } from '../../src/pets/store.js';
 import type { AppOptions } from '../../src/platform/app.js';
 import { type Database, openDatabase } from '../../src/platform/database/client.js';
-import type { Insert } from '../../src/platform/database/inserts.js';
+import type { IdempotencyKey } from '../../src/platform/database/idempotency.js';
 import type { KeyStore } from '../../src/platform/keys/store.js';
 import type { Resource } from '../../src/platform/operations/resource.js';
 import { readConfig } from '../../src/platform/process/config.js';
@@ -27,7 +27,9 @@ export async function createTestDatabase(template = inject('template')): Promise
 }
 
 /** Its create takes what a client may send, so that a test spells out only what it needs. */
-type TestPets = PetStore & { readonly create: Insert<z.input<typeof newPet>, Pet> };
+interface TestPets extends Omit<PetStore, 'create'> {
+  create(input: z.input<typeof newPet>, key?: IdempotencyKey): Promise<Pet>;
+}
 
 export interface TestService {
   /** http://127.0.0.1:PORT */
@@ -98,7 +100,10 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
     port,
     key: await issueKey(keys),
     keys,
-    pets: { ...pets, create: (input, key) => pets.create(newPet.parse(input), key) },
+    pets: {
+      ...pets,
+      create: async (input, key) => (await pets.create(newPet.parse(input), key)).output,
+    },
     database: owner,
     serviceDatabase: database,
     databaseUrl,

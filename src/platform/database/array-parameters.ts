@@ -3,6 +3,9 @@ import type { InSchema } from './schema-name.js';
 /** These stand for PostgreSQL's own types whatever else has the name. */
 const KEYWORD_TYPES = new Set(['bigint', 'integer', 'smallint', 'boolean']);
 
+/** One of PostgreSQL's own types */
+export const typeSql = (type: string) => (KEYWORD_TYPES.has(type) ? type : `pg_catalog.${type}`);
+
 /** A table of rows from one array per column. */
 export function unnest(columns: Readonly<Record<string, string>>, inSchema: InSchema): string {
   const arrays = Object.values(columns).map(
@@ -16,11 +19,8 @@ export function unnest(columns: Readonly<Record<string, string>>, inSchema: InSc
  * is prepared, and an enum may be restored as another type of the same name.
  */
 export function arraySql(parameter: string, type: string, inSchema: InSchema): string {
-  if (KEYWORD_TYPES.has(type)) return `${parameter}::${type}[]`;
   const isEnum = type.includes('_');
-  return isEnum
-    ? `${parameter}::pg_catalog.text[]::${inSchema(type)}[]`
-    : `${parameter}::pg_catalog.${type}[]`;
+  return isEnum ? `${parameter}::pg_catalog.text[]::${inSchema(type)}[]` : `${parameter}::${typeSql(type)}[]`;
 }
 
 /** The last parameter is true if there is no null: PostgreSQL might take one in an array for the text NULL. Then no row is. */

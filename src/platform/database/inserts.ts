@@ -1,10 +1,17 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { createBatchLoader } from '../batch-loader.js';
-import { ApiError } from '../errors/api-error.js';
 import { OPERATION_TIMEOUT_MS } from '../timing/timeouts.js';
 import { emptyParameters, readsNullsSql, toParameters, unnest } from './array-parameters.js';
 import type { Database } from './client.js';
-import { findStoredCreate, type IdempotencyKey } from './idempotency.js';
+import {
+  type CreateAttempt,
+  type CreateResult,
+  createOrReplay,
+  type IdempotencyKey,
+  insertKeySql,
+  KEY_COLUMNS,
+  keySql,
+  toKeyValues,
+} from './idempotency.js';
 import { isDatabaseOutage } from './outage.js';
 import type { InSchema } from './schema-name.js';
 import type { Table, TableSql } from './table.js';
@@ -13,26 +20,20 @@ import type { Table, TableSql } from './table.js';
 const MAX_ROWS = 100;
 /** A create that waited longer has been answered with a 503, and should not be stored afterwards. */
 const BATCHES = { maxSize: MAX_ROWS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
-/** The pause before each attempt while the first create with a key is running. No connection is held during a pause. */
-const WAITS_MS = [0, 20, 50, 100, 200, 400];
 /** SQLSTATE, PostgreSQL's appendix A. */
 const UNIQUE_VIOLATION = '23505';
-const FOREIGN_KEY_VIOLATION = '23503';
 /** PostgreSQL aborted the statement, for one of its rows perhaps: a deadlock, a deferred check, a trigger that waits. */
 const ABORTED = /^(?:40|57014)/;
 
 /** Inserts a row. @throws ApiError idempotency_key_reused, idempotency_key_in_use */
-export type Insert<NewRow, Row> = (row: NewRow, idempotencyKey?: IdempotencyKey) => Promise<Row>;
+export type Insert<NewRow, Row> = (row: NewRow, key?: IdempotencyKey) => Promise<CreateResult<Row>>;
 
 type Writes = Pick<Database, 'writes' | 'inSchema'>;
 
 interface KeyedRow<NewRow> {
   readonly row: NewRow;
-  readonly idempotencyKey: IdempotencyKey;
+  readonly key: IdempotencyKey;
 }
-
-/** `running`: another create holds this key's lock, or is in the same statement. `exists`: one has succeeded. */
-type Attempt<Row> = { readonly output: Row } | 'running' | 'exists';
 
 /**
  * Inserts rows and returns their JSON. Those that arrive while others are being stored share a statement, which inserts
@@ -48,19 +49,10 @@ export function createInsert<Row, NewRow>(
 ): Insert<NewRow, Row> {
   const rows = createRowLoader(database, table);
   const keyedRows = createKeyedRowLoader(database, table);
-  return async (row, idempotencyKey) => {
-    if (idempotencyKey === undefined) return rows.load(row);
-    for (const wait of WAITS_MS) {
-      if (wait > 0) await delay(wait);
-      const attempt = await keyedRows.load({ row, idempotencyKey });
-      if (attempt === 'running') continue;
-      const stored = attempt === 'exists' ? await findStoredCreate<Row>(database, idempotencyKey) : attempt;
-      if (stored === undefined) continue;
-      idempotencyKey.header.setReplayed(attempt === 'exists');
-      return stored.output;
-    }
-    throw new ApiError('idempotency_key_in_use');
-  };
+  return async (row, key) =>
+    key === undefined
+      ? { output: await rows.load(row), isReplay: false }
+      : createOrReplay(database, key, () => keyedRows.load({ row, key }));
 }
 
 function createRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table<Row, NewRow>) {
@@ -77,13 +69,12 @@ function createRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table
 
 function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table<Row, NewRow>) {
   const statement = { name: `${table.name}-create-keyed`, text: keyedRowsSql(table, inSchema) };
-  writes.register({ ...statement, emptyValues: emptyParameters({ ...table.insertColumns, ...KEY_COLUMNS }) });
-  const insertAll = async (batch: readonly KeyedRow<NewRow>[]): Promise<Attempt<Row>[]> => {
-    const values = batch.map(({ row, idempotencyKey }) => {
-      const { apiKeyId, operation, header, batchIndex } = idempotencyKey;
-      const key = [apiKeyId, operation, header.value, batchIndex, header.bodyHash];
-      return [...table.toValues(row), ...key];
-    });
+  writes.register({
+    ...statement,
+    emptyValues: emptyParameters({ ...table.insertColumns, ...KEY_OF_REQUEST }),
+  });
+  const insertAll = async (batch: readonly KeyedRow<NewRow>[]): Promise<CreateAttempt<Row>[]> => {
+    const values = batch.map(({ row, key }) => [...table.toValues(row), ...toKeyValues(key)]);
     try {
       const rows = await writes.query<{ is_stored: boolean; output: Row | null }>(
         statement,
@@ -96,13 +87,10 @@ function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: 
     } catch (error) {
       // Another create with one of the keys succeeded while this waited; the next attempt finds it stored.
       if (violates(error, UNIQUE_VIOLATION, 'idempotent_creates_pkey')) return insertAll(batch);
-      // It was known a moment ago, and a restore or an operator has deleted it.
-      if (violates(error, FOREIGN_KEY_VIOLATION, 'idempotent_creates_api_key_id_fkey'))
-        throw new ApiError('invalid_api_key', { cause: error });
       throw error;
     }
   };
-  return createBatchLoader<KeyedRow<NewRow>, Attempt<Row>>(isolateRejections(insertAll), BATCHES);
+  return createBatchLoader<KeyedRow<NewRow>, CreateAttempt<Row>>(isolateRejections(insertAll), BATCHES);
 }
 
 /**
@@ -151,14 +139,10 @@ function rowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchema): s
     RETURNING id, ${json} AS output`;
 }
 
-/** What createKeyedRowLoader adds to a row. With a prefix, because a table may have columns of these names. */
-const KEY_COLUMNS = {
-  request_api_key_id: 'uuid',
-  request_operation: 'text',
-  request_key: 'text',
-  request_call: 'smallint',
-  request_body_hash: 'bytea',
-};
+/** With a prefix, because a table may have columns of these names. */
+const toRequestColumn = (column: string) => `request_${column}`;
+/** What createKeyedRowLoader adds to a row. */
+const KEY_OF_REQUEST = Object.fromEntries(KEY_COLUMNS.map(([name, type]) => [toRequestColumn(name), type]));
 
 /**
  * Of several rows with one key in a statement, only the first is inserted; a lock does not exclude its own session. A row
@@ -166,18 +150,12 @@ const KEY_COLUMNS = {
  */
 function keyedRowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchema): string {
   const columns = Object.keys(insertColumns).join(', ');
-  const keyColumns = Object.keys(KEY_COLUMNS);
-  const given = { ...insertColumns, ...KEY_COLUMNS };
-  const keyId = 'request_api_key_id, request_key, request_operation, request_call';
+  const key = keySql(inSchema, toRequestColumn);
+  const given = { ...insertColumns, ...KEY_OF_REQUEST };
   return `
     WITH requested AS MATERIALIZED (
-      SELECT *, pg_catalog.row_number() OVER (PARTITION BY ${keyId} ORDER BY row_position) = 1
-        AND pg_catalog.pg_try_advisory_xact_lock(
-          pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', request_api_key_id, request_operation, request_call, request_key), 0)
-        ) AS is_locked, EXISTS (
-          SELECT FROM ${inSchema('idempotent_creates')} AS stored
-          WHERE (stored.api_key_id, stored.key, stored.operation, stored.call) = (${keyId})
-        ) AS is_stored
+      SELECT *, pg_catalog.row_number() OVER (PARTITION BY ${key.id} ORDER BY row_position) = 1
+        AND pg_catalog.pg_try_advisory_xact_lock(${key.lock}) AS is_locked, ${key.isStored} AS is_stored
       FROM ${unnest(given, inSchema)} WHERE ${readsNullsSql(given)}
     ), to_insert AS MATERIALIZED (
       SELECT *, pg_catalog.row_number() OVER (ORDER BY row_position) AS row_rank FROM requested
@@ -190,8 +168,7 @@ function keyedRowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchem
       FROM to_insert JOIN (SELECT output, pg_catalog.row_number() OVER (ORDER BY id) AS row_rank FROM created) AS ranked
       USING (row_rank)
     ), remembered AS (
-      INSERT INTO ${inSchema('idempotent_creates')} (${keyColumns.map((column) => column.replace('request_', '')).join(', ')}, response)
-      SELECT ${keyColumns.join(', ')}, output FROM inserted
+      ${insertKeySql(inSchema)} SELECT ${Object.keys(KEY_OF_REQUEST).join(', ')}, output FROM inserted
     )
     SELECT requested.is_stored, inserted.output
     FROM requested LEFT JOIN inserted USING (row_position) ORDER BY row_position`;

@@ -2,7 +2,7 @@ import { initTRPC, type TRPCError } from '@trpc/server';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import type { Scope } from '#store/scopes.js';
 import type { Deprecation } from '../contract/deprecation.js';
-import type { IdempotencyHeader, IdempotencyKey } from '../database/idempotency.js';
+import type { CreateResult, IdempotencyKey } from '../database/idempotency.js';
 import type { ApiError, ErrorCode, ErrorShape } from '../errors/api-error.js';
 import { errorTable } from '../errors/error-table.js';
 import type { Rehearsal } from '../errors/rehearsal.js';
@@ -25,12 +25,24 @@ export interface RequestContext {
   readonly now: () => number;
   /** The Idempotency-Key of the request, which several calls of a tRPC batch share. */
   readonly idempotency: IdempotencyHeader | undefined;
-  /** The Idempotency-Key of this call, only in operations declared `idempotent`: hand it to createInsert's function. */
-  readonly idempotencyKey: IdempotencyKey | undefined;
+  /**
+   * Runs a create, and returns its output; in operations declared `idempotent`, which have to call it. `create` takes the
+   * key of the call, undefined without an Idempotency-Key, to a function of createInsert or createOnce.
+   */
+  once<Output>(create: (key: IdempotencyKey | undefined) => Promise<CreateResult<Output>>): Promise<Output>;
   /** The error that every call of the request responds with. */
   readonly rehearsal: Rehearsal | undefined;
   /** Tells the client where the page after `cursor` is; undefined over protocols that do not. */
   readonly linkNextPage: ((cursor: number) => void) | undefined;
+}
+
+/** The Idempotency-Key of a request, which several calls of a tRPC batch share. */
+export interface IdempotencyHeader {
+  readonly value: string;
+  /** SHA-256 of the request's body. */
+  readonly bodyHash: Uint8Array;
+  /** Each create reports whether it was a replay, and each failed call that it was none. The response says so if all were. */
+  setReplayed(isReplay: boolean): void;
 }
 
 export interface KeyLimit {

@@ -40,6 +40,8 @@ export function findDefinitionError({
     return 'it has no output, which is a 204, and declares a 201.';
   if (meta.success !== undefined && meta.idempotent === undefined)
     return 'it responds with 201 and does not say whether it is idempotent: declare idempotent: true, or false if a repetition may add another.';
+  if (meta.idempotent && output instanceof z.ZodVoid)
+    return 'it is declared idempotent and has no output, which repetitions would get: return what it has created.';
   const schema = inputs[0] && z.toJSONSchema(inputs[0], { io: 'input', unrepresentable: 'any' });
   const unbounded = schema && findUnboundedNumber(schema, 'its input');
   if (unbounded !== undefined)

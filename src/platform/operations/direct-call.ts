@@ -4,17 +4,14 @@ import { z } from 'zod';
 import { IDENTITY } from '#store/identity.js';
 import type { Plan } from '#store/plans.js';
 import { type Deprecation, isRemoved } from '../contract/deprecation.js';
-import type { IdempotencyKey } from '../database/idempotency.js';
 import { ApiError, type ErrorCode } from '../errors/api-error.js';
 import { errorTable } from '../errors/error-table.js';
 import { findScopeError } from '../keys/authenticator.js';
 import type { RequestContext } from './builder.js';
 import { findDefinitionError, type OperationDefinition } from './definition.js';
 import { toApiError } from './error-mapping.js';
+import { withOnce } from './idempotency-key.js';
 import { parseInput } from './parse-input.js';
-
-/** 1 to 255 visible ASCII characters. */
-export const IDEMPOTENCY_KEY = /^[!-~]{1,255}$/;
 
 /** For tracing, around each call of an operation; in a batch these are several. Nothing is published without subscribers. */
 const operationChannel = tracingChannel<unknown, OperationCall>(`${IDENTITY.name}.operation`);
@@ -64,8 +61,11 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
         createOwnError(rehearsal.code, definition, await options.getRawInput()),
       );
     const input = schema && parseInput(schema, await options.getRawInput());
-    const ctx = idempotent ? withIdempotencyKey(options) : options.ctx;
-    return resolver({ ctx, input, path, signal, batchIndex });
+    if (!idempotent) return resolver({ ctx: options.ctx, input, path, signal, batchIndex });
+    const create = withOnce(options);
+    const output = await resolver({ ctx: create.ctx, input, path, signal, batchIndex });
+    create.expectOnce();
+    return output;
   };
   const trace = (options: CallOptions) => {
     const { id, plan } = options.ctx.apiKey;
@@ -113,16 +113,4 @@ function listMembers(schema: z.ZodType): string[] {
   return schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault || schema instanceof z.ZodOptional
     ? listMembers(schema.unwrap() as z.ZodType)
     : [];
-}
-
-function withIdempotencyKey({ ctx, path, batchIndex }: CallOptions): RequestContext {
-  const { apiKey, idempotency: header } = ctx;
-  if (header === undefined) return ctx;
-  if (!IDEMPOTENCY_KEY.test(header.value)) {
-    throw new ApiError('invalid_request', {
-      message: 'Idempotency-Key must have 1 to 255 visible ASCII characters.',
-    });
-  }
-  const value: IdempotencyKey = { apiKeyId: apiKey.id, operation: path, batchIndex, header };
-  return Object.create(ctx, { idempotencyKey: { value } });
 }

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { IdempotencyHeader } from '../database/idempotency.js';
-import type { RequestContext } from '../operations/builder.js';
+import type { IdempotencyHeader, RequestContext } from '../operations/builder.js';
+import { rejectOnce } from '../operations/idempotency-key.js';
 import { listDeprecated, type Operation } from '../operations/list-operations.js';
 import type { Stores } from '../operations/resource.js';
 import { readIdempotencyHeader } from './idempotency-header.js';
@@ -19,7 +19,7 @@ export interface ContextOptions {
 export function createContextFactory({ operations, stores, revokeKey, now }: ContextOptions) {
   // Inherited, because copying the stores into every context would take 6 µs.
   const deprecated = listDeprecated(operations);
-  const shared = { ...stores, now, revokeKey, deprecated, idempotencyKey: undefined };
+  const shared = { ...stores, now, revokeKey, deprecated, once: rejectOnce };
   return (
     request: FastifyRequest,
     reply: FastifyReply,

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { IdempotencyHeader } from '../database/idempotency.js';
+import type { IdempotencyHeader } from '../operations/builder.js';
 
 /**
  * The Idempotency-Key of a request with what its calls need of it; undefined where it is not one value. The response says

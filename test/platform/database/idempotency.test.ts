@@ -7,6 +7,7 @@ import { createProcedure } from '../../../src/platform/operations/builder.js';
 import type { Resource } from '../../../src/platform/operations/resource.js';
 import { resources } from '../../../src/router.js';
 import { BEGIN_FOR_LONG, execute } from '../../support/execute.js';
+import { holdCreate } from '../../support/hold-create.js';
 import {
   type Caller,
   createCaller,
@@ -27,7 +28,7 @@ const createTwin = createProcedure<{ readonly twins: PetStore }>()
   })
   .input(newPet)
   .output(pet)
-  .mutation(({ ctx, input }) => ctx.twins.create(input, ctx.idempotencyKey));
+  .mutation(({ ctx, input }) => ctx.once((key) => ctx.twins.create(input, key)));
 const twins: Resource<PetStore> = {
   name: 'twins',
   description: 'Twins',
@@ -130,9 +131,7 @@ test('while the first is running, the second is a 409, or gets the same response
   const first = await service.database.pool.connect();
   const { rows } = await first.query('SELECT id FROM api_keys WHERE name = $1', ['test']);
   await first.query(BEGIN_FOR_LONG);
-  await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
-    `${rows[0].id} createPet 0 ${key}`,
-  ]);
+  await holdCreate(first, { apiKeyId: rows[0].id, operation: 'createPet', value: key });
   await first.query(
     `INSERT INTO idempotent_creates (api_key_id, key, operation, call, body_hash, response, created_at)
      VALUES ($1, $2, 'createPet', 0, sha256($3), '{"id":77,"name":"Slow","categoryId":1,"status":"available"}', now())`,
@@ -153,9 +152,7 @@ test('requests that wait for a first create do not keep others from being served
   const first = await service.database.pool.connect();
   const { rows } = await first.query('SELECT id FROM api_keys WHERE name = $1', ['test']);
   await first.query(BEGIN_FOR_LONG);
-  await first.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [
-    `${rows[0].id} createPet 0 ${key}`,
-  ]);
+  await holdCreate(first, { apiKeyId: rows[0].id, operation: 'createPet', value: key });
   const waiting = Array.from({ length: 40 }, () => create(key, body('Crowd')));
   const others = await Promise.all(Array.from({ length: 20 }, () => call('/v1/pets')));
   expect(others.map(({ status }) => status)).toEqual(Array(20).fill(200));

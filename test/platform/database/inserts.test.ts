@@ -122,16 +122,16 @@ test('a pet for which PostgreSQL aborts a statement does not affect a replay tha
 });
 
 test('an Idempotency-Key that is used many times in one statement creates one pet, which all get', async () => {
-  const header = { value: randomUUID(), bodyHash: new Uint8Array(32), setReplayed: vi.fn() };
   const [apiKey] = await service.keys.list();
-  const call = {
+  const key = {
     apiKeyId: apiKey?.id ?? '',
+    value: randomUUID(),
     operation: 'createPet',
     batchIndex: 0,
-    header,
+    bodyHash: new Uint8Array(32),
   };
   const all = Array.from({ length: 30 }, () =>
-    service.pets.create({ name: 'Many', categoryId: 1, status: 'sold' }, call),
+    service.pets.create({ name: 'Many', categoryId: 1, status: 'sold' }, key),
   );
   expect(new Set((await Promise.all(all)).map(({ id }) => id)).size).toBe(1);
   expect(await readNames()).toEqual(['Many']);
@@ -161,7 +161,7 @@ test('a create that waited until its caller was told to try again is not stored 
   ends[0]?.([{ output: { id: 1, name: 'First' } }]);
   await expect(late).rejects.toThrow('Not sent within 1500 ms');
   clock.mockRestore();
-  expect(await first).toEqual({ id: 1, name: 'First' });
+  expect(await first).toEqual({ output: { id: 1, name: 'First' }, isReplay: false });
   expect(query).toHaveBeenCalledTimes(1);
 });
 
@@ -176,14 +176,15 @@ test('a create whose key was stored while its statement waited does not cost the
   query.mockRejectedValueOnce(stored);
   const toys = table<{ id: number; name: string }, { name: string }>('toys', { id: 'bigint', name: 'text' });
   const insert = createInsert({ ...service.database, writes: { query, register() {} } as never }, toys);
-  const call = (value: string) => ({
+  const keyOf = (value: string) => ({
     apiKeyId: randomUUID(),
+    value,
     operation: 'createToy',
     batchIndex: 0,
-    header: { value, bodyHash: new Uint8Array(32), setReplayed: vi.fn() },
+    bodyHash: new Uint8Array(32),
   });
   const names = namesOf('Toy', 3);
-  const created = await Promise.all(names.map((name) => insert({ name }, call(name))));
-  expect(created.map(({ name }) => name)).toEqual(names);
+  const created = await Promise.all(names.map((name) => insert({ name }, keyOf(name))));
+  expect(created.map(({ output }) => output.name)).toEqual(names);
   expect(query.mock.calls.map(([, values]) => values[0])).toEqual([names, names]);
 });

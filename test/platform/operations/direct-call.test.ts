@@ -1,6 +1,8 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
+import { ApiError } from '../../../src/platform/errors/api-error.js';
 import { createProcedure, type OperationMeta } from '../../../src/platform/operations/builder.js';
+import { rejectOnce } from '../../../src/platform/operations/idempotency-key.js';
 import { int64, integer } from '../../../src/platform/operations/input.js';
 import { createRouter } from '../../../src/platform/operations/resource.js';
 
@@ -23,21 +25,81 @@ function createWith(operation: Parameters<typeof createRouter>[0][number]['proce
   ]);
 }
 
-test('an operation is called without the middleware runner, with its parsed input', async () => {
-  const router = createWith(
-    procedure
-      .meta(meta)
-      .input(z.object({ n: integer(0, 9).default(2) }))
-      .output(z.number())
-      .query(({ input, path }) => [path, input.n] as unknown as number),
-  );
-  const call = router._def.procedures.x as unknown as (options: object) => Promise<unknown>;
-  const ctx = { apiKey: { scopes: ['pets:read'] } };
-  const options = { ctx, path: 'x', getRawInput: async () => ({ unknown: 1 }) };
-  // tRPC's runner would reject this output.
-  expect(await call(options)).toEqual(['x', 2]);
-  await expect(call({ ...options, getRawInput: async () => ({ n: '3' }) })).rejects.toMatchObject({
-    code: 'BAD_REQUEST',
+const ctx = { apiKey: { id: 'an id', scopes: ['pets:read'] }, once: rejectOnce };
+
+/** Calls an operation as the protocols do. */
+function callWith(
+  operation: Parameters<typeof createWith>[0],
+  input: unknown = undefined,
+  context: object = ctx,
+) {
+  const call = createWith(operation)._def.procedures.x as unknown as (options: object) => Promise<unknown>;
+  return call({ ctx: context, path: 'x', batchIndex: 0, getRawInput: async () => input });
+}
+
+test('an operation gets its parsed input', async () => {
+  const operation = procedure
+    .meta(meta)
+    .input(z.object({ n: integer(0, 9).default(2) }))
+    .output(z.array(z.union([z.string(), z.number()])))
+    .query(({ input, path }) => [path, input.n]);
+  expect(await callWith(operation, { unknown: 1 })).toEqual(['x', 2]);
+  await expect(callWith(operation, { n: '3' })).rejects.toMatchObject({ code: 'BAD_REQUEST' });
+});
+
+describe('ctx.once', () => {
+  const created = { output: 'created', isReplay: false };
+  const idempotent = procedure.meta({ ...post, idempotent: true }).output(z.string());
+
+  test('an idempotent operation creates with the key of its call, and reports whether it was a replay', async () => {
+    const idempotency = { value: 'one', bodyHash: new Uint8Array(32), setReplayed: vi.fn() };
+    const create = vi.fn(async () => ({ output: 'created', isReplay: true }));
+    const operation = idempotent.mutation(({ ctx }) => ctx.once(create));
+    expect(await callWith(operation, undefined, { ...ctx, idempotency })).toBe('created');
+    const { value, bodyHash } = idempotency;
+    expect(create).toHaveBeenCalledExactlyOnceWith({
+      apiKeyId: 'an id',
+      value,
+      operation: 'x',
+      batchIndex: 0,
+      bodyHash,
+    });
+    expect(idempotency.setReplayed).toHaveBeenCalledExactlyOnceWith(true);
+    expect(await callWith(operation)).toBe('created');
+    expect(create).toHaveBeenLastCalledWith(undefined);
+  });
+
+  test.each([
+    [
+      'an idempotent operation without it',
+      /^x is declared idempotent.*within ctx\.once/,
+      idempotent.mutation(() => ''),
+    ],
+    [
+      'one that is not declared idempotent',
+      /declare idempotent: true/,
+      procedure
+        .meta({ ...post, idempotent: false })
+        .output(z.string())
+        .mutation(({ ctx }) => ctx.once(async () => created)),
+    ],
+    [
+      'two of them',
+      /^x calls ctx\.once twice/,
+      idempotent.mutation(async ({ ctx }) => {
+        await ctx.once(async () => created);
+        return ctx.once(async () => created);
+      }),
+    ],
+  ])('%s is a mistake that the first call reports', async (_what, message, operation) => {
+    const called = callWith(operation);
+    await expect(called).rejects.toThrow(TypeError);
+    await expect(called).rejects.toThrow(message);
+  });
+
+  test('an error of the handler is reported rather than that it has not created', async () => {
+    const operation = idempotent.mutation(() => Promise.reject(new ApiError('not_found')));
+    await expect(callWith(operation)).rejects.toMatchObject({ code: 'not_found' });
   });
 });
 
@@ -95,6 +157,13 @@ test.each([
       .meta({ ...post, success: { status: 201, location: () => '/x' } })
       .output(z.string())
       .mutation(() => ''),
+  ],
+  [
+    /declared idempotent and has no output/,
+    procedure
+      .meta({ ...post, idempotent: true })
+      .output(z.void())
+      .mutation(() => {}),
   ],
 ])('a procedure that does not qualify is reported at the start: %s', (message, operation) => {
   expect(() => createWith(operation, 'doX')).toThrow(message);

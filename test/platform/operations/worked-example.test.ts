@@ -1,7 +1,9 @@
 import { afterAll, expect, inject, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../../src/platform/database/client.js';
+import type { IdempotencyKey } from '../../../src/platform/database/idempotency.js';
 import { createInsert } from '../../../src/platform/database/inserts.js';
+import { createOnce } from '../../../src/platform/database/once.js';
 import { readCode } from '../../../src/platform/database/outage.js';
 import { table } from '../../../src/platform/database/table.js';
 import { ApiError } from '../../../src/platform/errors/api-error.js';
@@ -25,24 +27,51 @@ const newToy = z
 const toyReference = z.object({ toyId: int64().meta({ description: 'Identifier of the toy' }) });
 const toyChange = toyReference.extend({ name }).meta({ id: 'ToyChange', examples: [{ name: 'Bone' }] });
 
+const label = text(1, 100).meta({ description: 'What is written on the box' });
+const box = z
+  .object({ id: assignedId(), label, toys: z.array(toy) })
+  .meta({ id: 'Box', examples: [{ id: 1, label: 'Balls', toys: [{ id: 1, name: 'Ball' }] }] });
+const newBox = z
+  .object({ label, names: z.array(name).min(1).max(9) }, { error: INPUT_ERROR })
+  .meta({ id: 'NewBox', examples: [{ label: 'Balls', names: ['Ball'] }] });
+
 type Toy = z.output<typeof toy>;
+type Box = z.output<typeof box>;
+type NewBox = z.output<typeof newBox>;
 type NewToy = z.output<typeof newToy>;
 
 // --- store.ts
 
 type ToyStore = ReturnType<typeof createToyStore>;
 const toyTable = table<Toy, NewToy>('toys', { id: 'bigint', name: 'text' });
-const createToyStore = ({ pool, loadPrisma, writes, inSchema }: Database) => ({
-  create: createInsert({ pool, writes, inSchema }, toyTable),
-  rename: async (id: number, name: string) =>
-    (await loadPrisma()).$executeRawUnsafe(
-      `UPDATE ${inSchema('toys')} SET name = $1 WHERE id = $2`,
-      name,
-      id,
-    ),
-  delete: async (id: number) =>
-    (await loadPrisma()).$executeRawUnsafe(`DELETE FROM ${inSchema('toys')} WHERE id = $1`, id),
-});
+function createToyStore(database: Database) {
+  const { loadPrisma, inSchema } = database;
+  const once = createOnce(database);
+  return {
+    create: createInsert(database, toyTable),
+    /** Two tables, so a transaction. With models in schema.prisma it is `transaction.box.create({ data: … })`. */
+    createBox: ({ label, names }: NewBox, key?: IdempotencyKey) =>
+      once<Box>(key, async (transaction) => {
+        const toys: Toy[] = [];
+        for (const name of names) {
+          const sql = `INSERT INTO ${inSchema('toys')} (name) VALUES ($1) RETURNING id::int, name`;
+          toys.push(...(await transaction.$queryRawUnsafe<Toy[]>(sql, name)));
+        }
+        const ids = toys.map(({ id }) => id);
+        const sql = `INSERT INTO ${inSchema('boxes')} (label, toys) VALUES ($1, $2) RETURNING id::int, label`;
+        const [box] = await transaction.$queryRawUnsafe<[Omit<Box, 'toys'>]>(sql, label, ids);
+        return { ...box, toys };
+      }),
+    rename: async (id: number, name: string) =>
+      (await loadPrisma()).$executeRawUnsafe(
+        `UPDATE ${inSchema('toys')} SET name = $1 WHERE id = $2`,
+        name,
+        id,
+      ),
+    delete: async (id: number) =>
+      (await loadPrisma()).$executeRawUnsafe(`DELETE FROM ${inSchema('toys')} WHERE id = $1`, id),
+  };
+}
 
 // --- procedures.ts
 
@@ -60,7 +89,25 @@ const createToy = procedure
   })
   .input(newToy)
   .output(toy)
-  .mutation(({ ctx, input }) => ctx.toys.create(input, ctx.idempotencyKey));
+  .mutation(({ ctx, input }) => ctx.once((key) => ctx.toys.create(input, key)));
+const createBox = procedure
+  .meta({
+    openapi: { method: 'POST', path: '/boxes', summary: 'Add a box of new toys' },
+    stability: 'beta',
+    scope: 'pets:write',
+    success: { status: 201, location: ({ id }: Box) => `/boxes/${id}` },
+    idempotent: true,
+  })
+  .input(newBox)
+  .output(box)
+  .mutation(async ({ ctx, input }) =>
+    ctx
+      .once((key) => ctx.toys.createBox(input, key))
+      .catch((error) => {
+        if (readCode(error) !== UNIQUE_VIOLATION) throw error;
+        throw new ApiError('invalid_request', { message: 'names has one that is taken.' });
+      }),
+  );
 const renameToy = procedure
   .meta({
     openapi: { method: 'PATCH', path: '/toys/{toyId}', summary: 'Rename a toy' },
@@ -92,7 +139,7 @@ const toys: Resource<ToyStore> = {
   name: 'toys',
   description: 'Things that animals play with',
   createStore: createToyStore,
-  procedures: { createToy, renameToy, deleteToy },
+  procedures: { createToy, createBox, renameToy, deleteToy },
 };
 
 // --- test/toys/toys.test.ts
@@ -101,19 +148,22 @@ const PERSONAL = { plan: 'enterprise', perMinute: 1, perDay: 9, expiresAt: null 
 const checker = createChecker([toys]);
 const service = await startService({ resources: [toys], corsOrigins: ['https://shop.example'] });
 // You may be about to make a src/toys/ of it.
-await service.database.pool.query('DROP TABLE IF EXISTS toys');
+await service.database.pool.query('DROP TABLE IF EXISTS toys, boxes');
 await service.database.pool.query('CREATE TABLE toys (id bigint GENERATED ALWAYS AS IDENTITY, name text)');
+await service.database.pool.query(
+  'CREATE TABLE boxes (id bigint GENERATED ALWAYS AS IDENTITY, label text, toys bigint[])',
+);
 await service.database.pool.query("CREATE UNIQUE INDEX ON toys (name) WHERE name = 'Teddy'");
 // SERVICE_GRANTS has this for the tables of the service.
 await service.database.pool.query(
-  `GRANT SELECT, INSERT, UPDATE, DELETE ON toys TO ${inject('serviceRole').name}`,
+  `GRANT SELECT, INSERT, UPDATE, DELETE ON toys, boxes TO ${inject('serviceRole').name}`,
 );
 afterAll(() => service.close());
 const call = createCaller(service);
 
 /** Calls REST, and fails unless the OpenAPI document describes the response. */
 async function rest(operation: string, path: string, init: Parameters<typeof call>[1]) {
-  const response = await call(`/v1/toys${path}`, init);
+  const response = await call(operation === 'createBox' ? '/v1/boxes' : `/v1/toys${path}`, init);
   checker.expectDescribed(operation, response);
   return response;
 }
@@ -125,6 +175,20 @@ test('a create repeats its response under an Idempotency-Key, over either protoc
   expect([status, body, headers.get('location')]).toEqual([201, { id: 1, name: 'Ball' }, '/store/v1/toys/1']);
   expect((await rest('createToy', '', create)).headers.get('idempotency-replayed')).toBe('true');
   expect((await call('/trpc/createToy', create)).body.result.data).toEqual(body);
+});
+
+test('a create of several rows repeats its response, too, and is stored as a whole or not at all', async () => {
+  const create = post({ label: 'Two', names: ['Car', 'Bus'] }, { 'idempotency-key': 'one' });
+  const first = await rest('createBox', '', create);
+  expect([first.status, first.body]).toMatchObject([201, { label: 'Two', toys: [{ name: 'Car' }, {}] }]);
+  const replay = await rest('createBox', '', create);
+  expect([replay.headers.get('idempotency-replayed'), replay.body]).toEqual(['true', first.body]);
+  const taken = post({ label: 'Three', names: ['Cube', 'Teddy', 'Teddy'] }, { 'idempotency-key': 'two' });
+  expect((await rest('createBox', '', taken)).status).toBe(400);
+  const { rows } = await service.database.pool.query(
+    "SELECT label FROM boxes UNION ALL SELECT name FROM toys WHERE name IN ('Car', 'Bus', 'Cube') ORDER BY 1",
+  );
+  expect(rows.map(({ label }) => label)).toEqual(['Bus', 'Car', 'Two']);
 });
 
 test('a PATCH takes its id from the path and the rest from the body, a DELETE responds with 204', async () => {

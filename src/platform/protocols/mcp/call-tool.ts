@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../errors/api-error.js';
-import { IDEMPOTENCY_KEY } from '../../operations/direct-call.js';
+import { IDEMPOTENCY_KEY } from '../../operations/idempotency-key.js';
 import type { createContextFactory } from '../context.js';
 import { reportError } from '../error-report.js';
 import { createIdempotencyHeader } from '../idempotency-header.js';

@@ -1,7 +1,7 @@
 import type { Tool as ListedTool } from '@modelcontextprotocol/server';
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import type { z } from 'zod';
-import { IDEMPOTENCY_KEY } from '../../operations/direct-call.js';
+import { IDEMPOTENCY_KEY } from '../../operations/idempotency-key.js';
 import { isPage, type Operation } from '../../operations/list-operations.js';
 import { ERROR_SCHEMA } from './advice.js';
 import { type JsonSchema, toArgumentsSchema, toToolSchema } from './schemas.js';
