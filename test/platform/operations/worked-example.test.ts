@@ -154,7 +154,7 @@ await service.database.pool.query(
   'CREATE TABLE boxes (id bigint GENERATED ALWAYS AS IDENTITY, label text, toys bigint[])',
 );
 await service.database.pool.query("CREATE UNIQUE INDEX ON toys (name) WHERE name = 'Teddy'");
-// SERVICE_GRANTS has this for the tables of the service.
+// src/identity.ts has this for the tables of the store.
 await service.database.pool.query(
   `GRANT SELECT, INSERT, UPDATE, DELETE ON toys, boxes TO ${inject('serviceRole').name}`,
 );
