@@ -65,4 +65,3 @@ export const petsPage = pageInput({
 export type NewPet = z.output<typeof newPet>;
 export type Pet = z.output<typeof pet>;
 export type PetReference = z.output<typeof petReference>;
-export type PetsPage = z.output<typeof petsPage>;

@@ -1,7 +1,7 @@
 import type { InSchema } from './schema-name.js';
 
 /** These stand for PostgreSQL's own types whatever else has the name. */
-const KEYWORD_TYPES = new Set(['bigint', 'integer', 'smallint', 'boolean']);
+const KEYWORD_TYPES = new Set(['bigint', 'integer', 'smallint', 'boolean', 'decimal']);
 
 /** One of PostgreSQL's own types */
 export const typeSql = (type: string) => (KEYWORD_TYPES.has(type) ? type : `pg_catalog.${type}`);
@@ -15,10 +15,11 @@ export function unnest(columns: Readonly<Record<string, string>>, inSchema: InSc
 }
 
 /**
- * A parameter that is an array. An enum is given as text: PostgreSQL takes a parameter's type for as long as the statement
+ * A parameter that is an array. A list in it is given as text, because lists of several lengths are no array. An enum is given as text: PostgreSQL takes a parameter's type for as long as the statement
  * is prepared, and an enum may be restored as another type of the same name.
  */
 export function arraySql(parameter: string, type: string, inSchema: InSchema): string {
+  if (type.endsWith('[]')) return `${parameter}::pg_catalog.text[]`;
   const isEnum = type.includes('_');
   return isEnum ? `${parameter}::pg_catalog.text[]::${inSchema(type)}[]` : `${parameter}::${typeSql(type)}[]`;
 }

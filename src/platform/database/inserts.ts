@@ -14,7 +14,7 @@ import {
 } from './idempotency.js';
 import { isDatabaseOutage } from './outage.js';
 import type { InSchema } from './schema-name.js';
-import type { Table, TableSql } from './table.js';
+import { givenSql, type Table, type TableSql } from './table.js';
 
 /** Few enough for a statement to take much less than STATEMENT_TIMEOUT_MS, and for their locks to fit in memory. */
 const MAX_ROWS = 100;
@@ -134,7 +134,7 @@ function rowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchema): s
   const columns = Object.keys(insertColumns).join(', ');
   return `
     INSERT INTO ${inSchema(name)} (${columns})
-    SELECT ${columns} FROM ${unnest(insertColumns, inSchema)}
+    SELECT ${givenSql(insertColumns, inSchema)} FROM ${unnest(insertColumns, inSchema)}
     WHERE ${readsNullsSql(insertColumns)} ORDER BY row_position
     RETURNING id, ${json} AS output`;
 }
@@ -161,7 +161,7 @@ function keyedRowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchem
       SELECT *, pg_catalog.row_number() OVER (ORDER BY row_position) AS row_rank FROM requested
       WHERE is_locked AND NOT is_stored
     ), created AS (
-      INSERT INTO ${inSchema(name)} (${columns}) SELECT ${columns} FROM to_insert ORDER BY row_position
+      INSERT INTO ${inSchema(name)} (${columns}) SELECT ${givenSql(insertColumns, inSchema)} FROM to_insert ORDER BY row_position
       RETURNING id, ${json} AS output
     ), inserted AS MATERIALIZED (
       SELECT to_insert.*, output

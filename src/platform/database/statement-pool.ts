@@ -91,9 +91,14 @@ export function createStatementPool(
         (seconds) => observe?.(seconds, statement.name),
         () => traceStatement(() => run<Row>(statement, values), statement.name, statement.text),
       ),
-    /** Lets `check` try a statement from now on. */
+    /** Lets `check` try a statement from now on. @throws TypeError when another one has its name */
     register(...statements: readonly CheckedStatement[]) {
-      for (const statement of statements) checked.set(statement.name, statement);
+      for (const statement of statements) {
+        const { name, text } = statement;
+        if ((checked.get(name)?.text ?? text) !== text)
+          throw new TypeError(`Two statements are named ${name}`);
+        checked.set(name, statement);
+      }
     },
     /**
      * Tries the registered statements where requests use them. Those that write are only planned: that needs the same

@@ -1,16 +1,36 @@
+import type { InSchema } from './schema-name.js';
+
 /** Enums are named after their table and column, such as `pet_status`. The underscore tells them from other types. */
 type EnumName = `${string}_${string}`;
 
+type IntegerType = 'bigint' | 'integer';
+/**
+ * `date` is written 2026-01-31, `timestamptz` 2026-01-31T09:30:00.000Z. A `decimal` is text, such as 12.50: as a JSON number
+ * it would be the nearest binary fraction, and sums of money would not add up.
+ */
+type TextType = 'text' | 'date' | 'timestamptz' | 'decimal';
+
 /** The SQL types whose JSON is such a value. A row lacks no value: what is not known is null, never left out. */
 type SqlType<Value> = [Value] extends [number]
-  ? 'bigint' | 'integer'
+  ? IntegerType
   : [Value] extends [boolean]
     ? 'boolean'
     : [Value] extends [string]
       ? string extends Value
-        ? 'text'
+        ? TextType
         : EnumName
-      : never;
+      : [Value] extends [readonly (infer Element)[]]
+        ? ListType<Element>
+        : never;
+
+/** Lists without nulls in them. A list itself may be null. */
+type ListType<Element> = [Element] extends [number]
+  ? `${IntegerType}[]`
+  : [Element] extends [string]
+    ? string extends Element
+      ? 'text[]'
+      : `${EnumName}[]`
+    : never;
 
 type SqlTypes<Row> = { readonly [Field in keyof Row]-?: SqlType<Exclude<Row[Field], null>> };
 
@@ -30,7 +50,11 @@ export interface TableSql {
 
 /** What reads and writes the rows of a table. A constraint keeps integers within what a JavaScript number holds exactly. */
 export interface Table<Row, NewRow> extends TableSql {
-  /** The values of `insertColumns`, in their order */
+  /** The SQL type of each field */
+  readonly types: SqlTypes<Row>;
+  /** The column of a field, in quotes: named like it, in snake case */
+  toColumn(field: keyof Row & string): string;
+  /** The values of `insertColumns`, in their order. A list is text, as PostgreSQL reads it. */
   toValues(row: NewRow): readonly unknown[];
   toRows(columns: JsonColumns): Row[];
 }
@@ -45,15 +69,25 @@ export function table<Row extends NewRow & { readonly id: number }, NewRow exten
   types: SqlTypes<Row>,
 ): Table<Row, NewRow> {
   const fields = Object.keys(types) as (keyof Row & string)[];
-  const columns = fields.map(toColumn);
   const given = fields.filter((field) => field !== 'id') as string[] as (keyof Row & keyof NewRow & string)[];
-  const pairs = fields.map((field, index) => `'${field}', ${columns[index]}`);
+  const pairs = fields.map((field) => `'${field}', ${jsonSql(toColumn(field), types[field])}`);
+  const arrays = fields.map((field) => {
+    // Lists of several lengths are no array of PostgreSQL.
+    const aggregate = isList(types[field]) ? 'json_agg' : 'array_agg';
+    return `pg_catalog.${aggregate}(${jsonSql(toColumn(field), types[field])})`;
+  });
+  const hasLists = given.some((field) => isList(types[field]));
   return {
     name,
+    types,
+    toColumn,
     insertColumns: Object.fromEntries(given.map((field) => [toColumn(field), types[field]])),
-    toValues: (row) => given.map((field) => row[field]),
+    toValues: (row) => {
+      const values = given.map((field) => row[field]);
+      return hasLists ? values.map((value) => (Array.isArray(value) ? toArrayText(value) : value)) : values;
+    },
     json: `pg_catalog.json_build_object(${pairs.join(', ')})`,
-    jsonColumns: `pg_catalog.json_build_array(${columns.map((column) => `pg_catalog.array_agg(${column})`).join(', ')})`,
+    jsonColumns: `pg_catalog.json_build_array(${arrays.join(', ')})`,
     toRows: (values) =>
       (values[0] ?? []).map((_, index) => {
         const row: Record<string, unknown> = {};
@@ -63,6 +97,36 @@ export function table<Row extends NewRow & { readonly id: number }, NewRow exten
         return row as Row;
       }),
   };
+}
+
+const isList = (type: string) => type.endsWith('[]');
+
+/** The SQL of the columns of `insertColumns` where unnest() gives their values: a list comes as text. */
+export function givenSql(columns: TableSql['insertColumns'], inSchema: InSchema): string {
+  const toGiven = ([column, type]: readonly [string, string]) => {
+    if (!isList(type)) return column;
+    return type.includes('_')
+      ? `${column}::${inSchema(type.slice(0, -2))}[]`
+      : `${column}::${type === 'text[]' ? 'pg_catalog.text[]' : type}`;
+  };
+  return Object.entries(columns).map(toGiven).join(', ');
+}
+
+/** An array as PostgreSQL reads it. pg would quote and escape each number by itself. */
+export function toArrayText(values: readonly (number | string)[]): string {
+  const quote = (value: string) => `"${value.replace(/["\\]/g, '\\$&')}"`;
+  return `{${values.map((value) => (typeof value === 'string' ? quote(value) : value)).join()}}`;
+}
+
+/**
+ * What JSON has of a column, whatever DateStyle and TimeZone are; PostgreSQL itself writes dates in JSON as ISO 8601 has
+ * them. A time that to_char cannot write, `infinity`, must not become none.
+ */
+function jsonSql(column: string, type: string): string {
+  if (type === 'decimal') return `${column}::pg_catalog.text`;
+  if (type !== 'timestamptz') return column;
+  const utc = `pg_catalog.timezone('UTC', ${column})`;
+  return `coalesce(pg_catalog.to_char(${utc}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), ${column}::pg_catalog.text)`;
 }
 
 /** In quotes, because `order` may be a field. */

@@ -43,7 +43,7 @@ export function withOnce(call: Call) {
       if (wasCalled) return;
       throw new TypeError(
         `${call.path} is declared idempotent, and a repetition would add another: let it create within ctx.once, as in ` +
-          'ctx.once((key) => ctx.pets.create(input, key)), or declare idempotent: false',
+          'ctx.once((key) => ctx.store.create(input, key)), or declare idempotent: false',
       );
     },
   };

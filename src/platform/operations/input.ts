@@ -70,12 +70,46 @@ function hasLength(value: string, min: number, max: number): boolean {
   return codePoints >= min && codePoints <= max;
 }
 
-/** A moment as text, such as 2026-01-31T09:30:00.000Z. The format says what a long pattern would. */
+/** A moment as text, such as 2026-01-31T09:30:00.000Z; for a column of the type timestamptz. */
 export function instant(description: string) {
-  return z.iso.datetime().meta({
-    description: `${description} (RFC 3339, UTC)`,
-    override: ({ jsonSchema }) => void delete jsonSchema.pattern,
-  });
+  return z.iso
+    .datetime({ error: fieldError('must be a time in UTC, such as 2026-01-31T09:30:00Z') })
+    .refine(isInCalendar, { error: YEAR_ERROR })
+    .meta({ description: `${description} (RFC 3339, UTC)`, override: withoutPattern });
+}
+
+/** A day as text, such as 2026-01-31; for a column of the type date. */
+export function date(description: string) {
+  return z.iso
+    .date({ error: fieldError('must be a date, such as 2026-01-31') })
+    .refine(isInCalendar, { error: YEAR_ERROR })
+    .meta({ description: `${description} (RFC 3339, full-date)`, override: withoutPattern });
+}
+
+/** The year 0 is none to PostgreSQL. */
+const isInCalendar = (value: string) => !value.startsWith('0000');
+const YEAR_ERROR = 'must have a year from 0001 to 9999';
+
+/** The format says what a long pattern would. */
+function withoutPattern({ jsonSchema }: { readonly jsonSchema: { pattern?: unknown } }): void {
+  delete jsonSchema.pattern;
+}
+
+/**
+ * An exact decimal number as text, such as 12.50; for a column of the type `decimal(precision, scale)`, which returns it
+ * with `scale` digits after the point. As text, because a JSON number is a binary fraction, which 0.1 is not.
+ */
+export function decimal(precision: number, scale: number, description: string) {
+  const integerDigits = precision - scale;
+  const range = `${integerDigits} digits before the point and ${scale} after it`;
+  const whole = integerDigits === 0 ? '0' : `(?:0|[1-9]\\d{0,${integerDigits - 1}})`;
+  const fraction = scale === 0 ? '' : `(?:\\.\\d{1,${scale}})?`;
+  return z
+    .string({ error: fieldError('must be a string with a decimal number') })
+    .regex(new RegExp(`^-?${whole}${fraction}$`), {
+      error: `must be a decimal number of at most ${range}`,
+    })
+    .meta({ description: `${description} (a decimal number of at most ${range})` });
 }
 
 /** The message for a field: "is required" when it is absent, `problem` when it is wrong. */

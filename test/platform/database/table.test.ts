@@ -32,6 +32,28 @@ test('a description that does not fit its rows does not compile', () => {
   table<Toy & { colour?: string }, NewToy & { colour?: string }>('toys', { ...types, colour: 'text' });
 });
 
+test('dates, decimals and lists have types of their own', () => {
+  interface NewLoan {
+    readonly due: string | null;
+    readonly fine: string;
+    readonly tags: readonly string[];
+    readonly pages: readonly number[] | null;
+    readonly states: readonly ('lent' | 'back')[];
+  }
+  type Loan = NewLoan & { readonly id: number };
+  const fits = { id: 'bigint', due: 'date', fine: 'decimal', tags: 'text[]', pages: 'integer[]' } as const;
+  const states = 'loan_state[]';
+  table<Loan, NewLoan>('loans', { ...fits, states });
+  // @ts-expect-error a list is no text
+  table<Loan, NewLoan>('loans', { ...fits, states, tags: 'text' });
+  // @ts-expect-error a text is no list
+  table<Loan, NewLoan>('loans', { ...fits, states, due: 'text[]' });
+  // @ts-expect-error pages are numbers
+  table<Loan, NewLoan>('loans', { ...fits, states, pages: 'text[]' });
+  // @ts-expect-error a state is an enum
+  table<Loan, NewLoan>('loans', { ...fits, states: 'text[]' });
+});
+
 test('rows are the same, whether they are read one by one or by column, with null and names that SQL reserves', async () => {
   interface NewItem {
     readonly order: string | null;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { text } from '../../../src/platform/operations/input.js';
+import { z } from 'zod';
+import { date, decimal, instant, text } from '../../../src/platform/operations/input.js';
 
 interface TextSchema {
   readonly minLength: number;
@@ -38,3 +39,57 @@ test.each([
     }
   },
 );
+
+test.each([
+  ['2026-01-31', undefined],
+  ['2024-02-29', undefined],
+  ['2026-02-29', 'must be a date, such as 2026-01-31'],
+  ['31.01.2026', 'must be a date, such as 2026-01-31'],
+  ['infinity', 'must be a date, such as 2026-01-31'],
+  ['0000-01-01', 'must have a year from 0001 to 9999'],
+  [20_260_131, 'must be a date, such as 2026-01-31'],
+  [undefined, 'is required'],
+])('a date given %j', (value, problem) => {
+  expect(date('Due').safeParse(value).error?.issues[0]?.message).toBe(problem);
+});
+
+test.each([
+  ['2026-01-31T09:30:00Z', undefined],
+  ['2026-01-31T09:30:00.123Z', undefined],
+  ['2026-01-31T09:30:00+01:00', 'must be a time in UTC, such as 2026-01-31T09:30:00Z'],
+  ['0000-01-01T00:00:00Z', 'must have a year from 0001 to 9999'],
+  [undefined, 'is required'],
+])('an instant given %j', (value, problem) => {
+  expect(instant('When').safeParse(value).error?.issues[0]?.message).toBe(problem);
+});
+
+test.each([
+  ['12.50', true],
+  ['0', true],
+  ['-0.05', true],
+  ['999', true],
+  ['1000', false],
+  ['1.234', false],
+  ['01', false],
+  ['.5', false],
+  ['1.', false],
+  ['1e2', false],
+  ['NaN', false],
+  ['Infinity', false],
+  ['', false],
+  [12.5, false],
+])('a decimal of 5 digits, 2 of them after the point, given %j, and its JSON Schema', (value, isValid) => {
+  const schema = decimal(5, 2, 'Price');
+  expect(schema.safeParse(value).success).toBe(isValid);
+  const { pattern = '' } = z.toJSONSchema(schema);
+  if (typeof value === 'string') expect(new RegExp(pattern, 'u').test(value)).toBe(isValid);
+});
+
+test('a decimal may have no digits on either side of the point', () => {
+  const accepted = (precision: number, scale: number) =>
+    ['0', '0.5', '5', '-5'].filter((value) => decimal(precision, scale, 'Share').safeParse(value).success);
+  expect([accepted(1, 1), accepted(1, 0)]).toEqual([
+    ['0', '0.5'],
+    ['0', '5', '-5'],
+  ]);
+});
