@@ -14,7 +14,7 @@ export interface Limiter {
   /**
    * Decides on `cost` requests (1, or the number of calls of a batch) as a whole. Never rejects. Waits for one command
    * to Redis, or two when others are under way; none takes longer than REDIS_TIMEOUT_MS, after which memory decides.
-   * Returns no promise when it can decide at once.
+   * Returns no promise when memory decides: without Redis, while it is unavailable, and for what is certain to be denied.
    */
   consume(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
   /** What `consume` would decide now. Counts nothing; never rejects. */
@@ -78,11 +78,12 @@ export async function createLimiter({
     const { memory, shared } = stores[kind];
     const windows = toWindows(limits);
     const options = { windows, counts };
-    if (shared === undefined) return memory.decide(id, cost, options);
+    // While Redis is unavailable nothing waits, not even for its rejection.
+    if (!redis?.isAvailable || shared === undefined) return memory.decide(id, cost, options);
     const { counters, ageMs } = memory.peek(id, windows);
-    const isCurrent = ageMs <= REPLY_TTL_MS || !redis?.isAvailable;
     // Counters only grow until their window ends: what they deny now, Redis would deny too.
-    if (isCurrent && !(counts && hasRoom(windows, counters, cost))) return memory.decide(id, cost, options);
+    if (ageMs <= REPLY_TTL_MS && !(counts && hasRoom(windows, counters, cost)))
+      return memory.decide(id, cost, options);
     return shared.consume(id, cost, options);
   };
   return {

@@ -16,6 +16,7 @@ import { MemoryStore } from '../../../src/platform/limits/memory-store.js';
 import type { RateLimitResult } from '../../../src/platform/limits/rate-limit-result.js';
 import { RedisStore } from '../../../src/platform/limits/redis/store.js';
 import { addressId } from '../../../src/platform/server/client-address.js';
+import { freePort } from '../../support/free-port.js';
 import { countAllowed, reaches } from '../../support/limiter-nodes.js';
 import { LimitsModel } from '../../support/limits-model.js';
 import { findRedis } from '../../support/redis.js';
@@ -367,4 +368,15 @@ test('an error inside the Redis store opens the circuit breaker, so that the ins
   const windows = [{ name: 'minute', lengthMs: MINUTE_MS, limit: 1 }] as const;
   expect((await store.consume('a', 1, { windows, counts: true })).isAllowed).toBe(true);
   expect(opened).toEqual([expect.any(TypeError)]);
+});
+
+test('while Redis is unavailable, a request is decided without waiting, whether it is allowed or denied', async () => {
+  const redisUrls = [`redis://127.0.0.1:${await freePort()}`];
+  const limiter = await createLimiter({ redisUrls, log: silent });
+  const subject: Subject = { kind: 'key', id: 'nobody', limits: { perMinute: 2, perDay: 9 } };
+  expect(limiter.state).toBe('degraded');
+  const results = [limiter.read(subject, 1), ...[1, 1, 1].map((cost) => limiter.consume(subject, cost))];
+  // A promise has no isAllowed.
+  expect(results).toMatchObject([true, true, true, false].map((isAllowed) => ({ isAllowed })));
+  await limiter.close();
 });
