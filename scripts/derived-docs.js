@@ -12,7 +12,7 @@ const OPERATIONS = 'docs/operations.md';
  * @returns {Record<string, string>}
  */
 export function deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }) {
-  const operations = listOperations(document);
+  const operations = locateOperations(document);
   const scopes = toScopeTable(operations, SCOPES);
   const plans = toPlanTable();
   const tables = {
@@ -42,7 +42,7 @@ function replaceSynopsis(text, planNames) {
   return text.replace(synopsis, planNames.join('|'));
 }
 
-function listOperations({ paths }) {
+function locateOperations({ paths }) {
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({
       ...operation,

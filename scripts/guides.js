@@ -25,7 +25,7 @@ const marked = new Marked();
  */
 export function prepareGuides(guides) {
   const parts = guides.map(({ name, text }) => ({ name, tokens: marked.lexer(text) }));
-  const { sections, addresses } = findSections(parts);
+  const { sections, addresses } = divideIntoSections(parts);
   const toAddress = (target, name) => find(addresses, toPath(target, name), target, name);
   const toFile = (target, name) => {
     toAddress(target, name);
@@ -50,7 +50,7 @@ export function rewriteLinks(text, toHref) {
  * The sections, and the addresses of their headings by file name and fragment as links in the repository name them:
  * `03-errors.md#retries`. A file name alone stands for its first heading.
  */
-function findSections(parts) {
+function divideIntoSections(parts) {
   const toSlug = createCounter();
   for (const title of PAGE_TITLES) toSlug(toWords(title));
   const addresses = new Map();

@@ -63,7 +63,7 @@ export interface Located {
 const METHODS = ['get', 'put', 'post', 'delete', 'patch', 'head', 'options', 'trace'];
 
 /** The operations by method and path, the path of the server (/v1) included. */
-export function listOperations(document: Document): Map<string, Located> {
+export function locateOperations(document: Document): Map<string, Located> {
   const base = new URL(document.servers[0]?.url ?? '/', 'http://localhost').pathname;
   return new Map(
     Object.entries(document.paths).flatMap(([path, item]) =>

@@ -2,7 +2,7 @@ import { listNoticeViolations, listRemovalViolations } from './deprecation.js';
 import {
   type Document,
   type Located,
-  listOperations,
+  locateOperations,
   type Operation,
   type Parameter,
   resolve,
@@ -28,10 +28,10 @@ export interface Comparison {
 
 /** @param now when the release with the document `after` is made, in Unix milliseconds */
 export function compareDocuments(before: Document, after: Document, now: number): Comparison {
-  const remaining = listOperations(after);
+  const remaining = locateOperations(after);
   const breaking: Required<Change>[] = [];
   const experimental: Change[] = [];
-  for (const [operation, old] of listOperations(before)) {
+  for (const [operation, old] of locateOperations(before)) {
     const current = remaining.get(operation);
     const violations =
       current === undefined

@@ -17,7 +17,7 @@ const OPENERS = 'button:has(.sidebar-search-placeholder)';
  * @param {readonly { title: string, place: string, address: string, text: string }[]} sections
  * @param {string} query
  */
-export function findSections(sections, query) {
+export function searchSections(sections, query) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
   return sections
@@ -37,7 +37,7 @@ function rate({ title, place, text }, word) {
 }
 
 /** The operations of a document as sections. */
-export function listOperations({ paths }) {
+export function toSections({ paths }) {
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, { summary, tags, ...operation }]) => ({
       title: summary,
@@ -67,7 +67,7 @@ export function watchSearch(sections) {
   addEventListener('click', (event) => event.target.closest(OPENERS) && open(event), { capture: true });
 
   field.addEventListener('input', () => {
-    const found = findSections(sections, field.value);
+    const found = searchSections(sections, field.value);
     results.replaceChildren(...found.map((section) => createResult(section, field.value)));
     const counted = found.length === 0 ? 'Nothing found' : `Sections found: ${found.length}`;
     status.textContent = field.value.trim() === '' ? '' : counted;

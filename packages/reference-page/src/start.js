@@ -2,7 +2,7 @@ import { repairMarkup } from './accessibility.js';
 import { prepareBlocks, readKey, readLanguage, watchKey, watchLanguage } from './blocks.js';
 import { prepareForReaders } from './presentation.js';
 import { addSamples } from './samples.js';
-import { listOperations, watchSearch } from './search.js';
+import { toSections, watchSearch } from './search.js';
 
 /** Before the sections of the guides, and beside them in the sidebar. Links are relative to the page. */
 const toIntroduction = ({ description, contact }) => `# Introduction
@@ -48,7 +48,7 @@ async function showReference() {
   ]);
   const baseUrl = new URL('v1', document.baseURI).href;
   const introduction = toIntroduction(openapi.info);
-  watchSearch([...listIntroduction(introduction), ...guides.sections, ...listOperations(openapi)]);
+  watchSearch([...listIntroduction(introduction), ...guides.sections, ...toSections(openapi)]);
   const description = `${introduction}\n\n${guides.description}`;
   // The section "Help" has the contact, which Scalar shows as a name without its address.
   openapi.info = { ...openapi.info, description, contact: undefined };

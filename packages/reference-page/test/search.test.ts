@@ -14,16 +14,16 @@ interface Section {
 
 const load = (path: string) => import(pathToFileURL(path).href);
 const { prepareGuides } = await load('scripts/guides.js');
-const { findSections, listOperations } = await load('packages/reference-page/src/search.js');
+const { searchSections, toSections } = await load('packages/reference-page/src/search.js');
 
 const guides = await Promise.all(
   listGuides().map(async (name) => ({ name, text: await readFile(join(GUIDES_FOLDER, name), 'utf8') })),
 );
 const document = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
-const sections: readonly Section[] = [...prepareGuides(guides).sections, ...listOperations(document)];
+const sections: readonly Section[] = [...prepareGuides(guides).sections, ...toSections(document)];
 
 function search(query: string): string[] {
-  return findSections(sections, query).map(({ place, title }: Section) => `${place}: ${title}`);
+  return searchSections(sections, query).map(({ place, title }: Section) => `${place}: ${title}`);
 }
 
 test.each([

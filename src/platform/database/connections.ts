@@ -126,8 +126,8 @@ function endOpenTransaction(error: Error | undefined, client: pg.PoolClient & pg
 }
 
 /**
- * Ends the idle connections of a pool, by taking each out of it and not returning it. Called twice at once, it asks for
- * more than there are: the rest are opened, and there is no client to release if that takes too long.
+ * Ends the idle connections of a pool: it takes each one out and destroys it. When it is called twice in a row, it may ask
+ * for more connections than are idle. The pool then opens new ones, and there is no client if that takes too long.
  */
 function discardIdle(pool: pg.Pool): void {
   for (let count = pool.idleCount; count > 0; count -= 1) {

@@ -57,7 +57,7 @@ export function createStatementPool(
       if (await supportsNames(client, await applySettings(client, settings))) withNames.add(client);
     },
   });
-  /** Connections on which a statement has worked, which may since have become another's, or unable to. */
+  /** Connections on which a statement has worked. If one fails there later, others may have changed the session meanwhile. */
   const used = new WeakSet<pg.ClientBase>();
   const checked = new Map<string, CheckedStatement>();
   const run = async <Row extends pg.QueryResultRow>(
@@ -83,8 +83,8 @@ export function createStatementPool(
   return {
     pool,
     /**
-     * The rows of a statement. May fail with a database error: see isDatabaseOutage. One that fails because of what others
-     * have done to its session or to the schema is repeated, until it fails on a connection without a past.
+     * The rows of a statement. May fail with a database error: see isDatabaseOutage. If it fails because others have
+     * changed its session or the schema, it is repeated on other connections, at the latest on a new one, whose error counts.
      */
     query: <Row extends pg.QueryResultRow>(statement: Statement, values: readonly unknown[]) =>
       measure(

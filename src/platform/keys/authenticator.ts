@@ -126,7 +126,7 @@ export function createAuthenticator({
   };
   /** Together once a second: one by one they would cost ten times as much. Requests that wait for a lookup come first. */
   const rereadDue = async () => {
-    const lookups = [...due].map((header) => lookUp(header, readKey(header) ?? '', true));
+    const lookups = [...due].map((header) => lookUp(header, readBearerKey(header) ?? '', true));
     due.clear();
     await Promise.all(lookups);
   };
@@ -159,7 +159,7 @@ export function createAuthenticator({
   /** The key as it was last found, however long ago; undefined when it is not known. */
   const peekStale = (authorization: string | undefined) => {
     if (authorization === undefined) return undefined;
-    const entry = known.peek(authorization) ?? known.peek(`Bearer ${readKey(authorization)}`);
+    const entry = known.peek(authorization) ?? known.peek(`Bearer ${readBearerKey(authorization)}`);
     return entry?.apiKey;
   };
   return {
@@ -170,7 +170,7 @@ export function createAuthenticator({
      * @throws ApiError missing_api_key, invalid_api_key; and what the database throws when it is unavailable
      */
     async authenticate(authorization: string | undefined, isOverLimit = () => false): Promise<ApiKey> {
-      const key = authorization === undefined ? undefined : readKey(authorization);
+      const key = authorization === undefined ? undefined : readBearerKey(authorization);
       if (key === undefined) throw MISSING_KEY;
       if (!isWellFormedKey(key, prefix)) throw INVALID_KEY;
       const apiKey = ifActive(await find(`Bearer ${key}`, key, isOverLimit));
@@ -207,6 +207,6 @@ export function findScopeError(
   return scope === 'any' || scopes.includes(scope) ? undefined : insufficientScope(scope);
 }
 
-function readKey(authorization: string): string | undefined {
+function readBearerKey(authorization: string): string | undefined {
   return BEARER.exec(authorization)?.[1];
 }

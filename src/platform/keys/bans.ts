@@ -15,7 +15,7 @@ const RETRY_DELAY_MS = 1_000;
 const MAX_KEYS = 50_000;
 
 /** The state of a key that this node keeps in addition to the key's row. */
-interface KeyState {
+interface BanState {
   denied: number;
   /** By performance.now, which cannot be set */
   deniedEndsAt: number;
@@ -43,7 +43,7 @@ export type Bans = ReturnType<typeof createBans>;
  * from memory at once, until the row has it and every older copy of the row has expired.
  */
 export function createBans({ store, now, log }: BansOptions) {
-  const states = new LRUCache<string, KeyState>({ max: MAX_KEYS });
+  const states = new LRUCache<string, BanState>({ max: MAX_KEYS });
   let isClosed = false;
 
   /** The end of a key's ban in Unix milliseconds; undefined while it is not banned. */
@@ -55,7 +55,7 @@ export function createBans({ store, now, log }: BansOptions) {
     return untilMs > now() ? untilMs : undefined;
   };
   /** Retries until the ban is stored or over: while the database is unavailable, it holds on this node only. */
-  const save = async (keyId: string, state: KeyState, startsAt: Date, seconds: number, isRetry = false) => {
+  const save = async (keyId: string, state: BanState, startsAt: Date, seconds: number, isRetry = false) => {
     if (isClosed || now() >= state.bannedUntilMs) return;
     try {
       await store.ban(keyId, startsAt, seconds);

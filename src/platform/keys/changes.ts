@@ -2,13 +2,13 @@ import { repeat } from '../timing/repeat.js';
 import { type KeyChangeStore, MAX_CHANGES } from './change-store.js';
 
 /** How often a process asks which keys have changed. */
-const INTERVAL_MS = 500;
+const QUESTION_INTERVAL_MS = 500;
 /** After this long without an answer, any key may have changed. */
 const MAX_GAP_MS = 1_000;
 /** In place of a key's id: all have been deleted at once. */
 const ALL_KEYS = '00000000-0000-0000-0000-000000000000';
 /** Later than every transaction: only what changes from now on is asked for. */
-const NEVER = Number.MAX_SAFE_INTEGER;
+const FROM_NOW_ON = Number.MAX_SAFE_INTEGER;
 
 export interface KeyChanges {
   /**
@@ -18,7 +18,7 @@ export interface KeyChanges {
   readonly askedAt: number;
   /** How many questions have been answered */
   readonly answers: number;
-  /** Calls the listener with the ids of keys that have changed; with undefined if any may have. */
+  /** From now on, calls the listener, beside those of before, with the ids of keys that have changed; with undefined if any may have. */
   onChange(listener: (ids: ReadonlySet<string> | undefined) => void): void;
 }
 
@@ -34,15 +34,18 @@ export interface KeyChanges {
  * Changes that no trigger sees (`DISABLE TRIGGER`) are not reported: the authenticator looks keys up again for them.
  */
 export function followKeyChanges({ readChanges }: Pick<KeyChangeStore, 'readChanges'>) {
-  let report: Parameters<KeyChanges['onChange']>[0] = () => {};
+  const listeners: Parameters<KeyChanges['onChange']>[0][] = [];
+  const report: (typeof listeners)[number] = (ids) => {
+    for (const listener of listeners) listener(ids);
+  };
   let source: string | undefined;
-  let since = NEVER;
+  let since = FROM_NOW_ON;
   let seen: ReadonlyMap<string, number> = new Map();
   const feed = {
     askedAt: Number.NEGATIVE_INFINITY,
     answers: 0,
     onChange(listener: typeof report) {
-      report = listener;
+      listeners.push(listener);
     },
     /** Call it before the database is closed. */
     close: () => end(),
@@ -65,6 +68,6 @@ export function followKeyChanges({ readChanges }: Pick<KeyChangeStore, 'readChan
   };
   // While it fails, keys are looked up one by one.
   const tryToAsk = () => ask().catch(() => {});
-  const end = repeat(() => INTERVAL_MS, tryToAsk);
+  const end = repeat(() => QUESTION_INTERVAL_MS, tryToAsk);
   return feed satisfies KeyChanges;
 }

@@ -15,7 +15,7 @@ const FILE = 'development-key';
  */
 export async function provideDevelopmentKey(dataDir: string, store: KeyStore): Promise<string> {
   const path = join(dataDir, FILE);
-  const stored = await readKey(path);
+  const stored = await readStoredKey(path);
   if (stored !== undefined && (await isUsable(stored, store))) return stored;
   const { key } = await store.create({
     name: 'development',
@@ -38,10 +38,10 @@ export async function provideDevelopmentKey(dataDir: string, store: KeyStore): P
 
 /** Whether a first start on DATA_DIR has completed. */
 export async function hasDevelopmentKey(dataDir: string): Promise<boolean> {
-  return (await readKey(join(dataDir, FILE))) !== undefined;
+  return (await readStoredKey(join(dataDir, FILE))) !== undefined;
 }
 
-async function readKey(path: string): Promise<string | undefined> {
+async function readStoredKey(path: string): Promise<string | undefined> {
   try {
     return (await readFile(path, 'utf8')).trim();
   } catch (error) {

@@ -21,7 +21,7 @@ interface SubjectState extends Record<Window['name'], Counter> {
 }
 
 const NOT_STARTED: Counter = { count: 0, endsAtMs: 0 };
-const NEVER = Number.NEGATIVE_INFINITY;
+const NOT_REPLACED = Number.NEGATIVE_INFINITY;
 
 export interface MemoryStoreOptions {
   /** The most subjects remembered. Beyond that, the least recently seen is forgotten, with its counts. */
@@ -81,7 +81,7 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
     const state = this.#subjects.get(id);
     return {
       counters: readCounters(state, windows, clockMs),
-      ageMs: clockMs - (state?.replacedAtMs ?? NEVER),
+      ageMs: clockMs - (state?.replacedAtMs ?? NOT_REPLACED),
     };
   }
 
@@ -98,7 +98,7 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
     clockMs: number,
   ): SubjectState {
     const known = this.#subjects.get(id);
-    const state = known ?? { minute: NOT_STARTED, day: NOT_STARTED, replacedAtMs: NEVER };
+    const state = known ?? { minute: NOT_STARTED, day: NOT_STARTED, replacedAtMs: NOT_REPLACED };
     if (known === undefined) this.#subjects.set(id, state);
     for (const [index, { name }] of windows.entries()) {
       const { count, msLeft } = counters[index] as WindowCounter;

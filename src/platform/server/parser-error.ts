@@ -34,7 +34,7 @@ export function handleParserError(
   }
   const reqId = randomUUID();
   this.log.debug({ reqId, code: error.code, address: addressId(socket.remoteAddress) }, 'malformed HTTP');
-  rejectSocket(socket, toApiError(error), reqId);
+  rejectSocket(socket, toParserError(error), reqId);
 }
 
 /**
@@ -69,7 +69,7 @@ function formatResponse({ status, body }: ApiError, requestId: string): string {
   return `${head.join('\r\n')}\r\n\r\n${payload}`;
 }
 
-function toApiError(error: ConnectionError): ApiError {
+function toParserError(error: ConnectionError): ApiError {
   if (isMethodUnknown(error)) {
     return new ApiError('not_implemented', { message: 'The service does not know this method.' });
   }

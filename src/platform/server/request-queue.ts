@@ -1,15 +1,15 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerOptions } from 'node:http';
 import { UnansweredRequests } from './unanswered.js';
 
-/** Of either kind: few enough for a tick to take a few milliseconds, and enough for their queries to share statements. */
+/** How many requests start in one tick: few enough for it to take some milliseconds, enough for their queries to share statements. */
 const MAX_PER_TICK = 32;
-/** Of one caller, while there are several: everybody's request passes three such ticks (limits, database, response). */
+/** How many of them may be one caller's while there are several: each request takes three such ticks (limits, database, response). */
 const MAX_PER_CALLER = 6;
-/** For how long there are several callers after a request by another one than before. */
+/** There are several callers for as long as this after a request that came from another caller than the one before it. */
 const SEVERAL_CALLERS_MS = 1_000;
-/** While new connections arrive. Node.js accepts one of them per tick, so the ticks have to be short. */
+/** How many start while new connections arrive: Node.js accepts one connection per tick, so ticks have to be short then. */
 const MAX_PER_TICK_WHILE_ACCEPTING = 4;
-/** So that the others are slow, but never stuck, while preferred requests alone would fill every tick. */
+/** How many of the others start in a tick that preferred requests alone could fill: they are slow then, but never stuck. */
 const MIN_OTHERS_PER_TICK = 2;
 
 declare module 'node:http' {
@@ -40,15 +40,16 @@ interface Waiting {
  * per second, but a caller beside 1,000 busy connections of another would wait 3.0 s at p99 instead of 56 ms.
  *
  * ## Preferred requests first
- * A preferred request starts at once while the tick has room, however many of the rest wait, unless others of its caller
- * do. The rest wait for what else the tick reads, which often ends their connection.
+ * A preferred request starts at once if the tick has room for it and no earlier request of its caller is waiting; how many
+ * of the other requests wait does not matter. Those start only after the tick has read all its input, which often shows
+ * that their client has already left.
  *
  * ## Callers in turns
- * A caller waits for one request of each other caller, however many connections and requests those have, and no caller
- * makes the ticks long for the others.
+ * Before a caller's request starts, at most one request of each other caller does, however many connections those have and
+ * however many requests they have sent. No caller can make the ticks long for the others.
  *
  * ## New connections soon
- * They are accepted however busy the others are.
+ * They are accepted soon, however busy the existing ones are.
  *
  * ## A bound for what waits
  * See UnansweredRequests.

@@ -2,13 +2,16 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 
 /**
- * Of one connection. Not even benchmarks pipeline more. What a connection may send at once is parsed within one tick, and
- * delays everybody by about 20 µs a request, whether it is answered or taken back.
+ * How many requests of one connection may be unanswered: not even benchmarks pipeline more. Whatever a connection sends at
+ * once is parsed within one tick, which delays everybody by about 20 µs per request, whether it is answered or withdrawn.
  */
 const MAX_PER_CONNECTION = 16;
-/** Of all connections, from which on requests may not be pipelined. With its response, one takes 10 to 20 KB. */
+/**
+ * Once this many requests of all connections together are unanswered, none may be pipelined any more. A request takes 10
+ * to 20 KB with its response.
+ */
 const MAX_UNPREFERRED = 2_000;
-/** So that the others cannot keep preferred requests from being pipelined. */
+/** The same for preferred requests. It is higher, so that the others cannot keep them from being pipelined. */
 const MAX_WITH_PREFERRED = 2 * MAX_UNPREFERRED;
 
 /** What the service owes the client of a connection. */

@@ -30,7 +30,7 @@ export class TimeoutError extends Error {
 }
 
 /** The unit in which timeouts are counted */
-const INTERVAL_MS = 40;
+const COUNTED_INTERVAL_MS = 40;
 
 /**
  * Settles like the promise, or rejects with a TimeoutError.
@@ -43,10 +43,10 @@ export function withTimeout<T>(timeoutMs: number, promise: PromiseLike<T>): Prom
   return new Promise((resolve, reject) => {
     let leftMs = timeoutMs;
     const timer = setTimeout(() => {
-      leftMs -= INTERVAL_MS;
+      leftMs -= COUNTED_INTERVAL_MS;
       if (leftMs > 0) timer.refresh();
       else setImmediate(() => reject(new TimeoutError(`No answer within ${timeoutMs} ms`)));
-    }, INTERVAL_MS).unref();
+    }, COUNTED_INTERVAL_MS).unref();
     promise.then(
       (value) => {
         clearTimeout(timer);

@@ -24,6 +24,8 @@ async function follow(databaseUrl: string) {
   const changeStore = createKeyChangeStore(connections);
   const changes = followKeyChanges(changeStore);
   const reports: (ReadonlySet<string> | undefined)[] = [];
+  const alsoReported: typeof reports = [];
+  changes.onChange((ids) => alsoReported.push(ids));
   changes.onChange((ids) => reports.push(ids));
   onTestFinished(async () => {
     await changes.close();
@@ -32,6 +34,7 @@ async function follow(databaseUrl: string) {
   await untilAsked(changes, 1);
   // The first answer reports all: nothing was known before.
   expect(reports.splice(0)).toEqual([undefined]);
+  expect(alsoReported).toEqual([undefined]);
   const issue = async () => (await store.create({ name: 'x', ...PLAN })).apiKey.id;
   return { changes, changeStore, reports, issue, untilReported: () => until(() => reports.shift()) };
 }

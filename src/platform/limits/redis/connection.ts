@@ -14,7 +14,7 @@ export class RedisConnection {
     if (isSentinelUrl(url)) {
       [this.#client, ...this.#sentinels] = openPrimary(options, () => this.reconnect());
     } else {
-      this.#client = others.length > 0 ? openCluster(options) : openServer(url, options);
+      this.#client = others.length > 0 ? openCluster(options) : openSingleServer(url, options);
     }
   }
 
@@ -45,7 +45,7 @@ export class RedisConnection {
   }
 }
 
-function openServer(url: string, { onReady, onClose, onError }: RedisConnectionOptions): Redis {
+function openSingleServer(url: string, { onReady, onClose, onError }: RedisConnectionOptions): Redis {
   const server = new Redis(url, SERVER_OPTIONS);
   server.on('error', (error) => onError(endInOtherDatabase(server, error)));
   server.on('close', onClose);

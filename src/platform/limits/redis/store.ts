@@ -63,7 +63,7 @@ interface RedisStoreOptions {
 }
 
 /** The most calls that one script decides on: Redis does nothing else meanwhile, for about a millisecond. */
-const MAX_BATCH_SIZE = 250;
+const MAX_CALLS_PER_SCRIPT = 250;
 /** A window with less time left may have ended in Redis while a reply was on its way, which is no loss. */
 const LAST_MS = 1_000;
 
@@ -82,7 +82,7 @@ interface Call extends ConsumeOptions {
 export class RedisStore extends RateLimiterRedis {
   readonly #options: RedisStoreOptions;
   readonly #calls = createBatchLoader((calls: readonly Call[]) => this.#decide(calls), {
-    maxSize: MAX_BATCH_SIZE,
+    maxSize: MAX_CALLS_PER_SCRIPT,
   });
 
   constructor(options: RedisStoreOptions) {
