@@ -119,7 +119,7 @@ function countUsage(
 ): void {
   const { apiKey } = request;
   const { calls, cost } = readTarget(request);
-  if (apiKey !== undefined && calls.length === cost) usage.count(apiKey.id, calls, outcome);
+  if (apiKey !== undefined && calls.length <= cost) usage.count(apiKey.id, calls, outcome);
 }
 
 function announceDeprecation(

@@ -68,13 +68,14 @@ export function completeOperation(
     responses,
     ...rest
   } = generated;
-  const { stability, scope, idempotent } = operation;
+  const { stability, scope, idempotent, cost = 1 } = operation;
   const paragraphs = [
     description,
     isPage(operation)
       ? 'While more follow, the response has the address of the next page in `Link`.'
       : undefined,
     scope === 'any' ? 'Any key may call it.' : `Needs the scope \`${scope}\`.`,
+    cost > 1 ? `Each call counts as ${cost} requests.` : undefined,
     describeDeprecation(operation),
   ];
   const parameters = [...own.map(liftDescription), ...(idempotent ? [IDEMPOTENCY_KEY] : [])];

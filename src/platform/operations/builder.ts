@@ -98,6 +98,8 @@ export interface OperationMeta {
    */
   readonly freeForKey?: boolean;
   readonly deprecation?: Deprecation;
+  /** How many requests a call counts as, for one that is much more work than others, such as an export. Default: 1 */
+  readonly cost?: number;
   /** The error codes that it responds with besides those that every operation like it does. */
   readonly errors?: readonly ErrorCode[];
   /** Over REST, success is 200, or 204 for `.output(z.void())`, unless a 201 with its Location is declared here. */

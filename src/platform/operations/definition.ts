@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { type Limits, PLANS } from '#store/plans.js';
 import { SCOPES } from '#store/scopes.js';
 import type { OperationMeta } from './builder.js';
 
@@ -19,35 +20,96 @@ export type OperationDefinition = ProcedureDefinition &
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 /** What keeps a procedure from being an operation, as the end of a sentence; undefined when nothing does. */
-export function findDefinitionError({
-  type,
-  meta,
-  inputs,
-  output,
-  middlewares,
-}: ProcedureDefinition): string | undefined {
-  if (meta === undefined) return 'it has no .meta().';
+export function findDefinitionError(definition: Partial<ProcedureDefinition>): string | undefined {
+  const { type, meta, inputs = [], output, middlewares = [] } = definition;
+  if (type === undefined)
+    return 'it is no procedure: put the procedures of a router of your own into `procedures` one by one, as in { listBooks }.';
+  if (type === 'subscription')
+    return 'it is a subscription: let clients ask a query again, from the last id that they have seen.';
+  if (meta === undefined)
+    return 'it has no .meta(): see OperationMeta in src/platform/operations/builder.ts.';
   if (output === undefined) return 'it has no .output(); without one, declare .output(z.void()).';
   if (inputs.length > 1) return 'it has more than one .input(); extend the schema instead.';
   const middlewareCount = middlewares.filter(({ _type }) => _type === undefined).length;
   if (middlewareCount > 1)
-    return 'it has a .use(), which would be skipped: src/platform/operations/direct-call.ts calls procedures without their middleware.';
-  if (meta.scope !== 'any' && !SCOPES.includes(meta.scope))
+    return 'it has a .use(), which would be skipped: src/platform/operations/direct-call.ts calls procedures without their middleware. Call a function in the handler instead.';
+  return findMetaError(meta, type, output) ?? findInputError(inputs[0]) ?? findOutputError(output);
+}
+
+function findMetaError(
+  { scope, openapi: { method }, success, idempotent, cost = 1 }: OperationMeta,
+  type: ProcedureDefinition['type'],
+  output: z.ZodType,
+): string | undefined {
+  if (scope !== 'any' && !SCOPES.includes(scope))
     return `its scope is none of ${SCOPES.join(', ')}, nor any.`;
-  const { method } = meta.openapi;
   if (type !== (method === 'GET' ? 'query' : 'mutation')) return `a ${type} cannot be served as ${method}.`;
-  if (meta.success !== undefined && output instanceof z.ZodVoid)
+  if (success !== undefined && output instanceof z.ZodVoid)
     return 'it has no output, which is a 204, and declares a 201.';
-  if (meta.success !== undefined && meta.idempotent === undefined)
+  if (success !== undefined && idempotent === undefined)
     return 'it responds with 201 and does not say whether it is idempotent: declare idempotent: true, or false if a repetition may add another.';
-  if (meta.idempotent && output instanceof z.ZodVoid)
+  if (idempotent && output instanceof z.ZodVoid)
     return 'it is declared idempotent and has no output, which repetitions would get: return what it has created.';
-  const schema = inputs[0] && z.toJSONSchema(inputs[0], { io: 'input', unrepresentable: 'any' });
-  const unbounded = schema && findUnboundedNumber(schema, 'its input');
-  if (unbounded !== undefined)
-    return `${unbounded} accepts any number: use integer() or int64() of src/platform/operations/input.ts.`;
+  if (!Number.isInteger(cost) || cost < 1 || cost > MAX_COST)
+    return `its cost is no integer from 1 to ${MAX_COST}, which is what the smallest plan allows per minute.`;
   return undefined;
 }
+
+/** A key of every plan can call what its scopes allow. */
+const MAX_COST = Math.min(
+  ...Object.values<Limits | undefined>(PLANS).map((limits) => limits?.perMinute ?? Infinity),
+);
+
+function findInputError(input: z.ZodType | undefined): string | undefined {
+  if (input === undefined) return undefined;
+  const schema = toJsonSchema(input, 'input');
+  if (typeof schema === 'string') return `its input ${schema}.`;
+  const root = schema.$defs?.[schema.$ref?.split('/').at(-1) ?? ''] ?? schema;
+  if (root.anyOf !== undefined || root.oneOf !== undefined)
+    return 'its input is a union: declare an operation for each of its members, or one object with a .refine().';
+  if (root.type !== 'object') return 'its input is no object: make it a member of z.object({ … }).';
+  const unbounded = findUnboundedNumber(schema, 'its input');
+  return (
+    unbounded &&
+    `${unbounded} accepts any number: use integer() or int64() of src/platform/operations/input.ts.`
+  );
+}
+
+function findOutputError(output: z.ZodType): string | undefined {
+  const schema = output instanceof z.ZodVoid ? undefined : toJsonSchema(output, 'output');
+  return typeof schema === 'string' ? `its output ${schema}.` : undefined;
+}
+
+/** The schema as JSON Schema, or why there is none, as the end of a sentence. */
+function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema | string {
+  let what: string | undefined;
+  const found = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    override({ zodSchema }) {
+      const { type } = zodSchema._zod.def;
+      if (NOT_JSON.has(type) || (io === 'output' && type === 'transform')) what ??= type;
+    },
+  });
+  if (what === undefined) return found;
+  if (what === 'transform') return 'has a .transform(), which would be skipped: return what is sent';
+  const isFile = what === 'file' || what === 'custom';
+  return isFile
+    ? `has a member of the type ${what}: bodies are JSON, so let clients send a file to a storage and its address here`
+    : `has a member of the type ${what}, which JSON has not, and there is no transformer: use instant(), date(), decimal() or text() of src/platform/operations/input.ts`;
+}
+
+/** What zod has and JSON has not, by zod's names. */
+const NOT_JSON: ReadonlySet<string> = new Set([
+  'bigint',
+  'custom',
+  'date',
+  'file',
+  'map',
+  'nan',
+  'set',
+  'symbol',
+]);
 
 /** The member that accepts a number of any size, which could reach an integer column and become a 500. */
 function findUnboundedNumber(schema: JsonSchema, name: string): string | undefined {

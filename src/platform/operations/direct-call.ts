@@ -42,7 +42,8 @@ interface CallOptions {
  * @throws TypeError when the procedure needs the runner, or lacks what an operation must declare
  */
 export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCProcedure {
-  const definition = procedure._def as unknown as OperationDefinition;
+  // It may be anything: types are no obstacle to those who use `any`.
+  const definition = (procedure._def ?? {}) as unknown as OperationDefinition;
   const definitionError = findDefinitionError(definition);
   if (definitionError !== undefined)
     throw new TypeError(`${name} cannot be an operation: ${definitionError}`);

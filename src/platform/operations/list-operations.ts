@@ -73,9 +73,12 @@ function listParameters(
     ([member, property]): OperationParameter[] => {
       const isInPath = path.includes(`{${member}}`);
       if (!isInPath && METHODS_WITH_BODY.has(method)) return [];
-      const { type } = resolve(property);
-      if (type === 'array' || type === 'object') {
-        throw new TypeError(`${name}: ${member} is an ${type}, which neither a path nor a query can carry`);
+      const { type, anyOf, oneOf } = resolve(property);
+      const what = type === 'array' || type === 'object' ? `an ${type}` : (anyOf ?? oneOf) && 'a union';
+      if (what !== undefined) {
+        throw new TypeError(
+          `${name}: ${member} is ${what}, which neither a path nor a query can carry: declare one parameter for each value, or take it in the body of a POST`,
+        );
       }
       const isScalar = type === 'integer' || type === 'number' || type === 'boolean';
       return [{ name: member, in: isInPath ? 'path' : 'query', type: isScalar ? type : 'string' }];

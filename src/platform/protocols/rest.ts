@@ -28,11 +28,12 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
   const { operations, router, publicUrl } = options;
   const createContext = createContextFactory(options);
   for (const operation of operations) {
-    const { name, method, path, scope, deprecation, output: schema, success, freeForKey } = operation;
+    const { name, method, path, scope, deprecation, output: schema, success } = operation;
+    const { freeForKey, cost = 1 } = operation;
     const run = createOpenApiHandler(router, operation);
     const allowed = listAllowed(operations, path);
     const target: RequestTarget = {
-      ...{ calls: [name], cost: 1, scope, deprecation, isFreeForKey: freeForKey },
+      ...{ calls: [name], cost, scope, deprecation, isFreeForKey: freeForKey },
       listAllowed: () => allowed,
     };
     const status = success?.status ?? (schema === undefined ? 204 : 200);

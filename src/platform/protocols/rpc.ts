@@ -39,6 +39,7 @@ export function registerRpc(
   const procedures = new Map(Object.entries<AnyTRPCProcedure>(router._def.procedures));
   const operations = new Map(options.operations.map((operation) => [operation.name, operation]));
   const createContext = createContextFactory(options);
+  const costOf = (name: string) => operations.get(name)?.cost ?? 1;
   const readTarget = (request: FastifyRequest): RpcTarget => {
     const url = readUrl(request);
     const { names, isBatch } = url;
@@ -47,7 +48,7 @@ export function registerRpc(
       url,
       calls: names,
       // A batch that is too large runs nothing, and counts as one request.
-      cost: names.length > MAX_BATCH_SIZE ? 1 : names.length,
+      cost: names.length > MAX_BATCH_SIZE ? 1 : names.reduce((sum, name) => sum + costOf(name), 0),
       isFreeForKey: names.length === 1 && called[0]?.freeForKey,
       scope: isBatch ? undefined : called[0]?.scope,
       deprecation: called.find(({ deprecation }) => deprecation !== undefined)?.deprecation,

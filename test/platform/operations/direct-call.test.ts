@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { ApiError } from '../../../src/platform/errors/api-error.js';
-import { createProcedure, type OperationMeta } from '../../../src/platform/operations/builder.js';
+import { createProcedure, type OperationMeta, router } from '../../../src/platform/operations/builder.js';
 import { rejectOnce } from '../../../src/platform/operations/idempotency-key.js';
 import { int64, integer } from '../../../src/platform/operations/input.js';
 import { createRouter } from '../../../src/platform/operations/resource.js';
@@ -103,7 +103,7 @@ describe('ctx.once', () => {
   });
 });
 
-test.each([
+test.each<[RegExp, Parameters<typeof createWith>[0]]>([
   [
     /\.use\(\)/,
     procedure
@@ -165,6 +165,62 @@ test.each([
       .output(z.void())
       .mutation(() => {}),
   ],
+  [/a subscription: let clients ask a query again/, procedure.meta(meta).subscription(async function* () {})],
+  [/no procedure: put the procedures of a router/, router({ nested: procedure.query(() => '') }) as never],
+  [
+    /its cost is no integer from 1 to 60/,
+    procedure
+      .meta({ ...meta, cost: 61 })
+      .output(z.void())
+      .query(() => {}),
+  ],
+  [
+    /its cost is no integer/,
+    procedure
+      .meta({ ...meta, cost: 0.5 })
+      .output(z.void())
+      .query(() => {}),
+  ],
+  ...(
+    [
+      [
+        z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]),
+        /input is a union: declare an operation for each/,
+      ],
+      [
+        z.discriminatedUnion('kind', [
+          z.object({ kind: z.literal('a') }),
+          z.object({ kind: z.literal('b') }),
+        ]),
+        /input is a union: declare an operation for each/,
+      ],
+      [z.array(z.string()), /input is no object: make it a member/],
+      [z.instanceof(FormData), /input has a member of the type custom: bodies are JSON/],
+      [z.object({ file: z.file() }), /input has a member of the type file: bodies are JSON/],
+      [z.object({ at: z.date() }), /input has a member of the type date, .*no transformer: use instant/],
+      [z.object({ ids: z.array(z.bigint()) }), /input has a member of the type bigint/],
+    ] as const
+  ).map(([input, message]): [RegExp, Parameters<typeof createWith>[0]] => [
+    message,
+    procedure
+      .meta(post)
+      .input(input)
+      .output(z.void())
+      .mutation(() => {}),
+  ]),
+  ...(
+    [
+      [z.object({ at: z.date().nullable() }), /output has a member of the type date/],
+      [z.map(z.string(), z.string()), /output has a member of the type map/],
+      [z.object({ n: z.string().transform(Number) }), /output has a \.transform\(\), which would be skipped/],
+    ] as const
+  ).map(([output, message]): [RegExp, Parameters<typeof createWith>[0]] => [
+    message,
+    procedure
+      .meta(meta)
+      .output(output)
+      .query(() => ({}) as never),
+  ]),
 ])('a procedure that does not qualify is reported at the start: %s', (message, operation) => {
   expect(() => createWith(operation, 'doX')).toThrow(message);
   expect(() => createWith(operation, 'doX')).toThrow(/^doX cannot be an operation/);

@@ -4,6 +4,7 @@ import { createProcedure, type OperationMeta } from '../../../src/platform/opera
 import { INPUT_ERROR, integer } from '../../../src/platform/operations/input.js';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
 import { createRouter, type Resource } from '../../../src/platform/operations/resource.js';
+import { toolCall } from '../../support/mcp.js';
 import { createChecker } from '../../support/openapi-checker.js';
 import {
   type Caller,
@@ -49,6 +50,10 @@ const echoes: Resource = {
       .input(item)
       .output(echo)
       .mutation(({ input }) => input),
+    exportAll: procedure
+      .meta({ ...describe('GET', '/export'), cost: 10 })
+      .output(z.void())
+      .query(() => {}),
     remove: procedure
       .meta(describe('DELETE', '/echoes/{id}'))
       .input(item.partial({ note: true }))
@@ -105,6 +110,24 @@ test('an operation without output is a 204 without a body over REST, and has no 
   expect((await call('/trpc/ping')).body).toEqual({ result: {} });
 });
 
+test('an operation that declares a cost counts as so many requests, over every protocol and in a batch', async () => {
+  const cost = async (path: string, init: Parameters<Caller>[1] = {}) => {
+    const plan = { plan: 'enterprise', perMinute: 25, perDay: 100, expiresAt: null } as const;
+    const { key } = await service.keys.create({ name: path, ...plan });
+    const { status, headers } = await call(path, { ...init, key });
+    return [status, 25 - Number(headers.get('x-ratelimit-remaining'))];
+  };
+  expect(await cost('/v1/export')).toEqual([204, 10]);
+  expect(await cost('/trpc/exportAll')).toEqual([200, 10]);
+  expect(await cost('/trpc/exportAll,ping,exportAll?batch=1')).toEqual([200, 21]);
+  expect(await cost('/trpc/exportAll,exportAll,exportAll?batch=1')).toEqual([429, 0]);
+  expect(await cost('/mcp', toolCall('exportAll', {}))).toEqual([200, 10]);
+  expect(await cost('/v1/ping')).toEqual([204, 1]);
+  expect(createChecker([echoes]).findOperation('exportAll').description).toContain(
+    'Each call counts as 10 requests.',
+  );
+});
+
 test('the document follows from the definitions', () => {
   const { findOperation, document } = createChecker([echoes]);
   expect(Object.keys(findOperation('replace').responses)).toEqual(
@@ -126,4 +149,13 @@ test('a parameter that neither a path nor a query can carry is reported at the s
     .query(() => ({}));
   const router = createRouter([{ ...echoes, procedures: { find } }]);
   expect(() => listOperations(router)).toThrow('find: names is an array');
+  const either = z.object({ id: z.union([integer(0, 9), z.literal('last')]) });
+  const show = procedure
+    .meta(describe('GET', '/x/{id}'))
+    .input(either)
+    .output(echo)
+    .query(() => ({}));
+  expect(() => listOperations(createRouter([{ ...echoes, procedures: { show } }]))).toThrow(
+    'show: id is a union, which neither a path nor a query can carry: declare one parameter for each value',
+  );
 });

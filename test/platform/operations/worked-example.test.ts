@@ -213,10 +213,11 @@ test('all of them are tools, with hints that say what they do', async () => {
     tools.map(({ name, title, annotations }: Record<string, never>) => [name, title, annotations]),
   ).toMatchObject([
     ['createToy', 'Add a toy', { readOnlyHint: false, destructiveHint: false, idempotentHint: true }],
+    ['createBox', 'Add a box of new toys', { idempotentHint: true }],
     ['renameToy', 'Rename a toy', { readOnlyHint: false, destructiveHint: true, idempotentHint: false }],
     ['deleteToy', 'Delete a toy', { readOnlyHint: false, destructiveHint: true, idempotentHint: true }],
   ]);
-  expect(tools[1].inputSchema).toMatchObject({ required: ['toyId', 'name'] });
+  expect(tools[2].inputSchema).toMatchObject({ required: ['toyId', 'name'] });
   const use = async (name: string, input: object) => (await call('/mcp', toolCall(name, input))).body.result;
   const { id } = (await use('createToy', { name: 'Kite', idempotencyKey: 'kite' })).structuredContent;
   expect((await use('createToy', { name: 'Kite', idempotencyKey: 'kite' })).structuredContent).toEqual({

@@ -28,8 +28,8 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
   const toTarget = (name: unknown): RequestTarget => {
     const operation = tools.get(String(name))?.operation;
     if (operation === undefined) return NO_CALL;
-    const { scope, deprecation, freeForKey } = operation;
-    return { calls: [operation.name], cost: 1, scope, deprecation, isFreeForKey: freeForKey };
+    const { scope, deprecation, freeForKey, cost = 1 } = operation;
+    return { calls: [operation.name], cost, scope, deprecation, isFreeForKey: freeForKey };
   };
   let endpoint: Promise<Endpoint> | undefined;
   // Not every service is asked this way: loading the SDK takes 60 ms of CPU time, and 10 MB.

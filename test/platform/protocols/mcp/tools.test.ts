@@ -212,8 +212,8 @@ test('a member of an input cannot take the name of the argument that the protoco
             idempotent: true,
           })
           .input(z.object({ idempotencyKey: z.string() }))
-          .output(z.void())
-          .mutation(() => {}),
+          .output(z.string())
+          .mutation(() => ''),
       },
     },
   ]);
