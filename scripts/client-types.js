@@ -107,7 +107,7 @@ function printProcedure(operation, operations, named, print) {
   const kind = method === 'GET' ? 'Query' : 'Mutation';
   const optional = input?.safeParse(undefined).success ? ' | undefined' : '';
   const takes = input === undefined ? 'void' : inputName + optional;
-  const returns = schema === undefined ? 'void' : print.type(schema, '  ');
+  const returns = schema === undefined ? 'undefined' : print.type(schema, '  ');
   const list = named[refName(schema)];
   const result = list?.type === 'array' ? describe(list) : success.description;
   const comment = printComment('  ', describeOperation(operation), [

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PLAN_NAMES } from '../plans.js';
-import { fieldError, instant, integer } from '../platform/operations/input.js';
+import { instant, integer, text } from '../platform/operations/input.js';
 import { SCOPES } from '../scopes.js';
 
 /** PostgreSQL stores limits as 32-bit integers. */
@@ -59,12 +59,9 @@ const operationUsage = z
 /** Of one key or another: what is compared is the key that is sent. */
 export const ownHint = z
   .object({
-    hint: z
-      .string({ error: fieldError('must be a string') })
-      .max(MAX_HINT_LENGTH, { error: `must have at most ${MAX_HINT_LENGTH} characters` })
-      .meta({
-        description: 'The hint of the key itself, as getKey shows it: with any other, nothing happens',
-      }),
+    hint: text(1, MAX_HINT_LENGTH).meta({
+      description: 'The hint of the key itself, as getKey shows it: with any other, nothing happens',
+    }),
   })
   .meta({ id: 'OwnHint', examples: [{ hint: EXAMPLE.hint }] });
 

@@ -69,11 +69,11 @@ test.each(WAYS)(
     const { hint: ofOther } = await issue();
     for (const [wrong, problem] of [
       [undefined, 'is required'],
-      ['', 'must be the hint of the key that is sent'],
+      ['', 'must have 1 to 200 characters'],
       [ofOther, 'must be the hint of the key that is sent'],
       [hint.slice(0, -1), 'must be the hint of the key that is sent'],
       [key, 'must be the hint of the key that is sent'],
-      ['a'.repeat(201), 'must have at most 200 characters'],
+      ['a'.repeat(201), 'must have 1 to 200 characters'],
     ] as const) {
       const { status, body } = await revoke(key, wrong);
       const answer = [body].flat().at(0);

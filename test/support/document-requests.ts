@@ -34,6 +34,16 @@ export function fillPath({ path }: ListedOperation, value: string): string {
   return path.replace(/\{\w+\}/g, value);
 }
 
+/** What a query has to have besides, from the values that a test knows; '' if there is nothing. */
+export function requiredQuery(
+  { parameters = [] }: ListedOperation,
+  values: Readonly<Record<string, string>>,
+): string {
+  const required = parameters.filter((parameter) => parameter.in === 'query' && parameter.required);
+  const query = new URLSearchParams(required.map(({ name }) => [name, values[name] ?? '']));
+  return query.size === 0 ? '' : `?${query}`;
+}
+
 export function ordinaryInit(operation: ListedOperation, headers: Record<string, string> = {}): RequestInit {
   const { method, requestBody } = operation;
   return requestBody === undefined ? { method, headers } : { ...post(bodyOf(operation), headers), method };

@@ -31,7 +31,13 @@ interface Operation {
   /** Of a deprecated operation: when it is removed */
   readonly 'x-sunset'?: string;
   readonly security: object[];
-  readonly parameters?: { name: string; in: string; description: string; schema: object }[];
+  readonly parameters?: {
+    name: string;
+    in: string;
+    required?: boolean;
+    description: string;
+    schema: object;
+  }[];
   readonly requestBody?: Pick<Response, 'content'>;
   readonly responses: Record<string, Response | Reference>;
 }

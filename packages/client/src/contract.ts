@@ -198,7 +198,7 @@ export type ListOrdersInput = {
 
 /** The input of revokeKey */
 export type RevokeKeyInput = {
-  /** The hint of the key itself, as getKey shows it: with any other, nothing happens. 0 to 200 characters. */
+  /** The hint of the key itself, as getKey shows it: with any other, nothing happens. 1 to 200 characters. */
   hint: string;
 };
 
@@ -292,5 +292,5 @@ export type Operations = {
    * @returns The key is revoked
    * @beta
    */
-  revokeKey: Mutation<RevokeKeyInput, void>;
+  revokeKey: Mutation<RevokeKeyInput, undefined>;
 };

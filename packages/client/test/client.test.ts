@@ -42,10 +42,17 @@ async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
   return collected;
 }
 
+/** What tRPC makes of an output of `void`, `never`, would say that a call does not return. */
+type ServiceOutputs = {
+  [Name in keyof inferRouterOutputs<ServiceRouter>]: [inferRouterOutputs<ServiceRouter>[Name]] extends [never]
+    ? undefined
+    : inferRouterOutputs<ServiceRouter>[Name];
+};
+
 test("the client has the service's own types", () => {
   const { client } = connect();
   expectTypeOf<Inputs>().toEqualTypeOf<inferRouterInputs<ServiceRouter>>();
-  expectTypeOf<Outputs>().toEqualTypeOf<inferRouterOutputs<ServiceRouter>>();
+  expectTypeOf<Outputs>().toEqualTypeOf<ServiceOutputs>();
   expectTypeOf<inferRouterError<ServiceRouter>>().toExtend<inferRouterError<AppRouter>>();
   expectTypeOf<inferRouterError<AppRouter>>().toExtend<inferRouterError<ServiceRouter>>();
   expectTypeOf<NewPet>().toEqualTypeOf<z.input<typeof newPet>>();
