@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { summariseKeys } from '../../../src/platform/cli/tables.js';
+import { formatTable, summariseKeys } from '../../../src/platform/cli/tables.js';
 
 /** What a key called on a day, as the database reports it */
 const calls = (name: string, requests: number) => ({
@@ -27,4 +27,9 @@ test('all keys are in the order of their requests, whatever the order of their r
 test('they may be in the order of what was denied', () => {
   const rows = [calls('b', 2), calls('a', 3), calls('c', 1)];
   expect(summariseKeys(rows, [], 'denied').map(({ name }) => name)).toEqual(['c', 'b', 'a']);
+});
+
+test('a control character in a cell, which anybody who writes to the database may have put there, does not reach the terminal', () => {
+  const table = formatTable([['NAME'], ['\u001b[2Jx\r\n\u009b1m']]);
+  expect(table).toBe('NAME\n?[2Jx???1m');
 });
