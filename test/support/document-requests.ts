@@ -61,17 +61,25 @@ export function callRpc(
     : call(`/trpc/${operationId}`, { ...post(input), ...init });
 }
 
-/** The path of an item that a create has just added, or else of the first item that there is. */
+/** The path of items that creates have just added, one within the other, or else of the first that there are. */
 export async function existingPath(
   operations: readonly ListedOperation[],
   operation: ListedOperation,
   call: Caller,
 ): Promise<string> {
-  const create = operations.find(
-    ({ method, path }) => method === 'POST' && operation.path.startsWith(`${path}/{`),
-  );
-  const created = create && (await call(`/v1${create.path}`, ordinaryInit(create)));
-  return created?.headers.get('location')?.replace(/^.*?\/v1/, '') ?? fillPath(operation, '1');
+  let filled = '';
+  let template = '';
+  for (const segment of operation.path.split('/').slice(1)) {
+    const create = operations.find(({ method, path }) => method === 'POST' && path === template);
+    template += `/${segment}`;
+    if (!segment.startsWith('{')) {
+      filled += `/${segment}`;
+      continue;
+    }
+    const created = create && (await call(`/v1${filled}`, ordinaryInit(create)));
+    filled = created?.headers.get('location')?.replace(/^.*?\/v1/, '') ?? `${filled}/1`;
+  }
+  return filled;
 }
 
 /** Fails unless every operation copes, over both protocols, with bodies that the database cannot store. */

@@ -5,27 +5,33 @@ import { INPUT_ERROR, int64, integer } from './input.js';
 
 export const DEFAULT_PAGE_SIZE = 20;
 
+type Filters = Readonly<Record<string, z.ZodOptional>>;
+
 /** The input of every paginated list: `limit`, `cursor`, and the filters of the list. */
-export function pageInput<Filters extends Readonly<Record<string, z.ZodOptional>>>(filters: Filters) {
+export function pageInput<Own extends Filters>(filters: Own) {
   // A call without input has an empty object as input, which TypeScript cannot prove valid for a generic object.
   const nothing = {} as never;
-  return z
-    .object(
-      {
-        limit: integer(1, MAX_PAGE_SIZE)
-          .default(DEFAULT_PAGE_SIZE)
-          .meta({ description: 'Maximum number of items to return' }),
-        ...filters,
-        cursor: int64()
-          .meta({
-            description: 'The id of the last item of the previous page',
-            examples: [20],
-          })
-          .optional(),
-      },
-      { error: INPUT_ERROR },
-    )
-    .prefault(nothing);
+  return z.object(pageMembers(filters), { error: INPUT_ERROR }).prefault(nothing);
+}
+
+/** The same for the list of what belongs to something, which its path names: `{ bookId }` in `/books/{bookId}/loans`. */
+export function nestedPageInput<Path extends Readonly<Record<string, z.ZodType>>, Own extends Filters>(
+  path: Path,
+  filters: Own,
+) {
+  return z.object({ ...path, ...pageMembers(filters) }, { error: INPUT_ERROR });
+}
+
+function pageMembers<Own extends Filters>(filters: Own) {
+  return {
+    limit: integer(1, MAX_PAGE_SIZE)
+      .default(DEFAULT_PAGE_SIZE)
+      .meta({ description: 'Maximum number of items to return' }),
+    ...filters,
+    cursor: int64()
+      .meta({ description: 'The id of the last item of the previous page', examples: [20] })
+      .optional(),
+  };
 }
 
 /** The output of every paginated list: a bare array, never longer than the largest `limit`. */
