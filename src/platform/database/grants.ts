@@ -119,7 +119,9 @@ function grantSql(
   const [within, to] = [pg.escapeIdentifier(schema), pg.escapeIdentifier(role)];
   return [
     `GRANT USAGE ON SCHEMA ${within} TO ${to}`,
-    ...grants.map(([table, privileges]) => `GRANT ${privileges} ON ${within}.${table} TO ${to}`),
+    ...grants.map(
+      ([table, privileges]) => `GRANT ${privileges} ON ${within}.${pg.escapeIdentifier(table)} TO ${to}`,
+    ),
   ].join('; ');
 }
 

@@ -24,13 +24,17 @@ beforeAll(async () => {
 });
 afterAll(() => database.close());
 
-/** Everything that schema.prisma can express, one line each. It cannot express CHECK constraints and identity. */
+/**
+ * Everything that schema.prisma can express, one line each. It cannot express CHECK constraints, identity, and indexes on
+ * expressions, such as `lower(name)` or the words of a text.
+ */
 const CATALOGUE = `
   SELECT format('column %s.%s %s null:%s', table_name, column_name, udt_name, is_nullable)
     || CASE WHEN column_name = 'id' THEN '' ELSE format(' default:%s precision:%s', column_default, datetime_precision) END AS line
   FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> '_prisma_migrations'
   UNION ALL
-  SELECT indexdef FROM pg_indexes WHERE schemaname = 'public' AND tablename <> '_prisma_migrations'
+  SELECT pg_get_indexdef(indexrelid) FROM pg_index JOIN pg_class ON pg_class.oid = indrelid
+  WHERE relnamespace = 'public'::regnamespace AND relname <> '_prisma_migrations' AND indexprs IS NULL
   UNION ALL
   SELECT format('constraint %s %s', conname, pg_get_constraintdef(oid)) FROM pg_constraint
   WHERE connamespace = 'public'::regnamespace AND contype IN ('p', 'u', 'f') AND conrelid::regclass::text <> '_prisma_migrations'
@@ -45,9 +49,9 @@ async function readCatalogue(url: string): Promise<string[]> {
 }
 
 /** The SQL with which Prisma's engine would create schema.prisma in an empty database. */
-async function printSchema(url: string): Promise<string> {
+async function printSchema(url: string, models = ''): Promise<string> {
   const path = join(PRISMA_FOLDER, 'schema.prisma');
-  const files = [{ path, content: await readFile(path, 'utf8') }];
+  const files = [{ path, content: (await readFile(path, 'utf8')) + models }];
   const { stdout } = await withEngine(url, (engine) =>
     engine.diff({
       from: { tag: 'empty' },
@@ -71,6 +75,50 @@ test('schema.prisma and the migrations agree', async () => {
   const sides =
     'expected: prisma/schema.prisma, received: prisma/migrations; write a migration or correct the schema';
   expect(migrated, sides).toEqual(await readCatalogue(emptyUrl));
+});
+
+/** What is deleted softly, what belongs to many, and what is searched by its words, in Prisma's schema and as a migration */
+const LIBRARY_MODELS = `
+  model Book {
+    id        BigInt    @id @default(autoincrement())
+    title     String
+    words     Unsupported("tsvector")? @default(dbgenerated())
+    deletedAt DateTime? @map("deleted_at") @db.Timestamptz(3)
+    tags      Tag[]
+    @@index([title], where: raw("deleted_at IS NULL"))
+    @@index([words], type: Gin)
+    @@map("books")
+  }
+  model Tag {
+    id    BigInt @id @default(autoincrement())
+    name  String
+    books Book[]
+    @@map("tags")
+  }`;
+const LIBRARY_MIGRATION = `
+  CREATE TABLE books (
+    id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    title TEXT NOT NULL,
+    words TSVECTOR GENERATED ALWAYS AS (to_tsvector('simple', title)) STORED,
+    deleted_at TIMESTAMPTZ(3));
+  CREATE INDEX books_title_idx ON books (title) WHERE deleted_at IS NULL;
+  CREATE INDEX books_words_idx ON books USING gin (words);
+  CREATE INDEX books_prefix ON books USING gin (to_tsvector('english', title));
+  CREATE TABLE tags (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT NOT NULL);
+  CREATE UNIQUE INDEX tags_name ON tags (lower(name));
+  CREATE TABLE "_BookToTag" (
+    "A" BIGINT NOT NULL REFERENCES books ON DELETE CASCADE ON UPDATE CASCADE,
+    "B" BIGINT NOT NULL REFERENCES tags ON DELETE CASCADE ON UPDATE CASCADE,
+    CONSTRAINT "_BookToTag_AB_pkey" PRIMARY KEY ("A", "B"));
+  CREATE INDEX "_BookToTag_B_index" ON "_BookToTag" ("B")`;
+
+test('a soft delete, a relation of many to many and a full-text index are no difference, and a column too many is one', async () => {
+  const [modelled, library] = [await createTestDatabase('template0'), await createTestDatabase()];
+  await execute(modelled, await printSchema(modelled, LIBRARY_MODELS));
+  await execute(library, LIBRARY_MIGRATION);
+  expect(await readCatalogue(library)).toEqual(await readCatalogue(modelled));
+  await execute(library, 'ALTER TABLE books ADD COLUMN isbn TEXT');
+  expect(await readCatalogue(library)).not.toEqual(await readCatalogue(modelled));
 });
 
 test('the sample catalogue consists of pets that the service would accept, and is inserted once', async () => {
