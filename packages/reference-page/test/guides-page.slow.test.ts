@@ -291,7 +291,9 @@ describe.skipIf(executable === undefined)(
           expect([address, language, output]).toEqual([
             address,
             language,
-            expect.stringMatching(method === 'delete' ? (REFUSALS[language] ?? /^400 /) : (OUTPUTS[language] ?? /^20[01] /)),
+            expect.stringMatching(
+              method === 'delete' ? (REFUSALS[language] ?? /^400 /) : (OUTPUTS[language] ?? /^20[01] /),
+            ),
           ]);
         }
       }
