@@ -89,7 +89,8 @@ async function expectStatus(operationId: string, status: number, path: string, i
 async function expectEvery(status: number, init: Init = {}, by = call): Promise<void> {
   for (const operation of operations) {
     const request = { ...ordinaryInit(operation), ...init };
-    await expectStatus(operation.operationId, status, fillPath(operation, '1'), request, by);
+    const path = fillPath(operation, '1') + requiredQuery(operation, { hint: service.key.slice(0, 12) });
+    await expectStatus(operation.operationId, status, path, request, by);
   }
 }
 
@@ -260,6 +261,7 @@ test('when a query fails, or the database is unreachable, every operation respon
   );
   isBroken = true;
   for (const { tablename } of rows) await breakTable(pool, tablename);
+  await pool.query('CREATE TRIGGER fail BEFORE UPDATE ON api_keys FOR EACH ROW EXECUTE FUNCTION fail_row()');
   await expectEvery(500);
   await proxy.cut();
   await expectEvery(503);

@@ -130,8 +130,11 @@ test('a change whose transaction was prepared days ago is not cleaned up before 
   await client.query('COMMIT');
   await changeStore.deleteOldChanges();
   expect(await untilReported()).toEqual(new Set([id]));
-  await changeStore.deleteOldChanges();
-  expect((await client.query('SELECT FROM api_key_changes')).rowCount).toBe(0);
+  // Whatever else runs on the server may keep it for a while.
+  await until(async () => {
+    await changeStore.deleteOldChanges();
+    return (await client.query('SELECT FROM api_key_changes')).rowCount === 0 ? true : undefined;
+  });
 });
 
 test('a database that takes the name of another one within a second reports all keys', async () => {
@@ -242,7 +245,7 @@ test('a lookup that an answer overtook is trusted for a second only, however man
   const resolveFirst = await until(() => found.shift());
   await answer(101, ['x']);
   resolveFirst([apiKey]);
-  expect(await first).toBe(apiKey);
+  expect(await first).toMatchObject(apiKey);
   vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 1_001);
   await answer(102);
   const second = authenticate(header);
