@@ -72,3 +72,10 @@ test('nothing in the platform says what the store is called or serves', () => {
     ).toEqual([]);
   }
 });
+
+test('the tests of the platform, and what tests share, take the store from one file', () => {
+  const importers = [...listSources('test/platform'), ...listSources('test/support')].filter((path) =>
+    /from '[./]+src\/(?:pets|orders|router)\b/.test(readFileSync(path, 'utf8')),
+  );
+  expect(importers).toEqual(['test/support/operations-under-test.ts']);
+});

@@ -3,8 +3,6 @@ import type { AddressInfo } from 'node:net';
 import { type Logger, pino } from 'pino';
 import { inject } from 'vitest';
 import type { z } from 'zod';
-import { newPet, type Pet } from '../../src/pets/schema.js';
-import { createPetStore, type PetStore } from '../../src/pets/store.js';
 import type { AppOptions } from '../../src/platform/app.js';
 import { type Database, openDatabase } from '../../src/platform/database/client.js';
 import type { IdempotencyKey } from '../../src/platform/database/idempotency.js';
@@ -12,8 +10,14 @@ import type { KeyStore } from '../../src/platform/keys/store.js';
 import type { Resource } from '../../src/platform/operations/resource.js';
 import { readConfig } from '../../src/platform/process/config.js';
 import { createService } from '../../src/platform/service.js';
-import { resources as ownResources } from '../../src/router.js';
 import { execute } from './execute.js';
+import {
+  createPetStore,
+  newPet,
+  resources as ownResources,
+  type Pet,
+  type PetStore,
+} from './operations-under-test.js';
 import { asService } from './service-role.js';
 import { until } from './until.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { resources } from '../../../src/router.js';
 import { createChecker } from '../../support/openapi-checker.js';
+import { resources } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,

@@ -1,13 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { newPet, type Pet, pet } from '../../../src/pets/schema.js';
-import { createPetStore, type PetStore } from '../../../src/pets/store.js';
 import { deleteExpiredCreates, deleteExpiredSql } from '../../../src/platform/database/idempotency.js';
 import { createProcedure } from '../../../src/platform/operations/builder.js';
 import type { Resource } from '../../../src/platform/operations/resource.js';
-import { resources } from '../../../src/router.js';
 import { BEGIN_FOR_LONG, execute } from '../../support/execute.js';
 import { holdCreate } from '../../support/hold-create.js';
+import {
+  createPetStore,
+  newPet,
+  type Pet,
+  type PetStore,
+  pet,
+  resources,
+} from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,

@@ -2,14 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { newPet } from '../../../src/pets/schema.js';
-import { createPetStore } from '../../../src/pets/store.js';
 import { type Database, openDatabase } from '../../../src/platform/database/client.js';
 import type { PrismaClient } from '../../../src/platform/database/generated/client.js';
 import { PRISMA_FOLDER } from '../../../src/platform/database/migrations.js';
 import { addSampleData } from '../../../src/platform/database/source.js';
 import { SCOPES } from '../../../src/scopes.js';
 import { execute } from '../../support/execute.js';
+import { createPetStore, newPet } from '../../support/operations-under-test.js';
 import { ALL_SCHEMAS, withEngine } from '../../support/schema-engine.js';
 import { createTestDatabase } from '../../support/test-service.js';
 

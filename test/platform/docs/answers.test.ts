@@ -3,7 +3,6 @@ import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
-import { appRouter, resources } from '../../../src/router.js';
 import { SCOPES } from '../../../src/scopes.js';
 import { breakTable } from '../../support/broken-table.js';
 import {
@@ -19,6 +18,7 @@ import {
 } from '../../support/document-requests.js';
 import { holdCreate } from '../../support/hold-create.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
+import { appRouter, resources } from '../../support/operations-under-test.js';
 import { exchange, readResponses } from '../../support/raw-http.js';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
 import {

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import { newPet } from '../../../src/pets/schema.js';
 import { MAX_PAGE_SIZE } from '../../../src/platform/contract/protocol.js';
 import { listErrorStatuses } from '../../../src/platform/docs/error-responses.js';
-import { resources } from '../../../src/router.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
+import { newPet, resources } from '../../support/operations-under-test.js';
 
 // What tools that work from the document alone need to know.
 

@@ -2,15 +2,14 @@ import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { newPet } from '../../../src/pets/schema.js';
 import { PLAN_NAMES } from '../../../src/plans.js';
 import { toPlanTable } from '../../../src/platform/contract/plans.js';
 import * as protocol from '../../../src/platform/contract/protocol.js';
 import { errorTable } from '../../../src/platform/errors/error-table.js';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
-import { appRouter, resources } from '../../../src/router.js';
 import { SCOPES } from '../../../src/scopes.js';
 import { createChecker, SERVERS } from '../../support/openapi-checker.js';
+import { appRouter, newPet, resources } from '../../support/operations-under-test.js';
 import { startService } from '../../support/test-service.js';
 
 const { document, operations, findOperation, findProblems, findResponse } = createChecker(resources);

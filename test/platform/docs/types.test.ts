@@ -4,10 +4,9 @@ import createClient from 'openapi-fetch';
 import openapiTS, { astToString, COMMENT_HEADER } from 'openapi-typescript';
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
-import type { order } from '../../../src/orders/schema.js';
-import type { newPet, pet } from '../../../src/pets/schema.js';
 import type { ErrorBody } from '../../../src/platform/errors/api-error.js';
 import type { components, paths } from '../../support/openapi-types.js';
+import type { newPet, order, pet } from '../../support/operations-under-test.js';
 import { startService, type TestService } from '../../support/test-service.js';
 
 type Schemas = components['schemas'];

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { ErrorCode } from '../../../src/platform/errors/api-error.js';
 import { type ErrorDefinition, errorTable } from '../../../src/platform/errors/error-table.js';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
-import { appRouter, resources } from '../../../src/router.js';
 import { fillPath, ordinaryInit, readPathParameters } from '../../support/document-requests.js';
 import { MODE_NAMES, message, toolCalls } from '../../support/mcp.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
+import { appRouter, resources } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorCode, ErrorShape } from '../../../src/platform/errors/api-error.js';
-import { resources } from '../../../src/router.js';
 import { SCOPES, type Scope } from '../../../src/scopes.js';
 import {
   bodyOf,
@@ -12,6 +11,7 @@ import {
 } from '../../support/document-requests.js';
 import { oldToolCall, toolCall } from '../../support/mcp.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
+import { resources } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,

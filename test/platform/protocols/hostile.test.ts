@@ -2,9 +2,9 @@ import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { ErrorCode } from '../../../src/platform/errors/api-error.js';
 import { errorTable } from '../../../src/platform/errors/error-table.js';
-import { resources } from '../../../src/router.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
 import { createChecker } from '../../support/openapi-checker.js';
+import { resources } from '../../support/operations-under-test.js';
 import { exchange } from '../../support/raw-http.js';
 import {
   type Caller,

@@ -2,10 +2,10 @@ import type { Client } from '@modelcontextprotocol/client';
 import { afterEach, describe, expect, test } from 'vitest';
 import { ApiError, type ErrorBody, type ErrorShape } from '../../../src/platform/errors/api-error.js';
 import { toToolError } from '../../../src/platform/protocols/mcp/advice.js';
-import { resources } from '../../../src/router.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
 import { connectClient, MODE_NAMES, type Mode, toolCalls } from '../../support/mcp.js';
 import { createChecker } from '../../support/openapi-checker.js';
+import { resources } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,

@@ -7,7 +7,6 @@ import { createProcedure } from '../../../../src/platform/operations/builder.js'
 import { listOperations } from '../../../../src/platform/operations/list-operations.js';
 import { createRouter, type Resource } from '../../../../src/platform/operations/resource.js';
 import { createTools } from '../../../../src/platform/protocols/mcp/tools.js';
-import { resources } from '../../../../src/router.js';
 import { SCOPES } from '../../../../src/scopes.js';
 import {
   connectClient,
@@ -17,6 +16,7 @@ import {
   toolCall,
   toolCalls,
 } from '../../../support/mcp.js';
+import { resources } from '../../../support/operations-under-test.js';
 import { type Caller, createCaller, startService, type TestService } from '../../../support/test-service.js';
 
 const operations = listOperations(createRouter(resources));
