@@ -1,0 +1,75 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import { runTool } from './run-tool.js';
+
+/**
+ * npm run rename -- --name library --title "Library Service" --key-prefix lib_
+ *
+ * Gives the service another name, in src/identity.ts and in every file of the repository that repeats it: packages, metrics,
+ * manifests, documents and tests. For once, before the first deployment: keys, metrics and databases contain it.
+ */
+const IDENTITY = 'src/identity.ts';
+const USAGE = 'Usage: npm run rename -- --name library --title "Library Service" --key-prefix lib_';
+/** What has happened under the old name stays as it is; the lists of licences and pictures know none. */
+const UNCHANGED = /^(?:CHANGELOG\.md|docs\/releases\/|.*\.png$)/;
+
+const { values } = parseArgs({
+  options: { name: { type: 'string' }, title: { type: 'string' }, 'key-prefix': { type: 'string' } },
+});
+const { name = '', title = '', 'key-prefix': keyPrefix = '' } = values;
+if (
+  !/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(name) ||
+  title.trim() === '' ||
+  !/^[a-z]{2,8}_$/.test(keyPrefix)
+) {
+  console.error(
+    `${USAGE}\nA name has lower case letters, digits and hyphens, a prefix 2 to 8 letters and an underscore.`,
+  );
+  process.exit(2);
+}
+
+const identity = readFileSync(IDENTITY, 'utf8');
+const old = {
+  name: readMember('name'),
+  title: readMember('title'),
+  keyPrefix: readMember('keyPrefix'),
+};
+const snake = (text) => text.replaceAll('-', '_');
+const pascal = (text) => text.replaceAll(/(?:^|-)([a-z])/g, (_, letter) => letter.toUpperCase());
+const withoutService = (text) => text.replace(/ Service$/, '');
+/** The longest first: one contains the other. */
+const replacements = [
+  [old.title, title],
+  [withoutService(old.title), withoutService(title)],
+  [old.name, name],
+  [snake(old.name), snake(name)],
+  [snake(old.name).toUpperCase(), snake(name).toUpperCase()],
+  [pascal(old.name), pascal(name)],
+];
+
+const paths = execFileSync('git', ['ls-files', '-z'], { encoding: 'utf8' }).split('\0').filter(Boolean);
+for (const path of paths.filter((each) => !UNCHANGED.test(each))) {
+  const text = readFileSync(path, 'utf8');
+  let changed = text;
+  for (const [from, to] of replacements) changed = changed.replaceAll(from, to);
+  // Before `live` or `test` only: elsewhere, the letters may be anything.
+  changed = changed.replaceAll(
+    new RegExp(`\\b${old.keyPrefix}(?=live\\b|test\\b|live_|test_)`, 'g'),
+    keyPrefix,
+  );
+  if (path === IDENTITY)
+    changed = changed.replace(`keyPrefix: '${old.keyPrefix}'`, `keyPrefix: '${keyPrefix}'`);
+  if (changed !== text) writeFileSync(path, changed);
+  const file = path.split('/').at(-1) ?? '';
+  if (file.includes(old.name)) renameSync(path, path.replace(old.name, name));
+}
+runTool('@biomejs/biome', ['check', '--write', '.']);
+console.log(`It is called ${title} now. Next: npm install, npm run docs:update, and read the diff.`);
+
+/** A text of src/identity.ts */
+function readMember(member) {
+  const [, value] = new RegExp(`^  ${member}: '([^']+)',$`, 'm').exec(identity) ?? [];
+  if (value === undefined) throw new Error(`${IDENTITY} has no line for ${member}`);
+  return value;
+}

@@ -1,0 +1,31 @@
+import { execFileSync } from 'node:child_process';
+import { symlink } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { expect, test } from 'vitest';
+import { IDENTITY } from '../../src/identity.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+
+test('npm run rename leaves the old name only where it says what has happened', {
+  timeout: 120_000,
+}, async () => {
+  const folder = join(await createTemporaryFolder(), 'clone');
+  const git = (...args: string[]) => execFileSync('git', args, { cwd: folder, encoding: 'utf8' });
+  execFileSync('git', ['clone', '--quiet', '--depth', '1', `file://${resolve('.')}`, folder]);
+  await symlink(resolve('node_modules'), join(folder, 'node_modules'));
+  const rename = (...args: string[]) =>
+    execFileSync(process.execPath, ['scripts/rename.js', ...args], { cwd: folder, encoding: 'utf8' });
+  expect(() => rename('--name', 'My Library', '--title', 'x', '--key-prefix', 'lib_')).toThrow(/Usage/);
+  expect(git('status', '--short', '--untracked-files=no')).toBe('');
+  rename('--name', 'library', '--title', 'Library Service', '--key-prefix', 'lib_');
+  const { name, title, keyPrefix, metricsPrefix } = IDENTITY;
+  const old = [name, title, metricsPrefix, `${keyPrefix}test_`, `${keyPrefix}live_`].flatMap((each) => [
+    '-e',
+    each,
+  ]);
+  const left = git('grep', '--files-with-matches', '-I', '--ignore-case', '--fixed-strings', ...old)
+    .trim()
+    .split('\n');
+  const past = (path: string) => path === 'CHANGELOG.md' || path.startsWith('docs/releases/');
+  expect(left.filter((path) => !past(path))).toEqual([]);
+  expect(git('grep', '--files-with-matches', 'library_', '--', 'docs/monitoring/alerts.yaml')).not.toBe('');
+});
