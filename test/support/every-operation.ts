@@ -18,7 +18,7 @@ export async function issueRefusedKeys({ keys }: Pick<TestService, 'keys'>): Pro
   ]);
   await keys.revoke(revoked.apiKey.id, past);
   await keys.rotate(replaced.apiKey.id, past);
-  await keys.ban(banned.apiKey.id, new Date(), 86_400);
+  await keys.ban(banned.apiKey.id, 86_400);
   return { revoked: revoked.key, expired: expired.key, replaced: replaced.key, banned: banned.key };
 }
 

@@ -10,7 +10,7 @@ const MAX_RETRY_AFTER_SECONDS = 24 * 86_400;
 
 export interface LimitCheckOptions {
   readonly limiter: Limiter;
-  readonly bans: Pick<Bans, 'bannedUntil' | 'countDenied'>;
+  readonly bans: Pick<Bans, 'bannedUntil' | 'ban'>;
   /** The clock, in Unix milliseconds */
   readonly now: () => number;
 }
@@ -53,6 +53,8 @@ export async function checkLimits(
     return { result: ofAddress, error: toDenial(ofAddress) };
   }
   if (apiKey !== undefined && bannedUntil !== undefined) {
+    // Another node may have begun the ban: what was denied before it leads to no second one, should it be lifted at once.
+    limiter.resetDenied(subject);
     const result = await limiter.read(subject, cost);
     await endOfTick();
     // The later end of the two: a ban may end before the window that would then deny the same request.
@@ -63,7 +65,8 @@ export async function checkLimits(
   const decision = limiter.consume(subject, cost);
   const result = decision instanceof Promise ? await decision : decision;
   if (result.isAllowed) return { result };
-  if (countsTowardsBan && apiKey !== undefined) bans.countDenied(apiKey, cost);
+  if (countsTowardsBan && apiKey !== undefined && bans.bannedUntil(apiKey) === undefined)
+    limiter.countDenied(subject, cost, () => bans.ban(apiKey));
   if (!(decision instanceof Promise)) await endOfTick();
   return { result, error: toDenial(result) };
 }

@@ -5,7 +5,7 @@ import { ApiError, insufficientScope } from '../errors/api-error.js';
 import { repeat } from '../timing/repeat.js';
 import { KEY_LOOKUP_TIMEOUT_MS } from '../timing/timeouts.js';
 import type { KeyChanges } from './changes.js';
-import { hashKey, isWellFormedKey, type KeyPrefix, toHint } from './format.js';
+import { hashKey, isWellFormedKey, type KeyPrefix, readBearerKey, toHint } from './format.js';
 import { type ApiKey, isActive, type KeyStore } from './store.js';
 
 /**
@@ -18,7 +18,7 @@ export const KEY_TTL_MS = 1_000;
  */
 export const MAX_TRUST_MS = 60_000;
 /** From when on a key in use is looked up again: at a random moment of this range, so that not all are due at once. */
-const REREAD_AFTER_MS = { min: 20_000, max: 50_000 } as const;
+const REREAD_AFTER_MS = { min: 20_000, spread: 30_000 } as const;
 /** How often those that are due are looked up. */
 const REREAD_INTERVAL_MS = 1_000;
 /** The most keys cached at once, which takes about 54 MB. */
@@ -27,9 +27,6 @@ const MAX_KEYS = 100_000;
 const MAX_UNKNOWN_KEYS = 10_000;
 /** One statement at a time, for as many keys as are found within a tick of the event loop. */
 const BATCHES = { maxSize: 50, maxConcurrent: 1, maxWaitMs: KEY_LOOKUP_TIMEOUT_MS };
-
-/** RFC 6750, section 2.1; the case of the scheme does not matter (RFC 9110, section 11.1). */
-const BEARER = /^bearer +(\S.*)$/i;
 
 /** Created once: they are the same for every request, and have no stack. */
 const MISSING_KEY = new ApiError('missing_api_key');
@@ -92,7 +89,7 @@ export function createAuthenticator({
   /** The headers of keys in use that are due to be looked up again */
   const due = new Set<string>();
   // Anybody can make up keys that have to be looked up, so those that are known have statements of their own.
-  const findByHashes = (hashes: readonly Uint8Array[]) => store.findByHashes(hashes);
+  const { findByHashes } = store;
   const knownLookups = createBatchLoader(findByHashes, BATCHES);
   const unknownLookups = createBatchLoader(findByHashes, BATCHES);
   const distrust = (ids: ReadonlySet<string> | undefined) => {
@@ -112,13 +109,11 @@ export function createAuthenticator({
     const found = await (known.has(header) ? knownLookups : unknownLookups).load(hashKey(key), isLast);
     if (found === undefined) {
       known.delete(header);
-      unknown.set(header, true);
-      return undefined;
+      return void unknown.set(header, true);
     }
     // The row has the hint of the key that a rotation has put in the place of this one.
     const apiKey = { ...found, hint: toHint(key) };
-    const { min, max } = REREAD_AFTER_MS;
-    const rereadAt = foundAt + min + Math.random() * (max - min);
+    const rereadAt = foundAt + REREAD_AFTER_MS.min + Math.random() * REREAD_AFTER_MS.spread;
     // An answer that came meanwhile may have reported a change that this lookup was too early for.
     known.set(header, { apiKey, foundAt, rereadAt, isFollowed: changes.answers === answers });
     if (forgotten !== forgottenBefore) distrust(new Set([apiKey.id]));
@@ -155,7 +150,6 @@ export function createAuthenticator({
   };
   const ifActive = (apiKey: ApiKey | undefined) =>
     apiKey !== undefined && isActive(apiKey, now()) ? apiKey : undefined;
-
   /** The key as it was last found, however long ago; undefined when it is not known. */
   const peekStale = (authorization: string | undefined) => {
     if (authorization === undefined) return undefined;
@@ -187,11 +181,10 @@ export function createAuthenticator({
     peekStale,
     /** The id of the key if it was valid when it was last found. */
     findKnownId: (authorization: string | undefined) => ifActive(peekStale(authorization))?.id,
-    /** Trusts nothing that is known of a key, old or new: its row has just been changed by this process. */
+    /** Trusts nothing that is known of a key, old or new, or being looked up: this process has just changed its row. */
     forget(id: string): void {
       forgotten += 1;
       distrust(new Set([id]));
-      // Whoever asks from now on shares no lookup that may have read the row before.
       pending.clear();
     },
     /** Stops looking keys up again; call it before the database is closed. */
@@ -205,8 +198,4 @@ export function findScopeError(
   scope: Scope | 'any',
 ): ApiError | undefined {
   return scope === 'any' || scopes.includes(scope) ? undefined : insufficientScope(scope);
-}
-
-function readBearerKey(authorization: string): string | undefined {
-  return BEARER.exec(authorization)?.[1];
 }

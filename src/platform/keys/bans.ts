@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { FIRST_BAN_SECONDS, limitsOf } from '../contract/plans.js';
+import { FIRST_BAN_SECONDS } from '../contract/plans.js';
 import { KEY_TTL_MS } from './authenticator.js';
 import type { ApiKey, KeyStore } from './store.js';
 
@@ -7,19 +7,16 @@ import type { ApiKey, KeyStore } from './store.js';
 export const MAX_BAN_SECONDS = 86_400;
 /** A ban that starts within this time after the end of the previous one lasts twice as long. */
 const DOUBLING_WINDOW_MS = 86_400_000;
-/** Denied requests are counted in a window that starts with the first of them. */
-const DENIED_WINDOW_MS = 60_000;
 /** How long to wait before a ban that could not be stored is tried again. */
 const RETRY_DELAY_MS = 1_000;
-/** The most keys whose denied requests are counted at once, about 10 MB. */
+/** The most keys whose bans began here and may still differ from their rows. */
 const MAX_KEYS = 50_000;
 
-/** The state of a key that this node keeps in addition to the key's row. */
-interface BanState {
-  denied: number;
+/** A ban that this node began, and holds by itself until every copy of the key's row has it. */
+interface OwnBan {
+  readonly bannedUntilMs: number;
   /** By performance.now, which cannot be set */
-  deniedEndsAt: number;
-  bannedUntilMs: number;
+  readonly beganAt: number;
   /** Until when (by performance.now) this node's own ban is enforced, whatever the row says */
   overridesRowUntil: number;
 }
@@ -37,13 +34,14 @@ export interface BansOptions {
 export type Bans = ReturnType<typeof createBans>;
 
 /**
- * Bans keys that keep sending while they are over their limit.
+ * Bans keys that keep sending while they are over their limit; the limiter counts what was denied.
  *
  * A ban is two columns of the key's row, whose changes every node asks for. The node that starts a ban enforces it
- * from memory at once, until the row has it and every older copy of the row has expired.
+ * from memory at once, until the row has it and every older copy of the row has expired. When the ban ends is computed by the
+ * clock of the database.
  */
 export function createBans({ store, now, log }: BansOptions) {
-  const states = new LRUCache<string, BanState>({ max: MAX_KEYS });
+  const states = new LRUCache<string, OwnBan>({ max: MAX_KEYS });
   let isClosed = false;
 
   /** The end of a key's ban in Unix milliseconds; undefined while it is not banned. */
@@ -55,41 +53,32 @@ export function createBans({ store, now, log }: BansOptions) {
     return untilMs > now() ? untilMs : undefined;
   };
   /** Retries until the ban is stored or over: while the database is unavailable, it holds on this node only. */
-  const save = async (keyId: string, state: BanState, startsAt: Date, seconds: number, isRetry = false) => {
-    if (isClosed || now() >= state.bannedUntilMs) return;
+  const save = async (keyId: string, state: OwnBan, seconds: number, isRetry = false) => {
+    const agoMs = performance.now() - state.beganAt;
+    if (isClosed || agoMs >= seconds * 1000) return;
     try {
-      await store.ban(keyId, startsAt, seconds);
+      await store.ban(keyId, seconds, agoMs);
       state.overridesRowUntil = performance.now() + KEY_TTL_MS;
     } catch (err) {
       if (!isRetry) log.warn({ err, keyId }, 'a ban is not stored yet: it holds on this node only');
-      setTimeout(save, RETRY_DELAY_MS, keyId, state, startsAt, seconds, true).unref();
+      setTimeout(save, RETRY_DELAY_MS, keyId, state, seconds, true).unref();
     }
   };
   return {
     bannedUntil,
-    /**
-     * Counts a denied request by its cost. Bans the key when as many are denied within a minute as it is allowed per
-     * minute.
-     */
-    countDenied(apiKey: ApiKey, cost: number): void {
-      // Requests that were already under way when the ban began are denied too, but start no second ban.
+    /** Bans a key, unless it is banned: requests that were under way when a ban began start no second one. */
+    ban(apiKey: ApiKey): void {
       if (bannedUntil(apiKey) !== undefined) return;
       const { id } = apiKey;
-      const state = states.get(id) ?? { denied: 0, deniedEndsAt: 0, bannedUntilMs: 0, overridesRowUntil: 0 };
+      const seconds = nextBanSeconds(apiKey, now());
+      const state = {
+        bannedUntilMs: now() + seconds * 1000,
+        beganAt: performance.now(),
+        overridesRowUntil: Number.POSITIVE_INFINITY,
+      };
       states.set(id, state);
-      if (performance.now() >= state.deniedEndsAt) {
-        state.denied = 0;
-        state.deniedEndsAt = performance.now() + DENIED_WINDOW_MS;
-      }
-      state.denied += cost;
-      if (state.denied < limitsOf(apiKey).perMinute) return;
-      const startsAt = now();
-      const seconds = nextBanSeconds(apiKey, startsAt);
-      state.denied = 0;
-      state.bannedUntilMs = startsAt + seconds * 1000;
-      state.overridesRowUntil = Number.POSITIVE_INFINITY;
       log.info({ keyId: id, seconds }, 'a key is banned: too many of its requests were denied');
-      void save(id, state, new Date(startsAt), seconds);
+      void save(id, state, seconds);
     },
     /** Stops trying to store bans; call it before the database is closed. */
     close() {

@@ -18,6 +18,14 @@ const PATTERN = `(?:${LIVE_PREFIX}|${TEST_PREFIX})[0-9A-Za-z]{${RANDOM_LENGTH + 
 const KEY = new RegExp(`^${PATTERN}$`);
 const KEYS = new RegExp(PATTERN, 'g');
 
+/** RFC 6750, section 2.1; the case of the scheme does not matter (RFC 9110, section 11.1). */
+const BEARER = /^bearer +(\S.*)$/i;
+
+/** What an Authorization header has as the key, whether or not it can be one. */
+export function readBearerKey(authorization: string): string | undefined {
+  return BEARER.exec(authorization)?.[1];
+}
+
 /** A new key: the prefix, 178 random bits in base 62, and the base-62 CRC-32 of everything before it. */
 export function generateKey(prefix: KeyPrefix): string {
   const random = Array.from({ length: RANDOM_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');

@@ -107,8 +107,9 @@ export function createStatements(inSchema: InSchema) {
       ) AS issued (key_id, new_hash, new_start)
       WHERE id = key_id AND revoked_at IS NULL RETURNING ${COLUMNS}`,
     ban: `
-      UPDATE ${keys} SET banned_until = $3, ban_seconds = $4
-      WHERE id = $1 AND (banned_until IS NULL OR banned_until <= $2)`,
+      WITH ban AS (SELECT pg_catalog.statement_timestamp() - pg_catalog.make_interval(secs => $3::float8) AS starts_at)
+      UPDATE ${keys} SET banned_until = starts_at + pg_catalog.make_interval(secs => $2::integer), ban_seconds = $2
+      FROM ban WHERE id = $1 AND (banned_until IS NULL OR banned_until <= starts_at)`,
     countBanned: countByPlanSql('banned_until > $1'),
     countExpiring: countByPlanSql('expires_at > $1 AND expires_at <= $2'),
   };

@@ -135,11 +135,11 @@ export function createKeyStore(
     setOwner: (id: string, owner: string | null) => update(id, 'owner = $2', owner),
     setScopes: (id: string, scopes: readonly Scope[]) => update(id, 'scopes = $2', scopes),
     /**
-     * Bans a key from `startsAt` on, unless a ban is running then: two nodes that ban at the same moment start one ban.
+     * Bans a key from `agoMs` ago on, by the clock of the database, unless a ban was running then: two nodes that ban at the
+     * same moment start one ban.
      */
-    async ban(id: string, startsAt: Date, seconds: number) {
-      const endsAt = new Date(startsAt.getTime() + seconds * 1000);
-      await pool.query(sql.ban, [id, startsAt, endsAt, seconds]);
+    async ban(id: string, seconds: number, agoMs = 0) {
+      await pool.query(sql.ban, [id, seconds, agoMs / 1000]);
     },
     /**
      * Bans a key for so many seconds from now on, in place of a ban that is running. A further ban lasts twice as long as

@@ -19,6 +19,14 @@ export interface Limiter {
   consume(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
   /** What `consume` would decide now. Counts nothing; never rejects. */
   read(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
+  /**
+   * Counts a denied request by its cost. Calls `onLimit` when as many requests of the subject were denied within a minute as
+   * it is allowed per minute: over all nodes, by what they have told Redis within the last two seconds; by this node alone
+   * without Redis, and while it is away. They are counted from 0 then.
+   */
+  countDenied(subject: Subject, cost: number, onLimit: () => void): void;
+  /** Counts the denied requests of a subject from 0: for one whose limit another node has found to be reached. */
+  resetDenied(subject: Subject): void;
   /** Whether the last known counters leave no room for `cost` requests. Asks nobody. */
   isDenied(subject: Subject, cost: number): boolean;
   /** Who decides; `degraded` while memory does in place of Redis */
@@ -48,6 +56,9 @@ export interface LimiterOptions {
  * least recently seen is forgotten: its counts are lost if memory decides, but not if Redis does.
  */
 export const MAX_SUBJECTS = { key: 100_000, address: 50_000 } as const;
+
+/** After this time at the latest, Redis is told of denied requests. */
+const TELL_DENIED_MS = 1_000;
 
 /** How long a denial of Redis is repeated without asking: after it, the numbers that callers get would be too old. */
 const REPLY_TTL_MS = 1_000;
@@ -86,9 +97,30 @@ export async function createLimiter({
       return memory.decide(id, cost, options);
     return shared.consume(id, cost, options);
   };
+  /** Whose denied requests Redis is told of even if no request of theirs leads to a question */
+  const untold = new Map<string, Subject>();
+  let telling: NodeJS.Timeout | undefined;
+  const tell = () => {
+    telling = undefined;
+    for (const { kind, id, limits } of untold.values()) {
+      const { memory, shared } = stores[kind];
+      // A question that counts nothing. Its reply is recent, so that requests need to ask no more often than before.
+      if (redis?.isAvailable && memory.hasUntold(id))
+        void shared?.consume(id, 1, { windows: toWindows(limits), counts: false });
+    }
+    untold.clear();
+  };
   return {
     consume: (subject, cost) => decide(subject, cost, true),
     read: (subject, cost) => decide(subject, cost, false),
+    countDenied(subject, cost, onLimit) {
+      const { kind, id, limits } = subject;
+      stores[kind].memory.countDenied(id, cost, limits.perMinute, onLimit);
+      if (redis === undefined) return;
+      untold.set(id, subject);
+      telling ??= setTimeout(tell, TELL_DENIED_MS).unref();
+    },
+    resetDenied: ({ kind, id }) => stores[kind].memory.resetDenied(id),
     isDenied({ kind, id, limits }, cost) {
       const windows = toWindows(limits);
       return !hasRoom(windows, stores[kind].memory.peek(id, windows).counters, cost);
@@ -101,6 +133,7 @@ export async function createLimiter({
       await redis?.ready(withinMs);
     },
     async close() {
+      clearTimeout(telling);
       redis?.close();
     },
   };

@@ -14,8 +14,24 @@ interface Counter {
   readonly endsAtMs: number;
 }
 
+/** In which denials are counted: it starts with the first of them. */
+const DENIED_WINDOW_MS = 60_000;
+
+/** Requests of one subject that were denied within a minute, by all nodes as far as this one knows. */
+interface Denied {
+  count: number;
+  /** By the clock that cannot be set */
+  endsAtMs: number;
+  /** How many of them a store that counts for several processes has not been told of */
+  untold: number;
+  /** Called when as many were denied as the minute allows */
+  onLimit: () => void;
+}
+
 /** What is known of one subject. */
 interface SubjectState extends Record<Window['name'], Counter> {
+  /** Undefined while none were denied */
+  denied: Denied | undefined;
   /** When a store that counts for several processes last replaced its counters */
   replacedAtMs: number;
 }
@@ -91,15 +107,75 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
     this.#write(id, windows, counters, clockMs).replacedAtMs = clockMs;
   }
 
+  /**
+   * Counts denied requests by their cost. When as many were denied within a minute as `limit`, calls `onLimit`, now or once a
+   * store that counts for several processes says so, and counts from 0 again.
+   */
+  countDenied(id: string, cost: number, limit: number, onLimit: () => void): void {
+    const clockMs = this.#clock();
+    const state = this.#find(id);
+    if (state.denied === undefined || state.denied.endsAtMs <= clockMs)
+      state.denied = { count: 0, endsAtMs: clockMs + DENIED_WINDOW_MS, untold: 0, onLimit };
+    const { denied } = state;
+    denied.count += cost;
+    denied.untold += cost;
+    denied.onLimit = onLimit;
+    if (denied.count < limit) return;
+    denied.count = 0;
+    onLimit();
+  }
+
+  /** Counts from 0. What is still to be told is told. */
+  resetDenied(id: string): void {
+    const denied = this.#subjects.get(id)?.denied;
+    if (denied !== undefined) denied.count = 0;
+  }
+
+  /** The denied requests that are to be told to a store that counts for several processes, which counts them as told. */
+  takeDenied(id: string): number {
+    const denied = this.#subjects.get(id)?.denied;
+    if (denied === undefined || denied.endsAtMs <= this.#clock()) return 0;
+    const { untold } = denied;
+    denied.untold = 0;
+    return untold;
+  }
+
+  /** For what was taken, and could not be told. */
+  keepDenied(id: string, untold: number): void {
+    const denied = this.#subjects.get(id)?.denied;
+    if (denied !== undefined) denied.untold += untold;
+  }
+
+  /** Whether there is anything to tell. */
+  hasUntold(id: string): boolean {
+    return (this.#subjects.peek(id)?.denied?.untold ?? 0) > 0;
+  }
+
+  /** Sets the denied requests to the sum of a store that counts for several processes, and from 0 when it is the limit. */
+  replaceDenied(id: string, sum: number, { msLeft, limit }: { msLeft: number; limit: number }): void {
+    const denied = this.#subjects.get(id)?.denied;
+    if (denied === undefined) return;
+    const isLimit = sum >= limit;
+    denied.count = (isLimit ? 0 : sum) + denied.untold;
+    denied.endsAtMs = this.#clock() + (msLeft || DENIED_WINDOW_MS);
+    if (isLimit) denied.onLimit();
+  }
+
+  #find(id: string): SubjectState {
+    const known = this.#subjects.get(id);
+    if (known !== undefined) return known;
+    const state = { minute: NOT_STARTED, day: NOT_STARTED, denied: undefined, replacedAtMs: NOT_REPLACED };
+    this.#subjects.set(id, state);
+    return state;
+  }
+
   #write(
     id: string,
     windows: readonly Window[],
     counters: readonly WindowCounter[],
     clockMs: number,
   ): SubjectState {
-    const known = this.#subjects.get(id);
-    const state = known ?? { minute: NOT_STARTED, day: NOT_STARTED, replacedAtMs: NOT_REPLACED };
-    if (known === undefined) this.#subjects.set(id, state);
+    const state = this.#find(id);
     for (const [index, { name }] of windows.entries()) {
       const { count, msLeft } = counters[index] as WindowCounter;
       state[name] = { count, endsAtMs: clockMs + msLeft };

@@ -28,8 +28,9 @@ async function openNode(limits: Limits) {
   const now = () => START_MS + elapsedMs + setMs;
   const limiter = await createLimiter({ redisUrls: [], log: silent, clock: () => elapsedMs, now });
   const store = {
-    async ban(_id: string, startsAt: Date, seconds: number) {
+    async ban(_id: string, seconds: number, agoMs = 0) {
       if (!database.isAvailable) throw new Error('unavailable');
+      const startsAt = new Date(now() - agoMs);
       if (row.bannedUntil !== null && row.bannedUntil > startsAt) return;
       row = { ...row, bannedUntil: new Date(startsAt.getTime() + seconds * 1000), banSeconds: seconds };
     },

@@ -222,7 +222,7 @@ test('the version, query durations and the number of banned keys by plan are exp
   expect(text).toContain('\nanimal_store_api_keys_banned{plan="free"} 0\n');
   expect(text).toContain('\nanimal_store_api_key_usage_dropped 0\n');
 
-  await service.keys.ban(apiKey.id, new Date(), 300);
+  await service.keys.ban(apiKey.id, 300);
   await expect.poll(() => scrape(service)).toContain('\nanimal_store_api_keys_banned{plan="free"} 1\n');
   expect(await scrape(service)).toContain('\nanimal_store_api_keys_banned{plan="pro"} 0\n');
   expect((await call('/v1/pets', { key })).body.code).toBe('api_key_banned');

@@ -2,16 +2,19 @@
  * Decides on a batch of calls inside Redis, one after the other. Each counts in every window or in none; one that costs
  * 0 only reads.
  *
- * A subject is one hash: `minute` and `day` (requests counted), `minuteEnds` and `dayEnds` (milliseconds of Redis's own
- * clock). Replies contain only relative times. Only core commands are used, so that it runs on Redis, on Valkey and in
+ * A subject is one hash: `minute` and `day` (requests counted), `denied` (requests denied, by all callers of the script
+ * together, in a minute that starts with the first of them), `minuteEnds`, `dayEnds` and `deniedEnds` (milliseconds of
+ * Redis's own clock). Replies contain only relative times. Only core commands are used, so that it runs on Redis, on Valkey and in
  * a cluster alike.
  *
- * KEYS: the subject of each call. ARGV[1]: the calls in JSON, each `[cost, minute, day]` or `[cost, minute]`, where a
- * window is `[limit, length in milliseconds, count, milliseconds left]`. The last two are what the caller knows: a lower
+ * KEYS: the subject of each call. ARGV[1]: the calls in JSON, each `[cost, denied, minute, day]` or `[cost, denied,
+ * minute]`. `denied` are the requests that the caller has denied and not told yet. Once their sum has reached the limit of
+ * the minute, they are counted from 0 again: whoever gets that sum acts on it. A window is `[limit, length in milliseconds, count, milliseconds left]`. The last two are what the caller knows: a lower
  * count in Redis means that Redis has lost data, and counting continues from the caller's.
  *
  * Returns JSON, which costs both sides less than a reply of many numbers: for each call 1 if it is allowed and 0 if it is
- * denied, followed by `[count, milliseconds left]` of each of its windows.
+ * denied, the sum of what was denied and the milliseconds left of its minute, followed by `[count, milliseconds left]` of
+ * each of its windows.
  */
 export const CONSUME_SCRIPT = `
 local time = redis.call('TIME')
@@ -19,11 +22,13 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local subjects, replies = {}, {}
 
 local function read(key)
-  local held = redis.call('HMGET', key, 'minute', 'minuteEnds', 'day', 'dayEnds')
+  local held = redis.call('HMGET', key, 'minute', 'minuteEnds', 'day', 'dayEnds', 'denied', 'deniedEnds')
   local function window(name, count, ends)
     return { name = name, count = tonumber(count or 0), left = tonumber(ends or 0) - now }
   end
-  return { window('minute', held[1], held[2]), window('day', held[3], held[4]), expiry = 0 }
+  local windows = { window('minute', held[1], held[2]), window('day', held[3], held[4]), window('denied', held[5], held[6]) }
+  windows.expiry = 0
+  return windows
 end
 
 local function start(subject, window, left)
@@ -32,12 +37,20 @@ local function start(subject, window, left)
 end
 
 for i, call in ipairs(cjson.decode(ARGV[1])) do
-  local key, cost = KEYS[i], call[1]
+  local key, cost, told = KEYS[i], call[1], call[2]
   local subject = subjects[key] or read(key)
   subjects[key] = subject
+  local denied = subject[3]
+  if denied.left <= 0 or denied.left > 60000 then denied.count, denied.left = 0, 0 end
+  local sum = denied.count + told
+  if told > 0 then
+    if denied.left == 0 then start(subject, denied, 60000) end
+    denied.count, subject.changed = sum, true
+    if sum >= call[3][1] then denied.count = 0 end
+  end
   local allowed = 1
-  for w = 2, #call do
-    local window, limit, length, known, knownLeft = subject[w - 1], unpack(call[w])
+  for w = 3, #call do
+    local window, limit, length, known, knownLeft = subject[w - 2], unpack(call[w])
     if window.left <= 0 then window.count, window.left = 0, 0 end
     -- The clock was set back: the window is prolonged, but ends.
     if window.left > length then
@@ -50,14 +63,14 @@ for i, call in ipairs(cjson.decode(ARGV[1])) do
     end
     if window.count + cost > limit then allowed = 0 end
   end
-  local reply = { allowed }
-  for w = 2, #call do
-    local window = subject[w - 1]
+  local reply = { allowed, sum, denied.left }
+  for w = 3, #call do
+    local window = subject[w - 2]
     if allowed == 1 and cost > 0 then
       window.count, subject.changed = window.count + cost, true
       if window.left == 0 then start(subject, window, call[w][2]) end
     end
-    reply[w] = { window.count, window.left }
+    reply[w + 1] = { window.count, window.left }
   end
   replies[i] = reply
 end
@@ -78,5 +91,7 @@ return cjson.encode(replies)
 /** What CONSUME_SCRIPT returns for each call, in JSON */
 export type ScriptReply = readonly [
   allowed: number,
+  denied: number,
+  deniedMsLeft: number,
   ...windows: (readonly [count: number, msLeft: number])[],
 ];

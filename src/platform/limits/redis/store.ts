@@ -67,6 +67,9 @@ const MAX_CALLS_PER_SCRIPT = 250;
 /** A window with less time left may have ended in Redis while a reply was on its way, which is no loss. */
 const LAST_MS = 1_000;
 
+/** A call as CONSUME_SCRIPT takes it */
+type Question = [cost: number, denied: number, ...windows: number[][]];
+
 interface Call extends ConsumeOptions {
   readonly id: string;
   readonly cost: number;
@@ -116,31 +119,35 @@ export class RedisStore extends RateLimiterRedis {
     const { breaker, connection } = this.#options;
     const keys = calls.map(({ id }) => toKey(this.keyPrefix, id));
     const [key] = keys as [string];
+    const questions = calls.map((call) => this.#toQuestion(call));
     try {
-      const questions = JSON.stringify(calls.map((call) => this.#toQuestion(call)));
-      const reply = await breaker.run(key, () => connection.consumeLimits(keys, questions));
+      const reply = await breaker.run(key, () => connection.consumeLimits(keys, JSON.stringify(questions)));
       const replies: ScriptReply[] = JSON.parse(reply);
       return calls.map((call, index) => this.#toResult(call, replies[index] as ScriptReply));
     } catch (error) {
       breaker.open(error, key);
+      for (const [index, { id }] of calls.entries())
+        this.#options.insuranceLimiter.keepDenied(id, questions[index]?.[1] ?? 0);
       return calls.map(() => error as Error);
     }
   }
 
   /** A call as CONSUME_SCRIPT takes it, with what this node knows by now. */
-  #toQuestion({ id, cost, windows, counts }: Call) {
+  #toQuestion({ id, cost, windows, counts }: Call): Question {
     const { counters } = this.#options.insuranceLimiter.peek(id, windows);
     const toWindow = ({ limit, lengthMs }: Window, index: number) => {
       const { count, msLeft } = counters[index] as WindowCounter;
       return [limit, lengthMs, msLeft < LAST_MS ? 0 : count, msLeft];
     };
-    return [counts ? cost : 0, ...windows.map(toWindow)];
+    return [counts ? cost : 0, this.#options.insuranceLimiter.takeDenied(id), ...windows.map(toWindow)];
   }
 
-  #toResult({ id, cost, windows, counts }: Call, [allowed, ...held]: ScriptReply): RateLimitResult {
+  #toResult(call: Call, [allowed, denied, deniedMsLeft, ...held]: ScriptReply): RateLimitResult {
+    const { id, cost, windows, counts } = call;
     const { insuranceLimiter, now } = this.#options;
     const counters = held.map(([count, msLeft]) => ({ count, msLeft }));
     insuranceLimiter.replace(id, windows, counters);
+    insuranceLimiter.replaceDenied(id, denied, { msLeft: deniedMsLeft, limit: windows[0]?.limit ?? denied });
     const isAllowed = counts ? allowed === 1 : hasRoom(windows, counters, cost);
     return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: now() });
   }
@@ -154,7 +161,7 @@ export class RedisStore extends RateLimiterRedis {
 async function tryRedis(connection: RedisConnection, key: string): Promise<void> {
   if (!connection.isReady) throw new Error('There is no connection yet');
   // One request in a window of a millisecond
-  const question = JSON.stringify([[1, [Number.MAX_SAFE_INTEGER, 1, 0, 0]]]);
+  const question = JSON.stringify([[1, 0, [Number.MAX_SAFE_INTEGER, 1, 0, 0]] satisfies Question]);
   for (let run = 0; run < 2; run += 1) await connection.consumeLimits([`${key}:trial`], question);
 }
 

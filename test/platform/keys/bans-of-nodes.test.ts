@@ -1,0 +1,110 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, describe, expect, test } from 'vitest';
+import { createLimiter } from '../../../src/platform/limits/limiter.js';
+import { admin, closeAll, node, onClose, reaches, server } from '../../support/limiter-nodes.js';
+import { canStartRedis, findRedis } from '../../support/redis.js';
+import { createCaller, createTestDatabase, startService } from '../../support/test-service.js';
+
+const redis = await findRedis();
+const silent = { info: () => {}, warn: () => {} };
+const newPrefix = () => `bans-test-${randomUUID()}`;
+
+afterEach(closeAll);
+
+async function openLimiter(url: string, prefix: string) {
+  const limiter = await createLimiter({ redisUrls: [url], log: silent, prefix });
+  onClose(() => limiter.close());
+  await reaches(limiter, 'redis');
+  return limiter;
+}
+
+const subject = { kind: 'key', id: 'key-of-the-test', limits: { perMinute: 300, perDay: 10_000 } } as const;
+
+describe.skipIf(redis === undefined)('over two nodes with Redis', () => {
+  const url = redis?.url ?? '';
+
+  test('a Pro key with 500 denials within a minute is banned on both, though neither has denied enough by itself', async () => {
+    const prefix = newPrefix();
+    const databaseUrl = await createTestDatabase();
+    const limiters = await Promise.all([1, 2].map(() => openLimiter(url, prefix)));
+    const nodes = await Promise.all(limiters.map((limiter) => startService({ databaseUrl, limiter })));
+    for (const each of nodes) onClose(() => each.close());
+    const { key, apiKey } =
+      (await nodes[0]?.keys.create({ name: 'loop', plan: 'pro' })) ?? expect.unreachable();
+    const calls = nodes.map(({ url: of }) => createCaller({ url: of, key }));
+    const codes: unknown[] = [];
+    const send = async (call: (typeof calls)[number]) => {
+      const { status, body } = await call('/v1/pets');
+      codes.push(status === 200 ? 200 : body.code);
+    };
+    for (let n = 0; n < 400; n += 20)
+      await Promise.all(calls.flatMap((call) => Array.from({ length: 20 }, () => send(call))));
+    // Exactly the limit, as ever; what comes after the ban has begun is not a denial of the limit any more.
+    expect(codes.filter((code) => code === 200)).toHaveLength(300);
+    const ban = async () => (await nodes[0]?.keys.find(apiKey.id))?.bannedUntil ?? null;
+    await expect.poll(ban).not.toBeNull();
+    for (const call of calls)
+      await expect.poll(async () => (await call('/v1/pets')).body.code).toBe('api_key_banned');
+    expect((await nodes[0]?.keys.find(apiKey.id))?.banSeconds).toBe(300);
+  });
+
+  test('the denial that makes the sum reach the limit bans, and none before it', async () => {
+    const prefix = newPrefix();
+    const [a, b] = await Promise.all([openLimiter(url, prefix), openLimiter(url, prefix)]);
+    const reached: string[] = [];
+    const deny = (limiter: typeof a, count: number) => {
+      for (let n = 0; n < count; n += 1) limiter.countDenied(subject, 1, () => reached.push('reached'));
+    };
+    const told = async () => Number(await admin({ url }).hget(`${prefix}:key:{${subject.id}}`, 'denied'));
+    deny(a, 150);
+    deny(b, 149);
+    await expect.poll(told).toBe(299);
+    expect(reached).toEqual([]);
+    deny(a, 1);
+    await expect.poll(() => reached).toEqual(['reached']);
+    // Counted from 0 again: in Redis, and on the other node once a request finds the ban there
+    await expect.poll(told).toBe(0);
+    b.resetDenied(subject);
+    deny(b, 10);
+    await expect.poll(told).toBe(10);
+    expect(reached).toEqual(['reached']);
+  });
+
+  test('a question about another request carries what was denied, and nothing is told twice', async () => {
+    const prefix = newPrefix();
+    const limiter = await openLimiter(url, prefix);
+    limiter.countDenied(subject, 7, () => {});
+    await Promise.all(Array.from({ length: 10 }, () => limiter.consume(subject, 1)));
+    const client = admin({ url });
+    const key = `${prefix}:key:{${subject.id}}`;
+    expect([await client.hget(key, 'denied'), await client.hget(key, 'minute')]).toEqual(['7', '10']);
+    expect(await client.pttl(key)).toBeGreaterThan(0);
+    limiter.countDenied(subject, 2, () => {});
+    await expect.poll(() => client.hget(key, 'denied')).toBe('9');
+  });
+});
+
+test.skipIf(!canStartRedis())(
+  'while Redis is away each node counts by itself, and tells it when it is back',
+  async () => {
+    const started = await server();
+    const [a, b] = [await node([started.url]), await node([started.url])];
+    let reached = 0;
+    const deny = ({ limiter }: typeof a, count: number) =>
+      limiter.countDenied(subject, count, () => {
+        reached += 1;
+      });
+    await started.kill();
+    for (const { limiter } of [a, b]) await reaches(limiter, 'degraded');
+    deny(a, 200);
+    deny(b, 200);
+    expect(reached).toBe(0);
+    deny(a, 100);
+    expect(reached).toBe(1);
+    await started.run();
+    for (const { limiter } of [a, b]) await reaches(limiter, 'redis');
+    deny(b, 50);
+    const denied = () => admin(started).hget(`limits:key:{${subject.id}}`, 'denied');
+    await expect.poll(async () => Number(await denied())).toBe(250);
+  },
+);
