@@ -89,9 +89,8 @@ export function createAuthenticator({
   /** The headers of keys in use that are due to be looked up again */
   const due = new Set<string>();
   // Anybody can make up keys that have to be looked up, so those that are known have statements of their own.
-  const { findByHashes } = store;
-  const knownLookups = createBatchLoader(findByHashes, BATCHES);
-  const unknownLookups = createBatchLoader(findByHashes, BATCHES);
+  const knownLookups = createBatchLoader(store.findByHashes, BATCHES);
+  const unknownLookups = createBatchLoader(store.findByHashes, BATCHES);
   const distrust = (ids: ReadonlySet<string> | undefined) => {
     for (const entry of known.values()) {
       if (ids !== undefined && !ids.has(entry.apiKey.id)) continue;
