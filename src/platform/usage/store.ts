@@ -63,6 +63,8 @@ export function createUsageStore({
 }: Pick<Connections, 'pool' | 'writes' | 'inSchema'>) {
   const sql = createStatements(inSchema);
   writes.register(sql.append, sql.listBatches, sql.aggregate);
+  /** How many batches one statement takes: fewer after a period in which that took too long */
+  let size = MAX_BATCHES;
   return {
     /** Stores counts, all or none, to be aggregated later. */
     async append({ day, operation, counts }: UsageBatch) {
@@ -77,22 +79,26 @@ export function createUsageStore({
      * times out is tried with half as many batches; a single one is left for the next period. Counts of a key that no
      * longer exists are dropped.
      *
-     * @throws the error of the last timeout, if there was one; and what else the database throws
+     * @throws the error of a timeout if something was left for that; and what else the database throws
      */
     async aggregate() {
       const listed = await writes.query<{ id: string }>(sql.listBatches, [MAX_BATCHES_IN_PERIOD]);
       const ids = listed.map(({ id }) => id);
-      let size = MAX_BATCHES;
-      const timeouts: unknown[] = [];
-      while (ids.length > 0 && timeouts.length < MAX_TIMEOUTS) {
+      let [timeouts, leftOver]: [number, unknown] = [0, undefined];
+      while (ids.length > 0) {
         const tried = ids.slice(0, size);
         const timeout = await tryToAggregate(tried);
-        if (timeout === undefined) size = Math.min(size * 2, MAX_BATCHES);
-        else timeouts.push(timeout);
-        if (timeout === undefined || tried.length === 1) ids.splice(0, tried.length);
-        else size = Math.ceil(tried.length / 2);
+        timeouts += timeout === undefined ? 0 : 1;
+        if (timeout === undefined) ids.splice(0, tried.length);
+        else if (timeouts === MAX_TIMEOUTS) throw timeout;
+        else if (tried.length > 1) size = Math.ceil(tried.length / 2);
+        else {
+          [leftOver] = [timeout, ids.shift()];
+          size = MAX_BATCHES;
+        }
       }
-      if (timeouts.length > 0) throw timeouts.at(-1);
+      if (timeouts === 0) size = Math.min(size * 2, MAX_BATCHES);
+      if (leftOver !== undefined) throw leftOver;
     },
     /** How many seconds ago the oldest counts that are not aggregated yet were appended; 0 if there are none. */
     async readAge() {
