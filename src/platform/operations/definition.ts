@@ -87,7 +87,7 @@ function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema | s
     io,
     unrepresentable: 'any',
     override({ zodSchema }) {
-      const { type } = zodSchema._zod.def;
+      const { type } = (zodSchema as unknown as z.ZodType).def;
       if (NOT_JSON.has(type) || (io === 'output' && type === 'transform')) what ??= type;
     },
   });
