@@ -46,6 +46,8 @@ const replacements = [
   [snake(old.name), snake(name)],
   [snake(old.name).toUpperCase(), snake(name).toUpperCase()],
   [pascal(old.name), pascal(name)],
+  // In the addresses of headings
+  [pascal(old.name).toLowerCase(), pascal(name).toLowerCase()],
 ];
 
 const paths = execFileSync('git', ['ls-files', '-z'], { encoding: 'utf8' }).split('\0').filter(Boolean);

@@ -18,10 +18,14 @@ test('npm run rename leaves the old name only where it says what has happened', 
   expect(git('status', '--short', '--untracked-files=no')).toBe('');
   rename('--name', 'library', '--title', 'Library Service', '--key-prefix', 'lib_');
   const { name, title, keyPrefix, metricsPrefix } = IDENTITY;
-  const old = [name, title, metricsPrefix, `${keyPrefix}test_`, `${keyPrefix}live_`].flatMap((each) => [
-    '-e',
-    each,
-  ]);
+  const old = [
+    name,
+    name.replaceAll('-', ''),
+    title,
+    metricsPrefix,
+    `${keyPrefix}test_`,
+    `${keyPrefix}live_`,
+  ].flatMap((each) => ['-e', each]);
   const left = git('grep', '--files-with-matches', '-I', '--ignore-case', '--fixed-strings', ...old)
     .trim()
     .split('\n');
