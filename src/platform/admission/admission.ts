@@ -1,8 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Limits } from '#store/plans.js';
-import { deprecationHeaders } from '../contract/deprecation.js';
 import type { Protocol } from '../contract/protocol.js';
-import { ApiError, type ErrorCode } from '../errors/api-error.js';
+import { ApiError } from '../errors/api-error.js';
 import { type Rehearsal, readRehearsal } from '../errors/rehearsal.js';
 import { type Authenticator, findScopeError } from '../keys/authenticator.js';
 import type { ApiKey } from '../keys/store.js';
@@ -11,17 +10,10 @@ import type { Metrics } from '../monitoring/metrics.js';
 import type { KeyLimit, RequestTarget } from '../operations/builder.js';
 import type { OverloadMonitor } from '../server/overload.js';
 import type { UsageCounter } from '../usage/counter.js';
+import { announceDeprecation, announceExpiry } from './announcements.js';
 import { type CorsOptions, findOriginError, registerCors } from './cors.js';
 import { checkLimits, type LimitCheckOptions, limitHeaders, toSubject } from './limit-check.js';
 import { findHttpError, findMediaTypeError } from './request-checks.js';
-
-/** For how long before its expiry a key's responses announce it. */
-const EXPIRY_NOTICE_MS = 30 * 86_400_000;
-/** An operation that is not there is not deprecated: a response with one of these codes lacks the headers of that. */
-const CODES_OF_MISSING: ReadonlySet<ErrorCode | undefined> = new Set([
-  'method_not_allowed',
-  'operation_removed',
-]);
 
 /** Of a route that says nothing, such as the one of @fastify/cors, or of none at all. */
 const UNKNOWN_TARGET: RequestTarget = { calls: [], cost: 1, error: new ApiError('not_found') };
@@ -91,7 +83,7 @@ export async function registerAdmission(app: FastifyInstance, options: ProtocolO
   for (const name of parts) app.decorateRequest(name, undefined);
   app.addHook('onRequest', async (request, reply) => {
     request.admissionError = await findAdmissionError(request, reply, options, anonymous);
-    announceDeprecation(request, reply, options);
+    announceDeprecation(readTarget(request), request, reply, options);
   });
   await registerCors(app, options);
   app.addHook('onRequest', (request, _reply, next) => next(request.admissionError as Error | undefined));
@@ -104,7 +96,7 @@ export async function registerAdmission(app: FastifyInstance, options: ProtocolO
       if (target !== undefined) {
         request.target = target;
         countUsage(request, options);
-        announceDeprecation(request, reply, options);
+        announceDeprecation(readTarget(request), request, reply, options);
       }
       next();
     };
@@ -120,17 +112,6 @@ function countUsage(
   const { apiKey } = request;
   const { calls, cost } = readTarget(request);
   if (apiKey !== undefined && calls.length <= cost) usage.count(apiKey.id, calls, outcome);
-}
-
-function announceDeprecation(
-  request: FastifyRequest,
-  reply: FastifyReply,
-  { publicUrl, now }: AdmissionOptions,
-): void {
-  const { deprecation } = readTarget(request);
-  const { code } = (request.admissionError ?? request.rehearsal ?? {}) as { readonly code?: ErrorCode };
-  if (deprecation !== undefined && !CODES_OF_MISSING.has(code))
-    reply.headers(deprecationHeaders(deprecation, publicUrl(), now()));
 }
 
 /** Why the request is not admitted, if it is not. Adds the headers that every response carries. */
@@ -197,9 +178,4 @@ function rehearse(
   if (!rehearsal.isOfCalls) return rehearsal.createError(scope);
   request.rehearsal = rehearsal;
   return undefined;
-}
-
-function announceExpiry({ expiresAt }: ApiKey, reply: FastifyReply, now: number): void {
-  if (expiresAt === null || expiresAt.getTime() - now > EXPIRY_NOTICE_MS) return;
-  reply.header('x-api-key-expires', expiresAt.toISOString());
 }

@@ -10,7 +10,7 @@ const UTC_FORMS: ReadonlyMap<number, RegExp> = new Map([
 ]);
 
 /** A value that PostgreSQL has and this process cannot read, which must not be taken for none. */
-export class UnreadableValue extends Error {
+class UnreadableValue extends Error {
   override readonly name = 'UnreadableValue';
 }
 

@@ -1,0 +1,31 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { deprecationHeaders } from '../contract/deprecation.js';
+import type { ErrorCode } from '../errors/api-error.js';
+import type { ApiKey } from '../keys/store.js';
+import type { RequestTarget } from '../operations/builder.js';
+
+/** For how long before its expiry a key's responses announce it. */
+const EXPIRY_NOTICE_MS = 30 * 86_400_000;
+/** An operation that is not there is not deprecated: a response with one of these codes lacks the headers of that. */
+const CODES_OF_MISSING: ReadonlySet<ErrorCode | undefined> = new Set([
+  'method_not_allowed',
+  'operation_removed',
+]);
+
+/** Says when the key expires, if that is soon. */
+export function announceExpiry({ expiresAt }: ApiKey, reply: FastifyReply, now: number): void {
+  if (expiresAt === null || expiresAt.getTime() - now > EXPIRY_NOTICE_MS) return;
+  reply.header('x-api-key-expires', expiresAt.toISOString());
+}
+
+/** Says that what the request asks for is deprecated, if it is. */
+export function announceDeprecation(
+  { deprecation }: RequestTarget,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { publicUrl, now }: { readonly publicUrl: () => string; readonly now: () => number },
+): void {
+  const { code } = (request.admissionError ?? request.rehearsal ?? {}) as { readonly code?: ErrorCode };
+  if (deprecation !== undefined && !CODES_OF_MISSING.has(code))
+    reply.headers(deprecationHeaders(deprecation, publicUrl(), now()));
+}
