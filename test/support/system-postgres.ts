@@ -3,11 +3,13 @@ import { chownSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { getuid } from 'node:process';
+import { inject } from 'vitest';
 import { applyMigrations } from '../../src/platform/database/migration-runner.js';
 import { freePort } from './free-port.js';
 import type { PostgresServer } from './postgres-server.js';
 import { type Program, runCommand } from './process.js';
 import { hasProgram } from './programs.js';
+import { createServiceRole } from './service-role.js';
 import { createTemporaryFolder } from './temporary-folder.js';
 
 /** PG_DUMP names another one than that on PATH. The server is of the same version: pg_dump refuses a later one. */
@@ -58,6 +60,7 @@ export class SystemPostgres {
       server.urlOf(port).replace(`/${DATABASE}?`, '/postgres?'),
     ]);
     await applyMigrations(server.urlOf());
+    await createServiceRole(server.urlOf(), inject('serviceRole'));
     return server;
   }
 
