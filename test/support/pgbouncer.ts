@@ -1,5 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { inject } from 'vitest';
 import { freePort } from './free-port.js';
 import type { PostgresServer } from './postgres-server.js';
 import { type Program, runCommand } from './process.js';
@@ -39,7 +40,8 @@ export class Pgbouncer {
     const folder = await createTemporaryFolder();
     const port = await freePort();
     const users = join(folder, 'users');
-    await writeFile(users, `"${user}" "${password}"\n`);
+    const accounts = [{ name: user, password }, inject('serviceRole')];
+    await writeFile(users, accounts.map(({ name, password }) => `"${name}" "${password}"\n`).join(''));
     await writeFile(
       join(folder, 'pgbouncer.ini'),
       `
