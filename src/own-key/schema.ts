@@ -61,6 +61,7 @@ export const ownHint = z
   .object({
     hint: text(1, MAX_HINT_LENGTH).meta({
       description: 'The hint of the key itself, as getKey shows it: with any other, nothing happens',
+      examples: [EXAMPLE.hint],
     }),
   })
   .meta({ id: 'OwnHint', examples: [{ hint: EXAMPLE.hint }] });

@@ -202,6 +202,16 @@ test('every body has an example, and every example is valid', () => {
   }
 });
 
+test('every parameter that has to be sent has an example, and it is valid', () => {
+  for (const { operationId, parameters = [] } of operations) {
+    for (const { name, schema = {} } of parameters.filter(({ required }) => required)) {
+      const { examples = [] } = schema as { readonly examples?: readonly unknown[] };
+      expect(examples, `${operationId}: give ${name} \`examples\` in its meta`).not.toEqual([]);
+      for (const example of examples) expect(findProblems(schema, example)).toBe('');
+    }
+  }
+});
+
 test('the example of a request body has only members of its schema', () => {
   for (const { operationId, requestBody } of operations) {
     const { schema = {}, example = {} } = requestBody?.content?.['application/json'] ?? {};
