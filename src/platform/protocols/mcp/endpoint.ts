@@ -11,9 +11,16 @@ import { IDENTITY } from '#store/identity.js';
 import { VERSION } from '../../contract/version.js';
 import { findScopeError } from '../../keys/authenticator.js';
 import { callTool, type Exchange } from './call-tool.js';
+import { findInvalidParams } from './invalid-params.js';
 import { CALL_METHOD, REVISION_META, toMessage } from './message.js';
 import { findRefusal, SESSION_REVISIONS, toErrorText } from './refusals.js';
 import type { Tool } from './tools.js';
+
+/** The codes with which the SDK refuses params: not every method has the one that is meant for it. */
+const PARAMS_CODES: ReadonlySet<number> = new Set([
+  ProtocolErrorCode.InvalidParams,
+  ProtocolErrorCode.InternalError,
+]);
 
 const ACCEPTED = 'application/json, text/event-stream';
 
@@ -75,7 +82,11 @@ export function createEndpoint({ tools, log }: EndpointOptions): Endpoint {
       : answerStateless(request, { parsedBody: body }));
     const { status } = response;
     const text = await response.text();
-    return { status, text, errorCode: readErrorCode(text) };
+    const errorCode = readErrorCode(text);
+    if (errorCode === undefined || !PARAMS_CODES.has(errorCode)) return { status, text, errorCode };
+    const invalid = await findInvalidParams(body);
+    if (invalid === undefined) return { status, text, errorCode };
+    return { status, text: toErrorText(invalid, body), errorCode: invalid.code };
   };
 }
 

@@ -205,6 +205,15 @@ test.each<readonly [string, RequestInit, status: number, code: number]>([
     200,
     PARAMS,
   ],
+  ['a call without params', old(request({ method: 'tools/call' })), 200, PARAMS],
+  ['a cursor that is a number', message('tools/list', { cursor: 3 }), 200, PARAMS],
+  ['a cursor that is a number, of an older client', old(request({ params: { cursor: 3 } })), 200, PARAMS],
+  [
+    'a handshake without capabilities',
+    old(request({ method: 'initialize', params: { protocolVersion: 3 } })),
+    200,
+    PARAMS,
+  ],
   ['an answer that nobody asked for', post({ jsonrpc: '2.0', id: 1, result: {} }), 202, 0],
   ['a notification', post({ jsonrpc: '2.0', method: 'notifications/initialized' }), 202, 0],
   ['an unknown notification', post({ jsonrpc: '2.0', method: 'nope' }), 202, 0],
@@ -223,7 +232,7 @@ test.each<readonly [string, RequestInit, status: number, code: number]>([
     expect(response.body.jsonrpc).toBe('2.0');
   }
   expect(JSON.stringify(response.body) ?? '').not.toMatch(
-    /prisma|postgres|node_modules|\bat \w+ \(|SELECT|stack/i,
+    /prisma|postgres|node_modules|\bat \w+ \(|SELECT|stack|invalid_type/i,
   );
   expect(response.headers.has('x-ratelimit-remaining')).toBe(true);
   expect((await service.database.pool.query('SELECT count(*) FROM pets')).rows).toEqual(rows);
