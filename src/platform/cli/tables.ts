@@ -4,7 +4,10 @@ import type { Counts, DayRange, KeyUsage, Usage } from '../usage/store.js';
 /** How much of an id tables show, which every command accepts in its place. */
 const SHORT_ID_CHARACTERS = 8;
 
-/** What calls add up to: `requests` are all that were admitted, `deprecatedRequests` those of deprecated operations. */
+/**
+ * What calls add up to: `requests` are all that were admitted, `deprecatedRequests` those of deprecated operations, and
+ * the same of what was denied. The last days are those of either: whoever is denied calls all the same.
+ */
 export function summariseUsage(rows: readonly Usage[], operations: readonly Operation[]) {
   const names = listDeprecated(operations);
   const usage = rows.map((row) => ({ ...row, deprecated: names.has(row.operation) }));
@@ -13,6 +16,7 @@ export function summariseUsage(rows: readonly Usage[], operations: readonly Oper
     requests: sum(usage),
     denied: sum(usage, 'denied'),
     deprecatedRequests: sum(deprecated),
+    deprecatedDenied: sum(deprecated, 'denied'),
     lastDay: findLastDay(usage),
     lastDeprecatedDay: findLastDay(deprecated),
     usage,
@@ -25,7 +29,7 @@ export function formatUsage(
   operations: readonly Operation[],
   range: DayRange,
 ): string {
-  const { requests, deprecatedRequests, lastDay, lastDeprecatedDay } = summariseUsage(rows, operations);
+  const { lastDay, lastDeprecatedDay, ...totals } = summariseUsage(rows, operations);
   if (lastDay === null) return formatNone('', range);
   const names = [...new Set([...operations.map(({ name }) => name), ...rows.map((row) => row.operation)])];
   const deprecated = listDeprecated(operations);
@@ -46,7 +50,10 @@ export function formatUsage(
     toLine('all', rows),
   ]);
   if (lastDeprecatedDay === null) return `${table}\n\nIt has called no deprecated operation.`;
-  return `${table}\n\n${deprecatedRequests} of ${requests} requests called a deprecated operation, the last on ${lastDeprecatedDay}.`;
+  const { requests, deprecatedRequests, denied, deprecatedDenied } = totals;
+  const alsoDenied =
+    deprecatedDenied === 0 ? '' : `, and ${deprecatedDenied} of the ${denied} that were denied`;
+  return `${table}\n\n${deprecatedRequests} of ${requests} requests called a deprecated operation${alsoDenied}, the last on ${lastDeprecatedDay}.`;
 }
 
 /** What each key has called, the most active first, or the one with the most denied requests. */

@@ -88,7 +88,7 @@ export async function printUsageOfKeys(
     owner === undefined ? undefined : new Set((await keys.findByOwner(owner)).map(({ id }) => id));
   const all = summariseKeys(await store.readKeys(range), operations, options.by);
   const chosen = all.filter(
-    ({ id, deprecatedRequests }) => (owned?.has(id) ?? true) && (!deprecated || deprecatedRequests > 0),
+    ({ id, lastDeprecatedDay }) => (owned?.has(id) ?? true) && (!deprecated || lastDeprecatedDay !== null),
   );
   if (!options.csv) {
     const kind = deprecated ? ' of deprecated operations' : '';

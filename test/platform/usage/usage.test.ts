@@ -460,6 +460,7 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
     requests: 4,
     denied: 0,
     deprecatedRequests: 2,
+    deprecatedDenied: 0,
     lastDay: day,
     lastDeprecatedDay: day,
     usage: [
@@ -509,13 +510,23 @@ test('keys usage without an id shows all keys by requests, or those that call de
   const lastDay = new Date(now).toISOString().slice(0, 10);
   const lastDeprecatedDay = new Date(now - 3 * DAY_MS).toISOString().slice(0, 10);
   const [old, fresh] = [
-    { id: ids[0], name: 'old', requests: 2, denied: 0, deprecatedRequests: 1, lastDay, lastDeprecatedDay },
+    {
+      id: ids[0],
+      name: 'old',
+      requests: 2,
+      denied: 0,
+      deprecatedRequests: 1,
+      deprecatedDenied: 0,
+      lastDay,
+      lastDeprecatedDay,
+    },
     {
       id: ids[1],
       name: 'new',
       requests: 3,
       denied: 0,
       deprecatedRequests: 0,
+      deprecatedDenied: 0,
       lastDay,
       lastDeprecatedDay: null,
     },
@@ -529,6 +540,35 @@ test('keys usage without an id shows all keys by requests, or those that call de
     ),
   );
   expect(await printUsage(environment, '--deprecated', ids[0])).toContain('leave out the id');
+});
+
+test('keys usage finds who calls deprecated operations among those whose calls were all denied, too', async () => {
+  const url = await createTestDatabase();
+  const environment = { DATABASE_URL: url };
+  const database = open(url);
+  const store = createUsageStore(database);
+  const { apiKey } = await createKeyStore(database, 'as_test_').create({ ...plain, name: 'loop' });
+  const now = Date.now();
+  const usage = new UsageCounter({ store, operations, now: () => now, warn });
+  usage.count(apiKey.id, ['listPets']);
+  usage.count(apiKey.id, ['getPet', 'getPet', 'listPets'], 'denied');
+  await usage.close();
+  const day = new Date(now).toISOString().slice(0, 10);
+  expect(await runKeys(environment, 'usage', '--deprecated')).toEqual([
+    {
+      id: apiKey.id,
+      name: 'loop',
+      requests: 1,
+      denied: 3,
+      deprecatedRequests: 0,
+      deprecatedDenied: 2,
+      lastDay: day,
+      lastDeprecatedDay: day,
+    },
+  ]);
+  expect(await printUsage(environment, apiKey.id)).toContain(
+    `0 of 1 requests called a deprecated operation, and 2 of the 3 that were denied, the last on ${day}.`,
+  );
 });
 
 test('keys usage of an unknown key says what to do', async () => {
