@@ -30,9 +30,10 @@ export async function respondWithTrpc(
     createContext: async () => context,
     onError: ({ error, path }) => report(error, path),
   });
-  // Idempotency-Replayed depends on every create of the batch, so the head cannot be sent before they have finished.
-  const isStream =
-    response.headers.get('transfer-encoding') === 'chunked' && context.idempotency === undefined;
+  // Idempotency-Replayed depends on every create of the batch, and what a rehearsed error adds on the calls that reject
+  // with it, so the head cannot be sent before they have finished.
+  const isHeadOpen = context.idempotency !== undefined || context.rehearsal !== undefined;
+  const isStream = response.headers.get('transfer-encoding') === 'chunked' && !isHeadOpen;
   const body = isStream ? response.body : Buffer.from(await response.arrayBuffer());
   return reply.code(response.status).header('content-type', 'application/json').send(body);
 }

@@ -84,6 +84,8 @@ describe.each(CODES)('%s', (code) => {
         prefer: `error=${code}`,
       },
     });
+    for (const name of ['preference-applied', 'retry-after', 'www-authenticate'])
+      expect(stream.headers.get(name), name).toBe(batch.headers.get(name));
     expect((await stream.text()).split(`"code":"${code}"`).length - 1).toBe([batch.body].flat().length);
   });
 });
