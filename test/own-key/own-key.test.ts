@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SCOPES } from '../../src/scopes.js';
+import { oldToolCall, toolCall } from '../support/mcp.js';
 import {
   type Caller,
   createCaller,
@@ -111,11 +112,18 @@ test('asking for the key is part of its usage', async () => {
 });
 
 /** Every way to call an operation and nothing else. */
-const ALONE = [
-  ['REST', '/v1/key'],
-  ['tRPC', '/trpc/getKey'],
-  ['a tRPC batch of one call', '/trpc/getKey?batch=1'],
-] as const;
+const ALONE: readonly (readonly [protocol: string, path: string, init: RequestInit])[] = [
+  ['REST', '/v1/key', {}],
+  ['tRPC', '/trpc/getKey', {}],
+  ['a tRPC batch of one call', '/trpc/getKey?batch=1', {}],
+  ['MCP', '/mcp', toolCall('getKey')],
+];
+
+/** What the operation returns, in a body of any protocol. */
+function readOwnKey(body: unknown) {
+  const [first] = [body].flat() as Awaited<ReturnType<Caller>>['body'][];
+  return first.result?.data ?? first.result?.structuredContent ?? first;
+}
 
 /** A key with a small limit, which is used up. */
 async function issueUsedUp() {
@@ -124,31 +132,31 @@ async function issueUsedUp() {
   return issued;
 }
 
-test.each(ALONE)('over %s, asking for the key costs it nothing', async (_, path) => {
+test.each(ALONE)('over %s, asking for the key costs it nothing', async (_, path, init) => {
   const { key } = await issue();
   for (let n = 0; n < 3; n += 1)
-    expect((await call(path, { key })).headers.get('x-ratelimit-remaining')).toBe('300');
+    expect((await call(path, { key, ...init })).headers.get('x-ratelimit-remaining')).toBe('300');
   expect((await call('/v1/pets', { key })).headers.get('x-ratelimit-remaining')).toBe('299');
 });
 
 test.each(ALONE)(
   'over %s, a key that is over its limit learns so, with its windows in the headers',
-  async (_, path) => {
+  async (_, path, init) => {
     const { key } = await issueUsedUp();
-    const { status, headers, body } = await call(path, { key });
+    const { status, headers, body } = await call(path, { key, ...init });
     expect([status, headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]).toEqual([
       ...[200, '2', '0'],
     ]);
-    const { limits } = [body].flat().at(0).result?.data ?? body;
+    const { limits } = readOwnKey(body);
     expect(limits[0]).toMatchObject({ window: 'minute', limit: 2, remaining: 0 });
     expect((await call('/v1/key', { key, method: 'HEAD' })).status).toBe(200);
   },
 );
 
-test.each(ALONE)('over %s, a banned key learns until when, wherever the ban began', async (_, path) => {
+test.each(ALONE)('over %s, a banned key learns until when, wherever the ban began', async (_, path, init) => {
   const read = async (key: string, by = call) => {
-    const { body } = await by(path, { key });
-    return ([body].flat().at(0).result?.data ?? body).bannedUntil;
+    const { body } = await by(path, { key, ...init });
+    return readOwnKey(body).bannedUntil;
   };
   // A ban begins by the clock of the database, which is not that of this test.
   const today = await startService({ databaseUrl: service.databaseUrl });
@@ -182,14 +190,24 @@ test('as one of several calls of a batch, asking for the key counts like any oth
   expect([status, body.error.data.error.code]).toEqual([429, 'rate_limit_exceeded']);
 });
 
+test('a client of MCP whose headers do not name the tool asks for the key like for anything else', async () => {
+  const { key } = await issue({ plan: 'enterprise', perMinute: 2, perDay: 100 });
+  const ask = () => call('/mcp', { key, ...oldToolCall('getKey') });
+  const { headers, body } = await ask();
+  expect([readOwnKey(body).name, headers.get('x-ratelimit-remaining')]).toEqual(['shop', '1']);
+  await ask();
+  expect((await ask()).body.code).toBe('rate_limit_exceeded');
+  expect((await call('/mcp', { key, ...toolCall('getKey') })).status).toBe(200);
+});
+
 test('asking for the key counts against the address of the client, whose 429 it gets', async () => {
-  const limited = await startService({ anonymousPerMinute: 3 });
+  const limited = await startService({ anonymousPerMinute: ALONE.length });
   const callLimited = createCaller(limited);
-  const codes: unknown[] = [];
-  for (const [, path] of ALONE) codes.push((await callLimited(path)).status);
-  expect(codes).toEqual([200, 200, 200]);
+  for (const [, path, init] of ALONE) expect((await callLimited(path, init)).status).toBe(200);
   const { status, headers, body } = await callLimited('/v1/key');
-  expect([status, body.code, headers.get('x-ratelimit-limit')]).toEqual([429, 'rate_limit_exceeded', '3']);
+  expect([status, body.code, headers.get('x-ratelimit-limit')]).toEqual([
+    ...[429, 'rate_limit_exceeded', String(ALONE.length)],
+  ]);
   expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
   // That neither touches the key, nor does it touch others.
   const pets = await callLimited('/v1/pets');
