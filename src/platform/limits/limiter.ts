@@ -52,7 +52,7 @@ export interface LimiterOptions {
 }
 
 /**
- * How many subjects of each kind one process remembers, which takes about 75 MB when both are full. Beyond that, the
+ * How many subjects of each kind one process remembers, which takes about 45 MB when both are full. Beyond that, the
  * least recently seen is forgotten: its counts are lost if memory decides, but not if Redis does.
  */
 export const MAX_SUBJECTS = { key: 100_000, address: 50_000 } as const;
