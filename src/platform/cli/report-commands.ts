@@ -24,7 +24,7 @@ interface ListOptions {
 export const REPORTS: readonly KeyCommand[] = [
   {
     name: 'list',
-    description: 'show all keys, or those that all given options fit',
+    description: 'show all keys, or those that match all given options',
     examples: ['', '--owner acme', '--state active --unused-for 90d', '--plan enterprise --json'],
     addArguments(command) {
       command
