@@ -15,8 +15,9 @@ export function unnest(columns: Readonly<Record<string, string>>, inSchema: InSc
 }
 
 /**
- * A parameter that is an array. A list in it is given as text, because lists of several lengths are no array. An enum is given as text: PostgreSQL takes a parameter's type for as long as the statement
- * is prepared, and an enum may be restored as another type of the same name.
+ * A parameter that is an array. Lists in it are given as text, because lists of different lengths do not make an array of
+ * PostgreSQL's. Enums are given as text, too: PostgreSQL keeps the type of a parameter for as long as the statement is
+ * prepared, and an enum may be restored as another type of the same name.
  */
 export function arraySql(parameter: string, type: string, inSchema: InSchema): string {
   if (type.endsWith('[]')) return `${parameter}::pg_catalog.text[]`;
@@ -24,7 +25,10 @@ export function arraySql(parameter: string, type: string, inSchema: InSchema): s
   return isEnum ? `${parameter}::pg_catalog.text[]::${inSchema(type)}[]` : `${parameter}::${typeSql(type)}[]`;
 }
 
-/** The last parameter is true if there is no null: PostgreSQL might take one in an array for the text NULL. Then no row is. */
+/**
+ * The last parameter is true if no value is null. With array_nulls off, PostgreSQL would take a null in an array for the text
+ * NULL: then no row is inserted.
+ */
 export const readsNullsSql = (columns: object) =>
   `($${Object.keys(columns).length + 1} OR pg_catalog.current_setting('array_nulls') = 'on')`;
 

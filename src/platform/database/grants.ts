@@ -25,7 +25,7 @@ export const SERVICE_GRANTS: Grants = {
   [HISTORY_TABLE]: ['SELECT'],
 };
 
-/** What somebody may read who evaluates the store: all of it but hashes of keys and stored responses. */
+/** What an analyst of the store's data may read: all of it but hashes of keys and stored responses. */
 export const READ_GRANTS: Readonly<Record<string, '*' | readonly string[]>> = {
   ...Object.fromEntries(
     Object.keys(IDENTITY.grants)

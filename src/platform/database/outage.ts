@@ -27,7 +27,10 @@ const QUERY_ERRORS = /^(?:0A|21|22|23|42|44|54|P0)/;
  */
 const SHARING_ERRORS = /^(?:0A000|26000|3F000|42501|42703|42704|42804|42809|42883|42P01|42P05|42P10|XX000)$/;
 
-/** Prisma's codes of query errors: all but raw queries, missing tables, columns and connections and transactions that could not be run. */
+/**
+ * Prisma's codes of errors that the query itself caused. Left out are raw queries, missing tables and columns, connections
+ * that could not be had, and transactions that could not be run.
+ */
 const PRISMA_QUERY_ERRORS = /^P2(?!010|021|022|024|028|034|037)/;
 
 /** A deliberate answer, or a mistake in this program. */

@@ -44,8 +44,9 @@ const OFF = '0';
 const LASTING_SOURCES = "'user', 'database', 'database user', 'client', 'session'";
 
 /**
- * Sets what differs, or might change with the configuration files, and nothing if the role has these values already: a pooler hands what one client
- * has set on to the next, or keeps the connection for that client alone. A version of PostgreSQL may lack some of them.
+ * Sets what differs, or might change with the configuration files, and nothing if the role has these values already: a
+ * pooler hands what one client has set on to the next, or keeps the connection for that client alone. A version of
+ * PostgreSQL may lack some of them.
  * Returns the number of the process that runs the queries.
  */
 export async function applySettings(client: pg.ClientBase, settings: SessionSettings): Promise<unknown> {

@@ -36,9 +36,9 @@ export type Bans = ReturnType<typeof createBans>;
 /**
  * Bans keys that keep sending while they are over their limit; the limiter counts what was denied.
  *
- * A ban is two columns of the key's row, whose changes every node asks for. The node that starts a ban enforces it
- * from memory at once, until the row has it and every older copy of the row has expired. When the ban ends is computed by the
- * clock of the database.
+ * A ban is two columns of the key's row, whose changes every node asks for. The node that starts a ban enforces it from
+ * memory at once, until the row has it and every older copy of the row has expired. The clock of the database decides when
+ * the ban ends.
  */
 export function createBans({ store, now, log }: BansOptions) {
   const states = new LRUCache<string, OwnBan>({ max: MAX_KEYS });

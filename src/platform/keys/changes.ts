@@ -18,7 +18,7 @@ export interface KeyChanges {
   readonly askedAt: number;
   /** How many questions have been answered */
   readonly answers: number;
-  /** From now on, calls the listener, beside those of before, with the ids of keys that have changed; with undefined if any may have. */
+  /** Adds a listener, which is called with the ids of keys that have changed, or with undefined if any may have. */
   onChange(listener: (ids: ReadonlySet<string> | undefined) => void): void;
 }
 

@@ -4,13 +4,14 @@
  *
  * A subject is one hash: `minute` and `day` (requests counted), `denied` (requests denied, by all callers of the script
  * together, in a minute that starts with the first of them), `minuteEnds`, `dayEnds` and `deniedEnds` (milliseconds of
- * Redis's own clock). Replies contain only relative times. Only core commands are used, so that it runs on Redis, on Valkey and in
- * a cluster alike.
+ * Redis's own clock). Replies contain only relative times. Only core commands are used, so that it runs on Redis, on
+ * Valkey and in a cluster alike.
  *
  * KEYS: the subject of each call. ARGV[1]: the calls in JSON, each `[cost, denied, minute, day]` or `[cost, denied,
  * minute]`. `denied` are the requests that the caller has denied and not told yet. Once their sum has reached the limit of
- * the minute, they are counted from 0 again: whoever gets that sum acts on it. A window is `[limit, length in milliseconds, count, milliseconds left]`. The last two are what the caller knows: a lower
- * count in Redis means that Redis has lost data, and counting continues from the caller's.
+ * the minute, they are counted from 0 again: whoever gets that sum acts on it. A window is `[limit, length in milliseconds,
+ * count, milliseconds left]`. The last two are what the caller knows: a lower count in Redis means that Redis has lost
+ * data, and counting continues from the caller's.
  *
  * Returns JSON, which costs both sides less than a reply of many numbers: for each call 1 if it is allowed and 0 if it is
  * denied, the sum of what was denied and the milliseconds left of its minute, followed by `[count, milliseconds left]` of
