@@ -33,7 +33,8 @@ function readRequest(baseUrl, path, method, { operationId, parameters = [], requ
   const required = parameters.filter((parameter) => parameter.required && parameter.in !== 'header');
   const values = required.map(({ name, schema, ...parameter }) => [name, schema.examples[0], parameter.in]);
   const address = values.reduce((text, [name, value]) => text.replace(`{${name}}`, value), baseUrl + path);
-  const query = new URLSearchParams(values.filter(([, , place]) => place === 'query'));
+  const inQuery = values.filter(([, , place]) => place === 'query');
+  const query = new URLSearchParams(inQuery.map(([name, value]) => [name, value]));
   const example = requestBody?.content[MEDIA_TYPE].example;
   const input = { ...Object.fromEntries(values), ...example };
   return {
