@@ -31,6 +31,8 @@ const OUTPUTS: Readonly<Record<string, RegExp>> = { curl: /^[[{](?!"code")/, Typ
 const REFUSALS: Readonly<Record<string, RegExp>> = {
   curl: /^\{"code":"invalid_request"/,
   TypeScript: /invalid_request/,
+  JavaScript: /^400\s/,
+  Python: /HTTP Error 400/,
 };
 const SAMPLE_LANGUAGES = ['TypeScript', 'curl', 'JavaScript', 'Python'];
 
@@ -293,7 +295,7 @@ describe.skipIf(executable === undefined)(
             address,
             language,
             expect.stringMatching(
-              method === 'delete' ? (REFUSALS[language] ?? /^400 /) : (OUTPUTS[language] ?? /^20[01] /),
+              method === 'delete' ? REFUSALS[language] : (OUTPUTS[language] ?? /^20[01] /),
             ),
           ]);
         }
