@@ -295,7 +295,9 @@ describe.skipIf(executable === undefined)(
             address,
             language,
             expect.stringMatching(
-              method === 'delete' ? REFUSALS[language] : (OUTPUTS[language] ?? /^20[01] /),
+              method === 'delete'
+                ? (REFUSALS[language] ?? 'what a refusal prints')
+                : (OUTPUTS[language] ?? /^20[01] /),
             ),
           ]);
         }

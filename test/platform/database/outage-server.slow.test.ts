@@ -2,9 +2,10 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createEmbeddedPostgres, type EmbeddedPostgres } from '@animal-store/embedded-postgres';
 import pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { applyMigrations } from '../../../src/platform/database/migration-runner.js';
 import { type Program, run, runKeys, UNREACHED_LIMITS, untilListening } from '../../support/process.js';
+import { createServiceRole } from '../../support/service-role.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
 import { type Caller, createCaller, post, type TestResponse } from '../../support/test-service.js';
 
@@ -24,6 +25,7 @@ beforeEach(async () => {
   dataDir = await createTemporaryFolder();
   postgres = await createEmbeddedPostgres({ dataDir, database: 'animal_store' });
   await applyMigrations(postgres.url);
+  await createServiceRole(postgres.url, inject('serviceRole'));
   const environment = { DATABASE_URL: postgres.url, APP_ENV: 'staging', PORT: '0' };
   const { key } = await runKeys(environment, 'create', '--name', 'x', ...UNREACHED_LIMITS);
   service = run('main', [], environment);

@@ -145,7 +145,7 @@ test.skipIf(!isInstalled).each(VERSIONS)(
     expect(statement('pets-list')?.parentSpanId).toBe(statement('listPets')?.spanId);
     expect(statement('pets-create')?.attributes).toMatchObject({
       'db.system.name': 'postgresql',
-      'db.query.text': expect.stringContaining('INSERT INTO pets'),
+      'db.query.text': expect.stringContaining('INSERT INTO "public"."pets"'),
       'animal_store.requests': 1,
     });
     await first.program.until(
