@@ -9,6 +9,7 @@ const CODES = {
   missing_api_key: true,
   invalid_api_key: true,
   insufficient_scope: true,
+  origin_not_allowed: true,
   not_found: true,
   method_not_allowed: true,
   idempotency_key_in_use: true,
