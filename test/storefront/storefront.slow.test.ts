@@ -82,7 +82,9 @@ describe.skipIf(executable === undefined)('the storefront', { timeout: 60_000 },
     const reason = page.locator('.form-notice');
     await reason.getByText('This key has ended').waitFor();
     await reason.getByText('“Change key” at the top takes another one').waitFor();
-    await page.getByRole('button', { name: 'Load more' }).click();
+    // Coming near the button loads more before it can be clicked, and the refusal removes it.
+    await page.getByRole('button', { name: 'Load more' }).waitFor();
+    await page.mouse.wheel(0, 10_000);
     await expectFieldError(page, 'API key', /This key has ended: it was revoked or replaced/);
     await inspect(page, 'ended-key');
     await page.keyboard.type(key);
