@@ -9,6 +9,7 @@ export interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly items?: Schema;
   readonly enum?: readonly string[];
+  readonly anyOf?: readonly Schema[];
   readonly minimum?: number;
   readonly maximum?: number;
   readonly minLength?: number;
@@ -110,6 +111,11 @@ export const [rehearsedCode = 0] = write(`createClient({ baseUrl: '', apiKey: ''
 
 /** A program that mentions all that the document describes: each operation, and each member of its input and output. */
 export const code = text;
+
+/** The codes that the document knows; its schema also allows any other string, for those of later versions. */
+export const errorCodes = (components.schemas.Error?.properties?.code?.anyOf ?? []).flatMap(
+  ({ enum: known = [] }) => known,
+);
 
 export function resolve(schema: Schema = {}): Schema {
   return schema.$ref === undefined ? schema : { ...components.schemas[refName(schema)], ...schema };
