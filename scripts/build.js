@@ -39,6 +39,7 @@ const CLIENT_LOOK_UP = `$(curl -so /dev/null -w '%{redirect_url}' "$ANIMAL_STORE
 
 process.chdir(join(import.meta.dirname, '..'));
 if (existsSync('node_modules/typescript-native')) {
+  if (!existsSync(COMPILED)) process.stderr.write('Building, once; later starts build what has changed …\n');
   generateClient();
   await compile();
   if (!isUpToDate(CURRENT_CLIENT, [...listClientSources(), INSTALLED])) await packClient();

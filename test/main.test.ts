@@ -27,6 +27,24 @@ test('the first start on the embedded default serves a sample catalogue, its cur
   expect(await stop(service)).toBe(0);
 });
 
+test('the first start names what comes next: commands that package.json has, and where the client is', async () => {
+  const folder = await createTemporaryFolder();
+  const service = start({ DATA_DIR: folder });
+  const { url } = await untilReady(service);
+  await service.until(/client\.tgz/);
+  const output = service.output();
+  const commands = [...output.matchAll(/^ {2}npm run ([\w:]+)/gm)].map(([, name = '']) => name);
+  expect(commands).toEqual(['studio', 'keys', 'storefront']);
+  expect(Object.keys(JSON.parse(await readFile('package.json', 'utf8')).scripts)).toEqual(
+    expect.arrayContaining(commands),
+  );
+  const [, client = ''] = /npm install (\S+)/.exec(output) ?? [];
+  expect(client).toBe(`${url}/client.tgz`);
+  expect((await fetch(client)).status).toBe(200);
+  await stop(service);
+  await rm(folder, { recursive: true });
+});
+
 test('variables that are meant for another PostgreSQL do not reach the embedded one', async () => {
   const { call } = await untilReady(
     start({

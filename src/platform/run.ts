@@ -106,14 +106,26 @@ async function serve(
   }
 }
 
+/** What a newcomer may want to do after the first call */
+const NEXT_STEPS = `What comes next, in another terminal:
+
+  npm run studio            look at the data, and change it
+  npm run keys -- --help    issue keys, and see what they are used for
+  npm run storefront        a front-end that calls the service
+
+The typed client, in a project of yours: npm install {url}/client.tgz
+
+`;
+
 /** Adds the sample data to a new embedded database and provides its key. Returns the banner that shows the key. */
 async function seedDevelopment(config: Config, { database }: DatabaseSource): Promise<string> {
-  if (!(await hasDevelopmentKey(config.dataDir))) await addSampleData(database);
+  const isFirstStart = !(await hasDevelopmentKey(config.dataDir));
+  if (isFirstStart) await addSampleData(database);
   const key = await provideDevelopmentKey(config.dataDir, createKeyStore(database, config.keyPrefix));
   return (
     `\nThe ${IDENTITY.title} is ready at {url}, its reference page at {url}/docs.\n` +
     'Try it with the development key:\n\n' +
-    `  curl -H 'Authorization: Bearer ${key}' '{url}${REST_PREFIX}${IDENTITY.mainPath}?limit=5'\n\n`
+    `  curl -H 'Authorization: Bearer ${key}' '{url}${REST_PREFIX}${IDENTITY.mainPath}?limit=5'\n\n${isFirstStart ? NEXT_STEPS : ''}`
   );
 }
 
