@@ -583,7 +583,7 @@ export interface components {
     /**
      * @description `rate_limit_exceeded`: the rate limit is used up; wait for `Retry-After`, and longer each time it comes again.
      *
-     *     `api_key_banned`: the key kept sending while it was over its limit, and is banned for a while.
+     *     `api_key_banned`: the key kept sending while it was over its limit, or the operator has banned it; wait for `Retry-After`.
      */
     TooManyRequests: {
       headers: {
@@ -1034,7 +1034,7 @@ export interface operations {
       /**
        * @description `rate_limit_exceeded`: the rate limit is used up; wait for `Retry-After`, and longer each time it comes again.
        *
-       *     `api_key_banned`: the key kept sending while it was over its limit, and is banned for a while.
+       *     `api_key_banned`: the key kept sending while it was over its limit, or the operator has banned it; wait for `Retry-After`.
        */
       429: {
         headers: {

@@ -139,7 +139,8 @@ export type ErrorBody = {
  * - `idempotency_key_reused` (422): this Idempotency-Key was used with another body
  * - `rate_limit_exceeded` (429): the rate limit is used up; wait for `Retry-After`, and longer each time it
  *   comes again
- * - `api_key_banned` (429): the key kept sending while it was over its limit, and is banned for a while
+ * - `api_key_banned` (429): the key kept sending while it was over its limit, or the operator has banned it;
+ *   wait for `Retry-After`
  * - `internal_error` (500): an error inside the service; quote the `X-Request-Id` when you report it
  * - `not_implemented` (501): the service knows no transfer coding but chunked; or it does not know the
  *   method, and the response has no rate limit headers

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { OperatorError } from '../errors/operator-error.js';
 import type { Operation } from '../operations/list-operations.js';
 import { type Counts, type DayRange, lastDays, type Usage, type UsageStore } from '../usage/store.js';
 import { parseDay, parseOwner } from './arguments.js';
@@ -84,8 +85,7 @@ export async function printUsageOfKeys(
 ): Promise<Printed> {
   const range = toRange(options, Date.now());
   const { owner, deprecated } = options;
-  const owned =
-    owner === undefined ? undefined : new Set((await keys.findByOwner(owner)).map(({ id }) => id));
+  const owned = owner === undefined ? undefined : await findOwned(keys, owner);
   const all = summariseKeys(await store.readKeys(range), operations, options.by);
   const chosen = all.filter(
     ({ id, lastDeprecatedDay }) => (owned?.has(id) ?? true) && (!deprecated || lastDeprecatedDay !== null),
@@ -101,6 +101,14 @@ export async function printUsageOfKeys(
     csv.push({ id, name, usage });
   }
   return { json: undefined, text: formatCsv(csv) };
+}
+
+/** @throws OperatorError if the owner has no keys: an empty table for a misspelt name would pass for no usage */
+async function findOwned(keys: KeyTools['store'], owner: string): Promise<ReadonlySet<string>> {
+  const ids = new Set((await keys.findByOwner(owner)).map(({ id }) => id));
+  if (ids.size > 0) return ids;
+  const advice = '"keys list" shows all keys and their owners.';
+  throw new OperatorError(`The owner ${JSON.stringify(owner)} has no keys: ${advice}`, { exitCode: 3 });
 }
 
 interface CsvKey extends Named {

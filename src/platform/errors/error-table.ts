@@ -130,7 +130,8 @@ export const errorTable = {
     status: 429,
     trpcCode: 'TOO_MANY_REQUESTS',
     message: 'The API key is banned for a while.',
-    description: 'the key kept sending while it was over its limit, and is banned for a while',
+    description:
+      'the key kept sending while it was over its limit, or the operator has banned it; wait for `Retry-After`',
   },
   internal_error: {
     status: 500,

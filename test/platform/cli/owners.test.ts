@@ -182,3 +182,13 @@ test('a ban lasts as long as it says, in place of a running one, for callers too
   await service.keys.revoke(id, new Date());
   expect((await keys('ban', id, '--for', '1h')).code).toBe(1);
 });
+
+test('usage of an owner who has no keys is an error, and not an empty table', async () => {
+  for (const options of [[], ['--csv']]) {
+    const { code, output } = await keys('usage', '--owner', 'no such owner', ...options);
+    expect(code).toBe(3);
+    expect(output).toContain(
+      'The owner "no such owner" has no keys: "keys list" shows all keys and their owners.',
+    );
+  }
+});
