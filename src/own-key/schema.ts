@@ -82,8 +82,8 @@ export const key = z
       .nullable()
       .meta({
         description:
-          'Until when all other requests of the key are denied, because it kept sending while it was over its limit ' +
-          '(RFC 3339, UTC); null if it is not banned',
+          'Until when all other requests of the key are denied, because it kept sending while it was over its limit, or ' +
+          'the operator has banned it (RFC 3339, UTC); null if it is not banned',
       }),
     limits: z.array(keyLimit).meta({ description: 'The limits, as the headers of the same response say' }),
     usage: z.array(operationUsage).meta({

@@ -297,7 +297,7 @@ export interface components {
       createdAt: string;
       /** @description When the key stops working (RFC 3339, UTC); null if it does not expire */
       expiresAt: string | null;
-      /** @description Until when all other requests of the key are denied, because it kept sending while it was over its limit (RFC 3339, UTC); null if it is not banned */
+      /** @description Until when all other requests of the key are denied, because it kept sending while it was over its limit, or the operator has banned it (RFC 3339, UTC); null if it is not banned */
       bannedUntil: string | null;
       /** @description The limits, as the headers of the same response say */
       limits: components['schemas']['KeyLimit'][];

@@ -69,8 +69,8 @@ export type Key = {
   /** When the key stops working (RFC 3339, UTC); null if it does not expire */
   expiresAt: string | null;
   /**
-   * Until when all other requests of the key are denied, because it kept sending while it was over its limit
-   * (RFC 3339, UTC); null if it is not banned
+   * Until when all other requests of the key are denied, because it kept sending while it was over its limit,
+   * or the operator has banned it (RFC 3339, UTC); null if it is not banned
    */
   bannedUntil: string | null;
   /** The limits, as the headers of the same response say */
