@@ -13,10 +13,21 @@ afterEach(async () => {
 });
 
 /** Starts the built service in a process of its own, with a key whose limits no test reaches. */
+/**
+ * Memory is compared with what the service keeps. How far V8 lets its garbage pile up before it looks is a choice of the
+ * version of Node.js: up to 128 MB on 24, 32 MB on 20.
+ */
+const YOUNG_GENERATION = '--max-semi-space-size=16';
+
 async function startProcess() {
   const environment: Environment = { DATABASE_URL: await createTestDatabase(), APP_ENV: 'staging' };
   const { key } = await runKeys(environment, 'create', '--name', 'x', ...UNREACHED_LIMITS);
-  const program = run('main', [], { ...environment, PORT: '0', ANONYMOUS_PER_MINUTE: '1000000' });
+  const program = run('main', [], {
+    ...environment,
+    PORT: '0',
+    ANONYMOUS_PER_MINUTE: '1000000',
+    NODE_OPTIONS: YOUNG_GENERATION,
+  });
   closers.push(async () => {
     program.child.kill('SIGKILL');
     await program.ended;
@@ -155,25 +166,28 @@ test('clients that never wait for a response neither grow the process nor stop i
     return Number(/^process_resident_memory_bytes (\d+)/m.exec(text)?.[1]) / 2 ** 20;
   };
   const call = createCaller({ url, key });
-  for (let n = 0; n < 500; n += 1) await call('/v1/pets');
-  const before = await readMegabytes();
   const bearer = (token: string) => `Host: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
   const unknown = () => bearer(generateKey('as_test_'));
-  for (const create of [
-    () => `GET /v1/pets HTTP/1.1\r\n${unknown()}`,
-    () => 'GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n',
-    () => 'GET / HTTP/1.0\r\n\r\n',
-    () => `GET /trpc/listPets HTTP/1.1\r\n${unknown()}`,
-    () => `GET /v1/pets HTTP/1.1\r\n${bearer(limited.key)}`,
-  ]) {
-    let isOver = false;
-    const bytes = Array.from({ length: 500 }, create).join('');
-    for (let n = 0; n < 8; n += 1) flood(port, bytes, () => isOver);
-    for (const end = performance.now() + 3_000; performance.now() < end; )
-      expect((await call('/v1/pets')).status).toBe(200);
-    isOver = true;
-    expect((await readMegabytes()) - before).toBeLessThan(100);
-  }
+  const floodWithEach = async () => {
+    for (const create of [
+      () => `GET /v1/pets HTTP/1.1\r\n${unknown()}`,
+      () => 'GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n',
+      () => 'GET / HTTP/1.0\r\n\r\n',
+      () => `GET /trpc/listPets HTTP/1.1\r\n${unknown()}`,
+      () => `GET /v1/pets HTTP/1.1\r\n${bearer(limited.key)}`,
+    ]) {
+      let isOver = false;
+      const bytes = Array.from({ length: 500 }, create).join('');
+      for (let n = 0; n < 8; n += 1) flood(port, bytes, () => isOver);
+      for (const end = performance.now() + 3_000; performance.now() < end; )
+        expect((await call('/v1/pets')).status).toBe(200);
+      isOver = true;
+    }
+  };
+  await floodWithEach();
+  const before = await readMegabytes();
+  await floodWithEach();
+  expect((await readMegabytes()) - before).toBeLessThan(50);
   program.child.kill('SIGTERM');
   expect(await program.ended).toBe(0);
 }, 120_000);
