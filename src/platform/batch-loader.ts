@@ -15,6 +15,12 @@ export interface BatchOptions {
   readonly maxSize?: number;
   /** The most batches that run at once. Default 2 */
   readonly maxConcurrent?: number;
+  /**
+   * Divides calls, so that one batch runs while the results of another are used: a share is half of all that wait or run,
+   * but at least this many. While a batch runs, fewer than a share wait. Default: a batch takes all that wait, and the
+   * process is idle until it has ended
+   */
+  readonly minShare?: number;
   /** A call that waits longer is rejected with a TimeoutError, and never sent. Default: no limit */
   readonly maxWaitMs?: number;
 }
@@ -37,8 +43,8 @@ export interface BatchLoader<Call, Result> {
 
 /**
  * Merges calls into batches. While fewer than `maxConcurrent` run, the calls of one event-loop tick are sent at its end.
- * Otherwise they wait for the end of a batch: the more there is to do, the larger the batches. Without load, when each call
- * ended before the next was made, a call is sent at once.
+ * Otherwise, or if they are fewer than a share, they wait for the end of a batch: the more there is to do, the larger
+ * the batches. Without load, when each call ended before the next was made, a call is sent at once.
  *
  * `run` resolves with a result for each call, in their order; an Error rejects that call alone.
  */
@@ -47,26 +53,34 @@ export function createBatchLoader<Call, Result>(
   {
     maxSize = Number.POSITIVE_INFINITY,
     maxConcurrent = 2,
+    minShare = 0,
     maxWaitMs = Number.POSITIVE_INFINITY,
   }: BatchOptions = {},
 ): BatchLoader<Call, Result> {
   const waiting: Waiting<Call, Result>[] = [];
   const yielding: Waiting<Call, Result>[] = [];
   let running = 0;
+  let callsUnderWay = 0;
   let isScheduled = false;
   /** How many batches in a row held one call, each of which ended before the next call was made */
   let singlesInARow = 0;
   const sendNext = () => {
     isScheduled = false;
     for (const queue of [waiting, yielding]) rejectLate(queue, maxWaitMs);
-    while (running < maxConcurrent && waiting.length + yielding.length > 0) {
-      const batch = waiting.splice(0, maxSize);
-      batch.push(...yielding.splice(0, maxSize - batch.length));
+    while (running < maxConcurrent) {
+      const count = waiting.length + yielding.length;
+      const share = minShare > 0 ? Math.max(minShare, Math.floor((count + callsUnderWay) / 2)) : count;
+      if (count === 0 || (running > 0 && count < Math.min(share, maxSize))) return;
+      // A rest that is no share of its own would have to wait.
+      const size = Math.min(count - share < minShare ? count : share, maxSize);
+      const batch = waiting.splice(0, size);
+      batch.push(...yielding.splice(0, size - batch.length));
       void send(batch);
     }
   };
   const send = async (batch: readonly Waiting<Call, Result>[]) => {
     running += 1;
+    callsUnderWay += batch.length;
     singlesInARow = batch.length === 1 && running === 1 ? singlesInARow + 1 : 0;
     const calls = batch.map(({ call }) => call);
     const settle = () => run(calls).catch((error: Error) => calls.map(() => error));
@@ -74,6 +88,7 @@ export function createBatchLoader<Call, Result>(
       ? batchChannel.start.runStores({ calls: batch }, settle)
       : settle());
     running -= 1;
+    callsUnderWay -= batch.length;
     // Before the results are used, which may take long when they are many.
     sendNext();
     for (const [index, { resolve, reject }] of batch.entries()) {

@@ -121,6 +121,71 @@ test('a batch has at most maxSize calls, and the rest are in further batches', a
   expect(sizes()).toEqual([2, 2, 1]);
 });
 
+test('where batches are shared out, calls are divided evenly, including those under way', async () => {
+  const { loader, batches, sizes } = createManualLoader({ minShare: 2 });
+  const load = (count: number) => Promise.all(Array.from({ length: count }, (_, call) => loader.load(call)));
+  const five = load(5);
+  await nextTick();
+  expect(sizes()).toEqual([2, 3]);
+  const seven = load(7);
+  batches[1]?.end();
+  await nextTick();
+  expect(sizes()).toEqual([2, 3, 4]);
+  batches[0]?.end();
+  await nextTick();
+  expect(sizes()).toEqual([2, 3, 4, 3]);
+  for (const batch of batches) batch.end();
+  expect(await five).toEqual([0, 2, 4, 6, 8]);
+  expect(await seven).toEqual([0, 2, 4, 6, 8, 10, 12]);
+});
+
+test('fewer calls than a share wait while a batch runs, until it ends or there are enough', async () => {
+  const { loader, batches, sizes } = createManualLoader({ minShare: 3, maxConcurrent: 3 });
+  const load = async (...calls: readonly number[]) => {
+    const results = Promise.all(calls.map((call) => loader.load(call)));
+    await nextTick();
+    return results;
+  };
+  const loaded = [load(1, 2, 3)];
+  await nextTick();
+  loaded.push(load(4, 5));
+  await nextTick();
+  expect(sizes()).toEqual([3]);
+  loaded.push(load(6));
+  await nextTick();
+  expect(sizes()).toEqual([3, 3]);
+  loaded.push(load(7));
+  batches[0]?.end();
+  await nextTick();
+  expect(sizes()).toEqual([3, 3]);
+  batches[1]?.end();
+  await nextTick();
+  expect(sizes()).toEqual([3, 3, 1]);
+  batches[2]?.end();
+  expect((await Promise.all(loaded)).flat()).toEqual([2, 4, 6, 8, 10, 12, 14]);
+});
+
+test('calls that would be fewer than a share by themselves are sent with the others', async () => {
+  const { loader, sizes } = createManualLoader({ minShare: 3 });
+  for (let call = 0; call < 5; call += 1) void loader.load(call);
+  await nextTick();
+  expect(sizes()).toEqual([5]);
+});
+
+test('batches that are shared out have at most maxSize calls, and start when there are as many', async () => {
+  const { loader, sizes } = createManualLoader({ minShare: 1, maxSize: 2, maxConcurrent: 4 });
+  const load = (count: number) => {
+    for (let call = 0; call < count; call += 1) void loader.load(call);
+    return nextTick();
+  };
+  await load(6);
+  expect(sizes()).toEqual([2, 2, 2]);
+  await load(1);
+  expect(sizes()).toEqual([2, 2, 2]);
+  await load(1);
+  expect(sizes()).toEqual([2, 2, 2, 2]);
+});
+
 test('calls that yield are sent after all others, which fill a batch first', async () => {
   const { loader, batches } = createManualLoader({ maxSize: 3, maxConcurrent: 1 });
   for (const call of [1, 2]) void loader.load(call, true);
