@@ -15,6 +15,7 @@ const RANDOM_LENGTH = 30;
 const CHECKSUM_LENGTH = 6;
 const HINT_LENGTH = 12;
 const PATTERN = `(?:${LIVE_PREFIX}|${TEST_PREFIX})[0-9A-Za-z]{${RANDOM_LENGTH + CHECKSUM_LENGTH}}`;
+const PREFIX = new RegExp(`${LIVE_PREFIX}|${TEST_PREFIX}`);
 const KEY = new RegExp(`^${PATTERN}$`);
 const KEYS = new RegExp(PATTERN, 'g');
 
@@ -39,8 +40,8 @@ export function isWellFormedKey(text: string, prefix: KeyPrefix): boolean {
 
 /** For the log: a text that may be a client's, with the hint in place of each key in it, of this deployment or another. */
 export function redactKeys(text: string): string {
-  // Nearly every line of a log is without one: two searches take a tenth of what the expression does.
-  if (!text.includes(LIVE_PREFIX) && !text.includes(TEST_PREFIX)) return text;
+  // Nearly every line of a log is without one, which the search for a prefix finds out in a tenth of the time.
+  if (!PREFIX.test(text)) return text;
   return text.replaceAll(KEYS, (key) => (hasChecksum(key) ? `${toHint(key)}…` : key));
 }
 

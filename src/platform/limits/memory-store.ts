@@ -133,7 +133,7 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
 
   /** The denied requests that are to be told to a store that counts for several processes, which counts them as told. */
   takeDenied(id: string): number {
-    const denied = this.#subjects.get(id)?.denied;
+    const denied = this.#subjects.peek(id)?.denied;
     if (denied === undefined || denied.endsAtMs <= this.#clock()) return 0;
     const { untold } = denied;
     denied.untold = 0;
@@ -152,12 +152,12 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
   }
 
   /** Sets the denied requests to the sum of a store that counts for several processes, and from 0 when it is the limit. */
-  replaceDenied(id: string, sum: number, { msLeft, limit }: { msLeft: number; limit: number }): void {
+  replaceDenied(id: string, [sum, msLeft]: readonly [sum: number, msLeft: number], limit = sum): void {
     const denied = this.#subjects.get(id)?.denied;
     if (denied === undefined) return;
     const isLimit = sum >= limit;
     denied.count = (isLimit ? 0 : sum) + denied.untold;
-    denied.endsAtMs = this.#clock() + (msLeft || DENIED_WINDOW_MS);
+    denied.endsAtMs = this.#clock() + msLeft;
     if (isLimit) denied.onLimit();
   }
 

@@ -14,22 +14,21 @@
  * data, and counting continues from the caller's.
  *
  * Returns JSON, which costs both sides less than a reply of many numbers: for each call 1 if it is allowed and 0 if it is
- * denied, the sum of what was denied and the milliseconds left of its minute, followed by `[count, milliseconds left]` of
- * each of its windows.
+ * denied, then `[sum of what was denied, milliseconds left of its minute]`, or 0 if the call tells of none, then
+ * `[count, milliseconds left]` of each of its windows.
  */
 export const CONSUME_SCRIPT = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local subjects, replies = {}, {}
 
+local function window(name, count, ends)
+  return { name = name, count = tonumber(count or 0), left = tonumber(ends or 0) - now }
+end
+
 local function read(key)
-  local held = redis.call('HMGET', key, 'minute', 'minuteEnds', 'day', 'dayEnds', 'denied', 'deniedEnds')
-  local function window(name, count, ends)
-    return { name = name, count = tonumber(count or 0), left = tonumber(ends or 0) - now }
-  end
-  local windows = { window('minute', held[1], held[2]), window('day', held[3], held[4]), window('denied', held[5], held[6]) }
-  windows.expiry = 0
-  return windows
+  local held = redis.call('HMGET', key, 'minute', 'minuteEnds', 'day', 'dayEnds')
+  return { window('minute', held[1], held[2]), window('day', held[3], held[4]), expiry = 0 }
 end
 
 local function start(subject, window, left)
@@ -37,18 +36,25 @@ local function start(subject, window, left)
   subject.expiry = math.max(subject.expiry, left)
 end
 
+-- Few calls tell of denied requests, so that only these read them.
+local function addDenied(key, subject, told, limit)
+  local denied = subject[3] or window('denied', unpack(redis.call('HMGET', key, 'denied', 'deniedEnds')))
+  subject[3] = denied
+  if denied.left <= 0 or denied.left > 60000 then
+    denied.count = 0
+    start(subject, denied, 60000)
+  end
+  local sum = denied.count + told
+  denied.count, subject.changed = sum, true
+  if sum >= limit then denied.count = 0 end
+  return { sum, denied.left }
+end
+
 for i, call in ipairs(cjson.decode(ARGV[1])) do
   local key, cost, told = KEYS[i], call[1], call[2]
   local subject = subjects[key] or read(key)
   subjects[key] = subject
-  local denied = subject[3]
-  if denied.left <= 0 or denied.left > 60000 then denied.count, denied.left = 0, 0 end
-  local sum = denied.count + told
-  if told > 0 then
-    if denied.left == 0 then start(subject, denied, 60000) end
-    denied.count, subject.changed = sum, true
-    if sum >= call[3][1] then denied.count = 0 end
-  end
+  local denied = told > 0 and addDenied(key, subject, told, call[3][1]) or 0
   local allowed = 1
   for w = 3, #call do
     local window, limit, length, known, knownLeft = subject[w - 2], unpack(call[w])
@@ -64,24 +70,28 @@ for i, call in ipairs(cjson.decode(ARGV[1])) do
     end
     if window.count + cost > limit then allowed = 0 end
   end
-  local reply = { allowed, sum, denied.left }
+  local reply = { allowed, denied }
   for w = 3, #call do
     local window = subject[w - 2]
     if allowed == 1 and cost > 0 then
       window.count, subject.changed = window.count + cost, true
       if window.left == 0 then start(subject, window, call[w][2]) end
     end
-    reply[w + 1] = { window.count, window.left }
+    reply[w] = { window.count, window.left }
   end
   replies[i] = reply
 end
 
 for key, subject in pairs(subjects) do
+  local fields = {}
   for _, window in ipairs(subject) do
     if subject.changed and window.left > 0 then
-      redis.call('HSET', key, window.name, window.count, window.name .. 'Ends', now + window.left)
+      local n = #fields
+      fields[n + 1], fields[n + 2] = window.name, window.count
+      fields[n + 3], fields[n + 4] = window.name .. 'Ends', now + window.left
     end
   end
+  if #fields > 0 then redis.call('HSET', key, unpack(fields)) end
   if subject.expiry > 0 and redis.call('PTTL', key) < subject.expiry then
     redis.call('PEXPIRE', key, subject.expiry)
   end
@@ -92,7 +102,6 @@ return cjson.encode(replies)
 /** What CONSUME_SCRIPT returns for each call, in JSON */
 export type ScriptReply = readonly [
   allowed: number,
-  denied: number,
-  deniedMsLeft: number,
+  denied: readonly [sum: number, msLeft: number] | 0,
   ...windows: (readonly [count: number, msLeft: number])[],
 ];

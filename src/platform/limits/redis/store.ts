@@ -142,12 +142,12 @@ export class RedisStore extends RateLimiterRedis {
     return [counts ? cost : 0, this.#options.insuranceLimiter.takeDenied(id), ...windows.map(toWindow)];
   }
 
-  #toResult(call: Call, [allowed, denied, deniedMsLeft, ...held]: ScriptReply): RateLimitResult {
+  #toResult(call: Call, [allowed, denied, ...held]: ScriptReply): RateLimitResult {
     const { id, cost, windows, counts } = call;
     const { insuranceLimiter, now } = this.#options;
     const counters = held.map(([count, msLeft]) => ({ count, msLeft }));
     insuranceLimiter.replace(id, windows, counters);
-    insuranceLimiter.replaceDenied(id, denied, { msLeft: deniedMsLeft, limit: windows[0]?.limit ?? denied });
+    if (denied !== 0) insuranceLimiter.replaceDenied(id, denied, windows[0]?.limit);
     const isAllowed = counts ? allowed === 1 : hasRoom(windows, counters, cost);
     return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: now() });
   }
