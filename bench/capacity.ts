@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
 import { type Backend, createBackend } from './backend.js';
-import type { CaseId } from './cases.js';
+import { MIX } from './cases.js';
 import { THIS_CHECKOUT } from './checkout.js';
 import { readNumber, readNumbers } from './option-values.js';
 import { startPostgres, withClient } from './postgres.js';
@@ -25,8 +25,6 @@ const OPTIONS = {
   write: { type: 'boolean', default: false },
 } as const;
 
-/** Of ten requests, five get a pet, four list twenty, and one creates one. */
-const MIX: readonly CaseId[] = [...Array(5).fill('get'), ...Array(4).fill('list20'), 'create'];
 const CONNECTIONS = 64;
 const WARM_UP_SECONDS = 8;
 const SETTINGS = [

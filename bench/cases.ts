@@ -123,6 +123,9 @@ export type CaseId = keyof typeof cases;
 
 export const CASE_IDS = Object.keys(cases) as CaseId[];
 
+/** Of ten requests, five get a pet, four list twenty, and one creates one. */
+export const MIX: readonly CaseId[] = [...Array(5).fill('get'), ...Array(4).fill('list20'), 'create'];
+
 /** Whether it is of a protocol that only this service has. */
 export function isRpc(caseId: CaseId): boolean {
   return !cases[caseId].path(1).startsWith('/v1');

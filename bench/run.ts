@@ -1,5 +1,6 @@
 import { benchCapacity } from './capacity.js';
 import { benchGrowth } from './growth.js';
+import { benchProxy } from './proxy.js';
 import { benchRequests } from './requests.js';
 import { benchUsage } from './usage.js';
 
@@ -7,6 +8,7 @@ import { benchUsage } from './usage.js';
 const benches: Readonly<Record<string, (args: string[]) => Promise<void>>> = {
   requests: benchRequests,
   capacity: benchCapacity,
+  proxy: benchProxy,
   usage: benchUsage,
   growth: benchGrowth,
 };

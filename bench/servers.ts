@@ -28,6 +28,8 @@ export interface StartOptions {
   readonly importedModule?: string | undefined;
   /** Whether the exhausted keys are to be used up */
   readonly isExhausted?: boolean;
+  /** Further variables of the environment */
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** Whether it is a server of this folder, which has REST only. */
@@ -49,6 +51,7 @@ export async function startServer(name: ServerName, options: StartOptions): Prom
     ...(redisUrl === undefined ? {} : { REDIS_URL: redisUrl }),
     ANONYMOUS_PER_MINUTE: '1000000000',
     APP_ENV: 'staging',
+    ...options.environment,
   };
   const profile = isProfiled && name === 'service' ? ['--cpu-prof'] : [];
   const imports = importedModule !== undefined && name === 'service' ? ['--import', importedModule] : [];

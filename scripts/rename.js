@@ -14,10 +14,7 @@ const USAGE = 'Usage: npm run rename -- --name library --title "Library Service"
 /** What has happened under the old name stays as it is; the lists of licences and pictures know none. */
 const UNCHANGED = /^(?:CHANGELOG\.md|docs\/releases\/|.*\.png$)/;
 
-const { values } = parseArgs({
-  options: { name: { type: 'string' }, title: { type: 'string' }, 'key-prefix': { type: 'string' } },
-});
-const { name = '', title = '', 'key-prefix': keyPrefix = '' } = values;
+const { name = '', title = '', 'key-prefix': keyPrefix = '' } = readOptions();
 if (
   !/^[a-z][a-z0-9]*(?:-[a-z0-9]+)*$/.test(name) ||
   title.trim() === '' ||
@@ -27,6 +24,17 @@ if (
     `${USAGE}\nA name has lower case letters, digits and hyphens, a prefix 2 to 8 letters and an underscore.`,
   );
   process.exit(2);
+}
+
+/** None of them where there is another one, such as --help. */
+function readOptions() {
+  try {
+    return parseArgs({
+      options: { name: { type: 'string' }, title: { type: 'string' }, 'key-prefix': { type: 'string' } },
+    }).values;
+  } catch {
+    return {};
+  }
 }
 
 const identity = readFileSync(IDENTITY, 'utf8');

@@ -16,6 +16,8 @@ export interface Replica {
 /** HAProxy with the configuration that compose.yaml uses, in front of two replicas on this machine. */
 export interface Haproxy {
   readonly url: string;
+  /** Of the process whose child does the work */
+  readonly pid: number | undefined;
   /** Resolves when it has noticed, for the first time, that a replica, counted from 1, went down or came back. */
   until(replica: number, state: 'UP' | 'DOWN'): Promise<unknown>;
   /** Resolves when it has found both replicas down at once. */
@@ -34,6 +36,7 @@ export async function startHaproxy(replicas: readonly [Replica, Replica]): Promi
   await program.until(/Loading success/);
   return {
     url: `http://127.0.0.1:${port}`,
+    pid: program.child.pid,
     until: (replica, state) => program.until(new RegExp(`replicas/store-${replica} is ${state}`)),
     untilNoneReady: () => program.until(/replicas has no server available/),
     async close() {

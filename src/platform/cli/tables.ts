@@ -67,7 +67,7 @@ export function summariseKeys(
   return [...byKey]
     .map(([id, calls]) => {
       const { usage: _, ...summary } = summariseUsage(calls, operations);
-      return { id, name: calls[0]?.name ?? '', ...summary };
+      return { id, name: calls[0]?.name ?? '', owner: calls[0]?.owner ?? null, ...summary };
     })
     .sort((a, b) => b[by] - a[by]);
 }

@@ -19,9 +19,10 @@ export interface UsageOptions {
 interface Named {
   readonly id: string;
   readonly name: string;
+  readonly owner: string | null;
 }
 
-const CSV_COLUMNS = ['id', 'name', 'day', 'operation', 'requests', 'denied', 'deprecated'] as const;
+const CSV_COLUMNS = ['id', 'name', 'owner', 'day', 'operation', 'requests', 'denied', 'deprecated'] as const;
 
 export function addUsageOptions(command: Command): Command {
   return command
@@ -36,7 +37,10 @@ export function addUsageOptions(command: Command): Command {
         .choices(['requests', 'denied'] satisfies (keyof Counts)[])
         .default('requests'),
     )
-    .option('--deprecated', 'only the keys that call deprecated operations')
+    .option(
+      '--deprecated',
+      'only the keys that call deprecated operations; with --csv, only these operations',
+    )
     .option('--owner <owner>', 'only the keys of this owner', parseOwner)
     .addOption(
       new Option('--csv', `print ${CSV_COLUMNS.join(',')}: a line for each day and operation`).conflicts(
@@ -68,12 +72,12 @@ export async function printUsage(
   store: UsageStore,
   options: UsageOptions,
   operations: readonly Operation[],
-  { id, name }: Named,
+  { id, name, owner }: Named,
 ): Promise<Printed> {
   const range = toRange(options, Date.now());
   const rows = await store.read(id, range);
   const summary = summariseUsage(rows, operations);
-  if (options.csv) return { json: undefined, text: formatCsv([{ id, name, usage: summary.usage }]) };
+  if (options.csv) return { json: undefined, text: formatCsv([{ id, name, owner, usage: summary.usage }]) };
   return { json: { id, name, ...summary }, text: formatUsage(rows, operations, range) };
 }
 
@@ -84,8 +88,8 @@ export async function printUsageOfKeys(
   operations: readonly Operation[],
 ): Promise<Printed> {
   const range = toRange(options, Date.now());
-  const { owner, deprecated } = options;
-  const owned = owner === undefined ? undefined : await findOwned(keys, owner);
+  const { deprecated } = options;
+  const owned = options.owner === undefined ? undefined : await findOwned(keys, options.owner);
   const all = summariseKeys(await store.readKeys(range), operations, options.by);
   const chosen = all.filter(
     ({ id, lastDeprecatedDay }) => (owned?.has(id) ?? true) && (!deprecated || lastDeprecatedDay !== null),
@@ -96,9 +100,9 @@ export async function printUsageOfKeys(
   }
   const csv: CsvKey[] = [];
   // One after the other: a statement for the days of all keys would take too long for the database to allow it.
-  for (const { id, name } of chosen) {
+  for (const { id, name, owner } of chosen) {
     const { usage } = summariseUsage(await store.read(id, range), operations);
-    csv.push({ id, name, usage });
+    csv.push({ id, name, owner, usage: deprecated ? usage.filter((row) => row.deprecated) : usage });
   }
   return { json: undefined, text: formatCsv(csv) };
 }
@@ -117,9 +121,9 @@ interface CsvKey extends Named {
 
 /** RFC 4180, with the line ends of Unix. */
 function formatCsv(keys: readonly CsvKey[]): string {
-  const lines = keys.flatMap(({ id, name, usage }) =>
+  const lines = keys.flatMap(({ id, name, owner, usage }) =>
     usage.map((row) => {
-      const cells = { id, name, ...row };
+      const cells = { id, name, owner: owner ?? '', ...row };
       return CSV_COLUMNS.map((column) => quote(String(cells[column]))).join(',');
     }),
   );

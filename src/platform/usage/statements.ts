@@ -87,7 +87,7 @@ export function createStatements(inSchema: InSchema) {
       WHERE api_key_id = $1 AND usage.day BETWEEN $2 AND $3
       ORDER BY usage.day DESC, operation COLLATE pg_catalog."C"`,
     readKeys: `
-      SELECT id, name, operation, pg_catalog.sum(requests) AS requests, pg_catalog.sum(denied) AS denied,
+      SELECT id, name, owner, operation, pg_catalog.sum(requests) AS requests, pg_catalog.sum(denied) AS denied,
         ${daySql('pg_catalog.max(day)')} AS day
       FROM ${usage} JOIN ${keys} AS keys ON keys.id = api_key_id
       WHERE day BETWEEN $1 AND $2 GROUP BY id, operation`,

@@ -31,6 +31,7 @@ export interface Usage extends Readonly<Counts> {
 export interface KeyUsage extends Usage {
   readonly id: string;
   readonly name: string;
+  readonly owner: string | null;
 }
 
 /** Calls of one operation on one day, by the ids of the keys */

@@ -5,6 +5,7 @@ import { formatTable, summariseKeys } from '../../../src/platform/cli/tables.js'
 const calls = (name: string, requests: number) => ({
   id: name,
   name,
+  owner: null,
   operation: 'listPets',
   requests,
   denied: 10 - requests,

@@ -181,7 +181,7 @@ function fromToolResult(result: Awaited<ReturnType<Client['callTool']>>): Outcom
   }
   const { fields, ...error } = structuredContent as ErrorBody & { fields?: Record<string, string> };
   const message = fields === undefined ? error.message : toSentence(fields);
-  expect(error).toEqual(toToolError(new ApiError(error.code, { message })));
+  expect(error).toEqual(toToolError(new ApiError(error.code, { message }), true));
   return { status: error.status, body: { ...error, message } };
 }
 

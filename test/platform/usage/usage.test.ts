@@ -513,6 +513,7 @@ test('keys usage without an id shows all keys by requests, or those that call de
     {
       id: ids[0],
       name: 'old',
+      owner: null,
       requests: 2,
       denied: 0,
       deprecatedRequests: 1,
@@ -523,6 +524,7 @@ test('keys usage without an id shows all keys by requests, or those that call de
     {
       id: ids[1],
       name: 'new',
+      owner: null,
       requests: 3,
       denied: 0,
       deprecatedRequests: 0,
@@ -558,6 +560,7 @@ test('keys usage finds who calls deprecated operations among those whose calls w
     {
       id: apiKey.id,
       name: 'loop',
+      owner: null,
       requests: 1,
       denied: 3,
       deprecatedRequests: 0,
@@ -583,7 +586,7 @@ test('keys usage shows the days that are asked for, by what was denied, and as C
   const url = await createTestDatabase();
   const environment = { DATABASE_URL: url };
   const keyStore = createKeyStore(open(url), 'as_test_');
-  const loop = (await keyStore.create({ ...plain, name: 'a "loop", in a shop' })).apiKey;
+  const loop = (await keyStore.create({ ...plain, name: 'a "loop", in a shop', owner: 'acme' })).apiKey;
   const busy = (await keyStore.create({ ...plain, name: 'busy' })).apiKey;
   for (const [id, day, operation, requests, denied] of [
     [loop.id, '2026-01-01', 'listPets', 5, 70],
@@ -608,15 +611,18 @@ test('keys usage shows the days that are asked for, by what was denied, and as C
     ['a "loop", in a shop', 6, 100],
   ]);
   expect((await summary('--by', 'denied')).map(([name]: string[]) => name)).toEqual([loop.name, 'busy']);
-  const csv = `id,name,day,operation,requests,denied,deprecated
-${loop.id},"a ""loop"", in a shop",2026-03-31,listPets,0,30,false
-${loop.id},"a ""loop"", in a shop",2026-01-01,getPet,1,0,true
-${loop.id},"a ""loop"", in a shop",2026-01-01,listPets,5,70,false
+  const csv = `id,name,owner,day,operation,requests,denied,deprecated
+${loop.id},"a ""loop"", in a shop",acme,2026-03-31,listPets,0,30,false
+${loop.id},"a ""loop"", in a shop",acme,2026-01-01,getPet,1,0,true
+${loop.id},"a ""loop"", in a shop",acme,2026-01-01,listPets,5,70,false
 `;
   expect(await printUsage(environment, loop.id, ...quarter, '--csv')).toBe(csv);
   expect(await printUsage(environment, ...quarter, '--csv', '--by', 'denied')).toBe(
-    `${csv}${busy.id},busy,2026-02-28,listPets,900,2,false\n`,
+    `${csv}${busy.id},busy,,2026-02-28,listPets,900,2,false\n`,
   );
+  expect((await printUsage(environment, ...quarter, '--csv', '--deprecated')).split('\n')).toEqual([
+    ...csv.split('\n').filter((line) => !line.includes('listPets')),
+  ]);
   for (const [args, message] of [
     [['--from', '2026-02-30'], 'A day looks like'],
     [['--from', '2026-02-02', '--to', '2026-02-01'], '--from is after --to'],

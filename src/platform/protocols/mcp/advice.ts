@@ -11,7 +11,10 @@ const ADVICE: Partial<Readonly<Record<ErrorCode, string>>> = {
   idempotency_key_reused:
     'An idempotencyKey belongs to one set of arguments. If these are for something else, choose a new one.',
   operation_removed: 'List the tools again, and use another one.',
-  internal_error: 'It may have been done nevertheless: look before you repeat what changes something.',
+};
+/** The same, where the tool changes something. */
+const ADVICE_ON_CHANGES: typeof ADVICE = {
+  internal_error: 'It may have been done nevertheless: look before you repeat it.',
   service_unavailable:
     'It may have been done nevertheless: repeat what adds something only with the same idempotencyKey.',
 };
@@ -46,11 +49,15 @@ export const ERROR_SCHEMA: JsonSchema = {
   required: ['code', 'message', 'status'],
 };
 
-/** @param requestId which no header shows to a model */
-export function toToolError(error: ApiError, requestId?: string): ToolError {
+/**
+ * @param changes whether the tool changes anything
+ * @param requestId which no header shows to a model
+ */
+export function toToolError(error: ApiError, changes: boolean, requestId?: string): ToolError {
   const { code, message, status, fields, scope, headers } = error;
   const id = code === 'internal_error' && requestId !== undefined ? `It is ${requestId}.` : undefined;
-  const sentences = [message, id, ADVICE[code]].filter((sentence) => sentence !== undefined);
+  const advice = ADVICE[code] ?? (changes ? ADVICE_ON_CHANGES[code] : undefined);
+  const sentences = [message, id, advice].filter((sentence) => sentence !== undefined);
   const retryAfter = headers['retry-after'];
   return {
     code,

@@ -62,7 +62,10 @@ export async function callTool(tool: Tool, all: Arguments, exchange: Exchange): 
     idempotency?.setReplayed(false);
     const apiError = reportError(error, request, reply, path);
     request.errorStatus = apiError.status;
-    return { ...toResult(toToolError(apiError, request.id)), isError: true };
+    return {
+      ...toResult(toToolError(apiError, !tool.listed.annotations?.readOnlyHint, request.id)),
+      isError: true,
+    };
   }
 }
 
