@@ -1,4 +1,5 @@
-/** Requests in 60 seconds and in 86,400 seconds. Callers without a key have no `perDay`, and no daily window. */
+/** Requests in 60 seconds and in 86,400 seconds. Callers without a key have `ANONYMOUS_PER_MINUTE`
+ * of the environment, and no limit per day. */
 export interface Limits {
   readonly perMinute: number;
   readonly perDay?: number | undefined;

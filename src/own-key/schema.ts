@@ -56,7 +56,7 @@ const operationUsage = z
   })
   .meta({ id: 'OperationUsage', description: 'How often an API key has called an operation on a day' });
 
-/** Of one key or another: what is compared is the key that is sent. */
+/** Compared with the hint of the key that is sent: during a rotation that may be the old one or the new one. */
 export const ownHint = z
   .object({
     hint: text(1, MAX_HINT_LENGTH).meta({

@@ -3,7 +3,7 @@ import { createUsageStore, lastDays } from '../platform/usage/store.js';
 
 export type OwnKeyStore = ReturnType<typeof createOwnKeyStore>;
 
-/** What is stored of a key besides its row, which comes with the request. */
+/** What is stored about a key outside of its row. The row itself comes with the request, as `ctx.apiKey`. */
 export function createOwnKeyStore(database: Database) {
   const usage = createUsageStore(database);
   return {
