@@ -67,6 +67,11 @@ export class PostgresServer {
     return join(this.#cluster.directory, 'data');
   }
 
+  /** How another server connects to replicate this one */
+  get conninfo(): string {
+    return `host=127.0.0.1 port=${this.port} dbname=${DATABASE} user=${DATABASE} password=${this.#cluster.password}`;
+  }
+
   urlOf(user: string, password: string, parameters = '', host = '127.0.0.1'): string {
     return `postgresql://${user}:${encodeURIComponent(password)}@${host}:${this.port}/${DATABASE}?${parameters}`;
   }
@@ -115,14 +120,14 @@ export class PostgresServer {
   /** Restarts this server with a hot standby. A commit waits from now on until the standby has it, too. */
   async startStandby(): Promise<PostgresServer> {
     await this.end('SIGINT');
-    const { directory, password } = this.#cluster;
+    const { directory } = this.#cluster;
     const dataDir = await createTemporaryFolder();
     const copy = join(dataDir, 'postgres');
     // The files of a stopped server are a base backup. `-a` keeps their owner, who runs the copy.
     execFileSync('cp', ['-a', directory, copy]);
     await writeFile(join(copy, 'data/standby.signal'), '');
     const standby = await PostgresServer.#open(dataDir, {
-      primary_conninfo: `host=127.0.0.1 port=${this.port} user=${DATABASE} password=${password} application_name=standby`,
+      primary_conninfo: `${this.conninfo} application_name=standby`,
     });
     await this.run({ ...this.#settings, synchronous_standby_names: 'standby' });
     await standby.run();

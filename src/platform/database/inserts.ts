@@ -12,7 +12,7 @@ import {
   keySql,
   toKeyValues,
 } from './idempotency.js';
-import { isDatabaseOutage } from './outage.js';
+import { DatabaseOutage, isDatabaseOutage } from './outage.js';
 import type { InSchema } from './schema-name.js';
 import { givenSql, type Table, type TableSql } from './table.js';
 
@@ -64,7 +64,7 @@ function createRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table
     expectAll(rows, batch);
     return rows.sort((a, b) => Number(a.id) - Number(b.id)).map(({ output }) => output);
   };
-  return createBatchLoader<NewRow, Row>(isolateRejections(insertAll), BATCHES);
+  return createBatchLoader<NewRow, Row>(isolateRejections(table, insertAll), BATCHES);
 }
 
 function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table<Row, NewRow>) {
@@ -90,31 +90,36 @@ function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: 
       throw error;
     }
   };
-  return createBatchLoader<KeyedRow<NewRow>, CreateAttempt<Row>>(isolateRejections(insertAll), BATCHES);
+  return createBatchLoader<KeyedRow<NewRow>, CreateAttempt<Row>>(
+    isolateRejections(table, insertAll),
+    BATCHES,
+  );
 }
 
 /**
  * Runs a batch row by row when PostgreSQL rejects or aborts it as a whole, in which case nothing of it has been stored.
  * While a whole table is locked each row waits again: as many as there are connections, until their callers have given up.
+ *
+ * No row is to blame for an id that is stored already: somebody has brought ids along, by COPY or replication, and left the
+ * sequence behind. The next attempt draws others.
  */
-function isolateRejections<Call, Result>(run: (batch: readonly Call[]) => Promise<Result[]>) {
-  return async (batch: readonly Call[]): Promise<(Result | Error)[]> => {
+function isolateRejections<Call, Result>(
+  { name }: TableSql,
+  run: (batch: readonly Call[]) => Promise<Result[]>,
+) {
+  const isolate = async (batch: readonly Call[]): Promise<(Result | Error)[]> => {
     try {
       return await run(batch);
     } catch (error) {
+      if (violates(error, UNIQUE_VIOLATION, `${name}_pkey`))
+        return batch.map(() => new DatabaseOutage(error));
       const isRejection =
         !isDatabaseOutage(error) || ABORTED.test(String((error as { code?: unknown }).code));
       if (batch.length === 1 || !isRejection) return batch.map(() => error as Error);
-      return Promise.all(
-        batch.map((call) =>
-          run([call]).then(
-            ([result]) => result as Result,
-            (own: Error) => own,
-          ),
-        ),
-      );
+      return (await Promise.all(batch.map((call) => isolate([call])))).flat();
     }
   };
+  return isolate;
 }
 
 function violates(error: unknown, code: string, constraint: string): boolean {

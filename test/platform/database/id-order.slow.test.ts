@@ -1,68 +1,147 @@
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { execute } from '../../support/execute.js';
 import { PostgresServer } from '../../support/postgres-server.js';
-import { createTestDatabase, startService, type TestService } from '../../support/test-service.js';
+import { runKeys, UNREACHED_LIMITS } from '../../support/process.js';
+import { type Caller, createCaller, createTestDatabase, post, rpcPath } from '../../support/test-service.js';
+import { startTwoNodes } from '../../support/two-nodes.js';
 
-const CREATES = 8_000;
+/** ID_ORDER_CREATES=50000 makes each test a run of minutes. */
+const CREATES = Number(process.env.ID_ORDER_CREATES || 4_000);
 const CREATORS = 24;
+/** Many times what it takes, also on a busy machine */
+const TIMEOUT_MS = 120_000 + 20 * CREATES;
 
-/** Two nodes on a database, until the test is over. */
-async function startNodes(databaseUrl: string): Promise<readonly TestService[]> {
-  const nodes = [await startService({ databaseUrl }), await startService({ databaseUrl })];
-  onTestFinished(async () => void (await Promise.all(nodes.map((node) => node.close()))));
-  return nodes;
+/** Commits take up to 2 ms more for each pet: without turns, ids would become visible in another order again and again. */
+const COMMIT_LATE = `
+  CREATE FUNCTION commit_late() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN PERFORM pg_catalog.pg_sleep(random() * 0.002); RETURN NULL; END $$;
+  CREATE CONSTRAINT TRIGGER commit_late AFTER INSERT ON pets DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW EXECUTE FUNCTION commit_late()`;
+
+interface Nodes {
+  readonly one: Caller;
+  readonly two: Caller;
+  /** A connection to their database */
+  readonly database: pg.Client;
 }
 
-/** What readers of both nodes saw, and what was created meanwhile, by ascending id. */
-async function createAndRead(nodes: readonly TestService[]) {
+/** Two processes on a database, until the tests are over, as callers with a key that no limit stops. */
+async function startNodes(databaseUrl: string): Promise<Nodes> {
+  const environment = { DATABASE_URL: databaseUrl };
+  await execute(databaseUrl, COMMIT_LATE);
+  const { key } = await runKeys(environment, 'create', '--name', 'x', ...UNREACHED_LIMITS);
+  const [one = '', two = ''] = await startTwoNodes(environment);
+  const database = new pg.Client(databaseUrl);
+  await database.connect();
+  onTestFinished(() => database.end());
+  return { one: createCaller({ url: one, key }), two: createCaller({ url: two, key }), database };
+}
+
+const isSuccess = (status: number) => status === 200 || status === 201;
+
+/** The nth of the creators uses a node, a protocol, and an Idempotency-Key or none: each combination three times. */
+async function create({ one, two }: Nodes, n: number): Promise<number | string> {
+  const call = n % 2 === 0 ? one : two;
+  const headers = n % 4 < 2 ? {} : { 'idempotency-key': crypto.randomUUID() };
+  const path = n % 8 < 4 ? '/v1/pets' : '/trpc/createPet';
+  const { status, body } = await call(path, post({ name: `Pet ${n}`, categoryId: 1 }, headers));
+  return isSuccess(status) ? (body.id ?? body.result.data.id) : `${status} ${JSON.stringify(body)}`;
+}
+
+/** Read on from a pet: over REST from one node, over tRPC from the other, and by SQL, which looks far more often. */
+const READS: readonly ((nodes: Nodes, cursor: number) => Promise<{ id: number }[]>)[] = [
+  async ({ one }, cursor) => (await one(`/v1/pets?limit=100&cursor=${cursor}`)).body,
+  async ({ two }, cursor) => (await two(rpcPath('listPets', { limit: 100, cursor }))).body.result.data,
+  async ({ database }, cursor) =>
+    (await database.query('SELECT id::int FROM pets WHERE id > $1 ORDER BY id LIMIT 100', [cursor])).rows,
+];
+
+const byId = (ids: readonly number[]) => [...ids].sort((a, b) => a - b);
+
+/**
+ * What was created, by ascending id, and what readers saw that went on from the last id meanwhile.
+ *
+ * @param atHalf is called when half of the creates have been made
+ */
+async function createAndRead(nodes: Nodes, atHalf = async () => {}) {
   const created: number[] = [];
+  const failures: string[] = [];
+  const durationsMs: number[] = [];
   let isOver = false;
   let count = 0;
-  const create = async (creator: number) => {
-    const { pets } = nodes[creator % 2] as TestService;
+  const createMany = async (n: number) => {
     while (count < CREATES) {
       count += 1;
-      const { id } = await pets.create({ name: `Pet ${creator}`, categoryId: 1 });
-      created.push(id);
+      if (count === CREATES / 2) await atHalf();
+      const startedAt = performance.now();
+      const id = await create(nodes, n);
+      durationsMs.push(performance.now() - startedAt);
+      if (typeof id === 'number') created.push(id);
+      else failures.push(id);
     }
   };
-  const read = async ({ pets }: TestService) => {
+  const readOn = async (read: (typeof READS)[number]) => {
     const seen: number[] = [];
     for (;;) {
       const isLast = isOver;
-      const rows = await pets.list({ limit: 100, cursor: seen.at(-1) ?? 0 });
-      seen.push(...rows.map(({ id }) => id));
-      if (isLast && rows.length === 0) return seen;
+      const pets = await read(nodes, seen.at(-1) ?? 0);
+      for (const { id } of pets) seen.push(id);
+      if (isLast && pets.length === 0) return seen;
     }
   };
-  const reading = Promise.all(nodes.map(read));
-  await Promise.all(Array.from({ length: CREATORS }, (_, creator) => create(creator)));
+  const reading = Promise.all(READS.map(readOn));
+  const startedAt = performance.now();
+  await Promise.all(Array.from({ length: CREATORS }, (_, n) => createMany(n)));
+  const seconds = (performance.now() - startedAt) / 1000;
   isOver = true;
-  return { created: created.sort((a, b) => a - b), seen: await reading };
+  durationsMs.sort((a, b) => a - b);
+  const quantile = (share: number) => Math.round(durationsMs[Math.ceil(share * CREATES) - 1] as number);
+  return {
+    created: byId(created),
+    failures,
+    seen: await reading,
+    summary: `${CREATES} creates in ${seconds.toFixed(1)} s: p50 ${quantile(0.5)} ms, p99 ${quantile(0.99)} ms, max ${quantile(1)} ms`,
+  };
 }
 
-test('a reader that goes on from the last id it saw misses no pet that two nodes add meanwhile', async () => {
-  const { created, seen } = await createAndRead(await startNodes(await createTestDatabase()));
+test('a reader that goes on from the last id it saw misses no pet that two processes add meanwhile, over every protocol', {
+  timeout: TIMEOUT_MS,
+}, async ({ annotate }) => {
+  const databaseUrl = await createTestDatabase();
+  const { created, failures, seen, summary } = await createAndRead(await startNodes(databaseUrl));
+  expect(failures).toEqual([]);
   expect(created).toHaveLength(CREATES);
   for (const ids of seen) expect(ids).toEqual(created);
+  const rows = await execute<{ id: number }>(databaseUrl, 'SELECT id::int FROM pets ORDER BY id');
+  expect(rows.map(({ id }) => id)).toEqual(created);
+  await annotate(summary);
 });
 
-test('beside a transaction that is left open and one that is prepared, a reader misses at most what these insert', async () => {
+test('beside a transaction that is left open and one that is prepared every create succeeds, and a reader misses at most what these insert', {
+  timeout: TIMEOUT_MS,
+}, async ({ annotate }) => {
   const server = await PostgresServer.start({ max_prepared_transactions: '1' });
   onTestFinished(() => server.close());
   const nodes = await startNodes(server.url);
   const other = new pg.Client(server.url);
   await other.connect();
   onTestFinished(() => other.end());
-  const insert = (name: string) => other.query('INSERT INTO pets (name, category_id) VALUES ($1, 1)', [name]);
+  const insert = async (name: string): Promise<number> => {
+    const sql = 'INSERT INTO pets (name, category_id) VALUES ($1, 1) RETURNING id::int';
+    return (await other.query(sql, [name])).rows[0].id;
+  };
   await other.query('BEGIN');
-  await insert('Prepared');
+  const left = [await insert('Prepared')];
   await other.query("PREPARE TRANSACTION 'left'");
   await other.query('BEGIN');
-  await insert('Open');
-  const { created, seen } = await createAndRead(nodes);
+  left.push(await insert('Open'));
+  const { created, failures, seen, summary } = await createAndRead(nodes, async () => {
+    await other.query('COMMIT');
+    await other.query("COMMIT PREPARED 'left'");
+  });
+  expect(failures).toEqual([]);
   expect(created).toHaveLength(CREATES);
-  for (const ids of seen) expect(ids).toEqual(created);
-  await other.query('COMMIT');
-  await other.query("COMMIT PREPARED 'left'");
+  for (const ids of seen) expect(ids.filter((id) => !left.includes(id))).toEqual(created);
+  await annotate(summary);
 });

@@ -121,6 +121,27 @@ test('a pet for which PostgreSQL aborts a statement does not affect a replay tha
   expect(await readNames()).toEqual(['Replayed']);
 });
 
+test('ids that somebody has brought along are a 503 for creates, never a 500, until the sequence has passed them', async () => {
+  const { rows } = await service.database.pool.query<{ last: string }>(
+    "SELECT nextval(pg_get_serial_sequence('pets', 'id')) AS last",
+  );
+  const last = Number(rows[0]?.last);
+  await service.database.pool.query(
+    `INSERT INTO pets (id, name, category_id) OVERRIDING SYSTEM VALUE SELECT id, 'Brought', 1 FROM generate_series(${last + 1}, ${last + 30}) AS id`,
+  );
+  const statuses = new Set<number>();
+  await expect
+    .poll(async () => {
+      const responses = await createAll(namesOf('Next', 6));
+      for (const { status } of responses) statuses.add(status);
+      return responses.every(({ status }) => status === 201);
+    })
+    .toBe(true);
+  expect([...statuses].sort()).toEqual([201, 503]);
+  await readNames();
+  await readRowsPerStatement();
+});
+
 test('an Idempotency-Key that is used many times in one statement creates one pet, which all get', async () => {
   const [apiKey] = await service.keys.list();
   const key = {
