@@ -1,8 +1,23 @@
-/** Requests in 60 seconds and in 86,400 seconds. Callers without a key have `ANONYMOUS_PER_MINUTE`
- * of the environment, and no limit per day. */
-export interface Limits {
+/**
+ * The windows in which requests are counted, shorter first. `field` is where Limits has the requests that fit into one. The
+ * first is the minute, which every caller has: an address is limited by it alone, and what is denied within one counts
+ * towards a ban.
+ */
+export const WINDOWS = [
+  { name: 'minute', lengthMs: 60_000, field: 'perMinute' },
+  { name: 'day', lengthMs: 86_400_000, field: 'perDay' },
+] as const;
+
+type Window = (typeof WINDOWS)[number];
+
+export type WindowName = Window['name'];
+
+/**
+ * How many requests fit into each window. A caller has no window without a number, as one without a key, whose limit is
+ * ANONYMOUS_PER_MINUTE, has no day.
+ */
+export interface Limits extends Readonly<Partial<Record<Window['field'], number | undefined>>> {
   readonly perMinute: number;
-  readonly perDay?: number | undefined;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { expect, test } from 'vitest';
-import { PLANS } from '../src/plans.js';
+import { PLANS, WINDOWS } from '../src/plans.js';
 import { limitsOf, toPlanTable } from '../src/platform/contract/plans.js';
 import { Plan as DatabasePlan } from '../src/platform/database/generated/enums.js';
 
@@ -14,6 +14,13 @@ test('every plan has the limits of the contract, and an enterprise key its own',
 
 test('a key that lacks the limits of its plan gets those of the free plan', () => {
   expect(limitsOf({ plan: 'enterprise', perMinute: null, perDay: null })).toEqual(PLANS.free);
+});
+
+test('the first window is the minute, longer ones follow, and their names are those of headers and of no other field in Redis', () => {
+  expect(WINDOWS[0]).toEqual({ name: 'minute', lengthMs: 60_000, field: 'perMinute' });
+  const lengths = WINDOWS.map(({ lengthMs }) => lengthMs);
+  expect(lengths).toEqual(lengths.toSorted((a, b) => a - b));
+  for (const { name } of WINDOWS) expect(name).toMatch(/^(?!denied$)[a-z]+$/);
 });
 
 test('the plans are those of schema.prisma', () => {

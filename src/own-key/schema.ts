@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PLAN_NAMES } from '../plans.js';
+import { PLAN_NAMES, WINDOWS } from '../plans.js';
 import { instant, integer, text } from '../platform/operations/input.js';
 import { SCOPES } from '../scopes.js';
 
@@ -32,7 +32,7 @@ const scope = z.enum(SCOPES).meta({ id: 'Scope', description: 'What an API key c
 
 const keyLimit = z
   .object({
-    window: z.enum(['minute', 'day']).meta({ description: 'The window that the limit is for' }),
+    window: z.enum(WINDOWS.map(({ name }) => name)).meta({ description: 'The window that the limit is for' }),
     limit: integer(1, MAX_LIMIT).meta({ description: 'Requests allowed in the window' }),
     remaining: integer(0, MAX_LIMIT).meta({ description: 'Requests left in the window' }),
     resetsAt: instant('When the window ends, rounded up to a second'),

@@ -1,4 +1,4 @@
-import type { Limits } from '../../src/plans.js';
+import { type Limits, WINDOWS } from '../../src/plans.js';
 
 interface Span {
   count: number;
@@ -8,20 +8,22 @@ interface Span {
 /** The limits of the contract for one key, modelled as simply as possible: whole seconds, one node. */
 export class LimitsModel {
   nowSeconds = 0;
-  readonly #minute: Span = { count: 0, endsAt: 0 };
-  readonly #day: Span = { count: 0, endsAt: 0 };
+  readonly #windows = WINDOWS.map(({ lengthMs, field }) => {
+    const span: Span = { count: 0, endsAt: 0 };
+    return { span, length: lengthMs / 1000, field };
+  });
 
   /** Whether a window is in its last second. */
   get isAboutToEnd(): boolean {
-    return [this.#minute, this.#day].some(({ endsAt }) => endsAt === this.nowSeconds + 1);
+    return this.#windows.some(({ span }) => span.endsAt === this.nowSeconds + 1);
   }
 
   consume(limits: Limits, cost: number, isBanned = false) {
     this.#endPassed();
-    const spans = [
-      { span: this.#minute, limit: limits.perMinute, length: 60 },
-      { span: this.#day, limit: limits.perDay ?? Number.POSITIVE_INFINITY, length: 86_400 },
-    ];
+    const spans = this.#windows.flatMap(({ span, length, field }) => {
+      const limit = limits[field];
+      return limit === undefined ? [] : { span, length, limit };
+    });
     const denying = spans.filter(({ span, limit }) => span.count + cost > limit);
     const isAllowed = denying.length === 0;
     if (isAllowed && !isBanned) for (const { span, length } of spans) this.#add(span, cost, length);
@@ -41,7 +43,7 @@ export class LimitsModel {
   }
 
   #endPassed(): void {
-    for (const span of [this.#minute, this.#day]) {
+    for (const { span } of this.#windows) {
       if (span.endsAt <= this.nowSeconds) Object.assign(span, { count: 0, endsAt: 0 });
     }
   }

@@ -1,6 +1,6 @@
 /** One window of the rate limit, as of the latest response. */
 export interface WindowStatus {
-  /** `minute` or `day` */
+  /** Such as `minute` or `day` */
   readonly name: string;
   /** How many requests the window allows */
   readonly limit: number;
@@ -16,7 +16,7 @@ export interface WindowStatus {
 
 /** The window that is binding for the caller, and all windows. */
 export interface LimitStatus extends WindowStatus {
-  /** All windows: `minute` and `day` */
+  /** All windows, such as `minute` and `day` */
   readonly windows: readonly WindowStatus[];
 }
 
@@ -61,7 +61,7 @@ function readLimits(headers: Headers, now: number): LimitStatus | undefined {
   });
   const limit = Number(headers.get('x-ratelimit-limit'));
   const remaining = Number(headers.get('x-ratelimit-remaining'));
-  // If both windows have the same numbers, the service means the one that ends later, which it lists last.
+  // If several windows have the same numbers, the service means the one that ends later, which it lists last.
   const binding = windows.findLast((window) => window.limit === limit && window.remaining === remaining);
   return binding && { ...binding, windows };
 }

@@ -1,5 +1,5 @@
 import { SCOPES } from '#store/scopes.js';
-import { limitsOf } from '../contract/plans.js';
+import { formatLimits, limitsOf } from '../contract/plans.js';
 import type { ApiKey, ListedKey } from '../keys/store.js';
 import { formatTable, shorten, shortenId } from './tables.js';
 
@@ -69,14 +69,13 @@ export function formatKeys(apiKeys: readonly ListedKey[], now: number): string {
 
 /** One key for people, one line for each field; `more` follows its own fields. */
 export function formatKey(apiKey: ApiKey, now: number, more: readonly Field[] = []): string {
-  const { perMinute, perDay } = limitsOf(apiKey);
   return formatTable([
     ['ID', apiKey.id],
     ['Name', apiKey.name],
     ['Owner', apiKey.owner ?? '-'],
     ['Key', `${apiKey.hint}…`],
     ['Plan', apiKey.plan],
-    ['Limits', `${perMinute} per minute, ${perDay} per day`],
+    ['Limits', formatLimits(limitsOf(apiKey))],
     ['Scopes', apiKey.scopes.join(', ')],
     ['Created', formatMinute(apiKey.createdAt)],
     ['Expires', formatMinute(apiKey.expiresAt)],

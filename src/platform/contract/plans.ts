@@ -1,19 +1,39 @@
-import { FALLBACK_PLAN, type Limits, PLANS, type Plan } from '#store/plans.js';
+import { FALLBACK_PLAN, type Limits, PLANS, type Plan, WINDOWS } from '#store/plans.js';
+
+/** The limits that a key whose plan has none has itself, each in a column of its row. */
+export interface OwnLimits {
+  readonly perMinute: number | null;
+  readonly perDay: number | null;
+}
 
 /** The limits of a key. One that lacks those of its own gets the fallback's: bad data must not lift the limits. */
-export function limitsOf(key: { plan: Plan; perMinute: number | null; perDay: number | null }): Limits {
-  const { perMinute, perDay } = PLANS[FALLBACK_PLAN];
+export function limitsOf(key: { readonly plan: Plan } & OwnLimits): Limits {
+  const { perMinute, perDay }: Limits = PLANS[FALLBACK_PLAN];
   return PLANS[key.plan] ?? { perMinute: key.perMinute ?? perMinute, perDay: key.perDay ?? perDay };
 }
 
 /** How long the first ban of a key lasts. */
 export const FIRST_BAN_SECONDS = 300;
 
+const SET_PER_KEY = 'set per key';
+
 /** The plans as a Markdown table, for the OpenAPI document and the guide. */
 export function toPlanTable(): string {
-  const rows = Object.entries(PLANS).map(([plan, limits]: [string, Limits | undefined]) =>
-    [plan, limits?.perMinute, limits?.perDay].map((cell) => cell?.toLocaleString('en') ?? 'set per key'),
-  );
-  const headings = ['plan', 'requests per minute', 'requests per day'];
+  const own: Partial<Record<keyof Limits, string>> = { perMinute: SET_PER_KEY, perDay: SET_PER_KEY };
+  const toCells = (limits: Limits | undefined) =>
+    WINDOWS.map(({ field }) => (limits ?? own)[field]?.toLocaleString('en') ?? 'no limit');
+  const rows = Object.entries<Limits | undefined>(PLANS).map(([plan, limits]) => [plan, ...toCells(limits)]);
+  const headings = ['plan', ...WINDOWS.map(({ name }) => `requests per ${name}`)];
   return [headings, headings.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
+}
+
+/** Limits for people: `60 per minute, 1000 per day`. */
+export function formatLimits(limits: Limits): string {
+  const set = WINDOWS.filter(({ field }) => limits[field] !== undefined);
+  return set.map(({ name, field }) => `${limits[field]} per ${name}`).join(', ');
+}
+
+/** The windows for people: `a minute and one of a day`. */
+export function formatWindows(): string {
+  return WINDOWS.map(({ name }) => (/^hour/.test(name) ? `an ${name}` : `a ${name}`)).join(' and one of ');
 }

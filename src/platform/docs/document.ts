@@ -3,7 +3,7 @@ import type { AnyTRPCRouter } from '@trpc/server';
 import { generateOpenApiDocument } from 'trpc-to-openapi';
 import { IDENTITY } from '#store/identity.js';
 import { MIN_NOTICE_MONTHS } from '../contract/deprecation.js';
-import { toPlanTable } from '../contract/plans.js';
+import { formatWindows, toPlanTable } from '../contract/plans.js';
 import { MCP_PREFIX, REST_PREFIX } from '../contract/protocol.js';
 import { INTERFACE_VERSION } from '../contract/version.js';
 import { listOperations, type Operation } from '../operations/list-operations.js';
@@ -50,7 +50,7 @@ const DESCRIPTION = `
 ${IDENTITY.description}
 
 Every operation needs an API key, sent as \`Authorization: Bearer <API_KEY>\`. Requests are counted per key, in a window
-of a minute and one of a day; every response reports what is left of the tighter one. Every error has the same three
+of ${formatWindows()}; every response reports what is left of the tighter one. Every error has the same three
 members; programs should rely on its \`code\`, not on its \`message\`.
 
 With a test key, the header \`Prefer: error=CODE\` (RFC 7240) rehearses an error on any operation: it is the response,

@@ -1,5 +1,6 @@
 import type { oas31 } from 'zod-openapi';
 import { IDENTITY } from '#store/identity.js';
+import { FALLBACK_PLAN, type Limits, PLANS, WINDOWS } from '#store/plans.js';
 import { REST_PREFIX } from '../contract/protocol.js';
 import { integerSchema } from '../operations/input.js';
 
@@ -8,6 +9,9 @@ const EXAMPLE_HOST = 'https://store.example.org';
 
 /** A limit and what is left of it: PostgreSQL stores limits as 32-bit integers. */
 const count = integerSchema(0, 2 ** 31 - 1);
+
+/** Of the key whose first response the examples show */
+const LIMITS: Limits = PLANS[FALLBACK_PLAN];
 
 /** Which revision of the draft the two headers follow: earlier than 08 had other parameters. */
 const LIMITS_DRAFT = 'draft-ietf-httpapi-ratelimit-headers-10';
@@ -18,13 +22,13 @@ export const headers = {
     description: 'Requests allowed in the window that is currently tighter for the caller',
     required: true,
     schema: count,
-    example: 60,
+    example: LIMITS.perMinute,
   },
   'X-RateLimit-Remaining': {
     description: 'Requests left in the current window',
     required: true,
     schema: count,
-    example: 59,
+    example: LIMITS.perMinute - 1,
   },
   'X-RateLimit-Reset': {
     description: 'When the window ends: a Unix timestamp in seconds, rounded up',
@@ -36,13 +40,13 @@ export const headers = {
     description: `The windows: quota \`q\` and length \`w\` in seconds (${LIMITS_DRAFT})`,
     required: true,
     schema: { type: 'string', pattern: listOf('q=\\d+;w=\\d+') },
-    example: '"minute";q=60;w=60, "day";q=1000;w=86400',
+    example: listWindows((limit, seconds) => `q=${limit};w=${seconds}`),
   },
   RateLimit: {
     description: `What is left of each window: requests \`r\` and seconds until it ends \`t\` (${LIMITS_DRAFT})`,
     required: true,
     schema: { type: 'string', pattern: listOf('r=\\d+;t=\\d+') },
-    example: '"minute";r=59;t=60, "day";r=999;t=86400',
+    example: listWindows((limit, seconds) => `r=${limit - 1};t=${seconds}`),
   },
   'X-Request-Id': {
     description: 'Identifies this request in the log of the service. An id that the client sends is kept.',
@@ -163,4 +167,12 @@ export function optionalHeaders(names: readonly HeaderName[]): Record<string, oa
 function listOf(parameters: string): string {
   const item = `"[a-z]+";${parameters}`;
   return `^${item}(, ${item})*$`;
+}
+
+/** The examples' windows in that form. */
+function listWindows(toParameters: (limit: number, seconds: number) => string): string {
+  return WINDOWS.flatMap(({ name, lengthMs, field }) => {
+    const limit = LIMITS[field];
+    return limit === undefined ? [] : `"${name}";${toParameters(limit, lengthMs / 1000)}`;
+  }).join(', ');
 }

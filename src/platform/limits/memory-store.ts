@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { RateLimiterCompatibleAbstract } from 'rate-limiter-flexible';
+import type { WindowName } from '#store/plans.js';
 import {
   type ConsumeOptions,
   hasRoom,
@@ -28,8 +29,8 @@ interface Denied {
   onLimit: () => void;
 }
 
-/** What is known of one subject. */
-interface SubjectState extends Record<Window['name'], Counter> {
+/** What is known of one subject, such as the counters of the windows in which it was counted. */
+interface SubjectState extends Partial<Record<WindowName, Counter>> {
   /** Undefined while none were denied */
   denied: Denied | undefined;
   /** When a store that counts for several processes last replaced its counters */
@@ -164,7 +165,7 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
   #find(id: string): SubjectState {
     const known = this.#subjects.get(id);
     if (known !== undefined) return known;
-    const state = { minute: NOT_STARTED, day: NOT_STARTED, denied: undefined, replacedAtMs: NOT_REPLACED };
+    const state: SubjectState = { denied: undefined, replacedAtMs: NOT_REPLACED };
     this.#subjects.set(id, state);
     return state;
   }

@@ -1,9 +1,9 @@
 import { RateLimiterRes } from 'rate-limiter-flexible';
-import type { Limits } from '#store/plans.js';
+import { type Limits, WINDOWS, type WindowName } from '#store/plans.js';
 
 /** A fixed window. It starts with the first request that is allowed after the previous one has ended. */
 export interface Window {
-  readonly name: 'minute' | 'day';
+  readonly name: WindowName;
   readonly lengthMs: number;
   /** Requests that the window allows */
   readonly limit: number;
@@ -25,10 +25,11 @@ export interface ConsumeOptions {
 }
 
 /** The windows of limits, shorter first. */
-export function toWindows({ perMinute, perDay }: Limits): readonly Window[] {
-  const minute: Window = { name: 'minute', lengthMs: 60_000, limit: perMinute };
-  if (perDay === undefined) return [minute];
-  return [minute, { name: 'day', lengthMs: 86_400_000, limit: perDay }];
+export function toWindows(limits: Limits): readonly Window[] {
+  return WINDOWS.flatMap(({ name, lengthMs, field }) => {
+    const limit = limits[field];
+    return limit === undefined ? [] : { name, lengthMs, limit };
+  });
 }
 
 /** Whether every window has room for `cost` further requests. */
@@ -42,7 +43,7 @@ export function hasRoom(
 
 /** One window as its subject sees it after a decision. */
 interface LimitStatus {
-  readonly name: Window['name'];
+  readonly name: WindowName;
   /** Requests that the window allows */
   readonly limit: number;
   /** Requests that it still allows */
@@ -59,7 +60,7 @@ export class RateLimitResult extends RateLimiterRes {
   readonly isAllowed: boolean;
   readonly windows: readonly LimitStatus[];
   /**
-   * The window that denied the request (the one that ends last if both did), else the one with the fewest requests left
+   * The window that denied the request (the one that ends last if several did), else the one with the fewest requests left
    */
   readonly binding: LimitStatus;
   /** Whole seconds, at least 1, after which the same request is allowed; undefined when it is allowed now */

@@ -1,5 +1,6 @@
 import { initTRPC, type TRPCError } from '@trpc/server';
 import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
+import type { WindowName } from '#store/plans.js';
 import type { Scope } from '#store/scopes.js';
 import type { Deprecation } from '../contract/deprecation.js';
 import type { CreateResult, IdempotencyKey } from '../database/idempotency.js';
@@ -46,7 +47,7 @@ export interface IdempotencyHeader {
 }
 
 export interface KeyLimit {
-  readonly name: 'minute' | 'day';
+  readonly name: WindowName;
   readonly limit: number;
   readonly remaining: number;
   /** Unix milliseconds. */

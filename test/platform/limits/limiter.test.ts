@@ -1,102 +1,37 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
-import { Redis } from 'ioredis';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import type { Limits } from '../../../src/plans.js';
 import { limitHeaders } from '../../../src/platform/admission/limit-check.js';
 import type { CircuitBreaker } from '../../../src/platform/limits/circuit-breaker.js';
-import {
-  createLimiter,
-  type Limiter,
-  MAX_SUBJECTS,
-  type Subject,
-} from '../../../src/platform/limits/limiter.js';
+import { createLimiter, MAX_SUBJECTS, type Subject } from '../../../src/platform/limits/limiter.js';
 import { MemoryStore } from '../../../src/platform/limits/memory-store.js';
 import type { RateLimitResult } from '../../../src/platform/limits/rate-limit-result.js';
 import { RedisStore } from '../../../src/platform/limits/redis/store.js';
 import { addressId } from '../../../src/platform/server/client-address.js';
 import { freePort } from '../../support/free-port.js';
-import { countAllowed, reaches } from '../../support/limiter-nodes.js';
-import { LimitsModel } from '../../support/limits-model.js';
-import { findRedis } from '../../support/redis.js';
-
-const silent = { info: () => {}, warn: () => {} };
-const START_MS = Date.UTC(2030, 0, 1);
-
-/** A limiter over either store, whose time the test controls. */
-interface Fixture {
-  limiter: Limiter;
-  clock: { nowMs: number };
-  /** Lets time pass for the node, and in the store for one key. */
-  advance(ms: number, keyId: string): Promise<void>;
-  /** Sets the clock of the machines forth or back: of the node, and of the store for one key. */
-  setClocks(ms: number, keyId: string): Promise<void>;
-  /** Makes the store lose the counters of a key, unless it is the memory of the node. */
-  lose(keyId: string): Promise<void>;
-}
-
-async function openMemory(): Promise<Fixture> {
-  const clock = { nowMs: START_MS, elapsedMs: 0 };
-  const clocks = { clock: () => clock.elapsedMs, now: () => clock.nowMs };
-  const limiter = await createLimiter({ redisUrls: [], log: silent, ...clocks });
-  const setClocks = async (ms: number) => {
-    clock.nowMs += ms;
-  };
-  const advance = async (ms: number) => {
-    clock.elapsedMs += ms;
-    await setClocks(ms);
-  };
-  return { limiter, clock, advance, setClocks, lose: async () => {} };
-}
-
-const redis = await findRedis();
-const client = redis && new Redis(redis.url);
-const prefix = `limits-test-${process.pid}`;
-const opened: Limiter[] = [];
-
-/** Redis uses its own clock, so time is advanced there by moving its timestamps back. */
-async function openRedis(): Promise<Fixture> {
-  const clock = { nowMs: START_MS, elapsedMs: 0 };
-  const clocks = { clock: () => clock.elapsedMs, now: () => clock.nowMs };
-  const limiter = await createLimiter({ redisUrls: [redis?.url ?? ''], log: silent, prefix, ...clocks });
-  opened.push(limiter);
-  await reaches(limiter, 'redis');
-  const setClocks = async (ms: number, keyId: string) => {
-    clock.nowMs += ms;
-    const age = `for _, field in ipairs({'minuteEnds', 'dayEnds'}) do
-      if redis.call('HEXISTS', KEYS[1], field) == 1 then redis.call('HINCRBY', KEYS[1], field, -ARGV[1]) end
-    end`;
-    await client?.eval(age, 1, `${prefix}:key:{${keyId}}`, ms);
-  };
-  const advance = async (ms: number, keyId: string) => {
-    clock.elapsedMs += ms;
-    await setClocks(ms, keyId);
-  };
-  const lose = async (keyId: string) => {
-    await client?.del(`${prefix}:key:{${keyId}}`);
-  };
-  return { limiter, clock, advance, setClocks, lose };
-}
+import { countAllowed } from '../../support/limiter-nodes.js';
+import {
+  anyLimits,
+  closeStores,
+  createKey,
+  expectContract,
+  type Fixture,
+  hasRedis,
+  listStates,
+  openMemory,
+  openRedis,
+  pick,
+  remaining,
+  START_MS,
+  silent,
+} from '../../support/limiter-stores.js';
 
 // A store that failed would have been replaced by memory, which keeps the same promises.
-afterEach(() => expect(opened.map(({ state }) => state)).not.toContain('degraded'));
+afterEach(() => expect(listStates()).not.toContain('degraded'));
 
-afterAll(async () => {
-  await Promise.all(opened.map((limiter) => limiter.close()));
-  if (client) {
-    const keys = await client.keys(`${prefix}:*`);
-    if (keys.length > 0) await client.del(keys);
-    client.disconnect();
-  }
-  await redis?.close();
-});
-
-let keyCount = 0;
-function createKey(limits: Limits): Subject {
-  keyCount += 1;
-  return { kind: 'key', id: `00000000-0000-4000-8000-${String(keyCount).padStart(12, '0')}`, limits };
-}
+afterAll(closeStores);
 
 async function consumeMany(
   { limiter }: Fixture,
@@ -108,16 +43,12 @@ async function consumeMany(
   return results;
 }
 
-function remaining({ windows }: RateLimitResult): number[] {
-  return windows.map((window) => window.remaining);
-}
-
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 describe.each([
   { name: 'memory', skipped: false, open: openMemory },
-  { name: 'Redis', skipped: !redis, open: openRedis },
+  { name: 'Redis', skipped: !hasRedis, open: openRedis },
 ])('limits in $name', ({ skipped, open }) => {
   const storeTest = test.skipIf(skipped);
 
@@ -231,60 +162,21 @@ describe.each([
   storeTest(
     'any interleaving of calls, batches, changed limits, time and lost counters gives the results of the contract',
     async () => {
-      const fixture = await open();
-      const limits = fc.record({
-        perMinute: fc.integer({ min: 1, max: 8 }),
-        perDay: fc.integer({ min: 1, max: 20 }),
-      });
-      const step = fc.oneof(
-        { weight: 6, arbitrary: fc.record({ cost: fc.integer({ min: 1, max: 6 }) }) },
-        {
-          weight: 2,
-          arbitrary: fc.record({ seconds: fc.constantFrom(1, 2, 30, 59, 60, 61, 300, 3_600, 86_400) }),
-        },
-        { weight: 1, arbitrary: fc.record({ limits }) },
-        { weight: 1, arbitrary: fc.constant({ isLost: true }) },
-      );
-      const property = fc.asyncProperty(
-        limits,
-        fc.array(step, { maxLength: 60, size: 'max' }),
-        async (first, steps) => {
-          let subject = createKey(first);
-          const model = new LimitsModel();
-          let hasLost = false;
-          for (const action of steps) {
-            // In its last second, a window that is lost is not restored.
-            if (hasLost && model.isAboutToEnd) return;
-            if ('cost' in action) {
-              const result = await fixture.limiter.consume(subject, action.cost);
-              expect(pick(result)).toEqual(model.consume(subject.limits, action.cost));
-            } else if ('seconds' in action) {
-              await fixture.advance(action.seconds * 1000, subject.id);
-              model.nowSeconds += action.seconds;
-            } else if ('isLost' in action) {
-              await fixture.lose(subject.id);
-              hasLost = true;
-            } else {
-              subject = { ...subject, limits: action.limits };
-            }
-          }
-        },
-      );
-      await fc.assert(property, { numRuns: 200 });
+      await expectContract(await open());
     },
   );
 });
 
-test.skipIf(!redis)(
+test.skipIf(!hasRedis)(
   'in Redis, requests that arrive together get the results that they would get in turn',
   async () => {
     const { limiter } = await openRedis();
     const { limiter: memory } = await openMemory();
-    const limits = fc.record({
-      perMinute: fc.integer({ min: 1, max: 12 }),
-      perDay: fc.option(fc.integer({ min: 1, max: 12 }), { nil: undefined }),
+    const request = fc.record({
+      key: fc.nat(2),
+      limits: anyLimits(12, 0),
+      cost: fc.integer({ min: 1, max: 4 }),
     });
-    const request = fc.record({ key: fc.nat(2), limits, cost: fc.integer({ min: 1, max: 4 }) });
     const property = fc.asyncProperty(fc.array(request, { maxLength: 20, size: 'max' }), async (requests) => {
       const keys = [1, 2, 3].map(() => createKey({ perMinute: 0, perDay: 0 }));
       const calls = requests.map(({ key, ...call }) => ({
@@ -299,11 +191,6 @@ test.skipIf(!redis)(
     await fc.assert(property, { numRuns: 200 });
   },
 );
-
-function pick(result: RateLimitResult) {
-  const { isAllowed, retryAfterSeconds } = result;
-  return { isAllowed, remaining: remaining(result), retryAfterSeconds };
-}
 
 test('200,000 addresses take the memory of 50,000: those seen last are remembered', async () => {
   const { limiter } = await openMemory();

@@ -1,17 +1,29 @@
+import { WINDOWS, type WindowName } from '#store/plans.js';
+
+const NAMES = WINDOWS.map(({ name }) => name);
+const FIELDS = NAMES.flatMap((name) => [`'${name}'`, `'${name}Ends'`]);
+/** What HMGET has read of FIELDS, as windows */
+const READ_WINDOWS = NAMES.map((name, n) => `window('${name}', held[${2 * n + 1}], held[${2 * n + 2}])`);
+
+/** By which a call names a window: a name would cost Redis a tenth more. */
+export function toWindowNumber(name: WindowName): number {
+  return NAMES.indexOf(name) + 1;
+}
+
 /**
  * Decides on a batch of calls inside Redis, one after the other. Each counts in every window or in none; one that costs
  * 0 only reads.
  *
- * A subject is one hash: `minute` and `day` (requests counted), `denied` (requests denied, by all callers of the script
- * together, in a minute that starts with the first of them), `minuteEnds`, `dayEnds` and `deniedEnds` (milliseconds of
- * Redis's own clock). Replies contain only relative times. Only core commands are used, so that it runs on Redis, on
- * Valkey and in a cluster alike.
+ * A subject is one hash with two fields for each window, such as `minute` (requests counted) and `minuteEnds` (milliseconds
+ * of Redis's own clock), and with `denied` and `deniedEnds` for the requests denied, by all callers of the script together,
+ * in a minute that starts with the first of them. Replies contain only relative times. Only core commands are used, so that
+ * it runs on Redis, on Valkey and in a cluster alike.
  *
- * KEYS: the subject of each call. ARGV[1]: the calls in JSON, each `[cost, denied, minute, day]` or `[cost, denied,
- * minute]`. `denied` are the requests that the caller has denied and not told yet. Once their sum has reached the limit of
- * the minute, they are counted from 0 again: whoever gets that sum acts on it. A window is `[limit, length in milliseconds,
- * count, milliseconds left]`. The last two are what the caller knows: a lower count in Redis means that Redis has lost
- * data, and counting continues from the caller's.
+ * KEYS: the subject of each call. ARGV[1]: the calls in JSON, each `[cost, denied, minute, …]` with the windows that the
+ * subject has. `denied` are the requests that the caller has denied and not told yet. Once their sum has reached the limit of
+ * the minute, they are counted from 0 again: whoever gets that sum acts on it. A window is `[number, limit, length in
+ * milliseconds, count, milliseconds left]`. The last two are what the caller knows: a lower count in Redis means that Redis
+ * has lost data, and counting continues from the caller's.
  *
  * Returns JSON, which costs both sides less than a reply of many numbers: for each call 1 if it is allowed and 0 if it is
  * denied, then `[sum of what was denied, milliseconds left of its minute]`, or 0 if the call tells of none, then
@@ -27,8 +39,8 @@ local function window(name, count, ends)
 end
 
 local function read(key)
-  local held = redis.call('HMGET', key, 'minute', 'minuteEnds', 'day', 'dayEnds')
-  return { window('minute', held[1], held[2]), window('day', held[3], held[4]), expiry = 0 }
+  local held = redis.call('HMGET', key, ${FIELDS})
+  return { ${READ_WINDOWS}, expiry = 0 }
 end
 
 local function start(subject, window, left)
@@ -36,10 +48,11 @@ local function start(subject, window, left)
   subject.expiry = math.max(subject.expiry, left)
 end
 
--- Few calls tell of denied requests, so that only these read them.
+-- Few calls tell of denied requests, so that only these read them. They are one more window.
 local function addDenied(key, subject, told, limit)
-  local denied = subject[3] or window('denied', unpack(redis.call('HMGET', key, 'denied', 'deniedEnds')))
-  subject[3] = denied
+  local n = ${NAMES.length + 1}
+  local denied = subject[n] or window('denied', unpack(redis.call('HMGET', key, 'denied', 'deniedEnds')))
+  subject[n] = denied
   if denied.left <= 0 or denied.left > 60000 then
     denied.count = 0
     start(subject, denied, 60000)
@@ -54,10 +67,11 @@ for i, call in ipairs(cjson.decode(ARGV[1])) do
   local key, cost, told = KEYS[i], call[1], call[2]
   local subject = subjects[key] or read(key)
   subjects[key] = subject
-  local denied = told > 0 and addDenied(key, subject, told, call[3][1]) or 0
+  local denied = told > 0 and addDenied(key, subject, told, call[3][2]) or 0
   local allowed = 1
   for w = 3, #call do
-    local window, limit, length, known, knownLeft = subject[w - 2], unpack(call[w])
+    local n, limit, length, known, knownLeft = unpack(call[w])
+    local window = subject[n]
     if window.left <= 0 then window.count, window.left = 0, 0 end
     -- The clock was set back: the window is prolonged, but ends.
     if window.left > length then
@@ -72,10 +86,10 @@ for i, call in ipairs(cjson.decode(ARGV[1])) do
   end
   local reply = { allowed, denied }
   for w = 3, #call do
-    local window = subject[w - 2]
+    local window = subject[call[w][1]]
     if allowed == 1 and cost > 0 then
       window.count, subject.changed = window.count + cost, true
-      if window.left == 0 then start(subject, window, call[w][2]) end
+      if window.left == 0 then start(subject, window, call[w][3]) end
     end
     reply[w] = { window.count, window.left }
   end

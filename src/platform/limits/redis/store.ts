@@ -11,7 +11,7 @@ import {
 } from '../rate-limit-result.js';
 import { RedisConnection } from './connection.js';
 import type { RedisConnectionOptions } from './options.js';
-import type { ScriptReply } from './scripts.js';
+import { type ScriptReply, toWindowNumber } from './scripts.js';
 
 export interface RedisOptions
   extends Pick<RedisConnectionOptions, 'urls'>,
@@ -68,7 +68,8 @@ const MAX_CALLS_PER_SCRIPT = 250;
 const LAST_MS = 1_000;
 
 /** A call as CONSUME_SCRIPT takes it */
-type Question = [cost: number, denied: number, ...windows: number[][]];
+type Question = [cost: number, denied: number, ...windows: AskedWindow[]];
+type AskedWindow = [n: number, limit: number, lengthMs: number, count: number, msLeft: number];
 
 interface Call extends ConsumeOptions {
   readonly id: string;
@@ -135,9 +136,9 @@ export class RedisStore extends RateLimiterRedis {
   /** A call as CONSUME_SCRIPT takes it, with what this node knows by now. */
   #toQuestion({ id, cost, windows, counts }: Call): Question {
     const { counters } = this.#options.insuranceLimiter.peek(id, windows);
-    const toWindow = ({ limit, lengthMs }: Window, index: number) => {
+    const toWindow = ({ name, limit, lengthMs }: Window, index: number): AskedWindow => {
       const { count, msLeft } = counters[index] as WindowCounter;
-      return [limit, lengthMs, msLeft < LAST_MS ? 0 : count, msLeft];
+      return [toWindowNumber(name), limit, lengthMs, msLeft < LAST_MS ? 0 : count, msLeft];
     };
     return [counts ? cost : 0, this.#options.insuranceLimiter.takeDenied(id), ...windows.map(toWindow)];
   }
@@ -161,7 +162,7 @@ export class RedisStore extends RateLimiterRedis {
 async function tryRedis(connection: RedisConnection, key: string): Promise<void> {
   if (!connection.isReady) throw new Error('There is no connection yet');
   // One request in a window of a millisecond
-  const question = JSON.stringify([[1, 0, [Number.MAX_SAFE_INTEGER, 1, 0, 0]] satisfies Question]);
+  const question = JSON.stringify([[1, 0, [1, Number.MAX_SAFE_INTEGER, 1, 0, 0]] satisfies Question]);
   for (let run = 0; run < 2; run += 1) await connection.consumeLimits([`${key}:trial`], question);
 }
 
