@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
+import { insertSql, newItem } from '../../support/operations-under-test.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { createTestDatabase, startService, type TestService } from '../../support/test-service.js';
 
@@ -19,18 +20,18 @@ async function createAndRead(nodes: readonly TestService[]) {
   let isOver = false;
   let count = 0;
   const create = async (creator: number) => {
-    const { pets } = nodes[creator % 2] as TestService;
+    const { items } = nodes[creator % 2] as TestService;
     while (count < CREATES) {
       count += 1;
-      const { id } = await pets.create({ name: `Pet ${creator}`, categoryId: 1 });
+      const { id } = await items.create(newItem(`By ${creator}`));
       created.push(id);
     }
   };
-  const read = async ({ pets }: TestService) => {
+  const read = async ({ items }: TestService) => {
     const seen: number[] = [];
     for (;;) {
       const isLast = isOver;
-      const rows = await pets.list({ limit: 100, cursor: seen.at(-1) ?? 0 });
+      const rows = await items.list({ limit: 100, cursor: seen.at(-1) ?? 0 });
       seen.push(...rows.map(({ id }) => id));
       if (isLast && rows.length === 0) return seen;
     }
@@ -41,7 +42,7 @@ async function createAndRead(nodes: readonly TestService[]) {
   return { created: created.sort((a, b) => a - b), seen: await reading };
 }
 
-test('a reader that goes on from the last id it saw misses no pet that two nodes add meanwhile', async () => {
+test('a reader that goes on from the last id it saw misses no item that two nodes add meanwhile', async () => {
   const { created, seen } = await createAndRead(await startNodes(await createTestDatabase()));
   expect(created).toHaveLength(CREATES);
   for (const ids of seen) expect(ids).toEqual(created);
@@ -54,7 +55,7 @@ test('beside a transaction that is left open and one that is prepared, a reader 
   const other = new pg.Client(server.url);
   await other.connect();
   onTestFinished(() => other.end());
-  const insert = (name: string) => other.query('INSERT INTO pets (name, category_id) VALUES ($1, 1)', [name]);
+  const insert = (name: string) => other.query(insertSql('$1'), [name]);
   await other.query('BEGIN');
   await insert('Prepared');
   await other.query("PREPARE TRANSACTION 'left'");
