@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { IDENTITY } from '../../src/identity.js';
 import { SCOPES } from '../../src/scopes.js';
+import { create, list, otherList, read } from '../support/operations-under-test.js';
 
 const PLATFORM = 'src/platform';
 const { readRooms, readStoreImports } = await import(pathToFileURL('scripts/derived-rooms.js').href);
@@ -75,7 +76,21 @@ test('nothing in the platform says what the store is called or serves', () => {
 
 test('the tests of the platform, and what tests share, take the store from one file', () => {
   const importers = [...listSources('test/platform'), ...listSources('test/support')].filter((path) =>
-    /from '[./]+src\/(?:pets|orders|router)\b/.test(readFileSync(path, 'utf8')),
+    /from '[./]+src\/(?!platform\/|identity\.|plans\.|scopes\.)/.test(readFileSync(path, 'utf8')),
   );
   expect(importers).toEqual(['test/support/operations-under-test.ts']);
+});
+
+test('no test of the platform, nor what they share, spells out the names, paths and scopes of that store', () => {
+  const words = [list, create, read, otherList].flatMap(({ name, path, scope }) => [name, path, scope]);
+  for (const path of [...listSources('test/platform'), ...listSources('test/support')]) {
+    const text = readFileSync(path, 'utf8');
+    // Types of the whole document, the storefront, and tests with a resource of their own may.
+    if (/operations-under-test|openapi-types|storefront/.test(path) || text.includes('createProcedure'))
+      continue;
+    expect(
+      words.filter((word) => text.includes(word)),
+      path,
+    ).toEqual([]);
+  }
 });

@@ -49,7 +49,7 @@ describe.skipIf(executable === undefined)("the storefront's catalogue", { timeou
     const { page, service } = visited;
     await page.getByText('Nobody lives here yet').waitFor();
     await inspect(page, 'empty');
-    await service.pets.create({ name: 'Ada', categoryId: 1, status: 'sold' });
+    await service.items.create({ name: 'Ada', categoryId: 1, status: 'sold' });
     await choose(page, FILTER, 'Pending');
     await page.getByText('No animal is pending').waitFor();
     await inspect(page, 'empty-filter');
@@ -147,9 +147,9 @@ describe.skipIf(executable === undefined)("the storefront's catalogue", { timeou
     const service = await startService();
     onTestFinished(() => service.close());
     for (const [index, name] of odd.entries()) {
-      await service.pets.create({ name, categoryId: index + 1, status: 'available' });
+      await service.items.create({ name, categoryId: index + 1, status: 'available' });
     }
-    await service.pets.create({ name: 'Nobody', categoryId: -9, status: 'sold' });
+    await service.items.create({ name: 'Nobody', categoryId: -9, status: 'sold' });
     const visited = await visit({ service });
     const { page } = visited;
     await page.getByText('Category -9').waitFor();
@@ -209,7 +209,7 @@ describe.skipIf(executable === undefined)("the storefront's catalogue", { timeou
   async function visitNames(list: readonly string[]) {
     const service = await startService();
     onTestFinished(() => service.close());
-    for (const name of list) await service.pets.create({ name, categoryId: 1, status: 'available' });
+    for (const name of list) await service.items.create({ name, categoryId: 1, status: 'available' });
     return visit({ service });
   }
 });

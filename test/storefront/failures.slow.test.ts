@@ -150,9 +150,9 @@ describe.skipIf(executable === undefined)('the storefront, when a request fails'
     onTestFinished(() => working.close());
     let isBroken = true;
     const list: PetStore['list'] = (page) =>
-      isBroken ? Promise.reject(new Error('broken')) : working.pets.list(page);
+      isBroken ? Promise.reject(new Error('broken')) : working.items.list(page);
     const broken = await startService({
-      stores: { pets: { ...working.pets, list }, orders: createOrderStore(working.database) },
+      stores: { pets: { ...working.items, list }, orders: createOrderStore(working.database) },
     });
     onTestFinished(() => broken.close());
     await addPets(working, 3);

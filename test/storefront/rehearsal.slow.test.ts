@@ -85,6 +85,6 @@ describe.skipIf(executable === undefined)('rehearsing errors in development', { 
     await page.getByRole('button', { name: 'Save animal' }).click();
     await page.locator('.form-notice').getByText('Not saved. That did not work.').waitFor();
     expect(await names(page).count()).toBe(3);
-    expect(await service.pets.list({ limit: 100 })).toHaveLength(3);
+    expect(await service.items.list({ limit: 100 })).toHaveLength(3);
   });
 });

@@ -50,7 +50,7 @@ describe.skipIf(executable === undefined)('the storefront, when a save got lost'
     await page.getByRole('button', { name: 'Save again' }).click();
     await page.getByText('Just added').waitFor();
     expect(await numbers(page)).toEqual([4, 1, 2, 3]);
-    expect(await service.pets.list({ limit: 100 })).toHaveLength(4);
+    expect(await service.items.list({ limit: 100 })).toHaveLength(4);
     expect(sentKeys.length).toBeGreaterThan(1);
     expect([new Set(sentKeys).size, sentKeys[0]]).toEqual([1, expect.stringMatching(/^[0-9a-f-]{36}$/)]);
     await fill(page, { name: 'Miso', category: 'Cats', status: 'Pending' });

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { request as httpRequest } from 'node:http';
+import { create, newItem } from './operations-under-test.js';
 
-/** Sends the headers of a createPet; resolves when the service has read them and waits for the body. */
+/** Sends the headers of a create; resolves when the service has read them and waits for the body. */
 export async function beginCreate(url: string, key: string) {
-  const body = JSON.stringify({ name: 'Late', categoryId: 1 });
-  const request = httpRequest(`${url}/v1/pets`, {
+  const body = JSON.stringify(newItem('Late'));
+  const request = httpRequest(`${url}${create.path}`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${key}`,

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { create, newItem, TABLE, TEXT } from './operations-under-test.js';
 import type { PostgresServer } from './postgres-server.js';
 import { type Caller, post } from './test-service.js';
 
@@ -19,7 +20,7 @@ export interface Load {
 }
 
 /**
- * Creates pets over both protocols until it is stopped. Half of the streams repeat a create with its Idempotency-Key
+ * Creates items over both protocols until it is stopped. Half of the streams repeat a create with its Idempotency-Key
  * until it succeeds; the others send each one once.
  */
 export function startLoad(call: Caller): Load {
@@ -31,9 +32,9 @@ export function startLoad(call: Caller): Load {
   const send = async (stream: number, n: number): Promise<boolean> => {
     const isRepeated = stream % 2 === 0;
     const name = `${stream}-${n} ${isRepeated ? 'repeated' : 'once'}`;
-    const path = stream < STREAMS / 2 ? '/v1/pets' : '/trpc/createPet';
-    const pet = post({ name, categoryId: 1 }, isRepeated ? { 'idempotency-key': `${stream}-${n}` } : {});
-    const { status, body } = await call(path, pet);
+    const path = stream < STREAMS / 2 ? create.path : create.trpc;
+    const init = post(newItem(name), isRepeated ? { 'idempotency-key': `${stream}-${n}` } : {});
+    const { status, body } = await call(path, init);
     const isCreated = status === 200 || status === 201;
     if (isCreated) acknowledged.push(`${body.id ?? body.result.data.id} ${name}`);
     else lastFailureAt = performance.now();
@@ -65,9 +66,11 @@ export function startLoad(call: Caller): Load {
     },
     async expectNothingLost(server) {
       expect([...new Set(failures)]).toEqual(['503']);
-      const rows = await server.query<{ id: string; name: string }>('SELECT id, name FROM pets');
+      const rows = await server.query<{ id: string; name: string }>(
+        `SELECT id, ${TEXT} AS name FROM ${TABLE}`,
+      );
       const stored = new Set(rows.map(({ id, name }) => `${id} ${name}`));
-      expect(acknowledged.filter((pet) => !stored.has(pet))).toEqual([]);
+      expect(acknowledged.filter((item) => !stored.has(item))).toEqual([]);
       const repeated = rows.filter(({ name }) => name.endsWith('repeated'));
       expect(new Set(repeated.map(({ name }) => name)).size).toBe(repeated.length);
     },

@@ -1,6 +1,7 @@
 import { deleteExpiredCreates } from '../../src/platform/database/idempotency.js';
 import { createKeyChangeStore } from '../../src/platform/keys/change-store.js';
 import { createUsageStore, DAY_MS, lastDays } from '../../src/platform/usage/store.js';
+import { create, list, newItem, otherList, read } from './operations-under-test.js';
 import { createCaller, post, type TestService } from './test-service.js';
 
 /** Keys that a caller may not use, by what was done to them. */
@@ -28,33 +29,33 @@ export async function runEveryOperation(service: TestService, refused: RefusedKe
   const call = createCaller(service);
   const answer = async (path: string, init?: Parameters<typeof call>[1]) => {
     const { status, body } = await call(path, init);
-    return { path: path.replace(/\/pets\/\d+/, '/pets/…'), status, body: withoutChanging(body) };
+    return { path: path.replace(/\/\d+$/, '/…'), status, body: withoutChanging(body) };
   };
-  const rex = { name: 'Rex "NULL" \\ é', categoryId: -(2 ** 53 - 1), status: 'sold' };
-  const once = post(rex, { 'idempotency-key': `once-${Math.random()}` });
-  const { body: pet } = await call('/v1/pets', post(rex));
+  const odd = { ...newItem('Odd "NULL" \\ é', -(2 ** 53 - 1)), ...list.filter };
+  const once = post(odd, { 'idempotency-key': `once-${Math.random()}` });
+  const { body: item } = await call(create.path, post(odd));
   const answers = [
-    ...(await Promise.all([1, 2, 3].map(() => answer('/v1/pets', post(rex))))),
-    await answer('/v1/pets', once),
-    await answer('/v1/pets', once),
-    await answer('/v1/pets?limit=3'),
-    await answer('/v1/pets?limit=2&cursor=2&status=available'),
-    await answer(`/v1/pets/${pet.id}`),
-    ...(await Promise.all([1, 2, 3].map((id) => answer(`/v1/pets/${id}`)))),
-    await answer('/trpc/listPets'),
-    await answer('/v1/store/orders'),
-    await answer('/v1/store/orders?limit=2&cursor=3'),
+    ...(await Promise.all([1, 2, 3].map(() => answer(create.path, post(odd))))),
+    await answer(create.path, once),
+    await answer(create.path, once),
+    await answer(`${list.path}?limit=3`),
+    await answer(`${list.path}?limit=2&cursor=2&${list.filterQuery}`),
+    await answer(read.pathOf(item.id)),
+    ...(await Promise.all([1, 2, 3].map((id) => answer(read.pathOf(id))))),
+    await answer(list.trpc),
+    await answer(otherList.path),
+    await answer(`${otherList.path}?limit=2&cursor=3`),
     await answer('/v1/key'),
   ];
   const refusals = Object.entries(refused).map(async ([name, key]) => [
     name,
-    (await call('/v1/pets', { key })).status,
+    (await call(list.path, { key })).status,
   ]);
   const usage = createUsageStore(database);
   const { apiKey } = await keys.create({ name: 'used', plan: 'free', expiresAt: new Date(4e12) });
   const day = 20_000;
   const counts = { requests: 7, denied: 2 };
-  await usage.append({ day, operation: 'listPets', counts: [[apiKey.id, counts]] });
+  await usage.append({ day, operation: list.name, counts: [[apiKey.id, counts]] });
   await usage.aggregate();
   await deleteExpiredCreates(database);
   const changeStore = createKeyChangeStore(database);

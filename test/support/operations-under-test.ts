@@ -1,8 +1,73 @@
 /**
  * The store that the tests of the platform call. They take it from this file alone, so that a store of something else can
- * keep the animals for its tests: see docs/your-own.md.
+ * keep the animals for its tests, or name its own operations here: see docs/your-own.md. What they need is a list with a
+ * filter, a create that takes an Idempotency-Key, a read of one by its id, and a second list that needs another scope and
+ * that Prisma reads.
  */
-export { order } from '../../src/orders/schema.js';
-export { newPet, type Pet, pet } from '../../src/pets/schema.js';
-export { createPetStore, type PetStore } from '../../src/pets/store.js';
-export { appRouter, resources } from '../../src/router.js';
+import { z } from 'zod';
+import { listOperations } from '../../src/platform/operations/list-operations.js';
+import { appRouter, resources } from '../../src/router.js';
+import type { Scope } from '../../src/scopes.js';
+
+export { newPet as newItemSchema, type Pet as Item, pet as itemSchema } from '../../src/pets/schema.js';
+export { createPetStore as createItemStore, type PetStore as ItemStore } from '../../src/pets/store.js';
+export { appRouter, resources };
+
+const operations = listOperations(appRouter);
+
+function find(name: string) {
+  const operation = operations.find((each) => each.name === name);
+  if (operation === undefined) throw new Error(`There is no operation ${name}`);
+  const { path, scope, input } = operation;
+  const object = (input instanceof z.ZodPrefault ? input.unwrap() : input) as z.ZodObject;
+  return {
+    /** Of the procedure, and of the tool */
+    name,
+    /** Over REST. Of a read it is the pattern of its route, with the name of its parameter. */
+    path: `/v1${path}`,
+    /** As the document has it: relative to the version */
+    documentPath: path,
+    /** Over tRPC */
+    trpc: `/trpc/${name}`,
+    scope: scope as Scope,
+    /** The names of the members of its input */
+    members: Object.keys(object.shape),
+    describeMissing: operation.describeMissing as (input: object) => string,
+  };
+}
+
+/** What a create needs. The text tells items apart; `n` is for another column, if there is one. */
+export const newItem = (name: string, n = 1) => ({ name, categoryId: n });
+
+export const list = {
+  ...find('listPets'),
+  /** The name of its filter, which a statement and an index are called after, too, */
+  filterName: 'status',
+  /** and a value that no item has without being given it: as members of an item, and as a query. */
+  filter: { status: 'sold' },
+  filterQuery: 'status=sold',
+} as const;
+export const create = { ...find('createPet'), body: newItem('Rex') };
+export const read = {
+  ...find('getPet'),
+  pathOf: (id: unknown) => `/v1/pets/${id}`,
+  inputOf: (id: unknown) => ({ petId: id }),
+};
+export const otherList = find('listOrders');
+
+/** The table of the items, the member and the column of their text, and the table of the other list */
+export const TABLE = 'pets';
+export const TEXT = 'name';
+/** A member that is an integer, or else TEXT */
+export const NUMBER = 'categoryId';
+export const OTHER_TABLE = 'orders';
+/** The types of the store's own that columns of TABLE have */
+export const TYPES = ['pet_status'];
+/** Prisma's name of its model */
+export const OTHER_MODEL = 'Order';
+
+/** Adds an item whose text is an SQL expression, or several with `FROM generate_series(…)` behind it. */
+export const insertSql = (text: string, schema = 'public') =>
+  `INSERT INTO ${schema}.${TABLE} (name, category_id) SELECT ${text}, 1`;
+/** Adds one to the other list for each item. */
+export const INSERT_OTHERS = `INSERT INTO ${OTHER_TABLE} (pet_id, quantity) SELECT id, 1 FROM ${TABLE}`;

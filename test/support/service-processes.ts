@@ -39,7 +39,7 @@ export function setUpServiceProcesses(): ServiceProcesses {
 }
 
 /** The command that the service prints for its user to paste. */
-const CURL = /curl -H 'Authorization: Bearer (as_test_\w+)' '(http:\/\/[\d.]+:\d+)(\/v1\/pets\?limit=5)'/;
+const CURL = /curl -H 'Authorization: Bearer (as_test_\w+)' '(http:\/\/[\d.]+:\d+)(\/v1\/[^']+\?limit=5)'/;
 
 /** Resolves when the service has printed its key. */
 export async function untilReady(service: Program) {

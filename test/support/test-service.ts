@@ -12,11 +12,11 @@ import { readConfig } from '../../src/platform/process/config.js';
 import { createService } from '../../src/platform/service.js';
 import { execute } from './execute.js';
 import {
-  createPetStore,
-  newPet,
+  createItemStore,
+  type Item,
+  type ItemStore,
+  newItemSchema,
   resources as ownResources,
-  type Pet,
-  type PetStore,
 } from './operations-under-test.js';
 import { asService } from './service-role.js';
 import { until } from './until.js';
@@ -31,8 +31,8 @@ export async function createTestDatabase(template = inject('template')): Promise
 }
 
 /** Its create takes what a client may send, so that a test spells out only what it needs. */
-interface TestPets extends Omit<PetStore, 'create'> {
-  create(input: z.input<typeof newPet>, key?: IdempotencyKey): Promise<Pet>;
+interface TestItems extends Omit<ItemStore, 'create'> {
+  create(input: z.input<typeof newItemSchema>, key?: IdempotencyKey): Promise<Item>;
 }
 
 export interface TestService {
@@ -42,7 +42,7 @@ export interface TestService {
   /** A valid key with limits no test reaches */
   readonly key: string;
   readonly keys: KeyStore;
-  readonly pets: TestPets;
+  readonly items: TestItems;
   /** As the owner of the tables */
   readonly database: Database;
   /** The service's own, as the role with the documented grants */
@@ -53,8 +53,8 @@ export interface TestService {
 }
 
 /** PUBLIC_URL of the services under test, unless a test overrides it. */
-export const PUBLIC_URL = 'https://pets.example/store';
-const STAGING_URL = 'https://staging.pets.example/store';
+export const PUBLIC_URL = 'https://service.example/store';
+export const STAGING_URL = 'https://staging.service.example/store';
 
 export interface TestServiceOptions extends Partial<AppOptions> {
   readonly log?: Logger;
@@ -98,15 +98,15 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   });
   await app.listen({ port: wantedPort, host: '127.0.0.1' });
   const { port } = app.server.address() as AddressInfo;
-  const pets = createPetStore(database);
+  const items = createItemStore(database);
   return {
     url: `http://127.0.0.1:${port}`,
     port,
     key: await issueKey(keys),
     keys,
-    pets: {
-      ...pets,
-      create: async (input, key) => (await pets.create(newPet.parse(input), key)).output,
+    items: {
+      ...items,
+      create: async (input, key) => (await items.create(newItemSchema.parse(input), key)).output,
     },
     database: owner,
     serviceDatabase: database,

@@ -1,4 +1,5 @@
 import { afterAll, expect } from 'vitest';
+import { list } from './operations-under-test.js';
 import { type Environment, run, runKeys, untilListening } from './process.js';
 import { createCaller } from './test-service.js';
 
@@ -28,7 +29,7 @@ export async function useNewKey(environment: Environment, urls: readonly string[
   const codes = () =>
     Promise.all(
       calls.map(async (call) => {
-        const { status, body } = await call('/v1/pets');
+        const { status, body } = await call(list.path);
         return status === 200 ? 200 : body.code;
       }),
     );

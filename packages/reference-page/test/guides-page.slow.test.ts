@@ -48,7 +48,7 @@ describe.skipIf(executable === undefined)(
 
     beforeAll(async () => {
       service = await startService();
-      await service.pets.create({ name: 'Bella', categoryId: 1 });
+      await service.items.create({ name: 'Bella', categoryId: 1 });
       browser = await launchBrowser(executable ?? '');
       browser.context.setDefaultTimeout(60_000);
       await browser.context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: service.url });

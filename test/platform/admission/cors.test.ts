@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createChecker } from '../../support/openapi-checker.js';
-import { resources } from '../../support/operations-under-test.js';
+import { create, list, read, resources } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -34,7 +34,7 @@ const preflight = (origin: string) => ({
 });
 
 test('a preflight from a configured origin needs no key, over both protocols', async () => {
-  for (const path of ['/v1/pets', '/v1/pets/1', '/trpc/createPet', '/trpc/listPets,getPet?batch=1']) {
+  for (const path of [list.path, read.pathOf(1), create.trpc, `${list.trpc},${read.name}?batch=1`]) {
     const { status, headers, body } = await call(path, preflight(SHOP));
     expect([path, status, body]).toEqual([path, 204, undefined]);
     expect(headers.get('access-control-allow-origin')).toBe(SHOP);
@@ -46,8 +46,8 @@ test('a preflight from a configured origin needs no key, over both protocols', a
 });
 
 test('an app whose origin is configured may call, too', async () => {
-  const preflighted = await call('/v1/pets', preflight(APP));
-  const { status, headers } = await call('/v1/pets', { headers: { origin: APP } });
+  const preflighted = await call(list.path, preflight(APP));
+  const { status, headers } = await call(list.path, { headers: { origin: APP } });
   expect([preflighted.status, status]).toEqual([204, 200]);
   for (const each of [preflighted.headers, headers])
     expect(each.get('access-control-allow-origin')).toBe(APP);
@@ -60,7 +60,7 @@ test('a preflight from any other origin is a 405 without CORS headers', async ()
     'http://shop.example',
     'null',
   ]) {
-    const { status, headers, body } = await call('/v1/pets', preflight(origin));
+    const { status, headers, body } = await call(list.path, preflight(origin));
     expect([origin, status, body.code]).toEqual([origin, 405, 'method_not_allowed']);
     expect(headers.get('access-control-allow-origin')).toBeNull();
   }
@@ -73,7 +73,7 @@ test('a preflight of an unknown path is a 404', async () => {
 });
 
 test('OPTIONS that is not a preflight is rejected like any other method', async () => {
-  expect((await call('/v1/pets', { method: 'OPTIONS', headers: { origin: SHOP } })).status).toBe(405);
+  expect((await call(list.path, { method: 'OPTIONS', headers: { origin: SHOP } })).status).toBe(405);
   expect((await call('/v1/nope', { method: 'OPTIONS', headers: { origin: SHOP } })).status).toBe(404);
   expect((await call('/v1/nope', { method: 'OPTIONS', key: null })).status).toBe(404);
 });
@@ -81,12 +81,12 @@ test('OPTIONS that is not a preflight is rejected like any other method', async 
 test('a script of a configured origin may read every response, with the headers that it needs', async () => {
   const headers = { origin: SHOP };
   const responses = [
-    await call('/v1/pets', { headers }),
-    await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }, headers)),
-    await call('/v1/pets', { headers, key: null }),
+    await call(list.path, { headers }),
+    await call(create.path, post(create.body, headers)),
+    await call(list.path, { headers, key: null }),
     await call('/v1/nope', { headers }),
-    await call('/v1/pets', post('{', headers)),
-    await call('/trpc/listPets', { headers }),
+    await call(create.path, post('{', headers)),
+    await call(list.trpc, { headers }),
     await call('/trpc/nope', { headers }),
   ];
   for (const response of responses) {
@@ -110,7 +110,7 @@ test('a script of a configured origin may read every response, with the headers 
 
 test('without configured origins there are no CORS headers', async () => {
   const closed = await startService();
-  const { status, headers } = await createCaller(closed)('/v1/pets', preflight(SHOP));
+  const { status, headers } = await createCaller(closed)(list.path, preflight(SHOP));
   expect([status, headers.get('access-control-allow-origin'), headers.get('vary')]).toEqual([
     405,
     null,
@@ -131,7 +131,7 @@ test('localhost stands for every origin on this machine, whatever its port, and 
     'http://[::1]:4173',
     'http://shop.localhost:5173',
   ]) {
-    const { status, headers } = await callLocal('/trpc/createPet', preflight(origin));
+    const { status, headers } = await callLocal(create.trpc, preflight(origin));
     expect([origin, status, headers.get('access-control-allow-origin')]).toEqual([origin, 204, origin]);
   }
   for (const origin of [
@@ -146,7 +146,7 @@ test('localhost stands for every origin on this machine, whatever its port, and 
     'null',
     'localhost',
   ]) {
-    const { status, headers } = await callLocal('/trpc/createPet', preflight(origin));
+    const { status, headers } = await callLocal(create.trpc, preflight(origin));
     expect([origin, status, headers.get('access-control-allow-origin')]).toEqual([origin, 405, null]);
   }
 });

@@ -5,6 +5,7 @@ import { CHANGES } from '../../../src/platform/cli/change-commands.js';
 import { KEY_STATES } from '../../../src/platform/cli/key-view.js';
 import { REPORTS } from '../../../src/platform/cli/report-commands.js';
 import { SCOPES } from '../../../src/scopes.js';
+import { list } from '../../support/operations-under-test.js';
 import { run } from '../../support/process.js';
 
 /** What a command prints that never gets as far as the database. */
@@ -53,9 +54,9 @@ test.each([
   [['create', '--name', 'x', '--plan', 'free', '--per-day', '5'], /--per-minute and --per-day/],
   [['create', '--name', 'x', '--plan', 'free', '--expires', '30'], /30d/],
   [['create', '--name', '  ', '--plan', 'free'], /1 to 200 characters/],
-  [['create', '--name', 'x', '--plan', 'free', '--scopes', 'pets'], new RegExp(SCOPES.join(', '))],
+  [['create', '--name', 'x', '--plan', 'free', '--scopes', 'nobody'], new RegExp(SCOPES.join(', '))],
   [['create', '--name', 'x', '--plan', 'free', '--scopes', ''], new RegExp(`one or more of ${SCOPES[0]}`)],
-  [['set-scopes', '0b54e7c0', '--scopes', 'pets:read,'], new RegExp(SCOPES.join(', '))],
+  [['set-scopes', '0b54e7c0', '--scopes', `${list.scope},`], new RegExp(SCOPES.join(', '))],
   [['set-scopes', '0b54e7c0'], /--scopes/],
   [['show', 'x'], /keys list/],
   [['ban', '0b54e7c0', '--for', '0h'], /30d/],

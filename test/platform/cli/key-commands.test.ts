@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { execute } from '../../support/execute.js';
+import { list } from '../../support/operations-under-test.js';
 import { run, runKeys, untilListening } from '../../support/process.js';
 import { findRedis } from '../../support/redis.js';
 import { setUpServiceProcesses } from '../../support/service-processes.js';
@@ -23,7 +24,7 @@ test('keys can be created and listed with or without a running service; create p
   });
 
   const url = await untilListening(processes.start());
-  expect((await createCaller({ url, key: issued.key })('/v1/pets')).status).toBe(200);
+  expect((await createCaller({ url, key: issued.key })(list.path)).status).toBe(200);
   const beside = JSON.parse(
     (
       await keys(
@@ -41,7 +42,7 @@ test('keys can be created and listed with or without a running service; create p
     ).output,
   );
   const call = createCaller({ url, key: beside.key });
-  expect((await call('/v1/pets')).status).toBe(200);
+  expect((await call(list.path)).status).toBe(200);
   const listed = JSON.parse((await keys('list', '--json')).output);
   expect(listed.map(({ name }: { name: string }) => name)).toEqual(['before', 'development', 'big']);
   expect(JSON.stringify(listed)).not.toContain(beside.key);
@@ -51,7 +52,7 @@ test('keys can be created and listed with or without a running service; create p
     1,
     expect.stringContaining('is revoked, so nothing was changed'),
   ]);
-  await expect.poll(async () => (await call('/v1/pets')).status).toBe(401);
+  await expect.poll(async () => (await call(list.path)).status).toBe(401);
 });
 
 test('keys show reports the ban, and keys unban lifts it, beside a service that counts in memory', async () => {
@@ -60,13 +61,13 @@ test('keys show reports the ban, and keys unban lifts it, beside a service that 
   const limits = ['--plan', 'enterprise', '--per-minute', '2', '--per-day', '50'];
   const { id, key } = await runKeys(environment, 'create', '--name', 'greedy', ...limits);
   const call = createCaller({ url, key });
-  for (let n = 0; n < 4; n += 1) await call('/v1/pets');
-  expect((await call('/v1/pets')).body.code).toBe('api_key_banned');
+  for (let n = 0; n < 4; n += 1) await call(list.path);
+  expect((await call(list.path)).body.code).toBe('api_key_banned');
   const banned = await runKeys(environment, 'show', id);
   expect(banned).toMatchObject({ banSeconds: 300, nextBanSeconds: 600 });
   expect(Date.parse(banned.bannedUntil)).toBeGreaterThan(Date.now() + 280_000);
   expect(await runKeys(environment, 'unban', id)).toMatchObject({ bannedUntil: null, banSeconds: null });
-  const code = async () => (await call('/v1/pets')).body.code;
+  const code = async () => (await call(list.path)).body.code;
   await expect.poll(code, { interval: 500 }).toBe('rate_limit_exceeded');
 });
 
@@ -79,7 +80,7 @@ test.runIf(redis)(
     const limits = ['--plan', 'enterprise', '--per-minute', '2', '--per-day', '50'];
     const { id, key } = await runKeys(environment, 'create', '--name', 'greedy', ...limits);
     const call = createCaller({ url, key });
-    const code = async () => (await call('/v1/pets')).body.code;
+    const code = async () => (await call(list.path)).body.code;
     await expect.poll(code, { interval: 10 }).toBe('api_key_banned');
     const state = async () => (await runKeys(environment, 'show', id)).state;
     await expect.poll(state).toBe('banned');

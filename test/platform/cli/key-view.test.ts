@@ -3,6 +3,7 @@ import { PLAN_NAMES } from '../../../src/plans.js';
 import { formatKey, formatKeys, toKeyJson } from '../../../src/platform/cli/key-view.js';
 import type { ListedKey } from '../../../src/platform/keys/store.js';
 import { SCOPES } from '../../../src/scopes.js';
+import { list, otherList } from '../../support/operations-under-test.js';
 
 const NOW = Date.parse('2026-11-20T12:00:00Z');
 const PAST = new Date(NOW);
@@ -16,7 +17,7 @@ const apiKey: ListedKey = {
   plan: 'free',
   perMinute: null,
   perDay: null,
-  scopes: ['pets:read', 'orders:read'],
+  scopes: [list.scope, otherList.scope],
   createdAt: new Date('2026-11-19T23:59:59Z'),
   expiresAt: null,
   previousExpiresAt: null,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { SCOPES } from '../../../src/scopes.js';
 import { execute } from '../../support/execute.js';
+import { create, list, otherList } from '../../support/operations-under-test.js';
 import { type Environment, run, runCommand, runKeys } from '../../support/process.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
 import { createTestDatabase } from '../../support/test-service.js';
@@ -21,7 +22,8 @@ async function print(...args: readonly string[]): Promise<{ code: unknown; outpu
   return { code: await program.ended, output: program.output() };
 }
 
-const create = (name: string, ...plan: string[]) => runKeys(environment, 'create', '--name', name, ...plan);
+const createKey = (name: string, ...plan: string[]) =>
+  runKeys(environment, 'create', '--name', name, ...plan);
 
 const ban = (id: string) =>
   execute(
@@ -34,12 +36,12 @@ test('with --json every command that prints a key includes its state and the lim
   timeout: 60_000,
 }, async () => {
   const limits = { perMinute: 60, perDay: 1_000 };
-  const { id, ...created } = await create('free', '--plan', 'free');
+  const { id, ...created } = await createKey('free', '--plan', 'free');
   expect(created).toMatchObject({ plan: 'free', perMinute: null, state: 'active', limits, scopes: SCOPES });
-  const own = await create(
+  const own = await createKey(
     'own',
     '--scopes',
-    'pets:write',
+    create.scope,
     '--plan',
     'enterprise',
     '--per-minute',
@@ -47,7 +49,7 @@ test('with --json every command that prints a key includes its state and the lim
     '--per-day',
     '9',
   );
-  expect(own).toMatchObject({ perMinute: 7, scopes: ['pets:write'], limits: { perMinute: 7, perDay: 9 } });
+  expect(own).toMatchObject({ perMinute: 7, scopes: [create.scope], limits: { perMinute: 7, perDay: 9 } });
   expect(await runKeys(environment, 'show', id)).toMatchObject({ state: 'active', limits });
   const pro = { plan: 'pro', limits: { perMinute: 300, perDay: 10_000 } };
   expect(await runKeys(environment, 'set-plan', id, '--plan', 'pro')).toMatchObject(pro);
@@ -56,27 +58,27 @@ test('with --json every command that prints a key includes its state and the lim
     'set-scopes',
     id,
     '--scopes',
-    'orders:read, pets:read,pets:read',
+    `${otherList.scope}, ${list.scope},${list.scope}`,
   );
-  expect(readOnly).toMatchObject({ ...pro, scopes: ['pets:read', 'orders:read'] });
+  expect(readOnly).toMatchObject({ ...pro, scopes: [list.scope, otherList.scope] });
   expect(await runKeys(environment, 'rotate', id)).toMatchObject({ ...pro, state: 'active' });
   await ban(id);
   expect(await runKeys(environment, 'unban', id)).toMatchObject({ ...pro, state: 'active' });
   expect(await runKeys(environment, 'revoke', id)).toMatchObject({ ...pro, state: 'revoked' });
   const listed = await runKeys(environment, 'list');
   expect(listed).toMatchObject([
-    { name: 'free', state: 'revoked', scopes: ['pets:read', 'orders:read'], ...pro },
-    { name: 'own', state: 'active', scopes: ['pets:write'] },
+    { name: 'free', state: 'revoked', scopes: [list.scope, otherList.scope], ...pro },
+    { name: 'own', state: 'active', scopes: [create.scope] },
   ]);
 });
 
 test('list shows when each key was last used, and its state', async () => {
-  for (const name of ['used', 'revoked', 'new']) await create(name, '--plan', 'free');
+  for (const name of ['used', 'revoked', 'new']) await createKey(name, '--plan', 'free');
   await execute(databaseUrl, "UPDATE api_keys SET revoked_at = now() WHERE name = 'revoked'");
   await execute(
     databaseUrl,
     `INSERT INTO api_key_usage (api_key_id, day, operation, requests)
-     SELECT id, (now() AT TIME ZONE 'utc')::date - age, 'listPets', 1 FROM api_keys,
+     SELECT id, (now() AT TIME ZONE 'utc')::date - age, '${list.name}', 1 FROM api_keys,
        LATERAL (VALUES (96, 'revoked'), (2, 'used'), (3, 'used')) AS used (age, name) WHERE used.name = api_keys.name`,
   );
   const day = (age: number) => new Date(Date.now() - age * 86_400_000).toISOString().slice(0, 10);
@@ -93,7 +95,7 @@ test('list shows when each key was last used, and its state', async () => {
 });
 
 test('show prints a field per line, none longer than 100 columns', async () => {
-  const { id, hint } = await create('n'.repeat(60), '--plan', 'business', '--expires', '30d');
+  const { id, hint } = await createKey('n'.repeat(60), '--plan', 'business', '--expires', '30d');
   const { code, output } = await print('keys', 'show', id);
   expect(code).toBe(0);
   const lines = output.trimEnd().split('\n');
@@ -130,7 +132,7 @@ test('-q prints the key and nothing else, for create and rotate, and excludes --
 test('a command that would change nothing says so and exits with 1: unban without a ban, changes of a revoked key', {
   timeout: 60_000,
 }, async () => {
-  const { id } = await create('x', '--plan', 'free');
+  const { id } = await createKey('x', '--plan', 'free');
   expect(await print('keys', 'unban', id)).toEqual({
     code: 1,
     output: `The key ${id} has no ban: nothing was changed.\n`,
@@ -139,7 +141,7 @@ test('a command that would change nothing says so and exits with 1: unban withou
   const before = await runKeys(environment, 'show', id);
   for (const args of [
     ['set-plan', id, '--plan', 'pro'],
-    ['set-scopes', id, '--scopes', 'pets:read'],
+    ['set-scopes', id, '--scopes', list.scope],
   ]) {
     const { code, output } = await print('keys', ...args);
     expect([code, output]).toEqual([1, expect.stringMatching(/ is revoked, so nothing was changed/)]);
@@ -150,8 +152,8 @@ test('a command that would change nothing says so and exits with 1: unban withou
 describe('the beginning of an id', () => {
   const IDS = ['a1b2c3d4-0000-4000-8000-000000000001', 'a1b2c3d4-ffff-4000-8000-000000000002'] as const;
   beforeEach(async () => {
-    await create('first', '--plan', 'free');
-    await create('second', '--plan', 'free');
+    await createKey('first', '--plan', 'free');
+    await createKey('second', '--plan', 'free');
     for (const [index, name] of ['first', 'second'].entries())
       await execute(databaseUrl, 'UPDATE api_keys SET id = $1 WHERE name = $2', [IDS[index], name]);
   });

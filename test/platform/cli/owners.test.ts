@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { execute } from '../../support/execute.js';
+import { list } from '../../support/operations-under-test.js';
 import { run, runKeys } from '../../support/process.js';
 import { createCaller, startService, type TestService } from '../../support/test-service.js';
 
@@ -17,7 +18,7 @@ async function keys(...args: readonly string[]) {
   const program = run('cli', ['keys', ...args], environment);
   return { code: await program.ended, output: program.output() };
 }
-const statusOf = async (key: string) => (await createCaller({ url: service.url, key })('/v1/pets')).status;
+const statusOf = async (key: string) => (await createCaller({ url: service.url, key })(list.path)).status;
 
 test('an owner is shown by the commands and never to callers, can be changed, and selects keys', async () => {
   const owner = 'Açmé & Söhne';
@@ -124,7 +125,7 @@ test('usage --owner shows the keys of that owner only', async () => {
   await execute(
     service.databaseUrl,
     `INSERT INTO api_key_usage (api_key_id, day, operation, requests)
-     SELECT id, current_date, 'listPets', 5 FROM unnest($1::uuid[]) AS id`,
+     SELECT id, current_date, '${list.name}', 5 FROM unnest($1::uuid[]) AS id`,
     [[own.apiKey.id, other.apiKey.id]],
   );
   expect(names(await runKeys(environment, 'usage', '--owner', 'counted'))).toEqual(['used']);
@@ -142,29 +143,29 @@ test('list shows the keys that all of --plan, --state, --unused-for and --owner 
   );
   await sql(
     `INSERT INTO api_key_usage (api_key_id, day, operation, requests)
-     VALUES ($1, current_date - 5, 'listPets', 1), ($2, current_date - 95, 'listPets', 1)`,
+     VALUES ($1, current_date - 5, '${list.name}', 1), ($2, current_date - 95, '${list.name}', 1)`,
     used?.apiKey.id,
     idle?.apiKey.id,
   );
   await service.keys.revoke(gone?.apiKey.id ?? '', new Date());
   await service.keys.banFor(banned?.apiKey.id ?? '', 3_600, 3_600);
   await service.keys.setPlan(fresh?.apiKey.id ?? '', { plan: 'pro' });
-  const list = async (...options: readonly string[]) =>
+  const listKeys = async (...options: readonly string[]) =>
     names(await runKeys(environment, 'list', '--owner', owner, ...options)).sort();
-  expect(await list('--plan', 'pro')).toEqual(['fresh']);
-  expect(await list('--state', 'revoked')).toEqual(['gone']);
-  expect(await list('--state', 'banned')).toEqual(['banned']);
-  expect(await list('--unused-for', '90d')).toEqual(['banned', 'gone', 'idle']);
-  expect(await list('--unused-for', '90d', '--state', 'active')).toEqual(['idle']);
-  expect(await list('--unused-for', '4d', '--state', 'active')).toEqual(['idle', 'used']);
-  expect(await list('--unused-for', '90d', '--plan', 'pro')).toEqual([]);
+  expect(await listKeys('--plan', 'pro')).toEqual(['fresh']);
+  expect(await listKeys('--state', 'revoked')).toEqual(['gone']);
+  expect(await listKeys('--state', 'banned')).toEqual(['banned']);
+  expect(await listKeys('--unused-for', '90d')).toEqual(['banned', 'gone', 'idle']);
+  expect(await listKeys('--unused-for', '90d', '--state', 'active')).toEqual(['idle']);
+  expect(await listKeys('--unused-for', '4d', '--state', 'active')).toEqual(['idle', 'used']);
+  expect(await listKeys('--unused-for', '90d', '--plan', 'pro')).toEqual([]);
 });
 
 test('a ban lasts as long as it says, in place of a running one, for callers too, and the next is at most a day', async () => {
   const { key, apiKey } = await create('looping', null);
   const { id } = apiKey;
   expect(await statusOf(key)).toBe(200);
-  const code = async () => (await createCaller({ url: service.url, key })('/v1/pets')).body.code;
+  const code = async () => (await createCaller({ url: service.url, key })(list.path)).body.code;
   for (const [duration, seconds, next] of [
     ['8h', 28_800, 57_600],
     ['90d', 7_776_000, 86_400],

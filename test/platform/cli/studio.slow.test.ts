@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { findBrowser, launchBrowser, openPage } from '../../support/browser.js';
 import { execute } from '../../support/execute.js';
+import { create, insertSql, list, OTHER_TABLE, TABLE, TEXT } from '../../support/operations-under-test.js';
 import { type Environment, type Program, run, runCommand, runKeys, runNode } from '../../support/process.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
 import { createTestDatabase } from '../../support/test-service.js';
@@ -151,7 +152,7 @@ subscribe('child_process', ({ process: child }) => child.once('spawn', () => rec
 `;
 
 describe.runIf(executable)('in a browser', () => {
-  test('Studio opens on the pets, and neither its page nor its process contacts any other host', async () => {
+  test('Studio opens on the main table, and neither its page nor its process contacts any other host', async () => {
     const recorder = join(folder, 'recorder.mjs');
     await writeFile(recorder, RECORDER);
     const record = join(folder, 'record');
@@ -166,9 +167,9 @@ describe.runIf(executable)('in a browser', () => {
       (response) => /studio_launched/.test(response.request().postData() ?? '') && response.ok(),
     );
     await page.goto(address);
-    await page.getByText('category_id').waitFor();
+    await page.getByText(TEXT, { exact: true }).first().waitFor();
     await launched;
-    for (const view of ['Visualizer', 'Console', 'SQL', 'orders', 'api_keys'])
+    for (const view of ['Visualizer', 'Console', 'SQL', OTHER_TABLE, 'api_keys'])
       await page.getByRole('link', { name: view, exact: true }).click();
     await page.getByText('banned_until').waitFor();
     expect([...origins]).toEqual([new URL(address).origin]);
@@ -192,35 +193,35 @@ describe.runIf(executable)('in a browser', () => {
     await page.setViewportSize({ width: 3_800, height: 900 });
     await page.goto(address);
     await page.getByRole('link', { name: 'api_keys', exact: true }).click();
-    await page.getByText('pets:write').dblclick();
-    await page.locator('textarea:focus').fill('["pets:read"]');
+    await page.getByText(create.scope).dblclick();
+    await page.locator('textarea:focus').fill(`["${list.scope}"]`);
     await page.keyboard.press('Control+Enter');
     await page.getByRole('button', { name: 'Save 1 row' }).click();
     await page.getByRole('button', { name: 'yes, write to db' }).click();
     const scopes = async () => (await runKeys({ DATABASE_URL: databaseUrl }, 'list'))[0].scopes;
-    await expect.poll(scopes, { timeout: 15_000 }).toEqual(['pets:read']);
+    await expect.poll(scopes, { timeout: 15_000 }).toEqual([list.scope]);
     const history = await runKeys({ DATABASE_URL: databaseUrl }, 'history');
     expect(history.at(-1)).toMatchObject({
       column: 'scopes',
-      newValue: '["pets:read"]',
+      newValue: `["${list.scope}"]`,
       applicationName: expect.stringContaining('animal-store studio by '),
     });
   });
 
   test('what a constraint refuses shows which one it is', { timeout: 60_000 }, async () => {
     const { address, databaseUrl } = await startStudio();
-    await execute(databaseUrl, "INSERT INTO pets (name, category_id) VALUES ('Rex', 1)");
+    await execute(databaseUrl, insertSql("'Constrained'"));
     const browser = await launchBrowser(executable ?? '');
     closing.push(() => browser.close());
     const { page } = await openPage(browser.context);
     await page.goto(address);
-    await page.getByText('Rex', { exact: true }).dblclick();
+    await page.getByText('Constrained', { exact: true }).dblclick();
     await page.locator('textarea:focus, input:focus').fill('   ');
     await page.keyboard.press('Control+Enter');
     await page.getByRole('button', { name: 'Save 1 row' }).click();
     await page.getByRole('button', { name: 'yes, write to db' }).click();
     await page.getByText('operation failed').waitFor();
     await page.getByRole('link', { name: 'Console', exact: true }).first().click();
-    await page.getByText('violates check constraint "pets_name_not_blank"').first().waitFor();
+    await page.getByText(`violates check constraint "${TABLE}_`).first().waitFor();
   });
 });

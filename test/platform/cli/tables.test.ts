@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest';
 import { formatTable, summariseKeys } from '../../../src/platform/cli/tables.js';
+import { list } from '../../support/operations-under-test.js';
 
 /** What a key called on a day, as the database reports it */
 const calls = (name: string, requests: number) => ({
   id: name,
   name,
   owner: null,
-  operation: 'listPets',
+  operation: list.name,
   requests,
   denied: 10 - requests,
   day: '2026-11-01',

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { create, list, otherList } from '../../support/operations-under-test.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { setUpServiceProcesses } from '../../support/service-processes.js';
 import { type Caller, createCaller, post, startService } from '../../support/test-service.js';
@@ -9,7 +10,6 @@ const MAX_CONNECTIONS = 24;
 const FOR_ORDINARY_ROLES = MAX_CONNECTIONS - 3;
 const PASSWORD = 'secret';
 const ROLE = `CREATE ROLE store LOGIN PASSWORD '${PASSWORD}' IN ROLE pg_read_all_data, pg_write_all_data`;
-const rex = { name: 'Rex', categoryId: 1 };
 
 const processes = setUpServiceProcesses();
 let server: PostgresServer;
@@ -45,10 +45,10 @@ async function freeAllConnections(): Promise<void> {
 /** A read, both kinds of create, and a query of Prisma. */
 const sendOneOfEach = (call: Caller, idempotencyKey: string) =>
   Promise.all([
-    call('/v1/pets'),
-    call('/v1/pets', post(rex)),
-    call('/trpc/createPet', post(rex, { 'idempotency-key': idempotencyKey })),
-    call('/v1/store/orders'),
+    call(list.path),
+    call(create.path, post(create.body)),
+    call(create.trpc, post(create.body, { 'idempotency-key': idempotencyKey })),
+    call(otherList.path),
   ]);
 const statusesOf = async (requests: ReturnType<typeof sendOneOfEach>) =>
   (await requests).map(({ status }) => status);
@@ -74,10 +74,10 @@ test('others take all connections of the server while the service runs: open one
     return others.length;
   };
   await expect.poll(takeThoseOfTheService, { interval: 20 }).toBe(FOR_ORDINARY_ROLES);
-  const [read, create] = await sendOneOfEach(call, 'full');
-  expect([read.status, create.status]).toEqual([503, 503]);
-  expect(read.headers.get('retry-after')).toBe('1');
-  expect(create.body.code).toBe('service_unavailable');
+  const [listed, created] = await sendOneOfEach(call, 'full');
+  expect([listed.status, created.status]).toEqual([503, 503]);
+  expect(listed.headers.get('retry-after')).toBe('1');
+  expect(created.body.code).toBe('service_unavailable');
   expect((await call('/health/ready', { key: null })).status).toBe(503);
   await freeAllConnections();
   const freedAt = performance.now();

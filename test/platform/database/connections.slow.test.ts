@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { create, list, otherList, read, TABLE } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -19,8 +20,8 @@ let direct: pg.Client;
 let databaseUrl: string;
 let service: TestService;
 let call: Caller;
-/** The id of a pet that is there: a create that fails has taken an id from the sequence. */
-let petId: number;
+/** The id of an item that is there: a create that fails has taken an id from the sequence. */
+let itemId: number;
 
 beforeEach(async () => {
   databaseUrl = await createTestDatabase();
@@ -28,7 +29,7 @@ beforeEach(async () => {
   await direct.connect();
   service = await startService({ databaseUrl });
   call = createCaller(service);
-  petId = (await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }))).body.id as number;
+  itemId = (await call(create.path, post(create.body))).body.id as number;
 });
 afterEach(async () => {
   await service.close();
@@ -47,13 +48,12 @@ let sent = 0;
 /** One request of each kind, for all pools. */
 function sendOneOfEach(): Promise<number>[] {
   sent += 1;
-  const rex = { name: 'Rex', categoryId: 1 };
   const requests = [
-    call('/v1/pets'),
-    call(`/v1/pets/${petId}`),
-    call('/v1/store/orders'),
-    call('/v1/pets', post(rex)),
-    call('/v1/pets', post(rex, { 'idempotency-key': `create-${sent}` })),
+    call(list.path),
+    call(read.pathOf(itemId)),
+    call(otherList.path),
+    call(create.path, post(create.body)),
+    call(create.path, post(create.body, { 'idempotency-key': `create-${sent}` })),
   ];
   return requests.map(async (response) => (await response).status);
 }
@@ -61,7 +61,7 @@ function sendOneOfEach(): Promise<number>[] {
 test('a locked table never takes more connections than documented, and is served again when it is free', async () => {
   const locker = new pg.Client(databaseUrl);
   await locker.connect();
-  await locker.query('BEGIN; LOCK TABLE pets');
+  await locker.query(`BEGIN; LOCK TABLE ${TABLE}`);
   const pending: Promise<number>[] = [];
   const load = setInterval(() => pending.push(...sendOneOfEach()), 50);
   const counts: number[] = [];
@@ -82,7 +82,7 @@ test('a locked table never takes more connections than documented, and is served
   const statuses = new Set(await Promise.all(pending));
   expect([...statuses].filter((status) => ![200, 201, 503].includes(status))).toEqual([]);
   expect(statuses).toContain(503);
-  await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
+  await expect.poll(async () => (await call(list.path)).status).toBe(200);
   const after = await Promise.all(sendOneOfEach());
   expect(after).toEqual([200, 200, 200, 201, 201]);
 });
@@ -93,11 +93,11 @@ test('when all connections are dead without a word, a single caller is served ag
   expect(stopped.length).toBeGreaterThanOrEqual(MIN_CONNECTIONS);
   for (const pid of stopped) process.kill(pid, 'SIGSTOP');
   try {
-    for (const path of ['/v1/pets', '/v1/store/orders', `/v1/pets/${petId}`]) {
+    for (const path of [list.path, otherList.path, read.pathOf(itemId)]) {
       const status = async () => (await call(path)).status;
       await expect.poll(status, { interval: 10 }).not.toBe(503);
     }
-    expect((await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }))).status).toBe(201);
+    expect((await call(create.path, post(create.body))).status).toBe(201);
   } finally {
     for (const pid of stopped) process.kill(pid, 'SIGCONT');
   }

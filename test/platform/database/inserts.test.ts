@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
 import { createInsert } from '../../../src/platform/database/inserts.js';
 import { table } from '../../../src/platform/database/table.js';
 import { OPERATION_TIMEOUT_MS } from '../../../src/platform/timing/timeouts.js';
+import { create, list, newItem, TABLE, TEXT } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -15,21 +16,21 @@ import {
 let service: TestService;
 let call: Caller;
 
-/** Counts the statements that insert pets, and rejects pets by their name: with a constraint and with triggers. */
+/** Counts the statements that insert items, and rejects items by their text: with a constraint and with triggers. */
 const SETUP = `
   CREATE TABLE statements (rows INT);
   CREATE FUNCTION count_statement() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN INSERT INTO statements SELECT count(*) FROM inserted; RETURN NULL; END $$;
-  CREATE TRIGGER count_statement AFTER INSERT ON pets REFERENCING NEW TABLE AS inserted
+  CREATE TRIGGER count_statement AFTER INSERT ON ${TABLE} REFERENCING NEW TABLE AS inserted
     FOR EACH STATEMENT EXECUTE FUNCTION count_statement();
   CREATE FUNCTION reject_cursed() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN IF NEW.name LIKE 'Cursed%' THEN RAISE 'no cursed pets'; END IF; RETURN NEW; END $$;
-  CREATE TRIGGER reject_cursed BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION reject_cursed();
+    BEGIN IF NEW.${TEXT} LIKE 'Cursed%' THEN RAISE 'no cursed items'; END IF; RETURN NEW; END $$;
+  CREATE TRIGGER reject_cursed BEFORE INSERT ON ${TABLE} FOR EACH ROW EXECUTE FUNCTION reject_cursed();
   CREATE FUNCTION abort_aborted() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN RAISE 'aborted' USING ERRCODE = split_part(NEW.name, ' ', 2); END $$;
-  CREATE CONSTRAINT TRIGGER abort_aborted AFTER INSERT ON pets DEFERRABLE INITIALLY DEFERRED
-    FOR EACH ROW WHEN (NEW.name LIKE 'Aborted%') EXECUTE FUNCTION abort_aborted();
-  ALTER TABLE pets ADD CHECK (name NOT LIKE 'Unwanted%')`;
+    BEGIN RAISE 'aborted' USING ERRCODE = split_part(NEW.${TEXT}, ' ', 2); END $$;
+  CREATE CONSTRAINT TRIGGER abort_aborted AFTER INSERT ON ${TABLE} DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (NEW.${TEXT} LIKE 'Aborted%') EXECUTE FUNCTION abort_aborted();
+  ALTER TABLE ${TABLE} ADD CHECK (${TEXT} NOT LIKE 'Unwanted%')`;
 
 beforeAll(async () => {
   service = await startService();
@@ -48,8 +49,10 @@ async function readRowsPerStatement(): Promise<number[]> {
 }
 
 async function readNames(): Promise<string[]> {
-  const { rows } = await service.database.pool.query<{ name: string }>('DELETE FROM pets RETURNING name');
-  return rows.map(({ name }) => name).sort();
+  const { rows } = await service.database.pool.query<{ text: string }>(
+    `DELETE FROM ${TABLE} RETURNING ${TEXT} AS text`,
+  );
+  return rows.map(({ text }) => text).sort();
 }
 
 /** Half of them with an Idempotency-Key. */
@@ -57,8 +60,8 @@ function createAll(names: readonly string[]): Promise<TestResponse[]> {
   return Promise.all(
     names.map((name, index) =>
       call(
-        '/v1/pets',
-        post({ name, categoryId: index }, index % 2 === 0 ? {} : { 'idempotency-key': randomUUID() }),
+        create.path,
+        post(newItem(name, index), index % 2 === 0 ? {} : { 'idempotency-key': randomUUID() }),
       ),
     ),
   );
@@ -67,29 +70,29 @@ function createAll(names: readonly string[]): Promise<TestResponse[]> {
 const namesOf = (prefix: string, count: number) =>
   Array.from({ length: count }, (_, index) => `${prefix} ${index}`);
 
-test('creates that are pending together share statements, and each gets its own pet', async () => {
+test('creates that are pending together share statements, and each gets its own item', async () => {
   const names = namesOf('Shared', 60);
   const created = await Promise.all(
-    names.map((name, categoryId) => service.pets.create({ name, categoryId, status: 'sold' })),
+    names.map((name, n) => service.items.create({ ...newItem(name, n), ...list.filter })),
   );
-  expect(created.map(({ name, categoryId, status }) => ({ name, categoryId, status }))).toEqual(
-    names.map((name, categoryId) => ({ name, categoryId, status: 'sold' })),
+  expect(created.map(({ id, ...item }) => item)).toEqual(
+    names.map((name, n) => ({ ...newItem(name, n), ...list.filter })),
   );
-  const { rows } = await service.database.pool.query('SELECT id::int, name FROM pets ORDER BY id');
-  expect(rows).toEqual(created.map(({ id, name }) => ({ id, name })));
+  const { rows } = await service.database.pool.query(`SELECT id::int, ${TEXT} FROM ${TABLE} ORDER BY id`);
+  expect(rows).toEqual(created.map((item) => ({ id: item.id, [TEXT]: item[TEXT] })));
   expect(await readRowsPerStatement()).toEqual([60]);
   expect(await readNames()).toEqual([...names].sort());
 });
 
-test('creates over HTTP get their own pets, with and without an Idempotency-Key', async () => {
+test('creates over HTTP get their own items, with and without an Idempotency-Key', async () => {
   const names = namesOf('Over HTTP', 80);
   const responses = await createAll(names);
-  expect(responses.map(({ status, body }) => [status, body.name, body.categoryId])).toEqual(
-    names.map((name, index) => [201, name, index]),
+  expect(responses.map(({ status, body }) => [status, body])).toEqual(
+    names.map((name, index) => [201, expect.objectContaining(newItem(name, index))]),
   );
   const ids = responses.map(({ body }) => body.id);
-  const { rows } = await service.database.pool.query('SELECT id::int, name FROM pets');
-  expect(new Map(rows.map(({ id, name }) => [id, name]))).toEqual(
+  const { rows } = await service.database.pool.query(`SELECT id::int, ${TEXT} AS text FROM ${TABLE}`);
+  expect(new Map(rows.map(({ id, text }) => [id, text]))).toEqual(
     new Map(ids.map((id, index) => [id, names[index]])),
   );
   expect((await readRowsPerStatement()).length).toBeLessThan(80);
@@ -101,7 +104,7 @@ test.each([
   ['Cursed', 500],
   ['Aborted 40001', 503],
   ['Aborted 57014', 503],
-])('a pet that the database rejects (%s) does not affect the others', async (name, expected) => {
+])('an item that the database rejects (%s) does not affect the others', async (name, expected) => {
   const wanted = namesOf('Wanted', 38);
   const names = [...wanted.slice(0, 10), name, ...wanted.slice(10), name];
   const responses = await createAll(names);
@@ -111,12 +114,15 @@ test.each([
   expect(await readNames()).toEqual([...wanted].sort());
 });
 
-test('a pet for which PostgreSQL aborts a statement does not affect a replay that shares it', async () => {
+test('an item for which PostgreSQL aborts a statement does not affect a replay that shares it', async () => {
   const key = randomUUID();
-  const create = (name: string, key: string) =>
-    call('/v1/pets', post({ name, categoryId: 1 }, { 'idempotency-key': key }));
-  const first = await create('Replayed', key);
-  const [, replay] = await Promise.all([create('Aborted 40P01', randomUUID()), create('Replayed', key)]);
+  const createNamed = (name: string, key: string) =>
+    call(create.path, post(newItem(name), { 'idempotency-key': key }));
+  const first = await createNamed('Replayed', key);
+  const [, replay] = await Promise.all([
+    createNamed('Aborted 40P01', randomUUID()),
+    createNamed('Replayed', key),
+  ]);
   expect([replay?.status, replay?.body]).toEqual([201, first.body]);
   expect(await readNames()).toEqual(['Replayed']);
 });
@@ -142,26 +148,24 @@ test('ids that somebody has brought along are a 503 for creates, never a 500, un
   await readRowsPerStatement();
 });
 
-test('an Idempotency-Key that is used many times in one statement creates one pet, which all get', async () => {
+test('an Idempotency-Key that is used many times in one statement creates one item, which all get', async () => {
   const [apiKey] = await service.keys.list();
   const key = {
     apiKeyId: apiKey?.id ?? '',
     value: randomUUID(),
-    operation: 'createPet',
+    operation: create.name,
     batchIndex: 0,
     bodyHash: new Uint8Array(32),
   };
-  const all = Array.from({ length: 30 }, () =>
-    service.pets.create({ name: 'Many', categoryId: 1, status: 'sold' }, key),
-  );
+  const all = Array.from({ length: 30 }, () => service.items.create(newItem('Many'), key));
   expect(new Set((await Promise.all(all)).map(({ id }) => id)).size).toBe(1);
   expect(await readNames()).toEqual(['Many']);
 });
 
-test('an Idempotency-Key that is used several times at once creates one pet, among others', async () => {
+test('an Idempotency-Key that is used several times at once creates one item, among others', async () => {
   const key = randomUUID();
   const once = Array.from({ length: 5 }, () =>
-    call('/v1/pets', post({ name: 'Once', categoryId: 1 }, { 'idempotency-key': key })),
+    call(create.path, post(newItem('Once'), { 'idempotency-key': key })),
   );
   const [others, repeated] = await Promise.all([createAll(namesOf('Other', 20)), Promise.all(once)]);
   expect(others.every(({ status }) => status === 201)).toBe(true);

@@ -7,6 +7,7 @@ import { applyMigrations } from '../../../src/platform/database/migration-runner
 import { checkMigrations, listPendingMigrations } from '../../../src/platform/database/migrations.js';
 import { OperatorError } from '../../../src/platform/errors/operator-error.js';
 import { execute } from '../../support/execute.js';
+import { TABLE } from '../../support/operations-under-test.js';
 import { runNode } from '../../support/process.js';
 import { applyWithEngine, diagnose } from '../../support/schema-engine.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
@@ -109,21 +110,21 @@ test('a migration that was edited after it was applied is rejected', async () =>
 
 test('a migration that fails is reported on one line, with its name, the reason and what to do, and so is a next attempt', async () => {
   const url = await createTestDatabase();
-  await execute(url, `DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_orders'`);
+  await execute(url, `DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_api_key_usage'`);
   const failed = applyMigrations(url);
   await expect(failed).rejects.toBeInstanceOf(OperatorError);
   await expect(failed).rejects.toThrow(
-    /^Migration \d+_orders failed \(.* already exists\): remove the cause, restore the backup [^\n]*npm run migrate[^\n]*$/,
+    /^Migration \d+_api_key_usage failed \(.* already exists\): remove the cause, restore the backup [^\n]*npm run migrate[^\n]*$/,
   );
   await expectOneAnswer(
     url,
-    /^Migration \d+_orders failed earlier: remove the cause, restore the backup [^\n]*npm run migrate[^\n]*$/,
+    /^Migration \d+_api_key_usage failed earlier: remove the cause, restore the backup [^\n]*npm run migrate[^\n]*$/,
   );
 });
 
 test('a database that belongs to something else is rejected on one line', async () => {
   const url = await createTestDatabase('template0');
-  await execute(url, 'CREATE TABLE pets (id integer)');
+  await execute(url, `CREATE TABLE ${TABLE} (id integer)`);
   await expect(applyMigrations(url)).rejects.toThrow(
     /^The migrations cannot be applied \(The schema "public" is not empty\.\): check that DATABASE_URL [^\n]*$/,
   );
@@ -151,7 +152,7 @@ test('a database of a version before 1.0 is refused with what to do', async () =
   const url = await createTestDatabase();
   await execute(
     url,
-    `UPDATE _prisma_migrations SET migration_name = '20261120000000_pets_and_api_keys' WHERE migration_name LIKE '%_pets'`,
+    `UPDATE _prisma_migrations SET migration_name = '20261120000000_api_keys' WHERE migration_name LIKE '%_api_keys'`,
   );
   await expectOneAnswer(
     url,

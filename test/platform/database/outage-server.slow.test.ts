@@ -4,6 +4,7 @@ import { createEmbeddedPostgres, type EmbeddedPostgres } from '@animal-store/emb
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { applyMigrations } from '../../../src/platform/database/migration-runner.js';
+import { create, newItem, TABLE, TEXT } from '../../support/operations-under-test.js';
 import { type Program, run, runKeys, UNREACHED_LIMITS, untilListening } from '../../support/process.js';
 import { createServiceRole } from '../../support/service-role.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
@@ -75,16 +76,16 @@ async function callOnce(path: string, init: RequestInit = {}): Promise<TestRespo
 }
 
 const READY = '/health/ready';
-const paths = ['/v1/pets', '/trpc/createPet'];
+const paths = [create.path, create.trpc];
 const idOf = (path: string, { body }: TestResponse): number =>
-  path === '/v1/pets' ? body.id : body.result.data.id;
+  path === create.path ? body.id : body.result.data.id;
 
-/** Creates pets one after the other until told to stop, each repeated with its Idempotency-Key until acknowledged. */
+/** Creates items one after the other until told to stop, each repeated with its Idempotency-Key until acknowledged. */
 async function createUntil(isOver: () => boolean, stream: number, created: Map<string, number>) {
   for (let n = 0; !isOver(); n += 1) {
-    const name = `pet-${stream}-${n}`;
+    const name = `item-${stream}-${n}`;
     const path = paths[stream % 2] ?? '';
-    const init = post({ name, categoryId: 1 }, { 'idempotency-key': name });
+    const init = post(newItem(name), { 'idempotency-key': name });
     const response = await retry(path, init);
     created.set(name, idOf(path, response));
   }
@@ -113,7 +114,7 @@ test.each([
     expectedUnavailable: [],
   },
 ])(
-  'PostgreSQL $event during creates: 503 over both protocols, recovery by itself, and each pet once',
+  'PostgreSQL $event during creates: 503 over both protocols, recovery by itself, and each item once',
   {
     timeout: 60_000,
   },
@@ -139,7 +140,9 @@ test.each([
     isOver = true;
     await streams;
     const client = await connect();
-    const { rows } = await client.query<{ name: string; id: string }>('SELECT name, id FROM pets');
+    const { rows } = await client.query<{ name: string; id: string }>(
+      `SELECT ${TEXT} AS name, id FROM ${TABLE}`,
+    );
     await client.end();
     const stored = rows.map(({ name, id }) => `${name} ${id}`).sort();
     expect(stored).toEqual([...created].map(([name, id]) => `${name} ${id}`).sort());

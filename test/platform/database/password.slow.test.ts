@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { create, TABLE, TEXT } from '../../support/operations-under-test.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { run, runKeys, untilListening } from '../../support/process.js';
 import { setUpServiceProcesses } from '../../support/service-processes.js';
@@ -27,15 +28,17 @@ test('a password of odd characters: migrations, keys, the service and Studio con
   const { key } = await runKeys(environment, 'create', '--name', 'x', '--plan', 'free');
   const service = processes.start(environment);
   const call = createCaller({ url: await untilListening(service), key });
-  const rex = { name: 'Rex', categoryId: 1 };
-  expect((await call('/v1/pets', post(rex))).status).toBe(201);
-  expect((await call('/v1/pets', post(rex, { 'idempotency-key': 'odd' }))).status).toBe(201);
+  expect((await call(create.path, post(create.body))).status).toBe(201);
+  expect((await call(create.path, post(create.body, { 'idempotency-key': 'odd' }))).status).toBe(201);
   const studio = run('cli', ['studio'], environment);
   processes.programs.push(studio);
   const [address] = await studio.until(/http:\/\/localhost:\d+/);
-  const query = { sql: 'SELECT name FROM pets', parameters: [] };
+  const query = { sql: `SELECT ${TEXT} FROM ${TABLE}`, parameters: [] };
   const response = await fetch(`${address}/bff`, post({ procedure: 'query', query }));
-  expect(await response.json()).toEqual([null, [{ name: 'Rex' }, { name: 'Rex' }]]);
+  expect(await response.json()).toEqual([
+    null,
+    [create.body, create.body].map((body) => ({ [TEXT]: body[TEXT] })),
+  ]);
 });
 
 test('another password ends the start with one line that does not show it', async () => {

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openConnections } from '../../../src/platform/database/connections.js';
+import { create, list, OTHER_TABLE, otherList, read, TABLE } from '../../support/operations-under-test.js';
 import { hasPgbouncer, Pgbouncer } from '../../support/pgbouncer.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { runKeys } from '../../support/process.js';
@@ -20,7 +21,6 @@ const ROLE = `
   ALTER ROLE store SET statement_timeout = '1200ms';
   ALTER ROLE store SET idle_in_transaction_session_timeout = '5s';
   ALTER ROLE store SET timezone = 'America/New_York'`;
-const rex = { name: 'Rex', categoryId: 1 };
 
 let server: PostgresServer;
 let pgbouncer: Pgbouncer;
@@ -52,14 +52,14 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
   const sendOneOfEach = () => {
     sent += 1;
     return Promise.all([
-      call('/v1/pets'),
-      call('/v1/pets?status=sold&limit=1'),
-      call('/v1/pets/1'),
-      call('/v1/store/orders'),
-      call('/trpc/createPet', post(rex)),
-      call('/v1/pets', post(rex)),
-      call('/v1/pets', post(rex, { 'idempotency-key': `create-${sent}` })),
-      call('/v1/pets', post(rex, { 'idempotency-key': `create-${sent}` })),
+      call(list.path),
+      call(`${list.path}?${list.filterQuery}&limit=1`),
+      call(read.pathOf(1)),
+      call(otherList.path),
+      call(create.trpc, post(create.body)),
+      call(create.path, post(create.body)),
+      call(create.path, post(create.body, { 'idempotency-key': `create-${sent}` })),
+      call(create.path, post(create.body, { 'idempotency-key': `create-${sent}` })),
     ]);
   };
   const statusesOf = async (requests: ReturnType<typeof sendOneOfEach>) =>
@@ -76,15 +76,15 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
     (await server.query("SELECT 1 FROM pg_stat_activity WHERE usename = 'store'")).length;
 
   test('requests of all kinds on more connections than it has to the server get their answers', async () => {
-    const countPets = async () => {
-      const pets = await server.query<{ count: string }>('SELECT count(*) FROM pets');
-      return Number(pets[0]?.count);
+    const countItems = async () => {
+      const rows = await server.query<{ count: string }>(`SELECT count(*) FROM ${TABLE}`);
+      return Number(rows[0]?.count);
     };
     // While queries wait for the tables, the next ones need the other connections. Those that wait for too long are a 503.
     let before = 0;
     const sendWhileLocked = async (): Promise<number[][]> => {
-      before = await countPets();
-      const locked = await lock('pets, orders');
+      before = await countItems();
+      const locked = await lock(`${TABLE}, ${OTHER_TABLE}`);
       const since = performance.now();
       const answers = sendTenOfEach();
       await expect.poll(countServerConnections, { interval: 10 }).toBe(POOL_SIZE);
@@ -92,12 +92,12 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
       const wasShort = performance.now() - since < 1_000;
       return wasShort ? answers : answers.then(sendWhileLocked);
     };
-    await call('/v1/pets', post(rex));
+    await call(create.path, post(create.body));
     const answers = await sendWhileLocked();
     for (let round = 1; round < 10; round += 1) answers.push(...(await sendTenOfEach()));
     expect(answers).toEqual(Array(100).fill([200, 200, 200, 200, 200, 201, 201, 201]));
     expect(await countServerConnections()).toBe(POOL_SIZE);
-    expect(await countPets()).toBe(before + 100 * 3);
+    expect(await countItems()).toBe(before + 100 * 3);
   });
 
   test('as many connections as 64 processes may open share those to the server', async () => {
@@ -107,8 +107,8 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
     // Otherwise the first would be closed, idle, before the last are open.
     const held: pg.PoolClient[] = [];
     try {
-      const one = { name: 'one', text: 'SELECT id::int FROM pets ORDER BY id LIMIT 1' };
-      await call('/v1/pets', post(rex));
+      const one = { name: 'one', text: `SELECT id::int FROM ${TABLE} ORDER BY id LIMIT 1` };
+      await call(create.path, post(create.body));
       // One process after the other: what opens many connections at once is this machine, not the pooler.
       for (const { pool, reads, writes, keys } of processes) {
         const answers = await Promise.all([
@@ -139,34 +139,32 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
     );
     expect(stored.map(({ expires_at }) => expires_at)).toEqual(issued.map(() => expiresAt));
     const lists = await Promise.all(Array.from({ length: 20 }, () => service.keys.list()));
-    const read = lists.flat().filter(({ name }) => name === 'short');
-    expect(new Set(read.map((listed) => listed.expiresAt?.getTime()))).toEqual(
-      new Set([expiresAt.getTime()]),
-    );
-    for (const { key: value } of issued) expect((await call('/v1/pets', { key: value })).status).toBe(200);
+    const listed = lists.flat().filter(({ name }) => name === 'short');
+    expect(new Set(listed.map((each) => each.expiresAt?.getTime()))).toEqual(new Set([expiresAt.getTime()]));
+    for (const { key: value } of issued) expect((await call(list.path, { key: value })).status).toBe(200);
   });
 
   test('the commands work', async () => {
     const environment = { DATABASE_URL: databaseUrl };
     const { id, key } = await runKeys(environment, 'create', '--name', 'cli', '--plan', 'free');
-    expect((await call('/v1/pets', { key })).status).toBe(200);
+    expect((await call(list.path, { key })).status).toBe(200);
     expect((await runKeys(environment, 'revoke', id)).state).toBe('revoked');
   });
 
   test('a locked table: PostgreSQL ends the statements, and it is served again when it is free', async () => {
-    const locked = await lock('pets');
+    const locked = await lock(TABLE);
     const whileLocked = await statusesOf(sendOneOfEach());
     expect(whileLocked).toEqual([503, 503, 503, expect.any(Number), 503, 503, 503, 503]);
-    await expect.poll(async () => (await call('/v1/store/orders')).status).toBe(200);
+    await expect.poll(async () => (await call(otherList.path)).status).toBe(200);
     await locked.release();
-    await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
+    await expect.poll(async () => (await call(list.path)).status).toBe(200);
   });
 
   test.for(['PgBouncer', 'PostgreSQL'])(
     '%s is killed and started again: 503, and back',
     async (killed, { annotate }) => {
       const process = killed === 'PgBouncer' ? pgbouncer : server;
-      expect((await call('/v1/pets', post(rex))).status).toBe(201);
+      expect((await call(create.path, post(create.body))).status).toBe(201);
       await process.end('SIGKILL');
       const whileDown = await Promise.all(Array.from({ length: 3 }, () => statusesOf(sendOneOfEach())));
       expect(new Set(whileDown.flat())).toEqual(new Set([503]));

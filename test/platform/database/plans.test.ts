@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createStatements } from '../../../src/platform/keys/statements.js';
 import { execute } from '../../support/execute.js';
+import { create, insertSql, list, TABLE } from '../../support/operations-under-test.js';
 import { startService, type TestService } from '../../support/test-service.js';
 
 let service: TestService;
@@ -11,15 +12,15 @@ beforeAll(async () => {
 afterAll(() => service.close());
 
 test('PostgreSQL plans a statement of the stores once, however often it runs', async () => {
-  const { pets, keys, serviceDatabase } = service;
-  const newPet = { name: 'Rex', categoryId: 1, status: 'sold' } as const;
+  const { items, keys, serviceDatabase } = service;
+  const body = { ...create.body, ...list.filter };
   for (let run = 0; run < 10; run += 1) {
-    const { id } = await pets.create(newPet);
-    await Promise.all([newPet, newPet, newPet].map((each) => pets.create(each)));
-    await pets.get(id);
-    await Promise.all([id, id, id].map((each) => pets.get(each)));
-    await pets.list({ limit: 20 });
-    await pets.list({ limit: 20, status: 'sold' });
+    const { id } = await items.create(body);
+    await Promise.all([body, body, body].map((each) => items.create(each)));
+    await items.get(id);
+    await Promise.all([id, id, id].map((each) => items.get(each)));
+    await items.list({ limit: 20 });
+    await items.list({ limit: 20, ...list.filter });
     await keys.findByHashes([new Uint8Array(32)]);
   }
   const statement = {
@@ -29,40 +30,37 @@ test('PostgreSQL plans a statement of the stores once, however often it runs', a
   };
   const read = async (pool: 'reads' | 'writes' | 'keys') => serviceDatabase[pool].query(statement, []);
   expect(await read('reads')).toEqual([
-    { name: 'pets-get', custom_plans: 0 },
-    { name: 'pets-get-all', custom_plans: 0 },
-    { name: 'pets-list', custom_plans: 0 },
-    { name: 'pets-list-by-status', custom_plans: 0 },
+    { name: `${TABLE}-get`, custom_plans: 0 },
+    { name: `${TABLE}-get-all`, custom_plans: 0 },
+    { name: `${TABLE}-list`, custom_plans: 0 },
+    { name: `${TABLE}-list-by-${list.filterName}`, custom_plans: 0 },
   ]);
-  expect(await read('writes')).toEqual([{ name: 'pets-create', custom_plans: 0 }]);
+  expect(await read('writes')).toEqual([{ name: `${TABLE}-create`, custom_plans: 0 }]);
   // Beside the question which keys have changed
   expect(await read('keys')).toContainEqual({ name: 'keys-find-by-hashes', custom_plans: 0 });
 });
 
 test('a plan made for a small table does not scan one that has grown', async () => {
-  const { pets, database, serviceDatabase } = service;
-  const { id } = await pets.create({ name: 'Rex', categoryId: 1, status: 'sold' });
-  await database.pool.query('ANALYZE pets');
-  await pets.list({ limit: 20 });
-  await pets.list({ limit: 20, status: 'sold' });
-  await pets.get(id);
-  await Promise.all([id, id, id].map((each) => pets.get(each)));
+  const { items, database, serviceDatabase } = service;
+  const { id } = await items.create({ ...create.body, ...list.filter });
+  await database.pool.query(`ANALYZE ${TABLE}`);
+  await items.list({ limit: 20 });
+  await items.list({ limit: 20, ...list.filter });
+  await items.get(id);
+  await Promise.all([id, id, id].map((each) => items.get(each)));
   // Not by the service's pool, whose statements end after 1.2 s.
-  await execute(
-    service.databaseUrl,
-    `INSERT INTO pets (name, category_id, status)
-     SELECT 'Pet ' || n, 1, 'available' FROM generate_series(1, 20000) AS n`,
-  );
+  await execute(service.databaseUrl, `${insertSql("'Item ' || n")} FROM generate_series(1, 20000) AS n`);
   const explain = async (call: string) => {
     const rows = await serviceDatabase.reads.query({ name: call, text: `EXPLAIN EXECUTE ${call}` }, []);
     return rows.map((row) => row['QUERY PLAN']).join('\n');
   };
-  const status = await explain(`"pets-list-by-status" ('{1}', '{20}', '{sold}')`);
-  expect(status).toContain('Index Scan using pets_status_id_idx');
-  const all = await explain(`"pets-list" ('{1}', '{20}')`);
-  expect(all).toContain('Index Scan using pets_pkey');
-  expect(await explain('"pets-get" (1)')).not.toContain('Seq Scan');
-  expect(await explain(`"pets-get-all" ('{1}')`)).not.toContain('Seq Scan');
+  const [value] = Object.values(list.filter);
+  const filtered = await explain(`"${TABLE}-list-by-${list.filterName}" ('{1}', '{20}', '{${value}}')`);
+  expect(filtered).toContain(`Index Scan using ${TABLE}_${list.filterName}_id_idx`);
+  const all = await explain(`"${TABLE}-list" ('{1}', '{20}')`);
+  expect(all).toContain(`Index Scan using ${TABLE}_pkey`);
+  expect(await explain(`"${TABLE}-get" (1)`)).not.toContain('Seq Scan');
+  expect(await explain(`"${TABLE}-get-all" ('{1}')`)).not.toContain('Seq Scan');
 });
 
 test('a scrape of the metrics does not scan all keys', async () => {

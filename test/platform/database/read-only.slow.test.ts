@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { create, list, otherList } from '../../support/operations-under-test.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { runKeys, UNREACHED_LIMITS, untilListening } from '../../support/process.js';
 import { setUpServiceProcesses } from '../../support/service-processes.js';
 import { type Caller, createCaller, post, startService } from '../../support/test-service.js';
-
-const rex = { name: 'Rex', categoryId: 1 };
 
 let servers: PostgresServer[];
 
@@ -18,13 +17,13 @@ afterEach(async () => {
 const processes = setUpServiceProcesses();
 
 async function expectReadsOnly(call: Caller): Promise<void> {
-  for (const path of ['/v1/pets', '/v1/pets?status=sold', '/trpc/listPets', '/v1/store/orders']) {
+  for (const path of [list.path, `${list.path}?${list.filterQuery}`, list.trpc, otherList.path]) {
     expect([path, (await call(path)).status]).toEqual([path, 200]);
   }
   const creates = [
-    await call('/v1/pets', post(rex)),
-    await call('/v1/pets', post(rex, { 'idempotency-key': 'read-only' })),
-    await call('/trpc/createPet', post(rex)),
+    await call(create.path, post(create.body)),
+    await call(create.path, post(create.body, { 'idempotency-key': 'read-only' })),
+    await call(create.trpc, post(create.body)),
   ];
   expect(creates.map(({ status }) => status)).toEqual([503, 503, 503]);
   expect(creates.map(({ headers }) => headers.get('retry-after'))).toEqual(['1', '1', '1']);
@@ -32,7 +31,7 @@ async function expectReadsOnly(call: Caller): Promise<void> {
 }
 
 const createStatus = (call: Caller) => async () =>
-  (await call('/v1/pets', post(rex, { 'idempotency-key': 'read-only' }))).status;
+  (await call(create.path, post(create.body, { 'idempotency-key': 'read-only' }))).status;
 
 test('default_transaction_read_only is switched on and off: reads 200, creates 503 on open connections too, and back', async ({
   annotate,
@@ -40,10 +39,10 @@ test('default_transaction_read_only is switched on and off: reads 200, creates 5
   const [server] = servers as [PostgresServer];
   const service = await startService({ databaseUrl: server.url });
   const call = createCaller(service);
-  expect((await call('/v1/pets', post(rex))).status).toBe(201);
+  expect((await call(create.path, post(create.body))).status).toBe(201);
   await server.query('ALTER SYSTEM SET default_transaction_read_only = on');
   await server.reload();
-  await expect.poll(async () => (await call('/v1/pets', post(rex))).status).toBe(503);
+  await expect.poll(async () => (await call(create.path, post(create.body))).status).toBe(503);
   await expectReadsOnly(call);
   await server.query('ALTER SYSTEM RESET default_transaction_read_only');
   await server.reload();
@@ -68,5 +67,5 @@ test('a hot standby: the service starts on it, reads 200, creates 503, and after
   const promotedAt = performance.now();
   await expect.poll(createStatus(call), { interval: 20 }).toBe(201);
   await annotate(`creates again ${Math.round(performance.now() - promotedAt)} ms after the promotion`);
-  expect((await call('/v1/pets', post(rex))).status).toBe(201);
+  expect((await call(create.path, post(create.body))).status).toBe(201);
 });

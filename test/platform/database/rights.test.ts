@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vites
 import { applyGrants, READ_GRANTS, SERVICE_GRANTS } from '../../../src/platform/database/grants.js';
 import { applyMigrations } from '../../../src/platform/database/migration-runner.js';
 import { execute } from '../../support/execute.js';
+import { insertSql, OTHER_TABLE, TABLE, TEXT } from '../../support/operations-under-test.js';
 import { run, runNode } from '../../support/process.js';
 import { asService } from '../../support/service-role.js';
 import { createTestDatabase, startService } from '../../support/test-service.js';
@@ -153,20 +154,20 @@ test('the document has the grants that the command applies', () => {
   expect(readable.map(([, table]) => table).sort()).toEqual(Object.keys(READ_GRANTS).sort());
 });
 
-test('the service has a grant on every table, so that a new one is not forgotten, and on the turns of pets', async () => {
+test('the service has a grant on every table, so that a new one is not forgotten, and on the turns of a table', async () => {
   const tables = await execute<{ name: string }>(url, TABLES);
-  const names = [...tables.map((table) => table.name), 'pets_turns'];
+  const names = [...tables.map((table) => table.name), `${TABLE}_turns`];
   expect(names.sort()).toEqual(Object.keys(SERVICE_GRANTS).sort());
 });
 
-test('an analyst reads pets, orders, usage and keys, but no hash and no stored response, and writes nothing', async () => {
+test('an analyst reads the tables of the store, usage and keys, but no hash and no stored response, and writes nothing', async () => {
   const analyst = `analyst "${randomBytes(4).toString('hex')}`;
   const quoted = pg.escapeIdentifier(analyst);
   await execute(url, `CREATE ROLE ${quoted} LOGIN PASSWORD 'x'`);
   onTestFinished(async () => void (await execute(url, `DROP OWNED BY ${quoted}; DROP ROLE ${quoted}`)));
   for (let times = 0; times < 2; times += 1) await applyGrants(url, analyst, 'read');
   const read = (sql: string) => execute(url, `SET ROLE ${quoted}; ${sql}`);
-  for (const table of ['pets', 'orders', 'api_key_usage']) await read(`SELECT * FROM ${table}`);
+  for (const table of [TABLE, OTHER_TABLE, 'api_key_usage']) await read(`SELECT * FROM ${table}`);
   const columns = await execute<{ name: string }>(
     url,
     "SELECT column_name AS name FROM information_schema.columns WHERE table_name = 'api_keys'",
@@ -178,10 +179,10 @@ test('an analyst reads pets, orders, usage and keys, but no hash and no stored r
   }
   for (const sql of [
     'SELECT * FROM idempotent_creates',
-    "UPDATE pets SET name = 'x'",
-    'DELETE FROM orders',
+    `UPDATE ${TABLE} SET ${TEXT} = 'x'`,
+    `DELETE FROM ${OTHER_TABLE}`,
     'TRUNCATE api_key_usage',
-    "INSERT INTO pets (name, category_id) VALUES ('x', 1)",
+    insertSql("'x'"),
     'CREATE TABLE own (id int)',
   ])
     await expect(read(sql), sql).rejects.toThrow('permission denied');
@@ -204,10 +205,11 @@ test('a grant that is missing ends the start and shows in readiness, with the co
   const service = await startService({ databaseUrl: own });
   const ready = async () => (await fetch(`${service.url}/health/ready`)).status;
   expect(await ready()).toBe(200);
-  await execute(own, `REVOKE DELETE ON api_key_usage FROM ${name}; REVOKE INSERT ON pets FROM ${name}`);
+  await execute(own, `REVOKE DELETE ON api_key_usage FROM ${name}; REVOKE INSERT ON ${TABLE} FROM ${name}`);
   await expect.poll(ready).toBe(503);
-  const message =
-    /^The role of DATABASE_URL lacks INSERT on pets, DELETE on api_key_usage\.[^\n]*--grant-to ROLE\n$/;
+  const message = new RegExp(
+    `^The role of DATABASE_URL lacks INSERT on ${TABLE}, DELETE on api_key_usage\\.[^\\n]*--grant-to ROLE\\n$`,
+  );
   for (const [script, ...args] of [['main'], ['cli', 'keys', 'list']] as const) {
     const program = run(script, args, { DATABASE_URL: own, PORT: '0' });
     expect([await program.ended, program.output()]).toEqual([1, expect.stringMatching(message)]);
@@ -239,7 +241,7 @@ test('in a schema of the URL, a change of a key is noted there, whatever search_
   await service.query(`
     SET search_path = '';
     INSERT INTO "Ten""ant".api_keys (name, hash, start, plan) VALUES ('x', decode(repeat('07', 32), 'hex'), 'x', 'free');
-    INSERT INTO "Ten""ant".pets (name, category_id) VALUES ('Rex', 1);
+    ${insertSql("'x'", '"Ten""ant"')};
     UPDATE "Ten""ant".api_keys SET revoked_at = now()`);
   const { rows } = await service.query('SELECT count(*)::int FROM "Ten""ant".api_key_changes');
   expect(rows).toEqual([{ count: 1 }]);

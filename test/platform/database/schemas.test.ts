@@ -6,6 +6,16 @@ import { schemaOf } from '../../../src/platform/database/schema-name.js';
 import { addSampleData } from '../../../src/platform/database/source.js';
 import { issueRefusedKeys, runEveryOperation } from '../../support/every-operation.js';
 import { execute } from '../../support/execute.js';
+import {
+  create,
+  list,
+  newItem,
+  newItemSchema,
+  OTHER_TABLE,
+  otherList,
+  TABLE,
+  TYPES,
+} from '../../support/operations-under-test.js';
 import { runKeys } from '../../support/process.js';
 import {
   createCaller,
@@ -59,20 +69,16 @@ test.each([
 test('two tenants in two schemas of a database see nothing of each other', async () => {
   await withServices([publicUrl, tenantUrl], async (one, other) => {
     const [ofOne, ofOther] = [createCaller(one), createCaller(other)];
-    expect((await ofOne('/v1/pets', post({ name: 'One', categoryId: 1 }))).status).toBe(201);
-    expect((await ofOther('/v1/pets')).body).toEqual([]);
-    const keyed = post({ name: 'Other', categoryId: 2 }, { 'idempotency-key': 'same' });
-    expect((await ofOther('/v1/pets', keyed)).body.id).toBe(1);
-    expect((await ofOne('/v1/pets')).body).toEqual([
-      { id: 1, name: 'One', categoryId: 1, status: 'available' },
-    ]);
-    expect((await ofOther('/v1/pets')).body).toEqual([
-      { id: 1, name: 'Other', categoryId: 2, status: 'available' },
-    ]);
-    expect((await ofOther('/v1/pets', { key: one.key })).status).toBe(401);
-    expect((await ofOne('/v1/pets', { key: other.key })).status).toBe(401);
+    expect((await ofOne(create.path, post(newItem('One')))).status).toBe(201);
+    expect((await ofOther(list.path)).body).toEqual([]);
+    const keyed = post(newItem('Other', 2), { 'idempotency-key': 'same' });
+    expect((await ofOther(create.path, keyed)).body.id).toBe(1);
+    expect((await ofOne(list.path)).body).toEqual([{ id: 1, ...newItemSchema.parse(newItem('One')) }]);
+    expect((await ofOther(list.path)).body).toEqual([{ id: 1, ...newItemSchema.parse(newItem('Other', 2)) }]);
+    expect((await ofOther(list.path, { key: one.key })).status).toBe(401);
+    expect((await ofOne(list.path, { key: other.key })).status).toBe(401);
     expect(await addSampleData(one.database)).toBe(false);
-    expect((await ofOther('/v1/store/orders')).body).toEqual([]);
+    expect((await ofOther(otherList.path)).body).toEqual([]);
     const listed = await Promise.all([one, other].map(async ({ keys }) => (await keys.list()).length));
     expect(listed).toEqual([1, 1]);
   });
@@ -82,8 +88,8 @@ test('the commands are about the schema of the URL', async () => {
   const environment = { DATABASE_URL: tenantUrl };
   const { id, key } = await runKeys(environment, 'create', '--name', 'cli', '--plan', 'free');
   await withServices([publicUrl, tenantUrl], async (one, other) => {
-    expect((await createCaller(other)('/v1/pets', { key })).status).toBe(200);
-    expect((await createCaller(one)('/v1/pets', { key })).status).toBe(401);
+    expect((await createCaller(other)(list.path, { key })).status).toBe(200);
+    expect((await createCaller(one)(list.path, { key })).status).toBe(401);
   });
   expect((await runKeys(environment, 'revoke', id)).state).toBe('revoked');
 });
@@ -91,13 +97,13 @@ test('the commands are about the schema of the URL', async () => {
 /** Objects with the names of the service's, and functions and operators that fit its arguments better than PostgreSQL's. */
 const HOSTILE = `
   CREATE SCHEMA IF NOT EXISTS evil; GRANT USAGE ON SCHEMA evil TO PUBLIC;
-  CREATE TABLE evil.pets (id text);
+  CREATE TABLE evil.${TABLE} (id text);
   CREATE TABLE evil.api_keys (id text);
   CREATE TABLE evil.api_key_usage (id text);
   CREATE TABLE evil.api_key_changes (id text);
   CREATE TABLE evil.idempotent_creates (id text);
-  CREATE TABLE evil.orders (id text);
-  CREATE TYPE evil.pet_status AS ENUM ('evil');
+  CREATE TABLE evil.${OTHER_TABLE} (id text);
+  ${TYPES.map((type) => `CREATE TYPE evil.${type} AS ENUM ('evil');`).join('\n')}
   CREATE TYPE evil.uuid AS (evil int);
   CREATE TYPE evil.date AS (evil int);
   CREATE TYPE evil.bytea AS (evil int);

@@ -8,6 +8,7 @@ import {
   createCertificates,
   issueCertificate,
 } from '../../support/certificates.js';
+import { create, list, otherList } from '../../support/operations-under-test.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { run } from '../../support/process.js';
 import { setUpServiceProcesses } from '../../support/service-processes.js';
@@ -15,7 +16,6 @@ import { createTemporaryFolder } from '../../support/temporary-folder.js';
 import { createCaller, post, startService } from '../../support/test-service.js';
 
 const PASSWORD = 'secret';
-const rex = { name: 'Rex', categoryId: 1 };
 /** Stands for the path of the authority that has signed the server's certificate. */
 const ROOT = '<root>';
 
@@ -54,8 +54,8 @@ describe.runIf(canCreateCertificates())('PostgreSQL that accepts only TLS, with 
   ])('$parameters on $host: serves', async ({ host, parameters }) => {
     const service = await startService({ databaseUrl: urlOf(host, parameters) });
     const call = createCaller(service);
-    expect((await call('/v1/pets')).status).toBe(200);
-    expect((await call('/v1/pets', post(rex))).status).toBe(201);
+    expect((await call(list.path)).status).toBe(200);
+    expect((await call(create.path, post(create.body))).status).toBe(201);
     await service.close();
   });
 
@@ -95,22 +95,22 @@ describe.runIf(canCreateCertificates())('PostgreSQL that accepts only TLS, with 
       const log = pino({ level: 'error' }, { write: (line: string) => void lines.push(line) });
       const service = await startService({ databaseUrl: verified(), log });
       const call = createCaller(service);
-      expect((await call('/v1/pets')).status).toBe(200);
+      expect((await call(list.path)).status).toBe(200);
       await present();
-      expect((await call('/v1/pets')).status).toBe(200);
+      expect((await call(list.path)).status).toBe(200);
       await terminateConnections();
-      for (const init of [{}, post(rex), post(rex, { 'idempotency-key': 'tls' })]) {
-        expect((await call('/v1/pets', init)).body.code).toBe('service_unavailable');
+      for (const init of [{}, post(create.body), post(create.body, { 'idempotency-key': 'tls' })]) {
+        expect((await call(list.path, init)).body.code).toBe('service_unavailable');
       }
-      expect((await call('/v1/store/orders')).body.code).toBe('service_unavailable');
-      expect((await call('/trpc/listPets')).body.error.data.error.code).toBe('service_unavailable');
+      expect((await call(otherList.path)).body.code).toBe('service_unavailable');
+      expect((await call(list.trpc)).body.error.data.error.code).toBe('service_unavailable');
       expect(lines.join('')).toMatch(reason);
       await server.useCertificate(trusted);
       const replacedAt = performance.now();
-      const status = async () => (await call('/v1/pets')).status;
+      const status = async () => (await call(list.path)).status;
       await expect.poll(status, { interval: 20 }).toBe(200);
       await annotate(`served again after ${Math.round(performance.now() - replacedAt)} ms`);
-      expect((await call('/v1/pets', post(rex, { 'idempotency-key': 'tls' }))).status).toBe(201);
+      expect((await call(create.path, post(create.body, { 'idempotency-key': 'tls' }))).status).toBe(201);
       await service.close();
     });
 

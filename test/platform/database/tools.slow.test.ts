@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { addSampleData } from '../../../src/platform/database/source.js';
 import { execute } from '../../support/execute.js';
+import { create, list, OTHER_TABLE, otherList, read, TABLE } from '../../support/operations-under-test.js';
 import { hasPgbouncer, Pgbouncer } from '../../support/pgbouncer.js';
 import { runCommand } from '../../support/process.js';
 import { hasPostgresTools, SystemPostgres } from '../../support/system-postgres.js';
@@ -16,7 +17,6 @@ import {
 } from '../../support/test-service.js';
 
 const isPossible = hasPostgresTools() && hasPgbouncer();
-const rex = { name: 'Rex', categoryId: 1 };
 
 let server: SystemPostgres;
 let poolers: Readonly<Record<'session' | 'transaction', Pgbouncer>>;
@@ -28,12 +28,12 @@ function startRequests(call: Caller) {
   let sent = 0;
   let isOver = false;
   const requests = [
-    () => call('/v1/pets?limit=2'),
-    () => call('/v1/pets?limit=2&status=sold'),
-    () => call('/v1/pets/1'),
-    () => call('/v1/store/orders?limit=2'),
-    () => call('/v1/pets', post(rex)),
-    () => call('/v1/pets', post(rex, { 'idempotency-key': `key-${Math.random()}` })),
+    () => call(`${list.path}?limit=2`),
+    () => call(`${list.path}?limit=2&status=sold`),
+    () => call(read.pathOf(1)),
+    () => call(`${otherList.path}?limit=2`),
+    () => call(create.path, post(create.body)),
+    () => call(create.path, post(create.body, { 'idempotency-key': `key-${Math.random()}` })),
     () => call('/v1/key'),
   ];
   const running = Promise.all(
@@ -142,13 +142,13 @@ describe.skipIf(!isPossible)('tools of PostgreSQL under load', () => {
       {
         name: 'pg_restore --data-only --disable-triggers',
         async run() {
-          await sql('TRUNCATE orders')();
+          await sql(`TRUNCATE ${OTHER_TABLE}`)();
           await runTool(
             'pg_restore',
             '--data-only',
             '--disable-triggers',
             '-t',
-            'orders',
+            OTHER_TABLE,
             '-d',
             server.urlOf(),
             dump(),
@@ -160,15 +160,15 @@ describe.skipIf(!isPossible)('tools of PostgreSQL under load', () => {
       {
         name: 'ALTER TABLE … ADD COLUMN',
         run: sql(`
-          ALTER TABLE pets ADD COLUMN colour text; ALTER TABLE api_keys ADD COLUMN colour text;
-          ALTER TABLE pets DROP COLUMN colour; ALTER TABLE api_keys DROP COLUMN colour`),
+          ALTER TABLE ${TABLE} ADD COLUMN colour text; ALTER TABLE api_keys ADD COLUMN colour text;
+          ALTER TABLE ${TABLE} DROP COLUMN colour; ALTER TABLE api_keys DROP COLUMN colour`),
       },
       {
         name: 'DROP TYPE and CREATE TYPE',
         run: sql(`
-          ALTER TABLE pets ALTER status DROP DEFAULT, ALTER status TYPE text;
+          ALTER TABLE ${TABLE} ALTER status DROP DEFAULT, ALTER status TYPE text;
           DROP TYPE pet_status; CREATE TYPE pet_status AS ENUM ('available', 'pending', 'sold');
-          ALTER TABLE pets ALTER status TYPE pet_status USING status::pet_status, ALTER status SET DEFAULT 'available'`),
+          ALTER TABLE ${TABLE} ALTER status TYPE pet_status USING status::pet_status, ALTER status SET DEFAULT 'available'`),
       },
       {
         name: 'DISCARD ALL where the service connects',

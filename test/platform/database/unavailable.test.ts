@@ -2,6 +2,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { generateKey } from '../../../src/platform/keys/format.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
+import { create, list, newItem, otherList, read, TABLE, TEXT } from '../../support/operations-under-test.js';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
 import {
   type Caller,
@@ -11,8 +12,6 @@ import {
   startService,
   type TestService,
 } from '../../support/test-service.js';
-
-const rex = { name: 'Rex', categoryId: 1 };
 
 let proxy: TcpProxy;
 /** A connection to the same database that does not go through the proxy */
@@ -30,7 +29,7 @@ beforeEach(async () => {
   databaseUrl = url.href;
   service = await startService({ databaseUrl });
   call = createCaller(service);
-  expect((await call('/v1/pets')).status).toBe(200);
+  expect((await call(list.path)).status).toBe(200);
 });
 afterEach(async () => {
   await service.close();
@@ -49,17 +48,17 @@ test.each(['cut', 'stall'] as const)(
   'PostgreSQL unavailable (%s): 503 over both protocols, readiness reports it, and it recovers by itself',
   async (breakConnections) => {
     await proxy[breakConnections]();
-    await expectUnavailable('/v1/pets');
+    await expectUnavailable(list.path);
     await Promise.all([
-      expectUnavailable('/v1/pets/1'),
-      expectUnavailable('/v1/pets', post({ name: 'Rex', categoryId: 1 })),
-      expectUnavailable('/trpc/listPets'),
-      expectUnavailable('/trpc/createPet', post({ name: 'Rex', categoryId: 1 })),
+      expectUnavailable(read.pathOf(1)),
+      expectUnavailable(create.path, post(create.body)),
+      expectUnavailable(list.trpc),
+      expectUnavailable(create.trpc, post(create.body)),
     ]);
     expect((await call('/health/ready', { key: null })).status).toBe(503);
     expect((await call('/health/live', { key: null })).status).toBe(200);
     await proxy.restore();
-    await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
+    await expect.poll(async () => (await call(list.path)).status).toBe(200);
     expect((await call('/health/ready', { key: null })).status).toBe(200);
   },
 );
@@ -67,17 +66,17 @@ test.each(['cut', 'stall'] as const)(
 test('requests that need no database are served while it is unavailable', async () => {
   await proxy.cut();
   expect((await call('/v1/nope')).status).toBe(404);
-  expect((await call('/v1/pets', { method: 'PROPFIND' })).status).toBe(405);
-  expect((await call('/v1/pets', { key: null })).body.code).toBe('missing_api_key');
-  expect((await call('/v1/pets', { key: 'nonsense' })).body.code).toBe('invalid_api_key');
+  expect((await call(list.path, { method: 'PROPFIND' })).status).toBe(405);
+  expect((await call(list.path, { key: null })).body.code).toBe('missing_api_key');
+  expect((await call(list.path, { key: 'nonsense' })).body.code).toBe('invalid_api_key');
 });
 
 test('an internal error is a 500 that shows the client nothing but the request id, over both protocols', async () => {
   await direct.query(`
-    CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'lost pets'; END $$;
-    CREATE TRIGGER lose BEFORE INSERT ON pets EXECUTE FUNCTION lose()`);
-  for (const path of ['/v1/pets', '/trpc/createPet']) {
-    const { status, headers, body } = await call(path, post(rex, { 'x-request-id': 'my-id-1' }));
+    CREATE FUNCTION lose() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'lost ${TABLE}'; END $$;
+    CREATE TRIGGER lose BEFORE INSERT ON ${TABLE} EXECUTE FUNCTION lose()`);
+  for (const path of [create.path, create.trpc]) {
+    const { status, headers, body } = await call(path, post(create.body, { 'x-request-id': 'my-id-1' }));
     const error = path.startsWith('/trpc') ? body.error.data.error : body;
     expect([status, error.code, error.status]).toEqual([500, 'internal_error', 500]);
     expect(headers.get('x-request-id')).toBe('my-id-1');
@@ -101,15 +100,16 @@ test('PostgreSQL read-only: reads are served, creates get a 503 over both protoc
   const name = direct.database;
   await direct.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
   await restartBackends();
-  await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
-  await expectUnavailable('/v1/pets', post(rex));
-  await expectUnavailable('/v1/pets', post(rex, { 'idempotency-key': 'read-only' }));
-  await expectUnavailable('/trpc/createPet', post(rex));
-  expect((await call('/trpc/listPets')).status).toBe(200);
+  await expect.poll(async () => (await call(list.path)).status).toBe(200);
+  await expectUnavailable(create.path, post(create.body));
+  await expectUnavailable(create.path, post(create.body, { 'idempotency-key': 'read-only' }));
+  await expectUnavailable(create.trpc, post(create.body));
+  expect((await call(list.trpc)).status).toBe(200);
   await direct.query(`ALTER DATABASE ${name} RESET default_transaction_read_only`);
   await restartBackends();
-  const create = async () => (await call('/v1/pets', post(rex, { 'idempotency-key': 'read-only' }))).status;
-  await expect.poll(create).toBe(201);
+  const createAgain = async () =>
+    (await call(create.path, post(create.body, { 'idempotency-key': 'read-only' }))).status;
+  await expect.poll(createAgain).toBe(201);
 });
 
 test('PostgreSQL without a free connection: 503 over both protocols, and it recovers by itself', async () => {
@@ -124,13 +124,13 @@ test('PostgreSQL without a free connection: 503 over both protocols, and it reco
   await service.close();
   service = await startService({ databaseUrl: url.href });
   call = createCaller(service);
-  expect((await call('/v1/pets')).status).toBe(200);
+  expect((await call(list.path)).status).toBe(200);
   await direct.query(`ALTER ROLE ${role} CONNECTION LIMIT 0`);
   await restartBackends();
-  await expectUnavailable('/v1/pets');
-  await expectUnavailable('/trpc/listPets');
+  await expectUnavailable(list.path);
+  await expectUnavailable(list.trpc);
   await direct.query(`ALTER ROLE ${role} CONNECTION LIMIT 10`);
-  await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
+  await expect.poll(async () => (await call(list.path)).status).toBe(200);
 });
 
 test('a database that is closed to connections before a failover: 503 over both protocols, and it recovers by itself', async () => {
@@ -141,53 +141,53 @@ test('a database that is closed to connections before a failover: 503 over both 
   await other.query('SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE datname = $1', [
     direct.database,
   ]);
-  await expectUnavailable('/v1/pets');
-  await expectUnavailable('/v1/store/orders');
-  await expectUnavailable('/v1/pets', post(rex, { 'idempotency-key': 'closed' }));
-  await expectUnavailable('/trpc/createPet', post(rex));
+  await expectUnavailable(list.path);
+  await expectUnavailable(otherList.path);
+  await expectUnavailable(create.path, post(create.body, { 'idempotency-key': 'closed' }));
+  await expectUnavailable(create.trpc, post(create.body));
   await other.query(`ALTER DATABASE ${direct.database} ALLOW_CONNECTIONS true`);
   await other.end();
-  await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
+  await expect.poll(async () => (await call(list.path)).status).toBe(200);
 });
 
 test('a failed key lookup counts against nobody: it reports the limits of the key, if that is known, and of no address', async () => {
   await service.close();
   service = await startService({ databaseUrl, anonymousPerMinute: 2 });
   call = createCaller(service);
-  expect((await call('/v1/pets')).status).toBe(200);
+  expect((await call(list.path)).status).toBe(200);
   const unknown = generateKey('as_test_');
   await proxy.cut();
-  for (const path of ['/v1/pets', '/trpc/listPets', '/v1/pets']) {
+  for (const path of [list.path, list.trpc, list.path]) {
     expect((await call(path, { key: unknown })).status).toBe(503);
     expect((await call(path, { key: unknown })).headers.has('x-ratelimit-limit')).toBe(false);
   }
-  const remaining = async () => (await call('/v1/pets')).headers.get('x-ratelimit-remaining');
+  const remaining = async () => (await call(list.path)).headers.get('x-ratelimit-remaining');
   // For a second after its last lookup the key is trusted, and its requests count.
   const countBoth = async () => Number(await remaining()) - Number(await remaining());
   await expect.poll(countBoth).toBe(0);
   expect(Number(await remaining())).toBeGreaterThan(999_000);
-  expect((await call('/v1/pets', { key: null })).headers.get('x-ratelimit-remaining')).toBe('1');
+  expect((await call(list.path, { key: null })).headers.get('x-ratelimit-remaining')).toBe('1');
 });
 
 test('backends stopped with SIGSTOP or killed during creates: a create retried with its key happens once', async () => {
   let unavailable = 0;
-  const create = async (n: number): Promise<number> => {
-    const init = post({ ...rex, name: `pet ${n}` }, { 'idempotency-key': `pet ${n}`.replace(' ', '-') });
+  const createOne = async (n: number): Promise<number> => {
+    const init = post(newItem(`item ${n}`), { 'idempotency-key': `item-${n}` });
     for (let attempt = 0; attempt < 50; attempt += 1) {
-      const { status, body } = await call('/v1/pets', init);
+      const { status, body } = await call(list.path, init);
       if (status === 201) return body.id;
       expect([409, 503]).toContain(status);
       if (status === 503) unavailable += 1;
     }
-    throw new Error(`pet ${n} could not be created`);
+    throw new Error(`item ${n} could not be created`);
   };
   const stream = async (first: number) => {
     const ids: number[] = [];
-    for (let n = first; n < 240; n += 8) ids.push(await create(n));
+    for (let n = first; n < 240; n += 8) ids.push(await createOne(n));
     return ids;
   };
   const streams = Promise.all(Array.from({ length: 8 }, (_, first) => stream(first)));
-  const created = async () => Number((await direct.query('SELECT count(*) FROM pets')).rows[0].count);
+  const created = async () => Number((await direct.query(`SELECT count(*) FROM ${TABLE}`)).rows[0].count);
   await expect.poll(created, { interval: 20 }).toBeGreaterThan(40);
   const stopped = await listBackends();
   for (const pid of stopped) process.kill(pid, 'SIGSTOP');
@@ -196,7 +196,7 @@ test('backends stopped with SIGSTOP or killed during creates: a create retried w
   await expect.poll(created, { interval: 20 }).toBeGreaterThan(120);
   await restartBackends();
   const ids = (await streams).flat();
-  const { rows } = await direct.query("SELECT id FROM pets WHERE name LIKE 'pet %'");
+  const { rows } = await direct.query(`SELECT id FROM ${TABLE} WHERE ${TEXT} LIKE 'item %'`);
   expect(rows.map(({ id }) => Number(id)).sort()).toEqual(ids.sort());
 });
 
@@ -205,7 +205,7 @@ test('a connection returned to the pool inside a transaction is not reused: no c
   const left = await pool.connect();
   await left.query('BEGIN');
   left.release();
-  const { body, status } = await call('/v1/pets', post(rex));
+  const { body, status } = await call(create.path, post(create.body));
   expect(status).toBe(201);
-  expect((await direct.query('SELECT name FROM pets WHERE id = $1', [body.id])).rows).toHaveLength(1);
+  expect((await direct.query(`SELECT 1 FROM ${TABLE} WHERE id = $1`, [body.id])).rows).toHaveLength(1);
 });

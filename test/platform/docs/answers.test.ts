@@ -18,7 +18,17 @@ import {
 } from '../../support/document-requests.js';
 import { holdCreate } from '../../support/hold-create.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
-import { appRouter, resources } from '../../support/operations-under-test.js';
+import {
+  appRouter,
+  create,
+  INSERT_OTHERS,
+  insertSql,
+  list,
+  newItem,
+  otherList,
+  read,
+  resources,
+} from '../../support/operations-under-test.js';
 import { exchange, readResponses } from '../../support/raw-http.js';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
 import {
@@ -51,8 +61,8 @@ beforeEach(async () => {
   isBroken = false;
   call = without500(createCaller(service));
   const { pool } = service.database;
-  await pool.query(`INSERT INTO pets (name, category_id) SELECT 'Rex ' || n, n FROM generate_series(1, 5) n`);
-  await pool.query(`INSERT INTO orders (pet_id, quantity) SELECT id, 1 FROM pets`);
+  await pool.query(`${insertSql("'Item ' || n")} FROM generate_series(1, 5) n`);
+  await pool.query(INSERT_OTHERS);
 });
 afterEach(async () => {
   for (const close of closers.splice(0)) await close();
@@ -114,24 +124,25 @@ function isSuccess(status: number): boolean {
 }
 
 test('a page that is not the last has a Link as the document says', async () => {
-  await expectStatus('listPets', 200, '/pets?status=sold');
-  expect((await expectStatus('listPets', 200, '/pets?limit=2&cursor=1')).headers.has('link')).toBe(true);
-  const orders = await expectStatus('listOrders', 200, '/store/orders?limit=2');
-  expect(orders.body).toHaveLength(2);
-  expect(orders.headers.has('link')).toBe(true);
+  await expectStatus(list.name, 200, `${list.documentPath}?${list.filterQuery}`);
+  expect(
+    (await expectStatus(list.name, 200, `${list.documentPath}?limit=2&cursor=1`)).headers.has('link'),
+  ).toBe(true);
+  const other = await expectStatus(otherList.name, 200, `${otherList.documentPath}?limit=2`);
+  expect(other.body).toHaveLength(2);
+  expect(other.headers.has('link')).toBe(true);
 });
 
 const INVALID: [string, number, string, Init?][] = [
-  ['listPets', 400, '/pets?limit=0'],
-  ['listPets', 400, '/pets?status=lost'],
-  ['listPets', 400, '/pets?cursor=x'],
-  ['listPets', 400, '/pets?limit=1&limit=2'],
-  ['listOrders', 400, '/store/orders?limit=101'],
-  ['createPet', 400, '/pets', post({})],
-  ['createPet', 400, '/pets', post({ name: '', categoryId: 1.5, status: 'lost' })],
-  ['createPet', 400, '/pets', post({ name: 'Rex', categoryId: 1 }, { 'idempotency-key': 'with space' })],
-  ['getPet', 404, '/pets/999999'],
-  ['getPet', 404, `/pets/${2 ** 53}`],
+  [list.name, 400, `${list.documentPath}?limit=0`],
+  [list.name, 400, `${list.documentPath}?cursor=x`],
+  [list.name, 400, `${list.documentPath}?limit=1&limit=2`],
+  [otherList.name, 400, `${otherList.documentPath}?limit=101`],
+  [create.name, 400, create.documentPath, post({})],
+  [create.name, 400, create.documentPath, post(newItem('', 1.5))],
+  [create.name, 400, create.documentPath, post(create.body, { 'idempotency-key': 'with space' })],
+  [read.name, 404, read.pathOf(999999).replace('/v1', '')],
+  [read.name, 404, read.pathOf(2 ** 53).replace('/v1', '')],
 ];
 
 test('every operation rejects invalid requests as the document says', async () => {
@@ -255,7 +266,7 @@ test('over the limit, and when banned, every operation responds as the document 
 
 test('when a query fails, or the database is unreachable, every operation responds as the document says', async () => {
   const { pool } = service.database;
-  await call('/v1/pets');
+  await call(list.path);
   const { rows } = await pool.query<{ tablename: string }>(
     `SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('api_keys', '_prisma_migrations')`,
   );
@@ -320,9 +331,9 @@ test('a deprecated operation says so before its removal, and responds as the doc
 });
 
 test('the checker itself detects everything that the document does not describe', async () => {
-  const { status, headers, body } = await call('/v1/pets/1');
+  const { status, headers, body } = await call(read.pathOf(1));
   const check = (change: Partial<TestResponse>) => () =>
-    expectDescribed('getPet', { status, headers, body, ...change });
+    expectDescribed(read.name, { status, headers, body, ...change });
   const changed = (name: string, value: string | null) => {
     const copy = new Headers(headers);
     if (value === null) copy.delete(name);
@@ -330,13 +341,15 @@ test('the checker itself detects everything that the document does not describe'
     return { headers: copy };
   };
   expect(check({})).not.toThrow();
-  expect(check({ status: 202 })).toThrow(/getPet answered 202 .*does not describe/);
+  expect(check({ status: 202 })).toThrow(new RegExp(`${read.name} answered 202 .*does not describe`));
   expect(check(changed('x-ratelimit-limit', null))).toThrow(/X-RateLimit-Limit/);
   expect(check(changed('ratelimit', 'many'))).toThrow(/RateLimit/);
   expect(check(changed('x-powered-by', 'us'))).toThrow(/x-powered-by/);
   expect(check(changed('content-type', 'text/html'))).toThrow(/text\/html/);
-  expect(check({ body: { ...body, secret: 1 } })).toThrow(/getPet 200: .*NOT have additional/);
-  expect(check({ body: { ...body, id: '1' } })).toThrow(/getPet 200: .*id must be/);
+  expect(check({ body: { ...body, secret: 1 } })).toThrow(
+    new RegExp(`${read.name} 200: .*NOT have additional`),
+  );
+  expect(check({ body: { ...body, id: '1' } })).toThrow(new RegExp(`${read.name} 200: .*id must be`));
 });
 
 test('every status in the document was caused by a request above', () => {

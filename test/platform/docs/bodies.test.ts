@@ -3,12 +3,13 @@ import { z } from 'zod';
 import { createProcedure } from '../../../src/platform/operations/builder.js';
 import { int64, integer, text } from '../../../src/platform/operations/input.js';
 import { createChecker } from '../../support/openapi-checker.js';
+import { list } from '../../support/operations-under-test.js';
 
 const procedure = createProcedure();
 const describeOperations = (first: z.ZodType, second: z.ZodType) => {
   const add = (path: `/${string}`, input: z.ZodType) =>
     procedure
-      .meta({ openapi: { method: 'PATCH', path, summary: 'Change' }, stability: 'beta', scope: 'pets:read' })
+      .meta({ openapi: { method: 'PATCH', path, summary: 'Change' }, stability: 'beta', scope: list.scope })
       .input(input)
       .output(z.void())
       .mutation(() => {});

@@ -1,18 +1,19 @@
 import { spawnSync } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { PLAN_NAMES } from '../../../src/plans.js';
 import { toPlanTable } from '../../../src/platform/contract/plans.js';
 import * as protocol from '../../../src/platform/contract/protocol.js';
 import { errorTable } from '../../../src/platform/errors/error-table.js';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
 import { SCOPES } from '../../../src/scopes.js';
+import { deprecated } from '../../support/deprecated-operation.js';
 import { createChecker, SERVERS } from '../../support/openapi-checker.js';
-import { appRouter, newPet, resources } from '../../support/operations-under-test.js';
-import { startService } from '../../support/test-service.js';
+import { appRouter, itemSchema, resources } from '../../support/operations-under-test.js';
+import { PUBLIC_URL, STAGING_URL, startService } from '../../support/test-service.js';
 
-const { document, operations, findOperation, findProblems, findResponse } = createChecker(resources);
+const { document, operations, findProblems, findResponse } = createChecker(resources);
 
 const UPDATE = 'if this change is intended: npm run docs:update, then review the diff';
 
@@ -60,37 +61,11 @@ test('the service serves the document without a key', async () => {
   const { paths, components, servers } = (await served.json()) as typeof document;
   await service.close();
   expect({ paths, components }).toEqual({ paths: document.paths, components: document.components });
-  expect(servers.map(({ url }) => url)).toEqual([
-    'https://pets.example/store/v1',
-    'https://staging.pets.example/store/v1',
-  ]);
+  expect(servers.map(({ url }) => url)).toEqual([`${PUBLIC_URL}/v1`, `${STAGING_URL}/v1`]);
 });
 
-/** docs/openapi.json may contain further operations; reviewing its diff catches unintended ones. */
-const SPECIFIED_OPERATIONS = [
-  ['GET /pets', 'listPets', 'stable', 'pets:read', '200 400 401 403 405 429 500 501 503'],
-  ['POST /pets', 'createPet', 'stable', 'pets:write', '201 400 401 403 405 409 413 415 422 429 500 501 503'],
-  ['GET /pets/{petId}', 'getPet', 'stable', 'pets:read', '200 400 401 403 404 405 410 429 500 501 503'],
-  ['GET /store/orders', 'listOrders', 'experimental', 'orders:read', '200 400 401 403 405 429 500 501 503'],
-];
-const SPECIFIED_SCHEMAS = ['Error', 'NewPet', 'Order', 'OrderStatus', 'Orders', 'Pet', 'PetStatus', 'Pets'];
-
-test('the specified operations have their paths, statuses, stability and scopes', () => {
-  const found = operations.map(
-    ({ method, path, operationId, responses, security, 'x-stability': stability }) => [
-      `${method} ${path}`,
-      operationId,
-      stability,
-      security.flatMap(Object.values).join(' '),
-      Object.keys(responses).join(' '),
-    ],
-  );
-  expect(found).toEqual(expect.arrayContaining(SPECIFIED_OPERATIONS));
-});
-
-test('the specified schemas are there, and an Error has its three members and every code of the table', () => {
+test('an Error has its three members and every code of the table', () => {
   const { schemas } = document.components;
-  expect(Object.keys(schemas)).toEqual(expect.arrayContaining(SPECIFIED_SCHEMAS));
   expect(schemas.Error).toMatchObject({
     properties: {
       code: { anyOf: [{ type: 'string', enum: Object.keys(errorTable) }, { type: 'string' }] },
@@ -126,8 +101,8 @@ test('every int64 states its bounds, and those that the database assigns are pos
     // Ids that the database assigns, counts, and numbers of clients
     expect([1, 0, -(2 ** 53 - 1)]).toContain(minimum);
   }
-  const assigned = ['Pet', 'Order'].map((name) => document.components.schemas[name]);
-  for (const schema of assigned) expect(schema).toMatchObject({ properties: { id: { minimum: 1 } } });
+  const item = document.components.schemas[itemSchema.meta()?.id ?? ''];
+  expect(item).toMatchObject({ properties: { id: { minimum: 1 } } });
 });
 
 test('every resource has a tag with a proper name, in the order of the list, and every operation that of its resource', () => {
@@ -172,10 +147,12 @@ function findPatterns({
   );
 }
 
-test('getPet is deprecated, and the description of what is deprecated names the date of removal', () => {
-  const deprecated = operations.filter((operation) => operation.deprecated);
-  expect(findOperation('getPet')).toMatchObject({ deprecated: true, 'x-sunset': '2030-12-05T00:00:00Z' });
-  for (const operation of deprecated) expect(operation.description).toContain(operation['x-sunset']);
+test('the description of what is deprecated names the date of removal', () => {
+  const own = createChecker([...resources, deprecated.resource]);
+  const sunset = '2030-12-05T00:00:00Z';
+  expect(own.findOperation(deprecated.name)).toMatchObject({ deprecated: true, 'x-sunset': sunset });
+  for (const operation of own.operations.filter((each) => each.deprecated))
+    expect(operation.description).toContain(operation['x-sunset']);
 });
 
 test('every operation needs the bearer token, with a scope unless any key may call it, and every parameter is described', () => {
@@ -223,41 +200,4 @@ test('the example of a request body has only members of its schema', () => {
     const unknown = Object.keys(example as object).filter((member) => !Object.hasOwn(properties, member));
     expect(unknown, `${operationId}: members of its example that its body does not have`).toEqual([]);
   }
-});
-
-describe('the document and the service agree on what a NewPet is', () => {
-  const { NewPet = {} } = document.components.schemas;
-  const names = [
-    'Rex',
-    ' Rex ',
-    '\u00a0a',
-    '\ufeff',
-    '🐈'.repeat(200),
-    '🐈'.repeat(201),
-    'x'.repeat(201),
-    'a\nb',
-  ];
-  const blanks = [
-    '',
-    ' ',
-    '\t\n\v\f\r',
-    '\u0085',
-    '\u00a0',
-    '\u1680',
-    '\u2000\u200a',
-    '\u2028\u2029\u202f\u205f\u3000',
-  ];
-  const numbers = [0, -1, 1.5, 2 ** 53 - 1, 2 ** 53, -(2 ** 53), '3', true, null, [], ''];
-  test.each([
-    ...[...names, ...blanks, 3, null].map((name) => ({ name, categoryId: 1 })),
-    ...numbers.map((categoryId) => ({ name: 'Rex', categoryId })),
-    ...['sold', 'lost', '', null].map((status) => ({ name: 'Rex', categoryId: 1, status })),
-    { name: 'Rex' },
-    { categoryId: 1 },
-    { name: 'Rex', categoryId: 1, color: 'red' },
-    [],
-    null,
-  ])('%j', (value) => {
-    expect(findProblems(NewPet, value) === '').toBe(newPet.safeParse(value).success);
-  });
 });

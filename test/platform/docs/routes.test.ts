@@ -297,7 +297,9 @@ test('the root leads to the page, also where a proxy serves it under a path of i
     expect([status, text]).toEqual([302, '']);
     const location = headers.get('location') ?? '';
     expect(new URL(location, `${service.url}/`).href).toBe(`${service.url}/docs`);
-    expect(new URL(location, 'https://pets.example/store/').href).toBe('https://pets.example/store/docs');
+    expect(new URL(location, 'https://service.example/store/').href).toBe(
+      'https://service.example/store/docs',
+    );
   }
 });
 
@@ -347,8 +349,8 @@ test('/client.tgz leads to the packed client, also where a proxy serves it under
     const { status, headers, text } = await get('/client.tgz', {}, method);
     const location = headers.get('location') ?? '';
     expect([status, text, location]).toEqual([302, '', await currentClient()]);
-    expect(new URL(location, 'https://pets.example/store/client.tgz').href).toBe(
-      `https://pets.example/store/${location}`,
+    expect(new URL(location, 'https://service.example/store/client.tgz').href).toBe(
+      `https://service.example/store/${location}`,
     );
     // The next release leads elsewhere.
     expect(headers.get('cache-control')).toBe('no-store');

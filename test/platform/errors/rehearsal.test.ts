@@ -6,7 +6,7 @@ import { listOperations } from '../../../src/platform/operations/list-operations
 import { fillPath, ordinaryInit, readPathParameters } from '../../support/document-requests.js';
 import { MODE_NAMES, message, toolCalls } from '../../support/mcp.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
-import { appRouter, resources } from '../../support/operations-under-test.js';
+import { appRouter, create, list, otherList, read, resources } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -73,7 +73,7 @@ describe.each(CODES)('%s', (code) => {
       ]);
       expect(single.headers.get('preference-applied')).toBe(`error=${code}`);
     }
-    const path = '/trpc/listPets,getKey?batch=1';
+    const path = `${list.trpc},getKey?batch=1`;
     const batch = await call(path, prefer(code));
     expect(batch.status).toBe(errorTable[code].status);
     for (const each of [batch.body].flat()) expect(each.error.data.error.code).toBe(code);
@@ -128,7 +128,7 @@ describe.each(MODE_NAMES)('for a tool of a client of %s', (mode) => {
   test('a preference is no argument, and what calls no tool responds with it, too', async () => {
     const result = await call(
       '/mcp',
-      toolCalls[mode]('listPets', { prefer: 'error=not_found', Prefer: 'error=not_found' }),
+      toolCalls[mode](list.name, { prefer: 'error=not_found', Prefer: 'error=not_found' }),
     );
     expect(result.body.result.structuredContent.items).toBeInstanceOf(Array);
     const { status, body } = await call(
@@ -141,23 +141,23 @@ describe.each(MODE_NAMES)('for a tool of a client of %s', (mode) => {
 
 test('headers and details are those of the real error', async () => {
   const header = async (code: ErrorCode, name: string) =>
-    (await call('/v1/pets', prefer(code))).headers.get(name);
+    (await call(list.path, prefer(code))).headers.get(name);
   expect(await header('invalid_api_key', 'www-authenticate')).toBe('Bearer');
   expect(await header('insufficient_scope', 'www-authenticate')).toBe(
-    'Bearer error="insufficient_scope", scope="pets:read"',
+    `Bearer error="insufficient_scope", scope="${list.scope}"`,
   );
   expect(Number(await header('rate_limit_exceeded', 'retry-after'))).toBeGreaterThan(0);
   expect(await header('api_key_banned', 'retry-after')).toBe('300');
   expect(Number(await header('service_unavailable', 'retry-after'))).toBeGreaterThan(0);
-  for (const path of ['/v1/pets', '/v1/pets/1', '/v1/key', '/trpc/listPets']) {
+  for (const path of [list.path, read.pathOf(1), '/v1/key', list.trpc]) {
     const real = await call(path, { method: 'PROPFIND' });
     const rehearsed = await call(path, prefer('method_not_allowed'));
     expect([path, rehearsed.headers.get('allow')]).toEqual([path, real.headers.get('allow')]);
   }
-  const { body } = await call('/trpc/listPets,listOrders?batch=1', prefer('insufficient_scope'));
+  const { body } = await call(`${list.trpc},${otherList.name}?batch=1`, prefer('insufficient_scope'));
   expect(body.map(({ error }: never) => (error as { data: { scope: string } }).data.scope)).toEqual([
-    'pets:read',
-    'orders:read',
+    list.scope,
+    otherList.scope,
   ]);
 });
 
@@ -165,7 +165,7 @@ test('the words and the fields are those of the real error, over both protocols'
   const afterRemoval = await startService({ now: () => Date.parse('2031-01-01') });
   onTestFinished(() => afterRemoval.close());
   const words = ({ body }: TestResponse) => (body.error?.data.error ?? body).message;
-  for (const path of ['/v1/pets/123456', rpcPath('getPet', { petId: 123456 })]) {
+  for (const path of [read.pathOf(123456), rpcPath(read.name, read.inputOf(123456))]) {
     const missing = await call(path);
     expect(missing.status).toBe(404);
     expect(words(await call(path, prefer('not_found')))).toBe(words(missing));
@@ -173,15 +173,16 @@ test('the words and the fields are those of the real error, over both protocols'
     expect(removed.status).toBe(410);
     expect(words(await call(path, prefer('operation_removed')))).toBe(words(removed));
   }
-  const create = { ...post({ name: 'Rex', categoryId: 1 }) };
-  const wrong = await call('/trpc/createPet', post({ name: null, categoryId: null, status: null }));
-  const rehearsed = await call('/trpc/createPet', prefer('invalid_request', create));
-  expect(Object.keys(rehearsed.body.error.data.fields)).toEqual(['name', 'categoryId', 'status']);
+  const valid = post(create.body);
+  const nulls = (members: readonly string[]) => Object.fromEntries(members.map((member) => [member, null]));
+  const wrong = await call(create.trpc, post(nulls(create.members)));
+  const rehearsed = await call(create.trpc, prefer('invalid_request', valid));
+  expect(Object.keys(rehearsed.body.error.data.fields)).toEqual(create.members);
   expect(rehearsed.body).toEqual(wrong.body);
-  expect(words(await call('/v1/pets', prefer('invalid_request', create)))).toBe(words(wrong));
-  const { body: list } = await call('/trpc/listPets', prefer('invalid_request'));
-  const real = await call(rpcPath('listPets', { limit: null, status: null, cursor: null }));
-  expect(list).toEqual(real.body);
+  expect(words(await call(create.path, prefer('invalid_request', valid)))).toBe(words(wrong));
+  const { body: rehearsedList } = await call(list.trpc, prefer('invalid_request'));
+  const real = await call(rpcPath(list.name, nulls(list.members)));
+  expect(rehearsedList).toEqual(real.body);
 });
 
 test('a body that cannot be read is refused as it is, over both protocols', async () => {
@@ -191,7 +192,7 @@ test('a body that cannot be read is refused as it is, over both protocols', asyn
     [400, new Uint8Array([0x22, 0xff, 0x22])],
     [400, '{'],
   ] as const) {
-    for (const path of ['/v1/pets', '/trpc/createPet']) {
+    for (const path of [create.path, create.trpc]) {
       const { headers, ...response } = await call(
         path,
         prefer('internal_error', { method: 'POST', headers: json, body }),
@@ -207,11 +208,11 @@ test('the log and the metrics mark what was rehearsed, and nothing else', async 
   const logged = await startService({ log });
   onTestFinished(() => logged.close());
   const callLogged = createCaller(logged);
-  await callLogged('/v1/pets', prefer('internal_error'));
-  await callLogged('/trpc/listPets,getKey?batch=1', prefer('service_unavailable'));
-  await callLogged('/v1/pets', prefer('payload_too_large'));
-  await callLogged('/v1/pets', { headers: { prefer: 'error=teapot' } });
-  await callLogged('/v1/pets');
+  await callLogged(list.path, prefer('internal_error'));
+  await callLogged(`${list.trpc},getKey?batch=1`, prefer('service_unavailable'));
+  await callLogged(list.path, prefer('payload_too_large'));
+  await callLogged(list.path, { headers: { prefer: 'error=teapot' } });
+  await callLogged(list.path);
   await expect.poll(() => lines.filter((line) => line.includes('"request"')).length).toBe(5);
   const requests = lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'request');
   expect(requests.map(({ status, rehearsed, level }) => [status, rehearsed, level])).toEqual([
@@ -231,12 +232,12 @@ test('the log and the metrics mark what was rehearsed, and nothing else', async 
 });
 
 test('a rehearsed create creates nothing, and counts like any request', async () => {
-  const create = operations.find(({ operationId }) => operationId === 'createPet') as ListedOperation;
-  const before = await call('/v1/pets?limit=100');
-  const { headers } = await callRest(create, 'internal_error');
+  const operation = operations.find(({ operationId }) => operationId === create.name) as ListedOperation;
+  const before = await call(`${list.path}?limit=100`);
+  const { headers } = await callRest(operation, 'internal_error');
   const left = (response: { headers: Headers }) => Number(response.headers.get('x-ratelimit-remaining'));
   expect(left({ headers })).toBe(left(before) - 1);
-  expect((await call('/v1/pets?limit=100')).body).toEqual(before.body);
+  expect((await call(`${list.path}?limit=100`)).body).toEqual(before.body);
 });
 
 test('the preference is found among others, however it is written', async () => {
@@ -250,7 +251,7 @@ test('the preference is found among others, however it is written', async () => 
     'x="a\\", error=internal_error, b", error=not_found',
     'error=not_found, error=internal_error',
   ]) {
-    const { status } = await call('/v1/pets', { headers: { prefer: value } });
+    const { status } = await call(list.path, { headers: { prefer: value } });
     expect([value, status]).toEqual([value, 404]);
   }
   for (const value of [
@@ -262,14 +263,14 @@ test('the preference is found among others, however it is written', async () => 
     'x;error=not_found',
     'x=y z, error=not_found',
   ]) {
-    const { status, headers } = await call('/v1/pets', { headers: { prefer: value } });
+    const { status, headers } = await call(list.path, { headers: { prefer: value } });
     expect([value, status, headers.get('preference-applied')]).toEqual([value, 200, null]);
   }
 });
 
 test('an unknown code is a 400 that lists those there are', async () => {
   for (const code of ['=teapot', '=', '="__proto__"', '=constructor', '=""', '']) {
-    for (const path of ['/v1/pets', '/trpc/listPets']) {
+    for (const path of [list.path, list.trpc]) {
       const { status, headers, body } = await call(path, { headers: { prefer: `error${code}` } });
       const { message } = body.error?.data.error ?? body;
       expect([path, code, status, headers.get('preference-applied')]).toEqual([path, code, 400, null]);
@@ -281,17 +282,17 @@ test('an unknown code is a 400 that lists those there are', async () => {
 test('a real error comes first', async () => {
   const rehearsed = prefer('internal_error');
   expect((await call('/v1/nothing', rehearsed)).status).toBe(404);
-  expect((await call('/v1/pets', { ...rehearsed, key: null })).status).toBe(401);
-  expect((await call('/v1/pets', { ...rehearsed, method: 'DELETE' })).status).toBe(405);
+  expect((await call(list.path, { ...rehearsed, key: null })).status).toBe(401);
+  expect((await call(list.path, { ...rehearsed, method: 'DELETE' })).status).toBe(405);
 });
 
 test('in production every operation ignores the header', async () => {
   const live = await startService({ canRehearse: false });
   const callLive = createCaller(live);
-  await callLive('/v1/pets', {
+  await callLive(create.path, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: '{"name":"Rex","categoryId":1}',
+    body: JSON.stringify(create.body),
   });
   for (const operation of operations) {
     for (const by of [callRest, callRpc]) {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createLimiter } from '../../../src/platform/limits/limiter.js';
 import { admin, closeAll, node, onClose, reaches, server } from '../../support/limiter-nodes.js';
+import { list } from '../../support/operations-under-test.js';
 import { canStartRedis, findRedis } from '../../support/redis.js';
 import { createCaller, createTestDatabase, startService } from '../../support/test-service.js';
 
@@ -34,7 +35,7 @@ describe.skipIf(redis === undefined)('over two nodes with Redis', () => {
     const calls = nodes.map(({ url: of }) => createCaller({ url: of, key }));
     const codes: unknown[] = [];
     const send = async (call: (typeof calls)[number]) => {
-      const { status, body } = await call('/v1/pets');
+      const { status, body } = await call(list.path);
       codes.push(status === 200 ? 200 : body.code);
     };
     for (let n = 0; n < 400; n += 20)
@@ -44,7 +45,7 @@ describe.skipIf(redis === undefined)('over two nodes with Redis', () => {
     const ban = async () => (await nodes[0]?.keys.find(apiKey.id))?.bannedUntil ?? null;
     await expect.poll(ban).not.toBeNull();
     for (const call of calls)
-      await expect.poll(async () => (await call('/v1/pets')).body.code).toBe('api_key_banned');
+      await expect.poll(async () => (await call(list.path)).body.code).toBe('api_key_banned');
     expect((await nodes[0]?.keys.find(apiKey.id))?.banSeconds).toBe(300);
   });
 

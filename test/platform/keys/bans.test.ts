@@ -6,6 +6,7 @@ import { createBans, nextBanSeconds } from '../../../src/platform/keys/bans.js';
 import type { ApiKey } from '../../../src/platform/keys/store.js';
 import { createLimiter } from '../../../src/platform/limits/limiter.js';
 import { BansModel } from '../../support/limits-model.js';
+import { list } from '../../support/operations-under-test.js';
 
 const START_MS = Date.UTC(2030, 0, 1);
 const silent = { info: () => {}, warn: () => {} };
@@ -72,7 +73,7 @@ function createKey({ perMinute, perDay = 1_000_000 }: Limits): ApiKey {
     plan: 'enterprise',
     perMinute,
     perDay,
-    scopes: ['pets:read'],
+    scopes: [list.scope],
     createdAt: new Date(START_MS),
     expiresAt: null,
     previousExpiresAt: null,

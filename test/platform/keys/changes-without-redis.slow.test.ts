@@ -1,4 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
+import { list } from '../../support/operations-under-test.js';
 import { runKeys } from '../../support/process.js';
 import { canStartRedis, type RedisServer, startRedis } from '../../support/redis.js';
 import { createCaller, createTestDatabase } from '../../support/test-service.js';
@@ -38,10 +39,10 @@ test.runIf(canStartRedis())('a ban outlasts a restart of Redis and of the node t
   const limits = ['enterprise', '--per-minute', '3', '--per-day', '1000'];
   const nodes = await startTwoNodes(withRedis);
   const { key, calls, untilAll } = await useNewKey(environment, nodes, ...limits);
-  for (let n = 0; n < 7; n += 1) await calls[0]?.('/v1/pets');
+  for (let n = 0; n < 7; n += 1) await calls[0]?.(list.path);
   await untilAll('api_key_banned');
   await server.kill();
   await server.run();
   const url = await startNode(withRedis);
-  expect((await createCaller({ url, key })('/v1/pets')).body.code).toBe('api_key_banned');
+  expect((await createCaller({ url, key })(list.path)).body.code).toBe('api_key_banned');
 });

@@ -1,5 +1,6 @@
 import { beforeAll, expect, test } from 'vitest';
 import { execute } from '../../support/execute.js';
+import { create, list, otherList } from '../../support/operations-under-test.js';
 import { runKeys } from '../../support/process.js';
 import { findRedis } from '../../support/redis.js';
 import { createCaller, createTestDatabase } from '../../support/test-service.js';
@@ -27,16 +28,15 @@ test('rotation, a change of plan and revocation take effect on two nodes without
   await untilAll(200);
   await runKeys(environment, 'set-plan', id, '--plan', 'pro');
   for (const url of urls) {
-    const policy = async () => (await createCaller({ url, key })('/v1/pets')).headers.get('ratelimit-policy');
+    const policy = async () => (await createCaller({ url, key })(list.path)).headers.get('ratelimit-policy');
     await expect.poll(policy).toContain('q=300');
   }
   const rotated = await runKeys(environment, 'rotate', id, '--overlap', '2s');
-  for (const url of urls)
-    expect((await createCaller({ url, key: rotated.key })('/v1/pets')).status).toBe(200);
+  for (const url of urls) expect((await createCaller({ url, key: rotated.key })(list.path)).status).toBe(200);
   await untilAll('invalid_api_key');
   await runKeys(environment, 'revoke', id);
   for (const url of urls) {
-    const status = async () => (await createCaller({ url, key: rotated.key })('/v1/pets')).status;
+    const status = async () => (await createCaller({ url, key: rotated.key })(list.path)).status;
     await expect.poll(status).toBe(401);
   }
 });
@@ -44,11 +44,11 @@ test('rotation, a change of plan and revocation take effect on two nodes without
 test('narrowed scopes take effect on two nodes, whether by the command line or by SQL', async () => {
   const { id, untilAll } = await useNewKey(environment, urls, 'business');
   await untilAll(200);
-  await runKeys(environment, 'set-scopes', id, '--scopes', 'pets:write,orders:read');
+  await runKeys(environment, 'set-scopes', id, '--scopes', `${create.scope},${otherList.scope}`);
   await untilAll('insufficient_scope');
   for (const [scopes, code] of [
-    ['{pets:read}', 200],
-    ['{pets:write}', 'insufficient_scope'],
+    [`{${list.scope}}`, 200],
+    [`{${create.scope}}`, 'insufficient_scope'],
   ]) {
     await execute(environment.DATABASE_URL, 'UPDATE api_keys SET scopes = $1 WHERE id = $2', [scopes, id]);
     await untilAll(code);
@@ -58,13 +58,13 @@ test('narrowed scopes take effect on two nodes, whether by the command line or b
 test('a ban that one node starts holds on every node, and ends there of unban', async () => {
   const limits = ['enterprise', '--per-minute', '3', '--per-day', '1000'];
   const { id, calls, untilAll } = await useNewKey(environment, urls, ...limits);
-  for (let n = 0; n < 7; n += 1) await calls[0]?.('/v1/pets');
+  for (let n = 0; n < 7; n += 1) await calls[0]?.(list.path);
   await untilAll('api_key_banned');
   const shown = await runKeys(environment, 'show', id);
   expect(shown).toMatchObject({ banSeconds: 300, nextBanSeconds: 600 });
   expect(await runKeys(environment, 'unban', id)).toMatchObject({ bannedUntil: null, banSeconds: null });
   const isBanned = async () =>
-    (await Promise.all(calls.map((call) => call('/v1/pets')))).some(
+    (await Promise.all(calls.map((call) => call(list.path)))).some(
       ({ body }) => body.code === 'api_key_banned',
     );
   await expect.poll(isBanned, { interval: 500 }).toBe(false);

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { createKeyHistoryStore, type KeyHistoryStore } from '../../../src/platform/keys/history-store.js';
 import { execute } from '../../support/execute.js';
+import { list, otherList } from '../../support/operations-under-test.js';
 import { run, runKeys } from '../../support/process.js';
 import { createCaller, startService, type TestService } from '../../support/test-service.js';
 
@@ -52,7 +53,7 @@ const CHANGES: Readonly<Record<string, readonly [value: string, newValue: string
   plan: [`'free', per_minute = NULL, per_day = NULL`, 'free'],
   per_minute: ['7', '7'],
   per_day: ['9007', '9007'],
-  scopes: [`'{orders:read,pets:read}'`, '["orders:read", "pets:read"]'],
+  scopes: [`'{${otherList.scope},${list.scope}}'`, `["${otherList.scope}", "${list.scope}"]`],
   created_at: [`'2001-02-03T04:05:06Z'`, '2001-02-03T04:05:06+00:00'],
   expires_at: [`'2031-02-03T04:05:06Z'`, '2031-02-03T04:05:06+00:00'],
   revoked_at: [`'2031-02-03T04:05:06Z'`, '2031-02-03T04:05:06+00:00'],
@@ -150,7 +151,7 @@ test("a ban of the service's own is on record with its role and application_name
   const limits = { plan: 'enterprise', perMinute: 2, perDay: 50 } as const;
   const { key, apiKey } = await service.keys.create({ name: 'greedy', ...limits });
   const call = createCaller({ url: service.url, key });
-  for (let n = 0; n < 4; n += 1) await call('/v1/pets');
+  for (let n = 0; n < 4; n += 1) await call(list.path);
   const bans = async () =>
     (await history.read({ id: apiKey.id })).filter(({ column }) => column === 'ban_seconds');
   await expect

@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { createAuthenticator } from '../../../src/platform/keys/authenticator.js';
 import { generateKey, hashKey, isWellFormedKey } from '../../../src/platform/keys/format.js';
 import type { KeyStore } from '../../../src/platform/keys/store.js';
+import { list, read } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -38,27 +39,27 @@ test.each([
   ['a production key', `Bearer ${generateKey('as_live_')}`, 'invalid_api_key'],
 ])('%s is a 401 on both protocols, before any input is checked', async (_name, authorization, code) => {
   const headers: Record<string, string> = authorization === null ? {} : { authorization };
-  for (const path of ['/v1/pets?limit=x', '/v1/pets/x']) {
+  for (const path of [`${list.path}?limit=x`, `${list.path}/x`]) {
     const { status, body, headers: responseHeaders } = await call(path, { key: null, headers });
     expect([status, body.code]).toEqual([401, code]);
     expect(responseHeaders.get('www-authenticate')).toBe('Bearer');
   }
-  const rest = await call('/v1/pets', {
+  const rest = await call(list.path, {
     ...post('{'),
     key: null,
     headers: { ...headers, 'content-type': 'text/plain' },
   });
   expect([rest.status, rest.body.code]).toEqual([401, code]);
-  const rpc = await call(rpcPath('getPet', { petId: 'x' }), { key: null, headers });
+  const rpc = await call(rpcPath(read.name, read.inputOf('x')), { key: null, headers });
   expect([rpc.status, rpc.body.error.data.error.code]).toEqual([401, code]);
   expect(rpc.headers.get('www-authenticate')).toBe('Bearer');
-  const batch = await call('/trpc/getPet,listPets?batch=1', { key: null, headers });
+  const batch = await call(`${read.trpc},${list.name}?batch=1`, { key: null, headers });
   expect([batch.status, batch.body.error.data.error.code]).toEqual([401, code]);
 });
 
 test('the scheme is case-insensitive', async () => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
-    const { status } = await call('/v1/pets', { headers: { authorization: `${scheme} ${service.key}` } });
+    const { status } = await call(list.path, { headers: { authorization: `${scheme} ${service.key}` } });
     expect(status).toBe(200);
   }
 });
@@ -67,28 +68,28 @@ test('an expired key is invalid from that instant', async () => {
   const expiresAt = new Date(now + 60_000);
   const { key } = await service.keys.create({ ...plain, expiresAt });
   now = expiresAt.getTime() - 1;
-  expect((await call('/v1/pets', { key })).status).toBe(200);
+  expect((await call(list.path, { key })).status).toBe(200);
   now = expiresAt.getTime();
-  expect((await call('/v1/pets', { key })).body.code).toBe('invalid_api_key');
+  expect((await call(list.path, { key })).body.code).toBe('invalid_api_key');
 });
 
 /** Expects this error code, or none, within the two seconds that the contract allows. */
 async function expectCode(key: string, code: string | undefined): Promise<void> {
-  await expect.poll(async () => (await call('/v1/pets', { key })).body.code, { interval: 100 }).toBe(code);
+  await expect.poll(async () => (await call(list.path, { key })).body.code, { interval: 100 }).toBe(code);
 }
 
 test('a revocation takes effect', async () => {
   const { key, apiKey } = await service.keys.create(plain);
-  expect((await call('/v1/pets', { key })).status).toBe(200);
+  expect((await call(list.path, { key })).status).toBe(200);
   await service.keys.revoke(apiKey.id, new Date());
   await expectCode(key, 'invalid_api_key');
 });
 
 test('after a rotation the new key works at once and the old one ends soon after', async () => {
   const { key, apiKey } = await service.keys.create(plain);
-  expect((await call('/v1/pets', { key })).status).toBe(200);
+  expect((await call(list.path, { key })).status).toBe(200);
   const rotated = await service.keys.rotate(apiKey.id);
-  expect((await call('/v1/pets', { key: rotated?.key ?? '' })).status).toBe(200);
+  expect((await call(list.path, { key: rotated?.key ?? '' })).status).toBe(200);
   await expectCode(key, 'invalid_api_key');
 });
 
@@ -99,7 +100,7 @@ test('a new key works soon, however often it was rejected before', async () => {
     where: { id: apiKey.id },
     data: { hash: new Uint8Array(32) },
   });
-  expect((await call('/v1/pets', { key })).status).toBe(401);
+  expect((await call(list.path, { key })).status).toBe(401);
   await prisma.apiKey.update({
     where: { id: apiKey.id },
     data: { hash: new Uint8Array(hashKey(key)) },

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { formatKey, formatKeys, toKeyJson } from '../../../src/platform/cli/key-view.js';
+import { list, otherList } from '../../support/operations-under-test.js';
 import { createCaller, startService, type TestService } from '../../support/test-service.js';
 
 /** Values that PostgreSQL accepts for each type, and that the service might not expect. */
@@ -19,12 +20,12 @@ const ODD_VALUES: Record<string, readonly string[]> = {
   text: ["''", "' '", "repeat('x', 100000)", String.raw`E'a\nb\t\x01"'`, "'😀'", 'NULL'],
   _text: [
     "'{}'",
-    "'{{pets:read}}'",
+    `'{{${list.scope}}}'`,
     "'{NULL}'",
-    "'{pets:read,NULL}'",
-    "'{pets:read,pets:read}'",
-    "'[5:5]={pets:read}'",
-    "'{orders:read}'",
+    `'{${list.scope},NULL}'`,
+    `'{${list.scope},${list.scope}}'`,
+    `'[5:5]={${list.scope}}'`,
+    `'{${otherList.scope}}'`,
     "'{unknown}'",
     'NULL',
   ],
@@ -58,7 +59,7 @@ test('no value that PostgreSQL accepts in a column of a key fails a request or a
       accepted += 1;
       const call = createCaller({ ...service, key });
       const what = `${name} = ${value}`;
-      for (const path of ['/v1/pets', '/v1/store/orders', '/trpc/listPets']) {
+      for (const path of [list.path, otherList.path, list.trpc]) {
         const { status } = await call(path);
         expect([200, 401, 403, 429], what).toContain(status);
       }

@@ -11,7 +11,14 @@ import {
 } from '../../support/document-requests.js';
 import { oldToolCall, toolCall } from '../../support/mcp.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
-import { resources } from '../../support/operations-under-test.js';
+import {
+  create,
+  INSERT_OTHERS,
+  list,
+  newItem,
+  resources,
+  TABLE,
+} from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -40,8 +47,8 @@ function without(lacked: Scope): Scope[] {
 beforeAll(async () => {
   service = await startService();
   call = createCaller(service);
-  const { id } = await service.pets.create({ name: 'Rex', categoryId: 1, status: 'available' });
-  await service.database.pool.query('INSERT INTO orders (pet_id, quantity) VALUES ($1, 1)', [id]);
+  await service.items.create(create.body);
+  await service.database.pool.query(INSERT_OTHERS);
   for (const scopes of COMBINATIONS) {
     const { key, apiKey } = await service.keys.create({ name: name(scopes), scopes, ...ENTERPRISE });
     expect(apiKey.scopes).toEqual(scopes);
@@ -232,13 +239,13 @@ describe('within a batch, the scope is each call’s own', () => {
 
   test('and creates do not run', async () => {
     const count = async () =>
-      (await service.database.pool.query('SELECT count(*)::int FROM pets')).rows[0].count;
+      (await service.database.pool.query(`SELECT count(*)::int FROM ${TABLE}`)).rows[0].count;
     const before = await count();
     const { status, body } = await callBatch(
-      ['createPet', 'createPet'],
+      [create.name, create.name],
       true,
-      [{ name: 'A', categoryId: 1 }, {}],
-      keys.get('pets:read') ?? '',
+      [newItem('A'), {}],
+      keys.get(list.scope) ?? '',
     );
     expect(status).toBe(403);
     for (const { error } of body) expect(error.data.error.code).toBe('insufficient_scope');
@@ -247,8 +254,8 @@ describe('within a batch, the scope is each call’s own', () => {
 });
 
 test('a key without the scope learns nothing about the media type, the size or the syntax of a body', async () => {
-  const key = keys.get('pets:read') ?? '';
-  const { headers } = toolCall('createPet');
+  const key = keys.get(list.scope) ?? '';
+  const { headers } = toolCall(create.name);
   for (const init of [post('{'), post('x'.repeat(70_000)), post('{}', { 'content-type': 'text/plain' })]) {
     const named = {
       ...(init.headers as object),
@@ -263,27 +270,27 @@ test('a key without the scope learns nothing about the media type, the size or t
     post('{}', { 'content-type': 'text/plain' }),
     post('{}', { 'idempotency-key': 'with space' }),
   ]) {
-    for (const path of ['/v1/pets', '/trpc/createPet'])
+    for (const path of [create.path, create.trpc])
       expect([path, (await call(path, { ...init, key })).status]).toEqual([path, 403]);
   }
 });
 
 test('neither the route nor the key nor the limit is told apart by scopes', async () => {
-  const key = keys.get('pets:read') ?? '';
+  const key = keys.get(list.scope) ?? '';
   expect((await call('/v1/nope', { key })).status).toBe(404);
-  expect((await call('/v1/pets', { method: 'PROPFIND', key })).status).toBe(405);
+  expect((await call(list.path, { method: 'PROPFIND', key })).status).toBe(405);
   expect((await call('/trpc/nope', { key })).status).toBe(404);
-  expect((await call('/v1/pets', { ...post({}), key: null })).status).toBe(401);
-  expect((await call('/v1/pets', { method: 'HEAD', key: keys.get('pets:write') ?? '' })).status).toBe(403);
+  expect((await call(create.path, { ...post({}), key: null })).status).toBe(401);
+  expect((await call(list.path, { method: 'HEAD', key: keys.get(create.scope) ?? '' })).status).toBe(403);
 });
 
 test('a denied request counts as admitted, and over the limit it is a 429', async () => {
   const limits = { ...ENTERPRISE, perMinute: 3 };
-  const { key } = await service.keys.create({ name: 'counted', scopes: ['pets:read'], ...limits });
-  const create = { ...post({ name: 'Miso', categoryId: 2 }), key };
+  const { key } = await service.keys.create({ name: 'counted', scopes: [list.scope], ...limits });
+  const creating = { ...post(newItem('Scoped')), key };
   const outcomes = [];
-  for (const path of ['/v1/pets', '/trpc/createPet', '/trpc/createPet?batch=1', '/v1/pets']) {
-    const { status, headers } = await call(path, create);
+  for (const path of [create.path, create.trpc, `${create.trpc}?batch=1`, create.path]) {
+    const { status, headers } = await call(path, creating);
     outcomes.push([status, headers.get('x-ratelimit-remaining')]);
   }
   expect(outcomes).toEqual([
@@ -296,8 +303,8 @@ test('a denied request counts as admitted, and over the limit it is a 429', asyn
 
 test('a stored response is not repeated to a key that has lost the scope', async () => {
   const { key, apiKey } = await service.keys.create({ name: 'narrowed', ...ENTERPRISE });
-  const create = { ...post({ name: 'Miso', categoryId: 2 }, { 'idempotency-key': 'one' }), key };
-  expect((await call('/v1/pets', create)).status).toBe(201);
-  expect(await service.keys.setScopes(apiKey.id, ['pets:read'])).toMatchObject({ scopes: ['pets:read'] });
-  await expect.poll(async () => (await call('/v1/pets', create)).status).toBe(403);
+  const creating = { ...post(newItem('Scoped'), { 'idempotency-key': 'one' }), key };
+  expect((await call(create.path, creating)).status).toBe(201);
+  expect(await service.keys.setScopes(apiKey.id, [list.scope])).toMatchObject({ scopes: [list.scope] });
+  await expect.poll(async () => (await call(create.path, creating)).status).toBe(403);
 });

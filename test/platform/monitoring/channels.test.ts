@@ -3,6 +3,7 @@ import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { FastifyRequest } from 'fastify';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { create, list, newItem, OTHER_MODEL, read, TABLE } from '../../support/operations-under-test.js';
 import { createCaller, post, rpcPath, startService, type TestService } from '../../support/test-service.js';
 
 interface RequestMessage {
@@ -39,29 +40,29 @@ test('nothing is published unless somebody listens', async () => {
 
 test('a request is published from its arrival to the end of its response, over both protocols, refused or not', async () => {
   const messages = record<RequestMessage>('tracing:animal-store.request:asyncEnd');
-  await call('/v1/pets', post({ name: 'Miso', categoryId: 2 }));
-  await call(`${rpcPath('listPets,getPet')}?batch=1&input=${encodeURIComponent('{"0":{},"1":{"petId":1}}')}`);
-  await call('/v1/pets', { key: null });
+  await call(create.path, post(newItem('Miso')));
+  await call(`${rpcPath(`${list.name},${read.name}`, { 0: {}, 1: read.inputOf(1) })}&batch=1`);
+  await call(list.path, { key: null });
   await call('/health/ready', { key: null });
   await expect.poll(() => messages.length).toBe(3);
   expect(
     messages.map(({ calls, report }) => [calls, report?.operation, report?.protocol, report?.status]),
   ).toEqual([
-    [['createPet'], 'createPet', 'rest', 201],
-    [['listPets', 'getPet'], 'batch', 'trpc', 200],
-    [['listPets'], 'listPets', 'rest', 401],
+    [[create.name], create.name, 'rest', 201],
+    [[list.name, read.name], 'batch', 'trpc', 200],
+    [[list.name], list.name, 'rest', 401],
   ]);
   expect(messages[0]?.request.apiKey).toMatchObject({ plan: 'enterprise' });
 });
 
 test('every call of an operation is published with its key, those of a batch one by one', async () => {
   const calls = record<{ operation: string; plan: string }>('tracing:animal-store.operation:asyncEnd');
-  await call(`${rpcPath('listPets,listPets')}?batch=1&input=${encodeURIComponent('{"0":{},"1":{}}')}`);
-  await call('/v1/pets', post({ name: '' }));
+  await call(`${rpcPath(`${list.name},${list.name}`, { 0: {}, 1: {} })}&batch=1`);
+  await call(create.path, post(newItem('')));
   expect(calls.map(({ operation, plan }) => [operation, plan])).toEqual([
-    ['listPets', 'enterprise'],
-    ['listPets', 'enterprise'],
-    ['createPet', 'enterprise'],
+    [list.name, 'enterprise'],
+    [list.name, 'enterprise'],
+    [create.name, 'enterprise'],
   ]);
 });
 
@@ -77,8 +78,8 @@ test('a statement runs in the context of all the calls that it serves', async ()
   channel('tracing:animal-store.statement:start').subscribe(note);
   onTestFinished(() => void channel('tracing:animal-store.statement:start').unsubscribe(note));
 
-  await Promise.all([1, 2, 3].map((id) => service.pets.get(id)));
-  const gets = statements.filter(([name]) => name.startsWith('pets-get'));
+  await Promise.all([1, 2, 3].map((id) => service.items.get(id)));
+  const gets = statements.filter(([name]) => name.startsWith(`${TABLE}-get`));
   expect(gets.flatMap(([, calls]) => calls)).toHaveLength(3);
   for (const [, calls] of gets) for (const each of calls) expect(waiting).toContain(each);
 });
@@ -86,7 +87,7 @@ test('a statement runs in the context of all the calls that it serves', async ()
 test("Prisma's statements are published by model and operation", async () => {
   const statements = record<{ name: string }>('tracing:animal-store.statement:start');
   await (await service.database.loadPrisma()).order.findMany({ take: 1 });
-  expect(statements.map(({ name }) => name)).toContain('Order.findMany');
+  expect(statements.map(({ name }) => name)).toContain(`${OTHER_MODEL}.findMany`);
 });
 
 test("a subscriber's ids are on every log line of the request, which runs in its stores", async () => {
@@ -103,7 +104,7 @@ test("a subscriber's ids are on every log line of the request, which runs in its
   channel('tracing:animal-store.operation:start').subscribe(note);
   onTestFinished(() => void channel('tracing:animal-store.operation:start').unsubscribe(note));
 
-  const { headers } = await call('/v1/pets', { headers: { 'x-request-id': 'traced' } });
+  const { headers } = await call(list.path, { headers: { 'x-request-id': 'traced' } });
   expect(headers.get('x-request-id')).toBe('traced');
   expect(operations).toEqual(['traced']);
   await expect.poll(() => lines.find(({ reqId }) => reqId === 'traced')).toMatchObject(ids);

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterEach, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
+import { create, list, otherList, read } from '../../support/operations-under-test.js';
 import { runKeys, UNREACHED_LIMITS, untilListening } from '../../support/process.js';
 import { hasPrometheus, startPrometheus } from '../../support/prometheus.js';
 import { findRedis } from '../../support/redis.js';
@@ -44,30 +45,32 @@ afterEach(async () => {
 
 vi.setConfig({ testTimeout: 90_000 });
 
-const rex = { name: 'Rex', categoryId: 1 };
-
 /** Sends requests of every kind, until it is closed. */
 async function startMixedLoad(DATABASE_URL: string, url: string): Promise<void> {
-  const create = (...options: string[]) =>
+  const issueKey = (...options: string[]) =>
     runKeys({ DATABASE_URL }, 'create', '--name', 'load', ...options).then(({ key }) => key as string);
-  const key = await create(...UNREACHED_LIMITS);
-  const free = await create('--plan', 'free');
+  const key = await issueKey(...UNREACHED_LIMITS);
+  const free = await issueKey('--plan', 'free');
   const call = createCaller({ url, key });
   let isRunning = true;
   const run = async () => {
     while (isRunning) {
-      // One at a time, because a pet by itself and several at once are different statements.
-      await call('/v1/pets/1');
-      await call(rpcPath('getPet', { petId: 1 }));
-      await call(`${rpcPath('getPet,getPet', { 0: { petId: 1 }, 1: { petId: 2 } })}&batch=1`);
-      await call('/v1/pets', post(rex));
-      await call('/trpc/createPet,createPet?batch=1', post({ 0: rex, 1: rex }));
+      // One at a time, because an item by itself and several at once are different statements.
+      await call(read.pathOf(1));
+      await call(rpcPath(read.name, read.inputOf(1)));
+      await call(
+        `${rpcPath(`${read.name},${read.name}`, { 0: read.inputOf(1), 1: read.inputOf(2) })}&batch=1`,
+      );
+      await call(create.path, post(create.body));
+      await call(`${create.trpc},${create.name}?batch=1`, post({ 0: create.body, 1: create.body }));
       await Promise.all([
-        ...['/v1/pets', '/v1/store/orders', '/v1/nope'].map((path) => call(path)),
-        ...['listPets', 'listOrders', 'listPets,listOrders'].map((path) => call(`/trpc/${path}?batch=1`)),
-        call('/v1/pets', { headers: { connection: 'close' } }),
-        call('/v1/pets', { key: null }),
-        call('/v1/pets', { key: free }),
+        ...[list.path, otherList.path, '/v1/nope'].map((path) => call(path)),
+        ...[list.name, otherList.name, `${list.name},${otherList.name}`].map((path) =>
+          call(`/trpc/${path}?batch=1`),
+        ),
+        call(list.path, { headers: { connection: 'close' } }),
+        call(list.path, { key: null }),
+        call(list.path, { key: free }),
         call('/health/ready', { key: null }),
       ]);
     }

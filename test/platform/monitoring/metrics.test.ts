@@ -6,6 +6,7 @@ import { afterEach, expect, test } from 'vitest';
 import { createLimiter } from '../../../src/platform/limits/limiter.js';
 import { createCachedCheck } from '../../../src/platform/monitoring/probes.js';
 import { message, oldToolCall, toolCall } from '../../support/mcp.js';
+import { create, list, otherList, read, TABLE } from '../../support/operations-under-test.js';
 import {
   createCaller,
   createTestDatabase,
@@ -54,28 +55,28 @@ const counts = (text: string) =>
 
 test('requests are counted by operation, protocol and status, and a batch once', async () => {
   const { service, call } = await serve();
-  await call('/v1/pets');
-  await call('/v1/pets', { key: null });
-  await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
-  await call(rpcPath('listPets', { limit: 0 }));
-  await call('/trpc/listPets,getPet,nope?batch=1');
-  await call('/trpc/listPets?batch=1');
-  await call('/mcp', toolCall('listPets'));
-  await call('/mcp', oldToolCall('listPets', { limit: 0 }));
+  await call(list.path);
+  await call(list.path, { key: null });
+  await call(create.path, post(create.body));
+  await call(rpcPath(list.name, { limit: 0 }));
+  await call(`${list.trpc},${read.name},nope?batch=1`);
+  await call(`${list.trpc}?batch=1`);
+  await call('/mcp', toolCall(list.name));
+  await call('/mcp', oldToolCall(list.name, { limit: 0 }));
   await call('/mcp', message('tools/list'));
   await call('/v1/nope');
   await call('/docs', { method: 'HEAD' });
   await expect
     .poll(async () => counts(await scrape(service)))
     .toMatchObject({
-      'listPets rest 200': 1,
-      'listPets rest 401': 1,
-      'createPet rest 201': 1,
-      'listPets trpc 400': 1,
-      'listPets trpc 200': 1,
+      [`${list.name} rest 200`]: 1,
+      [`${list.name} rest 401`]: 1,
+      [`${create.name} rest 201`]: 1,
+      [`${list.name} trpc 400`]: 1,
+      [`${list.name} trpc 200`]: 1,
       'batch trpc 207': 1,
-      'listPets mcp 200': 1,
-      'listPets mcp 400': 1,
+      [`${list.name} mcp 200`]: 1,
+      [`${list.name} mcp 400`]: 1,
       'unknown mcp 200': 1,
       'unknown rest 404': 1,
       'unknown other 200': expect.any(Number),
@@ -94,10 +95,10 @@ test('the set of labels does not grow, whatever clients send', async () => {
     ]) {
       for (const method of ['GET', 'POST', 'DELETE', 'PROPFIND']) await call(path, { method });
     }
-    await call(`/trpc/listPets,${mark}?batch=1`);
+    await call(`${list.trpc},${mark}?batch=1`);
     for (const init of [message(mark), toolCall(mark), oldToolCall(mark)]) await call('/mcp', init);
-    await call(`/v1/pets/${mark}`, { headers: { 'x-request-id': mark, 'user-agent': mark } });
-    await call('/v1/pets', { key: mark });
+    await call(read.pathOf(mark), { headers: { 'x-request-id': mark, 'user-agent': mark } });
+    await call(list.path, { key: mark });
   };
   await attack('first');
   await scrape(service);
@@ -113,8 +114,8 @@ test('decisions of the limiter are counted by outcome, store and plan', async ()
   const { key } = await service.keys.create({
     ...{ name: 'x', plan: 'enterprise', perMinute: 2, perDay: 9, expiresAt: null },
   } as const);
-  for (let n = 0; n < 7; n += 1) await call('/v1/pets', { key });
-  await call('/v1/pets', { key: null });
+  for (let n = 0; n < 7; n += 1) await call(list.path, { key });
+  await call(list.path, { key: null });
   const text = await scrape(service);
   const count = (outcome: string, store: string, plan: string) =>
     Number(
@@ -138,7 +139,7 @@ test("every metric carries the service's prefix, beside those of every process a
 
 test('a request that takes less than a millisecond has buckets of its own', async () => {
   const { service, call } = await serve();
-  await call('/v1/pets');
+  await call(list.path);
   const text = await scrape(service);
   const buckets = /^animal_store_http_request_duration_seconds_bucket\{le="([^"]+)"/gm;
   const bounds = [...text.matchAll(buckets)].map(([, bound]) => Number(bound));
@@ -147,20 +148,20 @@ test('a request that takes less than a millisecond has buckets of its own', asyn
 
 test('connections of clients are counted', async () => {
   const { service } = await serve();
-  const read = async (name: string) =>
+  const readMetric = async (name: string) =>
     Number(new RegExp(`^${name} (\\d+)$`, 'm').exec(await scrape(service))?.[1]);
   // Scrapes have connections of their own, but not as many.
   const sockets = Array.from({ length: 50 }, () => connect(service.port, '127.0.0.1'));
   await Promise.all(sockets.map((socket) => once(socket, 'connect')));
-  await expect.poll(() => read('animal_store_http_connections')).toBeGreaterThanOrEqual(50);
+  await expect.poll(() => readMetric('animal_store_http_connections')).toBeGreaterThanOrEqual(50);
   for (const socket of sockets) socket.destroy();
-  await expect.poll(() => read('animal_store_http_connections')).toBeLessThan(10);
-  expect(await read('animal_store_http_connections_accepted_total')).toBeGreaterThanOrEqual(50);
+  await expect.poll(() => readMetric('animal_store_http_connections')).toBeLessThan(10);
+  expect(await readMetric('animal_store_http_connections_accepted_total')).toBeGreaterThanOrEqual(50);
 });
 
 test('pool statistics, event-loop delay and process state are exported', async () => {
   const { service, call } = await serve();
-  await call('/v1/pets');
+  await call(list.path);
   const text = await scrape(service);
   expect(text).toMatch(/^animal_store_database_pool_connections [1-9]/m);
   expect(text).toMatch(/^animal_store_database_pool_idle_connections [1-9]/m);
@@ -185,7 +186,7 @@ test('a degraded state is exported', async () => {
     limiter,
     checkReadiness: () => Promise.reject(new Error('unavailable')),
   });
-  expect((await call('/v1/pets')).status).toBe(200);
+  expect((await call(list.path)).status).toBe(200);
   const text = await scrape(service);
   expect(text).toContain('\nanimal_store_limits_degraded 1\n');
   expect(text).toContain('\nanimal_store_database_ready 0\n');
@@ -202,15 +203,15 @@ test('the version, query durations and the number of banned keys by plan are exp
     expiresAt: null,
     ...NO_LIMITS,
   });
-  await call('/v1/pets');
-  await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
-  await call('/v1/store/orders');
+  await call(list.path);
+  await call(create.path, post(create.body));
+  await call(otherList.path);
   const { version } = JSON.parse(await readFile('package.json', 'utf8'));
   const text = await scrape(service);
   expect(text).toContain(
     `\nanimal_store_build_info{version="${version}",node_version="${process.version}"} 1\n`,
   );
-  for (const statement of ['pets-list', 'pets-create', 'prisma']) {
+  for (const statement of [`${TABLE}-list`, `${TABLE}-create`, 'prisma']) {
     expect(text).toMatch(
       new RegExp(
         `^animal_store_database_query_duration_seconds_count\\{statement="${statement}"\\} [1-9]`,
@@ -225,7 +226,7 @@ test('the version, query durations and the number of banned keys by plan are exp
   await service.keys.ban(apiKey.id, 300);
   await expect.poll(() => scrape(service)).toContain('\nanimal_store_api_keys_banned{plan="free"} 1\n');
   expect(await scrape(service)).toContain('\nanimal_store_api_keys_banned{plan="pro"} 0\n');
-  expect((await call('/v1/pets', { key })).body.code).toBe('api_key_banned');
+  expect((await call(list.path, { key })).body.code).toBe('api_key_banned');
   await service.keys.unban(apiKey.id);
   await expect.poll(() => scrape(service)).toContain('\nanimal_store_api_keys_banned{plan="free"} 0\n');
 });
@@ -283,7 +284,7 @@ test('with METRICS_PORT the server of the API has neither metrics nor health', a
   for (const path of ['/metrics', '/health/live', '/health/ready']) {
     expect(await call(path, { key: null })).toMatchObject({ status: 404, body: { code: 'not_found' } });
   }
-  expect((await call('/v1/pets')).status).toBe(200);
+  expect((await call(list.path)).status).toBe(200);
 });
 
 test('any number of readiness probes queries the database once a second at most', async () => {
@@ -352,8 +353,8 @@ test('readiness says draining as soon as the service shuts down, while requests 
     };
   };
   const finishProbe = await beginRequest('/health/ready');
-  const finishRequest = await beginRequest('/v1/pets');
-  await createCaller(service)('/v1/pets');
+  const finishRequest = await beginRequest(list.path);
+  await createCaller(service)(list.path);
   const closed = closers.pop()?.();
   expect(await finishProbe()).toMatch(/^HTTP\/1\.1 503 [\s\S]*\{"status":"draining"\}$/);
   expect(await finishRequest()).toMatch(/^HTTP\/1\.1 200 /);

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { list } from '../../support/operations-under-test.js';
 import { untilListening } from '../../support/process.js';
 import { setUpServiceProcesses } from '../../support/service-processes.js';
 import { createTestDatabase } from '../../support/test-service.js';
@@ -32,7 +33,7 @@ test('METRICS_PORT moves metrics and health to a port of their own', async () =>
     expect([path, (await get(url + path)).status]).toEqual([path, 404]);
     expect([path, (await get(probesUrl + path)).status]).toEqual([path, 200]);
   }
-  expect((await get(`${probesUrl}/v1/pets`)).status).toBe(404);
+  expect((await get(`${probesUrl}${list.path}`)).status).toBe(404);
   expect(await readBody(`${probesUrl}/health/ready`)).toMatchObject({ status: 'ok', database: 'ok' });
 });
 

@@ -7,6 +7,7 @@ import { describeError } from '../../../src/platform/process/logger.js';
 import { breakTable } from '../../support/broken-table.js';
 import { BEGIN_FOR_LONG } from '../../support/execute.js';
 import { message, oldToolCall, toolCall } from '../../support/mcp.js';
+import { create, list, read, TABLE } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -54,8 +55,8 @@ async function useOwnService(options: TestServiceOptions = {}): Promise<void> {
   call = createCaller(own);
 }
 
-async function losePets(): Promise<void> {
-  onTestFinished(await breakTable(service.database.pool, 'pets'));
+async function loseTable(): Promise<void> {
+  onTestFinished(await breakTable(service.database.pool, TABLE));
 }
 
 /** The lines about requests; on a busy machine there may be one about a query that was too slow. */
@@ -77,45 +78,40 @@ async function onlyLine(): Promise<Line | undefined> {
 const malformed = post('{"name": "Secret Name", ');
 
 test.each<readonly [string, string, RequestInit, Record<string, unknown>]>([
-  ['a success over REST', '/v1/pets', {}, { protocol: 'rest', operation: 'listPets', status: 200 }],
-  ['a success over tRPC', '/trpc/listPets', {}, { protocol: 'trpc', operation: 'listPets', status: 200 }],
-  ['a batch', '/trpc/listPets,getPet,x?batch=1', {}, { protocol: 'trpc', operation: 'listPets,getPet' }],
+  ['a success over REST', list.path, {}, { protocol: 'rest', operation: list.name, status: 200 }],
+  ['a success over tRPC', list.trpc, {}, { protocol: 'trpc', operation: list.name, status: 200 }],
+  [
+    'a batch',
+    `${list.trpc},${read.name},x?batch=1`,
+    {},
+    { protocol: 'trpc', operation: `${list.name},${read.name}` },
+  ],
   [
     'an invalid input over REST',
-    '/v1/pets?limit=0',
+    `${list.path}?limit=0`,
     {},
     { protocol: 'rest', status: 400, code: 'invalid_request' },
   ],
   [
     'an invalid input over tRPC',
-    rpcPath('listPets', { limit: 0 }),
+    rpcPath(list.name, { limit: 0 }),
     {},
     { protocol: 'trpc', code: 'invalid_request' },
   ],
   [
     'a malformed body over REST',
-    '/v1/pets',
+    list.path,
     malformed,
-    { operation: 'createPet', status: 400, code: 'invalid_request' },
+    { operation: create.name, status: 400, code: 'invalid_request' },
   ],
-  [
-    'a malformed body over tRPC',
-    '/trpc/createPet',
-    malformed,
-    { operation: 'createPet', code: 'invalid_request' },
-  ],
-  ['a tool', '/mcp', toolCall('listPets'), { protocol: 'mcp', operation: 'listPets', status: 200 }],
-  [
-    'a tool, for an older client',
-    '/mcp',
-    oldToolCall('listPets'),
-    { protocol: 'mcp', operation: 'listPets' },
-  ],
+  ['a malformed body over tRPC', create.trpc, malformed, { operation: create.name, code: 'invalid_request' }],
+  ['a tool', '/mcp', toolCall(list.name), { protocol: 'mcp', operation: list.name, status: 200 }],
+  ['a tool, for an older client', '/mcp', oldToolCall(list.name), { protocol: 'mcp', operation: list.name }],
   [
     'an error of a tool',
     '/mcp',
-    toolCall('listPets', { limit: 0, status: 'secret' }),
-    { protocol: 'mcp', operation: 'listPets', status: 400, code: 'invalid_request' },
+    toolCall(list.name, { limit: 0, status: 'secret' }),
+    { protocol: 'mcp', operation: list.name, status: 400, code: 'invalid_request' },
   ],
   ['an unknown tool', '/mcp', toolCall('secret'), { protocol: 'mcp', status: 200, code: '-32602' }],
   ['an unknown method', '/mcp', message('secret'), { protocol: 'mcp', status: 404, code: '-32601' }],
@@ -141,9 +137,9 @@ test.each<readonly [string, string, RequestInit, Record<string, unknown>]>([
 );
 
 test.each([
-  ['/v1/pets?limit=1&status=secret', '/v1/pets'],
-  ['/v1/pets/12345678', '/v1/pets/{petId}'],
-  ['/trpc/listPets?input={"limit":"secret"}', '/trpc/{path}'],
+  [`${list.path}?limit=1&status=secret`, list.path],
+  [read.pathOf(12345678), read.path],
+  [`${list.trpc}?input={"limit":"secret"}`, '/trpc/{path}'],
   ['/trpc/secret,secret?batch=1', '/trpc/{path}'],
   ['/?secret', '/'],
 ])('%s is logged with its route, address and user agent, without values', async (path, route) => {
@@ -167,8 +163,8 @@ test.each([
 });
 
 test('a method that a path does not support is logged with the route of the path', async () => {
-  await call('/v1/pets/1', { method: 'PROPFIND' });
-  expect(await onlyLine()).toMatchObject({ route: '/v1/pets/{petId}', method: 'PROPFIND', status: 405 });
+  await call(read.pathOf(1), { method: 'PROPFIND' });
+  expect(await onlyLine()).toMatchObject({ route: read.path, method: 'PROPFIND', status: 405 });
 });
 
 test('the address is logged as it is counted', async () => {
@@ -181,7 +177,7 @@ test('the address is logged as it is counted', async () => {
   };
   for (const [forwarded, address] of Object.entries(addresses)) {
     written = '';
-    await call('/v1/pets', { key: null, headers: { 'x-forwarded-for': forwarded } });
+    await call(list.path, { key: null, headers: { 'x-forwarded-for': forwarded } });
     expect(await onlyLine()).toMatchObject({ address, status: 401 });
   }
 });
@@ -190,7 +186,7 @@ test('a client that disconnects in the middle of its body is logged as one line,
   await useOwnService();
   const socket = connect(service.port, '127.0.0.1');
   await once(socket, 'connect');
-  const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n`;
+  const head = `POST ${create.path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n`;
   socket.write(
     `${head}Content-Type: application/json\r\nContent-Length: 500\r\nExpect: 100-continue\r\n\r\n`,
   );
@@ -200,8 +196,8 @@ test('a client that disconnects in the middle of its body is logged as one line,
   const expected = {
     level: INFO,
     protocol: 'rest',
-    operation: 'createPet',
-    route: '/v1/pets',
+    operation: create.name,
+    route: list.path,
     address: '127.0.0.1',
     status: 499,
     code: 'client_left',
@@ -213,9 +209,9 @@ test('a client that resets its connection before its response is logged as one l
   await useOwnService();
   const blocker = await service.database.pool.connect();
   await blocker.query(BEGIN_FOR_LONG);
-  await blocker.query('LOCK TABLE pets');
+  await blocker.query(`LOCK TABLE ${TABLE}`);
   const socket = connect(service.port, '127.0.0.1').on('error', () => {});
-  socket.write(`GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n\r\n`);
+  socket.write(`GET ${list.path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n\r\n`);
   const isWaiting = async () => {
     const waiting =
       "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()";
@@ -245,7 +241,7 @@ test('clients that leave while their requests are queued are logged with their a
   await useOwnService();
   const sockets = await openMany(200);
   const firstResponse = Promise.race(sockets.map((socket) => once(socket, 'data')));
-  for (const socket of sockets) socket.write(get('/v1/pets'));
+  for (const socket of sockets) socket.write(get(list.path));
   await firstResponse;
   for (const socket of sockets) socket.resetAndDestroy();
   await expect.poll(() => lines().length).toBe(sockets.length);
@@ -256,8 +252,8 @@ test('clients that leave while their requests are queued are logged with their a
 test('requests that wait behind others of a client that leaves are logged, and not counted', async () => {
   await useOwnService();
   const sockets = await openMany(32);
-  const head = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n\r\n`;
-  const readRemaining = async () => Number((await call('/v1/pets')).headers.get('x-ratelimit-remaining'));
+  const head = `GET ${list.path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n\r\n`;
+  const readRemaining = async () => Number((await call(list.path)).headers.get('x-ratelimit-remaining'));
   const before = await readRemaining();
   for (const socket of sockets) socket.write(head.repeat(16));
   await Promise.race(sockets.map((socket) => once(socket, 'data')));
@@ -270,7 +266,7 @@ test('requests that wait behind others of a client that leaves are logged, and n
 test('the duration of a request that is queued includes the time that it waited', async () => {
   await useOwnService();
   const sockets = await openMany(8);
-  for (const socket of sockets) socket.write(get('/v1/pets').repeat(16));
+  for (const socket of sockets) socket.write(get(list.path).repeat(16));
   await expect.poll(() => lines().length).toBe(128);
   for (const socket of sockets) socket.destroy();
   // All of them arrived in one tick, so the last was received before the first was answered.
@@ -281,10 +277,10 @@ test('the duration of a request that is queued includes the time that it waited'
 });
 
 test('an internal error is logged once with its cause, and its request as a warning', async () => {
-  await losePets();
+  await loseTable();
   for (const [path, protocol, route] of [
-    ['/v1/pets', 'rest', '/v1/pets'],
-    ['/trpc/listPets', 'trpc', '/trpc/{path}'],
+    [list.path, 'rest', list.path],
+    [list.trpc, 'trpc', '/trpc/{path}'],
   ] as const) {
     written = '';
     await call(path);
@@ -299,8 +295,8 @@ test('an internal error is logged once with its cause, and its request as a warn
 test('successful probes and scrapes are not logged', async () => {
   for (const path of ['/health/live', '/health/ready']) await call(path);
   await (await fetch(`${service.url}/metrics`)).text();
-  await call('/v1/pets');
-  expect(await onlyLine()).toMatchObject({ operation: 'listPets' });
+  await call(list.path);
+  expect(await onlyLine()).toMatchObject({ operation: list.name });
 });
 
 test('malformed HTTP is logged at debug level only', async () => {
@@ -310,8 +306,8 @@ test('malformed HTTP is logged at debug level only', async () => {
     await once(socket, 'close');
   };
   await send(service);
-  await call('/v1/pets');
-  expect(await onlyLine()).toMatchObject({ operation: 'listPets' });
+  await call(list.path);
+  expect(await onlyLine()).toMatchObject({ operation: list.name });
   await useOwnService({ log: pino({ level: 'debug' }, { write }) });
   written = '';
   await send(service);
@@ -334,9 +330,9 @@ const TRACE_ID = '4bf92f3577b34da6a3ce929d0e0e4736';
 const SPAN_ID = '00f067aa0ba902b7';
 
 test.each([
-  ['REST', '/v1/pets'],
-  ['tRPC', '/trpc/listPets'],
-  ['a tRPC batch', '/trpc/listPets,getPet?batch=1'],
+  ['REST', list.path],
+  ['tRPC', list.trpc],
+  ['a tRPC batch', `${list.trpc},${read.name}?batch=1`],
   ['a path outside of both protocols', '/nope'],
 ])("the log line of %s has the trace id of the caller's traceparent", async (_name, path) => {
   await call(path, { headers: { traceparent: `00-${TRACE_ID}-${SPAN_ID}-01` } });
@@ -345,27 +341,27 @@ test.each([
 
 test('the log line of a tool has the trace id of the traceparent in its message, unless a header has one', async () => {
   const traceparent = `00-${TRACE_ID}-${SPAN_ID}-01`;
-  await call('/mcp', message('tools/call', { name: 'listPets', _meta: { traceparent } }));
+  await call('/mcp', message('tools/call', { name: list.name, _meta: { traceparent } }));
   expect(await onlyLine()).toMatchObject({ trace_id: TRACE_ID });
   written = '';
   const other = 'a'.repeat(32);
   const headers = { traceparent: `00-${other}-${SPAN_ID}-01` };
-  await call('/mcp', message('tools/call', { name: 'listPets', _meta: { traceparent } }, headers));
+  await call('/mcp', message('tools/call', { name: list.name, _meta: { traceparent } }, headers));
   expect(await onlyLine()).toMatchObject({ trace_id: other });
   for (const invalid of [7, {}, 'x', `00-${'0'.repeat(32)}-${SPAN_ID}-01`]) {
     written = '';
-    await call('/mcp', message('tools/call', { name: 'listPets', _meta: { traceparent: invalid } }));
+    await call('/mcp', message('tools/call', { name: list.name, _meta: { traceparent: invalid } }));
     expect(await onlyLine()).not.toHaveProperty('trace_id');
   }
 });
 
 test('the line with the cause of an error has the trace id, too', async () => {
-  await losePets();
+  await loseTable();
   const traceparent = `00-${TRACE_ID}-${SPAN_ID}-01`;
   for (const [path, init] of [
-    ['/v1/pets', { headers: { traceparent } }],
-    ['/trpc/listPets', { headers: { traceparent } }],
-    ['/mcp', message('tools/call', { name: 'listPets', _meta: { traceparent } })],
+    [list.path, { headers: { traceparent } }],
+    [list.trpc, { headers: { traceparent } }],
+    ['/mcp', message('tools/call', { name: list.name, _meta: { traceparent } })],
   ] as const) {
     written = '';
     await call(path, init);
@@ -378,7 +374,7 @@ test('a trace id that an instrumentation adds stays in the line of a request wit
   // As OpenTelemetry's instrumentation of pino does.
   const log = pino({ level: 'info', mixin: () => ({ trace_id: TRACE_ID }) }, { write });
   await useOwnService({ log });
-  for (const path of ['/v1/pets', '/v1/nope', '/trpc/listPets']) {
+  for (const path of [list.path, '/v1/nope', list.trpc]) {
     written = '';
     await call(path);
     expect(await onlyLine()).toMatchObject({ trace_id: TRACE_ID });
@@ -390,7 +386,7 @@ test.each([
   ['a later version', `01-${TRACE_ID}-${SPAN_ID}-01`],
   ['a later version with more parts', `cc-${TRACE_ID}-${SPAN_ID}-01-what-the-future-will-be-like`],
 ])('a traceparent is read: %s', async (_name, traceparent) => {
-  expect((await call('/v1/pets', { headers: { traceparent } })).status).toBe(200);
+  expect((await call(list.path, { headers: { traceparent } })).status).toBe(200);
   expect(await onlyLine()).toMatchObject({ trace_id: TRACE_ID });
 });
 
@@ -408,7 +404,7 @@ test.each([
   ['anything else', 'secret'],
   ['nothing', ''],
 ])('an invalid traceparent is ignored: %s', async (_name, traceparent) => {
-  expect((await call('/v1/pets', { headers: { traceparent } })).status).toBe(200);
+  expect((await call(list.path, { headers: { traceparent } })).status).toBe(200);
   expect(await onlyLine()).not.toHaveProperty('trace_id');
   expect(written).not.toContain('secret');
 });
@@ -426,7 +422,7 @@ test('an error of PostgreSQL is logged without the row that it quotes', () => {
 });
 
 test('the line of a request has the name of its key', async () => {
-  await call('/v1/pets');
+  await call(list.path);
   expect(await onlyLine()).toMatchObject({ keyId: expect.any(String), keyName: 'test' });
 });
 
@@ -436,16 +432,16 @@ test.each([LIVE_PREFIX, TEST_PREFIX])(
     const key = generateKey(prefix);
     const requests: readonly (readonly [path: string, headers?: Record<string, string>])[] = [
       [`/v1/${key}`],
-      [`/${key}/pets?key=${key}`],
+      [`/${key}${list.path}?key=${key}`],
       [`/trpc/${key}`],
-      [`/trpc/listPets,${key}?batch=1`],
-      [`/v1/pets/${key}`],
-      ['/v1/pets', { 'user-agent': `shop/1 (${key})` }],
-      ['/v1/pets', { 'x-request-id': key }],
-      ['/v1/pets', { traceparent: key, 'x-forwarded-for': key, 'idempotency-key': key }],
+      [`${list.trpc},${key}?batch=1`],
+      [read.pathOf(key)],
+      [list.path, { 'user-agent': `shop/1 (${key})` }],
+      [list.path, { 'x-request-id': key }],
+      [list.path, { traceparent: key, 'x-forwarded-for': key, 'idempotency-key': key }],
       // Most of it would be left where the log cuts the text off.
       [`/${'x'.repeat(160)}${key}`],
-      ['/v1/pets', { 'user-agent': `${'x'.repeat(160)}${key}` }],
+      [list.path, { 'user-agent': `${'x'.repeat(160)}${key}` }],
     ];
     for (const [path, headers = {}] of requests) {
       written = '';

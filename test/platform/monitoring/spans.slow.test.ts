@@ -3,6 +3,7 @@ import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { create, list, newItem, read, TABLE } from '../../support/operations-under-test.js';
 import { type Span, startCollector } from '../../support/otlp-collector.js';
 import {
   type Program,
@@ -103,27 +104,27 @@ test.skipIf(!isInstalled).each(VERSIONS)(
     const [first, second] = [await startTraced(node), await startTraced(node)];
     const traceId = newTrace();
     const created = await first.call(
-      '/v1/pets',
-      post({ name: 'Miso', categoryId: 2 }, { ...within(traceId), 'user-agent': 'test/1' }),
+      create.path,
+      post(newItem('Miso'), { ...within(traceId), 'user-agent': 'test/1' }),
     );
     expect(created.status).toBe(201);
-    const input = encodeURIComponent(JSON.stringify({ 0: { limit: 1 }, 1: { petId: created.body.id } }));
-    const batch = await second.call(`/trpc/listPets,getPet?batch=1&input=${input}`, {
+    const input = encodeURIComponent(JSON.stringify({ 0: { limit: 1 }, 1: read.inputOf(created.body.id) }));
+    const batch = await second.call(`${list.trpc},${read.name}?batch=1&input=${input}`, {
       headers: within(traceId),
     });
     expect(batch.status).toBe(200);
     expect(batch.body[1].result.data).toEqual(created.body);
 
     const spans = await untilTraced(traceId, 9);
-    const [create, both] = ['createPet', 'batch'].map((name) =>
+    const [creating, both] = [create.name, 'batch'].map((name) =>
       spans.find((span) => span.name === name && span.kind === SERVER),
     );
-    expect(create).toMatchObject({ parentSpanId: '00f067aa0ba902b7', service: 'animal-store' });
-    expect(create?.attributes).toMatchObject({
+    expect(creating).toMatchObject({ parentSpanId: '00f067aa0ba902b7', service: 'animal-store' });
+    expect(creating?.attributes).toMatchObject({
       'http.request.method': 'POST',
-      'http.route': '/v1/pets',
+      'http.route': list.path,
       'http.response.status_code': 201,
-      'url.path': '/v1/pets',
+      'url.path': list.path,
       'user_agent.original': 'test/1',
       'animal_store.protocol': 'rest',
       'animal_store.plan': 'enterprise',
@@ -136,20 +137,20 @@ test.skipIf(!isInstalled).each(VERSIONS)(
     const childrenOf = (parent: Span | undefined) =>
       spans.filter(({ parentSpanId }) => parentSpanId === parent?.spanId);
     expect(
-      childrenOf(create)
+      childrenOf(creating)
         .map(({ name }) => name)
         .sort(),
-    ).toEqual(['EVALSHA', 'keys-find-by-hashes', 'pets-create']);
-    expect(childrenOf(both).map(({ name }) => name)).toEqual(expect.arrayContaining(['listPets', 'getPet']));
+    ).toEqual(['EVALSHA', 'keys-find-by-hashes', `${TABLE}-create`]);
+    expect(childrenOf(both).map(({ name }) => name)).toEqual(expect.arrayContaining([list.name, read.name]));
     const statement = (name: string) => spans.find((span) => span.name === name);
-    expect(statement('pets-list')?.parentSpanId).toBe(statement('listPets')?.spanId);
-    expect(statement('pets-create')?.attributes).toMatchObject({
+    expect(statement(`${TABLE}-list`)?.parentSpanId).toBe(statement(list.name)?.spanId);
+    expect(statement(`${TABLE}-create`)?.attributes).toMatchObject({
       'db.system.name': 'postgresql',
-      'db.query.text': expect.stringContaining('INSERT INTO "public"."pets"'),
+      'db.query.text': expect.stringContaining(`INSERT INTO "public"."${TABLE}"`),
       'animal_store.requests': 1,
     });
     await first.program.until(
-      new RegExp(`"trace_id":"${traceId}","span_id":"${create?.spanId}".*"msg":"request"`),
+      new RegExp(`"trace_id":"${traceId}","span_id":"${creating?.spanId}".*"msg":"request"`),
     );
   },
 );
@@ -158,12 +159,12 @@ test.skipIf(!isInstalled)(
   'a statement that serves several requests belongs to one, and is linked to the others',
   async () => {
     const { call } = await startTraced(process.execPath);
-    await call('/v1/pets');
+    await call(list.path);
     const shared = await vi.waitUntil(
       async () => {
-        const answers = await Promise.all(Array.from({ length: 40 }, () => call('/v1/pets?limit=1')));
+        const answers = await Promise.all(Array.from({ length: 40 }, () => call(`${list.path}?limit=1`)));
         for (const { status } of answers) expect(status).toBe(200);
-        return collector.spans.find(({ name, links }) => name === 'pets-list' && links.length > 0);
+        return collector.spans.find(({ name, links }) => name === `${TABLE}-list` && links.length > 0);
       },
       { timeout: 20_000, interval: 200 },
     );
@@ -189,13 +190,13 @@ test.skipIf(!isInstalled)(
       async () => Number(changes.exec(await (await fetch(`${url}/metrics`)).text())?.[1]) > 2,
       { timeout: 20_000, interval: 200 },
     );
-    expect((await call('/v1/pets', { key: 'as_test_wrong' })).status).toBe(401);
+    expect((await call(list.path, { key: 'as_test_wrong' })).status).toBe(401);
     program.child.kill('SIGTERM');
     expect(await program.ended).toBe(0);
     const sent = collector.spans.slice(before);
     const roots = sent.filter(({ parentSpanId }) => !parentSpanId);
     expect(roots.map(({ name, attributes }) => [name, attributes['http.response.status_code']])).toEqual([
-      ['listPets', 401],
+      [list.name, 401],
     ]);
     expect(roots[0]?.attributes).toMatchObject({ 'animal_store.error_code': 'invalid_api_key' });
     expect(roots[0]?.status.code ?? 0).toBe(0);
@@ -209,7 +210,7 @@ test.skipIf(!isInstalled)(
     const { program, call } = await startTraced(process.execPath, {
       OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1',
     });
-    expect((await call('/v1/pets')).status).toBe(200);
+    expect((await call(list.path)).status).toBe(200);
     program.child.kill('SIGTERM');
     expect(await program.ended).toBe(0);
   },

@@ -5,6 +5,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterEach, expect, test, vi } from 'vitest';
+import { list, otherList } from '../../support/operations-under-test.js';
 import { type Program, runKeys, runNode, untilListening } from '../../support/process.js';
 import { reportMissing } from '../../support/programs.js';
 import { findRedis } from '../../support/redis.js';
@@ -73,14 +74,14 @@ test.skipIf(!isInstalled)(
     service = await startInstrumented({ DATABASE_URL });
     const call = createCaller({ url: await untilListening(service), key });
     const traces = {
-      '/v1/pets': '4bf92f3577b34da6a3ce929d0e0e4736',
-      '/trpc/listPets': '0af7651916cd43dd8448eb211c80319c',
+      [list.path]: '4bf92f3577b34da6a3ce929d0e0e4736',
+      [list.trpc]: '0af7651916cd43dd8448eb211c80319c',
     };
     for (const [path, traceId] of Object.entries(traces)) {
       const { status, body } = await call(path, {
         headers: { traceparent: `00-${traceId}-00f067aa0ba902b7-01` },
       });
-      expect([status, body]).toEqual([200, path === '/v1/pets' ? [] : { result: { data: [] } }]);
+      expect([status, body]).toEqual([200, path === list.path ? [] : { result: { data: [] } }]);
       const { output } = service;
       const expected = expect.arrayContaining(['http', 'ioredis', 'pg']);
       await expect.poll(() => [...instrumentationsOf(output(), traceId)]).toEqual(expected);
@@ -90,8 +91,10 @@ test.skipIf(!isInstalled)(
       expect(line.match(/"trace_id"/g)).toHaveLength(1);
     }
     // Without a traceparent, the line has the id of the trace that begins here.
-    await call('/v1/store/orders');
-    const [, traceId = ''] = await service.until(/"trace_id":"(\w{32})".*"operation":"listOrders"/);
+    await call(otherList.path);
+    const [, traceId = ''] = await service.until(
+      new RegExp(`"trace_id":"(\\w{32})".*"operation":"${otherList.name}"`),
+    );
     expect(Object.values(traces)).not.toContain(traceId);
   },
 );

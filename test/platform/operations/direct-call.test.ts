@@ -5,12 +5,14 @@ import { createProcedure, type OperationMeta, router } from '../../../src/platfo
 import { rejectOnce } from '../../../src/platform/operations/idempotency-key.js';
 import { int64, integer } from '../../../src/platform/operations/input.js';
 import { createRouter } from '../../../src/platform/operations/resource.js';
+import { SCOPES, type Scope } from '../../../src/scopes.js';
+import { list } from '../../support/operations-under-test.js';
 
 const procedure = createProcedure();
 const meta = {
   openapi: { method: 'GET', path: '/x', summary: 'X' },
   stability: 'beta',
-  scope: 'pets:read',
+  scope: list.scope,
 } as const;
 const post = { ...meta, openapi: { ...meta.openapi, method: 'POST' } } satisfies OperationMeta;
 
@@ -25,7 +27,7 @@ function createWith(operation: Parameters<typeof createRouter>[0][number]['proce
   ]);
 }
 
-const ctx = { apiKey: { id: 'an id', scopes: ['pets:read'] }, once: rejectOnce };
+const ctx = { apiKey: { id: 'an id', scopes: [list.scope] }, once: rejectOnce };
 
 /** Calls an operation as the protocols do. */
 function callWith(
@@ -138,9 +140,9 @@ test.each<[RegExp, Parameters<typeof createWith>[0]]>([
       .mutation(() => {}),
   ],
   [
-    /its scope is none of pets:read, /,
+    new RegExp(`its scope is none of ${SCOPES.join(', ')}`),
     procedure
-      .meta({ ...meta, scope: 'nobody:reads' as 'pets:read' })
+      .meta({ ...meta, scope: 'nobody:reads' as Scope })
       .output(z.void())
       .query(() => {}),
   ],
@@ -227,8 +229,8 @@ test.each<[RegExp, Parameters<typeof createWith>[0]]>([
 });
 
 test.each([
-  ['petId', z.object({ petId: z.number() })],
-  ['petId', z.object({ petId: z.number().min(0) }).meta({ id: 'Reference' })],
+  ['bookId', z.object({ bookId: z.number() })],
+  ['bookId', z.object({ bookId: z.number().min(0) }).meta({ id: 'Reference' })],
   ['count', z.object({ filter: z.object({ count: z.number().max(9) }).optional() })],
   ['ids', z.object({ ids: z.array(z.number().nullable()).default([]) })],
   ['its input', z.record(z.string(), z.number())],

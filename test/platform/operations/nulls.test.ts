@@ -1,24 +1,27 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { parseInput } from '../../../src/platform/operations/parse-input.js';
+import { create, list, TEXT } from '../../support/operations-under-test.js';
 import { createCaller, post, rpcPath, startService } from '../../support/test-service.js';
 
 test('null for a member that may be left out is refused with words that say so, over both protocols', async () => {
   const service = await startService();
   const call = createCaller(service);
-  const status = 'must be one of available, pending, sold, or left out; null is not allowed';
-  const body = { name: 'Rex', categoryId: 1, status: null };
-  const rest = await call('/v1/pets', post(body));
-  expect([rest.status, rest.body.message]).toEqual([400, `status ${status}.`]);
-  const trpc = await call('/trpc/createPet', post(body));
+  const body = { ...create.body, [list.filterName]: null };
+  const rest = await call(create.path, post(body));
+  const problem = expect.stringMatching(/^must be .*, or left out; null is not allowed$/);
+  expect(rest.status).toBe(400);
+  const trpc = await call(create.trpc, post(body));
   expect(trpc.body.error.data.error).toEqual(rest.body);
-  expect(trpc.body.error.data.fields).toEqual({ status });
-  const page = await call(rpcPath('listPets', { cursor: null, limit: null }));
+  const { fields } = trpc.body.error.data;
+  expect(fields).toEqual({ [list.filterName]: problem });
+  expect(rest.body.message).toBe(`${list.filterName} ${fields[list.filterName]}.`);
+  const page = await call(rpcPath(list.name, { cursor: null, limit: null }));
   expect(page.body.error.message).toMatch(
     /^limit must be an integer from 1 to 100, or left out; null is not allowed; cursor .*, or left out; null is not allowed\.$/,
   );
-  const required = await call('/v1/pets', post({ name: null, categoryId: 1 }));
-  expect(required.body.message).toBe('name must be a string of 1 to 200 characters.');
+  const required = await call(create.path, post({ ...create.body, [TEXT]: null }));
+  expect(required.body.message).toMatch(new RegExp(`^${TEXT} must be a string of 1 to \\d+ characters\\.$`));
   await service.close();
 });
 

@@ -6,6 +6,7 @@ import { listOperations } from '../../../src/platform/operations/list-operations
 import { createRouter, type Resource } from '../../../src/platform/operations/resource.js';
 import { toolCall } from '../../support/mcp.js';
 import { createChecker } from '../../support/openapi-checker.js';
+import { list } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -19,7 +20,7 @@ type Method = OperationMeta['openapi']['method'];
 const describe = (method: Method, path: `/${string}`): OperationMeta => ({
   openapi: { method, path, summary: `${method} ${path}` },
   stability: 'beta',
-  scope: 'pets:read',
+  scope: list.scope,
 });
 const procedure = createProcedure();
 const size = z.enum(['small', 'large']).meta({ id: 'Size' });
@@ -141,10 +142,10 @@ test('the document follows from the definitions', () => {
 });
 
 test('a parameter that neither a path nor a query can carry is reported at the start', () => {
-  const list = z.object({ names: z.array(z.string()) });
+  const names = z.object({ names: z.array(z.string()) });
   const find = procedure
     .meta(describe('GET', '/x'))
-    .input(list)
+    .input(names)
     .output(echo)
     .query(() => ({}));
   const router = createRouter([{ ...echoes, procedures: { find } }]);

@@ -13,6 +13,7 @@ import type { Resource } from '../../../src/platform/operations/resource.js';
 import { expectInvalidIdsRejected, expectUnstorableBodiesRejected } from '../../support/document-requests.js';
 import { message, toolCall } from '../../support/mcp.js';
 import { createChecker } from '../../support/openapi-checker.js';
+import { create } from '../../support/operations-under-test.js';
 import { createCaller, post, startService } from '../../support/test-service.js';
 
 // A whole resource. As part of the service, each section is a file of src/toys/.
@@ -83,7 +84,7 @@ const createToy = procedure
   .meta({
     openapi: { method: 'POST', path: '/toys', summary: 'Add a toy' },
     stability: 'beta',
-    scope: 'pets:write',
+    scope: create.scope,
     success: { status: 201, location: ({ id }: Toy) => `/toys/${id}` },
     idempotent: true,
   })
@@ -94,7 +95,7 @@ const createBox = procedure
   .meta({
     openapi: { method: 'POST', path: '/boxes', summary: 'Add a box of new toys' },
     stability: 'beta',
-    scope: 'pets:write',
+    scope: create.scope,
     success: { status: 201, location: ({ id }: Box) => `/boxes/${id}` },
     idempotent: true,
   })
@@ -112,7 +113,7 @@ const renameToy = procedure
   .meta({
     openapi: { method: 'PATCH', path: '/toys/{toyId}', summary: 'Rename a toy' },
     stability: 'beta',
-    scope: 'pets:write',
+    scope: create.scope,
   })
   .input(toyChange)
   .output(toy)
@@ -128,7 +129,7 @@ const deleteToy = procedure
   .meta({
     openapi: { method: 'DELETE', path: '/toys/{toyId}', summary: 'Delete a toy' },
     stability: 'beta',
-    scope: 'pets:write',
+    scope: create.scope,
   })
   .input(toyReference)
   .output(z.void())
@@ -170,18 +171,18 @@ async function rest(operation: string, path: string, init: Parameters<typeof cal
 const patch = (body: unknown) => ({ ...post(body), method: 'PATCH' });
 
 test('a create repeats its response under an Idempotency-Key, over either protocol', async () => {
-  const create = post({ name: 'Ball' }, { 'idempotency-key': 'one' });
-  const { status, body, headers } = await rest('createToy', '', create);
+  const init = post({ name: 'Ball' }, { 'idempotency-key': 'one' });
+  const { status, body, headers } = await rest('createToy', '', init);
   expect([status, body, headers.get('location')]).toEqual([201, { id: 1, name: 'Ball' }, '/store/v1/toys/1']);
-  expect((await rest('createToy', '', create)).headers.get('idempotency-replayed')).toBe('true');
-  expect((await call('/trpc/createToy', create)).body.result.data).toEqual(body);
+  expect((await rest('createToy', '', init)).headers.get('idempotency-replayed')).toBe('true');
+  expect((await call('/trpc/createToy', init)).body.result.data).toEqual(body);
 });
 
 test('a create of several rows repeats its response, too, and is stored as a whole or not at all', async () => {
-  const create = post({ label: 'Two', names: ['Car', 'Bus'] }, { 'idempotency-key': 'one' });
-  const first = await rest('createBox', '', create);
+  const init = post({ label: 'Two', names: ['Car', 'Bus'] }, { 'idempotency-key': 'one' });
+  const first = await rest('createBox', '', init);
   expect([first.status, first.body]).toMatchObject([201, { label: 'Two', toys: [{ name: 'Car' }, {}] }]);
-  const replay = await rest('createBox', '', create);
+  const replay = await rest('createBox', '', init);
   expect([replay.headers.get('idempotency-replayed'), replay.body]).toEqual(['true', first.body]);
   const taken = post({ label: 'Three', names: ['Cube', 'Teddy', 'Teddy'] }, { 'idempotency-key': 'two' });
   expect((await rest('createBox', '', taken)).status).toBe(400);

@@ -4,6 +4,7 @@ import { readFile, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { freePort } from '../../support/free-port.js';
+import { list } from '../../support/operations-under-test.js';
 import { type Program, runCommand, runKeys, UNREACHED_LIMITS } from '../../support/process.js';
 import { hasProgram, reportMissing } from '../../support/programs.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
@@ -48,7 +49,7 @@ async function startService(redirect: (command: string, folder: string) => strin
     const headers = { 'user-agent': 'x'.repeat(200), 'x-request-id': 'y'.repeat(128) };
     const send = async () => {
       while (!isOver) {
-        const answers = [await call('/v1/pets', { headers }), await call(`/${'z'.repeat(199)}`, { headers })];
+        const answers = [await call(list.path, { headers }), await call(`/${'z'.repeat(199)}`, { headers })];
         expect(answers.map(({ status }) => status)).toEqual([200, 404]);
       }
     };
@@ -156,7 +157,7 @@ test.runIf(hasScript)('a service that outlives its terminal serves, and ends on 
   close(program);
   const end = Date.now() + 2_000;
   await load(async () => Date.now() > end);
-  expect((await call('/v1/pets')).status).toBe(200);
+  expect((await call(list.path)).status).toBe(200);
   await untilEnded(pid);
 });
 
@@ -166,7 +167,7 @@ test.runIf(hasScript)(
     const { program, pid, call, load, countLost } = await startService(besideTerminal, await createFolder());
     program.child.kill('SIGSTOP');
     await load(async () => (await countLost()) > 0);
-    expect((await call('/v1/pets')).status).toBe(200);
+    expect((await call(list.path)).status).toBe(200);
     await untilEnded(pid);
     close(program);
   },

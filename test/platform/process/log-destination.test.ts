@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import { freePort } from '../../support/free-port.js';
+import { list } from '../../support/operations-under-test.js';
 import { type Environment, type Program, type RunOptions, runNode } from '../../support/process.js';
 import { setUpServiceProcesses, stop, untilReady } from '../../support/service-processes.js';
 import { createCaller, createTestDatabase } from '../../support/test-service.js';
@@ -100,7 +101,7 @@ test.runIf(isLinux).each(environments)(
   'in %s a service whose log is on a full file system serves, says nothing on standard error, and ends with 0 on SIGTERM',
   async (_name, environment) => {
     const { service, call } = await startUnseen(await environment(), await openFull());
-    for (let index = 0; index < 100; index += 1) expect((await call('/v1/pets')).status).toBe(401);
+    for (let index = 0; index < 100; index += 1) expect((await call(list.path)).status).toBe(401);
     expect(await stop(service)).toBe(0);
     expect(service.output()).toBe('');
   },
@@ -110,7 +111,7 @@ test.each(environments)(
   'in %s a service whose log is a pipe that nobody has open any more does the same',
   async (_name, environment) => {
     const { service, call } = await startUnseen(await environment());
-    for (let index = 0; index < 100; index += 1) expect((await call('/v1/pets')).status).toBe(401);
+    for (let index = 0; index < 100; index += 1) expect((await call(list.path)).status).toBe(401);
     expect(await stop(service)).toBe(0);
     expect(service.output()).toBe('');
   },

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { expect, test, vi } from 'vitest';
 import { freePort } from '../../support/free-port.js';
+import { list } from '../../support/operations-under-test.js';
 import {
   type Environment,
   type Program,
@@ -63,13 +64,13 @@ test.runIf(node)(
     const counts: number[] = [];
     // Each request is a connection of its own, and the kernel chooses a process for it: 60 never all go to the same.
     for (let sent = 0; sent < 60; sent += 1) {
-      const { status, headers } = await call('/v1/pets', { headers: { connection: 'close' } });
+      const { status, headers } = await call(list.path, { headers: { connection: 'close' } });
       expect(status).toBe(200);
       counts.push(Number(headers.get('x-ratelimit-remaining')));
     }
     expect(counts).toEqual(Array.from({ length: 60 }, (_, n) => 59 - n));
-    expect((await call('/v1/pets', { headers: { connection: 'close' } })).status).toBe(429);
-    for (const { until } of services) await until(/"operation":"listPets"/);
+    expect((await call(list.path, { headers: { connection: 'close' } })).status).toBe(429);
+    for (const { until } of services) await until(new RegExp(`"operation":"${list.name}"`));
 
     services[0].child.kill('SIGTERM');
     expect(await services[0].ended).toBe(0);

@@ -1,11 +1,16 @@
 import type { Client } from '@modelcontextprotocol/client';
 import { afterEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
 import { ApiError, type ErrorBody, type ErrorShape } from '../../../src/platform/errors/api-error.js';
+import { createProcedure } from '../../../src/platform/operations/builder.js';
+import { assignedId, fieldError, INPUT_ERROR, int64, text } from '../../../src/platform/operations/input.js';
+import { answerPage, pageInput, pageOutput } from '../../../src/platform/operations/pagination.js';
+import type { Resource } from '../../../src/platform/operations/resource.js';
 import { toToolError } from '../../../src/platform/protocols/mcp/advice.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
 import { connectClient, MODE_NAMES, type Mode, toolCalls } from '../../support/mcp.js';
 import { createChecker } from '../../support/openapi-checker.js';
-import { resources } from '../../support/operations-under-test.js';
+import { create, INSERT_OTHERS, list, read, resources } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -16,69 +21,123 @@ import {
   type TestService,
 } from '../../support/test-service.js';
 
-/** createPet bodies as JSON text, and the status of each over REST. */
+// A resource of its own, because the inputs below are about each kind of member that an operation can have.
+
+const KINDS = ['first', 'second'] as const;
+const kind = z.enum(KINDS, { error: fieldError(`must be one of ${KINDS.join(', ')}`) });
+const newSample = z
+  .object({ name: text(1, 200), number: int64(), kind: kind.default('first') }, { error: INPUT_ERROR })
+  .meta({ id: 'NewSample' });
+const sample = z
+  .object({ id: assignedId(), name: text(1, 200), number: int64(), kind })
+  .meta({ id: 'Sample', examples: [{ id: 1, name: 'One', number: 1, kind: 'first' }] });
+type Sample = z.output<typeof sample>;
+
+interface SampleStore {
+  add(sample: z.output<typeof newSample>): Promise<Sample>;
+  readFirst(): Promise<Sample[]>;
+}
+const procedure = createProcedure<{ readonly samples: SampleStore }>();
+const samples: Resource<SampleStore> = {
+  name: 'samples',
+  description: 'Samples',
+  createStore() {
+    const all: Sample[] = [];
+    return {
+      add: async (sample) => {
+        all.push({ id: all.length + 1, ...sample });
+        return all.at(-1) as Sample;
+      },
+      readFirst: async () => all.slice(0, 1),
+    };
+  },
+  procedures: {
+    listSamples: procedure
+      .meta({
+        openapi: { method: 'GET', path: '/samples', summary: 'List' },
+        stability: 'beta',
+        scope: 'any',
+      })
+      .input(pageInput({ kind: kind.optional() }))
+      .output(pageOutput(sample))
+      .query(async ({ ctx, input }) => answerPage(ctx, input, await ctx.samples.readFirst())),
+    createSample: procedure
+      .meta({
+        openapi: { method: 'POST', path: '/samples', summary: 'Add' },
+        stability: 'beta',
+        scope: 'any',
+        success: { status: 201, location: ({ id }: Sample) => `/samples/${id}` },
+        idempotent: false,
+      })
+      .input(newSample)
+      .output(sample)
+      .mutation(({ ctx, input }) => ctx.samples.add(input)),
+  },
+};
+
+/** createSample bodies as JSON text, and the status of each over REST. */
 const bodies: readonly (readonly [body: string, status: 201 | 400])[] = [
-  ['{"name":"Rex","categoryId":1}', 201],
-  ['{"name":"Rex","categoryId":1,"status":"sold"}', 201],
-  ['{"name":"Rex","categoryId":1e2}', 201],
-  ['{"name":"Rex","categoryId":1.0}', 201],
-  ['{"name":"Rex","categoryId":-0}', 201],
-  ['{"name":"Rex","categoryId":9007199254740991}', 201],
-  ['{"name":"Rex","categoryId":-9007199254740991.0}', 201],
-  ['{"name":"Rex","categoryId":1,"extra":{"deep":[1.5]}}', 201],
+  ['{"name":"One","number":1}', 201],
+  ['{"name":"One","number":1,"kind":"second"}', 201],
+  ['{"name":"One","number":1e2}', 201],
+  ['{"name":"One","number":1.0}', 201],
+  ['{"name":"One","number":-0}', 201],
+  ['{"name":"One","number":9007199254740991}', 201],
+  ['{"name":"One","number":-9007199254740991.0}', 201],
+  ['{"name":"One","number":1,"extra":{"deep":[1.5]}}', 201],
   // A number is the double that it denotes.
-  ['{"name":"Rex","categoryId":9007199254740990.6}', 201],
-  ['{"name":"Rex","categoryId":1.00000000000000000001}', 201],
-  ['{"name":"Rex","categoryId":1e-400}', 201],
-  [`{"name":"Rex","categoryId":1.${'0'.repeat(60_000)}1}`, 201],
-  [`{"name":"${'x'.repeat(200)}","categoryId":1}`, 201],
-  [`{"name":"${'🐈'.repeat(200)}","categoryId":1}`, 201],
-  ['{"name":"Rex","categoryId":9007199254740992}', 400],
-  ['{"name":"Rex","categoryId":-9007199254740993}', 400],
-  ['{"name":"Rex","categoryId":9223372036854775807}', 400],
-  ['{"name":"Rex","categoryId":9007199254740991.6}', 400],
-  ['{"name":"Rex","categoryId":1e400}', 400],
-  ['{"name":"Rex","categoryId":1.5}', 400],
-  ['{"name":"Rex","categoryId":"3"}', 400],
-  ['{"name":"Rex","categoryId":""}', 400],
-  ['{"name":"Rex","categoryId":true}', 400],
-  ['{"name":"Rex","categoryId":null}', 400],
-  ['{"name":"Rex","categoryId":[]}', 400],
-  ['{"name":"Rex","categoryId":[1]}', 400],
-  ['{"name":"Rex","categoryId":{}}', 400],
-  ['{"name":"Rex"}', 400],
-  ['{"categoryId":1}', 400],
+  ['{"name":"One","number":9007199254740990.6}', 201],
+  ['{"name":"One","number":1.00000000000000000001}', 201],
+  ['{"name":"One","number":1e-400}', 201],
+  [`{"name":"One","number":1.${'0'.repeat(60_000)}1}`, 201],
+  [`{"name":"${'x'.repeat(200)}","number":1}`, 201],
+  [`{"name":"${'🐈'.repeat(200)}","number":1}`, 201],
+  ['{"name":"One","number":9007199254740992}', 400],
+  ['{"name":"One","number":-9007199254740993}', 400],
+  ['{"name":"One","number":9223372036854775807}', 400],
+  ['{"name":"One","number":9007199254740991.6}', 400],
+  ['{"name":"One","number":1e400}', 400],
+  ['{"name":"One","number":1.5}', 400],
+  ['{"name":"One","number":"3"}', 400],
+  ['{"name":"One","number":""}', 400],
+  ['{"name":"One","number":true}', 400],
+  ['{"name":"One","number":null}', 400],
+  ['{"name":"One","number":[]}', 400],
+  ['{"name":"One","number":[1]}', 400],
+  ['{"name":"One","number":{}}', 400],
+  ['{"name":"One"}', 400],
+  ['{"number":1}', 400],
   ['{}', 400],
-  ['{"name":"","categoryId":1}', 400],
-  ['{"name":" \\t\\u00a0\\u2003\\u3000\\u0085","categoryId":1}', 400],
-  ['{"name":"a\\u0000b","categoryId":1}', 400],
-  ['{"name":"\\ud800","categoryId":1}', 400],
-  ['{"name":"\\udc00\\ud800","categoryId":1}', 400],
-  ['{"name":5,"categoryId":1}', 400],
-  ['{"name":null,"categoryId":1}', 400],
-  [`{"name":"${'x'.repeat(201)}","categoryId":1}`, 400],
-  [`{"name":"${'🐈'.repeat(201)}","categoryId":1}`, 400],
-  ['{"name":"Rex","categoryId":1,"status":"Sold"}', 400],
-  ['{"name":"Rex","categoryId":1,"status":""}', 400],
-  ['{"name":"Rex","categoryId":1,"status":null}', 400],
-  ['{"name":"Rex","categoryId":1,"status":"constructor"}', 400],
+  ['{"name":"","number":1}', 400],
+  ['{"name":" \\t\\u00a0\\u2003\\u3000\\u0085","number":1}', 400],
+  ['{"name":"a\\u0000b","number":1}', 400],
+  ['{"name":"\\ud800","number":1}', 400],
+  ['{"name":"\\udc00\\ud800","number":1}', 400],
+  ['{"name":5,"number":1}', 400],
+  ['{"name":null,"number":1}', 400],
+  [`{"name":"${'x'.repeat(201)}","number":1}`, 400],
+  [`{"name":"${'🐈'.repeat(201)}","number":1}`, 400],
+  ['{"name":"One","number":1,"kind":"Second"}', 400],
+  ['{"name":"One","number":1,"kind":""}', 400],
+  ['{"name":"One","number":1,"kind":null}', 400],
+  ['{"name":"One","number":1,"kind":"constructor"}', 400],
   ['[]', 400],
   ['null', 400],
   ['"text"', 400],
   ['3', 400],
-  ['{"name":"Rex","categoryId":1', 400],
-  ['{"name":"Rex","categoryId":01}', 400],
+  ['{"name":"One","number":1', 400],
+  ['{"name":"One","number":01}', 400],
   ['not json', 400],
 ];
 
-/** The input of listPets as a query string and as JSON. */
+/** The input of the list as a query string and as JSON. */
 const pages: readonly (readonly [query: string, input: unknown, status: 200 | 400])[] = [
   ['', undefined, 200],
   ['', {}, 200],
   ['limit=1', { limit: 1 }, 200],
   ['limit=100', { limit: 100 }, 200],
   ['limit=007', { limit: 7 }, 200],
-  ['status=sold&cursor=-5', { status: 'sold', cursor: -5 }, 200],
+  ['kind=second&cursor=-5', { kind: 'second', cursor: -5 }, 200],
   ['unknown=1&constructor=2&__proto__=3', { unknown: 1, constructor: 2 }, 200],
   ['limit=0', { limit: 0 }, 400],
   ['limit=101', { limit: 101 }, 400],
@@ -94,9 +153,9 @@ const pages: readonly (readonly [query: string, input: unknown, status: 200 | 40
   ['limit=%205', { limit: ' 5' }, 400],
   ['limit=+5', { limit: '+5' }, 400],
   ['limit=%D9%A5', { limit: '٥' }, 400],
-  ['status=', { status: '' }, 400],
-  ['status=SOLD', { status: 'SOLD' }, 400],
-  ['status=toString', { status: 'toString' }, 400],
+  ['kind=', { kind: '' }, 400],
+  ['kind=SECOND', { kind: 'SECOND' }, 400],
+  ['kind=toString', { kind: 'toString' }, 400],
   ['cursor=9007199254740992', { cursor: 9007199254740992 }, 400],
   ['cursor=', { cursor: '' }, 400],
   ['cursor=x', { cursor: [] }, 400],
@@ -161,13 +220,13 @@ const toOutcome = (response: TestResponse): Outcome => ({
 
 const rest: Protocol = {
   created: 201,
-  create: async (body) => toOutcome(await call('/v1/pets', post(body))),
-  list: async (query) => toOutcome(await call(`/v1/pets?${query}`)),
+  create: async (body) => toOutcome(await call('/v1/samples', post(body))),
+  list: async (query) => toOutcome(await call(`/v1/samples?${query}`)),
 };
 const trpc: Protocol = {
   created: 200,
-  create: async (body) => toOutcome(await call('/trpc/createPet', post(body))),
-  list: async (_query, input) => toOutcome(await call(rpcPath('listPets', input))),
+  create: async (body) => toOutcome(await call('/trpc/createSample', post(body))),
+  list: async (_query, input) => toOutcome(await call(rpcPath('listSamples', input))),
 };
 
 /** The result of a tool, whose error says in addition what to do. */
@@ -197,8 +256,8 @@ function tools(mode: Mode): Protocol {
   };
   return {
     created: 200,
-    create: (body) => send('createPet', body),
-    list: (_query, input = {}) => send('listPets', JSON.stringify(input)),
+    create: (body) => send('createSample', body),
+    list: (_query, input = {}) => send('listSamples', JSON.stringify(input)),
   };
 }
 
@@ -217,8 +276,8 @@ function sdkClient(mode: Mode): Protocol {
   };
   return {
     created: 200,
-    create: (body) => send('createPet', body),
-    list: (_query, input = {}) => send('listPets', JSON.stringify(input)),
+    create: (body) => send('createSample', body),
+    list: (_query, input = {}) => send('listSamples', JSON.stringify(input)),
   };
 }
 
@@ -246,7 +305,7 @@ describe.each([
   ['REST last', (all: Protocol[]) => all.toReversed()],
 ] as const)('%s', (_order, arrange) => {
   test('every body gets the same response over all protocols, whatever was called before', async () => {
-    service = await startService();
+    service = await startService({ resources: [samples] });
     call = createCaller(service);
     const order = arrange(listProtocols());
     for (const [body, status] of bodies) {
@@ -261,9 +320,9 @@ describe.each([
   });
 
   test('every page gets the same response over all protocols, whatever was called before', async () => {
-    service = await startService();
+    service = await startService({ resources: [samples] });
     call = createCaller(service);
-    await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
+    await call('/v1/samples', post({ name: 'One', number: 1 }));
     const order = arrange(listProtocols());
     for (const [query, input, status] of pages) {
       const outcomes: unknown[] = [];
@@ -282,8 +341,8 @@ test.each(MODE_NAMES)(
   async (mode) => {
     service = await startService();
     call = createCaller(service);
-    const { id } = await service.pets.create({ name: 'Rex', categoryId: 1 });
-    await service.database.pool.query('INSERT INTO orders (pet_id, quantity) VALUES ($1, 1)', [id]);
+    const { id } = await service.items.create(create.body);
+    await service.database.pool.query(INSERT_OTHERS);
     const client = await connectClient(service, mode);
     /** What differs from call to call */
     const unify = (output: unknown) =>
@@ -293,8 +352,8 @@ test.each(MODE_NAMES)(
     for (const { operationId, method, path, parameters = [] } of operations.filter(
       ({ method }) => method === 'GET',
     )) {
-      const input = parameters.some((each) => each.in === 'path') ? { petId: id } : {};
-      const overRest = await call(`/v1${path.replace('{petId}', String(id))}`, { method });
+      const input = parameters.some((each) => each.in === 'path') ? read.inputOf(id) : {};
+      const overRest = await call(`/v1${path.replace(/\{\w+\}/, String(id))}`, { method });
       const overRpc = await call(rpcPath(operationId, input));
       const { structuredContent } = await client.callTool({ name: operationId, arguments: input });
       const output = (structuredContent as { items?: unknown }).items ?? structuredContent;
@@ -306,48 +365,48 @@ test.each(MODE_NAMES)(
 );
 
 test('the message names each offending field', async () => {
-  service = await startService();
+  service = await startService({ resources: [samples] });
   call = createCaller(service);
-  const { body } = await call('/v1/pets', post('{"name":"","status":7}'));
+  const { body } = await call('/v1/samples', post('{"name":"","kind":7}'));
   expectErrorBody(
     body,
     'invalid_request',
-    'name must have 1 to 200 characters; categoryId is required; status must be one of available, pending, sold.',
+    'name must have 1 to 200 characters; number is required; kind must be one of first, second.',
   );
 });
 
-test('a petId over tRPC and to a tool is strict JSON: anything but an integer within the bounds is a 400', async () => {
+test('an id over tRPC and to a tool is strict JSON: anything but an integer within the bounds is a 400', async () => {
   service = await startService();
   call = createCaller(service);
-  for (const petId of ['1', null, 1.5, true, [], {}, 2 ** 53]) {
-    const { status, body } = await call(rpcPath('getPet', { petId }));
-    expect([petId, status, body.error.data.error.code]).toEqual([petId, 400, 'invalid_request']);
+  for (const id of ['1', null, 1.5, true, [], {}, 2 ** 53]) {
+    const { status, body } = await call(rpcPath(read.name, read.inputOf(id)));
+    expect([id, status, body.error.data.error.code]).toEqual([id, 400, 'invalid_request']);
     for (const toCall of Object.values(toolCalls)) {
-      const { result } = (await call('/mcp', toCall('getPet', { petId }))).body;
-      expect([petId, result.structuredContent.code]).toEqual([petId, 'invalid_request']);
+      const { result } = (await call('/mcp', toCall(read.name, read.inputOf(id)))).body;
+      expect([id, result.structuredContent.code]).toEqual([id, 'invalid_request']);
     }
   }
-  const { body } = await call(rpcPath('getPet', { petId: 12345 }));
-  expectErrorBody(body.error.data.error, 'not_found', 'There is no pet with the id 12345.');
+  const { body } = await call(rpcPath(read.name, read.inputOf(12345)));
+  expectErrorBody(body.error.data.error, 'not_found', read.describeMissing(read.inputOf(12345)));
 });
 
 test('over tRPC field errors are data as well; over REST the body has its three members only', async () => {
-  service = await startService();
+  service = await startService({ resources: [samples] });
   call = createCaller(service);
-  const invalid = { name: ' ', categoryId: '3', status: 'lost' };
+  const invalid = { name: ' ', number: '3', kind: 'lost' };
   const fields = {
     name: 'must not be white space only',
-    categoryId: 'must be an integer from -9007199254740991 to 9007199254740991',
-    status: 'must be one of available, pending, sold',
+    number: 'must be an integer from -9007199254740991 to 9007199254740991',
+    kind: 'must be one of first, second',
   };
-  expectErrorBody((await call('/v1/pets', post(invalid))).body, 'invalid_request');
-  expect((await call('/trpc/createPet', post(invalid))).body.error.data.fields).toEqual(fields);
-  const batch = await call('/trpc/createPet,createPet?batch=1', post({ 0: invalid, 1: {} }));
+  expectErrorBody((await call('/v1/samples', post(invalid))).body, 'invalid_request');
+  expect((await call('/trpc/createSample', post(invalid))).body.error.data.fields).toEqual(fields);
+  const batch = await call('/trpc/createSample,createSample?batch=1', post({ 0: invalid, 1: {} }));
   expect(batch.body.map(({ error }: { error: ErrorShape }) => error.data.fields)).toEqual([
     fields,
-    { name: 'is required', categoryId: 'is required' },
+    { name: 'is required', number: 'is required' },
   ]);
-  const streamed = await fetch(`${service.url}/trpc/createPet?batch=1`, {
+  const streamed = await fetch(`${service.url}/trpc/createSample?batch=1`, {
     ...post({ 0: invalid }, { authorization: `Bearer ${service.key}`, 'trpc-accept': 'application/jsonl' }),
   });
   expect(await streamed.text()).toContain(`"fields":${JSON.stringify(fields)}`);
@@ -357,12 +416,12 @@ test('errors that are not about fields have none', async () => {
   service = await startService();
   call = createCaller(service);
   const responses = [
-    await call('/trpc/createPet', post('{')),
-    await call('/trpc/createPet', post('[]')),
-    await call('/trpc/createPet', post({ name: 'Rex', categoryId: 1 }, { 'idempotency-key': 'ü' })),
-    await call(rpcPath('getPet', { petId: 12345 })),
+    await call(create.trpc, post('{')),
+    await call(create.trpc, post('[]')),
+    await call(create.trpc, post(create.body, { 'idempotency-key': 'ü' })),
+    await call(rpcPath(read.name, read.inputOf(12345))),
     await call('/trpc/nope'),
-    await call('/trpc/listPets', { key: null }),
+    await call(list.trpc, { key: null }),
   ];
   for (const { body } of responses) expect(body.error.data).not.toHaveProperty('fields');
 });

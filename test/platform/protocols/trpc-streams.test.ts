@@ -1,5 +1,6 @@
 import { createTRPCUntypedClient, httpBatchStreamLink } from '@trpc/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { create, list, read } from '../../support/operations-under-test.js';
 import { exchange } from '../../support/raw-http.js';
 import { startTcpProxy } from '../../support/tcp-proxy.js';
 import { createTestDatabase, startService, type TestService } from '../../support/test-service.js';
@@ -59,7 +60,7 @@ describe.each(['trpc-accept', 'accept'] as const)(
 
     test('the results and errors of its calls', async () => {
       const client = createClient();
-      const calls = [client.query('listPets'), client.query('listPets', { limit: 0 }), client.query('nope')];
+      const calls = [client.query(list.name), client.query(list.name, { limit: 0 }), client.query('nope')];
       expect(await codesOf(calls)).toEqual([undefined, 'invalid_request', 'not_found']);
     });
 
@@ -70,11 +71,11 @@ describe.each(['trpc-accept', 'accept'] as const)(
       ] as const) {
         const client = createClient({ key });
         for (const count of [1, 3]) {
-          expect(await codesOf(repeat(count, () => client.query('listPets')))).toEqual(
+          expect(await codesOf(repeat(count, () => client.query(list.name)))).toEqual(
             repeat(count, () => code),
           );
         }
-        expect(await codesOf([client.mutation('createPet', {})])).toEqual([code]);
+        expect(await codesOf([client.mutation(create.name, {})])).toEqual([code]);
       }
     });
 
@@ -87,11 +88,11 @@ describe.each(['trpc-accept', 'accept'] as const)(
         expiresAt: null,
       });
       const client = createClient({ key });
-      const list = () => client.query('listPets');
-      expect(await codesOf(repeat(3, list))).toEqual(repeat(3, () => 'rate_limit_exceeded'));
-      const failure = (await list()
-        .then(list)
-        .then(list)
+      const query = () => client.query(list.name);
+      expect(await codesOf(repeat(3, query))).toEqual(repeat(3, () => 'rate_limit_exceeded'));
+      const failure = (await query()
+        .then(query)
+        .then(query)
         .catch((error) => error)) as Failure;
       expect(failure.shape?.data.error.code).toMatch(/rate_limit_exceeded|api_key_banned/);
       const headers = failure.meta?.response.headers;
@@ -106,19 +107,19 @@ describe.each(['trpc-accept', 'accept'] as const)(
         'not_found',
         'not_found',
       ]);
-      expect(await codesOf([client.mutation('listPets')])).toEqual(['method_not_allowed']);
-      expect(await codesOf([client.query('createPet')])).toEqual(['method_not_allowed']);
-      const mixed = [client.query('listPets'), client.query('createPet')];
+      expect(await codesOf([client.mutation(list.name)])).toEqual(['method_not_allowed']);
+      expect(await codesOf([client.query(create.name)])).toEqual(['method_not_allowed']);
+      const mixed = [client.query(list.name), client.query(create.name)];
       expect(await codesOf(mixed)).toEqual(['invalid_request', 'invalid_request']);
     });
 
     test('that it is too large', async () => {
       const client = createClient();
       for (const count of [21, 100]) {
-        const calls = repeat(count, () => client.query('listPets'));
+        const calls = repeat(count, () => client.query(list.name));
         expect(await codesOf(calls)).toEqual(repeat(count, () => 'invalid_request'));
       }
-      const calls = [client.mutation('createPet', 'x'.repeat(70_000)), client.mutation('createPet', {})];
+      const calls = [client.mutation(create.name, 'x'.repeat(70_000)), client.mutation(create.name, {})];
       expect(await codesOf(calls)).toEqual(['payload_too_large', 'payload_too_large']);
     });
 
@@ -129,7 +130,7 @@ describe.each(['trpc-accept', 'accept'] as const)(
       const other = await startService({ databaseUrl: databaseUrl.href });
       await proxy.cut();
       const client = createClient(other);
-      expect(await codesOf([client.query('listPets')])).toEqual(['service_unavailable']);
+      expect(await codesOf([client.query(list.name)])).toEqual(['service_unavailable']);
       await other.close();
       await proxy.close();
     });
@@ -143,7 +144,7 @@ function fetchStream(path: string, init: RequestInit = {}) {
 }
 
 test('an error of a whole streamed batch is ordinary JSON with its status, and the headers of every response', async () => {
-  const response = await fetchStream('/trpc/listPets,getPet?batch=1');
+  const response = await fetchStream(`${list.trpc},${read.name}?batch=1`);
   expect([response.status, response.headers.get('content-type')]).toEqual([401, 'application/json']);
   expect(response.headers.get('vary')).toContain('trpc-accept');
   expect(response.headers.get('www-authenticate')).toBe('Bearer');
@@ -156,7 +157,7 @@ test.each([
   ['1.0', null],
 ] as const)('to a caller with HTTP/%s, the transfer coding of a stream is %s', async (version, coding) => {
   const fields = ['Host: x', `Authorization: Bearer ${service.key}`, 'trpc-accept: application/jsonl'];
-  const target = '/trpc/listPets,nope?batch=1';
+  const target = `${list.trpc},nope?batch=1`;
   const lines = [`GET ${target} HTTP/${version}`, ...fields, 'Connection: close', '', ''];
   const received = await exchange(service.port, lines.join('\r\n'));
   const [head = '', body = ''] = received.split('\r\n\r\n', 2);
@@ -174,7 +175,7 @@ test.each([
 
 test('another trpc-accept, even with the same media type in it, asks for no stream', async () => {
   const headers = { 'trpc-accept': 'application/jsonl, text/plain', authorization: `Bearer ${service.key}` };
-  const response = await fetch(`${service.url}/trpc/listPets,nope?batch=1`, { headers });
+  const response = await fetch(`${service.url}${list.trpc},nope?batch=1`, { headers });
   expect(response.status).toBe(207);
   expect(await response.json()).toMatchObject([{ result: {} }, { error: {} }]);
 });

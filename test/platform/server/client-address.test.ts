@@ -1,6 +1,7 @@
 import Fastify from 'fastify';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createProxyTrust, findClientAddress } from '../../../src/platform/server/client-address.js';
+import { list } from '../../support/operations-under-test.js';
 import {
   createCaller,
   createTestDatabase,
@@ -23,7 +24,7 @@ afterEach(async () => {
 async function serveBehindProxy(trustProxy: readonly string[]) {
   service = await startService({ databaseUrl, anonymousPerMinute: LIMIT, trustProxy });
   const call = createCaller(service);
-  return (forwarded: string) => call('/v1/pets', { key: null, headers: { 'x-forwarded-for': forwarded } });
+  return (forwarded: string) => call(list.path, { key: null, headers: { 'x-forwarded-for': forwarded } });
 }
 
 /** How often the address that was just counted has been counted. */

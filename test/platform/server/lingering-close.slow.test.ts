@@ -3,6 +3,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { create } from '../../support/operations-under-test.js';
 import { hasProgram } from '../../support/programs.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
 import { startService, type TestService } from '../../support/test-service.js';
@@ -19,11 +20,11 @@ body = open(path, 'rb').read()
 headers = {'Authorization': 'Bearer ' + key, 'Content-Type': 'application/json'}
 for _ in range(${ROUNDS}):
     try:
-        urllib.request.urlopen(urllib.request.Request('http://' + host + '/v1/pets', body, headers))
+        urllib.request.urlopen(urllib.request.Request('http://' + host + '${create.path}', body, headers))
     except urllib.error.HTTPError as error:
         print(error.code, len(error.read()) > 0)
     connection = http.client.HTTPConnection(host)
-    connection.request('POST', '/v1/pets', body, headers)
+    connection.request('POST', '${create.path}', body, headers)
     response = connection.getresponse()
     print(response.status, len(response.read()) > 0)
 `;
@@ -32,7 +33,7 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 const [host, key, path] = process.argv.slice(1);
 const body = readFileSync(path);
-const url = 'http://' + host + '/v1/pets';
+const url = 'http://' + host + '${create.path}';
 const options = { method: 'POST', headers: { authorization: 'Bearer ' + key, 'content-type': 'application/json' } };
 for (let round = 0; round < ${ROUNDS}; round += 1) {
   const response = await fetch(url, { ...options, body });
@@ -89,7 +90,7 @@ test.skipIf(!hasProgram('curl', '--version'))('curl gets the 413 for 20 MB every
     ['-H', 'Connection: close'],
   ]) {
     for (let round = 0; round < ROUNDS; round += 1) {
-      const args = [...common, ...fields, ...further, `${service.url}/v1/pets`];
+      const args = [...common, ...fields, ...further, `${service.url}${create.path}`];
       expect(await statusesOf('curl', args)).toEqual(['413']);
     }
   }

@@ -1,5 +1,6 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { create, list } from '../../support/operations-under-test.js';
 import { readResponses } from '../../support/raw-http.js';
 import { startService, type TestService } from '../../support/test-service.js';
 
@@ -32,11 +33,11 @@ interface Refused {
 
 /** Each is refused before its body is read, or while it is. */
 const REFUSED: Readonly<Record<number, Refused>> = {
-  401: { path: '/v1/pets', key: 'nonsense' },
+  401: { path: list.path, key: 'nonsense' },
   404: { path: '/nope' },
-  405: { path: '/trpc/listPets' },
-  413: { path: '/v1/pets' },
-  415: { path: '/trpc/createPet', type: 'text/plain' },
+  405: { path: list.trpc },
+  413: { path: create.path },
+  415: { path: create.trpc, type: 'text/plain' },
 };
 
 function open({ port, key }: TestService, refused: Refused, ...fields: string[]): Socket {
@@ -89,7 +90,7 @@ test.each(
 );
 
 test('after a body that is too large, the connection serves the next request', async () => {
-  const socket = open(service, { path: '/v1/pets' }, `Content-Length: ${BODY_BYTES}`);
+  const socket = open(service, { path: list.path }, `Content-Length: ${BODY_BYTES}`);
   const next = `GET /health/live HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`;
   socket.write('x'.repeat(BODY_BYTES) + next);
   let received = '';
@@ -102,7 +103,7 @@ test.each(['close', 'keep-alive'])(
   async (connection) => {
     const socket = open(
       impatient,
-      { path: '/v1/pets' },
+      { path: list.path },
       `Connection: ${connection}`,
       'Transfer-Encoding: chunked',
     );

@@ -3,6 +3,7 @@ import { Agent, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterEach, expect, test } from 'vitest';
 import { generateKey } from '../../../src/platform/keys/format.js';
+import { create, list, NUMBER, newItem, read } from '../../support/operations-under-test.js';
 import { type Environment, run, runKeys, UNREACHED_LIMITS, untilListening } from '../../support/process.js';
 import { createCaller, createTestDatabase } from '../../support/test-service.js';
 
@@ -48,13 +49,13 @@ test('200 half-open sockets and 2,000 idle ones do not keep other clients from b
   const { url, port, key } = await startProcess();
   const call = createCaller({ url, key });
   const halfOpen = await Promise.all(Array.from({ length: 200 }, () => open(port)));
-  for (const socket of halfOpen) socket.write('GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Slow: ');
+  for (const socket of halfOpen) socket.write(`GET ${list.path} HTTP/1.1\r\nHost: x\r\nX-Slow: `);
   for (let n = 0; n < 20; n += 1) {
     const idle = await Promise.all(Array.from({ length: 100 }, () => open(port)));
     for (const socket of idle.slice(50)) socket.write('GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n');
   }
   for (let n = 0; n < 100; n += 1) {
-    expect((await call(n % 2 === 0 ? '/v1/pets' : '/trpc/listPets')).status).toBe(200);
+    expect((await call(n % 2 === 0 ? list.path : list.trpc)).status).toBe(200);
   }
   expect(halfOpen.filter((socket) => !socket.closed)).toHaveLength(200);
 });
@@ -68,32 +69,37 @@ interface Hostile {
 
 const json = { 'content-type': 'application/json' };
 const bodies: (string | Buffer)[] = [
-  ...['', '{', '['.repeat(60_000), 'x'.repeat(70_000), '{"__proto__":{"name":"x","categoryId":1}}'],
-  ...[`{"name":"x","categoryId":${'9'.repeat(60_000)}}`, '{"name":"\\u0000","categoryId":1}'],
+  ...['', '{', '['.repeat(60_000), 'x'.repeat(70_000), `{"__proto__":${JSON.stringify(create.body)}}`],
+  ...[`{"${NUMBER}":${'9'.repeat(60_000)}}`, JSON.stringify(newItem('\0'))],
   ...[Buffer.from([0x22, 0xff, 0xfe, 0x22]), Buffer.alloc(100)],
 ];
 
 /** One request of every kind, with a mark that no other request has. */
 const createHostileRequests = (mark: string): Hostile[] => [
   ...bodies.flatMap((body) =>
-    ['/v1/pets', '/trpc/createPet'].map((path) => ({ method: 'POST', path, headers: json, body })),
+    [create.path, create.trpc].map((path) => ({ method: 'POST', path, headers: json, body })),
   ),
-  { method: 'POST', path: '/v1/pets', headers: { 'content-type': mark }, body: '{}' },
+  { method: 'POST', path: create.path, headers: { 'content-type': mark }, body: '{}' },
   { method: 'POST', path: `/${mark}`, headers: json, body: 'x'.repeat(70_000) },
-  ...['DELETE', 'PROPFIND', 'OPTIONS'].map((method) => ({ method, path: '/v1/pets' })),
-  ...['/v1//pets', `/v1/${mark}`, `/v1/pets/${mark}`, '/v1/%zz', `/${mark}`, '/trpc/__proto__'].map(
-    (path) => ({
-      method: 'GET',
-      path,
-    }),
-  ),
-  { method: 'GET', path: `/trpc/${mark},listPets?batch=1` },
+  ...['DELETE', 'PROPFIND', 'OPTIONS'].map((method) => ({ method, path: list.path })),
+  ...[
+    list.path.replace('/v1', '/v1/'),
+    `/v1/${mark}`,
+    read.pathOf(mark),
+    '/v1/%zz',
+    `/${mark}`,
+    '/trpc/__proto__',
+  ].map((path) => ({
+    method: 'GET',
+    path,
+  })),
+  { method: 'GET', path: `/trpc/${mark},${list.name}?batch=1` },
   { method: 'GET', path: `/trpc/${'x,'.repeat(3_000)}?batch=1` },
-  { method: 'GET', path: '/trpc/listPets?input={' },
-  { method: 'GET', path: `/v1/pets?${'a=1&'.repeat(2_000)}limit=0` },
-  { method: 'GET', path: '/v1/pets', headers: { authorization: `Bearer as_test_${mark}` } },
-  { method: 'GET', path: '/v1/pets', headers: { 'x-request-id': mark, 'idempotency-key': mark } },
-  { method: 'GET', path: '/v1/pets', headers: { x: 'y'.repeat(20_000) } },
+  { method: 'GET', path: `${list.trpc}?input={` },
+  { method: 'GET', path: `${list.path}?${'a=1&'.repeat(2_000)}limit=0` },
+  { method: 'GET', path: list.path, headers: { authorization: `Bearer as_test_${mark}` } },
+  { method: 'GET', path: list.path, headers: { 'x-request-id': mark, 'idempotency-key': mark } },
+  { method: 'GET', path: list.path, headers: { x: 'y'.repeat(20_000) } },
 ];
 
 function send(url: string, agent: Agent, key: string, { method, path, headers, body }: Hostile) {
@@ -143,7 +149,7 @@ test('20,000 hostile requests grow memory by less than 150 MB and add no labels'
   expect(after.labels).toBe(before.labels);
   expect(after.text).not.toContain('mark');
   expect(after.total - before.total).toBeGreaterThan(18_000);
-  expect((await createCaller({ url, key })('/v1/pets')).status).toBe(200);
+  expect((await createCaller({ url, key })(list.path)).status).toBe(200);
 }, 120_000);
 
 /** Sends as fast as the connection takes it, and opens another one whenever it is closed. */
@@ -169,18 +175,18 @@ test('clients that never wait for a response neither grow the process nor stop i
   const bearer = (token: string) => `Host: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
   const unknown = () => bearer(generateKey('as_test_'));
   const floodWithEach = async () => {
-    for (const create of [
-      () => `GET /v1/pets HTTP/1.1\r\n${unknown()}`,
-      () => 'GET /v1/pets HTTP/1.1\r\nHost: x\r\n\r\n',
+    for (const write of [
+      () => `GET ${list.path} HTTP/1.1\r\n${unknown()}`,
+      () => `GET ${list.path} HTTP/1.1\r\nHost: x\r\n\r\n`,
       () => 'GET / HTTP/1.0\r\n\r\n',
-      () => `GET /trpc/listPets HTTP/1.1\r\n${unknown()}`,
-      () => `GET /v1/pets HTTP/1.1\r\n${bearer(limited.key)}`,
+      () => `GET ${list.trpc} HTTP/1.1\r\n${unknown()}`,
+      () => `GET ${list.path} HTTP/1.1\r\n${bearer(limited.key)}`,
     ]) {
       let isOver = false;
-      const bytes = Array.from({ length: 500 }, create).join('');
+      const bytes = Array.from({ length: 500 }, write).join('');
       for (let n = 0; n < 8; n += 1) flood(port, bytes, () => isOver);
       for (const end = performance.now() + 3_000; performance.now() < end; )
-        expect((await call('/v1/pets')).status).toBe(200);
+        expect((await call(list.path)).status).toBe(200);
       isOver = true;
     }
   };

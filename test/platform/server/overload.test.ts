@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { createOverloadMonitor } from '../../../src/platform/server/overload.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
+import { list } from '../../support/operations-under-test.js';
 import {
   createCaller,
   createTestDatabase,
@@ -27,11 +28,11 @@ async function serve(options: TestServiceOptions = {}) {
 
 /** Both protocols deny requests in their own shape; health checks and metrics still respond. */
 async function expectOverloaded({ url }: TestService, call: ReturnType<typeof createCaller>): Promise<void> {
-  const paths = ['/v1/pets', '/trpc/listPets', '/v1/nope', '/health/live', '/health/ready'];
+  const paths = [list.path, list.trpc, '/v1/nope', '/health/live', '/health/ready'];
   // All at once: while the event loop lags, each of them takes seconds.
   const [metrics, withoutKey, rest, rpc, ...others] = await Promise.all([
     fetch(`${url}/metrics`).then((response) => response.text()),
-    call('/v1/pets', { key: null }),
+    call(list.path, { key: null }),
     ...paths.map((path) => call(path)),
   ]);
   for (const response of [rest, rpc]) {
@@ -54,18 +55,18 @@ test('requests are denied while the event loop lags, and served again once it re
   const { service, call } = await serve({ overload: { delayMs: 100, sampleIntervalMs: 20 } });
   const busy = setInterval(() => block(200), 1);
   try {
-    await expect.poll(async () => (await call('/v1/pets')).status).toBe(503);
+    await expect.poll(async () => (await call(list.path)).status).toBe(503);
     await expectOverloaded(service, call);
   } finally {
     clearInterval(busy);
   }
-  await expect.poll(async () => (await call('/v1/pets')).status).toBe(200);
+  await expect.poll(async () => (await call(list.path)).status).toBe(200);
 });
 
 const get = (path: string, header = '') => `GET ${path} HTTP/1.1\r\nHost: x\r\n${header}\r\n`;
 
 /** Rejected when its key and limit have been checked: a response does not depend on how busy the database is. */
-const REJECTED = '/v1/pets?limit=0';
+const REJECTED = `${list.path}?limit=0`;
 
 /** Sends each text on a connection of its own, and returns the log lines of the requests, in their order. */
 async function sendTogether(
@@ -77,7 +78,7 @@ async function sendTogether(
     written += line;
   };
   const { service, call } = await serve({ ...options, log: pino({ level: 'debug' }, { write }) });
-  await call('/v1/pets');
+  await call(list.path);
   const all = texts(service.key);
   const senders = await Promise.all(
     all.map(async (text) => {
@@ -98,7 +99,7 @@ async function sendTogether(
 
 test('known keys and probes overtake a flood of requests without a key or to unknown paths', async () => {
   const served = await sendTogether((key) => [
-    ...Array.from({ length: 40 }, () => get('/v1/pets').repeat(8) + get('/x').repeat(8)),
+    ...Array.from({ length: 40 }, () => get(list.path).repeat(8) + get('/x').repeat(8)),
     get(REJECTED, `Authorization: Bearer ${key}\r\n`),
     get(REJECTED, `authorization: bearer  ${key}\r\n`),
     get('/health/live'),
@@ -120,7 +121,7 @@ test('known keys overtake a flood of requests to the paths of probes that have a
 
 test('a single long task is not an overload', async () => {
   const { call } = await serve({ overload: { delayMs: 500, sampleIntervalMs: 10 } });
-  const pending = Promise.all(Array.from({ length: 20 }, () => call('/v1/pets')));
+  const pending = Promise.all(Array.from({ length: 20 }, () => call(list.path)));
   block(800);
   expect(new Set((await pending).map(({ status }) => status))).toEqual(new Set([200]));
 });
@@ -144,7 +145,7 @@ async function received(socket: Socket): Promise<string> {
 }
 
 test.each([
-  ['incomplete headers', 'GET /v1/pets HTTP/1.1\r\nHost: x\r\n'],
+  ['incomplete headers', `GET ${list.path} HTTP/1.1\r\nHost: x\r\n`],
   ['an incomplete body', 'POST /health/live HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n{'],
   ['a silent connection', ''],
 ])('%s: the connection is closed after the timeout', async (_name, bytes) => {

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { create, list, newItem, TABLE, TEXT } from '../../support/operations-under-test.js';
 import { exchange, type RawResponse, readResponses } from '../../support/raw-http.js';
 import { startService, type TestService } from '../../support/test-service.js';
 
@@ -24,15 +25,14 @@ function request(requestLine: string, fields: readonly string[] = [], body = '')
   return [requestLine, authorization, ...fields, '', body].join('\r\n');
 }
 
-const get = (...fields: string[]) => request('GET /v1/pets?limit=1 HTTP/1.1', ['Host: x', ...fields]);
+const get = (...fields: string[]) => request(`GET ${list.path}?limit=1 HTTP/1.1`, ['Host: x', ...fields]);
 
 function post(body: string, ...fields: string[]): string {
   const framing = [`Content-Length: ${body.length}`, 'Content-Type: application/json'];
-  return request('POST /v1/pets HTTP/1.1', ['Host: x', ...framing, ...fields], body);
+  return request(`POST ${create.path} HTTP/1.1`, ['Host: x', ...framing, ...fields], body);
 }
 
-const create = (name: string, ...fields: string[]) =>
-  post(JSON.stringify({ name, categoryId: 1 }), ...fields);
+const createRequest = (name: string, ...fields: string[]) => post(JSON.stringify(newItem(name)), ...fields);
 
 const CLOSE = 'Connection: close';
 
@@ -49,18 +49,22 @@ function codeOf({ status, body }: RawResponse): string {
   return error.code;
 }
 
-function countPets(prefix: string): Promise<number> {
+function countItems(prefix: string): Promise<number> {
   return service.database.pool
-    .query('SELECT count(*)::int AS count FROM pets WHERE name LIKE $1', [`${prefix}%`])
+    .query(`SELECT count(*)::int AS count FROM ${TABLE} WHERE ${TEXT} LIKE $1`, [`${prefix}%`])
     .then(({ rows: [{ count }] }) => count);
 }
 
 test('a malformed body gets the error, and is not stored', async () => {
   const chunked = ['Host: x', 'Content-Type: application/json', 'Transfer-Encoding: chunked'];
-  const broken = request('POST /v1/pets HTTP/1.1', chunked, 'zz\r\n{"name":"broken","categoryId":1}\r\n');
+  const broken = request(
+    `POST ${create.path} HTTP/1.1`,
+    chunked,
+    `zz\r\n${JSON.stringify(newItem('broken'))}\r\n`,
+  );
   const [response, ...others] = await send(broken);
   expect([response?.status, response?.headers.get('connection'), others]).toEqual([400, 'close', []]);
-  expect(await countPets('broken')).toBe(0);
+  expect(await countItems('broken')).toBe(0);
 });
 
 test.each([
@@ -68,7 +72,7 @@ test.each([
   ['a lot of garbage', 'garbage\r\n\r\n'.repeat(50_000)],
   ['CONNECT', 'CONNECT example.org:443 HTTP/1.1\r\nHost: x\r\n\r\n'],
 ])('%s behind requests ends the connection with one error', async (name, garbage) => {
-  const received = statuses(await send(create(`${name} 1`), create(`${name} 2`), garbage));
+  const received = statuses(await send(createRequest(`${name} 1`), createRequest(`${name} 2`), garbage));
   expect(received.filter((status) => status === 400)).toHaveLength(1);
 });
 
@@ -99,17 +103,19 @@ test.each([
   socket.on('data', (chunk) => {
     received += chunk.toString('latin1');
   });
-  socket.end(Array.from({ length: count }, (_, index) => create(`half-closed ${count} ${index}`)).join(''));
+  socket.end(
+    Array.from({ length: count }, (_, index) => createRequest(`half-closed ${count} ${index}`)).join(''),
+  );
   await once(socket, 'close');
   expect(statuses(readResponses(received))).toEqual(Array(count).fill(201));
-  expect(await countPets(`half-closed ${count}`)).toBe(count);
+  expect(await countItems(`half-closed ${count}`)).toBe(count);
 });
 
 test.each([
   ['that has sent nothing', ''],
   ['that has its answer', 'GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n'],
   ['in the middle of a head', 'GET /health/live HTTP/1.1\r\nHo'],
-  ['in the middle of a body', `POST /v1/pets HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{`],
+  ['in the middle of a body', `POST ${create.path} HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{`],
 ])('a connection whose client ends its side is closed at once: one %s', async (_name, bytes) => {
   const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true });
   socket.on('error', () => {});
@@ -134,8 +140,8 @@ test('a connection ends soon after its refusal, even if the client goes on sendi
 test('a client that disconnects behind a CONNECT does no harm', async () => {
   const socket = connect(service.port, '127.0.0.1');
   await once(socket, 'connect');
-  socket.write(`${create('left')}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`);
-  await expect.poll(() => countPets('left')).toBe(1);
+  socket.write(`${createRequest('left')}CONNECT x:1 HTTP/1.1\r\nHost: x\r\n\r\n`);
+  await expect.poll(() => countItems('left')).toBe(1);
   socket.resetAndDestroy();
 });
 
@@ -152,16 +158,16 @@ test('a refusal by the parser has a Date and an X-Request-Id', async () => {
 });
 
 test.each([
-  ['FROB /v1/pets HTTP/1.1', 501],
-  ['get /v1/pets HTTP/1.1', 501],
-  ['GETS /v1/pets HTTP/1.1', 501],
-  ['PLAY /v1/pets HTTP/1.1', 501],
+  [`FROB ${list.path} HTTP/1.1`, 501],
+  [`get ${list.path} HTTP/1.1`, 501],
+  [`GETS ${list.path} HTTP/1.1`, 501],
+  [`PLAY ${list.path} HTTP/1.1`, 501],
   ['X-!#$ /nowhere HTTP/1.0', 501],
   ['FROB HTTP/1.1', 400],
-  ['FROB  /v1/pets HTTP/1.1', 400],
-  ['two words /v1/pets HTTP/1.1', 400],
-  ['{FROB} /v1/pets HTTP/1.1', 400],
-  ['FROB /v1/pets HTTP/3.0', 400],
+  [`FROB  ${list.path} HTTP/1.1`, 400],
+  [`two words ${list.path} HTTP/1.1`, 400],
+  [`{FROB} ${list.path} HTTP/1.1`, 400],
+  [`FROB ${list.path} HTTP/3.0`, 400],
 ])('"%s" is a %i', async (requestLine, status) => {
   const bytes = `${requestLine}\r\nHost: x\r\n\r\n`;
   const [refusal, ...others] = await send(bytes);
@@ -178,7 +184,7 @@ test.each([
   ['Transfer-Encoding: GZIP,chunked'],
   ['Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked'],
 ])('"%s" is a 501 over both protocols and elsewhere, and keeps the connection', async (field) => {
-  for (const path of ['/v1/pets', '/trpc/createPet', '/docs']) {
+  for (const path of [create.path, create.trpc, '/docs']) {
     const fields = ['Host: x', 'Content-Type: application/json', field];
     const encoded = request(`POST ${path} HTTP/1.1`, fields, '3\r\nabc\r\n0\r\n\r\n');
     const [refusal, next] = await send(encoded, get(CLOSE));
@@ -190,15 +196,15 @@ test.each([
 
 test('chunks alone are a transfer coding, in any case', async () => {
   const fields = ['Host: x', 'Content-Type: application/json', 'Transfer-Encoding: Chunked', CLOSE];
-  const body = '{"name":"Rex","categoryId":1}';
+  const body = JSON.stringify(create.body);
   const chunks = `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
-  expect(statuses(await send(request('POST /v1/pets HTTP/1.1', fields, chunks)))).toEqual([201]);
+  expect(statuses(await send(request(`POST ${create.path} HTTP/1.1`, fields, chunks)))).toEqual([201]);
 });
 
 test.each(['a b', 'a/b', 'a\\b', 'a@b', '<x>', 'x:y', 'x:80:80', 'ä', '[::1', '::1', '[x]', '%zz', 'x, y'])(
   'a Host of "%s" is a 400 over both protocols and elsewhere',
   async (host) => {
-    for (const path of ['/v1/pets', '/trpc/listPets', '/docs', '/health/live', '/nope']) {
+    for (const path of [list.path, list.trpc, '/docs', '/health/live', '/nope']) {
       for (const version of ['1.1', '1.0']) {
         const [response] = await send(request(`GET ${path} HTTP/${version}`, [`Host: ${host}`, CLOSE]));
         expect([path, version, response?.status]).toEqual([path, version, 400]);
@@ -219,7 +225,7 @@ test.each([
   '[::1]:3000',
   '%41',
 ])('a Host of "%s" is accepted', async (host) => {
-  expect(statuses(await send(request('GET /v1/pets HTTP/1.1', [`Host: ${host}`, CLOSE])))).toEqual([200]);
+  expect(statuses(await send(request(`GET ${list.path} HTTP/1.1`, [`Host: ${host}`, CLOSE])))).toEqual([200]);
 });
 
 test('outside the protocols too, HTTP/1.1 needs exactly one Host, and HTTP/1.0 none', async () => {
@@ -236,7 +242,7 @@ test.each([
   ['no UTF-8', '"\xff"'],
   ['an invalid field', '{}'],
 ])('a body with %s keeps the connection', async (_name, body) => {
-  const responses = await send(post(body), create('kept', CLOSE));
+  const responses = await send(post(body), createRequest('kept', CLOSE));
   expect(statuses(responses)).toEqual([400, 201]);
   expect(responses[0]?.headers.get('connection')).toBe('keep-alive');
 });

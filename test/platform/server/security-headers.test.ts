@@ -2,6 +2,7 @@ import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import helmet, { type HelmetOptions } from 'helmet';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { create, list } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -66,14 +67,14 @@ afterAll(() => service?.close());
 test('every response carries the headers that helmet would send, and no cache keeps it: data, errors, unknown routes, preflights', async () => {
   const preflight = { origin: SHOP, 'access-control-request-method': 'POST' };
   const responses = {
-    list: await call('/v1/pets'),
-    created: await call('/v1/pets', post({ name: 'Rex', categoryId: 1 })),
-    invalid: await call('/v1/pets', post('{')),
-    'no key': await call('/v1/pets', { key: null }),
-    'other method': await call('/v1/pets', { method: 'PUT' }),
+    list: await call(list.path),
+    created: await call(create.path, post(create.body)),
+    invalid: await call(create.path, post('{')),
+    'no key': await call(list.path, { key: null }),
+    'other method': await call(list.path, { method: 'PUT' }),
     'no route': await call('/v1/nope'),
-    preflight: await call('/v1/pets', { method: 'OPTIONS', key: null, headers: preflight }),
-    procedure: await call('/trpc/listPets'),
+    preflight: await call(list.path, { method: 'OPTIONS', key: null, headers: preflight }),
+    procedure: await call(list.trpc),
     'no procedure': await call('/trpc/nope'),
     health: await call('/health/live'),
     'no path': await call('/nope'),
@@ -98,9 +99,9 @@ test('the reference page has the policy that helmet would write', async () => {
 });
 
 test('browsers are told to insist on https only when PUBLIC_URL is https', async () => {
-  const plain = await startService({ publicUrl: 'http://pets.example' });
+  const plain = await startService({ publicUrl: 'http://service.example' });
   try {
-    for (const path of ['/docs', '/v1/pets', '/nope']) {
+    for (const path of ['/docs', list.path, '/nope']) {
       const { headers } = await fetch(plain.url + path);
       expect([path, headers.get('strict-transport-security')]).toEqual([path, null]);
       expect(headers.get('x-content-type-options')).toBe('nosniff');

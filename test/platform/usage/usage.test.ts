@@ -8,7 +8,7 @@ import { flushRegularly, UsageCounter } from '../../../src/platform/usage/counte
 import { createUsageStore, lastDays, type UsageBatch } from '../../../src/platform/usage/store.js';
 import { execute } from '../../support/execute.js';
 import { message, oldToolCall, toolCall } from '../../support/mcp.js';
-import { appRouter } from '../../support/operations-under-test.js';
+import { appRouter, create, list, otherList, read } from '../../support/operations-under-test.js';
 import { type Environment, run, runKeys, untilListening } from '../../support/process.js';
 import { asService } from '../../support/service-role.js';
 import { startTcpProxy } from '../../support/tcp-proxy.js';
@@ -55,30 +55,30 @@ test('admitted requests are counted over all protocols, per operation and UTC da
   closing.push(service.close);
   const [apiKey] = await service.keys.list();
   const call = createCaller(service);
-  await call('/v1/pets');
-  await call('/v1/pets', { method: 'HEAD' });
-  await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
-  await call('/v1/pets', post('{'));
-  await call('/v1/pets/1');
+  await call(list.path);
+  await call(list.path, { method: 'HEAD' });
+  await call(create.path, post(create.body));
+  await call(create.path, post('{'));
+  await call(read.pathOf(1));
   now += 1;
-  await call(rpcPath('getPet', { petId: 1 }));
-  await call('/trpc/getPet,getPet,listOrders,invented?batch=1&input={}');
-  for (const toCall of [toolCall, oldToolCall]) await call('/mcp', toCall('listOrders', { limit: 0 }));
+  await call(rpcPath(read.name, read.inputOf(1)));
+  await call(`${read.trpc},${read.name},${otherList.name},invented?batch=1&input={}`);
+  for (const toCall of [toolCall, oldToolCall]) await call('/mcp', toCall(otherList.name, { limit: 0 }));
   // None of these was admitted with a key, or is of an operation
   await call('/mcp', message('tools/list'));
   await call('/mcp', toolCall('invented'));
-  await call('/mcp', { ...oldToolCall('listOrders'), key: null });
-  await call('/v1/pets', { key: null });
-  await call('/v1/pets', { method: 'DELETE' });
+  await call('/mcp', { ...oldToolCall(otherList.name), key: null });
+  await call(list.path, { key: null });
+  await call(list.path, { method: 'DELETE' });
   await call('/v1/nowhere');
-  await call(`/trpc/${Array(21).fill('getPet').join(',')}?batch=1`);
+  await call(`/trpc/${Array(21).fill(read.name).join(',')}?batch=1`);
   await usage.close();
   expect(await store.read(apiKey?.id ?? '', lastDays(now))).toEqual([
-    { day: '2026-11-20', operation: 'getPet', requests: 3, denied: 0 },
-    { day: '2026-11-20', operation: 'listOrders', requests: 3, denied: 0 },
-    { day: '2026-11-19', operation: 'createPet', requests: 2, denied: 0 },
-    { day: '2026-11-19', operation: 'getPet', requests: 1, denied: 0 },
-    { day: '2026-11-19', operation: 'listPets', requests: 2, denied: 0 },
+    { day: '2026-11-20', operation: read.name, requests: 3, denied: 0 },
+    { day: '2026-11-20', operation: otherList.name, requests: 3, denied: 0 },
+    { day: '2026-11-19', operation: create.name, requests: 2, denied: 0 },
+    { day: '2026-11-19', operation: read.name, requests: 1, denied: 0 },
+    { day: '2026-11-19', operation: list.name, requests: 2, denied: 0 },
   ]);
 });
 
@@ -96,12 +96,12 @@ test('what a limit or a ban denies is counted apart, over both protocols, and ea
     const { status, body } = await call(path, init);
     codes.push(status === 200 ? 200 : (body.code ?? body.error.data.error.code));
   };
-  for (let n = 0; n < 4; n += 1) await send('/v1/pets');
-  await send('/trpc/listPets,getPet,invented?batch=1&input={}');
-  await send('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
+  for (let n = 0; n < 4; n += 1) await send(list.path);
+  await send(`${list.trpc},${read.name},invented?batch=1&input={}`);
+  await send(create.path, post(create.body));
   // These are not of an operation, whether or not they were denied
   await send('/v1/nowhere');
-  await send('/v1/pets', { method: 'DELETE' });
+  await send(list.path, { method: 'DELETE' });
   expect(codes).toEqual([
     ...[200, 200, 200, 'rate_limit_exceeded', 'rate_limit_exceeded', 'api_key_banned'],
     ...['not_found', 'method_not_allowed'],
@@ -109,9 +109,9 @@ test('what a limit or a ban denies is counted apart, over both protocols, and ea
   await usage.close();
   const rows = await store.read(apiKey.id, lastDays(Date.now()));
   expect(rows.map(({ operation, requests, denied }) => [operation, requests, denied])).toEqual([
-    ['createPet', 0, 1],
-    ['getPet', 0, 1],
-    ['listPets', 3, 2],
+    [create.name, 0, 1],
+    [read.name, 0, 1],
+    [list.name, 3, 2],
   ]);
 });
 
@@ -119,8 +119,8 @@ test('the keys more than half of whose requests were denied are counted, from on
   const store = { append: async () => {}, aggregate: async () => {} };
   const usage = new UsageCounter({ store, operations, now: Date.now, warn });
   const send = (key: string, admitted: number, denied: number) => {
-    for (let n = 0; n < admitted; n += 1) usage.count(key, ['listPets']);
-    for (let n = 0; n < denied; n += 1) usage.count(key, ['getPet'], 'denied');
+    for (let n = 0; n < admitted; n += 1) usage.count(key, [list.name]);
+    for (let n = 0; n < denied; n += 1) usage.count(key, [read.name], 'denied');
   };
   send('half', 2, 2);
   send('most', 2, 3);
@@ -137,8 +137,8 @@ test('the counts of several nodes are aggregated, and a deleted key does not aff
   const { url, store, id } = await prepare();
   const nodes = [1, 2, 3].map(() => new UsageCounter({ store, operations, now: Date.now, warn }));
   for (const node of nodes) {
-    for (let n = 0; n < 50; n += 1) node.count(id, ['listPets', 'getPet']);
-    node.count('00000000-0000-4000-8000-000000000000', ['listPets']);
+    for (let n = 0; n < 50; n += 1) node.count(id, [list.name, read.name]);
+    node.count('00000000-0000-4000-8000-000000000000', [list.name]);
   }
   await Promise.all(nodes.map((node) => node.close()));
   expect((await store.read(id, lastDays(Date.now()))).map(({ requests }) => requests)).toEqual([150, 150]);
@@ -149,25 +149,26 @@ test('the counts of several nodes are aggregated, and a deleted key does not aff
 test('what nodes have appended is aggregated once, by whichever comes first', async () => {
   const { database, store, id } = await prepare();
   const nodes = [1, 2, 3, 4].map(() => new UsageCounter({ store, operations, now: Date.now, warn }));
-  const read = async () => (await store.read(id, lastDays(Date.now()))).map(({ requests }) => requests);
+  const readRequests = async () =>
+    (await store.read(id, lastDays(Date.now()))).map(({ requests }) => requests);
   for (const node of nodes) {
-    node.count(id, ['getPet']);
+    node.count(id, [read.name]);
     await node.flush();
   }
-  expect(await read()).toEqual([]);
+  expect(await readRequests()).toEqual([]);
   await Promise.all(nodes.map((node) => node.aggregate()));
-  expect(await read()).toEqual([4]);
+  expect(await readRequests()).toEqual([4]);
   for (let round = 0; round < 25; round += 1) {
     await Promise.all(
       nodes.map(async (node) => {
-        node.count(id, ['getPet']);
+        node.count(id, [read.name]);
         await node.flush();
         await node.aggregate();
       }),
     );
   }
   await store.aggregate();
-  expect(await read()).toEqual([104]);
+  expect(await readRequests()).toEqual([104]);
   expect(await (await database.loadPrisma()).apiKeyUsageBatch.count()).toBe(0);
 });
 
@@ -193,7 +194,7 @@ test.each([0, 0.999])(
     const endFlushing = flushRegularly(usage, Date.now);
     for (let second = 0; second < 90; second += 1) {
       await vi.advanceTimersByTimeAsync(1_000);
-      usage.count('a key', ['getPet']);
+      usage.count('a key', [read.name]);
       if (second >= 30) expect(aggregated).toBeGreaterThan(second - 30);
     }
     await endFlushing();
@@ -205,13 +206,13 @@ test('more counts than a batch holds, and more batches than one statement aggreg
   const [othersPerNode, nodes] = [2_500, 12];
   for (let node = 0; node < nodes; node += 1) {
     const usage = new UsageCounter({ store, operations, now: Date.now, warn });
-    for (let n = 0; n < othersPerNode; n += 1) usage.count(randomUUID(), ['getPet']);
-    usage.count(id, ['getPet']);
+    for (let n = 0; n < othersPerNode; n += 1) usage.count(randomUUID(), [read.name]);
+    usage.count(id, [read.name]);
     await usage.flush();
   }
   await store.aggregate();
   expect(await store.read(id, lastDays(Date.now()))).toMatchObject([
-    { operation: 'getPet', requests: nodes },
+    { operation: read.name, requests: nodes },
   ]);
 });
 
@@ -228,7 +229,7 @@ test('when one of several batches cannot be appended, only what was not is tried
   };
   const usage = new UsageCounter({ store, operations, now: Date.now, warn });
   const ids = Array.from({ length: 4_500 }, () => randomUUID());
-  for (const id of ids) usage.count(id, ['getPet']);
+  for (const id of ids) usage.count(id, [read.name]);
   await usage.flush();
   expect([stored.size, usage.waiting]).toEqual([500, 4_000]);
   await usage.close();
@@ -248,7 +249,7 @@ test('a node aggregates only when it has flushed, however long that takes, and e
   const usage = new UsageCounter({ store, operations, now: Date.now, warn });
   const endFlushing = flushRegularly(usage, Date.now);
   await vi.advanceTimersByTimeAsync(1);
-  usage.count('a key', ['getPet']);
+  usage.count('a key', [read.name]);
   done.length = 0;
   await vi.advanceTimersByTimeAsync(60_000);
   // The first period may aggregate before it flushes.
@@ -276,7 +277,7 @@ test('an outage of the database loses no counts', async () => {
     warn: (error) => warnings.push(error),
   });
   const countAndFlush = async () => {
-    for (let n = 0; n < 10; n += 1) usage.count(apiKey.id, ['listPets']);
+    for (let n = 0; n < 10; n += 1) usage.count(apiKey.id, [list.name]);
     await usage.flush();
   };
   await countAndFlush();
@@ -303,7 +304,7 @@ test('usage is shown for 30 days', async () => {
   const now = Date.parse('2026-11-20T12:00:00Z');
   for (const age of [0, 29, 30]) {
     const usage = new UsageCounter({ store, operations, now: () => now - age * DAY_MS, warn });
-    usage.count(id, ['getPet']);
+    usage.count(id, [read.name]);
     await usage.close();
   }
   const days = (await store.read(id, lastDays(now))).map(({ day }) => day);
@@ -320,7 +321,7 @@ test('usage is kept for USAGE_DAYS by the clock of the database, and longer only
   const insert = (keyId: string, day = '') =>
     execute(
       url,
-      `INSERT INTO api_key_usage (api_key_id, day, operation, requests) VALUES ($1, ${day}, 'getPet', 1)`,
+      `INSERT INTO api_key_usage (api_key_id, day, operation, requests) VALUES ($1, ${day}, '${read.name}', 1)`,
       [keyId],
     );
   for (const day of [today, lastKept, firstDeleted]) await insert(id, day);
@@ -349,7 +350,7 @@ test('a service deletes usage that is older than its USAGE_DAYS', async () => {
     await execute(
       url,
       `INSERT INTO api_key_usage (api_key_id, day, operation, requests)
-      VALUES ($1, (now() AT TIME ZONE 'UTC')::date - $2::int, 'getPet', 1)`,
+      VALUES ($1, (now() AT TIME ZONE 'UTC')::date - $2::int, '${read.name}', 1)`,
       [id, age],
     );
   const service = run('main', [], { DATABASE_URL: url, PORT: '0', USAGE_DAYS: '35' });
@@ -365,7 +366,7 @@ test('a service deletes usage that is older than its USAGE_DAYS', async () => {
 async function appendFor(store: ReturnType<typeof createUsageStore>, ids: readonly string[]) {
   const day = Math.floor(Date.now() / DAY_MS);
   for (const id of ids)
-    await store.append({ day, operation: 'getPet', counts: [[id, { requests: 2, denied: 1 }]] });
+    await store.append({ day, operation: read.name, counts: [[id, { requests: 2, denied: 1 }]] });
 }
 
 test.each([
@@ -389,16 +390,16 @@ test.each([
     await owner.query(lock, [id]);
     await appendFor(store, ids);
     await store.aggregate();
-    const read = async (keyId: string) => (await store.read(keyId, lastDays(Date.now())))[0];
-    expect((await read(other.apiKey.id))?.requests).toBe(before + 2);
-    expect((await read(id))?.requests ?? 0).toBe(before);
+    const readFirst = async (keyId: string) => (await store.read(keyId, lastDays(Date.now())))[0];
+    expect((await readFirst(other.apiKey.id))?.requests).toBe(before + 2);
+    expect((await readFirst(id))?.requests ?? 0).toBe(before);
     // Again and again, without becoming more, or newer
     await store.aggregate();
     expect(await store.readAge()).toBeGreaterThan(0);
     await owner.query('ROLLBACK');
     await owner.end();
     await store.aggregate();
-    expect(await read(id)).toMatchObject({ requests: before + 2, denied: before / 2 + 1 });
+    expect(await readFirst(id)).toMatchObject({ requests: before + 2, denied: before / 2 + 1 });
     expect(await store.readAge()).toBe(0);
   },
 );
@@ -409,14 +410,14 @@ test('a statement that times out is tried with half as many, until only what is 
   await execute(
     url,
     `CREATE FUNCTION be_slow() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_sleep(60); RETURN NEW; END $$;
-    CREATE TRIGGER be_slow BEFORE INSERT ON api_key_usage FOR EACH ROW WHEN (NEW.operation = 'getPet') EXECUTE FUNCTION be_slow();`,
+    CREATE TRIGGER be_slow BEFORE INSERT ON api_key_usage FOR EACH ROW WHEN (NEW.operation = '${read.name}') EXECUTE FUNCTION be_slow();`,
   );
   await appendFor(store, ids);
   const day = Math.floor(Date.now() / DAY_MS);
   for (let n = 0; n < 6; n += 1)
-    await store.append({ day, operation: 'listPets', counts: [[id, { requests: 1, denied: 0 }]] });
+    await store.append({ day, operation: list.name, counts: [[id, { requests: 1, denied: 0 }]] });
   await expect(store.aggregate()).rejects.toMatchObject({ code: '57014' });
-  expect(await store.read(id, lastDays(Date.now()))).toMatchObject([{ operation: 'listPets', requests: 6 }]);
+  expect(await store.read(id, lastDays(Date.now()))).toMatchObject([{ operation: list.name, requests: 6 }]);
   await execute(url, 'DROP TRIGGER be_slow ON api_key_usage');
   await store.aggregate();
   expect(await store.read(id, lastDays(Date.now()))).toMatchObject([{ requests: 2 }, { requests: 6 }]);
@@ -432,7 +433,7 @@ test('while the usage of all keys is locked, creates go on as before', async () 
   await owner.query('BEGIN; LOCK TABLE api_key_usage, api_key_usage_batches IN ACCESS EXCLUSIVE MODE');
   const call = createCaller(service);
   const stored = store.aggregate().catch((error: unknown) => error);
-  const creates = Array.from({ length: 20 }, () => call('/v1/pets', post({ name: 'Rex', categoryId: 1 })));
+  const creates = Array.from({ length: 20 }, () => call(create.path, post(create.body)));
   expect(new Set((await Promise.all(creates)).map(({ status }) => status))).toEqual(new Set([201]));
   await owner.query('ROLLBACK');
   await owner.end();
@@ -448,7 +449,7 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
   const isReady = async () => (await call('/health/ready', { key: null })).status;
   await expect.poll(isReady).toBe(200);
   const statuses: number[] = [];
-  for (const path of ['/v1/pets', '/v1/pets/1', '/v1/pets/2', rpcPath('listPets', {})])
+  for (const path of [list.path, read.pathOf(1), read.pathOf(2), rpcPath(list.name, {})])
     statuses.push((await call(path)).status);
   expect(statuses).toEqual([200, 404, 404, 200]);
   service.child.kill('SIGTERM');
@@ -464,8 +465,8 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
     lastDay: day,
     lastDeprecatedDay: day,
     usage: [
-      { day, operation: 'getPet', requests: 2, denied: 0, deprecated: true },
-      { day, operation: 'listPets', requests: 2, denied: 0, deprecated: false },
+      { day, operation: read.name, requests: 2, denied: 0, deprecated: true },
+      { day, operation: list.name, requests: 2, denied: 0, deprecated: false },
     ],
   });
   const table = await printUsage(environment, id);
@@ -474,9 +475,9 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
     return line?.trim().split(/ {2,}/);
   };
   const titles = listed.map(({ name, deprecation }) => (deprecation ? `${name} (deprecated)` : name));
-  expect(titles).toContain('getPet (deprecated)');
+  expect(titles).toContain(`${read.name} (deprecated)`);
   expect(cells('DAY')).toEqual(['DAY (UTC)', ...titles, 'denied']);
-  const called = ['listPets', 'getPet'];
+  const called = [list.name, read.name];
   expect(cells(day)).toEqual([day, ...operations.map((name) => (called.includes(name) ? '2' : '0')), '0']);
   expect(table).toContain(`2 of 4 requests called a deprecated operation, the last on ${day}.`);
 });
@@ -492,8 +493,8 @@ test('keys usage without an id shows all keys by requests, or those that call de
   const now = Date.now();
   const ids: string[] = [];
   for (const [name, today, before] of [
-    ['old', ['listPets'], ['getPet']],
-    ['new', ['listPets', 'listPets', 'createPet'], []],
+    ['old', [list.name], [read.name]],
+    ['new', [list.name, list.name, create.name], []],
     ['idle', [], []],
   ] as const) {
     const { apiKey } = await keyStore.create({ ...plain, name });
@@ -552,8 +553,8 @@ test('keys usage finds who calls deprecated operations among those whose calls w
   const { apiKey } = await createKeyStore(database, 'as_test_').create({ ...plain, name: 'loop' });
   const now = Date.now();
   const usage = new UsageCounter({ store, operations, now: () => now, warn });
-  usage.count(apiKey.id, ['listPets']);
-  usage.count(apiKey.id, ['getPet', 'getPet', 'listPets'], 'denied');
+  usage.count(apiKey.id, [list.name]);
+  usage.count(apiKey.id, [read.name, read.name, list.name], 'denied');
   await usage.close();
   const day = new Date(now).toISOString().slice(0, 10);
   expect(await runKeys(environment, 'usage', '--deprecated')).toEqual([
@@ -589,12 +590,12 @@ test('keys usage shows the days that are asked for, by what was denied, and as C
   const loop = (await keyStore.create({ ...plain, name: 'a "loop", in a shop', owner: 'acme' })).apiKey;
   const busy = (await keyStore.create({ ...plain, name: 'busy' })).apiKey;
   for (const [id, day, operation, requests, denied] of [
-    [loop.id, '2026-01-01', 'listPets', 5, 70],
-    [loop.id, '2026-01-01', 'getPet', 1, 0],
-    [loop.id, '2026-03-31', 'listPets', 0, 30],
-    [loop.id, '2025-12-31', 'listPets', 1_000, 0],
-    [busy.id, '2026-02-28', 'listPets', 900, 2],
-    [busy.id, '2026-04-01', 'listPets', 1, 5_000],
+    [loop.id, '2026-01-01', list.name, 5, 70],
+    [loop.id, '2026-01-01', read.name, 1, 0],
+    [loop.id, '2026-03-31', list.name, 0, 30],
+    [loop.id, '2025-12-31', list.name, 1_000, 0],
+    [busy.id, '2026-02-28', list.name, 900, 2],
+    [busy.id, '2026-04-01', list.name, 1, 5_000],
   ] as const)
     await execute(
       url,
@@ -612,16 +613,16 @@ test('keys usage shows the days that are asked for, by what was denied, and as C
   ]);
   expect((await summary('--by', 'denied')).map(([name]: string[]) => name)).toEqual([loop.name, 'busy']);
   const csv = `id,name,owner,day,operation,requests,denied,deprecated
-${loop.id},"a ""loop"", in a shop",acme,2026-03-31,listPets,0,30,false
-${loop.id},"a ""loop"", in a shop",acme,2026-01-01,getPet,1,0,true
-${loop.id},"a ""loop"", in a shop",acme,2026-01-01,listPets,5,70,false
+${loop.id},"a ""loop"", in a shop",acme,2026-03-31,${list.name},0,30,false
+${loop.id},"a ""loop"", in a shop",acme,2026-01-01,${read.name},1,0,true
+${loop.id},"a ""loop"", in a shop",acme,2026-01-01,${list.name},5,70,false
 `;
   expect(await printUsage(environment, loop.id, ...quarter, '--csv')).toBe(csv);
   expect(await printUsage(environment, ...quarter, '--csv', '--by', 'denied')).toBe(
-    `${csv}${busy.id},busy,,2026-02-28,listPets,900,2,false\n`,
+    `${csv}${busy.id},busy,,2026-02-28,${list.name},900,2,false\n`,
   );
   expect((await printUsage(environment, ...quarter, '--csv', '--deprecated')).split('\n')).toEqual([
-    ...csv.split('\n').filter((line) => !line.includes('listPets')),
+    ...csv.split('\n').filter((line) => !line.includes(list.name)),
   ]);
   for (const [args, message] of [
     [['--from', '2026-02-30'], 'A day looks like'],

@@ -4,6 +4,7 @@ import type { ErrorCode } from '../../../../src/platform/errors/api-error.js';
 import { errorTable } from '../../../../src/platform/errors/error-table.js';
 import { expectErrorBody } from '../../../support/expect-error-body.js';
 import { message, oldToolCall, REVISION, toolCall } from '../../../support/mcp.js';
+import { create, list, newItem, newItemSchema, TABLE, TEXT } from '../../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -34,14 +35,11 @@ afterAll(() => service.close());
 
 /** Whatever was sent, the service still answers clients of both kinds, and nothing has failed inside. */
 afterEach(async () => {
-  expect((await call('/mcp', toolCall('listPets'))).body.result.structuredContent.items).toBeInstanceOf(
-    Array,
-  );
-  expect((await call('/mcp', oldToolCall('listPets'))).status).toBe(200);
+  expect((await call('/mcp', toolCall(list.name))).body.result.structuredContent.items).toBeInstanceOf(Array);
+  expect((await call('/mcp', oldToolCall(list.name))).status).toBe(200);
   expect(errors).toEqual([]);
 });
 
-const good = { name: 'Rex', categoryId: 1 };
 const old = (body: unknown, headers = {}) => post(body, headers);
 const request = (more: object) => ({ jsonrpc: '2.0', id: 1, method: 'tools/list', ...more });
 const revision = (named: string, claimed = named): RequestInit =>
@@ -58,7 +56,7 @@ test.each<readonly [string, RequestInit, status: number, code: number]>([
   ['a body that is not JSON', old('{'), 400, PARSE],
   [
     'a body that is not JSON, with the headers of a call',
-    { ...toolCall('listPets'), body: 'not json' },
+    { ...toolCall(list.name), body: 'not json' },
     400,
     PARSE,
   ],
@@ -84,8 +82,8 @@ test.each<readonly [string, RequestInit, status: number, code: number]>([
   [
     'a batch of calls',
     {
-      ...toolCall('createPet'),
-      body: JSON.stringify(Array(50).fill(JSON.parse(String(oldToolCall('createPet', good).body)))),
+      ...toolCall(create.name),
+      body: JSON.stringify(Array(50).fill(JSON.parse(String(oldToolCall(create.name, create.body).body)))),
     },
     400,
     INVALID,
@@ -158,36 +156,36 @@ test.each<readonly [string, RequestInit, status: number, code: number]>([
   ],
   [
     'no header of the name',
-    post(JSON.parse(String(toolCall('listPets').body)), {
+    post(JSON.parse(String(toolCall(list.name).body)), {
       'mcp-protocol-version': REVISION,
       'mcp-method': 'tools/call',
     }),
     400,
     MISMATCH,
   ],
-  ['another tool in the header', toolCall('createPet', good, { 'mcp-name': 'listPets' }), 400, MISMATCH],
+  [
+    'another tool in the header',
+    toolCall(create.name, create.body, { 'mcp-name': list.name }),
+    400,
+    MISMATCH,
+  ],
   [
     'another tool in Base64',
-    toolCall('createPet', good, { 'mcp-name': '=?base64?bGlzdFBldHM=?=' }),
+    toolCall(create.name, create.body, { 'mcp-name': `=?base64?${btoa(list.name)}?=` }),
     400,
     MISMATCH,
   ],
-  [
-    'a name in Base64 that is none',
-    toolCall('listPets', {}, { 'mcp-name': '=?base64?%%%?=' }),
-    400,
-    MISMATCH,
-  ],
-  ['two names', toolCall('listPets', {}, { 'mcp-name': 'listPets, listPets' }), 400, MISMATCH],
+  ['a name in Base64 that is none', toolCall(list.name, {}, { 'mcp-name': '=?base64?%%%?=' }), 400, MISMATCH],
+  ['two names', toolCall(list.name, {}, { 'mcp-name': `${list.name}, ${list.name}` }), 400, MISMATCH],
   [
     'another tool in the header of an older client',
-    oldToolCall('createPet', good, { 'mcp-method': 'tools/call', 'mcp-name': 'listPets' }),
+    oldToolCall(create.name, create.body, { 'mcp-method': 'tools/call', 'mcp-name': list.name }),
     400,
     MISMATCH,
   ],
   [
     'another method in the header of an older client',
-    oldToolCall('createPet', good, { 'mcp-method': 'tools/list' }),
+    oldToolCall(create.name, create.body, { 'mcp-method': 'tools/list' }),
     400,
     MISMATCH,
   ],
@@ -197,8 +195,8 @@ test.each<readonly [string, RequestInit, status: number, code: number]>([
     400,
     MISMATCH,
   ],
-  ['arguments that are a list', toolCall('createPet', []), 200, PARAMS],
-  ['arguments that are a text', oldToolCall('createPet', 'Rex'), 200, PARAMS],
+  ['arguments that are a list', toolCall(create.name, []), 200, PARAMS],
+  ['arguments that are a text', oldToolCall(create.name, 'x'), 200, PARAMS],
   [
     'a name that is a number',
     post({ ...request({ method: 'tools/call', params: { name: 1 } }) }),
@@ -219,12 +217,12 @@ test.each<readonly [string, RequestInit, status: number, code: number]>([
   ['an unknown notification', post({ jsonrpc: '2.0', method: 'nope' }), 202, 0],
   [
     'a call as a notification',
-    post({ jsonrpc: '2.0', method: 'tools/call', params: { name: 'createPet', arguments: good } }),
+    post({ jsonrpc: '2.0', method: 'tools/call', params: { name: create.name, arguments: create.body } }),
     202,
     0,
   ],
 ])('%s gets the status that the specification names, and JSON-RPC', async (_name, init, status, code) => {
-  const { rows } = await service.database.pool.query('SELECT count(*) FROM pets');
+  const { rows } = await service.database.pool.query(`SELECT count(*) FROM ${TABLE}`);
   const response = await call('/mcp', init);
   expect([response.status, response.body?.error?.code ?? 0]).toEqual([status, code]);
   if (response.body !== undefined) {
@@ -235,7 +233,7 @@ test.each<readonly [string, RequestInit, status: number, code: number]>([
     /prisma|postgres|node_modules|\bat \w+ \(|SELECT|stack|invalid_type/i,
   );
   expect(response.headers.has('x-ratelimit-remaining')).toBe(true);
-  expect((await service.database.pool.query('SELECT count(*) FROM pets')).rows).toEqual(rows);
+  expect((await service.database.pool.query(`SELECT count(*) FROM ${TABLE}`)).rows).toEqual(rows);
 });
 
 test.each(['x', '', 'ü'.repeat(1_000), 0, -1, Number.MAX_SAFE_INTEGER])(
@@ -243,7 +241,7 @@ test.each(['x', '', 'ü'.repeat(1_000), 0, -1, Number.MAX_SAFE_INTEGER])(
   async (id) => {
     for (const init of [
       message('tools/list'),
-      oldToolCall('listPets'),
+      oldToolCall(list.name),
       message('nope'),
       message('subscriptions/listen'),
     ]) {
@@ -257,14 +255,18 @@ test.each<readonly [string, RequestInit, ErrorCode]>([
   ['text/plain', post('{}', { 'content-type': 'text/plain' }), 'unsupported_media_type'],
   ['gzip', post('{}', { 'content-encoding': 'gzip' }), 'unsupported_media_type'],
   ['neither body nor media type', { method: 'POST' }, 'unsupported_media_type'],
-  ['a body over 64 KiB', toolCall('createPet', { ...good, name: 'x'.repeat(66_000) }), 'payload_too_large'],
+  [
+    'a body over 64 KiB',
+    toolCall(create.name, { ...create.body, name: 'x'.repeat(66_000) }),
+    'payload_too_large',
+  ],
   ['GET', { method: 'GET', headers: { accept: 'text/event-stream' } }, 'method_not_allowed'],
   ['DELETE', { method: 'DELETE', headers: { 'mcp-session-id': 'x' } }, 'method_not_allowed'],
-  ['PUT', { ...toolCall('listPets'), method: 'PUT' }, 'method_not_allowed'],
+  ['PUT', { ...toolCall(list.name), method: 'PUT' }, 'method_not_allowed'],
   ['OPTIONS', { method: 'OPTIONS' }, 'method_not_allowed'],
   ['PROPFIND', { method: 'PROPFIND' }, 'method_not_allowed'],
-  ['no key', toolCall('listPets', {}, { authorization: '' }), 'missing_api_key'],
-  ['an unknown key', toolCall('listPets', {}, { authorization: 'Bearer nonsense' }), 'invalid_api_key'],
+  ['no key', toolCall(list.name, {}, { authorization: '' }), 'missing_api_key'],
+  ['an unknown key', toolCall(list.name, {}, { authorization: 'Bearer nonsense' }), 'invalid_api_key'],
   ['an unknown key and a bad body', post('{', { authorization: 'Bearer nonsense' }), 'invalid_api_key'],
 ])('%s is refused by admission, with its status and the body of every error', async (_name, init, code) => {
   const { status, body, headers } = await call('/mcp', init);
@@ -276,7 +278,7 @@ test.each<readonly [string, RequestInit, ErrorCode]>([
 });
 
 test.each(['/mcp/', '/mcp/x', '//mcp', '/MCP', '/mcp%2F'])('%s is nothing', async (path) => {
-  const { status, body } = await call(path, toolCall('listPets'));
+  const { status, body } = await call(path, toolCall(list.name));
   expect([status, body.code]).toEqual([404, 'not_found']);
 });
 
@@ -284,16 +286,16 @@ test('an Origin that CORS does not allow is refused, whoever asks; none and a co
   for (const origin of ['https://evil.example', 'http://shop.example', 'null', `${SHOP}.evil.example`]) {
     for (const key of [service.key, null]) {
       for (const toCall of [toolCall, oldToolCall]) {
-        const { status, body, headers } = await call('/mcp', { ...toCall('listPets', {}, { origin }), key });
+        const { status, body, headers } = await call('/mcp', { ...toCall(list.name, {}, { origin }), key });
         expect([origin, status]).toEqual([origin, 403]);
         expectErrorBody(body, 'origin_not_allowed');
         expect(headers.get('access-control-allow-origin')).toBeNull();
       }
     }
   }
-  const { status, headers } = await call('/mcp', toolCall('listPets', {}, { origin: SHOP }));
+  const { status, headers } = await call('/mcp', toolCall(list.name, {}, { origin: SHOP }));
   expect([status, headers.get('access-control-allow-origin')]).toEqual([200, SHOP]);
-  expect((await call('/v1/pets', { headers: { origin: 'https://evil.example' } })).status).toBe(200);
+  expect((await call(list.path, { headers: { origin: 'https://evil.example' } })).status).toBe(200);
   const preflight = {
     origin: SHOP,
     'access-control-request-method': 'POST',
@@ -305,26 +307,26 @@ test('an Origin that CORS does not allow is refused, whoever asks; none and a co
 
 test('without configured origins, every Origin is refused', async () => {
   const closed = await startService();
-  const { status, body } = await createCaller(closed)('/mcp', toolCall('listPets', {}, { origin: SHOP }));
+  const { status, body } = await createCaller(closed)('/mcp', toolCall(list.name, {}, { origin: SHOP }));
   expect([status, body.code]).toEqual([403, 'origin_not_allowed']);
   await closed.close();
 });
 
 test('a body of exactly 64 KiB is read', async () => {
-  const init = toolCall('createPet', good);
+  const init = toolCall(create.name, create.body);
   const padded = String(init.body).padEnd(64 * 1024, ' ');
   const { status, body } = await call('/mcp', { ...init, body: padded });
-  expect([status, body.result.structuredContent.name]).toEqual([200, 'Rex']);
+  expect([status, body.result.structuredContent[TEXT]]).toEqual([200, create.body[TEXT]]);
   expect((await call('/mcp', { ...init, body: `${padded} ` })).status).toBe(413);
 });
 
 test('members named like those of every object are data like any others', async () => {
   for (const toCall of [toolCall, oldToolCall]) {
-    const init = toCall('createPet', { name: 'NAME', categoryId: 1 });
+    const init = toCall(create.name, newItem('TEXT'));
     for (const name of ['__proto__', 'constructor', 'toString']) {
-      const body = String(init.body).replace('"NAME"', `"${name}","${name}":{"status":"sold"}`);
+      const body = String(init.body).replace('"TEXT"', `"${name}","${name}":${JSON.stringify(list.filter)}`);
       const { result } = (await call('/mcp', { ...init, body })).body;
-      expect(result.structuredContent).toMatchObject({ name, status: 'available' });
+      expect(result.structuredContent).toMatchObject(newItemSchema.parse(newItem(name)));
     }
   }
 });

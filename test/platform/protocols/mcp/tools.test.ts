@@ -16,11 +16,23 @@ import {
   toolCall,
   toolCalls,
 } from '../../../support/mcp.js';
-import { resources } from '../../../support/operations-under-test.js';
+import {
+  create,
+  type Item,
+  list,
+  newItem,
+  otherList,
+  read,
+  resources,
+  TEXT,
+} from '../../../support/operations-under-test.js';
 import { type Caller, createCaller, startService, type TestService } from '../../../support/test-service.js';
 
 const operations = listOperations(createRouter(resources));
 const ENTERPRISE = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000, expiresAt: null } as const;
+
+/** Of the items that are there */
+const TEXTS = ['one', 'two', 'three'];
 
 let service: TestService;
 let call: Caller;
@@ -28,7 +40,7 @@ let call: Caller;
 beforeAll(async () => {
   service = await startService();
   call = createCaller(service);
-  for (const name of ['Rex', 'Miso', 'Bo']) await service.pets.create({ name, categoryId: 1 });
+  for (const text of TEXTS) await service.items.create(newItem(text));
 });
 afterAll(() => service.close());
 
@@ -51,10 +63,10 @@ describe.each(MODE_NAMES)('for a client of %s', (mode) => {
 
   test('a deprecated operation can be called although it is not listed', async () => {
     const result = await (await connectClient(service, mode)).callTool({
-      name: 'getPet',
-      arguments: { petId: 1 },
+      name: read.name,
+      arguments: read.inputOf(1),
     });
-    expect(result).toMatchObject({ structuredContent: { id: 1, name: 'Rex' } });
+    expect(result).toMatchObject({ structuredContent: { id: 1, [TEXT]: TEXTS[0] } });
     expect(result.isError).toBeUndefined();
   });
 
@@ -62,19 +74,19 @@ describe.each(MODE_NAMES)('for a client of %s', (mode) => {
     const client = await connectClient(service, mode);
     // The client checks each result against the tool's schema.
     await client.listTools();
-    const names: string[] = [];
+    const texts: string[] = [];
     let cursor: unknown;
     do {
       const { structuredContent, content } = await client.callTool({
-        name: 'listPets',
+        name: list.name,
         arguments: { limit: 2, ...(cursor === undefined ? {} : { cursor }) },
       });
-      const page = structuredContent as { items: { name: string }[]; nextCursor: number | null };
+      const page = structuredContent as { items: Item[]; nextCursor: number | null };
       expect(content).toEqual([{ type: 'text', text: JSON.stringify(page) }]);
-      names.push(...page.items.map(({ name }) => name));
+      texts.push(...page.items.map((item) => item[TEXT]));
       cursor = page.nextCursor;
     } while (cursor !== null);
-    expect(names).toEqual(['Rex', 'Miso', 'Bo']);
+    expect(texts).toEqual(TEXTS);
   });
 
   test('an unknown tool is an error of the protocol, which says what to do', async () => {
@@ -109,10 +121,15 @@ test('the hints say what a tool reads, adds and destroys', async () => {
   );
   const reads = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false };
   expect(hints).toMatchObject({
-    listPets: reads,
-    listOrders: reads,
+    [list.name]: reads,
+    [otherList.name]: reads,
     getKey: reads,
-    createPet: { readOnlyHint: false, destructiveHint: false, idempotentHint: true, openWorldHint: false },
+    [create.name]: {
+      readOnlyHint: false,
+      destructiveHint: false,
+      idempotentHint: true,
+      openWorldHint: false,
+    },
   });
 });
 
@@ -121,27 +138,27 @@ test('schemas are those of the document, complete in themselves', async () => {
   const text = JSON.stringify(body);
   expect(text).not.toContain('$ref');
   expect(text).not.toContain('"additionalProperties":false');
-  const [listPets, createPet] = body.result.tools;
-  expect(listPets.inputSchema.properties.limit).toMatchObject({
+  const [listing, creating] = [list, create].map((operation) =>
+    body.result.tools.find(({ name }: { name: string }) => name === operation.name),
+  );
+  expect(listing.inputSchema.properties.limit).toMatchObject({
     type: 'integer',
     format: 'int32',
     default: 20,
     maximum: 100,
   });
-  expect(createPet.inputSchema).toMatchObject({ type: 'object', required: ['name', 'categoryId'] });
-  expect(createPet.inputSchema.properties.name).toMatchObject({ minLength: 1, maxLength: 200 });
-  expect(Object.keys(createPet.inputSchema.properties)).toEqual([
-    'name',
-    'categoryId',
-    'status',
-    'idempotencyKey',
-  ]);
-  expect(listPets.outputSchema.anyOf[0].required).toEqual(['items', 'nextCursor']);
+  expect(creating.inputSchema).toMatchObject({ type: 'object', required: Object.keys(create.body) });
+  expect(creating.inputSchema.properties[TEXT]).toMatchObject({
+    minLength: expect.any(Number),
+    maxLength: expect.any(Number),
+  });
+  expect(Object.keys(creating.inputSchema.properties)).toEqual([...create.members, 'idempotencyKey']);
+  expect(listing.outputSchema.anyOf[0].required).toEqual(['items', 'nextCursor']);
 });
 
 test('an internal error names the request, whose header no model sees', async () => {
   for (const toCall of Object.values(toolCalls)) {
-    const { body, headers } = await call('/mcp', toCall('listPets', {}, { prefer: 'error=internal_error' }));
+    const { body, headers } = await call('/mcp', toCall(list.name, {}, { prefer: 'error=internal_error' }));
     expect(body.result.structuredContent.message).toContain(`It is ${headers.get('x-request-id')}.`);
   }
 });
@@ -149,14 +166,14 @@ test('an internal error names the request, whose header no model sees', async ()
 test('whatever a tool returns is as its schema says, errors too: not every client exempts them', async () => {
   const ajv = addFormats.default(new Ajv.default({ strict: false }));
   const { tools } = (await call('/mcp', message('tools/list'))).body.result;
-  const example = { name: 'Rex', categoryId: 1 };
+  const example = create.body;
   for (const { name, inputSchema, outputSchema } of tools) {
     const isInput = ajv.compile(inputSchema);
     const isOutput = ajv.compile(outputSchema);
     expect([name, isInput(example)]).toEqual([name, true]);
     const results = [
       await call('/mcp', toolCall(name, example)),
-      await call('/mcp', toolCall(name, { limit: 0, name: '' })),
+      await call('/mcp', toolCall(name, { limit: 0, ...newItem('') })),
       ...(await Promise.all(
         Object.keys(errorTable).map((code) =>
           call('/mcp', oldToolCall(name, {}, { prefer: `error=${code}` })),
@@ -221,13 +238,13 @@ test('a member of an input cannot take the name of the argument that the protoco
 });
 
 test('errors say what to do next, and what is wrong with which argument', async () => {
-  const { body, status } = await call('/mcp', toolCall('createPet', { name: ' ' }));
+  const { body, status } = await call('/mcp', toolCall(create.name, {}));
+  const required = Object.keys(create.body);
   const error = {
     code: 'invalid_request',
-    message:
-      'name must not be white space only; categoryId is required. Correct the arguments and call again.',
+    message: `${required.map((name) => `${name} is required`).join('; ')}. Correct the arguments and call again.`,
     status: 400,
-    fields: { name: 'must not be white space only', categoryId: 'is required' },
+    fields: Object.fromEntries(required.map((name) => [name, 'is required'])),
   };
   expect([status, body.result]).toEqual([
     200,
