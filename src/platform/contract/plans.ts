@@ -8,8 +8,10 @@ export interface OwnLimits {
 
 /** The limits of a key. One that lacks those of its own gets the fallback's: bad data must not lift the limits. */
 export function limitsOf(key: { readonly plan: Plan } & OwnLimits): Limits {
-  const { perMinute, perDay }: Limits = PLANS[FALLBACK_PLAN];
-  return PLANS[key.plan] ?? { perMinute: key.perMinute ?? perMinute, perDay: key.perDay ?? perDay };
+  const fallback: Limits = PLANS[FALLBACK_PLAN];
+  const { perMinute, perDay } = key;
+  const own = { perMinute: perMinute ?? fallback.perMinute, perDay: perDay ?? fallback.perDay };
+  return PLANS[key.plan] ?? (perMinute === null || perDay === null ? { ...fallback, ...own } : own);
 }
 
 /** How long the first ban of a key lasts. */

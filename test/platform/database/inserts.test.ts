@@ -108,7 +108,7 @@ test.each([
   const wanted = namesOf('Wanted', 38);
   const names = [...wanted.slice(0, 10), name, ...wanted.slice(10), name];
   const responses = await createAll(names);
-  expect(responses.map(({ status, body }) => [status, body.name])).toEqual(
+  expect(responses.map(({ status, body }) => [status, body[TEXT]])).toEqual(
     names.map((each) => (each === name ? [expected, undefined] : [201, each])),
   );
   expect(await readNames()).toEqual([...wanted].sort());

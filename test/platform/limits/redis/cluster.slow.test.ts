@@ -64,7 +64,7 @@ describe.skipIf(!hasRedis)('a cluster', () => {
     const client = openCluster({ urls: [shard.url], onReady() {}, onClose() {}, onError() {} });
     onClose(() => client.disconnect());
     // The key is in the first shard.
-    const calls = JSON.stringify([[1, 0, [60, 60_000, 0, 0]]]);
+    const calls = JSON.stringify([[1, 0, [1, 60, 60_000, 0, 0]]]);
     await until(() => consumeAlone(client, ['bar'], calls).catch(() => undefined));
     shard.stall();
     const unanswered = consumeAlone(client, ['bar'], calls).catch(String);
