@@ -8,7 +8,7 @@ import { hasProgram } from '../support/programs.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { createTestDatabase } from '../support/test-service.js';
 import { type CodeBlock, findDifference, readCodeBlocks } from './code-blocks.js';
-import { startUnreliableProxy } from './unreliable-proxy.js';
+import { answerWithError, startUnreliableProxy } from './unreliable-proxy.js';
 
 /** How a block is run: a program, the name of the file, the arguments before it, and what has to be installed. */
 const LANGUAGES: Readonly<
@@ -107,6 +107,11 @@ async function runBlock(block: CodeBlock, baseUrl: string): Promise<string> {
   });
 }
 
+function startProxy(first: 'denied' | 'lost') {
+  if (first === 'lost') return startUnreliableProxy(url, ['lost'], 'POST');
+  return startUnreliableProxy(url, [answerWithError(429, 'rate_limit_exceeded', { 'retry-after': '1' })]);
+}
+
 describe('every code block of the guides and the README runs', () => {
   for (const block of runnable) {
     const { place, language, first, output } = block;
@@ -114,7 +119,7 @@ describe('every code block of the guides and the README runs', () => {
       `${place} (${language})`,
       { timeout: BLOCK_TIMEOUT_MS },
       async () => {
-        const proxy = first && (await startUnreliableProxy(url, first));
+        const proxy = first && (await startProxy(first));
         try {
           const written = (await runBlock(block, proxy?.url ?? url)).replace(OWN_USAGE, '');
           if (output) expect(findDifference(output, written), written).toBeUndefined();

@@ -11,7 +11,7 @@ export interface CodeBlock {
   readonly code: string;
   /** Why the test does not run it */
   readonly notRun: string | undefined;
-  /** What happens to its first request: it is denied with a 429, or executed and its response lost */
+  /** Its first request is denied with a 429, or its first create is executed and the response lost */
   readonly first: 'denied' | 'lost' | undefined;
   /** The sample of its output: the block after it, if that is marked `output` */
   readonly output: CodeBlock | undefined;
