@@ -71,7 +71,7 @@ afterAll(async () => {
 async function prepareImport() {
   const cwd = await mkdtemp(join(folder, 'import-'));
   const { key } = await service.keys.create({ name: 'import', expiresAt: null, plan: 'business' });
-  const { id: lastId } = await service.pets.create({ name: 'Rex', categoryId: 3 });
+  const { id: lastId } = await service.items.create({ name: 'Rex', categoryId: 3 });
 
   /** Runs the program until it ends. Its first creates are treated as given. */
   async function run({ language, code }: CodeBlock, creates: Treatments = [], path = ''): Promise<Run> {
@@ -93,7 +93,7 @@ async function prepareImport() {
     }).finally(() => proxy.close());
   }
   const listAdded = async () => {
-    const added = await service.pets.list({ limit: 100, cursor: lastId });
+    const added = await service.items.list({ limit: 100, cursor: lastId });
     return added.map(({ name }) => name);
   };
   const statePath = join(cwd, STATE);

@@ -52,7 +52,7 @@ test('following Link visits every order once', async () => {
   for (let path: string | undefined = '/v1/store/orders?limit=3'; path !== undefined; ) {
     const { body, headers } = await call(path);
     seen.push(...body);
-    path = /^<https:\/\/pets\.example\/store(\/v1\/store\/orders\?limit=3&cursor=\d+)>; rel="next"$/.exec(
+    path = /^<https:\/\/service\.example\/store(\/v1\/store\/orders\?limit=3&cursor=\d+)>; rel="next"$/.exec(
       headers.get('link') ?? '',
     )?.[1];
   }

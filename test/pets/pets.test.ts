@@ -200,7 +200,7 @@ test('Link starts with the public address, whatever Host and forwarded headers c
     },
   });
   expect(headers.get('link')).toMatch(
-    /^<https:\/\/pets\.example\/store\/v1\/pets\?limit=1&cursor=\d+>; rel="next"$/,
+    /^<https:\/\/service\.example\/store\/v1\/pets\?limit=1&cursor=\d+>; rel="next"$/,
   );
 });
 

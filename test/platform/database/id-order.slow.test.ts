@@ -1,6 +1,13 @@
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { execute } from '../../support/execute.js';
+import {
+  create as createOperation,
+  insertSql,
+  list,
+  newItem,
+  TABLE,
+} from '../../support/operations-under-test.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { runKeys, UNREACHED_LIMITS } from '../../support/process.js';
 import { type Caller, createCaller, createTestDatabase, post, rpcPath } from '../../support/test-service.js';
@@ -12,11 +19,11 @@ const CREATORS = 24;
 /** Many times what it takes, also on a busy machine */
 const TIMEOUT_MS = 120_000 + 20 * CREATES;
 
-/** Commits take up to 2 ms more for each pet: without turns, ids would become visible in another order again and again. */
+/** Commits take up to 2 ms more for each row: without turns, ids would become visible in another order again and again. */
 const COMMIT_LATE = `
   CREATE FUNCTION commit_late() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN PERFORM pg_catalog.pg_sleep(random() * 0.002); RETURN NULL; END $$;
-  CREATE CONSTRAINT TRIGGER commit_late AFTER INSERT ON pets DEFERRABLE INITIALLY DEFERRED
+  CREATE CONSTRAINT TRIGGER commit_late AFTER INSERT ON ${TABLE} DEFERRABLE INITIALLY DEFERRED
     FOR EACH ROW EXECUTE FUNCTION commit_late()`;
 
 interface Nodes {
@@ -44,17 +51,17 @@ const isSuccess = (status: number) => status === 200 || status === 201;
 async function create({ one, two }: Nodes, n: number): Promise<number | string> {
   const call = n % 2 === 0 ? one : two;
   const headers = n % 4 < 2 ? {} : { 'idempotency-key': crypto.randomUUID() };
-  const path = n % 8 < 4 ? '/v1/pets' : '/trpc/createPet';
-  const { status, body } = await call(path, post({ name: `Pet ${n}`, categoryId: 1 }, headers));
+  const path = n % 8 < 4 ? createOperation.path : createOperation.trpc;
+  const { status, body } = await call(path, post(newItem(`Item ${n}`), headers));
   return isSuccess(status) ? (body.id ?? body.result.data.id) : `${status} ${JSON.stringify(body)}`;
 }
 
 /** Read on from a pet: over REST from one node, over tRPC from the other, and by SQL, which looks far more often. */
 const READS: readonly ((nodes: Nodes, cursor: number) => Promise<{ id: number }[]>)[] = [
-  async ({ one }, cursor) => (await one(`/v1/pets?limit=100&cursor=${cursor}`)).body,
-  async ({ two }, cursor) => (await two(rpcPath('listPets', { limit: 100, cursor }))).body.result.data,
+  async ({ one }, cursor) => (await one(`${list.path}?limit=100&cursor=${cursor}`)).body,
+  async ({ two }, cursor) => (await two(rpcPath(list.name, { limit: 100, cursor }))).body.result.data,
   async ({ database }, cursor) =>
-    (await database.query('SELECT id::int FROM pets WHERE id > $1 ORDER BY id LIMIT 100', [cursor])).rows,
+    (await database.query(`SELECT id::int FROM ${TABLE} WHERE id > $1 ORDER BY id LIMIT 100`, [cursor])).rows,
 ];
 
 const byId = (ids: readonly number[]) => [...ids].sort((a, b) => a - b);
@@ -85,9 +92,9 @@ async function createAndRead(nodes: Nodes, atHalf = async () => {}) {
     const seen: number[] = [];
     for (;;) {
       const isLast = isOver;
-      const pets = await read(nodes, seen.at(-1) ?? 0);
-      for (const { id } of pets) seen.push(id);
-      if (isLast && pets.length === 0) return seen;
+      const items = await read(nodes, seen.at(-1) ?? 0);
+      for (const { id } of items) seen.push(id);
+      if (isLast && items.length === 0) return seen;
     }
   };
   const reading = Promise.all(READS.map(readOn));
@@ -113,7 +120,7 @@ test('a reader that goes on from the last id it saw misses no pet that two proce
   expect(failures).toEqual([]);
   expect(created).toHaveLength(CREATES);
   for (const ids of seen) expect(ids).toEqual(created);
-  const rows = await execute<{ id: number }>(databaseUrl, 'SELECT id::int FROM pets ORDER BY id');
+  const rows = await execute<{ id: number }>(databaseUrl, `SELECT id::int FROM ${TABLE} ORDER BY id`);
   expect(rows.map(({ id }) => id)).toEqual(created);
   await annotate(summary);
 });
@@ -127,10 +134,8 @@ test('beside a transaction that is left open and one that is prepared every crea
   const other = new pg.Client(server.url);
   await other.connect();
   onTestFinished(() => other.end());
-  const insert = async (name: string): Promise<number> => {
-    const sql = 'INSERT INTO pets (name, category_id) VALUES ($1, 1) RETURNING id::int';
-    return (await other.query(sql, [name])).rows[0].id;
-  };
+  const insert = async (text: string): Promise<number> =>
+    (await other.query(`${insertSql(`'${text}'`)} RETURNING id::int`)).rows[0].id;
   await other.query('BEGIN');
   const left = [await insert('Prepared')];
   await other.query("PREPARE TRANSACTION 'left'");

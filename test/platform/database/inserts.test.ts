@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
 import { createInsert } from '../../../src/platform/database/inserts.js';
 import { table } from '../../../src/platform/database/table.js';
 import { OPERATION_TIMEOUT_MS } from '../../../src/platform/timing/timeouts.js';
-import { create, list, newItem, TABLE, TEXT } from '../../support/operations-under-test.js';
+import { create, insertSql, list, newItem, TABLE, TEXT } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -129,12 +129,11 @@ test('an item for which PostgreSQL aborts a statement does not affect a replay t
 
 test('ids that somebody has brought along are a 503 for creates, never a 500, until the sequence has passed them', async () => {
   const { rows } = await service.database.pool.query<{ last: string }>(
-    "SELECT nextval(pg_get_serial_sequence('pets', 'id')) AS last",
+    `SELECT nextval(pg_get_serial_sequence('${TABLE}', 'id')) AS last`,
   );
   const last = Number(rows[0]?.last);
-  await service.database.pool.query(
-    `INSERT INTO pets (id, name, category_id) OVERRIDING SYSTEM VALUE SELECT id, 'Brought', 1 FROM generate_series(${last + 1}, ${last + 30}) AS id`,
-  );
+  await service.database.pool.query(`${insertSql("'Brought'")} FROM generate_series(1, 30)`);
+  await service.database.pool.query(`ALTER TABLE ${TABLE} ALTER COLUMN id RESTART WITH ${last + 1}`);
   const statuses = new Set<number>();
   await expect
     .poll(async () => {

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { create, insertSql, list, OTHER_TABLE, read, TABLE } from '../../support/operations-under-test.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { runKeys, UNREACHED_LIMITS } from '../../support/process.js';
 import { createCaller, post, startService, type TestService } from '../../support/test-service.js';
 
 /** As docs/database.md asks for: keys have a subscription of their own. */
-const PUBLICATIONS = { keys: 'api_keys', store: 'pets, orders' };
-const rex = { name: 'Rex', categoryId: 1 };
+const PUBLICATIONS = { keys: 'api_keys', store: `${TABLE}, ${OTHER_TABLE}` };
 
 let publisher: PostgresServer;
 let subscriber: PostgresServer;
@@ -33,15 +33,14 @@ afterAll(async () => {
 async function issueKey() {
   const environment = { DATABASE_URL: publisher.url };
   const { id, key } = await runKeys(environment, 'create', '--name', 'x', ...UNREACHED_LIMITS);
-  const status = async () => (await createCaller({ url: service.url, key })('/v1/pets')).status;
+  const status = async () => (await createCaller({ url: service.url, key })(list.path)).status;
   await expect.poll(status).toBe(200);
   return { id, status };
 }
 
-async function insertPet(server: PostgresServer): Promise<number> {
-  const sql = `INSERT INTO pets (name, category_id) VALUES ('By SQL', 1) RETURNING id::int`;
-  const [pet] = await server.query<{ id: number }>(sql);
-  return pet?.id as number;
+async function insertItem(server: PostgresServer): Promise<number> {
+  const [item] = await server.query<{ id: number }>(`${insertSql("'By SQL'")} RETURNING id::int`);
+  return item?.id as number;
 }
 
 // Without the triggers, a service would look a key in use up again after 20 s at the earliest, when the poll has failed.
@@ -59,26 +58,26 @@ test.for([
   },
 );
 
-test('pets that both servers add are readable where replication leads to, once their ids are apart', async () => {
+test('items that both servers add are readable where replication leads to, once their ids are apart', async () => {
   const call = createCaller(service);
   for (const [server, id] of [
     [publisher, 1],
     [subscriber, 2],
   ] as const)
-    await server.query(`ALTER TABLE pets ALTER COLUMN id SET INCREMENT BY 2 RESTART WITH ${1000 + id}`);
+    await server.query(`ALTER TABLE ${TABLE} ALTER COLUMN id SET INCREMENT BY 2 RESTART WITH ${1000 + id}`);
   for (let n = 0; n < 3; n += 1) {
-    const id = await insertPet(publisher);
-    await expect.poll(async () => (await call(`/v1/pets/${id}`)).status).toBe(200);
-    expect((await call('/v1/pets', post(rex))).status).toBe(201);
+    const id = await insertItem(publisher);
+    await expect.poll(async () => (await call(read.pathOf(id))).status).toBe(200);
+    expect((await call(create.path, post(create.body))).status).toBe(201);
   }
 });
 
-test('pets that have the same id on both servers do not hold up what happens to keys', async () => {
+test('items that have the same id on both servers do not hold up what happens to keys', async () => {
   const { id, status } = await issueKey();
-  const restart = 'ALTER TABLE pets ALTER COLUMN id RESTART WITH 2000';
+  const restart = `ALTER TABLE ${TABLE} ALTER COLUMN id RESTART WITH 2000`;
   for (const server of [subscriber, publisher]) {
     await server.query(restart);
-    await insertPet(server);
+    await insertItem(server);
   }
   const countErrors = async () => {
     const sql = `SELECT apply_error_count::int AS count FROM pg_stat_subscription_stats WHERE subname = 'store'`;

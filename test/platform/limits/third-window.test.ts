@@ -8,6 +8,7 @@ import {
   openMemory,
   openRedis,
 } from '../../support/limiter-stores.js';
+import { list } from '../../support/operations-under-test.js';
 import { createCaller, startService } from '../../support/test-service.js';
 
 // Files share modules: this one has its own, and leaves none behind.
@@ -58,14 +59,15 @@ describe.each([
         const { key, apiKey } = await service.keys.create({ name: 'hourly', plan: 'free' });
         const call = createCaller({ url: service.url, key });
         const own = await service.keys.create({ name: 'own', plan: 'enterprise', perMinute: 5, perDay: 9 });
-        expect((await call('/v1/pets', { key: own.key })).headers.get('ratelimit-policy')).toBe(
+        expect((await call(list.path, { key: own.key })).headers.get('ratelimit-policy')).toBe(
           '"minute";q=5;w=60, "day";q=9;w=86400',
         );
         for (let sent = 0; sent < 100; sent += 50) {
-          for (let n = 0; n < 50; n += 1) expect((await call('/v1/pets?limit=1', { key })).status).toBe(200);
+          for (let n = 0; n < 50; n += 1)
+            expect((await call(`${list.path}?limit=1`, { key })).status).toBe(200);
           await advance(MINUTE_MS, apiKey.id);
         }
-        const denied = await call('/v1/pets', { key });
+        const denied = await call(list.path, { key });
         expect(denied.status).toBe(429);
         const seconds = Number(denied.headers.get('retry-after'));
         expect(seconds).toBeGreaterThan(3_400);
@@ -83,7 +85,7 @@ describe.each([
           { window: 'day', limit: 1_000, remaining: 900 },
         ]);
         await advance(seconds * 1000, apiKey.id);
-        expect((await call('/v1/pets', { key })).status).toBe(200);
+        expect((await call(list.path, { key })).status).toBe(200);
         expect(limiter.state).not.toBe('degraded');
       } finally {
         await service.close();
