@@ -48,7 +48,7 @@ local function start(subject, window, left)
   subject.expiry = math.max(subject.expiry, left)
 end
 
--- Few calls tell of denied requests, so that only these read them. They are one more window.
+-- Few calls tell of denied requests, so only those read their window, which comes after the others.
 local function addDenied(key, subject, told, limit)
   local n = ${NAMES.length + 1}
   local denied = subject[n] or window('denied', unpack(redis.call('HMGET', key, 'denied', 'deniedEnds')))
