@@ -29,15 +29,13 @@ export function deprecationHeaders(
 ): Record<string, string> {
   if (isRemoved(deprecation, now)) return {};
   const { since, removal, successor } = deprecation;
+  const policy = `<${publicUrl}${POLICY_PATH}>`;
   return {
     deprecation: `@${since.getTime() / 1000}`,
     sunset: removal.toUTCString(),
-    link: [
-      `<${publicUrl}${REST_PREFIX}${successor}>; rel="successor-version"`,
-      ...['deprecation', 'sunset'].map(
-        (rel) => `<${publicUrl}${POLICY_PATH}>; rel="${rel}"; type="text/html"`,
-      ),
-    ].join(', '),
+    link:
+      `<${publicUrl}${REST_PREFIX}${successor}>; rel="successor-version", ` +
+      `${policy}; rel="deprecation"; type="text/html", ${policy}; rel="sunset"; type="text/html"`,
   };
 }
 

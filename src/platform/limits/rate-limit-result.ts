@@ -26,10 +26,13 @@ export interface ConsumeOptions {
 
 /** The windows of limits, shorter first. */
 export function toWindows(limits: Limits): readonly Window[] {
-  return WINDOWS.flatMap(({ name, lengthMs, field }) => {
+  const windows: Window[] = [];
+  // Several times a request: flatMap would take a microsecond more.
+  for (const { name, lengthMs, field } of WINDOWS) {
     const limit = limits[field];
-    return limit === undefined ? [] : { name, lengthMs, limit };
-  });
+    if (limit !== undefined) windows.push({ name, lengthMs, limit });
+  }
+  return windows;
 }
 
 /** Whether every window has room for `cost` further requests. */

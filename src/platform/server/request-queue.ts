@@ -9,6 +9,8 @@ const MAX_PER_CALLER = 6;
 const SEVERAL_CALLERS_MS = 1_000;
 /** How many start while new connections arrive: Node.js accepts one connection per tick, so ticks have to be short then. */
 const MAX_PER_TICK_WHILE_ACCEPTING = 4;
+/** A tick in which fewer start takes no turn of its own for counting them: they count towards the next. */
+const COUNTED_FROM = 4;
 /** How many of the others start in a tick that preferred requests alone could fill: they are slow then, but never stuck. */
 const MIN_OTHERS_PER_TICK = 2;
 
@@ -78,12 +80,13 @@ export class RequestQueue {
       request.receivedAt = performance.now();
       if (this.#latestCaller && id !== this.#latestCaller) this.#callerChangedAt = request.receivedAt;
       this.#latestCaller = id;
-      this.#schedule();
       const turns = isPreferred ? this.#preferred : this.#others;
       if (isPreferred && this.#startedPreferred < this.#maxPerTick && turns.takeTurn(id)) {
         this.#startedPreferred += 1;
+        if (this.#startedPreferred >= COUNTED_FROM) this.#schedule();
         return handle(request, response);
       }
+      this.#schedule();
       // A promise keeps the asynchronous context, which with tracing has the span of the request. AsyncResource would
       // double what a denial costs.
       void new Promise<void>((start) => turns.push(id, { request, start })).then(() =>
@@ -111,9 +114,10 @@ export class RequestQueue {
       turns.beginTick(hasSeveralCallers ? MAX_PER_CALLER : MAX_PER_TICK);
     const reserved = Math.min(this.#others.size, MIN_OTHERS_PER_TICK);
     this.#startedPreferred = this.#start(this.#preferred, this.#maxPerTick - reserved);
-    const started = this.#start(this.#others, this.#maxPerTick - this.#startedPreferred);
+    this.#start(this.#others, this.#maxPerTick - this.#startedPreferred);
     this.#maxPerTick = MAX_PER_TICK;
-    if (this.#startedPreferred + started + this.#preferred.size + this.#others.size > 0) this.#schedule();
+    const isCounted = this.#startedPreferred >= COUNTED_FROM;
+    if (isCounted || this.#preferred.size + this.#others.size > 0) this.#schedule();
   }
 
   /** Starts requests until there are no more for this tick. Returns how many. */

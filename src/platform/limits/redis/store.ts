@@ -135,12 +135,15 @@ export class RedisStore extends RateLimiterRedis {
 
   /** A call as CONSUME_SCRIPT takes it, with what this node knows by now. */
   #toQuestion({ id, cost, windows, counts }: Call): Question {
-    const { counters } = this.#options.insuranceLimiter.peek(id, windows);
-    const toWindow = ({ name, limit, lengthMs }: Window, index: number): AskedWindow => {
+    const { insuranceLimiter } = this.#options;
+    const { counters } = insuranceLimiter.peek(id, windows);
+    const question: Question = [counts ? cost : 0, insuranceLimiter.takeDenied(id)];
+    for (let index = 0; index < windows.length; index += 1) {
+      const { name, limit, lengthMs } = windows[index] as Window;
       const { count, msLeft } = counters[index] as WindowCounter;
-      return [toWindowNumber(name), limit, lengthMs, msLeft < LAST_MS ? 0 : count, msLeft];
-    };
-    return [counts ? cost : 0, this.#options.insuranceLimiter.takeDenied(id), ...windows.map(toWindow)];
+      question.push([toWindowNumber(name), limit, lengthMs, msLeft < LAST_MS ? 0 : count, msLeft]);
+    }
+    return question;
   }
 
   #toResult(call: Call, [allowed, denied, ...held]: ScriptReply): RateLimitResult {
