@@ -18,8 +18,11 @@ declare const WebAssembly: {
   ): Promise<{ readonly exports: Readonly<Record<string, unknown>> }>;
 };
 
-/** Loaded at most once: the bindings keep views into the memory of the first instance that they are given. */
-let loadedEngine: Promise<typeof engineBindings> | undefined;
+/**
+ * Loaded once in a process, although each test file gets this module anew: the bindings belong to a package, so all files
+ * share them, and what one file has left to the garbage collector would be freed in the memory of another one's instance.
+ */
+const processWide = globalThis as { loadedSchemaEngine?: Promise<typeof engineBindings> };
 
 export const ALL_SCHEMAS = { externalTables: [], externalEnums: [] };
 
@@ -66,8 +69,8 @@ export async function withEngine<T>(url: string, use: (engine: SchemaEngine) => 
     onConnect: (connected) => connected.query(`SET search_path = ${pg.escapeIdentifier(schema)}`),
   });
   try {
-    loadedEngine ??= loadEngine();
-    const { SchemaEngine } = await loadedEngine;
+    processWide.loadedSchemaEngine ??= loadEngine();
+    const { SchemaEngine } = await processWide.loadedSchemaEngine;
     const adapter = bindMigrationAwareSqlAdapterFactory(sendWholeScripts(new PrismaPg(pool, { schema })));
     const engine = await SchemaEngine.new({ datamodels: undefined }, () => {}, adapter);
     return await use(engine);

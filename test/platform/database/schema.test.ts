@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Database, openDatabase } from '../../../src/platform/database/client.js';
 import type { PrismaClient } from '../../../src/platform/database/generated/client.js';
 import { PRISMA_FOLDER } from '../../../src/platform/database/migrations.js';
@@ -118,6 +118,18 @@ test('a soft delete, a relation of many to many and a full-text index are no dif
   expect(await readCatalogue(library)).toEqual(await readCatalogue(modelled));
   await execute(library, 'ALTER TABLE books ADD COLUMN isbn TEXT');
   expect(await readCatalogue(library)).not.toEqual(await readCatalogue(modelled));
+});
+
+test('test files of one process share the engine, so that what one has left is not freed in the memory of another', async () => {
+  const url = await createTestDatabase('template0');
+  await withEngine(url, async () => {});
+  const instantiate = vi.spyOn(Object(globalThis).WebAssembly, 'instantiate');
+  onTestFinished(() => instantiate.mockRestore());
+  vi.resetModules();
+  const ofNextFile = await import('../../support/schema-engine.js');
+  expect(ofNextFile.withEngine).not.toBe(withEngine);
+  await ofNextFile.withEngine(url, async () => {});
+  expect(instantiate).not.toHaveBeenCalled();
 });
 
 test('the sample data consists of items that the service would accept, and is inserted once', async () => {
