@@ -105,14 +105,14 @@ async function writeReferencePage() {
   rmSync(PAGE_OUTPUT, { recursive: true, force: true });
   mkdirSync(PAGE_OUTPUT, { recursive: true });
   writeWithGzip(bundle, readFileSync(join(plugin, 'js/standalone.js')));
-  const { description, sections, ...texts } = prepareGuides(guides.map(readGuide));
+  const { description, sections, toAddress, ...texts } = prepareGuides(guides.map(readGuide));
   writeWithGzip('guides.json', JSON.stringify({ description, sections }));
   for (const name of names.filter((name) => name !== 'page.html')) {
     writeWithGzip(name, readFileSync(join(PAGE_SOURCE, name)));
   }
   for (const { name, text } of guides.map(readGuide)) writeWithGzip(name, text);
   writeWithGzip('llms.txt', toLlmsText(guides.map(readGuide), IDENTITY));
-  const changelog = renderChangelog(readGuide('changelog.md').text);
+  const changelog = renderChangelog(readGuide('changelog.md'), toAddress);
   for (const [name, text] of Object.entries(changelog)) writeWithGzip(name, text);
   const openapi = JSON.parse(readFileSync(DOCUMENT, 'utf8'));
   const template = readFileSync(join(PAGE_SOURCE, 'page.html'), 'utf8').replace(

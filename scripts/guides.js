@@ -1,4 +1,4 @@
-import { Marked } from 'marked';
+import { Marked, Renderer } from 'marked';
 import { LANGUAGES } from '../packages/reference-page/src/languages.js';
 
 const IS_ABSOLUTE = /^[a-z]+:/;
@@ -20,6 +20,8 @@ const marked = new Marked();
  * - html: what the page shows before Scalar runs, and without JavaScript, at the same addresses
  * - markdown: the guides as one text, whose links lead to the single ones
  *
+ * and toAddress, which says where on the page a link of one of them leads.
+ *
  * @param {readonly Guide[]} guides in their order
  * @throws {Error} for a link that leads nowhere
  */
@@ -36,6 +38,7 @@ export function prepareGuides(guides) {
     sections,
     html: parts.map((part) => toHtml(part, toAddress, addresses)).join('\n'),
     markdown: parts.map((part) => toMarkdown(part, toFile, ({ raw }) => raw)).join('\n\n'),
+    toAddress,
   };
 }
 
@@ -139,6 +142,9 @@ function toHtml({ name, tokens }, toHref, addresses) {
     html: ({ text }) => escapeHtml(text),
     // What scrolls sideways has to be in the order of the Tab key.
     code: ({ text }) => `<pre tabindex="0"><code>${escapeHtml(text)}\n</code></pre>\n`,
+    table(token) {
+      return `<div class="table" tabindex="0">${Renderer.prototype.table.call(this, token)}</div>\n`;
+    },
     link({ href, tokens: inline }) {
       const target = IS_ABSOLUTE.test(href) ? href : toHref(href, name);
       return `<a href="${escapeHtml(target)}">${this.parser.parseInline(inline)}</a>`;

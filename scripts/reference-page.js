@@ -5,8 +5,9 @@ const FEED_ID = 'tag:animal-store.example,2025:interface';
 /** An entry of the changelog, such as "## 1.0.0 - 2025-12-05". */
 const ENTRY = /^## (\S+) - (\d{4}-\d{2}-\d{2})$/m;
 const HELP =
-  'For a key, a larger plan, or an answer that is not in the guides, ask the operator, whom `info.contact` of the document ' +
-  'names. Quote the `X-Request-Id` of the response that you ask about.';
+  'For a key, a larger plan, or an answer that is not in the guides, ask the operator: the address that `info.contact` of ' +
+  'the document has, or else whoever gave you the address of this page. Quote the `X-Request-Id` of the response that you ' +
+  'ask about.';
 
 /**
  * The page before Scalar runs, which is also the page without JavaScript, and the same as Markdown: the introduction, the
@@ -28,9 +29,10 @@ export function renderPage(template, openapi, { sections, html, markdown }) {
     openapi.info.description,
     'The document is served as [JSON](openapi.json) and as [YAML](openapi.yaml), and every guide as [Markdown](llms.txt).',
   ].join('\n\n');
-  const reference = tags.map(({ name, description, operations: own }) =>
-    [`## ${name}`, description, ...own.map(describeOperation)].filter(Boolean).join('\n\n'),
-  );
+  const reference = tags.flatMap(({ name, description, operations: own }) => [
+    { depth: 2, title: name, id: `tag/${name.toLowerCase()}`, text: description },
+    ...own.map(describeOperation),
+  ]);
   const toHref = (target) => target;
   const text = [
     '<h1 id="description/introduction">Introduction</h1>',
@@ -39,14 +41,22 @@ export function renderPage(template, openapi, { sections, html, markdown }) {
     rewriteLinks(HELP, toHref).html,
     html,
     '<h1 id="operations">Operations</h1>',
-    rewriteLinks(reference.join('\n\n'), toHref).html,
+    ...reference.flatMap(({ depth, title, id, text }) => [
+      `<h${depth} id="${id}">${escapeHtml(title)}</h${depth}>`,
+      rewriteLinks(text ?? '', toHref).html,
+    ]),
   ];
   const titles = [
     { title: 'Introduction', address: '#description/introduction' },
     ...sections.filter(({ title, place }) => title === place),
     { title: 'Operations', address: '#operations' },
   ];
-  const links = titles.map(({ title, address }) => `<li><a href="${address}">${escapeHtml(title)}</a></li>`);
+  const toItem = ({ title, address }) => `<li><a href="${address}">${escapeHtml(title)}</a></li>`;
+  const own = reference.filter(({ depth }) => depth === 3);
+  const links = [
+    ...titles.map(toItem),
+    `<li><ul>${own.map(({ title, id }) => toItem({ title, address: `#${id}` })).join('')}</ul></li>`,
+  ];
   return {
     html: template
       .replace('<!-- contents -->', () => `<ul>${links.join('')}</ul>`)
@@ -56,24 +66,32 @@ export function renderPage(template, openapi, { sections, html, markdown }) {
       `## Help\n\n${HELP}`,
       markdown,
       '# Operations',
-      ...reference,
+      ...reference.flatMap(({ depth, title, text }) => [`${'#'.repeat(depth)} ${title}`, text ?? []].flat()),
     ].join('\n\n'),
   };
 }
 
-function describeOperation({ operationId, summary, description, path, method, ...operation }) {
+/** It has the address that it has once Scalar runs. */
+function describeOperation({ operationId, summary, description, path, method, tags: [tag], ...operation }) {
   const notes = [operation['x-stability'], ...(operation.deprecated ? ['deprecated'] : [])];
-  return `### ${summary}\n\n\`${method} /v1${path}\` (${operationId}; ${notes.join(', ')})\n\n${description}`;
+  return {
+    depth: 3,
+    title: summary,
+    id: `tag/${tag.toLowerCase()}/${method}${path}`,
+    text: `\`${method} /v1${path}\` (${operationId}; ${notes.join(', ')})\n\n${description}`,
+  };
 }
 
 /**
  * The changelog of the interface as it is served at /changelog, as Markdown and as a page, and its feed (Atom, RFC 4287).
+ * Whoever reads the page or the feed is led on to the page at /docs, and a program to the single guides.
  *
  * @throws {Error} for an entry without a date, which a feed has to have
  */
-export function renderChangelog(text) {
-  const { markdown, html } = rewriteLinks(text, (target) => `docs/${target}`);
-  const [, ...entries] = markdown.split(/^(?=## )/m);
+export function renderChangelog({ name, text }, toAddress) {
+  const { markdown } = rewriteLinks(text, (target) => `docs/${target}`);
+  const toPageHtml = (part) => rewriteLinks(part, (target) => `docs${toAddress(target, name)}`).html;
+  const [, ...entries] = text.split(/^(?=## )/m);
   if (entries.length === 0) throw new Error('changelog.md has no entry');
   const feed = entries.map((entry) => {
     const [heading, version, date] = ENTRY.exec(entry) ?? [];
@@ -82,12 +100,12 @@ export function renderChangelog(text) {
     return {
       version,
       date: `${date}T00:00:00Z`,
-      body: rewriteLinks(entry.slice(heading.length), (target) => target).html,
+      body: toPageHtml(entry.slice(heading.length)),
     };
   });
   return {
     'changelog-page.md': `${markdown}\n`,
-    'changelog-page.html': toPage(html),
+    'changelog-page.html': toPage(toPageHtml(text)),
     'changelog.atom': toFeed(feed),
   };
 }

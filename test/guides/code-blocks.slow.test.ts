@@ -30,6 +30,8 @@ const LANGUAGES: Readonly<
 const SAMPLES = ['http', 'json', 'text'];
 /** A compiler's first run on a busy machine */
 const BLOCK_TIMEOUT_MS = 150_000;
+/** Longer than the random part of a first wait, which alone would not do */
+const DATE_AFTER_MS = 4_000;
 /** More than a page of them; the loops of the guide to pagination show the name of the last. */
 const MORE_PETS = `INSERT INTO pets (name, category_id)
   SELECT CASE n WHEN 120 THEN 'Zoe' ELSE 'Rex' END, 3 FROM generate_series(1, 120) n ORDER BY n`;
@@ -127,6 +129,42 @@ describe('every code block of the guides and the README runs', () => {
           if (proxy) expect(proxy.requestCount()).toBeGreaterThan(1);
         } finally {
           proxy?.close();
+        }
+      },
+    );
+  }
+});
+
+describe('a sample that waits for Retry-After waits until a date, too, which a proxy may send', () => {
+  const waiting = runnable.filter(
+    ({ language, code }) => ['js', 'python'].includes(language) && code.includes("'Retry-After'"),
+  );
+  test('there are such samples in the guides to limits, to retries and to copies', () => {
+    expect(new Set(waiting.map(({ place }) => place.replace(/:.*/, ''))).size).toBe(3);
+  });
+  for (const block of waiting) {
+    test.runIf(hasTool.get(LANGUAGES[block.language]?.tool ?? ''))(
+      `${block.place} (${block.language})`,
+      { timeout: BLOCK_TIMEOUT_MS },
+      async () => {
+        let untilMs = Number.POSITIVE_INFINITY;
+        let repeatedAtMs = 0;
+        const proxy = await startUnreliableProxy(url, [
+          async () => {
+            const date = new Date(Date.now() + DATE_AFTER_MS).toUTCString();
+            untilMs = Date.parse(date);
+            return answerWithError(503, 'service_unavailable', { 'retry-after': date });
+          },
+          async () => {
+            repeatedAtMs = Date.now();
+            return 'forwarded';
+          },
+        ]);
+        try {
+          await runBlock(block, proxy.url);
+          expect(repeatedAtMs).toBeGreaterThanOrEqual(untilMs);
+        } finally {
+          proxy.close();
         }
       },
     );

@@ -26,7 +26,7 @@ const REPAIRS = new Map([
   ['[role=dialog] [role=textbox]:not([aria-label])', nameTextbox],
   ['.markdown :is(pre > code, table)', makeScrollable],
   // Where the skip link leads
-  ['main', (element) => (element.tabIndex = -1)],
+  ['main', (element) => Object.assign(element, { id: 'content', tabIndex: -1 })],
 ]);
 
 export function repairMarkup() {

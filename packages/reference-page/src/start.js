@@ -104,7 +104,7 @@ function loadBundle() {
 /** Whoever has begun to read goes on in the same section: Scalar shows the one in the address. */
 function keepPlace() {
   if (location.hash !== '' || scrollY === 0) return;
-  const passed = [...document.querySelectorAll('.text [id]')].filter(
+  const passed = [...document.querySelectorAll('.text main [id]')].filter(
     (heading) => heading.getBoundingClientRect().top < innerHeight / 2,
   );
   if (passed.length > 0) history.replaceState(null, '', `#${passed.at(-1).id}`);

@@ -388,6 +388,66 @@ describe.skipIf(executable === undefined)(
       await takeScreenshot(page, 'focus');
     });
 
+    test.each(['docs', 'changelog'])(
+      '/%s without JavaScript fits a phone, and every link leads somewhere',
+      async (path) => {
+        const { page } = await openPage(browser.context);
+        // The page's scripts do not load; with JavaScript off altogether, the test could not look at it.
+        await page.route(/\.js$/, (route) => route.fulfill({ contentType: 'text/javascript', body: '' }));
+        await page.setViewportSize({ width: 390, height: 844 });
+        await page.goto(`${service.url}/${path}`);
+        expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(390);
+        const links = await page
+          .locator('a')
+          .evaluateAll((all) => all.map((link) => Reflect.get(link, 'href')));
+        const targets = [...new Set<string>(links)].filter((link) => link.startsWith(service.url));
+        expect(targets.length).toBeGreaterThan(3);
+        for (const target of targets) {
+          const { hash } = new URL(target);
+          const response = await page.request.get(target);
+          expect([target, response.status()]).toEqual([target, 200]);
+          if (hash === '') expect(response.headers()['content-type']).not.toContain('markdown');
+          else expect(await response.text()).toContain(` id="${decodeURIComponent(hash.slice(1))}"`);
+        }
+      },
+    );
+
+    test('before Scalar has run, the skip link leads past the contents, and the introduction is where it will stay', async () => {
+      const { page } = await openPage(browser.context);
+      let release = () => {};
+      const released = new Promise<void>((resolve) => (release = resolve));
+      await page.route(/scalar-\d/, async (route) => {
+        await released;
+        await route.continue();
+      });
+      await page.goto(`${service.url}/docs`, { waitUntil: 'commit' });
+      const heading = page.getByRole('heading', { name: 'Introduction', exact: true });
+      const before = await heading.boundingBox();
+      await page.keyboard.press('Tab');
+      await page.keyboard.press('Enter');
+      expect(await page.evaluate(() => document.activeElement?.id)).toBe('content');
+      release();
+      await untilShown(page);
+      await expect
+        .poll(async () => Math.abs(((await heading.boundingBox())?.y ?? 0) - (before?.y ?? 0)), {
+          timeout: 10_000,
+        })
+        .toBeLessThan(8);
+    });
+
+    test('operations have the same address before Scalar has run and after', async () => {
+      const { page } = await openPage(browser.context);
+      const html = await (
+        await page.request.get(`${service.url}/docs`, { headers: { accept: 'text/html' } })
+      ).text();
+      const ids = [...html.matchAll(/ id="(tag\/[^"]+)"/g)].map(([, id]) => id ?? '');
+      expect(ids).toContain('tag/pets/POST/pets');
+      await page.goto(`${service.url}/docs#tag/pets/POST/pets`);
+      await untilShown(page);
+      for (const id of ids.slice(0, 4))
+        await page.locator(`[id$="${id}"]`).first().waitFor({ state: 'attached' });
+    });
+
     test('the page says whom to ask, and has the changelog and every guide as a section', async () => {
       const { page } = await openPage(browser.context);
       await page.route('**/openapi.json', async (route) => {
