@@ -1,7 +1,16 @@
 import { type Command, Option } from 'commander';
 import { OperatorError } from '../errors/operator-error.js';
 import type { Operation } from '../operations/list-operations.js';
-import { type Counts, type DayRange, lastDays, type Usage, type UsageStore } from '../usage/store.js';
+import {
+  type Counts,
+  DAY_MS,
+  type DayRange,
+  type KeyUsage,
+  lastDays,
+  toDay,
+  type Usage,
+  type UsageStore,
+} from '../usage/store.js';
 import { parseDay, parseOwner } from './arguments.js';
 import type { KeyTools } from './key-command.js';
 import type { Printed } from './key-view.js';
@@ -21,6 +30,12 @@ interface Named {
   readonly name: string;
   readonly owner: string | null;
 }
+
+/**
+ * How many days one statement reads of all keys: of a quarter, it would take longer than the database allows, once there are
+ * thousands of keys.
+ */
+const DAYS_AT_ONCE = 7;
 
 const CSV_COLUMNS = ['id', 'name', 'owner', 'day', 'operation', 'requests', 'denied', 'deprecated'] as const;
 
@@ -90,10 +105,8 @@ export async function printUsageOfKeys(
   const range = toRange(options, Date.now());
   const { deprecated } = options;
   const owned = options.owner === undefined ? undefined : await findOwned(keys, options.owner);
-  const all = summariseKeys(await store.readKeys(range), operations, options.by);
-  const chosen = all.filter(
-    ({ id, lastDeprecatedDay }) => (owned?.has(id) ?? true) && (!deprecated || lastDeprecatedDay !== null),
-  );
+  const all = summariseKeys(await readInTurn(store, range, owned), operations, options.by);
+  const chosen = all.filter(({ lastDeprecatedDay }) => !deprecated || lastDeprecatedDay !== null);
   if (!options.csv) {
     const kind = deprecated ? ' of deprecated operations' : '';
     return { json: chosen, text: formatKeyUsage(chosen, kind, range) };
@@ -107,10 +120,28 @@ export async function printUsageOfKeys(
   return { json: undefined, text: formatCsv(csv) };
 }
 
+/** Reads some days after the others, of those of which anything is stored. */
+async function readInTurn(
+  store: Pick<UsageStore, 'readKeys' | 'readStoredDays'>,
+  { from, to }: DayRange,
+  ids: readonly string[] | undefined,
+): Promise<KeyUsage[]> {
+  const stored = await store.readStoredDays();
+  if (stored === undefined) return [];
+  const start = Math.max(Date.parse(from), Date.parse(stored.from));
+  const end = Math.min(Date.parse(to), Date.parse(stored.to));
+  const parts: KeyUsage[][] = [];
+  for (let first = start; first <= end; first += DAYS_AT_ONCE * DAY_MS) {
+    const last = Math.min(first + (DAYS_AT_ONCE - 1) * DAY_MS, end);
+    parts.push(await store.readKeys({ from: toDay(first), to: toDay(last) }, ids));
+  }
+  return parts.flat();
+}
+
 /** @throws OperatorError if the owner has no keys: an empty table for a misspelt name would pass for no usage */
-async function findOwned(keys: KeyTools['store'], owner: string): Promise<ReadonlySet<string>> {
-  const ids = new Set((await keys.findByOwner(owner)).map(({ id }) => id));
-  if (ids.size > 0) return ids;
+async function findOwned(keys: KeyTools['store'], owner: string): Promise<readonly string[]> {
+  const ids = (await keys.findByOwner(owner)).map(({ id }) => id);
+  if (ids.length > 0) return ids;
   const advice = '"keys list" shows all keys and their owners.';
   throw new OperatorError(`The owner ${JSON.stringify(owner)} has no keys: ${advice}`, { exitCode: 3 });
 }

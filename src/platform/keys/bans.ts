@@ -53,15 +53,17 @@ export function createBans({ store, now, log }: BansOptions) {
     return untilMs > now() ? untilMs : undefined;
   };
   /** Retries until the ban is stored or over: while the database is unavailable, it holds on this node only. */
-  const save = async (keyId: string, state: OwnBan, seconds: number, isRetry = false) => {
+  const save = async (apiKey: ApiKey, state: OwnBan, seconds: number, isRetry = false) => {
+    const { id, name } = apiKey;
     const agoMs = performance.now() - state.beganAt;
     if (isClosed || agoMs >= seconds * 1000) return;
     try {
-      await store.ban(keyId, seconds, agoMs);
+      await store.ban(id, seconds, agoMs);
       state.overridesRowUntil = performance.now() + KEY_TTL_MS;
     } catch (err) {
-      if (!isRetry) log.warn({ err, keyId }, 'a ban is not stored yet: it holds on this node only');
-      setTimeout(save, RETRY_DELAY_MS, keyId, state, seconds, true).unref();
+      const details = { err, keyId: id, keyName: name };
+      if (!isRetry) log.warn(details, 'a ban is not stored yet: it holds on this node only');
+      setTimeout(save, RETRY_DELAY_MS, apiKey, state, seconds, true).unref();
     }
   };
   return {
@@ -69,7 +71,7 @@ export function createBans({ store, now, log }: BansOptions) {
     /** Bans a key, unless it is banned: requests that were under way when a ban began start no second one. */
     ban(apiKey: ApiKey): void {
       if (bannedUntil(apiKey) !== undefined) return;
-      const { id } = apiKey;
+      const { id, name } = apiKey;
       const seconds = nextBanSeconds(apiKey, now());
       const state = {
         bannedUntilMs: now() + seconds * 1000,
@@ -77,8 +79,9 @@ export function createBans({ store, now, log }: BansOptions) {
         overridesRowUntil: Number.POSITIVE_INFINITY,
       };
       states.set(id, state);
-      log.info({ keyId: id, seconds }, 'a key is banned: too many of its requests were denied');
-      void save(id, state, seconds);
+      const details = { keyId: id, keyName: name, seconds };
+      log.info(details, 'a key is banned: too many of its requests were denied');
+      void save(apiKey, state, seconds);
     },
     /** Stops trying to store bans; call it before the database is closed. */
     close() {

@@ -125,7 +125,18 @@ const MAX_TEXT_LENGTH = 200;
 
 /** The path of a request without a route, which no pattern tells. The query may hold anything, so it is left out. */
 function readUnknownPath({ url, routeOptions, is404 }: FastifyRequest): string | undefined {
-  return is404 || routeOptions.url === undefined ? shorten(url.split('?', 1)[0]) : undefined;
+  return is404 || routeOptions.url === undefined ? shorten(normalise(url.split('?', 1)[0] ?? '')) : undefined;
+}
+
+/**
+ * Letters, digits and `-._~` need no escape, and mean the same with one (RFC 3986, section 2.3). It would hide a key from
+ * whatever takes keys out.
+ */
+function normalise(path: string): string {
+  return path.replaceAll(/%[2-7][\dA-F]/gi, (escaped) => {
+    const character = String.fromCharCode(Number.parseInt(escaped.slice(1), 16));
+    return /[\w.~-]/.test(character) ? character : escaped;
+  });
 }
 
 /** Keys come out before the end is cut off: most of one would be as good as all of it. */

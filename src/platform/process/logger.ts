@@ -58,11 +58,14 @@ async function importPretty(): Promise<typeof PinoPretty.prettyFactory | undefin
 
 /**
  * In development a request is one short line: `GET /v1/pets 200 28 ms`, `GET /trpc/listPets,getKey 200 4 ms`. Other lines
- * name the request they belong to.
+ * name the request that they belong to, or the key that they are about.
  */
 export function formatMessage(line: Readonly<Record<string, unknown>>): string {
-  const { msg, reqId, method, protocol, operation, route, status, code, rehearsed, durationMs } = line;
-  if (msg !== 'request') return reqId === undefined ? String(msg) : `${msg} (request ${reqId})`;
+  const { msg, reqId, keyId, method, protocol, operation, route, status, code, rehearsed, durationMs } = line;
+  if (msg !== 'request') {
+    const subject = reqId === undefined ? keyId && `key ${keyId}` : `request ${reqId}`;
+    return subject === undefined ? String(msg) : `${msg} (${subject})`;
+  }
   const called = protocol === 'trpc' && operation !== undefined ? `${TRPC_PREFIX}/${operation}` : route;
   const mark = rehearsed === true && '(rehearsed)';
   const parts = [method, line.path ?? called, status, code, mark, `${Math.round(Number(durationMs))} ms`];

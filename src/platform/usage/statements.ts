@@ -86,11 +86,15 @@ export function createStatements(inSchema: InSchema) {
       SELECT ${daySql('day')} AS day, operation, requests, denied FROM ${usage} AS usage
       WHERE api_key_id = $1 AND usage.day BETWEEN $2 AND $3
       ORDER BY usage.day DESC, operation COLLATE pg_catalog."C"`,
+    readStoredDays: `
+      SELECT ${daySql('pg_catalog.min(day)')} AS "from", ${daySql('pg_catalog.max(day)')} AS "to" FROM ${usage}`,
+    /** Of all keys if `$3` is null */
     readKeys: `
       SELECT id, name, owner, operation, pg_catalog.sum(requests) AS requests, pg_catalog.sum(denied) AS denied,
         ${daySql('pg_catalog.max(day)')} AS day
       FROM ${usage} JOIN ${keys} AS keys ON keys.id = api_key_id
-      WHERE day BETWEEN $1 AND $2 GROUP BY id, operation`,
+      WHERE day BETWEEN $1 AND $2 AND ($3::pg_catalog.uuid[] IS NULL OR api_key_id = ANY ($3))
+      GROUP BY id, operation`,
     deleteExpired: `
       WITH expired AS (SELECT ${FIRST_KEPT_DAY} AS before)
       DELETE FROM ${usage} USING expired WHERE day < before

@@ -111,9 +111,14 @@ export function createUsageStore({
       const { rows } = await pool.query<Stored<Usage>>(sql.read, [apiKeyId, from, to]);
       return withNumbers(rows);
     },
-    /** The calls of all keys by key and operation. */
-    async readKeys({ from, to }: DayRange) {
-      const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeys, [from, to]);
+    /** From the first day to the last of which anything is stored; undefined if nothing is. */
+    async readStoredDays(): Promise<DayRange | undefined> {
+      const { rows } = await pool.query<DayRange | { from: null; to: null }>(sql.readStoredDays);
+      return rows[0]?.from == null ? undefined : rows[0];
+    },
+    /** The calls by key and operation, of these keys or of all. */
+    async readKeys({ from, to }: DayRange, ids?: readonly string[]) {
+      const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeys, [from, to, ids]);
       return withNumbers(rows);
     },
     /**
@@ -143,7 +148,7 @@ function encodeUuids(ids: readonly string[]): Buffer {
 }
 
 /** The UTC day of a moment in Unix milliseconds, as YYYY-MM-DD. */
-function toDay(now: number): string {
+export function toDay(now: number): string {
   return new Date(now).toISOString().slice(0, 10);
 }
 

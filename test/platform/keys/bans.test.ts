@@ -24,7 +24,7 @@ afterEach(() => vi.restoreAllMocks());
 /** A node and the row of one key; the test controls the time and whether the database is available. */
 async function openNode(limits: Limits) {
   const database = { isAvailable: true };
-  const logged: string[] = [];
+  const logged: { readonly message: string; readonly details: object }[] = [];
   let row = createKey(limits);
   const now = () => START_MS + elapsedMs + setMs;
   const limiter = await createLimiter({ redisUrls: [], log: silent, clock: () => elapsedMs, now });
@@ -36,7 +36,7 @@ async function openNode(limits: Limits) {
       row = { ...row, bannedUntil: new Date(startsAt.getTime() + seconds * 1000), banSeconds: seconds };
     },
   };
-  const note = (_details: object, message: string) => logged.push(message);
+  const note = (details: object, message: string) => logged.push({ message, details });
   const bans = createBans({ store, now, log: { info: note, warn: note } });
   return {
     logged,
@@ -143,11 +143,14 @@ test('each further ban within a day of the previous one lasts twice as long, up 
   expect((await node.check(1)).seconds).toBe(300);
 });
 
-test('many denials at once start one ban, logged once', async () => {
+test('many denials at once start one ban, logged once, with the name of the key beside its id', async () => {
   const node = await openNode({ perMinute: 60 });
   await Promise.all(Array.from({ length: 1_000 }, () => node.check(1)));
   expect(node.readRow()).toMatchObject({ banSeconds: 300 });
-  expect(node.logged.filter((message) => message.includes('banned'))).toHaveLength(1);
+  const { id, name } = node.readRow();
+  expect(node.logged.filter(({ message }) => message.includes('banned'))).toMatchObject([
+    { details: { keyId: id, keyName: name } },
+  ]);
 });
 
 test('the node that starts a ban enforces it at once, before its copy of the row shows it', async () => {
@@ -185,7 +188,7 @@ test('while the database is unavailable a ban holds on its node, and is stored w
   await vi.advanceTimersByTimeAsync(1_000);
   vi.useRealTimers();
   expect(node.readRow().bannedUntil).toEqual(new Date(START_MS + 300_000));
-  expect(node.logged.filter((message) => message.includes('not stored'))).toHaveLength(1);
+  expect(node.logged.filter(({ message }) => message.includes('not stored'))).toHaveLength(1);
 });
 
 test('a ban that was set by hand without a length counts as a first one', () => {

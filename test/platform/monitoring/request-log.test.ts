@@ -433,6 +433,7 @@ test.each([LIVE_PREFIX, TEST_PREFIX])(
     const requests: readonly (readonly [path: string, headers?: Record<string, string>])[] = [
       [`/v1/${key}`],
       [`/${key}${list.path}?key=${key}`],
+      [`/v1/${key.replaceAll('_', '%5f').replace('a', '%61')}`],
       [`/trpc/${key}`],
       [`${list.trpc},${key}?batch=1`],
       [read.pathOf(key)],
@@ -451,8 +452,8 @@ test.each([LIVE_PREFIX, TEST_PREFIX])(
       expect(response.headers.get('x-request-id')).not.toContain(key.slice(0, 20));
     }
     written = '';
-    await call(`/v1/${key}`);
-    expect(await onlyLine()).toMatchObject({ path: `/v1/${key.slice(0, 12)}…` });
+    await call(`/v1/${key}%2F%5F`);
+    expect(await onlyLine()).toMatchObject({ path: `/v1/${key.slice(0, 12)}…%2F_` });
   },
 );
 

@@ -24,6 +24,12 @@ test.each([
   expect(formatMessage({ ...request, ...fields })).toBe(line);
 });
 
+test('in development a line that is no request names the request that it belongs to, or the key that it is about', () => {
+  expect(formatMessage({ msg: 'failed', reqId: 'abc', keyId: '0b54e7c0' })).toBe('failed (request abc)');
+  expect(formatMessage({ msg: 'a key is banned', keyId: '0b54e7c0' })).toBe('a key is banned (key 0b54e7c0)');
+  expect(formatMessage({ msg: 'listening' })).toBe('listening');
+});
+
 /** What the process of a service would write, from the message of an error to a member of an object. */
 const SCRIPT = `
   import { createLogger } from './dist/platform/process/logger.js';

@@ -632,3 +632,60 @@ ${loop.id},"a ""loop"", in a shop",acme,2026-01-01,${list.name},5,70,false
   ] as const)
     expect(await printUsage(environment, ...args)).toContain(message);
 });
+
+/** Makes a statement take so many seconds longer for each of these rows that it reads. Planners avoid them. */
+const slowDown = (url: string, seconds: number, condition: string) =>
+  execute(
+    url,
+    `CREATE FUNCTION is_slow() RETURNS boolean LANGUAGE plpgsql VOLATILE COST 1000000 AS $$ BEGIN PERFORM pg_sleep(${seconds}); RETURN true; END $$;
+    ALTER TABLE api_key_usage ENABLE ROW LEVEL SECURITY;
+    CREATE POLICY slow ON api_key_usage USING (CASE WHEN ${condition} THEN is_slow() ELSE true END)`,
+  );
+
+test('keys usage of an owner does not read what other keys have called, however much that is', async () => {
+  const url = await createTestDatabase();
+  const keyStore = createKeyStore(open(url), 'as_test_');
+  const own = (await keyStore.create({ ...plain, name: 'own', owner: 'acme' })).apiKey;
+  const other = (await keyStore.create({ ...plain, name: 'other' })).apiKey;
+  for (const [id, day] of [
+    [own.id, '2026-01-01'],
+    [other.id, '2026-01-02'],
+    [own.id, '2026-01-03'],
+  ])
+    await execute(
+      url,
+      `INSERT INTO api_key_usage (api_key_id, day, operation, requests) VALUES ($1, $2, '${list.name}', 5)`,
+      [id, day],
+    );
+  // Longer than the database allows a statement
+  await slowDown(url, 60, `api_key_id = '${other.id}'`);
+  const options = ['--owner', 'acme', '--from', '2026-01-01', '--to', '2026-03-31'];
+  const environment = { DATABASE_URL: url };
+  expect(await runKeys(environment, 'usage', ...options)).toMatchObject([{ name: 'own', requests: 10 }]);
+  expect(await printUsage(environment, ...options, '--csv')).toContain(`acme,2026-01-03,${list.name},5,0`);
+});
+
+test('keys usage of all keys takes a statement for each week, so that no number of days is too many for one', async () => {
+  const url = await createTestDatabase();
+  const keyStore = createKeyStore(open(url), 'as_test_');
+  const { id } = (await keyStore.create({ ...plain, name: 'busy' })).apiKey;
+  const day = (week: number) =>
+    new Date(Date.parse('2025-01-01') + week * 7 * DAY_MS).toISOString().slice(0, 10);
+  const weeks = 30;
+  for (let week = 0; week < weeks; week += 1)
+    await execute(
+      url,
+      'INSERT INTO api_key_usage (api_key_id, day, operation, requests) VALUES ($1, $2, $3, 1)',
+      [id, day(week), list.name],
+    );
+  // All of them together would take 1.5 s.
+  await slowDown(url, 0.05, 'true');
+  const usage = (from: string, to: string) =>
+    runKeys({ DATABASE_URL: url }, 'usage', '--from', from, '--to', to);
+  expect(await usage('1970-01-02', '9999-12-31')).toMatchObject([
+    { requests: weeks, lastDay: day(weeks - 1) },
+  ]);
+  expect(await usage(day(1), day(weeks - 2))).toMatchObject([
+    { requests: weeks - 2, lastDay: day(weeks - 2) },
+  ]);
+});
