@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { expect, inject, onTestFinished, test } from 'vitest';
 import { describeEndOfLife } from '../src/platform/process/end-of-life.js';
+import { create, list, newItem, read, TEXT } from './support/operations-under-test.js';
 import { type Program, run, runKeys, runNode, untilListening } from './support/process.js';
 import { setUpServiceProcesses, stop, untilReady } from './support/service-processes.js';
 import { createTemporaryFolder } from './support/temporary-folder.js';
@@ -18,10 +19,9 @@ test('the first start on the embedded default serves a sample catalogue, its cur
   const { call, path } = await untilReady(service);
   const { status, body, headers } = await call(path);
   expect([status, body.length]).toEqual([200, 5]);
-  expect(headers.get('link')).toMatch(
-    /^<http:\/\/127\.0\.0\.1:\d+\/v1\/pets\?limit=5&cursor=5>; rel="next"$/,
-  );
-  await service.until(/^\[[\d:]+\] INFO: GET \/v1\/pets 200 \d+ ms$/m);
+  const next = new RegExp(`^<http://127\\.0\\.0\\.1:\\d+${list.path}\\?limit=5&cursor=5>; rel="next"$`);
+  expect(headers.get('link')).toMatch(next);
+  await service.until(new RegExp(`^\\[[\\d:]+\\] INFO: GET ${list.path} 200 \\d+ ms$`, 'm'));
   expect((await call('/health/ready', { key: null })).status).toBe(200);
   expect((await stat(join(processes.dataDir, 'development-key'))).mode & 0o777).toBe(0o600);
   expect(await stop(service)).toBe(0);
@@ -54,8 +54,8 @@ test('variables that are meant for another PostgreSQL do not reach the embedded 
       PGCLIENT_ENCODING: 'LATIN1',
     }),
   );
-  const created = await call('/v1/pets', post({ name: 'Žofka', categoryId: 1 }));
-  expect(created).toMatchObject({ status: 201, body: { name: 'Žofka' } });
+  const created = await call(create.path, post(newItem('Žofka')));
+  expect(created).toMatchObject({ status: 201, body: { [TEXT]: 'Žofka' } });
 });
 
 test('connections stay open for KEEP_ALIVE_SECONDS between requests, as each response says', async () => {
@@ -64,22 +64,22 @@ test('connections stay open for KEEP_ALIVE_SECONDS between requests, as each res
   expect(headers.get('keep-alive')).toBe('timeout=620');
 });
 
-test('a later start keeps the key and the pets, and does not add the sample catalogue again', async () => {
+test('a later start keeps the key and the items, and does not add the sample catalogue again', async () => {
   const first = await untilReady(start());
-  const created = await first.call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
+  const created = await first.call(create.path, post(newItem('Rex')));
   expect(await stop(programs[0] as Program)).toBe(0);
   const second = await untilReady(start());
   expect(second.key).toBe(first.key);
-  expect((await second.call(`/v1/pets/${created.body.id}`)).body).toEqual(created.body);
-  expect((await second.call('/v1/pets?limit=100')).body).toHaveLength(created.body.id);
+  expect((await second.call(read.pathOf(created.body.id))).body).toEqual(created.body);
+  expect((await second.call(`${list.path}?limit=100`)).body).toHaveLength(created.body.id);
 });
 
 test('after SIGKILL the service starts again with everything it acknowledged', async () => {
   const first = await untilReady(start());
-  const created = await first.call('/v1/pets', post({ name: 'Survivor', categoryId: 1 }));
+  const created = await first.call(create.path, post(newItem('Survivor')));
   expect(await stop(programs[0] as Program, 'SIGKILL')).toBe('SIGKILL');
   const second = await untilReady(start());
-  expect((await second.call(`/v1/pets/${created.body.id}`)).body.name).toBe('Survivor');
+  expect((await second.call(read.pathOf(created.body.id))).body[TEXT]).toBe('Survivor');
 });
 
 test('a second service on the same DATA_DIR exits with a clear message', async () => {
@@ -148,12 +148,12 @@ test('each request is logged as one line with the id of the key, and without the
   const service = start({ DATABASE_URL, APP_ENV: 'staging' });
   const url = await untilListening(service);
   const call = createCaller({ url, key });
-  await call('/v1/pets', {
-    ...post({ name: 'Secret Name', categoryId: 1 }),
+  await call(create.path, {
+    ...post(newItem('Secret Name')),
     headers: { 'content-type': 'application/json', 'x-request-id': 'abc-1' },
   });
   const [line] = await service.until(/^.*"reqId":"abc-1".*$/m);
-  expect(JSON.parse(line)).toMatchObject({ keyId: id, operation: 'createPet', status: 201, method: 'POST' });
+  expect(JSON.parse(line)).toMatchObject({ keyId: id, operation: create.name, status: 201, method: 'POST' });
   expect(service.output()).not.toContain(key);
   expect(service.output()).not.toContain('Secret Name');
 });

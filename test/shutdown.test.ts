@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { beginCreate } from './support/begin-create.js';
+import { list } from './support/operations-under-test.js';
 import { type Program, runCommand, untilListening } from './support/process.js';
 import { setUpServiceProcesses, stop, untilReady } from './support/service-processes.js';
 import { startTcpProxy } from './support/tcp-proxy.js';
@@ -14,10 +15,10 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     const service = start();
     const { url, key, call } = await untilReady(service);
     const finishes = await Promise.all(Array.from({ length: 10 }, () => beginCreate(url, key)));
-    await call('/v1/pets');
+    await call(list.path);
     const exit = stop(service, signal);
     await service.until(/finishing running requests/);
-    await expect.poll(() => call('/v1/pets').catch(() => 'refused')).toBe('refused');
+    await expect.poll(() => call(list.path).catch(() => 'refused')).toBe('refused');
     expect(await Promise.all(finishes.map((finish) => finish()))).toEqual(Array(10).fill(201));
     expect(await exit).toBe(0);
   },

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SCOPES } from '../../src/scopes.js';
+import { deprecated } from '../support/deprecated-operation.js';
 import { oldToolCall, toolCall } from '../support/mcp.js';
+import { create, list, resources } from '../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -23,21 +25,22 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
+const NEW_KEY = { name: 'shop', expiresAt: null, plan: 'pro', perMinute: null, perDay: null } as const;
+
 async function issue(input: Partial<Parameters<TestService['keys']['create']>[0]> = {}) {
-  const plan = { plan: 'pro', perMinute: null, perDay: null } as const;
-  return service.keys.create({ name: 'shop', expiresAt: null, ...plan, ...input });
+  return service.keys.create({ ...NEW_KEY, ...input });
 }
 
 test('a key learns its name, hint, plan, scopes and times, the same over both protocols', async () => {
   const expiresAt = new Date(NOW + 400 * DAY_MS);
-  const { key, apiKey } = await issue({ expiresAt, scopes: ['orders:read', 'pets:read'] });
+  const { key, apiKey } = await issue({ expiresAt, scopes: SCOPES.toReversed() });
   const { status, body } = await call('/v1/key', { key });
   expect(status).toBe(200);
   expect(body).toEqual({
     name: 'shop',
     hint: apiKey.hint,
     plan: 'pro',
-    scopes: ['pets:read', 'orders:read'],
+    scopes: SCOPES,
     createdAt: apiKey.createdAt.toISOString(),
     expiresAt: expiresAt.toISOString(),
     bannedUntil: null,
@@ -62,7 +65,7 @@ test('the response has neither the key, nor its hash, nor its id', async () => {
 
 test('the limits are those of the headers of the same response', async () => {
   const { key } = await issue();
-  await call('/v1/pets', { key });
+  await call(list.path, { key });
   const { headers, body } = await call('/v1/key', { key });
   const [minute] = body.limits;
   expect(body.limits.map(({ limit, remaining }: never) => [limit, remaining])).toEqual([
@@ -76,27 +79,32 @@ test('the limits are those of the headers of the same response', async () => {
 
 test('in a batch, the limits are those after the whole batch', async () => {
   const { key } = await issue();
-  const { body } = await call('/trpc/getKey,listPets,getKey?batch=1', { key });
+  const { body } = await call(`/trpc/getKey,${list.name},getKey?batch=1`, { key });
   for (const index of [0, 2]) expect(body[index].result.data.limits[0].remaining).toBe(297);
 });
 
 test('usage has what was stored of the last 30 days, newest first, with what was denied and what is deprecated', async () => {
-  const { key, apiKey } = await issue();
+  const withDeprecated = await startService({
+    now: () => NOW,
+    resources: [...resources, deprecated.resource],
+  });
+  const { key, apiKey } = await withDeprecated.keys.create(NEW_KEY);
   const insert =
     'INSERT INTO api_key_usage (api_key_id, day, operation, requests, denied) VALUES ($1, $2, $3, $4, $5)';
   for (const row of [
-    ['2026-03-01', 'listPets', 5, 0],
-    ['2026-01-31', 'listPets', 7, 30],
-    ['2026-01-31', 'getPet', 0, 2],
-    ['2026-01-30', 'createPet', 9, 0],
+    ['2026-03-01', list.name, 5, 0],
+    ['2026-02-01', list.name, 7, 30],
+    ['2026-01-31', deprecated.name, 0, 2],
+    ['2026-01-30', create.name, 9, 0],
   ]) {
-    await service.database.pool.query(insert, [apiKey.id, ...row]);
+    await withDeprecated.database.pool.query(insert, [apiKey.id, ...row]);
   }
-  expect((await call('/v1/key', { key })).body.usage).toEqual([
-    { day: '2026-03-01', operation: 'listPets', requests: 5, denied: 0, deprecated: false },
-    { day: '2026-01-31', operation: 'getPet', requests: 0, denied: 2, deprecated: true },
-    { day: '2026-01-31', operation: 'listPets', requests: 7, denied: 30, deprecated: false },
+  expect((await createCaller(withDeprecated)('/v1/key', { key })).body.usage).toEqual([
+    { day: '2026-03-01', operation: list.name, requests: 5, denied: 0, deprecated: false },
+    { day: '2026-02-01', operation: list.name, requests: 7, denied: 30, deprecated: false },
+    { day: '2026-01-31', operation: deprecated.name, requests: 0, denied: 2, deprecated: true },
   ]);
+  await withDeprecated.close();
 });
 
 test('asking for the key is part of its usage', async () => {
@@ -128,7 +136,7 @@ function readOwnKey(body: unknown) {
 /** A key with a small limit, which is used up. */
 async function issueUsedUp() {
   const issued = await issue({ plan: 'enterprise', perMinute: 2, perDay: 100 });
-  for (let n = 0; n < 2; n += 1) await call('/v1/pets', { key: issued.key });
+  for (let n = 0; n < 2; n += 1) await call(list.path, { key: issued.key });
   return issued;
 }
 
@@ -136,7 +144,7 @@ test.each(ALONE)('over %s, asking for the key costs it nothing', async (_, path,
   const { key } = await issue();
   for (let n = 0; n < 3; n += 1)
     expect((await call(path, { key, ...init })).headers.get('x-ratelimit-remaining')).toBe('300');
-  expect((await call('/v1/pets', { key })).headers.get('x-ratelimit-remaining')).toBe('299');
+  expect((await call(list.path, { key })).headers.get('x-ratelimit-remaining')).toBe('299');
 });
 
 test.each(ALONE)(
@@ -163,8 +171,8 @@ test.each(ALONE)('over %s, a banned key learns until when, wherever the ban bega
   const callToday = createCaller(today);
   const byItself = await issue({ plan: 'enterprise', perMinute: 1, perDay: 100 });
   const began = Date.now();
-  for (let n = 0; n < 2; n += 1) await callToday('/v1/pets', { key: byItself.key });
-  expect((await callToday('/v1/pets', { key: byItself.key })).body.code).toBe('api_key_banned');
+  for (let n = 0; n < 2; n += 1) await callToday(list.path, { key: byItself.key });
+  expect((await callToday(list.path, { key: byItself.key })).body.code).toBe('api_key_banned');
   const ends = Date.parse(await read(byItself.key, callToday));
   expect(ends).toBeGreaterThanOrEqual(began + 300_000);
   expect(ends).toBeLessThanOrEqual(Date.now() + 300_000);
@@ -210,9 +218,9 @@ test('asking for the key counts against the address of the client, whose 429 it 
   ]);
   expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
   // That neither touches the key, nor does it touch others.
-  const pets = await callLimited('/v1/pets');
-  expect([pets.status, pets.headers.get('x-ratelimit-remaining')]).toEqual([200, '999999']);
-  expect((await callLimited('/v1/pets', { key: null })).status).toBe(429);
+  const listed = await callLimited(list.path);
+  expect([listed.status, listed.headers.get('x-ratelimit-remaining')]).toEqual([200, '999999']);
+  expect((await callLimited(list.path, { key: null })).status).toBe(429);
   await limited.close();
 });
 
@@ -237,16 +245,16 @@ test('without a key there is nothing to see', async () => {
 
 test('every response of a key that expires within 30 days says when, and no other', async () => {
   const soon = new Date(NOW + 30 * DAY_MS);
-  const { key } = await issue({ expiresAt: soon, scopes: ['pets:read'] });
+  const { key } = await issue({ expiresAt: soon, scopes: [list.scope] });
   const { key: later } = await issue({ expiresAt: new Date(NOW + 30 * DAY_MS + 1) });
   const { key: never } = await issue();
   const requests: [string, RequestInit?][] = [
-    ['/v1/pets'],
-    ['/v1/pets', post({ name: 'Rex', categoryId: 1 })],
+    [list.path],
+    [create.path, post(create.body)],
     ['/v1/nothing'],
-    ['/v1/pets', { method: 'DELETE' }],
-    [rpcPath('listPets', {})],
-    [rpcPath('listPets', { limit: 0 })],
+    [list.path, { method: 'DELETE' }],
+    [rpcPath(list.name, {})],
+    [rpcPath(list.name, { limit: 0 })],
   ];
   for (const [path, init] of requests) {
     const { headers } = await call(path, { ...init, key });

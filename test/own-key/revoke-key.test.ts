@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SCOPES } from '../../src/scopes.js';
+import { create, list } from '../support/operations-under-test.js';
 import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
 
 let service: TestService;
@@ -42,14 +43,14 @@ test.each(WAYS)(
   'over %s, a key ends itself: at once on this node, and soon on the others',
   async (name, revoke) => {
     const { key, hint, apiKey } = await issue();
-    for (const each of [call, callOther]) expect((await each('/v1/pets', { key })).status).toBe(200);
+    for (const each of [call, callOther]) expect((await each(list.path, { key })).status).toBe(200);
     const { status, body } = await revoke(key, hint);
     expect([status, body]).toEqual(
       name === 'REST' ? [204, undefined] : [200, name === 'tRPC' ? { result: {} } : [{ result: {} }]],
     );
-    expect((await call('/v1/pets', { key })).body.code).toBe('invalid_api_key');
+    expect((await call(list.path, { key })).body.code).toBe('invalid_api_key');
     expect((await service.keys.find(apiKey.id))?.revokedAt).toBeInstanceOf(Date);
-    await expect.poll(async () => (await callOther('/v1/pets', { key })).status).toBe(401);
+    await expect.poll(async () => (await callOther(list.path, { key })).status).toBe(401);
   },
 );
 
@@ -83,7 +84,7 @@ test.each(WAYS)(
       ]);
       if (name !== 'REST') expect(answer.error.data.fields.hint).toContain(problem);
     }
-    expect((await call('/v1/pets', { key })).status).toBe(200);
+    expect((await call(list.path, { key })).status).toBe(200);
   },
 );
 
@@ -105,11 +106,11 @@ test.each(['old', 'new'])('during an overlap, the %s key ends both, by its own h
   const [sent, kept] = which === 'old' ? [keys.old, keys.new] : [keys.new, keys.old];
   const revoke = (hintOf: string) =>
     call(`/v1/key?hint=${hintOf.slice(0, 12)}`, { key: sent, method: 'DELETE' });
-  for (const each of [sent, kept]) expect((await call('/v1/pets', { key: each })).status).toBe(200);
+  for (const each of [sent, kept]) expect((await call(list.path, { key: each })).status).toBe(200);
   expect((await revoke(kept)).status).toBe(400);
-  for (const each of [sent, kept]) expect((await call('/v1/pets', { key: each })).status).toBe(200);
+  for (const each of [sent, kept]) expect((await call(list.path, { key: each })).status).toBe(200);
   expect((await revoke(sent)).status).toBe(204);
-  for (const each of [sent, kept]) expect((await call('/v1/pets', { key: each })).status).toBe(401);
+  for (const each of [sent, kept]) expect((await call(list.path, { key: each })).status).toBe(401);
 });
 
 test.each(WAYS)(
@@ -119,7 +120,7 @@ test.each(WAYS)(
     for (const requests of [3, 4, 5]) {
       const { key, hint } = await issue(limits);
       const codes: unknown[] = [];
-      for (let n = 0; n < requests; n += 1) codes.push((await call('/v1/pets', { key })).body.code);
+      for (let n = 0; n < requests; n += 1) codes.push((await call(list.path, { key })).body.code);
       expect(codes.at(-1)).toBe(requests === 5 ? 'api_key_banned' : 'rate_limit_exceeded');
       const { status, headers } = await revoke(key, hint);
       expect(status).toBe(name === 'REST' ? 204 : 200);
@@ -138,7 +139,7 @@ test('what is refused costs the key nothing, and counts against the address of t
     statuses.push((await callLimited('/v1/key?hint=x', { key, method: 'DELETE' })).status);
   const denied = await callLimited(`/v1/key?hint=${hint}`, { key, method: 'DELETE' });
   expect([...statuses, denied.status]).toEqual([400, 400, 429]);
-  expect((await callLimited('/v1/pets', { key })).headers.get('x-ratelimit-remaining')).toBe('299');
+  expect((await callLimited(list.path, { key })).headers.get('x-ratelimit-remaining')).toBe('299');
   await limited.close();
 });
 
@@ -148,9 +149,9 @@ test('as one of several calls of a batch, ending the key counts like any other',
     call('/trpc/revokeKey,revokeKey?batch=1', { key, ...post({ 0: { hint: 'x' }, 1: { hint: 'x' } }) });
   expect((await batch()).headers.get('x-ratelimit-remaining')).toBe('1');
   expect((await batch()).status).toBe(429);
-  const { status, headers } = await call('/trpc/revokeKey,createPet?batch=1', {
+  const { status, headers } = await call(`/trpc/revokeKey,${create.name}?batch=1`, {
     key: (await issue()).key,
-    ...post({ 0: { hint }, 1: { name: 'Rex', categoryId: 1 } }),
+    ...post({ 0: { hint }, 1: create.body }),
   });
   expect([status, headers.get('x-ratelimit-remaining')]).toEqual([207, '298']);
 });
@@ -159,5 +160,5 @@ test('a rehearsed error ends no key', async () => {
   const { key, hint } = await issue();
   const headers = { prefer: 'error=service_unavailable' };
   expect((await call(`/v1/key?hint=${hint}`, { key, method: 'DELETE', headers })).status).toBe(503);
-  expect((await call('/v1/pets', { key })).status).toBe(200);
+  expect((await call(list.path, { key })).status).toBe(200);
 });

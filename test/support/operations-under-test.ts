@@ -5,6 +5,7 @@
  * that Prisma reads.
  */
 import { z } from 'zod';
+import type { PrismaClient } from '../../src/platform/database/generated/client.js';
 import { listOperations } from '../../src/platform/operations/list-operations.js';
 import { appRouter, resources } from '../../src/router.js';
 import type { Scope } from '../../src/scopes.js';
@@ -15,7 +16,7 @@ export { appRouter, resources };
 
 const operations = listOperations(appRouter);
 
-function find(name: string) {
+function find<Name extends string>(name: Name) {
   const operation = operations.find((each) => each.name === name);
   if (operation === undefined) throw new Error(`There is no operation ${name}`);
   const { path, scope, input } = operation;
@@ -51,7 +52,7 @@ export const create = { ...find('createPet'), body: newItem('Rex') };
 export const read = {
   ...find('getPet'),
   pathOf: (id: unknown) => `/v1/pets/${id}`,
-  inputOf: (id: unknown) => ({ petId: id }),
+  inputOf: <Id>(id: Id) => ({ petId: id }),
 };
 export const otherList = find('listOrders');
 
@@ -63,8 +64,9 @@ export const NUMBER = 'categoryId';
 export const OTHER_TABLE = 'orders';
 /** The types of the store's own that columns of TABLE have */
 export const TYPES = ['pet_status'];
-/** Prisma's name of its model */
+/** Prisma's name of its model, and a query of it */
 export const OTHER_MODEL = 'Order';
+export const readOthers = (prisma: PrismaClient) => prisma.order.findMany({ take: 1 });
 
 /** Adds an item whose text is an SQL expression, or several with `FROM generate_series(…)` behind it. */
 export const insertSql = (text: string, schema = 'public') =>

@@ -36,20 +36,35 @@ export const UNREACHED_LIMITS = [
 /** The commands for the owner of the tables. */
 const OWNER_COMMANDS = ['migrate', 'seed', 'studio'];
 
+type Script = 'main' | 'cli';
+
 /**
  * Runs dist/main.js or dist/cli.js, which the test setup has built. A DATABASE_URL of the owner becomes that of
  * the role with the documented grants, except for the owner's commands.
  */
-export function run(
-  script: 'main' | 'cli',
+export function run(script: Script, args: readonly string[], environment: Environment, cwd = ROOT): Program {
+  return runNode([`${ROOT}dist/${script}.js`, ...args], asServiceUnlessOwner(environment, args), cwd);
+}
+
+/** Runs the same from the sources, with the operation of deprecated-operation.ts as well. */
+export function runWithDeprecated(
+  script: Script,
   args: readonly string[],
   environment: Environment,
-  cwd = ROOT,
 ): Program {
+  const program = [
+    '--conditions=@animal-store/source',
+    '--import',
+    'tsx',
+    'test/support/deprecated-program.ts',
+  ];
+  return runNode([...program, script, ...args], asServiceUnlessOwner(environment, args));
+}
+
+function asServiceUnlessOwner(environment: Environment, [command = '']: readonly string[]): Environment {
   const { DATABASE_URL } = environment;
-  const isOwner = DATABASE_URL === undefined || OWNER_COMMANDS.includes(args[0] ?? '');
-  const own = isOwner ? environment : { ...environment, DATABASE_URL: asService(DATABASE_URL) };
-  return runNode([`${ROOT}dist/${script}.js`, ...args], own, cwd);
+  const isOwner = DATABASE_URL === undefined || OWNER_COMMANDS.includes(command);
+  return isOwner ? environment : { ...environment, DATABASE_URL: asService(DATABASE_URL) };
 }
 
 /** Runs node with any arguments. */
@@ -63,8 +78,12 @@ export function runNode(
 }
 
 /** Runs a command of `keys`, which has to succeed. Resolves with the JSON that it prints. */
-export async function runKeys(environment: Environment, ...args: readonly string[]) {
-  const program = run('cli', ['keys', ...args, '--json'], environment);
+export function runKeys(environment: Environment, ...args: readonly string[]) {
+  return readJson(run('cli', ['keys', ...args, '--json'], environment));
+}
+
+/** Resolves with the JSON that a command prints, which has to succeed. */
+export async function readJson(program: Program) {
   expect(await program.ended, program.output()).toBe(0);
   return JSON.parse(program.output());
 }

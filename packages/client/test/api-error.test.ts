@@ -1,5 +1,13 @@
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
 import { failConnection, interceptFetch, respondAsProxy } from '../../../test/support/intercepted-fetch.js';
+import {
+  create,
+  list,
+  newItem,
+  newItemSchema,
+  otherList,
+  read,
+} from '../../../test/support/operations-under-test.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
 import {
   type ClientOptions,
@@ -30,10 +38,10 @@ test('isApiError recognizes an error of the service, whatever its status, and gi
     expiresAt: null,
   });
   const limited = connect({ apiKey: oneRequest.key }).client;
-  await limited.listPets.query();
+  await limited[list.name].query();
   const readOnlyKey = await service.keys.create({
     name: 'read-only',
-    scopes: ['pets:read'],
+    scopes: [list.scope],
     plan: 'free',
     perMinute: null,
     perDay: null,
@@ -42,13 +50,16 @@ test('isApiError recognizes an error of the service, whatever its status, and gi
   const readOnly = connect({ apiKey: readOnlyKey.key }).client;
   const lacking = (scope: Scope) => ({ code: 'insufficient_scope', status: 403, scope });
   const failures: [() => Promise<unknown>, object][] = [
-    [() => client.getPet.query({ petId: 0 }), { code: 'not_found', status: 404 }],
-    [() => client.createPet.mutate({ name: '', categoryId: 1 }), { code: 'invalid_request', status: 400 }],
-    [() => readOnly.createPet.mutate({ name: 'Miso', categoryId: 2 }), lacking('pets:write')],
-    [() => readOnly.listOrders.query(), lacking('orders:read')],
-    [() => connect({ apiKey: 'nonsense' }).client.listPets.query(), { code: 'invalid_api_key', status: 401 }],
+    [() => client[read.name].query(read.inputOf(0)), { code: 'not_found', status: 404 }],
+    [() => client[create.name].mutate(newItem('')), { code: 'invalid_request', status: 400 }],
+    [() => readOnly[create.name].mutate(newItem('Miso')), lacking(create.scope)],
+    [() => readOnly[otherList.name].query(), lacking(otherList.scope)],
     [
-      () => limited.listPets.query(),
+      () => connect({ apiKey: 'nonsense' }).client[list.name].query(),
+      { code: 'invalid_api_key', status: 401 },
+    ],
+    [
+      () => limited[list.name].query(),
       { code: 'rate_limit_exceeded', status: 429, retryAfterSeconds: expect.any(Number) },
     ],
   ];
@@ -66,12 +77,15 @@ test('isApiError recognizes an error of the service, whatever its status, and gi
 
 test('fields names what is wrong with each invalid field, and is undefined for other errors', async () => {
   const { client } = connect();
-  const invalid = { name: '🐕'.repeat(201), categoryId: 1.5 };
+  // Longer than any text may be, and still a body that is read
+  const invalid = newItem('🐕'.repeat(10_000), 1.5);
+  const issues = newItemSchema.safeParse(invalid).error?.issues ?? [];
+  expect(issues).not.toEqual([]);
   const failures = [
-    () => client.createPet.mutate(invalid),
-    () => client.listPets.query({ limit: 0 }),
-    () => client.getPet.query({ petId: 0 }),
-    () => connect({ apiKey: 'nonsense' }).client.createPet.mutate(invalid),
+    () => client[create.name].mutate(invalid),
+    () => client[list.name].query({ limit: 0 }),
+    () => client[read.name].query(read.inputOf(0)),
+    () => connect({ apiKey: 'nonsense' }).client[create.name].mutate(invalid),
   ];
   const found: unknown[] = [];
   for (const call of failures) {
@@ -81,10 +95,7 @@ test('fields names what is wrong with each invalid field, and is undefined for o
     found.push(failure.fields);
   }
   expect(found).toEqual([
-    {
-      name: 'must have 1 to 200 characters',
-      categoryId: 'must be an integer from -9007199254740991 to 9007199254740991',
-    },
+    Object.fromEntries(issues.map(({ path: [member = ''], message }) => [member, message])),
     { limit: 'must be an integer from 1 to 100' },
     undefined,
     undefined,
@@ -94,7 +105,7 @@ test('fields names what is wrong with each invalid field, and is undefined for o
 test('isApiError rejects network errors, responses of a proxy, and anything else', async () => {
   for (const intercept of [failConnection, respondAsProxy(502), respondAsProxy(404)]) {
     const { client } = connect({ fetch: interceptFetch(intercept).fetch, retry: { attempts: 1 } });
-    const failure = await client.listPets.query().catch((error: unknown) => error);
+    const failure = await client[list.name].query().catch((error: unknown) => error);
     expect(failure).toBeInstanceOf(Error);
     expect(isApiError(failure)).toBe(false);
   }

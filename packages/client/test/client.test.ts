@@ -3,29 +3,35 @@ import type { inferRouterError, inferRouterInputs, inferRouterOutputs } from '@t
 import { createTRPCOptionsProxy } from '@trpc/tanstack-react-query';
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
-import type { newPet, pet } from '../../../src/pets/schema.js';
 import type { AppRouter as ServiceRouter } from '../../../src/router.js';
 import { createFakeClock, interceptFetch, respondAsProxy } from '../../../test/support/intercepted-fetch.js';
+import {
+  create,
+  type Item,
+  type itemSchema,
+  list,
+  newItem,
+  type newItemSchema,
+  read,
+} from '../../../test/support/operations-under-test.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
 import {
   type AppRouter,
   type ClientOptions,
   createClient,
   type Inputs,
-  type NewPet,
   type Outputs,
-  type Pet,
 } from '../src/create-client.js';
 
 let service: TestService;
-let pets: Pet[];
+let items: Item[];
 
 beforeAll(async () => {
   service = await startService();
   const { client } = connect();
-  pets = [];
-  for (const status of ['available', 'sold', 'available', 'pending', 'available'] as const) {
-    pets.push(await client.createPet.mutate({ name: `Pet ${pets.length}`, categoryId: 1, status }));
+  items = [];
+  for (const members of [{}, list.filter, {}, {}, {}]) {
+    items.push(await client[create.name].mutate({ ...newItem(`Item ${items.length}`), ...members }));
   }
 });
 afterAll(() => service.close());
@@ -34,12 +40,6 @@ function connect(options: Partial<ClientOptions> = {}) {
   const { fetch, sent } = interceptFetch();
   const client = createClient({ baseUrl: service.url, apiKey: service.key, fetch, ...options });
   return { client, sent };
-}
-
-async function collect<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const collected: Item[] = [];
-  for await (const item of items) collected.push(item);
-  return collected;
 }
 
 /** What tRPC makes of an output of `void`, `never`, would say that a call does not return. */
@@ -55,33 +55,30 @@ test("the client has the service's own types", () => {
   expectTypeOf<Outputs>().toEqualTypeOf<ServiceOutputs>();
   expectTypeOf<inferRouterError<ServiceRouter>>().toExtend<inferRouterError<AppRouter>>();
   expectTypeOf<inferRouterError<AppRouter>>().toExtend<inferRouterError<ServiceRouter>>();
-  expectTypeOf<NewPet>().toEqualTypeOf<z.input<typeof newPet>>();
-  expectTypeOf<Pet>().toEqualTypeOf<z.output<typeof pet>>();
-  expectTypeOf(client.createPet.mutate).parameter(0).toEqualTypeOf<NewPet>();
-  expectTypeOf(client.createPet.mutate).returns.resolves.toEqualTypeOf<Pet>();
-  expectTypeOf(client.listAllPets)
-    .parameter(0)
-    .toEqualTypeOf<{ limit?: number | undefined; status?: Pet['status'] | undefined } | undefined>();
+  expectTypeOf(client[create.name].mutate).parameter(0).toEqualTypeOf<z.input<typeof newItemSchema>>();
+  expectTypeOf(client[create.name].mutate).returns.resolves.toEqualTypeOf<z.output<typeof itemSchema>>();
 });
 
 test('a base URL may end in slashes, and have a path', async () => {
   const { client, sent } = connect({ baseUrl: `${service.url}//` });
-  await client.listPets.query();
-  expect(new URL(sent[0]?.url ?? '').pathname).toBe('/trpc/listPets');
+  await client[list.name].query();
+  expect(new URL(sent[0]?.url ?? '').pathname).toBe(list.trpc);
 });
 
 test('fifty simultaneous calls are sent in batches of twenty, and each gets its own result', async () => {
   const { client, sent } = connect();
-  const expected = Array.from({ length: 50 }, (_, index) => pets[index % pets.length] as Pet);
-  expect(await Promise.all(expected.map(({ id }) => client.getPet.query({ petId: id })))).toEqual(expected);
+  const expected = Array.from({ length: 50 }, (_, index) => items[index % items.length] as Item);
+  expect(await Promise.all(expected.map(({ id }) => client[read.name].query(read.inputOf(id))))).toEqual(
+    expected,
+  );
   const sizes = sent.map(({ url }) => new URL(url).pathname.split(',').length);
   expect(sizes).toEqual([20, 20, 10]);
 });
 
 test('a batch is split before its URL grows too long', async () => {
   const { client, sent } = connect();
-  const status = 'x'.repeat(1_500) as Pet['status'];
-  await Promise.allSettled([1, 2, 3, 4].map((limit) => client.listPets.query({ status, limit })));
+  const filter = { [list.filterName]: 'x'.repeat(1_500) } as object;
+  await Promise.allSettled([1, 2, 3, 4].map((limit) => client[list.name].query({ ...filter, limit })));
   expect(sent).toHaveLength(2);
   for (const { url } of sent) expect(url.length).toBeLessThanOrEqual(4_000);
 });
@@ -89,46 +86,10 @@ test('a batch is split before its URL grows too long', async () => {
 test('a key function runs before each request, and no key is sent when it returns none', async () => {
   const keys = [service.key, undefined];
   const { client, sent } = connect({ apiKey: () => keys[sent.length] });
-  await client.listPets.query();
-  const failure = await client.listPets.query().catch((error: unknown) => error);
+  await client[list.name].query();
+  const failure = await client[list.name].query().catch((error: unknown) => error);
   expect(failure).toMatchObject({ code: 'missing_api_key', status: 401 });
   expect(sent.map(({ headers }) => headers.get('authorization'))).toEqual([`Bearer ${service.key}`, null]);
-});
-
-test('listAllPets iterates over all pages and ends after the last', async () => {
-  const { client, sent } = connect();
-  const pages = await collect(client.listAllPets({ limit: 2 }));
-  expect(pages).toEqual([pets.slice(0, 2), pets.slice(2, 4), pets.slice(4)]);
-  expect(sent).toHaveLength(3);
-});
-
-test('listAllPets yields no empty page, keeps the filter, and uses the largest page size by default', async () => {
-  const { client, sent } = connect();
-  const available = pets.filter(({ status }) => status === 'available');
-  const pages = await collect(client.listAllPets({ status: 'available', limit: 1 }));
-  expect(pages).toEqual(available.map((pet) => [pet]));
-  sent.length = 0;
-  expect(await collect(client.listAllPets())).toEqual([pets]);
-  expect(sent).toHaveLength(1);
-});
-
-test('listAllPets requests no page that is not consumed', async () => {
-  const { client, sent } = connect();
-  for await (const page of client.listAllPets({ limit: 2 })) {
-    expect(page).toEqual(pets.slice(0, 2));
-    break;
-  }
-  expect(sent).toHaveLength(1);
-});
-
-test('listAllPets ends when its signal is aborted', async () => {
-  const { client, sent } = connect();
-  const controller = new AbortController();
-  const pages = client.listAllPets({ limit: 2 }, { signal: controller.signal });
-  await pages.next();
-  controller.abort();
-  await expect(pages.next()).rejects.toMatchObject({ cause: { name: 'AbortError' } });
-  expect(sent).toHaveLength(1);
 });
 
 test('the client keeps the latest limit status and notifies its listeners', async () => {
@@ -144,7 +105,7 @@ test('the client keeps the latest limit status and notifies its listeners', asyn
   const seen: (number | undefined)[] = [];
   const unsubscribe = client.limits.subscribe(() => seen.push(client.limits.current?.remaining));
   expect(client.limits.current).toBeUndefined();
-  await client.listPets.query();
+  await client[list.name].query();
   const now = clock.now?.() ?? 0;
   const minute = { name: 'minute', limit: 60, remaining: 59, windowSeconds: 60, resetAtMs: now + 60_000 };
   const day = {
@@ -155,9 +116,9 @@ test('the client keeps the latest limit status and notifies its listeners', asyn
     resetAtMs: now + 86_400_000,
   };
   expect(client.limits.current).toEqual({ ...minute, windows: [minute, day] });
-  await client.getPet.query({ petId: 0 }).catch(() => {});
+  await client[read.name].query(read.inputOf(0)).catch(() => {});
   unsubscribe();
-  await client.listPets.query();
+  await client[list.name].query();
   expect(seen).toEqual([59, 58]);
   expect(client.limits.current?.remaining).toBe(57);
 });
@@ -165,9 +126,9 @@ test('the client keeps the latest limit status and notifies its listeners', asyn
 test('a response that is not from the service leaves the limit status as it was', async () => {
   const { fetch } = interceptFetch((send) => send(), respondAsProxy(404));
   const { client } = connect({ fetch });
-  await client.listPets.query();
+  await client[list.name].query();
   const { current } = client.limits;
-  await client.listPets.query().catch(() => {});
+  await client[list.name].query().catch(() => {});
   expect(current).toBeDefined();
   expect(client.limits.current).toBe(current);
 });
@@ -176,6 +137,6 @@ test('TanStack Query accepts the client', async () => {
   const { client } = connect();
   const queryClient = new QueryClient();
   const trpc = createTRPCOptionsProxy<AppRouter>({ client, queryClient });
-  expect(await queryClient.fetchQuery(trpc.listPets.queryOptions({ status: 'sold' }))).toEqual([pets[1]]);
+  expect(await queryClient.fetchQuery(trpc[list.name].queryOptions(list.filter))).toEqual([items[1]]);
   queryClient.clear();
 });

@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { failConnection, respondAsProxy } from '../../../test/support/intercepted-fetch.js';
+import { list } from '../../../test/support/operations-under-test.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
 import { createClient } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';
@@ -24,8 +25,8 @@ test('an address that fetch refuses fails at once, with the words of fetch', asy
   vi.stubGlobal('fetch', sent);
   // Node.js has no page whose origin it could be.
   const client = createClient({ baseUrl: '', apiKey: service.key });
-  const failure = await failureOf(client.listPets.query());
-  expect(failure.message).toBe('Failed to parse URL from /trpc/listPets?batch=1&input=%7B%7D');
+  const failure = await failureOf(client[list.name].query());
+  expect(failure.message).toBe(`Failed to parse URL from ${list.trpc}?batch=1&input=%7B%7D`);
   expect(failure.cause).toBeInstanceOf(TypeError);
   expect(sent).toHaveBeenCalledTimes(1);
 });
@@ -35,7 +36,7 @@ test("a signal of another platform's fails at once, with the words of fetch", as
   vi.stubGlobal('fetch', sent);
   const client = createClient({ baseUrl: service.url, apiKey: service.key });
   vi.stubGlobal('AbortController', ForeignController);
-  const failure = await failureOf(client.listPets.query());
+  const failure = await failureOf(client[list.name].query());
   expect(failure.message).toMatch(/signal/i);
   expect(failure.message).not.toContain('could not be reached');
   expect(sent).toHaveBeenCalledTimes(1);
@@ -50,7 +51,7 @@ test.each([
     throw mistake;
   };
   const { client, sent } = connectWith(service, [throwMistake]);
-  const failure = await failureOf(client.listPets.query());
+  const failure = await failureOf(client[list.name].query());
   expect([failure.message, failure.cause, sent.length]).toEqual([mistake.message, mistake, 1]);
 });
 
@@ -65,7 +66,7 @@ test.each([
     throw new TypeError(message);
   };
   const { client, sent } = connectWith(service, [fail]);
-  await client.listPets.query();
+  await client[list.name].query();
   expect(sent).toHaveLength(2);
 });
 
@@ -81,7 +82,7 @@ test('a request that the global fetch could send, and that failed, is retried', 
     apiKey: service.key,
     clock: { sleep: async () => {} },
   });
-  await client.listPets.query();
+  await client[list.name].query();
   expect(failures).toBe(2);
 });
 
@@ -92,7 +93,7 @@ test("what a proxy sends in the service's place has a name of its own among the 
     [502, 4],
   ] as const) {
     const { client, sent } = connectWith(service, Array(4).fill(respondAsProxy(status)));
-    const failure = await failureOf(client.listPets.query());
+    const failure = await failureOf(client[list.name].query());
     expect(failure.cause).toMatchObject({ name: 'UnexpectedResponseError' });
     expect(failure.message).toContain(`(${status}, text/html)`);
     expect([status, sent.length]).toEqual([status, requests]);
@@ -103,7 +104,7 @@ test('JSON of another server has the same name', async () => {
   const { client } = connectWith(service, [
     () => Response.json({ message: 'no Route matched' }, { status: 404 }),
   ]);
-  const failure = await failureOf(client.listPets.query());
+  const failure = await failureOf(client[list.name].query());
   expect(failure.cause).toMatchObject({ name: 'UnexpectedResponseError' });
 });
 
@@ -114,9 +115,9 @@ test('many calls with one signal print no warning, and all end when it is aborte
   const controller = new AbortController();
   const { client } = connectWith(service, []);
   const { signal } = controller;
-  await Promise.all(Array.from({ length: 30 }, () => client.listPets.query({ limit: 1 }, { signal })));
-  for (let call = 0; call < 30; call += 1) await client.listPets.query({ limit: 1 }, { signal });
-  const pending = Array.from({ length: 30 }, () => failureOf(client.listPets.query({}, { signal })));
+  await Promise.all(Array.from({ length: 30 }, () => client[list.name].query({ limit: 1 }, { signal })));
+  for (let call = 0; call < 30; call += 1) await client[list.name].query({ limit: 1 }, { signal });
+  const pending = Array.from({ length: 30 }, () => failureOf(client[list.name].query({}, { signal })));
   controller.abort();
   for (const { cause } of await Promise.all(pending)) expect(cause).toMatchObject({ name: 'AbortError' });
   // A warning is emitted in a later tick.

@@ -7,8 +7,16 @@ import {
 } from '@trpc/client';
 import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
-import type { pet } from '../../../src/pets/schema.js';
 import { expectErrorBody } from '../../../test/support/expect-error-body.js';
+import {
+  create,
+  type itemSchema,
+  list,
+  type NUMBER,
+  newItem,
+  read,
+  type TEXT,
+} from '../../../test/support/operations-under-test.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
 import type { AppRouter } from '../src/create-client.js';
 
@@ -27,37 +35,39 @@ function connect(link: keyof typeof links, key = service.key) {
 }
 
 describe.each(Object.keys(links) as (keyof typeof links)[])("tRPC's own client with %s", (link) => {
-  test('creates, lists and gets pets', async () => {
+  test('creates, lists and gets items', async () => {
     const client = connect(link);
-    const created = await client.createPet.mutate({ name: 'Rex', categoryId: 1 });
-    expectTypeOf(created).toEqualTypeOf<z.output<typeof pet>>();
+    const created = await client[create.name].mutate(newItem('Rex'));
+    expectTypeOf(created).toEqualTypeOf<z.output<typeof itemSchema>>();
     const [listed, found] = await Promise.all([
-      client.listPets.query({ limit: 100, cursor: created.id - 1 }),
-      client.getPet.query({ petId: created.id }),
+      client[list.name].query({ limit: 100, cursor: created.id - 1 }),
+      client[read.name].query(read.inputOf(created.id)),
     ]);
     expect(listed).toEqual([created]);
     expect(found).toEqual(created);
-    expect(await client.listPets.query()).toContainEqual(created);
+    expect(await client[list.name].query()).toContainEqual(created);
   });
 
   test('finds the Error object in data.error', async () => {
     const missing = await connect(link)
-      .getPet.query({ petId: 999_999_999 })
+      [read.name].query(read.inputOf(999_999_999))
       .catch((error: unknown) => error);
     expect(missing).toBeInstanceOf(TRPCClientError);
     const { data, message } = missing as TRPCClientError<AppRouter>;
     expectErrorBody(data?.error, 'not_found', message);
     const unauthorized = await connect(link, 'nonsense')
-      .listPets.query()
+      [list.name].query()
       .catch((error: unknown) => error);
     expect((unauthorized as TRPCClientError<AppRouter>).data?.error.code).toBe('invalid_api_key');
   });
 });
 
 test('a wrong input is a compile error', () => {
-  type Input = Parameters<ReturnType<typeof connect>['createPet']['mutate']>[0];
-  expectTypeOf<{ name: string; categoryId: number }>().toMatchTypeOf<Input>();
-  expectTypeOf<{ name: string; categoryId: string }>().not.toMatchTypeOf<Input>();
-  expectTypeOf<{ name: string; categoryId: number; status: 'lost' }>().not.toMatchTypeOf<Input>();
-  expectTypeOf<{ name: string }>().not.toMatchTypeOf<Input>();
+  type Input = Parameters<ReturnType<typeof connect>[typeof create.name]['mutate']>[0];
+  type New = ReturnType<typeof newItem>;
+  type With<Member extends string> = Omit<New, Member> & Record<Member, symbol>;
+  expectTypeOf<New>().toMatchTypeOf<Input>();
+  expectTypeOf<With<typeof NUMBER>>().not.toMatchTypeOf<Input>();
+  expectTypeOf<With<typeof list.filterName>>().not.toMatchTypeOf<Input>();
+  expectTypeOf<Omit<New, typeof TEXT>>().not.toMatchTypeOf<Input>();
 });

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { errorTable } from '../../../src/platform/errors/error-table.js';
+import { create, list, newItem, otherList, read } from '../../../test/support/operations-under-test.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
 import { ApiClientError, type ErrorCode, isApiError } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
 const CODES = Object.keys(errorTable) as ErrorCode[];
 const RETRIED = ['internal_error', 'service_unavailable', 'rate_limit_exceeded', 'api_key_banned'] as const;
-const NEW_PET = { name: 'Miso', categoryId: 2 };
+const NEW_ITEM = newItem('Miso');
 
 let service: TestService;
 
@@ -22,10 +23,10 @@ describe.each(CODES)('a rehearsed %s', (code) => {
   test('rejects queries, creates and every call of a batch as the real error does', async () => {
     const { client, sent } = connect(code);
     const calls = [
-      client.listPets.query(),
-      client.listOrders.query(),
+      client[list.name].query(),
+      client[otherList.name].query(),
       client.getKey.query(),
-      client.createPet.mutate(NEW_PET),
+      client[create.name].mutate(NEW_ITEM),
     ];
     for (const failure of await Promise.all(calls.map(failureOf))) {
       expect(failure).toBeInstanceOf(ApiClientError);
@@ -37,8 +38,8 @@ describe.each(CODES)('a rehearsed %s', (code) => {
       else expect(retryAfterSeconds).toBeUndefined();
     }
     expect(sent.map(({ url }) => new URL(url).pathname)).toEqual([
-      '/trpc/createPet',
-      '/trpc/listPets,listOrders,getKey',
+      create.trpc,
+      `${list.trpc},${otherList.name},getKey`,
     ]);
   });
 });
@@ -46,15 +47,17 @@ describe.each(CODES)('a rehearsed %s', (code) => {
 test('a rehearsed insufficient_scope names the scope of each call', async () => {
   const { client } = connect('insufficient_scope');
   const failures = await Promise.all(
-    [client.listPets.query(), client.listOrders.query(), client.createPet.mutate(NEW_PET)].map(failureOf),
+    [client[list.name].query(), client[otherList.name].query(), client[create.name].mutate(NEW_ITEM)].map(
+      failureOf,
+    ),
   );
   const scopes = failures.map((failure) => isApiError(failure) && failure.scope);
-  expect(scopes).toEqual(['pets:read', 'orders:read', 'pets:write']);
+  expect(scopes).toEqual([list.scope, otherList.scope, create.scope]);
 });
 
 test.each(RETRIED)('%s is retried as if it were real, and every attempt rehearses it', async (code) => {
   const { client, sent, waits } = connect(code, 3);
-  const failure = (await failureOf(client.listPets.query())) as ApiClientError;
+  const failure = (await failureOf(client[list.name].query())) as ApiClientError;
   expect(failure.code).toBe(code);
   expect(sent.map(({ headers }) => headers.get('prefer'))).toEqual(Array(3).fill(`error=${code}`));
   expect(waits).toHaveLength(2);
@@ -65,7 +68,7 @@ test.each(RETRIED)('%s is retried as if it were real, and every attempt rehearse
 
 test('what is not retried in earnest is not retried in a rehearsal', async () => {
   const { client, sent, waits } = connect('not_found', 3);
-  await failureOf(client.getPet.query({ petId: 1 }));
+  await failureOf(client[read.name].query(read.inputOf(1)));
   expect(sent).toHaveLength(1);
   expect(waits).toEqual([]);
 });
@@ -73,17 +76,17 @@ test('what is not retried in earnest is not retried in a rehearsal', async () =>
 test('a function decides before each request, so that a call can fail first and succeed when retried', async () => {
   const codes: (ErrorCode | undefined)[] = ['service_unavailable', undefined];
   const { client, sent } = connect(() => codes.shift(), 2);
-  const before = await connectWith(service, []).client.listPets.query({ limit: 100 });
-  const pet = await client.createPet.mutate(NEW_PET);
+  const before = await connectWith(service, []).client[list.name].query({ limit: 100 });
+  const item = await client[create.name].mutate(NEW_ITEM);
   expect(sent.map(({ headers }) => headers.get('prefer'))).toEqual(['error=service_unavailable', null]);
   const [first, second] = sent.map(({ headers }) => headers.get('idempotency-key'));
   expect(first).toBe(second);
   // The rehearsed attempt created nothing, the second one did.
-  expect(await client.listPets.query({ limit: 100 })).toEqual([...before, pet]);
+  expect(await client[list.name].query({ limit: 100 })).toEqual([...before, item]);
 });
 
 test('a client that rehearses nothing sends no Prefer header', async () => {
   const { client, sent } = connectWith(service, []);
-  await client.listPets.query();
+  await client[list.name].query();
   expect(sent.map(({ headers }) => headers.has('prefer'))).toEqual([false]);
 });

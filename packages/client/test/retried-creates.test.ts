@@ -7,6 +7,7 @@ import {
   respondWithError,
   truncateBody,
 } from '../../../test/support/intercepted-fetch.js';
+import { create, list, newItem, TEXT } from '../../../test/support/operations-under-test.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
@@ -19,28 +20,28 @@ afterAll(() => service.close());
 
 const connect = (intercepts: Intercept[]) => connectWith(service, intercepts);
 
-async function countPets(name: string): Promise<number> {
-  const pets = await connect([]).client.listPets.query({ limit: 100 });
-  return pets.filter((pet) => pet.name === name).length;
+async function countItems(name: string): Promise<number> {
+  const items = await connect([]).client[list.name].query({ limit: 100 });
+  return items.filter((item) => item[TEXT] === name).length;
 }
 
 test('a create whose response was lost is retried and executed once', async () => {
   const { client, sent } = connect([loseResponse, truncateBody, respondAsProxy(502)]);
-  const pet = await client.createPet.mutate({ name: 'Lost and found', categoryId: 1 });
-  expect(pet).toMatchObject({ name: 'Lost and found' });
+  const item = await client[create.name].mutate(newItem('Lost and found'));
+  expect(item).toMatchObject({ [TEXT]: 'Lost and found' });
   expect(sent).toHaveLength(4);
-  expect(await countPets('Lost and found')).toBe(1);
+  expect(await countItems('Lost and found')).toBe(1);
 });
 
 test('all attempts of a create have the same Idempotency-Key and bytes, whatever the caller changes', async () => {
-  const newPet = { name: 'Steady', categoryId: 1 };
+  const changing = newItem('Steady');
   const changeInput: Intercept = (send) => {
-    newPet.name = 'Changed';
+    changing[TEXT] = 'Changed';
     return loseResponse(send, {});
   };
   const { client, sent } = connect([changeInput, failConnection]);
-  expect(await client.createPet.mutate(newPet)).toMatchObject({ name: 'Steady' });
-  expect(new Set(sent.map(({ body }) => body))).toEqual(new Set(['{"name":"Steady","categoryId":1}']));
+  expect(await client[create.name].mutate(changing)).toMatchObject({ [TEXT]: 'Steady' });
+  expect(new Set(sent.map(({ body }) => body))).toEqual(new Set([JSON.stringify(newItem('Steady'))]));
   const keys = sent.map(({ headers }) => headers.get('idempotency-key'));
   expect(keys).toEqual(Array(3).fill(expect.stringMatching(/^[0-9a-f]{32}$/)));
   expect(new Set(keys).size).toBe(1);
@@ -49,7 +50,7 @@ test('all attempts of a create have the same Idempotency-Key and bytes, whatever
 test('a create generates a key if the given one is undefined or null', async () => {
   const { client, sent } = connect([]);
   for (const idempotencyKey of [undefined, null]) {
-    await client.createPet.mutate({ name: 'Keyless', categoryId: 1 }, { context: { idempotencyKey } });
+    await client[create.name].mutate(newItem('Keyless'), { context: { idempotencyKey } });
   }
   const keys = sent.map(({ headers }) => headers.get('idempotency-key'));
   expect(keys).toEqual(Array(2).fill(expect.stringMatching(/^[0-9a-f]{32}$/)));
@@ -57,24 +58,24 @@ test('a create generates a key if the given one is undefined or null', async () 
 
 test('simultaneous creates are sent separately, each with its own key', async () => {
   const { client, sent } = connect([]);
-  await Promise.all([1, 2, 3].map((categoryId) => client.createPet.mutate({ name: 'Triplet', categoryId })));
+  await Promise.all([1, 2, 3].map((n) => client[create.name].mutate(newItem('Triplet', n))));
   expect(new Set(sent.map(({ headers }) => headers.get('idempotency-key'))).size).toBe(3);
-  expect(await countPets('Triplet')).toBe(3);
+  expect(await countItems('Triplet')).toBe(3);
 });
 
-test("a create under the caller's key returns the same pet again", async () => {
+test("a create under the caller's key returns the same item again", async () => {
   const { client, sent } = connect([]);
   const options = { context: { idempotencyKey: 'mine' } };
-  const first = await client.createPet.mutate({ name: 'Mine', categoryId: 1 }, options);
-  expect(await client.createPet.mutate({ name: 'Mine', categoryId: 1 }, options)).toEqual(first);
-  const other = await failureOf(client.createPet.mutate({ name: 'Other', categoryId: 1 }, options));
+  const first = await client[create.name].mutate(newItem('Mine'), options);
+  expect(await client[create.name].mutate(newItem('Mine'), options)).toEqual(first);
+  const other = await failureOf(client[create.name].mutate(newItem('Other'), options));
   expect(other).toMatchObject({ code: 'idempotency_key_reused', status: 422 });
   expect(sent.map(({ headers }) => headers.get('idempotency-key'))).toEqual(['mine', 'mine', 'mine']);
 });
 
 test('a create waits for an earlier attempt that is still running', async () => {
   const { client, waits } = connect([respondWithError('idempotency_key_in_use')]);
-  expect(await client.createPet.mutate({ name: 'Second', categoryId: 1 })).toMatchObject({ name: 'Second' });
+  expect(await client[create.name].mutate(newItem('Second'))).toMatchObject({ [TEXT]: 'Second' });
   expect(waits).toEqual([250]);
 });
 

@@ -10,16 +10,17 @@ import {
   respondWithError,
   truncateBody,
 } from '../../../test/support/intercepted-fetch.js';
+import { create, list, newItem, read, TEXT } from '../../../test/support/operations-under-test.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
 import { type ClientOptions, createClient, isApiError } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
 let service: TestService;
-let petId: number;
+let itemId: number;
 
 beforeAll(async () => {
   service = await startService();
-  ({ id: petId } = await connect([]).client.createPet.mutate({ name: 'Rex', categoryId: 1 }));
+  ({ id: itemId } = await connect([]).client[create.name].mutate(newItem('Rex')));
 });
 afterAll(() => service.close());
 
@@ -41,7 +42,7 @@ test.each([
   ['503 with a date', respondAsProxy(503, { 'retry-after': new Date(1_800_000_007_000).toUTCString() })],
 ])('after a %s a call waits for exactly Retry-After', async (_name, intercept) => {
   const { client, sent, waits } = connect([intercept]);
-  expect(await client.getPet.query({ petId })).toMatchObject({ name: 'Rex' });
+  expect(await client[read.name].query(read.inputOf(itemId))).toMatchObject({ [TEXT]: 'Rex' });
   expect(waits).toEqual([7_000]);
   expect(sent).toHaveLength(2);
 });
@@ -57,10 +58,10 @@ test.each([
   'after %s a call backs off exponentially with full jitter, and gives up after four attempts',
   async (_name, intercept) => {
     const recovered = connect([intercept, intercept, intercept]);
-    expect(await recovered.client.getPet.query({ petId })).toMatchObject({ name: 'Rex' });
+    expect(await recovered.client[read.name].query(read.inputOf(itemId))).toMatchObject({ [TEXT]: 'Rex' });
     expect(recovered.waits).toEqual([250, 500, 1_000]);
     const lost = connect([intercept, intercept, intercept, intercept]);
-    await failureOf(lost.client.getPet.query({ petId }));
+    await failureOf(lost.client[read.name].query(read.inputOf(itemId)));
     expect(lost.sent).toHaveLength(4);
   },
 );
@@ -70,12 +71,12 @@ test('a back-off lasts between zero and eight seconds', async () => {
   const retry = { attempts: 10, totalSeconds: 600 };
   const { clock, waits } = createFakeClock();
   const longest = connect(intercepts, { retry, clock: { ...clock, random: () => 1 - Number.EPSILON } });
-  await longest.client.getPet.query({ petId });
+  await longest.client[read.name].query(read.inputOf(itemId));
   expect(waits.map(Math.ceil)).toEqual([500, 1_000, 2_000, 4_000, 8_000, 8_000, 8_000, 8_000, 8_000]);
   const shortest = createFakeClock();
-  await connect(intercepts, { retry, clock: { ...shortest.clock, random: () => 0 } }).client.getPet.query({
-    petId,
-  });
+  await connect(intercepts, { retry, clock: { ...shortest.clock, random: () => 0 } }).client[read.name].query(
+    read.inputOf(itemId),
+  );
   expect(new Set(shortest.waits)).toEqual(new Set([0]));
 });
 
@@ -90,7 +91,7 @@ test.each([
   ['an HTML page with status 200', respondAsProxy(200)],
 ])('permanent errors are not retried: %s', async (_name, intercept) => {
   const { client, sent, waits } = connect([intercept]);
-  await failureOf(client.createPet.mutate({ name: 'Once', categoryId: 1 }));
+  await failureOf(client[create.name].mutate(newItem('Once')));
   expect(sent).toHaveLength(1);
   expect(waits).toEqual([]);
 });
@@ -100,7 +101,7 @@ test.each([
   ['a line break within', 'as_test_\nsecret'],
 ])('a key that no header can carry is neither sent nor repeated in the error: %s', async (_name, apiKey) => {
   const { client, sent, waits } = connect([], { apiKey });
-  const failure = await failureOf(client.listPets.query());
+  const failure = await failureOf(client[list.name].query());
   expect(failure.cause).toBeInstanceOf(TypeError);
   expect(inspect(failure)).not.toContain('secret');
   expect([sent, waits]).toEqual([[], []]);
@@ -120,34 +121,34 @@ test('only the failed calls of a batch are retried, and the others return in the
     return waitEnded.promise;
   };
   const { client, sent } = connect([failSecond], { clock: { sleep } });
-  const calls = [petId, petId, 0].map((id) => client.getPet.query({ petId: id }));
+  const calls = [itemId, itemId, 0].map((id) => client[read.name].query(read.inputOf(id)));
   const missing = await failureOf(calls[2] as Promise<unknown>);
   expect(missing).toMatchObject({ code: 'not_found', retryAfterSeconds: undefined });
-  expect(await calls[0]).toMatchObject({ id: petId });
+  expect(await calls[0]).toMatchObject({ id: itemId });
   expect(waits).toEqual([1_000]);
   waitEnded.resolve();
-  expect(await calls[1]).toMatchObject({ id: petId });
+  expect(await calls[1]).toMatchObject({ id: itemId });
   expect(sent.map(({ url }) => new URL(url).pathname)).toEqual([
-    '/trpc/getPet,getPet,getPet',
-    '/trpc/getPet',
+    `${read.trpc},${read.name},${read.name}`,
+    read.trpc,
   ]);
 });
 
 test('a wait beyond the total time is not started: the call fails at once and says when to retry', async () => {
   const banned = connect([respondWithError('api_key_banned', '300')]);
-  const failure = await failureOf(banned.client.listPets.query());
+  const failure = await failureOf(banned.client[list.name].query());
   expect(failure).toMatchObject({ code: 'api_key_banned', status: 429, retryAfterSeconds: 300 });
   expect([banned.sent.length, banned.waits]).toEqual([1, []]);
   const slow = connect(Array(9).fill(respondWithError('service_unavailable', '12')), {
     retry: { attempts: 9 },
   });
-  await failureOf(slow.client.listPets.query());
+  await failureOf(slow.client[list.name].query());
   expect(slow.waits).toEqual([12_000, 12_000]);
 });
 
 test('a call without a response fails after the total time', async () => {
   const { client } = connect([neverRespond], { retry: { totalSeconds: 0.05 } });
-  const failure = await failureOf(client.listPets.query());
+  const failure = await failureOf(client[list.name].query());
   expect(failure.cause).toMatchObject({ name: 'TimeoutError' });
   expect(isApiError(failure)).toBe(false);
 });
@@ -155,13 +156,13 @@ test('a call without a response fails after the total time', async () => {
 test('retry options that are undefined have their defaults', async () => {
   const retry = { attempts: undefined, totalSeconds: undefined } as object;
   const { client, sent } = connect(Array(9).fill(failConnection), { retry });
-  expect((await failureOf(client.listPets.query())).cause).toMatchObject({ name: 'NetworkError' });
+  expect((await failureOf(client[list.name].query())).cause).toMatchObject({ name: 'NetworkError' });
   expect(sent).toHaveLength(4);
 });
 
 test('with one attempt nothing is retried', async () => {
   const { client, sent } = connect([failConnection], { retry: { attempts: 1 } });
-  await failureOf(client.listPets.query());
+  await failureOf(client[list.name].query());
   expect(sent).toHaveLength(1);
 });
 
@@ -171,7 +172,7 @@ test('an abort ends a wait immediately', async () => {
   const { fetch, sent } = interceptFetch(respondWithError('rate_limit_exceeded', '3600'));
   const client = createClient({ baseUrl: service.url, apiKey: service.key, fetch, retry });
   const controller = new AbortController();
-  const failure = failureOf(client.listPets.query(undefined, { signal: controller.signal }));
+  const failure = failureOf(client[list.name].query(undefined, { signal: controller.signal }));
   await expect.poll(() => timers.mock.calls).toContainEqual([expect.any(Function), 3_600_000]);
   timers.mockRestore();
   controller.abort();
@@ -183,17 +184,17 @@ test('an abort ends one call of a batch immediately, and the others continue', a
   const release = createDeferred();
   const { client, sent } = connect([(send) => release.promise.then(send)]);
   const controller = new AbortController();
-  const aborted = failureOf(client.listPets.query(undefined, { signal: controller.signal }));
-  const other = client.getPet.query({ petId });
+  const aborted = failureOf(client[list.name].query(undefined, { signal: controller.signal }));
+  const other = client[read.name].query(read.inputOf(itemId));
   await expect.poll(() => sent.length).toBe(1);
   controller.abort();
   expect((await aborted).cause).toMatchObject({ name: 'AbortError' });
   release.resolve();
-  expect(await other).toMatchObject({ id: petId });
+  expect(await other).toMatchObject({ id: itemId });
 });
 
 test('a call whose signal is already aborted is not sent', async () => {
   const { client, sent } = connect([]);
-  await failureOf(client.listPets.query(undefined, { signal: AbortSignal.abort() }));
+  await failureOf(client[list.name].query(undefined, { signal: AbortSignal.abort() }));
   expect(sent).toEqual([]);
 });

@@ -4,10 +4,11 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { deprecationHeaders, MIN_NOTICE_MONTHS } from '../../../src/platform/contract/deprecation.js';
 import { INTERFACE_VERSION } from '../../../src/platform/contract/version.js';
+import { create } from '../../../test/support/operations-under-test.js';
 import { createTemporaryFolder } from '../../../test/support/temporary-folder.js';
 import { startService } from '../../../test/support/test-service.js';
 import { RULES } from '../src/rules.js';
-import { all, CREATE, drop, type Edit, SCHEMAS } from './document-edits.js';
+import { all, drop, type Edit, SCHEMAS } from './document-edits.js';
 
 const readJson = async (path: string) => JSON.parse(await readFile(path, 'utf8'));
 
@@ -32,8 +33,10 @@ async function check(edit: Edit) {
 }
 
 test('npm run verify fails for a breaking change, and quotes the rule', async () => {
-  const { status, stderr } = await check(drop(`${CREATE} responses 413`));
-  expect(stderr).toBe(`Breaking: POST /v1/pets: 413 is gone\n  ${RULES['statuses-kept']} (statuses-kept)\n`);
+  const { status, stderr } = await check(drop(`paths ${create.documentPath} post responses 413`));
+  expect(stderr).toBe(
+    `Breaking: POST ${create.path}: 413 is gone\n  ${RULES['statuses-kept']} (statuses-kept)\n`,
+  );
   expect(status).toBe(1);
 });
 

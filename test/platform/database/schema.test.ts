@@ -77,47 +77,47 @@ test('schema.prisma and the migrations agree', async () => {
 });
 
 /** What is deleted softly, what belongs to many, and what is searched by its words, in Prisma's schema and as a migration */
-const LIBRARY_MODELS = `
-  model Book {
+const HARBOUR_MODELS = `
+  model Boat {
     id        BigInt    @id @default(autoincrement())
-    title     String
+    name     String
     words     Unsupported("tsvector")? @default(dbgenerated())
     deletedAt DateTime? @map("deleted_at") @db.Timestamptz(3)
-    tags      Tag[]
-    @@index([title], where: raw("deleted_at IS NULL"))
+    piers      Pier[]
+    @@index([name], where: raw("deleted_at IS NULL"))
     @@index([words], type: Gin)
-    @@map("books")
+    @@map("boats")
   }
-  model Tag {
+  model Pier {
     id    BigInt @id @default(autoincrement())
     name  String
-    books Book[]
-    @@map("tags")
+    boats Boat[]
+    @@map("piers")
   }`;
-const LIBRARY_MIGRATION = `
-  CREATE TABLE books (
+const HARBOUR_MIGRATION = `
+  CREATE TABLE boats (
     id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    title TEXT NOT NULL,
-    words TSVECTOR GENERATED ALWAYS AS (to_tsvector('simple', title)) STORED,
+    name TEXT NOT NULL,
+    words TSVECTOR GENERATED ALWAYS AS (to_tsvector('simple', name)) STORED,
     deleted_at TIMESTAMPTZ(3));
-  CREATE INDEX books_title_idx ON books (title) WHERE deleted_at IS NULL;
-  CREATE INDEX books_words_idx ON books USING gin (words);
-  CREATE INDEX books_prefix ON books USING gin (to_tsvector('english', title));
-  CREATE TABLE tags (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT NOT NULL);
-  CREATE UNIQUE INDEX tags_name ON tags (lower(name));
-  CREATE TABLE "_BookToTag" (
-    "A" BIGINT NOT NULL REFERENCES books ON DELETE CASCADE ON UPDATE CASCADE,
-    "B" BIGINT NOT NULL REFERENCES tags ON DELETE CASCADE ON UPDATE CASCADE,
-    CONSTRAINT "_BookToTag_AB_pkey" PRIMARY KEY ("A", "B"));
-  CREATE INDEX "_BookToTag_B_index" ON "_BookToTag" ("B")`;
+  CREATE INDEX boats_name_idx ON boats (name) WHERE deleted_at IS NULL;
+  CREATE INDEX boats_words_idx ON boats USING gin (words);
+  CREATE INDEX boats_prefix ON boats USING gin (to_tsvector('english', name));
+  CREATE TABLE piers (id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT NOT NULL);
+  CREATE UNIQUE INDEX piers_name ON piers (lower(name));
+  CREATE TABLE "_BoatToPier" (
+    "A" BIGINT NOT NULL REFERENCES boats ON DELETE CASCADE ON UPDATE CASCADE,
+    "B" BIGINT NOT NULL REFERENCES piers ON DELETE CASCADE ON UPDATE CASCADE,
+    CONSTRAINT "_BoatToPier_AB_pkey" PRIMARY KEY ("A", "B"));
+  CREATE INDEX "_BoatToPier_B_index" ON "_BoatToPier" ("B")`;
 
 test('a soft delete, a relation of many to many and a full-text index are no difference, and a column too many is one', async () => {
-  const [modelled, library] = [await createTestDatabase('template0'), await createTestDatabase()];
-  await execute(modelled, await printSchema(modelled, LIBRARY_MODELS));
-  await execute(library, LIBRARY_MIGRATION);
-  expect(await readCatalogue(library)).toEqual(await readCatalogue(modelled));
-  await execute(library, 'ALTER TABLE books ADD COLUMN isbn TEXT');
-  expect(await readCatalogue(library)).not.toEqual(await readCatalogue(modelled));
+  const [modelled, harbour] = [await createTestDatabase('template0'), await createTestDatabase()];
+  await execute(modelled, await printSchema(modelled, HARBOUR_MODELS));
+  await execute(harbour, HARBOUR_MIGRATION);
+  expect(await readCatalogue(harbour)).toEqual(await readCatalogue(modelled));
+  await execute(harbour, 'ALTER TABLE boats ADD COLUMN colour TEXT');
+  expect(await readCatalogue(harbour)).not.toEqual(await readCatalogue(modelled));
 });
 
 test('test files of one process share the engine, so that what one has left is not freed in the memory of another', async () => {

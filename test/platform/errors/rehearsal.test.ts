@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vit
 import type { ErrorCode } from '../../../src/platform/errors/api-error.js';
 import { type ErrorDefinition, errorTable } from '../../../src/platform/errors/error-table.js';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
+import { deprecated, REMOVAL } from '../../support/deprecated-operation.js';
 import { fillPath, ordinaryInit, readPathParameters } from '../../support/document-requests.js';
 import { MODE_NAMES, message, toolCalls } from '../../support/mcp.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
@@ -162,16 +163,23 @@ test('headers and details are those of the real error', async () => {
 });
 
 test('the words and the fields are those of the real error, over both protocols', async () => {
-  const afterRemoval = await startService({ now: () => Date.parse('2031-01-01') });
+  const all = [...resources, deprecated.resource];
+  const afterRemoval = await startService({ now: () => REMOVAL, resources: all });
   onTestFinished(() => afterRemoval.close());
+  const callRemoved = createCaller(afterRemoval);
+  const beforeRemoval = await startService({ now: () => REMOVAL - 1, resources: all });
+  onTestFinished(() => beforeRemoval.close());
+  const callDeprecated = createCaller(beforeRemoval);
   const words = ({ body }: TestResponse) => (body.error?.data.error ?? body).message;
   for (const path of [read.pathOf(123456), rpcPath(read.name, read.inputOf(123456))]) {
     const missing = await call(path);
     expect(missing.status).toBe(404);
     expect(words(await call(path, prefer('not_found')))).toBe(words(missing));
-    const removed = await createCaller(afterRemoval)(path);
+  }
+  for (const path of [deprecated.path, rpcPath(deprecated.name, deprecated.input)]) {
+    const removed = await callRemoved(path);
     expect(removed.status).toBe(410);
-    expect(words(await call(path, prefer('operation_removed')))).toBe(words(removed));
+    expect(words(await callDeprecated(path, prefer('operation_removed')))).toBe(words(removed));
   }
   const valid = post(create.body);
   const nulls = (members: readonly string[]) => Object.fromEntries(members.map((member) => [member, null]));

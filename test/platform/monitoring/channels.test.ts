@@ -3,7 +3,15 @@ import { channel, tracingChannel } from 'node:diagnostics_channel';
 import type { FastifyRequest } from 'fastify';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { create, list, newItem, OTHER_MODEL, read, TABLE } from '../../support/operations-under-test.js';
+import {
+  create,
+  list,
+  newItem,
+  OTHER_MODEL,
+  read,
+  readOthers,
+  TABLE,
+} from '../../support/operations-under-test.js';
 import { createCaller, post, rpcPath, startService, type TestService } from '../../support/test-service.js';
 
 interface RequestMessage {
@@ -86,7 +94,7 @@ test('a statement runs in the context of all the calls that it serves', async ()
 
 test("Prisma's statements are published by model and operation", async () => {
   const statements = record<{ name: string }>('tracing:animal-store.statement:start');
-  await (await service.database.loadPrisma()).order.findMany({ take: 1 });
+  await readOthers(await service.database.loadPrisma());
   expect(statements.map(({ name }) => name)).toContain(`${OTHER_MODEL}.findMany`);
 });
 

@@ -33,167 +33,170 @@ import {
   type TestService,
 } from '../../support/test-service.js';
 
-// Loans of books: a resource whose paths name what its items belong to.
+// Rentals of boats: a resource whose paths name what its items belong to.
 
-const title = text(1, 100).meta({ description: 'Title of the book' });
+const name = text(1, 100).meta({ description: 'Name of the boat' });
 const tags = z
   .array(text(1, 20).meta({ description: 'A word' }))
   .max(5)
   .meta({ description: 'Words to find it by' });
-const newBook = z
-  .object({ title, tags }, { error: INPUT_ERROR })
-  .meta({ id: 'NewBook', examples: [{ title: 'Emma', tags: ['novel'] }] });
-const book = z
-  .object({ id: assignedId(), title, tags })
-  .meta({ id: 'Book', examples: [{ id: 1, title: 'Emma', tags: ['novel'] }] });
-const bookId = int64().meta({ description: 'Identifier of the book' });
+const newBoat = z
+  .object({ name, tags }, { error: INPUT_ERROR })
+  .meta({ id: 'NewBoat', examples: [{ name: 'Emma', tags: ['sloop'] }] });
+const boat = z
+  .object({ id: assignedId(), name, tags })
+  .meta({ id: 'Boat', examples: [{ id: 1, name: 'Emma', tags: ['sloop'] }] });
+const boatId = int64().meta({ description: 'Identifier of the boat' });
 const due = date('When it is due');
 const fine = decimal(6, 2, 'What a day of delay costs').meta({
   description: 'What a day of delay costs, as 0.50',
 });
-const newLoan = z
-  .object({ bookId, due, fine }, { error: INPUT_ERROR })
-  .meta({ id: 'NewLoan', examples: [{ due: '2026-02-28', fine: '0.50' }] });
-const LOAN = { id: 1, bookId: 1, due: '2026-02-28', fine: '0.50' };
-const loan = z.object({ id: assignedId(), bookId, due, fine }).meta({ id: 'Loan', examples: [LOAN] });
-const loanList = pageOutput(loan).meta({ id: 'Loans', examples: [[LOAN]] });
-const loanReference = z.object({ bookId, loanId: int64().meta({ description: 'Identifier of the loan' }) });
+const newRental = z
+  .object({ boatId, due, fine }, { error: INPUT_ERROR })
+  .meta({ id: 'NewRental', examples: [{ due: '2026-02-28', fine: '0.50' }] });
+const RENTAL = { id: 1, boatId: 1, due: '2026-02-28', fine: '0.50' };
+const rental = z.object({ id: assignedId(), boatId, due, fine }).meta({ id: 'Rental', examples: [RENTAL] });
+const rentalList = pageOutput(rental).meta({ id: 'Rentals', examples: [[RENTAL]] });
+const rentalReference = z.object({
+  boatId,
+  rentalId: int64().meta({ description: 'Identifier of the rental' }),
+});
 
-type Book = z.output<typeof book>;
-type Loan = z.output<typeof loan>;
+type Boat = z.output<typeof boat>;
+type Rental = z.output<typeof rental>;
 
-const bookTable = table<Book, z.output<typeof newBook>>('books', {
+const boatTable = table<Boat, z.output<typeof newBoat>>('boats', {
   id: 'bigint',
-  title: 'text',
+  name: 'text',
   tags: 'text[]',
 });
-const loanTable = table<Loan, z.output<typeof newLoan>>('loans', {
+const rentalTable = table<Rental, z.output<typeof newRental>>('rentals', {
   id: 'bigint',
-  bookId: 'bigint',
+  boatId: 'bigint',
   due: 'date',
   fine: 'decimal',
 });
-const createLibraryStore = (database: Database) => ({
-  addBook: createInsert(database, bookTable),
-  getBook: createReads(database, bookTable).get,
-  lend: createInsert(database, loanTable),
-  ...createReads(database, loanTable, { filters: ['bookId'] }),
+const createHarbourStore = (database: Database) => ({
+  addBoat: createInsert(database, boatTable),
+  getBoat: createReads(database, boatTable).get,
+  rent: createInsert(database, rentalTable),
+  ...createReads(database, rentalTable, { filters: ['boatId'] }),
 });
-type LibraryStore = ReturnType<typeof createLibraryStore>;
+type HarbourStore = ReturnType<typeof createHarbourStore>;
 
 const FOREIGN_KEY_VIOLATION = '23503';
-const procedure = createProcedure<{ readonly library: LibraryStore }>();
+const procedure = createProcedure<{ readonly harbour: HarbourStore }>();
 const meta = { stability: 'beta', scope: 'any' } as const;
-const library: Resource<LibraryStore> = {
-  name: 'library',
-  description: 'Books and their loans',
-  createStore: createLibraryStore,
+const harbour: Resource<HarbourStore> = {
+  name: 'harbour',
+  description: 'Boats and their rentals',
+  createStore: createHarbourStore,
   procedures: {
-    addBook: procedure
+    addBoat: procedure
       .meta({
         ...meta,
-        openapi: { method: 'POST', path: '/books', summary: 'Add a book' },
-        success: { status: 201, location: ({ id }: Book) => `/books/${id}` },
+        openapi: { method: 'POST', path: '/boats', summary: 'Add a boat' },
+        success: { status: 201, location: ({ id }: Boat) => `/boats/${id}` },
         idempotent: true,
       })
-      .input(newBook)
-      .output(book)
-      .mutation(({ ctx, input }) => ctx.once((key) => ctx.library.addBook(input, key))),
-    lendBook: procedure
+      .input(newBoat)
+      .output(boat)
+      .mutation(({ ctx, input }) => ctx.once((key) => ctx.harbour.addBoat(input, key))),
+    rentBoat: procedure
       .meta({
         ...meta,
-        openapi: { method: 'POST', path: '/books/{bookId}/loans', summary: 'Lend a book' },
-        success: { status: 201, location: ({ id, bookId }: Loan) => `/books/${bookId}/loans/${id}` },
+        openapi: { method: 'POST', path: '/boats/{boatId}/rentals', summary: 'Rent a boat' },
+        success: { status: 201, location: ({ id, boatId }: Rental) => `/boats/${boatId}/rentals/${id}` },
         idempotent: true,
       })
-      .input(newLoan)
-      .output(loan)
+      .input(newRental)
+      .output(rental)
       .mutation(({ ctx, input }) =>
         ctx
-          .once((key) => ctx.library.lend(input, key))
+          .once((key) => ctx.harbour.rent(input, key))
           .catch((error) => {
             throw readCode(error) === FOREIGN_KEY_VIOLATION ? new ApiError('not_found') : error;
           }),
       ),
-    listLoans: procedure
+    listRentals: procedure
       .meta({
         ...meta,
-        openapi: { method: 'GET', path: '/books/{bookId}/loans', summary: 'List loans of a book' },
+        openapi: { method: 'GET', path: '/boats/{boatId}/rentals', summary: 'List rentals of a boat' },
       })
-      .input(nestedPageInput({ bookId }, {}))
-      .output(loanList)
-      .query(async ({ ctx, input }) => answerPage(ctx, input, await ctx.library.list(input))),
-    getLoan: procedure
+      .input(nestedPageInput({ boatId }, {}))
+      .output(rentalList)
+      .query(async ({ ctx, input }) => answerPage(ctx, input, await ctx.harbour.list(input))),
+    getRental: procedure
       .meta({
         ...meta,
-        openapi: { method: 'GET', path: '/books/{bookId}/loans/{loanId}', summary: 'Get a loan' },
+        openapi: { method: 'GET', path: '/boats/{boatId}/rentals/{rentalId}', summary: 'Get a rental' },
       })
-      .input(loanReference)
-      .output(loan)
-      .query(async ({ ctx, input: { bookId, loanId } }) => {
-        const found = await ctx.library.get(loanId);
-        if (found?.bookId !== bookId) throw new ApiError('not_found');
+      .input(rentalReference)
+      .output(rental)
+      .query(async ({ ctx, input: { boatId, rentalId } }) => {
+        const found = await ctx.harbour.get(rentalId);
+        if (found?.boatId !== boatId) throw new ApiError('not_found');
         return found;
       }),
   },
 };
 
 const SETUP = `
-  DROP TABLE IF EXISTS loans, books;
-  CREATE TABLE books (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, title text NOT NULL, tags text[] NOT NULL);
-  CREATE TABLE loans (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, book_id bigint NOT NULL REFERENCES books, due date NOT NULL,
+  DROP TABLE IF EXISTS rentals, boats;
+  CREATE TABLE boats (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text NOT NULL, tags text[] NOT NULL);
+  CREATE TABLE rentals (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, boat_id bigint NOT NULL REFERENCES boats, due date NOT NULL,
     fine decimal(6, 2) NOT NULL);
-  CREATE INDEX ON loans (book_id, id);`;
+  CREATE INDEX ON rentals (boat_id, id);`;
 
-const checker = createChecker([library]);
+const checker = createChecker([harbour]);
 const findListed = (name: string) =>
   checker.operations.find(({ operationId }) => operationId === name) as ListedOperation;
 let service: TestService;
 let call: Caller;
 
 beforeAll(async () => {
-  service = await startService({ resources: [library] });
+  service = await startService({ resources: [harbour] });
   call = createCaller(service);
   const { name } = inject('serviceRole');
-  await service.database.pool.query(`${SETUP} GRANT SELECT, INSERT, UPDATE ON books, loans TO ${name}`);
+  await service.database.pool.query(`${SETUP} GRANT SELECT, INSERT, UPDATE ON boats, rentals TO ${name}`);
 });
 afterAll(() => service.close());
 
 test('what belongs to something is created under its path, and listed by it, page by page', async () => {
-  const books = [await call('/v1/books', ordinaryInit(findListed('addBook')))];
-  books.push(await call('/v1/books', post({ title: 'Persuasion', tags: [] })));
-  const [first, second] = books.map(({ body }) => body);
-  const lend = (id: number, due: string) => call(`/v1/books/${id}/loans`, post({ due, fine: '0.5' }));
+  const boats = [await call('/v1/boats', ordinaryInit(findListed('addBoat')))];
+  boats.push(await call('/v1/boats', post({ name: 'Persuasion', tags: [] })));
+  const [first, second] = boats.map(({ body }) => body);
+  const rent = (id: number, due: string) => call(`/v1/boats/${id}/rentals`, post({ due, fine: '0.5' }));
   for (const due of ['2026-02-28', '2026-03-31', '2026-04-30']) {
-    const lent = await lend(first.id, due);
-    expect([lent.status, lent.body]).toEqual([
+    const rented = await rent(first.id, due);
+    expect([rented.status, rented.body]).toEqual([
       201,
-      { id: expect.any(Number), bookId: first.id, due, fine: '0.50' },
+      { id: expect.any(Number), boatId: first.id, due, fine: '0.50' },
     ]);
-    await lend(second.id, due);
-    const path = lent.headers.get('location')?.replace(/^.*?\/v1/, '/v1') ?? '';
-    expect((await call(path)).body).toEqual(lent.body);
+    await rent(second.id, due);
+    const path = rented.headers.get('location')?.replace(/^.*?\/v1/, '/v1') ?? '';
+    expect((await call(path)).body).toEqual(rented.body);
   }
-  const page = await call(`/v1/books/${first.id}/loans?limit=2`);
-  checker.expectDescribed('listLoans', page);
-  expect(page.body.map((loan: Loan) => [loan.bookId, loan.due])).toEqual([
+  const page = await call(`/v1/boats/${first.id}/rentals?limit=2`);
+  checker.expectDescribed('listRentals', page);
+  expect(page.body.map((rental: Rental) => [rental.boatId, rental.due])).toEqual([
     [first.id, '2026-02-28'],
     [first.id, '2026-03-31'],
   ]);
   const next = /<[^>]*(\/v1\/[^>]*)>; rel="next"/.exec(page.headers.get('link') ?? '')?.[1] ?? '';
-  expect((await call(next)).body).toMatchObject([{ bookId: first.id, due: '2026-04-30' }]);
-  const rpc = await call(rpcPath('listLoans', { bookId: first.id, limit: 2 }));
+  expect((await call(next)).body).toMatchObject([{ boatId: first.id, due: '2026-04-30' }]);
+  const rpc = await call(rpcPath('listRentals', { boatId: first.id, limit: 2 }));
   expect(rpc.body.result.data).toEqual(page.body);
 });
 
 test('a parent that does not exist is a 404, and what belongs to another one too', async () => {
-  expect((await call('/v1/books/99999/loans', post({ due: '2026-02-28', fine: '1' }))).status).toBe(404);
-  const path = await existingPath(checker.operations, findListed('getLoan'), call);
+  expect((await call('/v1/boats/99999/rentals', post({ due: '2026-02-28', fine: '1' }))).status).toBe(404);
+  const path = await existingPath(checker.operations, findListed('getRental'), call);
   expect((await call(`/v1${path}`)).status).toBe(200);
-  expect((await call(`/v1${path.replace(/books\/\d+/, 'books/99999')}`)).status).toBe(404);
-  expect((await call('/v1/books/x/loans')).status).toBe(404);
-  expect((await call('/v1/books//loans')).status).toBe(404);
+  expect((await call(`/v1${path.replace(/boats\/\d+/, 'boats/99999')}`)).status).toBe(404);
+  expect((await call('/v1/boats/x/rentals')).status).toBe(404);
+  expect((await call('/v1/boats//rentals')).status).toBe(404);
 });
 
 test('the checks of all operations know such paths', async () => {

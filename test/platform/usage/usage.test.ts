@@ -4,18 +4,27 @@ import { afterEach, expect, test, vi } from 'vitest';
 import { type Database, openDatabase } from '../../../src/platform/database/client.js';
 import { createKeyStore } from '../../../src/platform/keys/store.js';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
+import { createRouter } from '../../../src/platform/operations/resource.js';
 import { flushRegularly, UsageCounter } from '../../../src/platform/usage/counter.js';
 import { createUsageStore, lastDays, type UsageBatch } from '../../../src/platform/usage/store.js';
+import { deprecated } from '../../support/deprecated-operation.js';
 import { execute } from '../../support/execute.js';
 import { message, oldToolCall, toolCall } from '../../support/mcp.js';
-import { appRouter, create, list, otherList, read } from '../../support/operations-under-test.js';
-import { type Environment, run, runKeys, untilListening } from '../../support/process.js';
+import { create, list, otherList, read, resources } from '../../support/operations-under-test.js';
+import {
+  type Environment,
+  readJson,
+  run,
+  runKeys,
+  runWithDeprecated,
+  untilListening,
+} from '../../support/process.js';
 import { asService } from '../../support/service-role.js';
 import { startTcpProxy } from '../../support/tcp-proxy.js';
 import { createCaller, createTestDatabase, post, rpcPath, startService } from '../../support/test-service.js';
 
 const DAY_MS = 86_400_000;
-const listed = listOperations(appRouter);
+const listed = listOperations(createRouter([...resources, deprecated.resource]));
 const operations = listed.map(({ name }) => name);
 const plain = { name: 'a key', plan: 'free', perMinute: null, perDay: null, expiresAt: null } as const;
 const warn = () => {};
@@ -40,11 +49,24 @@ async function prepare() {
   return { url, database, store, keys, id: apiKey.id };
 }
 
+/** Runs `keys usage` of a command line that knows the deprecated operation. */
+const runUsage = (environment: Environment, ...args: (string | undefined)[]) =>
+  runWithDeprecated('cli', ['keys', 'usage', ...args.map(String)], environment);
+
 async function printUsage(environment: Environment, ...args: (string | undefined)[]): Promise<string> {
-  const program = run('cli', ['keys', 'usage', ...args.map(String)], environment);
+  const program = runUsage(environment, ...args);
   await program.ended;
   return program.output();
 }
+
+const readUsage = (environment: Environment, ...args: (string | undefined)[]) =>
+  readJson(runUsage(environment, ...args, '--json'));
+
+/** As usage is listed: the newest day first, and the operations of a day by their names. */
+const inOrder = <Row extends { readonly day: string; readonly operation: string }>(rows: readonly Row[]) =>
+  rows.toSorted((one, other) =>
+    one.day === other.day ? (one.operation < other.operation ? -1 : 1) : one.day < other.day ? 1 : -1,
+  );
 
 test('admitted requests are counted over all protocols, per operation and UTC day, and each call of a batch separately', async () => {
   const databaseUrl = await createTestDatabase();
@@ -73,13 +95,15 @@ test('admitted requests are counted over all protocols, per operation and UTC da
   await call('/v1/nowhere');
   await call(`/trpc/${Array(21).fill(read.name).join(',')}?batch=1`);
   await usage.close();
-  expect(await store.read(apiKey?.id ?? '', lastDays(now))).toEqual([
-    { day: '2026-11-20', operation: read.name, requests: 3, denied: 0 },
-    { day: '2026-11-20', operation: otherList.name, requests: 3, denied: 0 },
-    { day: '2026-11-19', operation: create.name, requests: 2, denied: 0 },
-    { day: '2026-11-19', operation: read.name, requests: 1, denied: 0 },
-    { day: '2026-11-19', operation: list.name, requests: 2, denied: 0 },
-  ]);
+  expect(await store.read(apiKey?.id ?? '', lastDays(now))).toEqual(
+    inOrder([
+      { day: '2026-11-20', operation: read.name, requests: 3, denied: 0 },
+      { day: '2026-11-20', operation: otherList.name, requests: 3, denied: 0 },
+      { day: '2026-11-19', operation: create.name, requests: 2, denied: 0 },
+      { day: '2026-11-19', operation: read.name, requests: 1, denied: 0 },
+      { day: '2026-11-19', operation: list.name, requests: 2, denied: 0 },
+    ]),
+  );
 });
 
 test('what a limit or a ban denies is counted apart, over both protocols, and each call of a batch separately', async () => {
@@ -107,12 +131,15 @@ test('what a limit or a ban denies is counted apart, over both protocols, and ea
     ...['not_found', 'method_not_allowed'],
   ]);
   await usage.close();
-  const rows = await store.read(apiKey.id, lastDays(Date.now()));
-  expect(rows.map(({ operation, requests, denied }) => [operation, requests, denied])).toEqual([
-    [create.name, 0, 1],
-    [read.name, 0, 1],
-    [list.name, 3, 2],
-  ]);
+  const now = Date.now();
+  const day = new Date(now).toISOString().slice(0, 10);
+  expect(await store.read(apiKey.id, lastDays(now))).toEqual(
+    inOrder([
+      { day, operation: create.name, requests: 0, denied: 1 },
+      { day, operation: read.name, requests: 0, denied: 1 },
+      { day, operation: list.name, requests: 3, denied: 2 },
+    ]),
+  );
 });
 
 test('the keys more than half of whose requests were denied are counted, from one flush to the next', async () => {
@@ -420,7 +447,13 @@ test('a statement that times out is tried with half as many, until only what is 
   expect(await store.read(id, lastDays(Date.now()))).toMatchObject([{ operation: list.name, requests: 6 }]);
   await execute(url, 'DROP TRIGGER be_slow ON api_key_usage');
   await store.aggregate();
-  expect(await store.read(id, lastDays(Date.now()))).toMatchObject([{ requests: 2 }, { requests: 6 }]);
+  const today = new Date(day * DAY_MS).toISOString().slice(0, 10);
+  expect(await store.read(id, lastDays(Date.now()))).toMatchObject(
+    inOrder([
+      { day: today, operation: read.name, requests: 2 },
+      { day: today, operation: list.name, requests: 6 },
+    ]),
+  );
 });
 
 test('while the usage of all keys is locked, creates go on as before', async () => {
@@ -444,18 +477,18 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
   const environment = { DATABASE_URL: await createTestDatabase() };
   const { id, key } = await runKeys(environment, 'create', '--name', 'shop', '--plan', 'free');
   expect(await printUsage(environment, id)).toContain('No requests');
-  const service = run('main', [], { ...environment, PORT: '0' });
+  const service = runWithDeprecated('main', [], { ...environment, PORT: '0' });
   const call = createCaller({ url: await untilListening(service), key });
   const isReady = async () => (await call('/health/ready', { key: null })).status;
   await expect.poll(isReady).toBe(200);
   const statuses: number[] = [];
-  for (const path of [list.path, read.pathOf(1), read.pathOf(2), rpcPath(list.name, {})])
+  for (const path of [list.path, deprecated.path, deprecated.missingPath, rpcPath(list.name, {})])
     statuses.push((await call(path)).status);
-  expect(statuses).toEqual([200, 404, 404, 200]);
+  expect(statuses).toEqual([200, 200, 404, 200]);
   service.child.kill('SIGTERM');
   expect(await service.ended).toBe(0);
   const day = new Date().toISOString().slice(0, 10);
-  expect(await runKeys(environment, 'usage', id)).toEqual({
+  expect(await readUsage(environment, id)).toEqual({
     id,
     name: 'shop',
     requests: 4,
@@ -464,10 +497,10 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
     deprecatedDenied: 0,
     lastDay: day,
     lastDeprecatedDay: day,
-    usage: [
-      { day, operation: read.name, requests: 2, denied: 0, deprecated: true },
+    usage: inOrder([
+      { day, operation: deprecated.name, requests: 2, denied: 0, deprecated: true },
       { day, operation: list.name, requests: 2, denied: 0, deprecated: false },
-    ],
+    ]),
   });
   const table = await printUsage(environment, id);
   const cells = (prefix: string) => {
@@ -475,9 +508,9 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
     return line?.trim().split(/ {2,}/);
   };
   const titles = listed.map(({ name, deprecation }) => (deprecation ? `${name} (deprecated)` : name));
-  expect(titles).toContain(`${read.name} (deprecated)`);
+  expect(titles).toContain(`${deprecated.name} (deprecated)`);
   expect(cells('DAY')).toEqual(['DAY (UTC)', ...titles, 'denied']);
-  const called = [list.name, read.name];
+  const called = [list.name, deprecated.name];
   expect(cells(day)).toEqual([day, ...operations.map((name) => (called.includes(name) ? '2' : '0')), '0']);
   expect(table).toContain(`2 of 4 requests called a deprecated operation, the last on ${day}.`);
 });
@@ -493,7 +526,7 @@ test('keys usage without an id shows all keys by requests, or those that call de
   const now = Date.now();
   const ids: string[] = [];
   for (const [name, today, before] of [
-    ['old', [list.name], [read.name]],
+    ['old', [list.name], [deprecated.name]],
     ['new', [list.name, list.name, create.name], []],
     ['idle', [], []],
   ] as const) {
@@ -534,8 +567,8 @@ test('keys usage without an id shows all keys by requests, or those that call de
       lastDeprecatedDay: null,
     },
   ];
-  expect(await runKeys(environment, 'usage')).toEqual([fresh, old]);
-  expect(await runKeys(environment, 'usage', '--deprecated')).toEqual([old]);
+  expect(await readUsage(environment)).toEqual([fresh, old]);
+  expect(await readUsage(environment, '--deprecated')).toEqual([old]);
   const row = (id = '', ...cells: string[]) => [id.slice(0, 8), ...cells].join(' +');
   expect(await printUsage(environment)).toMatch(
     new RegExp(
@@ -554,10 +587,10 @@ test('keys usage finds who calls deprecated operations among those whose calls w
   const now = Date.now();
   const usage = new UsageCounter({ store, operations, now: () => now, warn });
   usage.count(apiKey.id, [list.name]);
-  usage.count(apiKey.id, [read.name, read.name, list.name], 'denied');
+  usage.count(apiKey.id, [deprecated.name, deprecated.name, list.name], 'denied');
   await usage.close();
   const day = new Date(now).toISOString().slice(0, 10);
-  expect(await runKeys(environment, 'usage', '--deprecated')).toEqual([
+  expect(await readUsage(environment, '--deprecated')).toEqual([
     {
       id: apiKey.id,
       name: 'loop',
@@ -591,7 +624,7 @@ test('keys usage shows the days that are asked for, by what was denied, and as C
   const busy = (await keyStore.create({ ...plain, name: 'busy' })).apiKey;
   for (const [id, day, operation, requests, denied] of [
     [loop.id, '2026-01-01', list.name, 5, 70],
-    [loop.id, '2026-01-01', read.name, 1, 0],
+    [loop.id, '2026-01-01', deprecated.name, 1, 0],
     [loop.id, '2026-03-31', list.name, 0, 30],
     [loop.id, '2025-12-31', list.name, 1_000, 0],
     [busy.id, '2026-02-28', list.name, 900, 2],
@@ -604,7 +637,7 @@ test('keys usage shows the days that are asked for, by what was denied, and as C
     );
   const quarter = ['--from', '2026-01-01', '--to', '2026-03-31'];
   const summary = async (...args: string[]) =>
-    (await runKeys(environment, 'usage', ...quarter, ...args)).map(
+    (await readUsage(environment, ...quarter, ...args)).map(
       ({ name, requests, denied }: Record<string, unknown>) => [name, requests, denied],
     );
   expect(await summary()).toEqual([
@@ -612,11 +645,14 @@ test('keys usage shows the days that are asked for, by what was denied, and as C
     ['a "loop", in a shop', 6, 100],
   ]);
   expect((await summary('--by', 'denied')).map(([name]: string[]) => name)).toEqual([loop.name, 'busy']);
-  const csv = `id,name,owner,day,operation,requests,denied,deprecated
-${loop.id},"a ""loop"", in a shop",acme,2026-03-31,${list.name},0,30,false
-${loop.id},"a ""loop"", in a shop",acme,2026-01-01,${read.name},1,0,true
-${loop.id},"a ""loop"", in a shop",acme,2026-01-01,${list.name},5,70,false
-`;
+  const rows = inOrder([
+    { day: '2026-03-31', operation: list.name, cells: '0,30,false' },
+    { day: '2026-01-01', operation: deprecated.name, cells: '1,0,true' },
+    { day: '2026-01-01', operation: list.name, cells: '5,70,false' },
+  ]).map(
+    ({ day, operation, cells }) => `${loop.id},"a ""loop"", in a shop",acme,${day},${operation},${cells}\n`,
+  );
+  const csv = `id,name,owner,day,operation,requests,denied,deprecated\n${rows.join('')}`;
   expect(await printUsage(environment, loop.id, ...quarter, '--csv')).toBe(csv);
   expect(await printUsage(environment, ...quarter, '--csv', '--by', 'denied')).toBe(
     `${csv}${busy.id},busy,,2026-02-28,${list.name},900,2,false\n`,
