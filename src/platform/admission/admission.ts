@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Limits } from '#store/plans.js';
+import type { Limits, Plan } from '#store/plans.js';
 import type { Protocol } from '../contract/protocol.js';
 import { ApiError } from '../errors/api-error.js';
 import { type Rehearsal, readRehearsal } from '../errors/rehearsal.js';
 import { type Authenticator, findScopeError } from '../keys/authenticator.js';
 import type { ApiKey } from '../keys/store.js';
+import type { Subject } from '../limits/limiter.js';
 import type { RateLimitResult } from '../limits/rate-limit-result.js';
 import type { Metrics } from '../monitoring/metrics.js';
 import type { KeyLimit, RequestTarget } from '../operations/builder.js';
@@ -12,7 +13,13 @@ import type { OverloadMonitor } from '../server/overload.js';
 import type { UsageCounter } from '../usage/counter.js';
 import { announceDeprecation, announceExpiry } from './announcements.js';
 import { type CorsOptions, findOriginError, registerCors } from './cors.js';
-import { checkLimits, type LimitCheckOptions, limitHeaders, toSubject } from './limit-check.js';
+import {
+  checkLimits,
+  type LimitCheck,
+  type LimitCheckOptions,
+  limitHeaders,
+  toSubject,
+} from './limit-check.js';
 import { findHttpError, findMediaTypeError } from './request-checks.js';
 
 /** Of a route that says nothing, such as the one of @fastify/cors, or of none at all. */
@@ -91,16 +98,31 @@ export async function registerAdmission(app: FastifyInstance, options: ProtocolO
   app.addHook('onRoute', (route) => {
     const { readBodyTarget } = route.config ?? {};
     if (readBodyTarget === undefined) return;
-    route.preHandler = (request, reply, next) => {
+    route.preHandler = async (request, reply) => {
       const target = readBodyTarget(request);
-      if (target !== undefined) {
-        request.target = target;
-        countUsage(request, options);
-        announceDeprecation(readTarget(request), request, reply, options);
-      }
-      next();
+      if (target === undefined) return;
+      request.target = target;
+      const error = await chargeRest(target, request, reply, options, anonymous);
+      countUsage(request, options, error === undefined ? 'requests' : 'denied');
+      announceDeprecation(target, request, reply, options);
+      if (error !== undefined) throw error;
     };
   });
+}
+
+/** Counts what a call costs beyond the one request that its head counted as: that one stays counted if this is denied. */
+async function chargeRest(
+  { cost }: RequestTarget,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  options: ProtocolOptions,
+  anonymous: Limits,
+): Promise<ApiError | undefined> {
+  if (cost <= 1) return undefined;
+  const { apiKey } = request;
+  const address = () => toAddress(request, anonymous);
+  const limited = { apiKey, address, cost: cost - 1, isFreeForKey: false, countsTowardsBan: true };
+  return applyDecision(await checkLimits(limited, options), apiKey?.plan, request, reply, options);
 }
 
 /** Each call of a batch counts for its operation. A batch that is too large runs none. */
@@ -126,7 +148,7 @@ async function findAdmissionError(
   const originError = options.refusesOrigins ? findOriginError(request, options) : undefined;
   const routeError = findHttpError(request) ?? targetError ?? originError;
   const { authorization, prefer } = request.headers;
-  const address = () => ({ kind: 'address', id: request.addressId, limits: anonymous }) as const;
+  const address = () => toAddress(request, anonymous);
   const found =
     authenticator.peek(authorization) ??
     (await authenticator
@@ -146,11 +168,9 @@ async function findAdmissionError(
     return routeError ?? keyError;
   }
   const limited = { apiKey, address, cost, isFreeForKey, countsTowardsBan: routeError === undefined };
-  const { result, bannedUntil, error: limitError } = await checkLimits(limited, options);
-  reply.headers(limitHeaders(result));
-  request.limits = result.windows;
-  request.bannedUntil = bannedUntil;
-  options.metrics.countDecision(limitError?.code, isFreeForKey ? undefined : apiKey?.plan);
+  const decision = await checkLimits(limited, options);
+  const plan = isFreeForKey ? undefined : apiKey?.plan;
+  const limitError = applyDecision(decision, plan, request, reply, options);
   // A caller over its limit gets a 429 instead of a 401.
   const error = routeError ?? limitError ?? keyError;
   if (apiKey !== undefined && routeError === undefined)
@@ -161,8 +181,29 @@ async function findAdmissionError(
     // A key without the scope learns nothing about the input. Procedures check it, too, for the calls of batches.
     (scope && findScopeError(apiKey, scope)) ??
     findMediaTypeError(request) ??
-    (options.canRehearse && prefer !== undefined ? rehearse(String(prefer), request, result) : undefined)
+    (options.canRehearse && prefer !== undefined
+      ? rehearse(String(prefer), request, decision.result)
+      : undefined)
   );
+}
+
+function toAddress({ addressId: id }: FastifyRequest, limits: Limits): Subject {
+  return { kind: 'address', id, limits };
+}
+
+/** Hands a decision to the client, the operation and the metrics. Returns why the request is denied, if it is. */
+function applyDecision(
+  { result, bannedUntil, error }: LimitCheck,
+  plan: Plan | undefined,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { metrics }: ProtocolOptions,
+): ApiError | undefined {
+  reply.headers(limitHeaders(result));
+  request.limits = result.windows;
+  request.bannedUntil = bannedUntil;
+  metrics.countDecision(error?.code, plan);
+  return error;
 }
 
 /** The error that the client asks for, unless the calls of the request are to respond with it. */

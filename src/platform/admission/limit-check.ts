@@ -28,7 +28,7 @@ export interface LimitedRequest {
   readonly countsTowardsBan: boolean;
 }
 
-interface LimitCheck {
+export interface LimitCheck {
   readonly result: RateLimitResult;
   /** Until when the key is banned, in Unix milliseconds; undefined if it is not */
   readonly bannedUntil?: number | undefined;

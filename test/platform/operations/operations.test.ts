@@ -4,7 +4,8 @@ import { createProcedure, type OperationMeta } from '../../../src/platform/opera
 import { INPUT_ERROR, integer } from '../../../src/platform/operations/input.js';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
 import { createRouter, type Resource } from '../../../src/platform/operations/resource.js';
-import { toolCall } from '../../support/mcp.js';
+import { expectErrorBody } from '../../support/expect-error-body.js';
+import { oldToolCall, toolCall } from '../../support/mcp.js';
 import { createChecker } from '../../support/openapi-checker.js';
 import { list } from '../../support/operations-under-test.js';
 import {
@@ -123,10 +124,29 @@ test('an operation that declares a cost counts as so many requests, over every p
   expect(await cost('/trpc/exportAll,ping,exportAll?batch=1')).toEqual([200, 21]);
   expect(await cost('/trpc/exportAll,exportAll,exportAll?batch=1')).toEqual([429, 0]);
   expect(await cost('/mcp', toolCall('exportAll', {}))).toEqual([200, 10]);
+  expect(await cost('/mcp', oldToolCall('exportAll', {}))).toEqual([200, 10]);
   expect(await cost('/v1/ping')).toEqual([204, 1]);
   expect(createChecker([echoes]).findOperation('exportAll').description).toContain(
     'Each call counts as 10 requests.',
   );
+});
+
+test('a call whose cost only its body tells is denied where that is too much, and counts as the request that it was', async () => {
+  const plan = { plan: 'enterprise', perMinute: 15, perDay: 100, expiresAt: null } as const;
+  const { key } = await service.keys.create({ name: 'older client', ...plan });
+  const send = async () => {
+    const { status, headers, body } = await call('/mcp', { ...oldToolCall('exportAll', {}), key });
+    return {
+      status,
+      body,
+      remaining: headers.get('x-ratelimit-remaining'),
+      wait: headers.get('retry-after'),
+    };
+  };
+  expect(await send()).toMatchObject({ status: 200, remaining: '5', wait: null });
+  const { body, ...denied } = await send();
+  expectErrorBody(body, 'rate_limit_exceeded');
+  expect(denied).toEqual({ status: 429, remaining: '4', wait: expect.stringMatching(/^[1-9]\d*$/) });
 });
 
 test('the document follows from the definitions', () => {

@@ -92,7 +92,8 @@ function describeOutput(operation: Operation, output: z.ZodType): JsonSchema {
 
 function describePage(output: z.ZodType): JsonSchema {
   const nextCursor: JsonSchema = {
-    type: ['integer', 'null'],
+    // Not a list of types, which not every client can map to what its model takes.
+    anyOf: [{ type: 'integer' }, { type: 'null' }],
     description: 'The `cursor` of the next page; null if no more follow',
   };
   const properties = { items: toToolSchema(output, 'output'), nextCursor };
