@@ -10,6 +10,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, sep } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 
 /*
@@ -17,19 +18,25 @@ import { parseArgs } from 'node:util';
  * notices is printed at the end: a promise without a test, or a line that keeps none. A run with the printed seed on the
  * same commit makes the same changes. It works on a copy of the last commit.
  *
- *   --count=N     how many lines, 20 by default
- *   --seed=N      of the choice, random by default
- *   --under=PATH  only files whose path starts with it, src/ by default
+ *   --count=N      how many lines, 20 by default
+ *   --seed=N       of the choice, random by default
+ *   --under=PATH   only files whose path starts with it, src/ by default
+ *   --quick        runs only the tests in the folder that mirrors the line's own: test/pets/*.test.ts for src/pets/store.ts.
+ *                  What lives may be noticed elsewhere
+ *   --timeout=N    seconds for the tests of one run, 300 by default. What takes longer is named apart: the change has ended
+ *                  what a test waits for, or the machine is busy
+ *   --list         names the changes and tries none
  */
 const { values } = parseArgs({
   options: {
     count: { type: 'string', default: '20' },
     seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 32)) },
     under: { type: 'string', default: 'src/' },
+    quick: { type: 'boolean', default: false },
+    timeout: { type: 'string', default: '300' },
+    list: { type: 'boolean', default: false },
   },
 });
-/** A mutant whose tests do not end by then has ended something that they wait for: it is noticed. */
-const TEST_TIMEOUT_MS = 300_000;
 
 /** Each replaces the first match in a line. What looks like a type, an import or a comment is left alone. */
 const MUTATIONS = [
@@ -65,14 +72,24 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exi
 
 process.stdout.write(`Seed ${values.seed}\n`);
 prepareCopy();
-const survivors = [];
-for (const mutant of choose(listMutants(), Number(values.count))) {
-  const outcome = tryMutant(mutant);
-  process.stdout.write(`${outcome.padEnd(8)} ${describe(mutant)}\n`);
-  if (outcome === 'lived') survivors.push(mutant);
+const mutants = choose(listMutants(), Number(values.count));
+if (values.list) for (const mutant of mutants) process.stdout.write(`${describe(mutant)}\n`);
+else await tryMutants(mutants);
+
+async function tryMutants(mutants) {
+  const unnoticed = { lived: [], timeout: [] };
+  for (const mutant of mutants) {
+    // Lets a signal that came meanwhile end the run.
+    await setImmediate();
+    const outcome = tryMutant(mutant);
+    process.stdout.write(`${outcome.padEnd(8)} ${describe(mutant)}\n`);
+    unnoticed[outcome]?.push(mutant);
+  }
+  for (const [outcome, those] of Object.entries(unnoticed)) {
+    process.stdout.write(`\n${those.length} of ${mutants.length}: ${outcome}, with seed ${values.seed}\n`);
+    for (const mutant of those) process.stdout.write(`  ${describe(mutant)}\n`);
+  }
 }
-process.stdout.write(`\n${survivors.length} lived, with seed ${values.seed}:\n`);
-for (const mutant of survivors) process.stdout.write(`  ${describe(mutant)}\n`);
 
 /** A work tree of the last commit, with the packages and the build of this one. */
 function prepareCopy() {
@@ -83,7 +100,8 @@ function prepareCopy() {
     const modules = join(root, 'packages', name, 'node_modules');
     if (existsSync(modules)) symlinkSync(modules, join(copy, 'packages', name, 'node_modules'));
   }
-  if (run('npm', ['run', 'build'], copy).status !== 0) throw new Error('The last commit does not build.');
+  if (!values.list && run('npm', ['run', 'build'], copy).status !== 0)
+    throw new Error('The last commit does not build.');
 }
 
 /** Every change that can be made to a line, as its file, its number and its new text. */
@@ -130,21 +148,41 @@ function tryMutant({ path, index, mutated }) {
   writeFileSync(file, text.split('\n').with(index, mutated).join('\n'));
   try {
     const folder = dirname(path).replace(/^src/, 'test');
-    const quick = ['--exclude', '**/*.slow.test.ts', '--bail', '1'];
+    if (values.quick) return runTests(path, ['run', ...listTests(folder)]);
     const isMirrored = folder !== 'test' && existsSync(join(copy, folder));
-    if (isMirrored && !passes(['run', `${folder}/`, ...quick])) return 'noticed';
-    return passes(['related', path, '--run', ...quick]) ? 'lived' : 'noticed';
+    const outcome = isMirrored ? runTests(path, ['run', `${folder}/`]) : 'lived';
+    return outcome === 'lived' ? runTests(path, ['related', path, '--run']) : outcome;
   } finally {
     writeFileSync(file, text);
   }
 }
 
-function passes(args) {
-  return run('npx', ['vitest', ...args, '--reporter=dot'], copy, TEST_TIMEOUT_MS).status === 0;
+/** The test files in a folder, without those in the folders in it. */
+function listTests(folder) {
+  if (!existsSync(join(copy, folder))) return [];
+  return readdirSync(join(copy, folder))
+    .filter((name) => name.endsWith('.test.ts') && !name.endsWith('.slow.test.ts'))
+    .map((name) => `${folder}/${name}`);
 }
 
-function run(program, args, cwd, timeout) {
-  return spawnSync(program, args, { cwd, timeout, encoding: 'utf8', maxBuffer: 2 ** 27 });
+function runTests(path, args) {
+  if (args.length === 1) return 'lived';
+  const vitest = join(copy, 'node_modules/vitest/vitest.mjs');
+  const { status, error } = run(
+    process.execPath,
+    [
+      ...[vitest, ...args, '--exclude', '**/*.slow.test.ts', '--bail', '1', '--reporter=dot'],
+      ...['--config', 'scripts/mutate.vitest.config.js'],
+    ],
+    copy,
+    { timeout: Number(values.timeout) * 1000, env: { ...process.env, MUTATED_FILE: path } },
+  );
+  if (error?.code === 'ETIMEDOUT') return 'timeout';
+  return status === 0 ? 'lived' : 'noticed';
+}
+
+function run(program, args, cwd, options) {
+  return spawnSync(program, args, { ...options, cwd, encoding: 'utf8', maxBuffer: 2 ** 27 });
 }
 
 function describe({ path, index, line, mutated }) {

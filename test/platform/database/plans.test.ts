@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createStatements } from '../../../src/platform/keys/statements.js';
 import { execute } from '../../support/execute.js';
 import { create, insertSql, list, TABLE } from '../../support/operations-under-test.js';
@@ -38,6 +40,35 @@ test('PostgreSQL plans a statement of the stores once, however often it runs', a
   expect(await read('writes')).toEqual([{ name: `${TABLE}-create`, custom_plans: 0 }]);
   // Beside the question which keys have changed
   expect(await read('keys')).toContainEqual({ name: 'keys-find-by-hashes', custom_plans: 0 });
+});
+
+test('readiness tries every named statement that the service runs', async () => {
+  const { items, keys, serviceDatabase } = service;
+  const tried = new AsyncLocalStorage<string[]>();
+  const used = new Map<string, string>();
+  const { query } = pg.Client.prototype;
+  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (
+    this: pg.Client,
+    ...args: unknown[]
+  ) {
+    const { name, text = '' } = args[0] as { name?: string; text?: string };
+    tried.getStore()?.push(text.replace('EXPLAIN ', ''));
+    if (name !== undefined && name !== 'name-test') used.set(name, text);
+    return Reflect.apply(query, this, args);
+  });
+  onTestFinished(() => spy.mockRestore());
+  const body = { ...create.body, ...list.filter };
+  const { id } = await items.create(body);
+  await items.get(id);
+  await Promise.all([id, id].map((each) => items.get(each)));
+  await items.list({ limit: 20 });
+  await items.list({ limit: 20, ...list.filter });
+  await keys.findByHashes([new Uint8Array(32)]);
+  // The service itself asks once a second.
+  await expect.poll(() => [...used.keys()]).toContain('keys-changes');
+  const texts: string[] = [];
+  await tried.run(texts, () => serviceDatabase.checkStatements());
+  expect([...used].filter(([, text]) => !texts.includes(text))).toEqual([]);
 });
 
 test('a plan made for a small table does not scan one that has grown', async () => {

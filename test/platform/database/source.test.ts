@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
 import { openSource } from '../../../src/platform/database/source.js';
 import { OperatorError } from '../../../src/platform/errors/operator-error.js';
+import { execute } from '../../support/execute.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
+import { createTestDatabase } from '../../support/test-service.js';
 
 const log = { info: () => {}, warn: () => {} };
 /** One for all tests, because creating a database takes seconds. */
@@ -57,4 +59,20 @@ test('nothing is reported when PostgreSQL ends a connection of the pool that is 
   process.kill(pid, 'SIGCONT');
   await closed;
   expect(warnings).toEqual([]);
+});
+
+test('a connection that PostgreSQL ends is reported, and the next query gets another', async () => {
+  const warnings: string[] = [];
+  const databaseUrl = await createTestDatabase();
+  const { database, close } = await openSource({
+    config: { databaseUrl, dataDir: folder },
+    role: 'service',
+    log: { info: () => {}, warn: (_bindings, message) => warnings.push(message) },
+  });
+  const readPid = async () => (await database.pool.query('SELECT pg_backend_pid() AS pid')).rows[0]?.pid;
+  const pid = await readPid();
+  await execute(databaseUrl, 'SELECT pg_terminate_backend($1)', [pid]);
+  await expect.poll(() => warnings).toEqual(['a database connection broke']);
+  expect(await readPid()).not.toBe(pid);
+  await close();
 });

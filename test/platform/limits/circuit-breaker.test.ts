@@ -1,17 +1,20 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { CircuitBreaker } from '../../../src/platform/limits/circuit-breaker.js';
 
-/** An open breaker whose trials never succeed unless told otherwise, and the reasons that it logs. */
+/** An open breaker whose trials never succeed unless told otherwise, the reasons that it logs, and how often it has replaced the connection. */
 function createBreaker(trial: () => Promise<unknown> = () => new Promise(() => {})) {
   const reasons: unknown[] = [];
+  let reconnected = 0;
   const breaker = new CircuitBreaker({
     trial,
     trialKey: 'key',
-    reconnect: () => {},
+    reconnect: () => {
+      reconnected += 1;
+    },
     observe: () => {},
     log: { info: () => {}, warn: (details) => reasons.push((details as { reason: unknown }).reason) },
   });
-  return { breaker, reasons };
+  return { breaker, reasons, reconnects: () => reconnected };
 }
 
 test('each reason of an outage is logged once, and `ready` names the last one', async () => {
@@ -22,6 +25,45 @@ test('each reason of an outage is logged once, and `ready` names the last one', 
   expect(reasons).toEqual(['refused', 'certificate has expired']);
   await expect(breaker.ready(-1)).rejects.toThrow('Redis cannot be used (refused)');
   breaker.dispose();
+});
+
+test('an outage is logged even if it has the reason of an earlier one, which is over', async () => {
+  const { breaker, reasons } = createBreaker(async () => {});
+  await breaker.tryAgain();
+  for (let outage = 0; outage < 2; outage += 1) {
+    breaker.open(new Error('The connection was closed'));
+    breaker.noteReason(new Error('refused'));
+    await breaker.tryAgain();
+    expect(breaker.isClosed).toBe(true);
+  }
+  expect(reasons).toEqual([
+    ...['The connection was closed', 'refused'],
+    ...['The connection was closed', 'refused'],
+  ]);
+  breaker.dispose();
+});
+
+test('a breaker whose trials fail tries again until one succeeds, and replaces the connection now and then', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  let failures = 20;
+  const { breaker, reconnects } = createBreaker(async () => {
+    failures -= 1;
+    if (failures >= 0) throw new Error('refused');
+  });
+  await vi.advanceTimersByTimeAsync(20 * 200);
+  expect([breaker.isClosed, reconnects()]).toEqual([false, 2]);
+  await vi.advanceTimersByTimeAsync(200);
+  expect(breaker.isClosed).toBe(true);
+  breaker.dispose();
+});
+
+test('a breaker that was disposed says nothing of the connection that is closed after it', async () => {
+  const { breaker, reasons } = createBreaker(async () => {});
+  await breaker.tryAgain();
+  breaker.dispose();
+  breaker.open(new Error('The connection was closed'));
+  expect([breaker.isClosed, reasons]).toEqual([false, []]);
 });
 
 test('a name with several addresses: the reason is that of each, not the empty message of them all', () => {

@@ -11,7 +11,7 @@ import type { RateLimitResult } from '../../../src/platform/limits/rate-limit-re
 import { RedisStore } from '../../../src/platform/limits/redis/store.js';
 import { addressId } from '../../../src/platform/server/client-address.js';
 import { freePort } from '../../support/free-port.js';
-import { countAllowed } from '../../support/limiter-nodes.js';
+import { admin, closeAll, countAllowed, node, server } from '../../support/limiter-nodes.js';
 import {
   anyLimits,
   closeStores,
@@ -27,6 +27,7 @@ import {
   START_MS,
   silent,
 } from '../../support/limiter-stores.js';
+import { canStartRedis } from '../../support/redis.js';
 
 // A store that failed would have been replaced by memory, which keeps the same promises.
 afterEach(() => expect(listStates()).not.toContain('degraded'));
@@ -140,6 +141,15 @@ describe.each([
     const results = await consumeMany(fixture, { kind: 'address', id: `${process.pid}`, limits }, 20);
     expect(countAllowed(results)).toBe(2);
     expect(results[0]?.windows).toHaveLength(1);
+  });
+
+  storeTest('a window starts with the first request, not when a caller asks what is left', async () => {
+    const fixture = await open();
+    const subject = createKey({ perMinute: 2, perDay: 9 });
+    await fixture.limiter.read(subject, 1);
+    await fixture.advance(30_000, subject.id);
+    const { windows } = await fixture.limiter.consume(subject, 1);
+    expect(windows.map(({ resetSeconds }) => resetSeconds)).toEqual([60, 86_400]);
   });
 
   storeTest(
@@ -256,6 +266,53 @@ test('an error inside the Redis store opens the circuit breaker, so that the ins
   expect((await store.consume('a', 1, { windows, counts: true })).isAllowed).toBe(true);
   expect(opened).toEqual([expect.any(TypeError)]);
 });
+
+test('denied requests of which Redis could not be told are told with the next question', async () => {
+  const told: number[] = [];
+  const breaker = { run: (_key: string, command: () => unknown) => command(), open: () => {} };
+  const memory = new MemoryStore({ maxSubjects: 1, clock: () => START_MS, now: () => START_MS });
+  const store = new RedisStore({
+    connection: {
+      async consumeLimits(_keys, questions) {
+        const [[, denied]] = JSON.parse(questions);
+        told.push(denied);
+        if (told.length < 3) throw new Error('Connection is closed.');
+        return JSON.stringify([[1, [denied, MINUTE_MS], [1, MINUTE_MS]]]);
+      },
+      isCluster: false,
+    },
+    breaker: breaker as unknown as CircuitBreaker,
+    keyPrefix: 'limits:key',
+    insuranceLimiter: memory,
+    now: () => START_MS,
+  });
+  const ask = () =>
+    store.consume('a', 1, { windows: [{ name: 'minute', lengthMs: MINUTE_MS, limit: 60 }], counts: true });
+  memory.countDenied('a', 7, 60, () => {});
+  await ask();
+  memory.countDenied('a', 2, 60, () => {});
+  await ask();
+  await ask();
+  await ask();
+  expect(told).toEqual([7, 9, 9, 0]);
+});
+
+test.skipIf(!canStartRedis())(
+  'a limiter that is closed says nothing of the connection that ends with it',
+  async () => {
+    const redis = await server();
+    const client = admin(redis);
+    const { limiter, logged } = await node([redis.url]);
+    await limiter.close();
+    const countClients = async () =>
+      String(await client.client('LIST'))
+        .trim()
+        .split('\n').length;
+    await expect.poll(countClients).toBe(1);
+    expect(logged).toEqual([expect.stringContaining('Limits are counted in Redis')]);
+    await closeAll();
+  },
+);
 
 test('while Redis is unavailable, a request is decided without waiting, whether it is allowed or denied', async () => {
   const redisUrls = [`redis://127.0.0.1:${await freePort()}`];

@@ -51,3 +51,17 @@ test('it says so for every way to declare such a member, at any depth, and never
     ]);
   }
 });
+
+test('no other wrong value of such a member is refused with a word of null, nor is null as the whole input', () => {
+  const error = 'must be a string';
+  const member = z.string({ error }).optional();
+  const readMessages = (schema: z.ZodType, value: unknown) => {
+    try {
+      return parseInput(schema, value);
+    } catch (thrown) {
+      return (thrown as { cause: z.ZodError }).cause.issues.map(({ message }) => message);
+    }
+  };
+  expect(readMessages(z.object({ a: member, b: member }), { a: 1, b: {} })).toEqual([error, error]);
+  expect(readMessages(member, null)).toEqual([error]);
+});

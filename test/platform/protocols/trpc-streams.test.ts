@@ -143,6 +143,18 @@ function fetchStream(path: string, init: RequestInit = {}) {
   return fetch(service.url + path, { ...init, headers });
 }
 
+test('a response says which headers decide whether it is streamed, in either form', async () => {
+  for (const form of [{}, { 'trpc-accept': 'application/jsonl' }]) {
+    const headers = { authorization: `Bearer ${service.key}`, ...form };
+    const response = await fetch(`${service.url + list.trpc}?batch=1`, { headers });
+    expect([response.status, response.headers.get('vary')]).toEqual([
+      200,
+      expect.stringContaining('trpc-accept, accept'),
+    ]);
+    await response.text();
+  }
+});
+
 test('an error of a whole streamed batch is ordinary JSON with its status, and the headers of every response', async () => {
   const response = await fetchStream(`${list.trpc},${read.name}?batch=1`);
   expect([response.status, response.headers.get('content-type')]).toEqual([401, 'application/json']);

@@ -76,6 +76,12 @@ test.each([
   expect(received.filter((status) => status === 400)).toHaveLength(1);
 });
 
+test('an unknown method is a 501 behind other requests, too', async () => {
+  const responses = await send(get(), get(), 'FROBNICATE / HTTP/1.1\r\nHost: x\r\n\r\n');
+  const last = responses.at(-1) ?? expect.unreachable();
+  expect([last.status, codeOf(last)]).toEqual([501, 'not_implemented']);
+});
+
 test('a request that was answered before its malformed body gets no second answer', async () => {
   const head = 'POST /v1/nope HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n';
   const socket = connect(service.port, '127.0.0.1', () => socket.write(head));

@@ -31,6 +31,16 @@ import { type Caller, createCaller, startService, type TestService } from '../..
 const operations = listOperations(createRouter(resources));
 const ENTERPRISE = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000, expiresAt: null } as const;
 
+interface DocumentedOperation {
+  readonly operationId: string;
+  readonly parameters?: readonly {
+    readonly in: string;
+    readonly name: string;
+    readonly description: string;
+  }[];
+  readonly requestBody?: { readonly content: Record<string, { readonly schema: { readonly $ref: string } }> };
+}
+
 /** Of the items that are there */
 const TEXTS = ['one', 'two', 'three'];
 
@@ -154,6 +164,31 @@ test('schemas are those of the document, complete in themselves', async () => {
   });
   expect(Object.keys(creating.inputSchema.properties)).toEqual([...create.members, 'idempotencyKey']);
   expect(listing.outputSchema.anyOf[0].required).toEqual(['items', 'nextCursor']);
+});
+
+test('what a tool takes is described to the model in the words of the document', async () => {
+  const { paths, components } = (await call('/openapi.json')).body;
+  const { tools } = (await call('/mcp', message('tools/list'))).body.result;
+  const documented = Object.values<Record<string, DocumentedOperation>>(paths).flatMap((each) =>
+    Object.values(each),
+  );
+  let count = 0;
+  for (const { name, inputSchema } of tools) {
+    const { parameters = [], requestBody } =
+      documented.find(({ operationId }) => operationId === name) ?? expect.unreachable();
+    const schemaName = requestBody?.content['application/json']?.schema.$ref.split('/').at(-1) ?? '';
+    const described = [
+      ...parameters.filter((each) => each.in === 'query' || each.in === 'path'),
+      ...Object.entries<{ description: string }>(components.schemas[schemaName]?.properties ?? {}).map(
+        ([member, { description }]) => ({ name: member, description }),
+      ),
+    ];
+    // The document says besides what a member is that is left out.
+    for (const { name: member, description } of described)
+      expect(description, `${name} ${member}`).toContain(inputSchema.properties[member].description);
+    count += described.length;
+  }
+  expect(count).toBeGreaterThan(create.members.length);
 });
 
 test('an internal error names the request, whose header no model sees', async () => {
