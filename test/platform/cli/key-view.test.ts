@@ -64,3 +64,14 @@ test('the list fits 120 columns whatever the keys are like, and says their state
   expect(rows.map((cells) => cells.at(-1))).toEqual(['active', 'banned', 'expired', 'revoked']);
   expect(rows[0]?.slice(0, 2)).toEqual(['0b54e7c0', `${'W'.repeat(19)}…`]);
 });
+
+test('the list says on which days a key was last used and expires, if it was and does', () => {
+  const used = { ...apiKey, lastUsedOn: '2026-11-18', expiresAt: new Date('2027-01-31T09:30:00Z') };
+  const rows = formatKeys([used, apiKey], NOW)
+    .split('\n')
+    .map((line) => line.split(/ {2,}/).slice(-3));
+  expect(rows.slice(1)).toEqual([
+    ['2026-11-18', '2027-01-31', 'active'],
+    ['-', 'never', 'active'],
+  ]);
+});
