@@ -2,6 +2,7 @@ import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { generateKey } from '../../../src/platform/keys/format.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
+import { oldToolCall, toolCall } from '../../support/mcp.js';
 import { create, list, newItem, otherList, read, TABLE, TEXT } from '../../support/operations-under-test.js';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
 import {
@@ -44,8 +45,19 @@ async function expectUnavailable(path: string, init: RequestInit = {}): Promise<
   expectErrorBody(error, 'service_unavailable');
 }
 
+/** Admission responds if even the key cannot be looked up; else it is the error of the tool, as a result. */
+async function expectToolUnavailable(init: RequestInit): Promise<void> {
+  const { status, headers, body } = await call('/mcp', init);
+  if (status !== 200) {
+    expect([status, headers.get('retry-after')]).toEqual([503, '1']);
+    return expectErrorBody(body, 'service_unavailable');
+  }
+  const error = { code: 'service_unavailable', status: 503, retryAfterSeconds: 1 };
+  expect(body.result).toMatchObject({ isError: true, structuredContent: error });
+}
+
 test.each(['cut', 'stall'] as const)(
-  'PostgreSQL unavailable (%s): 503 over both protocols, readiness reports it, and it recovers by itself',
+  'PostgreSQL unavailable (%s): 503 over all protocols, readiness reports it, and it recovers by itself',
   async (breakConnections) => {
     await proxy[breakConnections]();
     await expectUnavailable(list.path);
@@ -54,6 +66,8 @@ test.each(['cut', 'stall'] as const)(
       expectUnavailable(create.path, post(create.body)),
       expectUnavailable(list.trpc),
       expectUnavailable(create.trpc, post(create.body)),
+      expectToolUnavailable(toolCall(list.name)),
+      expectToolUnavailable(oldToolCall(create.name, create.body)),
     ]);
     expect((await call('/health/ready', { key: null })).status).toBe(503);
     expect((await call('/health/live', { key: null })).status).toBe(200);

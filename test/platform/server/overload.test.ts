@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { createOverloadMonitor } from '../../../src/platform/server/overload.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
+import { oldToolCall } from '../../support/mcp.js';
 import { list } from '../../support/operations-under-test.js';
 import {
   createCaller,
@@ -26,20 +27,21 @@ async function serve(options: TestServiceOptions = {}) {
   return { service, call: createCaller(service) };
 }
 
-/** Both protocols deny requests in their own shape; health checks and metrics still respond. */
+/** Every protocol denies requests in its own shape; health checks and metrics still respond. */
 async function expectOverloaded({ url }: TestService, call: ReturnType<typeof createCaller>): Promise<void> {
   const paths = [list.path, list.trpc, '/v1/nope', '/health/live', '/health/ready'];
   // All at once: while the event loop lags, each of them takes seconds.
-  const [metrics, withoutKey, rest, rpc, ...others] = await Promise.all([
+  const [metrics, withoutKey, tool, rest, rpc, ...others] = await Promise.all([
     fetch(`${url}/metrics`).then((response) => response.text()),
     call(list.path, { key: null }),
+    call('/mcp', oldToolCall(list.name)),
     ...paths.map((path) => call(path)),
   ]);
-  for (const response of [rest, rpc]) {
+  for (const response of [rest, rpc, tool]) {
     expect([response?.status, response?.headers.get('retry-after')]).toEqual([503, '2']);
     expect(response?.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/);
   }
-  for (const error of [rest?.body, rpc?.body.error.data.error])
+  for (const error of [rest?.body, rpc?.body.error.data.error, tool.body])
     expectErrorBody(error, 'service_unavailable', expect.stringContaining('overloaded'));
   expect(others.map(({ status }) => status)).toEqual([404, 200, 200]);
   expect(withoutKey.status).toBe(401);
