@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { errorTable } from '../../../src/platform/errors/error-table.js';
 import { GUIDES_FOLDER, listGuides } from '../../../test/guides/code-blocks.js';
+import { create } from '../../../test/support/operations-under-test.js';
 
 interface Section {
   readonly title: string;
@@ -20,6 +21,7 @@ const guides = await Promise.all(
   listGuides().map(async (name) => ({ name, text: await readFile(join(GUIDES_FOLDER, name), 'utf8') })),
 );
 const document = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
+const { summary } = document.paths[create.documentPath].post;
 const sections: readonly Section[] = [...prepareGuides(guides).sections, ...toSections(document)];
 
 function search(query: string): string[] {
@@ -35,7 +37,7 @@ test.each([
   ['X-Request-Id', 'Errors: Reporting an error'],
   ['ban', 'Rate limits: Bans'],
   ['unknown query parameter', 'Pagination: Pagination'],
-  ['createPet', 'createPet, POST /pets: Add an animal'],
+  [create.name, `${create.name}, POST ${create.documentPath}: ${summary}`],
 ])('a search for %s leads to %s first', (query, first) => {
   expect(search(query)[0]).toBe(first);
 });
