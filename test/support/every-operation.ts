@@ -1,7 +1,7 @@
 import { deleteExpiredCreates } from '../../src/platform/database/idempotency.js';
 import { createKeyChangeStore } from '../../src/platform/keys/change-store.js';
 import { createUsageStore, DAY_MS, lastDays } from '../../src/platform/usage/store.js';
-import { create, list, newItem, otherList, read } from './operations-under-test.js';
+import { create, LEAST_NUMBER, list, newItem, otherList, read } from './operations-under-test.js';
 import { createCaller, post, type TestService } from './test-service.js';
 
 /** Keys that a caller may not use, by what was done to them. */
@@ -31,7 +31,7 @@ export async function runEveryOperation(service: TestService, refused: RefusedKe
     const { status, body } = await call(path, init);
     return { path: path.replace(/\/\d+$/, '/…'), status, body: withoutChanging(body) };
   };
-  const odd = { ...newItem('Odd "NULL" \\ é', -(2 ** 53 - 1)), ...list.filter };
+  const odd = { ...newItem('Odd "NULL" \\ é', LEAST_NUMBER), ...list.filter };
   const once = post(odd, { 'idempotency-key': `once-${Math.random()}` });
   const { body: item } = await call(create.path, post(odd));
   const answers = [

@@ -37,7 +37,7 @@ function find<Name extends string>(name: Name) {
   };
 }
 
-/** What a create needs. The text tells items apart; `n` is for another column, if there is one. */
+/** What a create needs. The text tells items apart; `n`, an integer from 1 on, is for NUMBER, if there is one. */
 export const newItem = (name: string, n = 1) => ({ name, categoryId: n });
 
 export const list = {
@@ -61,6 +61,8 @@ export const TABLE = 'pets';
 export const TEXT = 'name';
 /** A member that is an integer, or else TEXT */
 export const NUMBER = 'categoryId';
+/** The least that it may be */
+export const LEAST_NUMBER = -(2 ** 53 - 1);
 export const OTHER_TABLE = 'orders';
 /** The types of the store's own that columns of TABLE have */
 export const TYPES = ['pet_status'];

@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { deprecationHeaders, MIN_NOTICE_MONTHS } from '../../../src/platform/contract/deprecation.js';
 import { INTERFACE_VERSION } from '../../../src/platform/contract/version.js';
-import { create } from '../../../test/support/operations-under-test.js';
+import { create, list } from '../../../test/support/operations-under-test.js';
 import { createTemporaryFolder } from '../../../test/support/temporary-folder.js';
 import { startService } from '../../../test/support/test-service.js';
+import type { Document, Operation } from '../src/document.js';
 import { RULES } from '../src/rules.js';
-import { all, drop, type Edit, SCHEMAS } from './document-edits.js';
+import { all, drop, type Edit } from './document-edits.js';
 
 const readJson = async (path: string) => JSON.parse(await readFile(path, 'utf8'));
 
@@ -19,6 +20,12 @@ async function listReleases(): Promise<string[]> {
     .map((file) => file.replace(/\.json$/, ''))
     .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 }
+
+/** The paths whose GET is one of those that are asked for. */
+const findGets = (document: Document, isWanted: (operation: Operation) => boolean) =>
+  Object.entries(document.paths).flatMap(([path, { get }]) =>
+    get !== undefined && isWanted(get) ? [path] : [],
+  );
 
 /** Runs the check of `npm run verify` on the document of the last release after an edit. */
 async function check(edit: Edit) {
@@ -40,11 +47,18 @@ test('npm run verify fails for a breaking change, and quotes the rule', async ()
   expect(status).toBe(1);
 });
 
-test('npm run verify lists the changes of an experimental operation, and passes', async () => {
-  const { status, stdout } = await check(drop(`${SCHEMAS} Order properties quantity`));
-  expect(stdout).toContain('Experimental: GET /v1/store/orders: response Order.quantity is gone\n');
-  expect(status).toBe(0);
-});
+const released = await readJson(`docs/releases/${(await listReleases()).at(-1)}.json`);
+/** Those of the last release, as far as the store has such */
+const [experimental] = findGets(released, (operation) => operation['x-stability'] === 'experimental');
+
+test.skipIf(experimental === undefined)(
+  'npm run verify lists the changes of an experimental operation, and passes',
+  async () => {
+    const { status, stdout } = await check(drop(`paths ${experimental} get responses 429`));
+    expect(stdout).toContain(`Experimental: GET /v1${experimental}: 429 is gone\n`);
+    expect(status).toBe(0);
+  },
+);
 
 test('npm run verify passes without a change, and runs this check', async () => {
   expect(await check(all())).toMatchObject({ status: 0, stderr: '' });
@@ -84,11 +98,16 @@ test('the guide has the rules that the check applies', async () => {
   expect(text).toContain(`at least ${MIN_NOTICE_MONTHS} months`);
 });
 
-test("the guide's example has the headers of getPet", async () => {
-  const guide = await readFile('docs/guides/compatibility.md', 'utf8');
-  const { paths } = await readJson('docs/openapi.json');
-  const { 'x-deprecated-since': since, 'x-sunset': sunset } = paths['/pets/{petId}'].get;
-  const deprecation = { since: new Date(since), removal: new Date(sunset), successor: '/pets' };
-  const headers = deprecationHeaders(deprecation, 'https://store.example.org', 0);
-  for (const value of Object.values(headers)) expect(guide).toContain(`: ${value}\n`);
-});
+const document = await readJson('docs/openapi.json');
+const [deprecated] = findGets(document, (operation) => operation.deprecated === true);
+
+test.skipIf(deprecated === undefined)(
+  "the guide's example has the headers of the operation that is deprecated",
+  async () => {
+    const guide = await readFile('docs/guides/compatibility.md', 'utf8');
+    const { 'x-deprecated-since': since, 'x-sunset': sunset } = document.paths[deprecated ?? ''].get;
+    const deprecation = { since: new Date(since), removal: new Date(sunset), successor: list.documentPath };
+    const headers = deprecationHeaders(deprecation, 'https://store.example.org', 0);
+    for (const value of Object.values(headers)) expect(guide).toContain(`: ${value}\n`);
+  },
+);

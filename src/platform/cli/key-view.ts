@@ -1,3 +1,4 @@
+import { IDENTITY } from '#store/identity.js';
 import { SCOPES } from '#store/scopes.js';
 import { formatLimits, limitsOf } from '../contract/plans.js';
 import type { ApiKey, ListedKey } from '../keys/store.js';
@@ -48,11 +49,14 @@ export function printKeys(apiKeys: readonly ListedKey[]): Printed {
   return { json: apiKeys.map((apiKey) => toKeyJson(apiKey, now)), text: formatKeys(apiKeys, now) };
 }
 
+/** How much of a name is left beside the beginning of a key, which is as long as the store's prefix makes it. */
+const NAME_CHARACTERS = 23 - IDENTITY.keyPrefix.length;
+
 /** Keys for people, one line each, 120 characters wide at most. What does not fit is in `keys show`. */
 export function formatKeys(apiKeys: readonly ListedKey[], now: number): string {
   const rows = apiKeys.map((apiKey) => [
     shortenId(apiKey.id),
-    shorten(apiKey.name, 20),
+    shorten(apiKey.name, NAME_CHARACTERS),
     apiKey.owner === null ? '-' : shorten(apiKey.owner, 14),
     `${apiKey.hint}…`,
     apiKey.plan,

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { IDENTITY } from '../../../src/identity.js';
 import { PLAN_NAMES } from '../../../src/plans.js';
 import { formatKey, formatKeys, toKeyJson } from '../../../src/platform/cli/key-view.js';
 import type { ListedKey } from '../../../src/platform/keys/store.js';
@@ -62,7 +63,7 @@ test('the list fits 120 columns whatever the keys are like, and says their state
   const [headings, ...rows] = lines.map((line) => line.split(/ {2,}/));
   expect(headings).toEqual(['ID', 'NAME', 'OWNER', 'KEY', 'PLAN', 'SCOPES', 'LAST USED', 'EXPIRES', 'STATE']);
   expect(rows.map((cells) => cells.at(-1))).toEqual(['active', 'banned', 'expired', 'revoked']);
-  expect(rows[0]?.slice(0, 2)).toEqual(['0b54e7c0', `${'W'.repeat(19)}…`]);
+  expect(rows[0]?.slice(0, 2)).toEqual(['0b54e7c0', `${'W'.repeat(22 - IDENTITY.keyPrefix.length)}…`]);
 });
 
 test('the list says on which days a key was last used and expires, if it was and does', () => {

@@ -61,7 +61,7 @@ function createAll(names: readonly string[]): Promise<TestResponse[]> {
     names.map((name, index) =>
       call(
         create.path,
-        post(newItem(name, index), index % 2 === 0 ? {} : { 'idempotency-key': randomUUID() }),
+        post(newItem(name, index + 1), index % 2 === 0 ? {} : { 'idempotency-key': randomUUID() }),
       ),
     ),
   );
@@ -73,10 +73,10 @@ const namesOf = (prefix: string, count: number) =>
 test('creates that are pending together share statements, and each gets its own item', async () => {
   const names = namesOf('Shared', 60);
   const created = await Promise.all(
-    names.map((name, n) => service.items.create({ ...newItem(name, n), ...list.filter })),
+    names.map((name, n) => service.items.create({ ...newItem(name, n + 1), ...list.filter })),
   );
   expect(created.map(({ id, ...item }) => item)).toEqual(
-    names.map((name, n) => ({ ...newItem(name, n), ...list.filter })),
+    names.map((name, n) => ({ ...newItem(name, n + 1), ...list.filter })),
   );
   const { rows } = await service.database.pool.query(`SELECT id::int, ${TEXT} FROM ${TABLE} ORDER BY id`);
   expect(rows).toEqual(created.map((item) => ({ id: item.id, [TEXT]: item[TEXT] })));
@@ -88,7 +88,7 @@ test('creates over HTTP get their own items, with and without an Idempotency-Key
   const names = namesOf('Over HTTP', 80);
   const responses = await createAll(names);
   expect(responses.map(({ status, body }) => [status, body])).toEqual(
-    names.map((name, index) => [201, expect.objectContaining(newItem(name, index))]),
+    names.map((name, index) => [201, expect.objectContaining(newItem(name, index + 1))]),
   );
   const ids = responses.map(({ body }) => body.id);
   const { rows } = await service.database.pool.query(`SELECT id::int, ${TEXT} AS text FROM ${TABLE}`);
