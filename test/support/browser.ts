@@ -19,8 +19,8 @@ const ARGUMENTS = [
   '--disable-sync',
 ];
 
-/** For every Playwright action */
-const TIMEOUT_MS = 15_000;
+/** For every Playwright action: a busy machine takes its time to render a page. */
+const TIMEOUT_MS = 60_000;
 
 /** The path of the system's Chromium. Without one, tests are skipped. */
 export function findBrowser(): string | undefined {

@@ -24,7 +24,7 @@ import {
 
 const { prepareGuides } = await import(pathToFileURL('scripts/guides.js').href);
 
-const REFERENCE_TIMEOUT_MS = 60_000;
+const REFERENCE_TIMEOUT_MS = 120_000;
 
 let service: TestService;
 let call: Caller;
@@ -216,7 +216,7 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
     [390, 'dark'],
   ] as const)(
     'axe has no finding and nothing overflows at %i pixels, %s',
-    { timeout: 120_000 },
+    { timeout: 240_000 },
     async (width, colorScheme) => {
       for (const hash of ['#description/limits', '#tag/pets/POST/pets']) {
         const { page, ...watched } = await openGuides(hash, { width, colorScheme });
@@ -295,7 +295,7 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
     await page.close();
   });
 
-  test('optional parameters that the reader fills in are sent', { timeout: 60_000 }, async () => {
+  test('optional parameters that the reader fills in are sent', { timeout: 240_000 }, async () => {
     // Scalar takes seconds to render the page, so it is opened once.
     const { page, client } = await openClient(service.url, service.key);
     const fill = async (name: string, value: string) => {
