@@ -11,7 +11,7 @@ import {
 } from '../rate-limit-result.js';
 import { RedisConnection } from './connection.js';
 import type { RedisConnectionOptions } from './options.js';
-import { type ScriptReply, toWindowNumber } from './scripts.js';
+import { type ScriptReply, WINDOW_NUMBERS } from './scripts.js';
 
 export interface RedisOptions
   extends Pick<RedisConnectionOptions, 'urls'>,
@@ -141,7 +141,7 @@ export class RedisStore extends RateLimiterRedis {
     for (let index = 0; index < windows.length; index += 1) {
       const { name, limit, lengthMs } = windows[index] as Window;
       const { count, msLeft } = counters[index] as WindowCounter;
-      question.push([toWindowNumber(name), limit, lengthMs, msLeft < LAST_MS ? 0 : count, msLeft]);
+      question.push([WINDOW_NUMBERS[name], limit, lengthMs, msLeft < LAST_MS ? 0 : count, msLeft]);
     }
     return question;
   }
