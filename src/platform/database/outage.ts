@@ -121,6 +121,10 @@ const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
     /too many (?:clients|connections)|connection slots are reserved/i,
     'raise its max_connections or close connections of others; each process of the service opens up to 12.',
   ],
+  [
+    /(?:statement|lock) timeout|no answer within/i,
+    'it is busy, or somebody holds a lock on the table: pg_stat_activity says who. Trying again later may help.',
+  ],
 ];
 const DEFAULT_ADVICE = 'check that it is running and that DATABASE_URL points to it.';
 

@@ -2,7 +2,12 @@ import pg from 'pg';
 import { expect, expectTypeOf, test } from 'vitest';
 import { openDatabase } from '../../../src/platform/database/client.js';
 import { Prisma } from '../../../src/platform/database/generated/client.js';
-import { DatabaseOutage, isDatabaseOutage, withOutages } from '../../../src/platform/database/outage.js';
+import {
+  DatabaseOutage,
+  isDatabaseOutage,
+  toDatabaseError,
+  withOutages,
+} from '../../../src/platform/database/outage.js';
 import { ApiError } from '../../../src/platform/errors/api-error.js';
 import { toApiError } from '../../../src/platform/operations/error-mapping.js';
 import type { Resource } from '../../../src/platform/operations/resource.js';
@@ -132,4 +137,19 @@ test('an object that has more than functions of its own is refused, by the compi
   expectTypeOf(() => withOutages(OPERATION_TIMEOUT_MS, { list: async () => {}, size: 1 })).toBeFunction();
   // @ts-expect-error nor is it the store of a resource
   expectTypeOf<Resource<Store>>().toBeObject();
+});
+
+test.each([
+  ['connect ECONNREFUSED 127.0.0.1:5432', /check that it is running/],
+  ['canceling statement due to statement timeout', /pg_stat_activity/],
+  ['canceling statement due to lock timeout', /pg_stat_activity/],
+  [new TimeoutError('No answer within 10000 ms').message, /pg_stat_activity/],
+  ['could not extend file: No space left on device', /free space/],
+  ['permission denied for table api_keys', /--grant-to/],
+  ['self-signed certificate', /NODE_EXTRA_CA_CERTS/],
+  ['sorry, too many clients already', /max_connections/],
+])('an operator who reads "%s" is told what to do about it', (reason, advice) => {
+  const error = toDatabaseError(new Error(reason));
+  expect(error.message).toContain(`(${reason})`);
+  expect(error.message).toMatch(advice);
 });
