@@ -111,7 +111,10 @@ export function createKeyStore(
       const { name, owner, expiresAt, scopes = SCOPES, plan, perMinute, perDay } = input;
       const key = generateKey(prefix);
       const columns = [name, owner, expiresAt, scopes, plan, perMinute, perDay, hashKey(key), toHint(key)];
-      return { key, apiKey: (await queryOne(sql.insert, ...columns)) as ApiKey };
+      const apiKey = await queryOne(sql.insert, ...columns);
+      if (apiKey === undefined)
+        throw new Error('The key was not stored: a trigger of api_keys leaves it out');
+      return { key, apiKey };
     },
     /** All keys, oldest first. */
     list: () => queryListed(`${sql.selectListed} ORDER BY created_at`),

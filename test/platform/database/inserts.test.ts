@@ -24,7 +24,11 @@ const SETUP = `
   CREATE TRIGGER count_statement AFTER INSERT ON ${TABLE} REFERENCING NEW TABLE AS inserted
     FOR EACH STATEMENT EXECUTE FUNCTION count_statement();
   CREATE FUNCTION reject_cursed() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN IF NEW.${TEXT} LIKE 'Cursed%' THEN RAISE 'no cursed items'; END IF; RETURN NEW; END $$;
+    BEGIN
+      IF NEW.${TEXT} LIKE 'Cursed%' THEN RAISE 'no cursed items'; END IF;
+      IF NEW.${TEXT} LIKE 'Ignored%' THEN RETURN NULL; END IF;
+      RETURN NEW;
+    END $$;
   CREATE TRIGGER reject_cursed BEFORE INSERT ON ${TABLE} FOR EACH ROW EXECUTE FUNCTION reject_cursed();
   CREATE FUNCTION abort_aborted() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN RAISE 'aborted' USING ERRCODE = split_part(NEW.${TEXT}, ' ', 2); END $$;
@@ -104,6 +108,7 @@ test.each([
   ['Cursed', 500],
   ['Aborted 40001', 503],
   ['Aborted 57014', 503],
+  ['Ignored', 500],
 ])('an item that the database rejects (%s) does not affect the others', async (name, expected) => {
   const wanted = namesOf('Wanted', 38);
   const names = [...wanted.slice(0, 10), name, ...wanted.slice(10), name];

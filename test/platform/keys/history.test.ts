@@ -80,6 +80,7 @@ test('every column of a key has its change by SQL on record, with both values, w
       SET application_name = 'somebody''s script';
       UPDATE public.api_keys SET ${column} = ${value} WHERE id = '${id}'`);
     const changes = (await history.read({ id })).filter((change) => change.column === column);
+    expect(Math.abs(Number(changes.at(-1)?.changedAt) - Date.now()), column).toBeLessThan(60_000);
     const isHash = newValue === 'changed';
     expect(changes.at(-1), column).toMatchObject({
       id,

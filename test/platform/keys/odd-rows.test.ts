@@ -74,3 +74,13 @@ test('no value that PostgreSQL accepts in a column of a key fails a request or a
   expect(formatKeys(all, Date.now()).split('\n').length).toBeGreaterThan(accepted);
   expect((await fetch(`${service.url}/metrics`)).status).toBe(200);
 });
+
+test('a key that a trigger leaves out is not handed out', async () => {
+  await service.database.pool.query(`
+    CREATE FUNCTION leave_out() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RETURN NULL; END $$;
+    CREATE TRIGGER leave_out BEFORE INSERT ON api_keys FOR EACH ROW WHEN (NEW.name = 'unwanted')
+      EXECUTE FUNCTION leave_out()`);
+  await expect(service.keys.create({ name: 'unwanted', plan: 'free' })).rejects.toThrow(
+    /not stored: a trigger/,
+  );
+});
