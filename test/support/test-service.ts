@@ -6,7 +6,7 @@ import type { z } from 'zod';
 import type { AppOptions } from '../../src/platform/app.js';
 import { type Database, openDatabase } from '../../src/platform/database/client.js';
 import type { IdempotencyKey } from '../../src/platform/database/idempotency.js';
-import type { KeyStore } from '../../src/platform/keys/store.js';
+import { createKeyStore, type KeyStore } from '../../src/platform/keys/store.js';
 import type { Resource } from '../../src/platform/operations/resource.js';
 import { readConfig } from '../../src/platform/process/config.js';
 import { createService } from '../../src/platform/service.js';
@@ -80,9 +80,10 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   const owner = openDatabase(databaseUrl, () => {}, { connectTimeoutMs: 60_000 });
   // On a busy machine, opening a connection takes longer than a request may wait for it.
   await untilConnected(database);
+  const config = readConfig({});
   const { app, keys, close } = await createService({
     config: {
-      ...readConfig({}),
+      ...config,
       anonymousPerMinute: 1_000_000,
       corsOrigins: [],
       publicUrl: PUBLIC_URL,
@@ -102,7 +103,8 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   return {
     url: `http://127.0.0.1:${port}`,
     port,
-    key: await issueKey(keys),
+    // The service itself is busy with its first queries.
+    key: await issueKey(createKeyStore(owner, config.keyPrefix)),
     keys,
     items: {
       ...items,
