@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { createOverloadMonitor } from '../../../src/platform/server/overload.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
 import { oldToolCall } from '../../support/mcp.js';
@@ -184,6 +184,35 @@ test('requests that waited too long for their turn are denied, and callers that 
   expect(monitor.check(101)?.status).toBe(503);
   expect(monitor.reason).toBe('queue');
   expect([monitor.check(99), monitor.check()]).toEqual([undefined, undefined]);
+});
+
+test('an overload is one line of the log when it begins, and one when it ends', () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+  closers.push(() => vi.useRealTimers());
+  const lines: string[] = [];
+  const monitor = createOverloadMonitor({
+    log: pino({}, { write: (line) => lines.push(JSON.parse(line).msg) }),
+    overload: { delayMs: 100, sampleIntervalMs: 20 },
+  });
+  closers.push(() => monitor.close());
+  const now = performance.now.bind(performance);
+  let lateMs = 0;
+  vi.spyOn(performance, 'now').mockImplementation(() => now() + lateMs);
+  closers.push(() => vi.restoreAllMocks());
+  vi.advanceTimersByTime(100);
+  expect(lines).toEqual([]);
+  for (let sample = 0; sample < 5; sample += 1) {
+    lateMs += 200;
+    vi.advanceTimersByTime(20);
+  }
+  expect(lines.splice(0)).toEqual(['overloaded: all requests get a 503']);
+  vi.advanceTimersByTime(100);
+  expect(lines.splice(0)).toEqual(['no longer overloaded']);
+  monitor.check(101);
+  vi.advanceTimersByTime(100);
+  expect(lines.splice(0)).toEqual(['overloaded: some requests get a 503']);
+  vi.advanceTimersByTime(2_000);
+  expect(lines).toEqual(['no longer overloaded']);
 });
 
 /** Asks for 50 MB on a connection, more than the system buffers. Returns the length of all the bodies. */
