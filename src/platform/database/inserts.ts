@@ -138,22 +138,23 @@ function expectAll(rows: readonly unknown[], batch: readonly unknown[]): void {
  * could tell whose. PostgreSQL has no other way to raise an error from within a statement.
  */
 const isCompleteSql = (created: string, given: string) => `
-  (SELECT CASE WHEN created = given THEN true
-     ELSE (created || ' of ' || given || ' rows were inserted: a trigger leaves rows out')::boolean END
-   FROM (SELECT pg_catalog.count(*) AS created FROM ${created}) AS created,
-     (SELECT pg_catalog.count(*) AS given FROM ${given}) AS given)`;
+  (SELECT CASE pg_catalog.count(*) WHEN ${given} THEN true
+     ELSE (pg_catalog.count(*) || ' of ' || ${given} || ' rows were inserted: a trigger leaves rows out')::boolean END
+   FROM ${created})`;
 
 /** The ids ascend in the order of the rows, since PostgreSQL sorts first. What it returns has no certain order. */
 function rowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchema): string {
   const columns = Object.keys(insertColumns).join(', ');
+  const readsNulls = readsNullsSql(insertColumns);
+  const given = `CASE WHEN ${readsNulls} THEN pg_catalog.cardinality($1) ELSE 0 END`;
   return `
-    WITH given AS MATERIALIZED (
-      SELECT * FROM ${unnest(insertColumns, inSchema)} WHERE ${readsNullsSql(insertColumns)}
-    ), created AS (
-      INSERT INTO ${inSchema(name)} (${columns}) SELECT ${givenSql(insertColumns, inSchema)} FROM given ORDER BY row_position
+    WITH created AS (
+      INSERT INTO ${inSchema(name)} (${columns})
+      SELECT ${givenSql(insertColumns, inSchema)} FROM ${unnest(insertColumns, inSchema)}
+      WHERE ${readsNulls} ORDER BY row_position
       RETURNING id, ${json} AS output
     )
-    SELECT id, output FROM created WHERE ${isCompleteSql('created', 'given')}`;
+    SELECT id, output FROM created WHERE ${isCompleteSql('created', given)}`;
 }
 
 /** With a prefix, because a table may have columns of these names. */
@@ -189,5 +190,5 @@ function keyedRowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchem
     )
     SELECT requested.is_stored, inserted.output
     FROM requested LEFT JOIN inserted USING (row_position)
-    WHERE ${isCompleteSql('created', 'to_insert')} ORDER BY row_position`;
+    WHERE ${isCompleteSql('created', '(SELECT pg_catalog.count(*) FROM to_insert)')} ORDER BY row_position`;
 }
