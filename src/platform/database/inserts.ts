@@ -137,10 +137,10 @@ function expectAll(rows: readonly unknown[], batch: readonly unknown[]): void {
  * True, or an error whose text says why, so that nothing is stored: a trigger of an operator may leave out rows, and nobody
  * could tell whose. PostgreSQL has no other way to raise an error from within a statement.
  */
-const isCompleteSql = (created: string, given: string) => `
+const isCompleteSql = (given: string) => `
   (SELECT CASE pg_catalog.count(*) WHEN ${given} THEN true
      ELSE (pg_catalog.count(*) || ' of ' || ${given} || ' rows were inserted: a trigger leaves rows out')::boolean END
-   FROM ${created})`;
+   FROM created)`;
 
 /** The ids ascend in the order of the rows, since PostgreSQL sorts first. What it returns has no certain order. */
 function rowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchema): string {
@@ -154,7 +154,7 @@ function rowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchema): s
       WHERE ${readsNulls} ORDER BY row_position
       RETURNING id, ${json} AS output
     )
-    SELECT id, output FROM created WHERE ${isCompleteSql('created', given)}`;
+    SELECT id, output FROM created WHERE ${isCompleteSql(given)}`;
 }
 
 /** With a prefix, because a table may have columns of these names. */
@@ -190,5 +190,5 @@ function keyedRowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchem
     )
     SELECT requested.is_stored, inserted.output
     FROM requested LEFT JOIN inserted USING (row_position)
-    WHERE ${isCompleteSql('created', '(SELECT pg_catalog.count(*) FROM to_insert)')} ORDER BY row_position`;
+    WHERE ${isCompleteSql('(SELECT pg_catalog.count(*) FROM to_insert)')} ORDER BY row_position`;
 }
