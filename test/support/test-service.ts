@@ -149,6 +149,14 @@ export interface TestResponse {
 
 export type Caller = (path: string, init?: RequestInit & { key?: string | null }) => Promise<TestResponse>;
 
+/** Repeats a call while the answer is 503, as clients do: a busy machine may not have the time that a request gets. */
+export function untilServed(send: () => Promise<TestResponse>): Promise<TestResponse> {
+  return until(async () => {
+    const response = await send();
+    return response.status === 503 ? undefined : response;
+  }, 60_000);
+}
+
 /** Returns a function that calls the service with its key; `key: null` sends none. */
 export function createCaller({ url, key: ownKey }: Pick<TestService, 'url' | 'key'>): Caller {
   return async (path, { key = ownKey, headers, ...init } = {}) => {

@@ -15,6 +15,7 @@ import {
   post,
   startService,
   type TestService,
+  untilServed,
 } from '../../support/test-service.js';
 
 const SETUP = `
@@ -113,7 +114,9 @@ test('without a key, each create is one, and its response has the form of one wi
 
 test('20 parallel posts with one key create one note, and all return it', async () => {
   const key = randomUUID();
-  const responses = await Promise.all(Array.from({ length: 20 }, () => create('Parallel', key)));
+  const responses = await Promise.all(
+    Array.from({ length: 20 }, () => untilServed(() => create('Parallel', key))),
+  );
   expect(responses.map(({ status }) => status)).toEqual(Array(20).fill(201));
   expect(new Set(responses.map(({ body }) => body.id)).size).toBe(1);
   expect(responses.filter(({ headers }) => headers.get('idempotency-replayed') === null)).toHaveLength(1);

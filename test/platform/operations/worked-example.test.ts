@@ -14,7 +14,7 @@ import { expectInvalidIdsRejected, expectUnstorableBodiesRejected } from '../../
 import { message, toolCall } from '../../support/mcp.js';
 import { createChecker } from '../../support/openapi-checker.js';
 import { create } from '../../support/operations-under-test.js';
-import { createCaller, post, startService } from '../../support/test-service.js';
+import { createCaller, post, startService, untilServed } from '../../support/test-service.js';
 
 // A whole resource. As part of the service, each section is a file of src/toys/.
 
@@ -164,7 +164,9 @@ const call = createCaller(service);
 
 /** Calls REST, and fails unless the OpenAPI document describes the response. */
 async function rest(operation: string, path: string, init: Parameters<typeof call>[1]) {
-  const response = await call(operation === 'createBox' ? '/v1/boxes' : `/v1/toys${path}`, init);
+  const response = await untilServed(() =>
+    call(operation === 'createBox' ? '/v1/boxes' : `/v1/toys${path}`, init),
+  );
   checker.expectDescribed(operation, response);
   return response;
 }
