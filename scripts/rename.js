@@ -63,9 +63,9 @@ for (const path of paths.filter((each) => !UNCHANGED.test(each))) {
   const text = readFileSync(path, 'utf8');
   let changed = text;
   for (const [from, to] of replacements) changed = changed.replaceAll(from, to);
-  // Before `live` or `test` only: elsewhere, the letters may be anything.
+  // Before `live` or `test` only, in a pattern as well: elsewhere, the letters may be anything.
   changed = changed.replaceAll(
-    new RegExp(`\\b${old.keyPrefix}(?=live\\b|test\\b|live_|test_)`, 'g'),
+    new RegExp(`\\b${old.keyPrefix}(?=(?:\\((?:\\?:)?)?(?:live|test)(?:\\b|_))`, 'g'),
     keyPrefix,
   );
   if (path === IDENTITY)

@@ -25,6 +25,8 @@ test('npm run rename leaves the old name only where it says what has happened', 
     metricsPrefix,
     `${keyPrefix}test_`,
     `${keyPrefix}live_`,
+    // In a pattern
+    `${keyPrefix}(`,
   ].flatMap((each) => ['-e', each]);
   const left = git('grep', '--files-with-matches', '-I', '--ignore-case', '--fixed-strings', ...old)
     .trim()

@@ -1,8 +1,8 @@
 /**
  * The store that the tests of the platform call. They take it from this file alone, so that a store of something else can
  * keep the animals for its tests, or name its own operations here: see docs/your-own.md. What they need is a list with a
- * filter, a create that takes an Idempotency-Key, a read of one by its id, and a second list that needs another scope and
- * that Prisma reads.
+ * filter, a create that takes an Idempotency-Key, a read of one by its id, and a second list, nested or not, that needs
+ * another scope, that Prisma reads, and that shows a time.
  */
 import { z } from 'zod';
 import type { PrismaClient } from '../../src/platform/database/generated/client.js';
@@ -33,6 +33,10 @@ function find<Name extends string>(name: Name) {
     scope: scope as Scope,
     /** The names of the members of its input */
     members: Object.keys(object.shape),
+    /** and of those that must not be null */
+    notNullable: Object.entries<z.ZodType>(object.shape as Record<string, z.ZodType>)
+      .filter(([, member]) => !member.safeParse(null).success)
+      .map(([member]) => member),
     describeMissing: operation.describeMissing as (input: object) => string,
   };
 }
@@ -54,7 +58,14 @@ export const read = {
   pathOf: (id: unknown) => `/v1/pets/${id}`,
   inputOf: <Id>(id: Id) => ({ petId: id }),
 };
-export const otherList = find('listOrders');
+/** The path and the address over tRPC are of a list as such, so that of a nested one they name its parent. */
+export const otherList = {
+  ...find('listOrders'),
+  /** What the input needs: of a nested list, the id of its parent, */
+  input: {},
+  /** and what other operations of the store need that neither `create` nor `read` has. */
+  furtherInput: {},
+};
 
 /** The table of the items, the member and the column of their text, and the table of the other list */
 export const TABLE = 'pets';
@@ -73,5 +84,5 @@ export const readOthers = (prisma: PrismaClient) => prisma.order.findMany({ take
 /** Adds an item whose text is an SQL expression, or several with `FROM generate_series(…)` behind it. */
 export const insertSql = (text: string, schema = 'public') =>
   `INSERT INTO ${schema}.${TABLE} (name, category_id) SELECT ${text}, 1`;
-/** Adds one to the other list for each item. */
+/** Adds one to the other list, of one parent if it is nested, for each item. */
 export const INSERT_OTHERS = `INSERT INTO ${OTHER_TABLE} (pet_id, quantity) SELECT id, 1 FROM ${TABLE}`;

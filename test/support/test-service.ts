@@ -149,11 +149,15 @@ export interface TestResponse {
 
 export type Caller = (path: string, init?: RequestInit & { key?: string | null }) => Promise<TestResponse>;
 
-/** Repeats a call while the answer is 503, as clients do: a busy machine may not have the time that a request gets. */
+/**
+ * Repeats a call while the answer is that it may be repeated, as clients do: on a busy machine a create may take longer than
+ * a request, or than another with its key, waits for it.
+ */
 export function untilServed(send: () => Promise<TestResponse>): Promise<TestResponse> {
   return until(async () => {
     const response = await send();
-    return response.status === 503 ? undefined : response;
+    const mayBeRepeated = response.status === 503 || response.body?.code === 'idempotency_key_in_use';
+    return mayBeRepeated ? undefined : response;
   }, 60_000);
 }
 

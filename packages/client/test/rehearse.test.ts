@@ -24,7 +24,7 @@ describe.each(CODES)('a rehearsed %s', (code) => {
     const { client, sent } = connect(code);
     const calls = [
       client[list.name].query(),
-      client[otherList.name].query(),
+      client[otherList.name].query(otherList.input),
       client.getKey.query(),
       client[create.name].mutate(NEW_ITEM),
     ];
@@ -47,9 +47,11 @@ describe.each(CODES)('a rehearsed %s', (code) => {
 test('a rehearsed insufficient_scope names the scope of each call', async () => {
   const { client } = connect('insufficient_scope');
   const failures = await Promise.all(
-    [client[list.name].query(), client[otherList.name].query(), client[create.name].mutate(NEW_ITEM)].map(
-      failureOf,
-    ),
+    [
+      client[list.name].query(),
+      client[otherList.name].query(otherList.input),
+      client[create.name].mutate(NEW_ITEM),
+    ].map(failureOf),
   );
   const scopes = failures.map((failure) => isApiError(failure) && failure.scope);
   expect(scopes).toEqual([list.scope, otherList.scope, create.scope]);

@@ -201,7 +201,7 @@ test('an internal error names the request, whose header no model sees', async ()
 test('whatever a tool returns is as its schema says, errors too: not every client exempts them', async () => {
   const ajv = addFormats.default(new Ajv.default({ strict: false }));
   const { tools } = (await call('/mcp', message('tools/list'))).body.result;
-  const example = { ...create.body, ...read.inputOf(1) };
+  const example = { ...create.body, ...read.inputOf(1), ...otherList.furtherInput };
   for (const { name, inputSchema, outputSchema } of tools) {
     const isInput = ajv.compile(inputSchema);
     const isOutput = ajv.compile(outputSchema);
