@@ -92,6 +92,7 @@ export function buildDocument({ resources, publicUrl, stagingUrl, contactUrl }: 
   const paths = mapValues(generatedPaths, (item) =>
     mapValues(item, (each) => completeOperation(each, find(each), findTag(each), schemas)),
   );
+  const responses = pickReferenced('responses', errorResponses, paths);
   return {
     openapi,
     info,
@@ -101,8 +102,8 @@ export function buildDocument({ resources, publicUrl, stagingUrl, contactUrl }: 
     components: {
       ...components,
       schemas: openResponses(schemas, bodies),
-      responses: pickReferenced(errorResponses, paths),
-      headers,
+      responses,
+      headers: pickReferenced('headers', headers, [paths, responses]),
     },
   };
 }
@@ -162,9 +163,13 @@ function collectBodies(
 }
 
 /** Linters reject components that nothing refers to. */
-function pickReferenced(responses: Readonly<Record<string, object>>, paths: object): Record<string, object> {
-  const text = JSON.stringify(paths);
+function pickReferenced(
+  kind: 'responses' | 'headers',
+  components: Readonly<Record<string, object>>,
+  referring: object,
+): Record<string, object> {
+  const text = JSON.stringify(referring);
   return Object.fromEntries(
-    Object.entries(responses).filter(([name]) => text.includes(`"#/components/responses/${name}"`)),
+    Object.entries(components).filter(([name]) => text.includes(`"#/components/${kind}/${name}"`)),
   );
 }

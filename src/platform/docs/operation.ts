@@ -121,7 +121,7 @@ function listHeaders(operation: Operation): HeaderName[] {
   const { success, idempotent, deprecation } = operation;
   return [
     ...COMMON_HEADERS,
-    ...(success === undefined ? [] : (['Location'] as const)),
+    ...(success?.location === undefined ? [] : (['Location'] as const)),
     ...(idempotent ? (['Idempotency-Replayed'] as const) : []),
     ...(isPage(operation) ? (['NextPage'] as const) : []),
     ...(deprecation === undefined ? [] : DEPRECATION_HEADERS),

@@ -103,11 +103,11 @@ export interface OperationMeta {
   readonly cost?: number;
   /** The error codes that it responds with besides those that every operation like it does. */
   readonly errors?: readonly ErrorCode[];
-  /** Over REST, success is 200, or 204 for `.output(z.void())`, unless a 201 with its Location is declared here. */
+  /** Over REST, success is 200, or 204 for `.output(z.void())`, unless a 201 is declared here. */
   readonly success?: {
     readonly status: 201;
-    /** The new resource's path relative to the version, such as /pets/7 */
-    readonly location: (output: never) => string;
+    /** The new resource's path relative to the version, such as /pets/7, for Location: left out if it cannot be read */
+    readonly location?: (output: never) => string;
   };
   /** The message of its 404, where it has one of its own, from its input. */
   readonly describeMissing?: (input: never) => string;

@@ -48,7 +48,7 @@ export function registerRest(app: FastifyInstance, options: RestOptions): void {
         try {
           const { output, json } = await run(context, readInput(operation, request));
           reply.code(status);
-          if (success !== undefined)
+          if (success?.location !== undefined)
             reply.header('location', pathOf(publicUrl()) + REST_PREFIX + success.location(output as never));
           return json === undefined ? reply.send() : sendJson(reply, json);
         } catch (error) {

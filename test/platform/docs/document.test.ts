@@ -64,6 +64,23 @@ test('the service serves the document without a key', async () => {
   expect(servers.map(({ url }) => url)).toEqual([`${PUBLIC_URL}/v1`, `${STAGING_URL}/v1`]);
 });
 
+test('the document has no component that nothing refers to, also where nothing is deprecated', () => {
+  const current = resources.map((resource) => ({
+    ...resource,
+    procedures: Object.fromEntries(
+      Object.entries(resource.procedures).filter(([, { _def }]) => _def.meta?.deprecation === undefined),
+    ),
+  }));
+  const without = createChecker(current).document;
+  expect(Object.keys(without.components.headers)).not.toContain('Sunset');
+  for (const each of [document, without]) {
+    const text = JSON.stringify(each);
+    const { schemas, headers } = each.components;
+    for (const [kind, components] of Object.entries({ schemas, headers }))
+      for (const name of Object.keys(components)) expect(text).toContain(`"#/components/${kind}/${name}"`);
+  }
+});
+
 test('an Error has its three members and every code of the table', () => {
   const { schemas } = document.components;
   expect(schemas.Error).toMatchObject({
