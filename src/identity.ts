@@ -18,13 +18,11 @@ export const IDENTITY = {
   /** The table that Prisma Studio opens; while it is empty, prisma/seed.sql may add the sample data. */
   mainTable: 'pets',
   /**
-   * What the service may do with the store's own tables: the least that its statements need. INSERT into a table that
-   * is listed by its ids needs its table of turns, too (docs/database.md). Who may read all of it, such as an analyst, gets
-   * SELECT on these tables by `npm run migrate -- --grant-read-to ROLE`.
+   * What the service may do with the store's own tables: the least that its statements need. Who may read all of it, such
+   * as an analyst, gets SELECT on these tables by `npm run migrate -- --grant-read-to ROLE`.
    */
   grants: {
     pets: ['SELECT', 'INSERT'],
-    pets_turns: ['SELECT', 'UPDATE'],
     orders: ['SELECT'],
   },
   /** The path of a list of those, relative to the version, for examples and the first lines of `npm start` */

@@ -113,7 +113,7 @@ export async function createService(options: ServiceOptions) {
       await checkSchema(database);
       await database.checkStatements();
     },
-    counters: [database.turnsGivenUp, ...counters],
+    counters,
     durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
     async countKeys() {
       const [at, soon] = [new Date(now()), new Date(now() + EXPIRY_WARNING_MS)];

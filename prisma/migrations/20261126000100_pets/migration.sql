@@ -18,7 +18,4 @@ CREATE TABLE "pets" (
 
 CREATE INDEX "pets_status_id_idx" ON "pets"("status", "id");
 
-CREATE SEQUENCE "pets_turns" AS INTEGER;
-CREATE TRIGGER "pets_insert_in_turn" BEFORE INSERT ON "pets" FOR EACH STATEMENT EXECUTE FUNCTION "insert_in_turn"();
--- Also where session_replication_role is "replica": for logical replication, and whoever sets it.
-ALTER TABLE "pets" ENABLE ALWAYS TRIGGER "pets_insert_in_turn";
+INSERT INTO "insert_turns" VALUES ('pets');

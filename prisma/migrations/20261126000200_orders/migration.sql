@@ -17,6 +17,4 @@ CREATE TABLE "orders" (
 
 CREATE INDEX "orders_pet_id_idx" ON "orders"("pet_id");
 
-CREATE SEQUENCE "orders_turns" AS INTEGER;
-CREATE TRIGGER "orders_insert_in_turn" BEFORE INSERT ON "orders" FOR EACH STATEMENT EXECUTE FUNCTION "insert_in_turn"();
-ALTER TABLE "orders" ENABLE ALWAYS TRIGGER "orders_insert_in_turn";
+INSERT INTO "insert_turns" VALUES ('orders');

@@ -1,5 +1,3 @@
-import { Counter } from 'prom-client';
-import { IDENTITY } from '#store/identity.js';
 import { createDurations } from '../timing/durations.js';
 import { measure } from '../timing/timeouts.js';
 import { type ConnectionOptions, type Connections, openConnections } from './connections.js';
@@ -21,17 +19,8 @@ export function openDatabase(
     'How long queries took, including failed ones; one statement may serve several requests',
     ['statement'],
   );
-  const turnsGivenUp = new Counter({
-    name: `${IDENTITY.metricsPrefix}database_turns_given_up_total`,
-    help: 'How often an insert no longer waited for a transaction that held the turn of its table for 300 ms',
-    registers: [],
-  });
   const observe: Observe = (seconds, statement) => queryDurations.observe({ statement }, seconds);
-  const onTurnGivenUp = (sentence: string) => {
-    turnsGivenUp.inc();
-    options.onTurnGivenUp?.(sentence);
-  };
-  const connections = openConnections(url, onIdleError, { ...options, observe, onTurnGivenUp });
+  const connections = openConnections(url, onIdleError, { ...options, observe });
   let prisma: Promise<PrismaClient> | undefined;
   return {
     ...connections,
@@ -39,7 +28,6 @@ export function openDatabase(
     loadPrisma: () => (prisma ??= openPrisma(connections, observe)),
     /** What queries took, by `statement`: its name, or `prisma` for all of Prisma's */
     queryDurations,
-    turnsGivenUp,
     async close() {
       await (await prisma)?.$disconnect();
       await connections.close();

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
 import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS } from '../timing/timeouts.js';
+import { countOrphanedBackends } from './orphaned-backends.js';
 import { createInSchema, schemaOf, searchPathOf } from './schema-name.js';
 import { applySettings, SESSION_SETTINGS, STATEMENT_SETTINGS } from './session-settings.js';
 import { createStatementPool } from './statement-pool.js';
@@ -13,8 +14,6 @@ const KEY_CONNECTIONS = 2;
 export const READ_CONNECTIONS = 2;
 /** A rejected batch of rows is repeated row by row: PostgreSQL flushes together what several connections commit at once. */
 const WRITE_CONNECTIONS = 4;
-/** The message of pg's error for a query without a response, which has no code. */
-const READ_TIMEOUT = 'Query read timeout';
 
 export type Connections = Readonly<ReturnType<typeof openConnections>>;
 
@@ -25,12 +24,7 @@ export interface ConnectionOptions {
   readonly applicationName?: string | undefined;
   /** Called with what each statement of reads, writes and keys took, and its name */
   readonly observe?: (seconds: number, statement: string) => void;
-  /** Called with PostgreSQL's sentence when an insert no longer waits for its turn: see prisma/migrations */
-  readonly onTurnGivenUp?: (sentence: string) => void;
 }
-
-/** The SQLSTATE of that warning */
-const TURN_GIVEN_UP = '01T00';
 
 /**
  * Opens the database lazily: nothing is sent before the first query, and an unavailable database shows as an error of
@@ -42,7 +36,7 @@ const TURN_GIVEN_UP = '01T00';
 export function openConnections(
   url: string,
   onIdleError: (error: Error) => void,
-  { connectTimeoutMs = CONNECT_TIMEOUT_MS, applicationName, observe, onTurnGivenUp }: ConnectionOptions = {},
+  { connectTimeoutMs = CONNECT_TIMEOUT_MS, applicationName, observe }: ConnectionOptions = {},
 ) {
   const config = {
     connectionString: url,
@@ -75,20 +69,11 @@ export function openConnections(
       await applySettings(connected, { ...SESSION_SETTINGS, ...own });
     },
   });
-  pool.on('release', endOpenTransaction);
   const pools = [pool, reads.pool, writes.pool, keys.pool];
   let closing: Promise<unknown> | undefined;
   for (const each of pools) {
     each.on('error', onIdleError);
-    each.on('connect', (client) =>
-      client.on('notice', ({ code, message = '' }) => {
-        if (code === TURN_GIVEN_UP) onTurnGivenUp?.(message);
-      }),
-    );
-    each.on('release', (error) => {
-      // When one connection is dead, the idle ones probably are too: a firewall lost its state.
-      if (error?.message === READ_TIMEOUT) for (const other of pools) discardIdle(other);
-    });
+    countOrphanedBackends(each, config);
   }
   return {
     schema,
@@ -114,23 +99,4 @@ export function openConnections(
       await closing;
     },
   };
-}
-
-/**
- * Prisma returns a connection to the pool as healthy even when its COMMIT or ROLLBACK got no response in time. The
- * next query on it would run inside the open transaction, and be lost with it after it had been acknowledged.
- */
-function endOpenTransaction(error: Error | undefined, client: pg.PoolClient & pg.Client): void {
-  const status = client.getTransactionStatus();
-  if (!error && (status === 'T' || status === 'E')) void client.end().catch(() => {});
-}
-
-/**
- * Ends the idle connections of a pool: it takes each one out and destroys it. When it is called twice in a row, it may ask
- * for more connections than are idle. The pool then opens new ones, and there is no client if that takes too long.
- */
-function discardIdle(pool: pg.Pool): void {
-  for (let count = pool.idleCount; count > 0; count -= 1) {
-    pool.connect((_error, client) => client?.release(true));
-  }
 }

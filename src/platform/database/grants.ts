@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
 import { OperatorError } from '../errors/operator-error.js';
+import { TURNS_TABLE } from './insert-turns.js';
 import { checkMigrations, HISTORY_TABLE, type MigratedSchema } from './migrations.js';
 import { toDatabaseError } from './outage.js';
 import { schemaOf } from './schema-name.js';
@@ -18,6 +19,8 @@ export const SERVICE_GRANTS: Grants = {
   api_key_changes: ALL,
   // DELETE only of old rows, by a trigger of its own, and no UPDATE: the record is out of the service's hands.
   api_key_history: ['SELECT', 'INSERT', 'DELETE'],
+  // UPDATE is what locking a row takes. Nothing changes one.
+  [TURNS_TABLE]: ['SELECT', 'UPDATE'],
   idempotent_creates: ['SELECT', 'INSERT', 'DELETE'],
   api_key_usage: ALL,
   // UPDATE is what locking a row takes.
@@ -27,11 +30,7 @@ export const SERVICE_GRANTS: Grants = {
 
 /** What an analyst of the store's data may read: all of it but hashes of keys and stored responses. */
 export const READ_GRANTS: Readonly<Record<string, '*' | readonly string[]>> = {
-  ...Object.fromEntries(
-    Object.keys(IDENTITY.grants)
-      .filter((name) => !name.endsWith('_turns'))
-      .map((name) => [name, '*'] as const),
-  ),
+  ...Object.fromEntries(Object.keys(IDENTITY.grants).map((name) => [name, '*'] as const)),
   api_key_usage: '*',
   api_keys: [
     ...['id', 'name', 'owner', 'start', 'plan', 'per_minute', 'per_day', 'scopes'],

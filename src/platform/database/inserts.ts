@@ -12,6 +12,7 @@ import {
   keySql,
   toKeyValues,
 } from './idempotency.js';
+import { takeTurnSql } from './insert-turns.js';
 import { DatabaseOutage, isDatabaseOutage } from './outage.js';
 import type { InSchema } from './schema-name.js';
 import { givenSql, type Table, type TableSql } from './table.js';
@@ -138,11 +139,14 @@ function expectAll(rows: readonly unknown[], batch: readonly unknown[]): void {
  * could tell whose. PostgreSQL has no other way to raise an error from within a statement.
  */
 const isCompleteSql = (given: string) => `
-  (SELECT CASE pg_catalog.count(*) WHEN ${given} THEN true
-     ELSE (pg_catalog.count(*) || ' of ' || ${given} || ' rows were inserted: a trigger leaves rows out')::boolean END
+  (SELECT CASE pg_catalog.count(*) WHEN ${given} THEN true ELSE (pg_catalog.count(*) || ' of ' || ${given} ||
+     ' rows were inserted: a trigger leaves rows out, or insert_turns lacks the table')::boolean END
    FROM created)`;
 
-/** The ids ascend in the order of the rows, since PostgreSQL sorts first. What it returns has no certain order. */
+/**
+ * The statement takes the turn of its table before it draws an id, because the join has no row before that. The ids ascend
+ * in the order of the rows, since PostgreSQL sorts first. What it returns has no certain order.
+ */
 function rowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchema): string {
   const columns = Object.keys(insertColumns).join(', ');
   const readsNulls = readsNullsSql(insertColumns);
@@ -150,7 +154,8 @@ function rowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchema): s
   return `
     WITH created AS (
       INSERT INTO ${inSchema(name)} (${columns})
-      SELECT ${givenSql(insertColumns, inSchema)} FROM ${unnest(insertColumns, inSchema)}
+      SELECT ${givenSql(insertColumns, inSchema)}
+      FROM (${takeTurnSql(name, inSchema)}) AS turn, ${unnest(insertColumns, inSchema)}
       WHERE ${readsNulls} ORDER BY row_position
       RETURNING id, ${json} AS output
     )
@@ -179,7 +184,9 @@ function keyedRowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchem
       SELECT *, pg_catalog.row_number() OVER (ORDER BY row_position) AS row_rank FROM requested
       WHERE is_locked AND NOT is_stored
     ), created AS (
-      INSERT INTO ${inSchema(name)} (${columns}) SELECT ${givenSql(insertColumns, inSchema)} FROM to_insert ORDER BY row_position
+      INSERT INTO ${inSchema(name)} (${columns})
+      SELECT ${givenSql(insertColumns, inSchema)} FROM (${takeTurnSql(name, inSchema)}) AS turn, to_insert
+      ORDER BY row_position
       RETURNING id, ${json} AS output
     ), inserted AS MATERIALIZED (
       SELECT to_insert.*, output

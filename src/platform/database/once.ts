@@ -12,6 +12,7 @@ import {
   toKeyParameter,
   toKeyValues,
 } from './idempotency.js';
+import { takeTurnSql } from './insert-turns.js';
 import type { InSchema } from './schema-name.js';
 
 /** A transaction that took longer would be stored after its caller has been told to try again. */
@@ -21,16 +22,25 @@ const TRANSACTION_TIMEOUT_MS = OPERATION_TIMEOUT_MS - 100;
 export type Transaction = Prisma.TransactionClient;
 
 /**
+ * Waits for the transaction that adds rows to a table, and keeps the others waiting until this one is visible, so that rows
+ * become visible in the order of their ids. Take it right before the insert, which is best the last statement.
+ *
+ * @throws TypeError for a table that has no row in insert_turns
+ */
+export type TakeTurn = (tableName: string) => Promise<void>;
+
+/**
  * Runs a create in one of Prisma's transactions, at most once for each key.
  *
  * @param key of `ctx.once`; without one, the create only runs in a transaction
  * @param run resolves with the output of the operation, as JSON can hold it. It may be run again when PostgreSQL has stored
- *   nothing of it, so whatever it does elsewhere belongs after it.
+ *   nothing of it, so whatever it does elsewhere belongs after it. It takes the turn of a table that is listed by its ids
+ *   before it inserts there.
  * @throws ApiError idempotency_key_reused, idempotency_key_in_use; and whatever `run` throws, having stored nothing
  */
 export type Once = <Output>(
   key: IdempotencyKey | undefined,
-  run: (transaction: Transaction) => Promise<Output>,
+  run: (transaction: Transaction, takeTurn: TakeTurn) => Promise<Output>,
 ) => Promise<CreateResult<Output>>;
 
 /**
@@ -40,9 +50,16 @@ export type Once = <Output>(
  */
 export function createOnce(database: Pick<Database, 'pool' | 'inSchema' | 'loadPrisma'>): Once {
   const statements = createStatements(database.inSchema);
+  const toTakeTurn =
+    (transaction: Transaction): TakeTurn =>
+    async (tableName) => {
+      const sql = takeTurnSql(tableName, database.inSchema);
+      if ((await transaction.$queryRawUnsafe<unknown[]>(sql)).length === 0)
+        throw new TypeError(`insert_turns lacks the table ${tableName}: its migration adds the row`);
+    };
   return async <Output>(
     key: IdempotencyKey | undefined,
-    run: (transaction: Transaction) => Promise<Output>,
+    run: (transaction: Transaction, takeTurn: TakeTurn) => Promise<Output>,
   ) => {
     const endsAt = performance.now() + TRANSACTION_TIMEOUT_MS;
     const prisma = await database.loadPrisma();
@@ -55,7 +72,7 @@ export function createOnce(database: Pick<Database, 'pool' | 'inSchema' | 'loadP
     };
     if (key === undefined)
       return transact(async (transaction) => ({
-        output: parseJson<Output>(toJson(await run(transaction))),
+        output: parseJson<Output>(toJson(await run(transaction, toTakeTurn(transaction)))),
         isReplay: false,
       }));
     return createOrReplay<Output>(database, key, () =>
@@ -69,7 +86,7 @@ export function createOnce(database: Pick<Database, 'pool' | 'inSchema' | 'loadP
         };
         if (!(await ask(statements.lock))) return 'running';
         if (await ask(statements.isStored)) return 'exists';
-        const json = toJson(await run(transaction));
+        const json = toJson(await run(transaction, toTakeTurn(transaction)));
         await transaction.$executeRawUnsafe(statements.store, ...toKeyValues(key), json);
         return { output: parseJson<Output>(json) };
       }),

@@ -119,7 +119,8 @@ const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [/certificate/i, 'check its certificate; NODE_EXTRA_CA_CERTS names a file with the CA that signed it.'],
   [
     /too many (?:clients|connections)|connection slots are reserved/i,
-    'raise its max_connections or close connections of others; each process of the service opens up to 12.',
+    'pg_stat_activity says whose they are, and max_connections how many there may be; each process of the service opens ' +
+      'up to 12, and up to 4 more while commits hang.',
   ],
   [
     /(?:statement|lock) timeout|no answer within/i,

@@ -13,9 +13,6 @@ const SEED = new URL('../../../prisma/seed.sql', import.meta.url);
 
 const ALTERNATIVE = 'Or set DATABASE_URL to a PostgreSQL of your own.';
 
-/** A transaction that is left open costs a turn once, but those that lock it again and again must not fill the log. */
-const TURN_LOG_INTERVAL_MS = 60_000;
-
 /** The database that the configuration names, or the embedded one. */
 export type DatabaseSource = Awaited<ReturnType<typeof openSource>>;
 
@@ -47,13 +44,7 @@ export async function openSource(options: SourceOptions) {
     // The pool does not wait until its connections have ended, and PostgreSQL may be the first to end them.
     if (!isClosing) options.log.warn({ err: error }, 'a database connection broke');
   };
-  let turnLoggedAt = Number.NEGATIVE_INFINITY;
-  const onTurnGivenUp = (sentence: string) => {
-    if (performance.now() - turnLoggedAt < TURN_LOG_INTERVAL_MS) return;
-    turnLoggedAt = performance.now();
-    options.log.warn({}, `${sentence}: a reader may miss what that transaction inserts`);
-  };
-  const database = openDatabase(url, warn, { connectTimeoutMs, applicationName, onTurnGivenUp });
+  const database = openDatabase(url, warn, { connectTimeoutMs, applicationName });
   const close = async () => {
     isClosing = true;
     await database.close().finally(release);

@@ -11,7 +11,7 @@ import {
 } from '../../support/test-service.js';
 
 /** As docs/capacity.md promises */
-const MAX_CONNECTIONS = 20;
+const MAX_CONNECTIONS = 16;
 /** With requests of all kinds at once: some for reads, writes and keys, and some of the pool. */
 const MIN_CONNECTIONS = 5;
 

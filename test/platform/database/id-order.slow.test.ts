@@ -125,7 +125,7 @@ test('a reader that goes on from the last id it saw misses no pet that two proce
   await annotate(summary);
 });
 
-test('beside a transaction that is left open and one that is prepared every create succeeds, and a reader misses at most what these insert', {
+test('beside a transaction of others that is left open and one that is prepared every create succeeds, and a reader misses at most what these insert', {
   timeout: TIMEOUT_MS,
 }, async ({ annotate }) => {
   const server = await PostgresServer.start({ max_prepared_transactions: '1' });

@@ -1,6 +1,6 @@
 import pg from 'pg';
-import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { create, INSERT_OTHERS, insertSql, list, TABLE } from '../../support/operations-under-test.js';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { create, insertSql, list, TABLE } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -8,11 +8,10 @@ import {
   startService,
   type TestService,
 } from '../../support/test-service.js';
-import { until } from '../../support/until.js';
 
 let service: TestService;
 let call: Caller;
-/** Has inserted a row, by whatever tool, and has not committed it. */
+/** A connection of somebody else */
 let other: pg.Client;
 
 beforeEach(async () => {
@@ -26,28 +25,34 @@ afterEach(async () => {
   await service.close();
 });
 
+const TAKE_TURN = `SELECT FROM insert_turns WHERE table_name = '${TABLE}' FOR UPDATE`;
+
+/** Inserts a row and does not commit it. */
 async function insertUncommitted(): Promise<number> {
-  await other.query('BEGIN');
   const { rows } = await other.query(`${insertSql("'Uncommitted'")} RETURNING id::int`);
   return rows[0].id;
 }
 
-/** How many transactions wait for their turn. */
+/** How many transactions wait for another one. */
 async function countWaiting(): Promise<number> {
   const { rows } = await service.database.pool.query(
-    `SELECT count(*)::int AS waiting FROM pg_locks
-     WHERE locktype = 'advisory' AND NOT granted
-       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    `SELECT count(*)::int AS waiting FROM pg_stat_activity
+     WHERE datname = current_database() AND wait_event_type = 'Lock'`,
   );
   return rows[0].waiting;
 }
 
+const createAt = (node: TestService, headers: Record<string, string> = {}) =>
+  createCaller({ ...node, key: service.key })(create.path, post(create.body, headers));
+
 test.each([
   ['without an Idempotency-Key', () => ({})],
   ['with one', () => ({ 'idempotency-key': crypto.randomUUID() })],
-])('an item becomes visible after those with lower ids, whoever adds them: %s', async (_name, headers) => {
+])('an item becomes visible after those with lower ids that the service adds: %s', async (_name, headers) => {
+  await other.query('BEGIN');
+  await other.query(TAKE_TURN);
   const first = await insertUncommitted();
-  const creating = call(create.path, post(create.body, headers()));
+  const creating = createAt(service, headers());
   await expect.poll(countWaiting, { interval: 5 }).toBe(1);
   expect((await call(list.path)).body).toEqual([]);
   await other.query('COMMIT');
@@ -56,91 +61,71 @@ test.each([
   expect((await call(list.path)).body.map(({ id }: { id: number }) => id)).toEqual([first, body.id]);
 });
 
-test('an item that is added by SQL takes its turn, too, and does not wait for those of other tables', async () => {
-  await insertUncommitted();
-  await other.query('COMMIT');
+test('a create whose turn does not come is a 503, and nothing of it is stored', async () => {
+  expect((await createAt(service)).status).toBe(201);
   await other.query('BEGIN');
-  await other.query(INSERT_OTHERS);
-  const own = service.database.pool.query(`${insertSql("'By SQL'")} RETURNING id`);
-  expect((await own).rowCount).toBe(1);
+  await other.query(TAKE_TURN);
+  const ended = await Promise.all([createAt(service), createAt(service, { 'idempotency-key': 'one' })]);
+  expect(ended.map(({ status }) => status)).toEqual([503, 503]);
+  expect((await call(list.path)).body).toHaveLength(1);
   await other.query('ROLLBACK');
-  await insertUncommitted();
-  const waiting = service.database.pool.query(insertSql("'By SQL'"));
-  await expect.poll(countWaiting, { interval: 5 }).toBe(1);
-  await other.query('ROLLBACK');
-  expect((await waiting).rowCount).toBe(1);
+  expect((await createAt(service, { 'idempotency-key': 'one' })).status).toBe(201);
 });
 
-/** Ways to hold the turn of a table for as long as one likes; the second needs no grant on anything. */
-const HOLDERS = {
-  'a transaction that is left open after it inserted one': insertUncommitted,
-  'an advisory lock on the same number': () =>
-    other.query(`SELECT pg_advisory_lock('${TABLE}'::regclass::oid::int, 0)`),
+/** What others do in a transaction that stays open; the second needs no grant on anything. */
+const OTHERS = {
+  'a transaction that is left open after it inserted a row': insertUncommitted,
+  'advisory locks on the number of the table': () =>
+    other.query(
+      `SELECT pg_advisory_lock('${TABLE}'::regclass::oid::int, n), pg_advisory_lock('${TABLE}'::regclass::oid::bigint)
+       FROM generate_series(0, 9) AS n`,
+    ),
 };
 
-test.each(Object.entries(HOLDERS))(
-  'animals are added beside %s, by every node, and only once waited for',
-  async (_name, hold) => {
-    const node = await startService({ databaseUrl: service.databaseUrl });
-    await hold();
-    const createOne = async (n: number) => {
-      const caller = createCaller({ ...(n % 4 < 2 ? service : node), key: service.key });
-      const headers = n % 2 === 0 ? {} : { 'idempotency-key': crypto.randomUUID() };
-      const { status, body } = await caller(create.path, post(create.body, headers));
-      expect(status).toBe(201);
-      return body.id as number;
-    };
-    const created = await Promise.all(Array.from({ length: 40 }, (_, n) => createOne(n)));
-    expect(new Set(created).size).toBe(40);
-    expect(await countWaiting()).toBe(0);
-    for (let n = 0; n < 4; n += 1) await createOne(n);
-    const { rows } = await service.database.pool.query(`SELECT last_value::int FROM ${TABLE}_turns`);
-    // On a busy machine others may have held a turn for too long as well.
-    expect(rows[0].last_value).toBeGreaterThanOrEqual(1);
-    const metrics = await (await fetch(`${service.url}/metrics`)).text();
-    const others = await (await fetch(`${node.url}/metrics`)).text();
-    const count = (text: string) =>
-      Number(/^animal_store_database_turns_given_up_total (\d+)$/m.exec(text)?.[1]);
-    expect(count(metrics) + count(others)).toBeGreaterThanOrEqual(1);
-    await node.close();
-  },
-);
-
-test('those who no longer wait for a turn take turns among themselves, and with whoever comes to the old one', async () => {
-  const third = new pg.Client(service.databaseUrl);
-  await third.connect();
-  onTestFinished(() => third.end());
-  const insert = async (client: pg.Client) =>
-    (await client.query(`${insertSql("'By SQL'")} RETURNING id::int`)).rows[0].id;
-  // On a busy machine a round may take so long that its turn is given up, too.
-  await until(async () => {
-    await insertUncommitted();
-    await third.query('BEGIN');
-    const first = await insert(third);
-    const heldSince = performance.now();
-    const creating = call(create.path, post(create.body));
-    const waiting = [creating.then(({ body }) => body.id), other.query('COMMIT').then(() => insert(other))];
-    await until(async () =>
-      (await countWaiting()) === 2 || performance.now() - heldSince > 300 ? true : undefined,
-    );
-    const isInTime = performance.now() - heldSince < 300;
-    const seen = await service.items.list({ limit: 100, cursor: first });
-    await third.query('COMMIT');
-    const ids = await Promise.all(waiting);
-    if (!isInTime) return undefined;
-    expect(seen).toEqual([]);
-    expect(Math.min(...ids)).toBeGreaterThan(first);
-    return true;
-  });
+test.each(Object.entries(OTHERS))('creates do not wait for %s, on any node', async (_name, hold) => {
+  const node = await startService({ databaseUrl: service.databaseUrl });
+  await other.query('BEGIN');
+  await hold();
+  const toHeaders = (n: number) => (n % 2 === 0 ? {} : { 'idempotency-key': crypto.randomUUID() });
+  const created = await Promise.all(
+    Array.from({ length: 40 }, (_, n) => createAt(n % 4 < 2 ? service : node, toHeaders(n))),
+  );
+  expect(created.map(({ status }) => status)).toEqual(Array(40).fill(201));
+  await node.close();
 });
 
-test('a repetition that waited for its turn while the first create ended gets the same item', async () => {
+test('a role without a grant on the turns can hold nobody up', async () => {
+  const role = `holder_${process.pid}`;
+  await other.query(`CREATE ROLE ${role}; GRANT SELECT ON ALL TABLES IN SCHEMA public TO ${role}`);
+  try {
+    await other.query(`SET ROLE ${role}`);
+    for (const strength of ['UPDATE', 'NO KEY UPDATE', 'SHARE', 'KEY SHARE'])
+      await expect(other.query(`SELECT FROM insert_turns FOR ${strength}`)).rejects.toThrow(
+        'permission denied',
+      );
+    for (const mode of ['ROW EXCLUSIVE', 'EXCLUSIVE', 'ACCESS EXCLUSIVE'])
+      await expect(other.query(`LOCK insert_turns IN ${mode} MODE`)).rejects.toThrow();
+  } finally {
+    await other.query(`RESET ROLE; DROP OWNED BY ${role}; DROP ROLE ${role}`);
+  }
+});
+
+test('a table whose migration added no turn is a 500 whose cause the log names, and nothing is stored', async () => {
+  await other.query(`DELETE FROM insert_turns WHERE table_name = '${TABLE}'`);
+  for (const headers of [{}, { 'idempotency-key': 'one' }]) {
+    expect((await createAt(service, headers)).status).toBe(500);
+  }
+  expect((await call(list.path)).body).toEqual([]);
+});
+
+test('a repetition that came while the first create waited for its turn gets the same item', async () => {
   const node = await startService({ databaseUrl: service.databaseUrl });
-  const createAt = (to: TestService, key: string) =>
-    createCaller({ ...to, key: service.key })(create.path, post(create.body, { 'idempotency-key': key }));
-  await insertUncommitted();
-  const all = ['one', 'two', 'three'].flatMap((key) => [createAt(service, key), createAt(node, key)]);
-  await expect.poll(countWaiting, { interval: 5 }).toBeGreaterThan(1);
+  await other.query('BEGIN');
+  await other.query(TAKE_TURN);
+  const all = ['one', 'two', 'three'].flatMap((key) =>
+    [service, node].map((each) => createAt(each, { 'idempotency-key': key })),
+  );
+  await expect.poll(countWaiting, { interval: 5 }).toBe(1);
   await other.query('ROLLBACK');
   const responses = await Promise.all(all);
   expect(responses.map(({ status }) => status)).toEqual(Array(6).fill(201));

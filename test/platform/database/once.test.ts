@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../../src/platform/database/client.js';
 import type { IdempotencyKey } from '../../../src/platform/database/idempotency.js';
@@ -7,7 +7,7 @@ import { createOnce, type Once, type Transaction } from '../../../src/platform/d
 import { createProcedure } from '../../../src/platform/operations/builder.js';
 import { text } from '../../../src/platform/operations/input.js';
 import type { Resource } from '../../../src/platform/operations/resource.js';
-import { BEGIN_FOR_LONG } from '../../support/execute.js';
+import { BEGIN_FOR_LONG, execute } from '../../support/execute.js';
 import { holdCreate } from '../../support/hold-create.js';
 import {
   type Caller,
@@ -21,12 +21,15 @@ import {
 const SETUP = `
   CREATE TABLE notes (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text, at timestamptz DEFAULT now());
   CREATE TABLE lines (note_id int REFERENCES notes, name text CHECK (name <> 'Refused'));
+  INSERT INTO insert_turns VALUES ('notes');
   GRANT ALL ON notes, lines TO PUBLIC`;
 
 let service: TestService;
 let call: Caller;
 let databaseOfStore: Database;
 /** What a note does in its transaction, besides being stored */
+/** The table whose turn a note takes */
+let turnOf = 'notes';
 let inTransaction: (transaction: Transaction) => Promise<unknown> = async () => {};
 
 const createNoteStore = (database: Database) => {
@@ -34,7 +37,8 @@ const createNoteStore = (database: Database) => {
   const once = createOnce(database);
   return {
     create: (name: string, key: IdempotencyKey | undefined) =>
-      once(key, async (transaction) => {
+      once(key, async (transaction, takeTurn) => {
+        await takeTurn(turnOf);
         const [note] = await transaction.$queryRaw<{ id: number; at: Date }[]>`
           INSERT INTO public.notes (name) VALUES (${name}) RETURNING id, at`;
         await transaction.$executeRaw`INSERT INTO public.lines VALUES (${note?.id}, ${name})`;
@@ -180,6 +184,36 @@ test.each([
   await expect.poll(async () => (await service.serviceDatabase.pool.query('SELECT 1')).rowCount).toBe(1);
   expect(await count(reason)).toEqual({ notes: 0, lines: 0, keys: 0 });
   expect((await create(reason, key)).status).toBe(201);
+});
+
+test('a note that takes its turn becomes visible after those with lower ids, and waits no longer than a request may', async () => {
+  const other = await service.database.pool.connect();
+  onTestFinished(() => other.release());
+  const takeTurn = async () => {
+    await other.query(BEGIN_FOR_LONG);
+    await other.query("SELECT FROM insert_turns WHERE table_name = 'notes' FOR UPDATE");
+  };
+  await takeTurn();
+  const { rows } = await other.query("INSERT INTO notes (name) VALUES ('First') RETURNING id");
+  const creating = create('Second', randomUUID());
+  const waiting =
+    "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+  await expect.poll(async () => (await execute(service.databaseUrl, waiting)).length).toBe(1);
+  await other.query('COMMIT');
+  const { status, body } = await creating;
+  expect([status, body.id > rows[0].id]).toEqual([201, true]);
+  await takeTurn();
+  expect((await create('Late', randomUUID())).status).toBe(503);
+  await other.query('ROLLBACK');
+  expect(await count('Late')).toEqual({ notes: 0, lines: 0, keys: 0 });
+});
+
+test('the turn of a table whose migration added none is a 500, and nothing is stored', async () => {
+  turnOf = 'lines';
+  const { status } = await create('No turn', randomUUID());
+  turnOf = 'notes';
+  expect(status).toBe(500);
+  expect(await count('No turn')).toEqual({ notes: 0, lines: 0, keys: 0 });
 });
 
 test('a connection that ends within the transaction is a 503, and nothing is stored', async () => {

@@ -40,6 +40,7 @@ const SETUP = `
     due date, rented_at timestamptz NOT NULL, fine decimal(10, 2), tags text[] NOT NULL, pages bigint[],
     states rental_state[] NOT NULL, deleted_at timestamptz);
   CREATE INDEX ON rentals (boat_id, id); CREATE INDEX ON rentals (state, id); CREATE INDEX ON rentals (boat_id, state, id);
+  INSERT INTO insert_turns VALUES ('rentals');
   GRANT SELECT, INSERT ON rentals TO PUBLIC`;
 
 const RENTAL: NewRental = {

@@ -133,6 +133,7 @@ test('a null in an array is stored as null, or not at all where it would become 
   await execute(
     databaseUrl,
     `CREATE TABLE notes (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, text text);
+     INSERT INTO insert_turns VALUES ('notes');
      GRANT ALL ON notes TO PUBLIC`,
   );
   const notes = table<{ id: number; text: string | null }, { text: string | null }>('notes', {

@@ -147,7 +147,8 @@ const SETUP = `
   CREATE TABLE rentals (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, boat_id bigint NOT NULL REFERENCES boats, due date NOT NULL,
     fine decimal(6, 2) NOT NULL);
-  CREATE INDEX ON rentals (boat_id, id);`;
+  CREATE INDEX ON rentals (boat_id, id);
+  INSERT INTO insert_turns VALUES ('boats'), ('rentals') ON CONFLICT DO NOTHING;`;
 
 const checker = createChecker([harbour]);
 const findListed = (name: string) =>

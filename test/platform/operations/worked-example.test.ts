@@ -50,15 +50,20 @@ function createToyStore(database: Database) {
   const once = createOnce(database);
   return {
     create: createInsert(database, toyTable),
-    /** Two tables, so a transaction. With models in schema.prisma it is `transaction.box.create({ data: … })`. */
+    /**
+     * Two tables, so a transaction. With models in schema.prisma it is `transaction.box.create({ data: … })`. The turns let
+     * both become visible in the order of their ids.
+     */
     createBox: ({ label, names }: NewBox, key?: IdempotencyKey) =>
-      once<Box>(key, async (transaction) => {
+      once<Box>(key, async (transaction, takeTurn) => {
         const toys: Toy[] = [];
+        await takeTurn('toys');
         for (const name of names) {
           const sql = `INSERT INTO ${inSchema('toys')} (name) VALUES ($1) RETURNING id::int, name`;
           toys.push(...(await transaction.$queryRawUnsafe<Toy[]>(sql, name)));
         }
         const ids = toys.map(({ id }) => id);
+        await takeTurn('boxes');
         const sql = `INSERT INTO ${inSchema('boxes')} (label, toys) VALUES ($1, $2) RETURNING id::int, label`;
         const [box] = await transaction.$queryRawUnsafe<[Omit<Box, 'toys'>]>(sql, label, ids);
         return { ...box, toys };
@@ -153,6 +158,9 @@ await service.database.pool.query('DROP TABLE IF EXISTS toys, boxes');
 await service.database.pool.query('CREATE TABLE toys (id bigint GENERATED ALWAYS AS IDENTITY, name text)');
 await service.database.pool.query(
   'CREATE TABLE boxes (id bigint GENERATED ALWAYS AS IDENTITY, label text, toys bigint[])',
+);
+await service.database.pool.query(
+  "INSERT INTO insert_turns VALUES ('toys'), ('boxes') ON CONFLICT DO NOTHING",
 );
 await service.database.pool.query("CREATE UNIQUE INDEX ON toys (name) WHERE name = 'Teddy'");
 // src/identity.ts has this for the tables of the store.
