@@ -3,9 +3,13 @@ import { IDENTITY } from '#store/identity.js';
 import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS } from '../timing/timeouts.js';
 import { countOrphanedBackends } from './orphaned-backends.js';
 import { createInSchema, schemaOf, searchPathOf } from './schema-name.js';
-import { applySettings, SESSION_SETTINGS, STATEMENT_SETTINGS } from './session-settings.js';
+import {
+  applySettings,
+  checkTimeSettings,
+  SESSION_SETTINGS,
+  STATEMENT_SETTINGS,
+} from './session-settings.js';
 import { createStatementPool } from './statement-pool.js';
-import { checkDates, withReadableDates } from './value-types.js';
 
 const MAX_POOL_CONNECTIONS = 4;
 /** Key lookups have their own, so that neither a locked table nor a flood of unknown keys delays others. */
@@ -44,7 +48,6 @@ export function openConnections(
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
     application_name: IDENTITY.name,
-    types: withReadableDates(pg.types),
   };
   const schema = schemaOf(url);
   const own = {
@@ -65,7 +68,6 @@ export function openConnections(
     ...config,
     max: MAX_POOL_CONNECTIONS,
     async onConnect(connected) {
-      checkDates(connected);
       await applySettings(connected, { ...SESSION_SETTINGS, ...own });
     },
   });
@@ -84,7 +86,10 @@ export function openConnections(
     keys,
     /** Rejects when a statement that requests use does not work on a connection that they use. */
     async checkStatements() {
-      await Promise.all([reads, writes, keys].map((each) => each.check()));
+      await Promise.all([
+        ...[reads, writes, keys].map((each) => each.check()),
+        ...pools.map((each) => checkTimeSettings(each)),
+      ]);
     },
     /** How many connections there are, how many are idle, and how many queries wait for one */
     countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') =>

@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError } from '../errors/api-error.js';
-import { typeSql } from './array-parameters.js';
 import type { Database } from './client.js';
 import { deleteOld, deleteOldSql } from './old-rows.js';
 import type { InSchema } from './schema-name.js';
@@ -8,7 +7,7 @@ import type { InSchema } from './schema-name.js';
 const TABLE = 'idempotent_creates';
 /** How long a create is remembered under its Idempotency-Key, by the clock of the database. */
 export const IDEMPOTENCY_TTL_HOURS = 24;
-const IS_EXPIRED = `created_at <= pg_catalog.now() - interval '${IDEMPOTENCY_TTL_HOURS} hours'`;
+const IS_EXPIRED = `created_at <= now() - interval '${IDEMPOTENCY_TTL_HOURS} hours'`;
 
 export const deleteExpiredSql = (inSchema: InSchema) =>
   deleteOldSql(inSchema(TABLE), 'created_at', IS_EXPIRED);
@@ -45,7 +44,8 @@ const ID_COLUMNS = [
 const COLUMNS = [...ID_COLUMNS, ['body_hash', 'bytea', 'bodyHash']] as const;
 
 /** The columns that a key is stored in, with their types, in the order of toKeyValues */
-export const KEY_COLUMNS: readonly (readonly [name: string, type: string, ...unknown[]])[] = COLUMNS;
+export const KEY_COLUMNS: readonly (readonly [name: string, type: string, member: keyof IdempotencyKey])[] =
+  COLUMNS;
 export const toKeyValues = (key: IdempotencyKey) => COLUMNS.map(([, , member]) => key[member]);
 /** Those that identify it, without the hash */
 export const toIdValues = (key: IdempotencyKey) => ID_COLUMNS.map(([, , member]) => key[member]);
@@ -58,8 +58,9 @@ export function keySql(inSchema: InSchema, toValue: (column: string, type: strin
     id,
     isId,
     /** The number of the advisory lock that a create holds while it runs */
-    lock: `pg_catalog.hashtextextended(pg_catalog.concat_ws(' ', ${id}), 0)`,
-    isStored: `EXISTS (SELECT FROM ${inSchema(TABLE)} WHERE ${isId})`,
+    lock: `hashtextextended(concat_ws(' ', ${id}), 0)`,
+    /** Not by EXISTS, which PostgreSQL may answer by reading the keys of a whole day. */
+    isStored: `(SELECT true FROM ${inSchema(TABLE)} WHERE ${isId}) IS TRUE`,
   };
 }
 
@@ -68,8 +69,7 @@ export const insertKeySql = (inSchema: InSchema) =>
   `INSERT INTO ${inSchema(TABLE)} (${COLUMNS.map(([column]) => column).join(', ')}, response)`;
 
 /** For a key whose values are the first parameters, in the order of toKeyValues */
-export const toKeyParameter = (_column: string, type: string, index: number) =>
-  `$${index + 1}::${typeSql(type)}`;
+export const toKeyParameter = (_column: string, type: string, index: number) => `$${index + 1}::${type}`;
 
 const findStoredSql = (inSchema: InSchema) => {
   const { isId } = keySql(inSchema, toKeyParameter);

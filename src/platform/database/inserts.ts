@@ -1,6 +1,5 @@
 import { createBatchLoader } from '../batch-loader.js';
 import { OPERATION_TIMEOUT_MS } from '../timing/timeouts.js';
-import { emptyParameters, readsNullsSql, toParameters, unnest } from './array-parameters.js';
 import type { Database } from './client.js';
 import {
   type CreateAttempt,
@@ -10,12 +9,11 @@ import {
   insertKeySql,
   KEY_COLUMNS,
   keySql,
-  toKeyValues,
 } from './idempotency.js';
 import { takeTurnSql } from './insert-turns.js';
 import { DatabaseOutage, isDatabaseOutage } from './outage.js';
 import type { InSchema } from './schema-name.js';
-import { givenSql, type Table, type TableSql } from './table.js';
+import { type InsertColumn, type Table, type TableSql, typeSql } from './table.js';
 
 /** Few enough for a statement to take much less than STATEMENT_TIMEOUT_MS, and for their locks to fit in memory. */
 const MAX_ROWS = 100;
@@ -58,11 +56,9 @@ export function createInsert<Row, NewRow>(
 
 function createRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table<Row, NewRow>) {
   const statement = { name: `${table.name}-create`, text: rowsSql(table, inSchema) };
-  writes.register({ ...statement, emptyValues: emptyParameters(table.insertColumns) });
+  writes.register({ ...statement, emptyValues: ['[]'] });
   const insertAll = async (batch: readonly NewRow[]) => {
-    const values = toParameters(batch.map((row) => table.toValues(row)));
-    const rows = await writes.query<{ id: string; output: Row }>(statement, values);
-    expectAll(rows, batch);
+    const rows = await writes.query<{ id: string; output: Row }>(statement, [table.toJson(batch)]);
     return rows.sort((a, b) => Number(a.id) - Number(b.id)).map(({ output }) => output);
   };
   return createBatchLoader<NewRow, Row>(isolateRejections(table, insertAll), BATCHES);
@@ -70,18 +66,11 @@ function createRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table
 
 function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table<Row, NewRow>) {
   const statement = { name: `${table.name}-create-keyed`, text: keyedRowsSql(table, inSchema) };
-  writes.register({
-    ...statement,
-    emptyValues: emptyParameters({ ...table.insertColumns, ...KEY_OF_REQUEST }),
-  });
+  writes.register({ ...statement, emptyValues: ['[]'] });
   const insertAll = async (batch: readonly KeyedRow<NewRow>[]): Promise<CreateAttempt<Row>[]> => {
-    const values = batch.map(({ row, key }) => [...table.toValues(row), ...toKeyValues(key)]);
+    const given = table.toJson(batch.map(({ row, key }) => ({ ...row, ...toKeyMembers(key) })));
     try {
-      const rows = await writes.query<{ is_stored: boolean; output: Row | null }>(
-        statement,
-        toParameters(values),
-      );
-      expectAll(rows, batch);
+      const rows = await writes.query<{ is_stored: boolean; output: Row | null }>(statement, [given]);
       return rows.map(({ is_stored, output }) =>
         output === null ? (is_stored ? 'exists' : 'running') : { output },
       );
@@ -128,74 +117,87 @@ function violates(error: unknown, code: string, constraint: string): boolean {
   return found.code === code && found.constraint === constraint;
 }
 
-/** @throws Error, which counts as an outage, unless there is a result for each create */
-function expectAll(rows: readonly unknown[], batch: readonly unknown[]): void {
-  if (rows.length === batch.length) return;
-  throw new Error(`${rows.length} of ${batch.length} rows were inserted: array_nulls is off in this session`);
+/**
+ * The rows of a batch as a table with their positions. They are one parameter: JSON has null, lists and text whatever the
+ * settings of the session are, and no type of the schema, which may be restored as another of the same name.
+ */
+function givenSql(columns: readonly InsertColumn[], inSchema: InSchema): string {
+  const fields = columns.map(({ field }) => field).join(', ');
+  const types = columns.map(({ field, type }) => `${field} ${typeSql(type, inSchema)}`).join(', ');
+  return `ROWS FROM (json_to_recordset($1) AS (${types})) WITH ORDINALITY AS given (${fields}, row_position)`;
 }
 
 /**
- * True, or an error whose text says why, so that nothing is stored: a trigger of an operator may leave out rows, and nobody
- * could tell whose. PostgreSQL has no other way to raise an error from within a statement.
+ * The INSERT, up to what further tables its rows come from. It takes the turn of its table before it draws an id, because
+ * the join has no row before that. With ORDER BY row_position the ids ascend in the order of the rows.
  */
-const isCompleteSql = (given: string) => `
-  (SELECT CASE pg_catalog.count(*) WHEN ${given} THEN true ELSE (pg_catalog.count(*) || ' of ' || ${given} ||
-     ' rows were inserted: a trigger leaves rows out, or insert_turns lacks the table')::boolean END
-   FROM created)`;
+function insertSql({ name, insertColumns }: TableSql, inSchema: InSchema): string {
+  return `
+    INSERT INTO ${inSchema(name)} (${insertColumns.map(({ column }) => column).join(', ')})
+    SELECT ${insertColumns.map(({ field }) => field).join(', ')} FROM (${takeTurnSql(name, inSchema)}) AS turn`;
+}
 
 /**
- * The statement takes the turn of its table before it draws an id, because the join has no row before that. The ids ascend
- * in the order of the rows, since PostgreSQL sorts first. What it returns has no certain order.
+ * True, or an error whose text says why, so that nothing is stored: nobody could tell whose row is missing. PostgreSQL has
+ * no other way to raise an error from within a statement.
  */
-function rowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchema): string {
-  const columns = Object.keys(insertColumns).join(', ');
-  const readsNulls = readsNullsSql(insertColumns);
-  const given = `CASE WHEN ${readsNulls} THEN pg_catalog.cardinality($1) ELSE 0 END`;
+const isCompleteSql = (given: string) => `
+  (SELECT CASE count(*) WHEN ${given} THEN true ELSE (count(*) || ' of ' || ${given} ||
+     ' rows were inserted: a trigger leaves rows out, or insert_turns lacks the table')::boolean END FROM created)`;
+
+/** What it returns has no certain order. */
+function rowsSql(table: TableSql, inSchema: InSchema): string {
   return `
     WITH created AS (
-      INSERT INTO ${inSchema(name)} (${columns})
-      SELECT ${givenSql(insertColumns, inSchema)}
-      FROM (${takeTurnSql(name, inSchema)}) AS turn, ${unnest(insertColumns, inSchema)}
-      WHERE ${readsNulls} ORDER BY row_position
-      RETURNING id, ${json} AS output
+      ${insertSql(table, inSchema)}, ${givenSql(table.insertColumns, inSchema)}
+      ORDER BY row_position
+      RETURNING id, ${table.json} AS output
     )
-    SELECT id, output FROM created WHERE ${isCompleteSql(given)}`;
+    SELECT id, output FROM created WHERE ${isCompleteSql('json_array_length($1)')}`;
 }
 
 /** With a prefix, because a table may have columns of these names. */
-const toRequestColumn = (column: string) => `request_${column}`;
+const toKeyField = (column: string) => `request_${column}`;
 /** What createKeyedRowLoader adds to a row. */
-const KEY_OF_REQUEST = Object.fromEntries(KEY_COLUMNS.map(([name, type]) => [toRequestColumn(name), type]));
+const KEY_OF_ROW: readonly InsertColumn[] = KEY_COLUMNS.map(([column, type]) => ({
+  column,
+  field: toKeyField(column),
+  type,
+}));
+
+function toKeyMembers(key: IdempotencyKey): Record<string, unknown> {
+  const toJson = (value: unknown) =>
+    value instanceof Uint8Array ? `\\x${Buffer.from(value).toString('hex')}` : value;
+  return Object.fromEntries(
+    KEY_COLUMNS.map(([column, , member]) => [toKeyField(column), toJson(key[member])]),
+  );
+}
 
 /**
  * Of several rows with one key in a statement, only the first is inserted; a lock does not exclude its own session. A row
  * without output was not inserted: its key is stored already, or another create with it is running.
  */
-function keyedRowsSql({ name, insertColumns, json }: TableSql, inSchema: InSchema): string {
-  const columns = Object.keys(insertColumns).join(', ');
-  const key = keySql(inSchema, toRequestColumn);
-  const given = { ...insertColumns, ...KEY_OF_REQUEST };
+function keyedRowsSql(table: TableSql, inSchema: InSchema): string {
+  const key = keySql(inSchema, toKeyField);
+  const given = givenSql([...table.insertColumns, ...KEY_OF_ROW], inSchema);
   return `
     WITH requested AS MATERIALIZED (
-      SELECT *, pg_catalog.row_number() OVER (PARTITION BY ${key.id} ORDER BY row_position) = 1
-        AND pg_catalog.pg_try_advisory_xact_lock(${key.lock}) AS is_locked, ${key.isStored} AS is_stored
-      FROM ${unnest(given, inSchema)} WHERE ${readsNullsSql(given)}
+      SELECT *, row_number() OVER (PARTITION BY ${key.id} ORDER BY row_position) = 1
+        AND pg_try_advisory_xact_lock(${key.lock}) AS is_locked, ${key.isStored} AS is_stored
+      FROM ${given}
     ), to_insert AS MATERIALIZED (
-      SELECT *, pg_catalog.row_number() OVER (ORDER BY row_position) AS row_rank FROM requested
-      WHERE is_locked AND NOT is_stored
+      SELECT *, row_number() OVER (ORDER BY row_position) AS row_rank FROM requested WHERE is_locked AND NOT is_stored
     ), created AS (
-      INSERT INTO ${inSchema(name)} (${columns})
-      SELECT ${givenSql(insertColumns, inSchema)} FROM (${takeTurnSql(name, inSchema)}) AS turn, to_insert
+      ${insertSql(table, inSchema)}, to_insert
       ORDER BY row_position
-      RETURNING id, ${json} AS output
+      RETURNING id, ${table.json} AS output
     ), inserted AS MATERIALIZED (
       SELECT to_insert.*, output
-      FROM to_insert JOIN (SELECT output, pg_catalog.row_number() OVER (ORDER BY id) AS row_rank FROM created) AS ranked
-      USING (row_rank)
+      FROM to_insert JOIN (SELECT output, row_number() OVER (ORDER BY id) AS row_rank FROM created) AS ranked USING (row_rank)
     ), remembered AS (
-      ${insertKeySql(inSchema)} SELECT ${Object.keys(KEY_OF_REQUEST).join(', ')}, output FROM inserted
+      ${insertKeySql(inSchema)} SELECT ${KEY_OF_ROW.map(({ field }) => field).join(', ')}, output FROM inserted
     )
     SELECT requested.is_stored, inserted.output
     FROM requested LEFT JOIN inserted USING (row_position)
-    WHERE ${isCompleteSql('(SELECT pg_catalog.count(*) FROM to_insert)')} ORDER BY row_position`;
+    WHERE ${isCompleteSql('(SELECT count(*) FROM to_insert)')} ORDER BY row_position`;
 }

@@ -16,11 +16,11 @@ export const deleteOldSql = (table: string, column: string, isOld: string) => `
   DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM ${table}
     WHERE ${isOld} AND (
-      SELECT pg_catalog.pg_try_advisory_xact_lock(${oidSql('pg_catalog.pg_class')}, ${oidSql(table)}))
+      SELECT pg_try_advisory_xact_lock(${oidSql('pg_class')}, ${oidSql(table)}))
     ORDER BY ${column} LIMIT ${BATCH_SIZE}))`;
 
 /** The number of a table, as advisory locks take it. */
-const oidSql = (table: string) => `${pg.escapeLiteral(table)}::pg_catalog.regclass::pg_catalog.oid::integer`;
+const oidSql = (table: string) => `${pg.escapeLiteral(table)}::regclass::oid::integer`;
 
 /** Runs a statement of `deleteOldSql` until there is no old row left. */
 export async function deleteOld(

@@ -98,9 +98,9 @@ export function createOnce(database: Pick<Database, 'pool' | 'inSchema' | 'loadP
 function createStatements(inSchema: InSchema) {
   const { lock, isStored } = keySql(inSchema, toKeyParameter);
   const values = KEY_COLUMNS.map(([column, type], index) => toKeyParameter(column, type, index));
-  const response = `$${KEY_COLUMNS.length + 1}::pg_catalog.text::pg_catalog.json`;
+  const response = `$${KEY_COLUMNS.length + 1}::text::json`;
   return {
-    lock: `SELECT pg_catalog.pg_try_advisory_xact_lock(${lock}) AS "isTrue"`,
+    lock: `SELECT pg_try_advisory_xact_lock(${lock}) AS "isTrue"`,
     isStored: `SELECT ${isStored} AS "isTrue"`,
     store: `${insertKeySql(inSchema)} VALUES (${values.join(', ')}, ${response})`,
   };

@@ -1,10 +1,9 @@
 import { createBatchLoader } from '../batch-loader.js';
 import { OPERATION_TIMEOUT_MS } from '../timing/timeouts.js';
-import { arraySql } from './array-parameters.js';
 import type { Database } from './client.js';
 import { READ_CONNECTIONS } from './connections.js';
 import type { CheckedStatement } from './statement-pool.js';
-import { type JsonColumns, type Table, toArrayText } from './table.js';
+import { type JsonColumns, type Table, typeSql } from './table.js';
 
 /** The most pages and rows that one statement reads. Requests share one because a round trip costs more than the query. */
 const MAX_PAGES_PER_STATEMENT = 32;
@@ -60,7 +59,10 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
   const createListStatement = (by: readonly Filter[]): CheckedStatement => {
     const columns = by.map((field) => table.toColumn(field));
     const wanted = by.map((_, index) => `filter_${index}`);
-    const arrays = by.map((field, index) => `, ${arraySql(`$${index + 3}`, table.types[field], inSchema)}`);
+    // As text at first: PostgreSQL keeps the type of a parameter, and an enum may be restored as another of the same name.
+    const arrays = by.map(
+      (field, index) => `, $${index + 3}::text[]::${typeSql(table.types[field], inSchema)}[]`,
+    );
     const order = [...columns, 'id'].join(', ');
     const from = [...wanted.map((each) => `wanted.${each}`), 'wanted.cursor'].join(', ');
     const isWithin =
@@ -98,9 +100,9 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
     return createBatchLoader<PageOf<Row, Filter>, Row[]>(
       async (pages) => {
         const rows = await reads.query<{ columns: JsonColumns }>(statement, [
-          toArrayText(pages.map(({ cursor = 0 }) => cursor)),
-          toArrayText(pages.map(({ limit }) => limit + 1)),
-          ...by.map((field) => toArrayText(pages.map((page) => page[field] as number | string))),
+          toArray(pages.map(({ cursor = 0 }) => cursor)),
+          toArray(pages.map(({ limit }) => limit + 1)),
+          ...by.map((field) => pages.map((page) => page[field])),
         ]);
         return rows.map(({ columns }) => table.toRows(columns));
       },
@@ -113,7 +115,7 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
         const [found] = await reads.query<{ row: Row & object }>(getStatement, ids);
         return [found?.row];
       }
-      const [found] = await reads.query<{ columns: JsonColumns }>(getAllStatement, [toArrayText(ids)]);
+      const [found] = await reads.query<{ columns: JsonColumns }>(getAllStatement, [toArray(ids)]);
       const rows = new Map(
         found && table.toRows(found.columns).map((each) => [(each as { id?: unknown }).id, each]),
       );
@@ -130,5 +132,8 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
     get: (id) => gets.load(id),
   };
 }
+
+/** As PostgreSQL reads it. pg would quote and escape each number by itself. */
+const toArray = (numbers: readonly number[]) => `{${numbers.join()}}`;
 
 const row = (values: readonly string[]) => (values.length === 1 ? values[0] : `(${values.join(', ')})`);

@@ -7,14 +7,13 @@ export type SessionSettings = Readonly<Record<string, string>>;
 /**
  * What every connection needs before its first use, whatever is set for the database, the role or the server.
  *
- * Prisma's adapter writes and reads times without their offset, which is only correct in UTC. With `array_nulls` off, a
- * null in an array is the text NULL. A process that freezes within a transaction must not keep its locks, and what ends
- * statements sooner than expected, or idle connections, would be a 503.
+ * Prisma's adapter writes and reads times without their offset, which is only correct in UTC, and pg reads no date but ISO's.
+ * A process that freezes within a transaction must not keep its locks, and what ends statements sooner than expected, or
+ * idle connections, would be a 503.
  */
 export const SESSION_SETTINGS: SessionSettings = {
   TimeZone: 'UTC',
   DateStyle: 'ISO, MDY',
-  array_nulls: 'on',
   extra_float_digits: '1',
   standard_conforming_strings: 'on',
   default_transaction_isolation: 'read committed',
@@ -50,13 +49,24 @@ const LASTING_SOURCES = "'user', 'database', 'database user', 'client', 'session
  * Returns the number of the process that runs the queries.
  */
 export async function applySettings(client: pg.ClientBase, settings: SessionSettings): Promise<unknown> {
-  const { rows } = await client.query<{ pid: number; name: string; value: string; lasts: boolean }>(`
-    SELECT pg_catalog.pg_backend_pid() AS pid, name, pg_catalog.current_setting(name) AS value,
-      source IN (${LASTING_SOURCES}) AS lasts
-    FROM pg_catalog.pg_settings WHERE name IN ('${Object.keys(settings).join("', '")}')`);
-  const changes = rows
-    .filter(({ name, value, lasts }) => value !== settings[name] || (!lasts && value !== OFF))
-    .map(({ name }) => `pg_catalog.set_config('${name}', ${pg.escapeLiteral(settings[name] ?? '')}, false)`);
-  if (changes.length > 0) await client.query(`SELECT ${changes.join(', ')}`);
+  const wanted = Object.entries(settings).map((setting) => `(${setting.map(pg.escapeLiteral).join(', ')})`);
+  const { rows } = await client.query<{ pid: number }>(`
+    SELECT pg_backend_pid() AS pid, count(set_config(name, value, false)) FILTER (
+      WHERE current_setting(name) <> value OR (source NOT IN (${LASTING_SOURCES}) AND value <> '${OFF}'))
+    FROM pg_settings JOIN (VALUES ${wanted.join(', ')}) AS wanted (name, value) USING (name)`);
   return rows[0]?.pid;
+}
+
+/** Those without which Prisma would read and write other times than are meant. */
+const TIME_SETTINGS = ['TimeZone', 'DateStyle'] as const;
+
+/** Rejects when a session has lost them: a pooler has to keep both for each client, as PgBouncer does. */
+export async function checkTimeSettings(pool: pg.Pool): Promise<void> {
+  const settings = TIME_SETTINGS.map((name) => `current_setting('${name}') AS "${name}"`);
+  const { rows } = await pool.query<Record<string, string>>(`SELECT ${settings.join(', ')}`);
+  const found = rows[0] ?? {};
+  for (const name of TIME_SETTINGS) {
+    if (found[name] !== SESSION_SETTINGS[name])
+      throw new Error(`${name} of a session is ${found[name]}: the pooler has to keep it for each client`);
+  }
 }

@@ -114,7 +114,7 @@ export function createStatementPool(
 /** Shows whether PostgreSQL knows this statement under the name that it was sent with. */
 const NAME_TEST = {
   name: 'name-test',
-  text: "SELECT pg_catalog.bool_or(name = 'name-test') AS is_unchanged FROM pg_catalog.pg_prepared_statements",
+  text: "SELECT bool_or(name = 'name-test') AS is_unchanged FROM pg_prepared_statements",
 };
 
 /**

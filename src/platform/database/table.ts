@@ -37,11 +37,18 @@ type SqlTypes<Row> = { readonly [Field in keyof Row]-?: SqlType<Exclude<Row[Fiel
 /** Rows by column: a row that has `id` is made of the first value of each array, and so on. Null for no rows. */
 export type JsonColumns = readonly (readonly unknown[] | null)[];
 
+/** A column that is inserted, in quotes, with the field that it is named after, also in quotes, and the type of both */
+export interface InsertColumn {
+  readonly column: string;
+  readonly field: string;
+  readonly type: string;
+}
+
 /** What statements are made of. */
 export interface TableSql {
   readonly name: string;
-  /** The columns that an insert sets, with their types: all but `id`, which PostgreSQL assigns */
-  readonly insertColumns: Readonly<Record<string, string>>;
+  /** The columns that an insert sets: all but `id`, which PostgreSQL assigns */
+  readonly insertColumns: readonly InsertColumn[];
   /** SQL: one row, as JSON */
   readonly json: string;
   /** SQL: several rows as JSON by column. Field by field, a page would cost both sides more than the rest of it. */
@@ -54,9 +61,9 @@ export interface Table<Row, NewRow> extends TableSql {
   readonly types: SqlTypes<Row>;
   /** The column of a field, in quotes: named like it, in snake case */
   toColumn(field: keyof Row & string): string;
-  /** The values of `insertColumns`, in their order. A list is text, as PostgreSQL reads it. */
-  toValues(row: NewRow): readonly unknown[];
   toRows(columns: JsonColumns): Row[];
+  /** Rows as an INSERT takes them: all in one parameter, of which it reads the fields of `insertColumns` */
+  toJson(rows: readonly NewRow[]): string;
 }
 
 /**
@@ -69,25 +76,22 @@ export function table<Row extends NewRow & { readonly id: number }, NewRow exten
   types: SqlTypes<Row>,
 ): Table<Row, NewRow> {
   const fields = Object.keys(types) as (keyof Row & string)[];
-  const given = fields.filter((field) => field !== 'id') as string[] as (keyof Row & keyof NewRow & string)[];
   const pairs = fields.map((field) => `'${field}', ${jsonSql(toColumn(field), types[field])}`);
   const arrays = fields.map((field) => {
     // Lists of several lengths are no array of PostgreSQL.
     const aggregate = isList(types[field]) ? 'json_agg' : 'array_agg';
-    return `pg_catalog.${aggregate}(${jsonSql(toColumn(field), types[field])})`;
+    return `${aggregate}(${jsonSql(toColumn(field), types[field])})`;
   });
-  const hasLists = given.some((field) => isList(types[field]));
   return {
     name,
     types,
     toColumn,
-    insertColumns: Object.fromEntries(given.map((field) => [toColumn(field), types[field]])),
-    toValues: (row) => {
-      const values = given.map((field) => row[field]);
-      return hasLists ? values.map((value) => (Array.isArray(value) ? toArrayText(value) : value)) : values;
-    },
-    json: `pg_catalog.json_build_object(${pairs.join(', ')})`,
-    jsonColumns: `pg_catalog.json_build_array(${arrays.join(', ')})`,
+    insertColumns: fields
+      .filter((field) => field !== 'id')
+      .map((field) => ({ column: toColumn(field), field: `"${field}"`, type: types[field] })),
+    json: `json_build_object(${pairs.join(', ')})`,
+    jsonColumns: `json_build_array(${arrays.join(', ')})`,
+    toJson: (rows) => JSON.stringify(rows),
     toRows: (values) =>
       (values[0] ?? []).map((_, index) => {
         const row: Record<string, unknown> = {};
@@ -101,21 +105,10 @@ export function table<Row extends NewRow & { readonly id: number }, NewRow exten
 
 const isList = (type: string) => type.endsWith('[]');
 
-/** The SQL of the columns of `insertColumns` where unnest() gives their values: a list comes as text. */
-export function givenSql(columns: TableSql['insertColumns'], inSchema: InSchema): string {
-  const toGiven = ([column, type]: readonly [string, string]) => {
-    if (!isList(type)) return column;
-    return type.includes('_')
-      ? `${column}::${inSchema(type.slice(0, -2))}[]`
-      : `${column}::${type === 'text[]' ? 'pg_catalog.text[]' : type}`;
-  };
-  return Object.entries(columns).map(toGiven).join(', ');
-}
-
-/** An array as PostgreSQL reads it. pg would quote and escape each number by itself. */
-export function toArrayText(values: readonly (number | string)[]): string {
-  const quote = (value: string) => `"${value.replace(/["\\]/g, '\\$&')}"`;
-  return `{${values.map((value) => (typeof value === 'string' ? quote(value) : value)).join()}}`;
+/** A type in SQL: one of PostgreSQL's own, an enum of the schema, or a list of either */
+export function typeSql(type: string, inSchema: InSchema): string {
+  if (isList(type)) return `${typeSql(type.slice(0, -2), inSchema)}[]`;
+  return type.includes('_') ? inSchema(type) : type;
 }
 
 /**
@@ -123,10 +116,10 @@ export function toArrayText(values: readonly (number | string)[]): string {
  * them. A time that to_char cannot write, `infinity`, must not become none.
  */
 function jsonSql(column: string, type: string): string {
-  if (type === 'decimal') return `${column}::pg_catalog.text`;
+  if (type === 'decimal') return `${column}::text`;
   if (type !== 'timestamptz') return column;
-  const utc = `pg_catalog.timezone('UTC', ${column})`;
-  return `coalesce(pg_catalog.to_char(${utc}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), ${column}::pg_catalog.text)`;
+  const utc = `timezone('UTC', ${column})`;
+  return `coalesce(to_char(${utc}, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'), ${column}::text)`;
 }
 
 /** In quotes, because `order` may be a field. */

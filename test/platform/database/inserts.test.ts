@@ -199,8 +199,10 @@ test('a create whose key was stored while its statement waited does not cost the
     code: '23505',
     constraint: 'idempotent_creates_pkey',
   });
-  const query = vi.fn(async (_statement: unknown, [names = []]: string[][]) =>
-    names.map((name) => ({ is_stored: false, output: { id: 1, name } })),
+  const namesIn = ([rows = '']: readonly string[]) =>
+    JSON.parse(rows).map(({ name }: { name: string }) => name) as string[];
+  const query = vi.fn(async (_statement: unknown, values: readonly string[]) =>
+    namesIn(values).map((name) => ({ is_stored: false, output: { id: 1, name } })),
   );
   query.mockRejectedValueOnce(stored);
   const toys = table<{ id: number; name: string }, { name: string }>('toys', { id: 'bigint', name: 'text' });
@@ -215,5 +217,5 @@ test('a create whose key was stored while its statement waited does not cost the
   const names = namesOf('Toy', 3);
   const created = await Promise.all(names.map((name) => insert({ name }, keyOf(name))));
   expect(created.map(({ output }) => output.name)).toEqual(names);
-  expect(query.mock.calls.map(([, values]) => values[0])).toEqual([names, names]);
+  expect(query.mock.calls.map(([, values]) => namesIn(values))).toEqual([names, names]);
 });

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createStatements } from '../../../src/platform/keys/statements.js';
@@ -30,16 +31,24 @@ test('PostgreSQL plans a statement of the stores once, however often it runs', a
     text: `SELECT name, custom_plans::int FROM pg_prepared_statements
       WHERE generic_plans > 1 AND name <> 'read-plans' ORDER BY name`,
   };
-  const read = async (pool: 'reads' | 'writes' | 'keys') => serviceDatabase[pool].query(statement, []);
+  /** On all connections of a pool: which of them ran a statement is open. */
+  const read = async (name: 'reads' | 'writes' | 'keys') => {
+    const { pool } = serviceDatabase[name];
+    const clients = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
+    const found = await Promise.all(clients.map((client) => client.query(statement)));
+    for (const client of clients) client.release();
+    const plans = new Map(found.flatMap(({ rows }) => rows.map((row) => [row.name, row.custom_plans])));
+    return [...plans].sort();
+  };
   expect(await read('reads')).toEqual([
-    { name: `${TABLE}-get`, custom_plans: 0 },
-    { name: `${TABLE}-get-all`, custom_plans: 0 },
-    { name: `${TABLE}-list`, custom_plans: 0 },
-    { name: `${TABLE}-list-by-${list.filterName}`, custom_plans: 0 },
+    [`${TABLE}-get`, 0],
+    [`${TABLE}-get-all`, 0],
+    [`${TABLE}-list`, 0],
+    [`${TABLE}-list-by-${list.filterName}`, 0],
   ]);
-  expect(await read('writes')).toEqual([{ name: `${TABLE}-create`, custom_plans: 0 }]);
+  expect(await read('writes')).toEqual([[`${TABLE}-create`, 0]]);
   // Beside the question which keys have changed
-  expect(await read('keys')).toContainEqual({ name: 'keys-find-by-hashes', custom_plans: 0 });
+  expect(await read('keys')).toContainEqual(['keys-find-by-hashes', 0]);
 });
 
 test('readiness tries every named statement that the service runs', async () => {
@@ -92,6 +101,37 @@ test('a plan made for a small table does not scan one that has grown', async () 
   expect(all).toContain(`Index Scan using ${TABLE}_pkey`);
   expect(await explain(`"${TABLE}-get" (1)`)).not.toContain('Seq Scan');
   expect(await explain(`"${TABLE}-get-all" ('{1}')`)).not.toContain('Seq Scan');
+});
+
+test('a create with an Idempotency-Key looks its key up, however many there are, in a plan made for few or for many', async () => {
+  const { items, keys, databaseUrl, serviceDatabase } = service;
+  const [apiKey] = await keys.list();
+  const createKeyed = (value: string) =>
+    items.create(create.body, {
+      apiKeyId: apiKey?.id ?? '',
+      value,
+      operation: create.name,
+      batchIndex: 0,
+      bodyHash: new Uint8Array(32),
+    });
+  const explain = async () => {
+    const call = `EXPLAIN EXECUTE "${TABLE}-create-keyed" ('[]')`;
+    const rows = await serviceDatabase.writes.query({ name: `explain ${randomUUID()}`, text: call }, []);
+    return rows.map((row) => row['QUERY PLAN']).join('\n');
+  };
+  const byKey = /Index (?:Only )?Scan using idempotent_creates_pkey[^\n]*\n\s*Index Cond: [^\n]*api_key_id/;
+  await createKeyed('few');
+  expect(await explain()).toMatch(byKey);
+  await execute(
+    databaseUrl,
+    `INSERT INTO idempotent_creates (api_key_id, key, operation, call, body_hash, response)
+     SELECT gen_random_uuid(), 'key-' || n, '${create.name}', 0, sha256(''), '{}' FROM generate_series(1, 20000) AS n`,
+  );
+  await execute(databaseUrl, 'ANALYZE idempotent_creates');
+  await createKeyed('many');
+  const plan = await explain();
+  expect(plan).toMatch(byKey);
+  expect(plan).not.toContain('hashed SubPlan');
 });
 
 test('a scrape of the metrics does not scan all keys', async () => {

