@@ -1,6 +1,6 @@
 /**
  * What distinguishes this store from any other that the platform could serve: its names, and the data it starts with.
- * Like plans.ts and scopes.ts, this file imports nothing, and the platform imports it as #store/identity.js.
+ * Like plans.ts, scopes.ts and errors.ts, this file imports nothing, and the platform imports it as #store/identity.js.
  */
 export const IDENTITY = {
   /** Lower case with hyphens: the command line's name, and how connections to the database call themselves */
@@ -27,4 +27,6 @@ export const IDENTITY = {
   },
   /** The path of a list of those, relative to the version, for examples and the first lines of `npm start` */
   mainPath: '/pets',
+  /** The operation of that list, for examples */
+  mainOperation: 'listPets',
 } as const;

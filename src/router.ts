@@ -1,10 +1,10 @@
 import { orders } from './orders/procedures.js';
-import { ownKey } from './own-key/procedures.js';
 import { pets } from './pets/procedures.js';
 import { createRouter } from './platform/operations/resource.js';
+import { ownKey } from './platform/own-key/procedures.js';
 
 /**
- * Every resource of the service. Routes, stores, usage counts and the OpenAPI document come from this list.
+ * Every resource of the service; `ownKey` comes with the platform, and may be left out. Routes, stores, usage counts and the OpenAPI document come from this list.
  *
  * @internal
  */

@@ -32,6 +32,8 @@ const CLOSE_IDLE_INTERVAL_MS = 50;
 export interface Store {
   /** Everything that it serves */
   readonly resources: readonly Resource[];
+  /** Commands of the store that a newcomer may want to try, with what each does: for the first start on an embedded database */
+  readonly nextSteps?: Readonly<Record<string, string>>;
 }
 
 /** The process of the service, from its configuration to its exit after a signal. */
@@ -60,16 +62,17 @@ export async function run(store: Store): Promise<never> {
 
 /** Opens the database, and closes it after the service. */
 async function openAndServe(
-  { resources }: Store,
+  store: Store,
   config: Config,
   output: ProcessLog,
   shutdown: Promise<string>,
 ): Promise<void> {
   const source = await openSource({ config, role: 'service', log: output.log });
   try {
-    const banner = source.isEmbedded ? await seedDevelopment(config, source) : '';
+    const banner = source.isEmbedded ? await seedDevelopment(store, config, source) : '';
     if (!source.isEmbedded) await checkSchema(source.database);
     const { database } = source;
+    const { resources } = store;
     const counters = [output.lostLines];
     const service = await createService({ config, database, log: output.log, resources, counters });
     await serve(service, config, output, banner, shutdown);
@@ -107,25 +110,32 @@ async function serve(
 }
 
 /** What a newcomer may want to do after the first call */
-const NEXT_STEPS = `What comes next, in another terminal:
-
-  npm run studio            look at the data, and change it
-  npm run keys -- --help    issue keys, and see what they are used for
-  npm run storefront        a front-end that calls the service
-
-The typed client, in a project of yours: npm install {url}/client.tgz
-
-`;
+function describeNextSteps(ofStore: Store['nextSteps']): string {
+  const steps = {
+    'npm run studio': 'look at the data, and change it',
+    'npm run keys -- --help': 'issue keys, and see what they are used for',
+    ...ofStore,
+  };
+  const lines = Object.entries(steps).map(([command, purpose]) => `  ${command.padEnd(25)} ${purpose}\n`);
+  return (
+    `What comes next, in another terminal:\n\n${lines.join('')}\n` +
+    'The typed client, in a project of yours: npm install {url}/client.tgz\n\n'
+  );
+}
 
 /** Adds the sample data to a new embedded database and provides its key. Returns the banner that shows the key. */
-async function seedDevelopment(config: Config, { database }: DatabaseSource): Promise<string> {
+async function seedDevelopment(
+  { nextSteps }: Store,
+  config: Config,
+  { database }: DatabaseSource,
+): Promise<string> {
   const isFirstStart = !(await hasDevelopmentKey(config.dataDir));
   if (isFirstStart) await addSampleData(database);
   const key = await provideDevelopmentKey(config.dataDir, createKeyStore(database, config.keyPrefix));
   return (
     `\nThe ${IDENTITY.title} is ready at {url}, its reference page at {url}/docs.\n` +
     'Try it with the development key:\n\n' +
-    `  curl -H 'Authorization: Bearer ${key}' '{url}${REST_PREFIX}${IDENTITY.mainPath}?limit=5'\n\n${isFirstStart ? NEXT_STEPS : ''}`
+    `  curl -H 'Authorization: Bearer ${key}' '{url}${REST_PREFIX}${IDENTITY.mainPath}?limit=5'\n\n${isFirstStart ? describeNextSteps(nextSteps) : ''}`
   );
 }
 

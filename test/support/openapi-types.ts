@@ -248,27 +248,27 @@ export interface components {
      *           "window": "minute",
      *           "limit": 60,
      *           "remaining": 59,
-     *           "resetsAt": "2026-01-31T10:01:00.000Z"
+     *           "resetsAt": "2026-01-31T09:46:00.000Z"
      *         },
      *         {
      *           "window": "day",
      *           "limit": 1000,
-     *           "remaining": 940,
-     *           "resetsAt": "2026-02-01T09:30:00.000Z"
+     *           "remaining": 999,
+     *           "resetsAt": "2026-02-01T09:45:00.000Z"
      *         }
      *       ],
      *       "usage": [
      *         {
      *           "day": "2026-01-31",
-     *           "operation": "getPet",
-     *           "requests": 12,
+     *           "operation": "listPets",
+     *           "requests": 48,
      *           "denied": 0,
-     *           "deprecated": true
+     *           "deprecated": false
      *         },
      *         {
      *           "day": "2026-01-31",
-     *           "operation": "listPets",
-     *           "requests": 48,
+     *           "operation": "getKey",
+     *           "requests": 12,
      *           "denied": 0,
      *           "deprecated": false
      *         },
@@ -1230,27 +1230,27 @@ export interface operations {
            *           "window": "minute",
            *           "limit": 60,
            *           "remaining": 59,
-           *           "resetsAt": "2026-01-31T10:01:00.000Z"
+           *           "resetsAt": "2026-01-31T09:46:00.000Z"
            *         },
            *         {
            *           "window": "day",
            *           "limit": 1000,
-           *           "remaining": 940,
-           *           "resetsAt": "2026-02-01T09:30:00.000Z"
+           *           "remaining": 999,
+           *           "resetsAt": "2026-02-01T09:45:00.000Z"
            *         }
            *       ],
            *       "usage": [
            *         {
            *           "day": "2026-01-31",
-           *           "operation": "getPet",
-           *           "requests": 12,
+           *           "operation": "listPets",
+           *           "requests": 48,
            *           "denied": 0,
-           *           "deprecated": true
+           *           "deprecated": false
            *         },
            *         {
            *           "day": "2026-01-31",
-           *           "operation": "listPets",
-           *           "requests": 48,
+           *           "operation": "getKey",
+           *           "requests": 12,
            *           "denied": 0,
            *           "deprecated": false
            *         },

@@ -27,7 +27,7 @@ export type Transaction = Prisma.TransactionClient;
  *
  * @throws TypeError for a table that has no row in insert_turns
  */
-export type TakeTurn = (tableName: string) => Promise<void>;
+type TakeTurn = (tableName: string) => Promise<void>;
 
 /**
  * Runs a create in one of Prisma's transactions, at most once for each key.

@@ -43,10 +43,24 @@ export const errorSchema = {
   examples: [new ApiError('not_found').body],
 };
 
-/** The response of each error status, by its name among the document's components. */
+/** Codes that only operations respond with that name them: see `errors` in OperationMeta */
+const isDeclared = (code: ErrorCode) => definitions[code].appliesTo === 'declaring';
+const sharedCodes = restCodes.filter((code) => !isDeclared(code));
+
+/** The response of each error status that several operations share, by its name among the document's components. */
 export const errorResponses: Readonly<Record<string, oas31.ResponseObject>> = Object.fromEntries(
-  statuses.map((status) => [responseName(status), describeStatus(status)]),
+  statuses.map((status) => [responseName(status), describeStatus(status, sharedCodes)]),
 );
+
+/** The response of an operation that names codes of its own for a status; undefined if it has the shared one. */
+export function describeOwnErrors(
+  status: number,
+  features: OperationFeatures,
+  declared: readonly ErrorCode[] = [],
+): oas31.ResponseObject | undefined {
+  const isOwn = (code: ErrorCode) => isDeclared(code) && definitions[code].status === status;
+  return declared.some(isOwn) ? describeStatus(status, listCodes(features, declared)) : undefined;
+}
 
 /**
  * The statuses of the errors that an operation can respond with, in ascending order.
@@ -57,12 +71,16 @@ export function listErrorStatuses(
   features: OperationFeatures,
   declared: readonly ErrorCode[] = [],
 ): number[] {
-  const possible = restCodes.filter((code) => {
+  const listed = listCodes(features, declared).map((code) => definitions[code].status);
+  return [...new Set(listed)].sort((a, b) => a - b);
+}
+
+function listCodes(features: OperationFeatures, declared: readonly ErrorCode[]): ErrorCode[] {
+  return restCodes.filter((code) => {
     const { appliesTo } = definitions[code];
     if (appliesTo === undefined || declared.includes(code)) return true;
     return appliesTo !== 'declaring' && features[appliesTo];
   });
-  return [...new Set(possible.map((code) => definitions[code].status))].sort((a, b) => a - b);
 }
 
 /** The name of a status among the components, for example TooManyRequests. */
@@ -70,8 +88,8 @@ export function responseName(status: number): string {
   return String(STATUS_CODES[status]).replaceAll(' ', '');
 }
 
-function describeStatus(status: number): oas31.ResponseObject {
-  const statusCodes = restCodes.filter((code) => definitions[code].status === status);
+function describeStatus(status: number, among: readonly ErrorCode[]): oas31.ResponseObject {
+  const statusCodes = among.filter((code) => definitions[code].status === status);
   const header = STATUS_HEADERS[status];
   return {
     description: statusCodes.map((code) => `\`${code}\`: ${definitions[code].description}.`).join('\n\n'),

@@ -1,7 +1,7 @@
 import type { OperationFeatures } from '../errors/error-table.js';
 import { METHODS_WITH_BODY } from '../operations/builder.js';
 import { isPage, type Operation } from '../operations/list-operations.js';
-import { errorResponses, listErrorStatuses, responseName } from './error-responses.js';
+import { describeOwnErrors, errorResponses, listErrorStatuses, responseName } from './error-responses.js';
 import { COMMON_HEADERS, DEPRECATION_HEADERS, type HeaderName, headerRefs } from './response-headers.js';
 
 export type Schema = Readonly<Record<string, unknown>> & { readonly examples?: readonly unknown[] };
@@ -128,14 +128,18 @@ function listHeaders(operation: Operation): HeaderName[] {
   ];
 }
 
-/** By reference, unless a deprecated operation adds its headers, which a 405 and a 410 lack. */
+/**
+ * By reference, unless the operation has codes of its own, or it is deprecated and adds its headers, which a 405 and a 410
+ * lack.
+ */
 function describeErrors(features: OperationFeatures, declared: Operation['errors']): Record<string, object> {
   return Object.fromEntries(
     listErrorStatuses(features, declared).map((status) => {
       const name = responseName(status);
-      const shared = { $ref: `#/components/responses/${name}` };
-      if (!features.isDeprecated || status === 405 || status === 410) return [status, shared];
-      const response = errorResponses[name];
+      const own = describeOwnErrors(status, features, declared);
+      const asShared = own ?? { $ref: `#/components/responses/${name}` };
+      if (!features.isDeprecated || status === 405 || status === 410) return [status, asShared];
+      const response = own ?? errorResponses[name];
       return [status, { ...response, headers: { ...response?.headers, ...headerRefs(DEPRECATION_HEADERS) } }];
     }),
   );

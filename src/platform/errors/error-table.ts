@@ -1,4 +1,5 @@
 import type { TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc';
+import { ERRORS } from '#store/errors.js';
 import { SCOPES } from '#store/scopes.js';
 import type { Protocol } from '../contract/protocol.js';
 
@@ -31,8 +32,8 @@ export interface ErrorDefinition {
   readonly appliesTo?: keyof OperationFeatures | 'declaring';
 }
 
-/** Every error code: its HTTP status, its messages, and the operations that it applies to. */
-export const errorTable = {
+/** The codes that operations of any store respond with. */
+const platformErrors = {
   invalid_request: {
     status: 400,
     trpcCode: 'BAD_REQUEST',
@@ -40,7 +41,7 @@ export const errorTable = {
     description:
       'the input is not JSON, or a field is missing or invalid, and `message` names each such field; or the request ' +
       'is not well-formed HTTP, and the response has no rate limit headers',
-    examples: ['status must be one of available, pending, sold.', 'The request is not well-formed HTTP/1.1.'],
+    examples: ['limit must be an integer from 1 to 100.', 'The request is not well-formed HTTP/1.1.'],
   },
   missing_api_key: {
     status: 401,
@@ -159,3 +160,18 @@ export const errorTable = {
     ],
   },
 } as const satisfies Record<string, ErrorDefinition>;
+
+/** What a store says of a code: only operations that name it respond with it. */
+type StoreErrors = Readonly<Record<string, Omit<ErrorDefinition, 'protocol' | 'appliesTo'>>> & {
+  readonly [Code in keyof typeof platformErrors]?: never;
+};
+
+const storeErrors = ERRORS satisfies StoreErrors;
+
+/** Every error code: its HTTP status, its messages, and the operations that it applies to. */
+export const errorTable = {
+  ...platformErrors,
+  ...(Object.fromEntries(
+    Object.entries<object>(storeErrors).map(([code, error]) => [code, { ...error, appliesTo: 'declaring' }]),
+  ) as typeof storeErrors),
+};

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SCOPES } from '../../src/scopes.js';
-import { deprecated } from '../support/deprecated-operation.js';
-import { oldToolCall, toolCall } from '../support/mcp.js';
-import { create, list, resources } from '../support/operations-under-test.js';
+import { SCOPES } from '../../../src/scopes.js';
+import { deprecated } from '../../support/deprecated-operation.js';
+import { oldToolCall, toolCall } from '../../support/mcp.js';
+import { create, list, resources } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -10,7 +10,7 @@ import {
   rpcPath,
   startService,
   type TestService,
-} from '../support/test-service.js';
+} from '../../support/test-service.js';
 
 const DAY_MS = 86_400_000;
 const NOW = Date.parse('2026-03-01T12:00:00.250Z');

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { ApiError } from '../platform/errors/api-error.js';
-import { createProcedure } from '../platform/operations/builder.js';
-import type { Resource } from '../platform/operations/resource.js';
-import { SCOPES } from '../scopes.js';
+import { SCOPES } from '#store/scopes.js';
+import { ApiError } from '../errors/api-error.js';
+import { createProcedure } from '../operations/builder.js';
+import type { Resource } from '../operations/resource.js';
 import { key, ownHint } from './schema.js';
 import { createOwnKeyStore, type OwnKeyStore } from './store.js';
 

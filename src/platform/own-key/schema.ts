@@ -1,29 +1,32 @@
 import { z } from 'zod';
-import { PLAN_NAMES, WINDOWS } from '../plans.js';
-import { instant, integer, text } from '../platform/operations/input.js';
-import { SCOPES } from '../scopes.js';
+import { IDENTITY } from '#store/identity.js';
+import { FALLBACK_PLAN, type Limits, PLAN_NAMES, PLANS, WINDOWS } from '#store/plans.js';
+import { SCOPES } from '#store/scopes.js';
+import { instant, integer, text } from '../operations/input.js';
 
 /** PostgreSQL stores limits as 32-bit integers. */
 const MAX_LIMIT = 2 ** 31 - 1;
 /** More than any hint has, and less than would fill a log. */
 const MAX_HINT_LENGTH = 200;
 
+const LIMITS: Limits = PLANS[FALLBACK_PLAN];
 const EXAMPLE = {
   name: 'shop',
-  hint: 'as_live_4fK2',
-  plan: 'free',
-  scopes: ['pets:read', 'orders:read'],
+  hint: `${IDENTITY.keyPrefix}live_4fK2`,
+  plan: FALLBACK_PLAN,
+  scopes: SCOPES.filter((each) => each.endsWith(':read')),
   createdAt: '2026-01-31T09:30:00.000Z',
   expiresAt: null,
   bannedUntil: null,
-  limits: [
-    { window: 'minute', limit: 60, remaining: 59, resetsAt: '2026-01-31T10:01:00.000Z' },
-    { window: 'day', limit: 1_000, remaining: 940, resetsAt: '2026-02-01T09:30:00.000Z' },
-  ],
+  limits: WINDOWS.flatMap(({ name, field, lengthMs }) => {
+    const limit = LIMITS[field];
+    const resetsAt = new Date(Date.parse('2026-01-31T09:45:00Z') + lengthMs).toISOString();
+    return limit === undefined ? [] : { window: name, limit, remaining: limit - 1, resetsAt };
+  }),
   usage: [
-    { day: '2026-01-31', operation: 'getPet', requests: 12, denied: 0, deprecated: true },
-    { day: '2026-01-31', operation: 'listPets', requests: 48, denied: 0, deprecated: false },
-    { day: '2026-01-30', operation: 'listPets', requests: 1_000, denied: 217, deprecated: false },
+    { day: '2026-01-31', operation: IDENTITY.mainOperation, requests: 48, denied: 0, deprecated: false },
+    { day: '2026-01-31', operation: 'getKey', requests: 12, denied: 0, deprecated: false },
+    { day: '2026-01-30', operation: IDENTITY.mainOperation, requests: 1_000, denied: 217, deprecated: false },
   ],
 } as const;
 

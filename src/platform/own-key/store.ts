@@ -1,5 +1,5 @@
-import type { Database } from '../platform/database/client.js';
-import { createUsageStore, lastDays } from '../platform/usage/store.js';
+import type { Database } from '../database/client.js';
+import { createUsageStore, lastDays } from '../usage/store.js';
 
 export type OwnKeyStore = ReturnType<typeof createOwnKeyStore>;
 

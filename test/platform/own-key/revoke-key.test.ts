@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SCOPES } from '../../src/scopes.js';
-import { create, list } from '../support/operations-under-test.js';
-import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
+import { SCOPES } from '../../../src/scopes.js';
+import { create, list } from '../../support/operations-under-test.js';
+import {
+  type Caller,
+  createCaller,
+  post,
+  startService,
+  type TestService,
+} from '../../support/test-service.js';
 
 let service: TestService;
 /** Another node on the same database */
