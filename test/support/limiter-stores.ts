@@ -14,7 +14,8 @@ export const START_MS = Date.UTC(2030, 0, 1);
 /** A limiter over either store, whose time the test controls. */
 export interface Fixture {
   limiter: Limiter;
-  clock: { nowMs: number };
+  /** Unix milliseconds, which are set with the clock of the machine, and those of the clock that cannot be set */
+  clock: { nowMs: number; elapsedMs: number };
   /** Lets time pass for the node, and in the store for one key. */
   advance(ms: number, keyId: string): Promise<void>;
   /** Sets the clock of the machines forth or back: of the node, and of the store for one key. */
@@ -52,11 +53,10 @@ export async function openRedis(): Promise<Fixture> {
   await reaches(limiter, 'redis');
   const setClocks = async (ms: number, keyId: string) => {
     clock.nowMs += ms;
-    const fields = WINDOWS.map(({ name }) => `'${name}Ends'`);
-    const age = `for _, field in ipairs({${fields}}) do
-      if redis.call('HEXISTS', KEYS[1], field) == 1 then redis.call('HINCRBY', KEYS[1], field, -ARGV[1]) end
-    end`;
-    await client?.eval(age, 1, `${prefix}:key:{${keyId}}`, ms);
+    const age = `for _, key in ipairs(KEYS) do for _, field in ipairs(redis.call('HKEYS', key)) do
+      if field:find('Ends$') then redis.call('HINCRBY', key, field, -ARGV[1]) end
+    end end`;
+    await client?.eval(age, 2, `${prefix}:key:{${keyId}}`, `${prefix}:denied:{${keyId}}`, ms);
   };
   const advance = async (ms: number, keyId: string) => {
     clock.elapsedMs += ms;

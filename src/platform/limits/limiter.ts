@@ -1,5 +1,6 @@
 import type { Limits } from '#store/plans.js';
 import type { Log } from './circuit-breaker.js';
+import { createDenials } from './denials.js';
 import { MemoryStore } from './memory-store.js';
 import { hasRoom, type RateLimitResult, toWindows } from './rate-limit-result.js';
 
@@ -21,10 +22,11 @@ export interface Limiter {
   read(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
   /**
    * Counts a denied request by its cost. Calls `onLimit` when as many requests of the subject were denied within a minute as
-   * it is allowed per minute: over all nodes, by what they have told Redis within the last two seconds; by this node alone
-   * without Redis, and while it is away. They are counted from 0 then.
+   * it is allowed per minute, and counts from 0 again: over all nodes, each of which tells Redis within a second; by this node
+   * alone without Redis, and while it is away. Resolves when it has been called, for the request that reaches the limit by
+   * what this node knows.
    */
-  countDenied(subject: Subject, cost: number, onLimit: () => void): void;
+  countDenied(subject: Subject, cost: number, onLimit: () => void): Promise<void> | undefined;
   /** Counts the denied requests of a subject from 0: for one whose limit another node has found to be reached. */
   resetDenied(subject: Subject): void;
   /** Whether the last known counters leave no room for `cost` requests. Asks nobody. */
@@ -52,13 +54,11 @@ export interface LimiterOptions {
 }
 
 /**
- * How many subjects of each kind one process remembers, which takes about 45 MB when both are full. Beyond that, the
- * least recently seen is forgotten: its counts are lost if memory decides, but not if Redis does.
+ * How many subjects of each kind one process remembers, which takes about 55 MB when all are full. Beyond that, the
+ * least recently seen is forgotten: its counts are lost if memory decides, but not if Redis does. What a key is denied is a
+ * subject of its own.
  */
-export const MAX_SUBJECTS = { key: 100_000, address: 50_000 } as const;
-
-/** After this time at the latest, Redis is told of denied requests. */
-const TELL_DENIED_MS = 1_000;
+export const MAX_SUBJECTS = { key: 100_000, address: 50_000, denied: 50_000 } as const;
 
 /** How long a denial of Redis is repeated without asking: after it, the numbers that callers get would be too old. */
 const REPLY_TTL_MS = 1_000;
@@ -80,47 +80,31 @@ export async function createLimiter({
 }: LimiterOptions): Promise<Limiter> {
   const { openRedis } = redisUrls.length > 0 ? await import('./redis/store.js') : {};
   const redis = openRedis?.({ urls: redisUrls, prefix, log, observe: observeCommand });
-  const createStores = (kind: Subject['kind']) => {
+  const createStores = (kind: keyof typeof MAX_SUBJECTS) => {
     const memory = new MemoryStore({ maxSubjects: MAX_SUBJECTS[kind], clock, now });
-    return { memory, shared: redis?.createStore(kind, { insuranceLimiter: memory, now }) };
+    const shared = redis?.createStore(kind, { insuranceLimiter: memory, now });
+    // While Redis is unavailable nothing waits, not even for its rejection.
+    return { memory, findShared: () => (redis?.isAvailable ? shared : undefined) };
   };
   const stores = { key: createStores('key'), address: createStores('address') };
   const decide = ({ kind, id, limits }: Subject, cost: number, counts: boolean) => {
-    const { memory, shared } = stores[kind];
+    const { memory, findShared } = stores[kind];
+    const shared = findShared();
     const windows = toWindows(limits);
     const options = { windows, counts };
-    // While Redis is unavailable nothing waits, not even for its rejection.
-    if (!redis?.isAvailable || shared === undefined) return memory.decide(id, cost, options);
+    if (shared === undefined) return memory.decide(id, cost, options);
     const { counters, ageMs } = memory.peek(id, windows);
     // Counters only grow until their window ends: what they deny now, Redis would deny too.
     if (ageMs <= REPLY_TTL_MS && !(counts && hasRoom(windows, counters, cost)))
       return memory.decide(id, cost, options);
     return shared.consume(id, cost, options);
   };
-  /** Whose denied requests Redis is told of even if no request of theirs leads to a question */
-  const untold = new Map<string, Subject>();
-  let telling: NodeJS.Timeout | undefined;
-  const tell = () => {
-    telling = undefined;
-    for (const { kind, id, limits } of untold.values()) {
-      const { memory, shared } = stores[kind];
-      // A question that counts nothing. Its reply is recent, so that requests need to ask no more often than before.
-      if (redis?.isAvailable && memory.hasUntold(id))
-        void shared?.consume(id, 1, { windows: toWindows(limits), counts: false });
-    }
-    untold.clear();
-  };
+  const denials = createDenials(createStores('denied'));
   return {
     consume: (subject, cost) => decide(subject, cost, true),
     read: (subject, cost) => decide(subject, cost, false),
-    countDenied(subject, cost, onLimit) {
-      const { kind, id, limits } = subject;
-      stores[kind].memory.countDenied(id, cost, limits.perMinute, onLimit);
-      if (redis === undefined) return;
-      untold.set(id, subject);
-      telling ??= setTimeout(tell, TELL_DENIED_MS).unref();
-    },
-    resetDenied: ({ kind, id }) => stores[kind].memory.resetDenied(id),
+    countDenied: denials.count,
+    resetDenied: denials.reset,
     isDenied({ kind, id, limits }, cost) {
       const windows = toWindows(limits);
       return !hasRoom(windows, stores[kind].memory.peek(id, windows).counters, cost);
@@ -133,7 +117,7 @@ export async function createLimiter({
       await redis?.ready(withinMs);
     },
     async close() {
-      clearTimeout(telling);
+      denials.close();
       redis?.close();
     },
   };

@@ -15,25 +15,9 @@ interface Counter {
   readonly endsAtMs: number;
 }
 
-/** In which denials are counted: it starts with the first of them. */
-const DENIED_WINDOW_MS = 60_000;
-
-/** Requests of one subject that were denied within a minute, by all nodes as far as this one knows. */
-interface Denied {
-  count: number;
-  /** By the clock that cannot be set */
-  endsAtMs: number;
-  /** How many of them a store that counts for several processes has not been told of */
-  untold: number;
-  /** Called when as many were denied as the minute allows */
-  onLimit: () => void;
-}
-
 /** What is known of one subject, such as the counters of the windows in which it was counted. */
 interface SubjectState extends Partial<Record<WindowName, Counter>> {
-  /** Undefined while none were denied */
-  denied: Denied | undefined;
-  /** When a store that counts for several processes last replaced its counters */
+  /** When a store that counts for several processes replaced its counters; never, if this one has counted since */
   replacedAtMs: number;
 }
 
@@ -77,17 +61,17 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
   }
 
   /** The same, without a promise. */
-  decide(id: string, cost: number, { windows, counts }: ConsumeOptions): RateLimitResult {
+  decide(id: string, cost: number, { windows, counts, restarts }: ConsumeOptions): RateLimitResult {
     const clockMs = this.#clock();
     const known = readCounters(this.#subjects.get(id), windows, clockMs);
     const isAllowed = hasRoom(windows, known, cost);
     let counters = known;
-    if (isAllowed && counts) {
+    if (counts && (isAllowed || restarts)) {
       counters = windows.map(({ lengthMs }, index) => {
         const { count, msLeft } = known[index] as WindowCounter;
-        return { count: count + cost, msLeft: msLeft || lengthMs };
+        return { count: isAllowed ? count + cost : 0, msLeft: msLeft || lengthMs };
       });
-      this.#write(id, windows, counters, clockMs);
+      this.#write(id, windows, counters, clockMs).replacedAtMs = NOT_REPLACED;
     }
     return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: this.#now() });
   }
@@ -108,64 +92,10 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
     this.#write(id, windows, counters, clockMs).replacedAtMs = clockMs;
   }
 
-  /**
-   * Counts denied requests by their cost. When as many were denied within a minute as `limit`, calls `onLimit`, now or once a
-   * store that counts for several processes says so, and counts from 0 again.
-   */
-  countDenied(id: string, cost: number, limit: number, onLimit: () => void): void {
-    const clockMs = this.#clock();
-    const state = this.#find(id);
-    if (state.denied === undefined || state.denied.endsAtMs <= clockMs)
-      state.denied = { count: 0, endsAtMs: clockMs + DENIED_WINDOW_MS, untold: 0, onLimit };
-    const { denied } = state;
-    denied.count += cost;
-    denied.untold += cost;
-    denied.onLimit = onLimit;
-    if (denied.count < limit) return;
-    denied.count = 0;
-    onLimit();
-  }
-
-  /** Counts from 0. What is still to be told is told. */
-  resetDenied(id: string): void {
-    const denied = this.#subjects.get(id)?.denied;
-    if (denied !== undefined) denied.count = 0;
-  }
-
-  /** The denied requests that are to be told to a store that counts for several processes, which counts them as told. */
-  takeDenied(id: string): number {
-    const denied = this.#subjects.peek(id)?.denied;
-    if (denied === undefined || denied.endsAtMs <= this.#clock()) return 0;
-    const { untold } = denied;
-    denied.untold = 0;
-    return untold;
-  }
-
-  /** For what was taken, and could not be told. */
-  keepDenied(id: string, untold: number): void {
-    const denied = this.#subjects.get(id)?.denied;
-    if (denied !== undefined) denied.untold += untold;
-  }
-
-  /** Whether there is anything to tell. */
-  hasUntold(id: string): boolean {
-    return (this.#subjects.peek(id)?.denied?.untold ?? 0) > 0;
-  }
-
-  /** Sets the denied requests to the sum of a store that counts for several processes, and from 0 when it is the limit. */
-  replaceDenied(id: string, [sum, msLeft]: readonly [sum: number, msLeft: number], limit = sum): void {
-    const denied = this.#subjects.get(id)?.denied;
-    if (denied === undefined) return;
-    const isLimit = sum >= limit;
-    denied.count = (isLimit ? 0 : sum) + denied.untold;
-    denied.endsAtMs = this.#clock() + msLeft;
-    if (isLimit) denied.onLimit();
-  }
-
   #find(id: string): SubjectState {
     const known = this.#subjects.get(id);
     if (known !== undefined) return known;
-    const state: SubjectState = { denied: undefined, replacedAtMs: NOT_REPLACED };
+    const state: SubjectState = { replacedAtMs: NOT_REPLACED };
     this.#subjects.set(id, state);
     return state;
   }

@@ -22,6 +22,11 @@ export interface ConsumeOptions {
   readonly windows: readonly Window[];
   /** Whether to count the request, or only to decide on it */
   readonly counts: boolean;
+  /**
+   * Whether windows without room for the request count from 0 again, until they end: the result tells one caller that they
+   * were full. Default false
+   */
+  readonly restarts?: boolean;
 }
 
 /** The windows of limits, shorter first. */

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createLimiter } from '../../../src/platform/limits/limiter.js';
+import { createLimiter, type LimiterOptions } from '../../../src/platform/limits/limiter.js';
 import { admin, closeAll, node, onClose, reaches, server } from '../../support/limiter-nodes.js';
 import { list } from '../../support/operations-under-test.js';
 import { canStartRedis, findRedis } from '../../support/redis.js';
@@ -12,8 +12,8 @@ const newPrefix = () => `bans-test-${randomUUID()}`;
 
 afterEach(closeAll);
 
-async function openLimiter(url: string, prefix: string) {
-  const limiter = await createLimiter({ redisUrls: [url], log: silent, prefix });
+async function openLimiter(url: string, prefix: string, options: Partial<LimiterOptions> = {}) {
+  const limiter = await createLimiter({ ...options, redisUrls: [url], log: silent, prefix });
   onClose(() => limiter.close());
   await reaches(limiter, 'redis');
   return limiter;
@@ -56,7 +56,7 @@ describe.skipIf(redis === undefined)('over two nodes with Redis', () => {
     const deny = (limiter: typeof a, count: number) => {
       for (let n = 0; n < count; n += 1) limiter.countDenied(subject, 1, () => reached.push('reached'));
     };
-    const told = async () => Number(await admin({ url }).hget(`${prefix}:key:{${subject.id}}`, 'denied'));
+    const told = async () => Number(await admin({ url }).hget(`${prefix}:denied:{${subject.id}}`, 'minute'));
     deny(a, 150);
     deny(b, 149);
     await expect.poll(told).toBe(299);
@@ -71,17 +71,44 @@ describe.skipIf(redis === undefined)('over two nodes with Redis', () => {
     expect(reached).toEqual(['reached']);
   });
 
-  test('a question about another request carries what was denied, and nothing is told twice', async () => {
+  test('the limit is reached once: no question that follows reaches it again', async () => {
+    const clock = { aheadMs: 0 };
+    const limiter = await openLimiter(url, newPrefix(), {
+      clock: () => Math.floor(performance.now()) + clock.aheadMs,
+    });
+    let reached = 0;
+    const deny = (cost: number) =>
+      limiter.countDenied(subject, cost, () => {
+        reached += 1;
+      });
+    await deny(299);
+    await deny(1);
+    expect(reached).toBe(1);
+    // From now on, whatever Redis has replied is too old to be repeated.
+    clock.aheadMs = 2_000;
+    await limiter.consume(subject, 1);
+    expect(reached).toBe(1);
+    await deny(299);
+    expect(reached).toBe(1);
+    await deny(1);
+    expect(reached).toBe(2);
+  });
+
+  test('a caller in a loop costs Redis one call for its first denial, and one for the many that follow', async () => {
     const prefix = newPrefix();
-    const limiter = await openLimiter(url, prefix);
-    limiter.countDenied(subject, 7, () => {});
-    await Promise.all(Array.from({ length: 10 }, () => limiter.consume(subject, 1)));
+    let commands = 0;
+    const observeCommand = () => {
+      commands += 1;
+    };
+    const limiter = await openLimiter(url, prefix, { observeCommand });
     const client = admin({ url });
-    const key = `${prefix}:key:{${subject.id}}`;
-    expect([await client.hget(key, 'denied'), await client.hget(key, 'minute')]).toEqual(['7', '10']);
+    const key = `${prefix}:denied:{${subject.id}}`;
+    await limiter.countDenied(subject, 7, () => {});
+    expect([await client.hget(key, 'minute'), commands]).toEqual(['7', 1]);
     expect(await client.pttl(key)).toBeGreaterThan(0);
-    limiter.countDenied(subject, 2, () => {});
-    await expect.poll(() => client.hget(key, 'denied')).toBe('9');
+    for (let n = 0; n < 200; n += 1) limiter.countDenied(subject, 1, () => {});
+    await expect.poll(() => client.hget(key, 'minute')).toBe('207');
+    expect(commands).toBe(2);
   });
 });
 
@@ -105,7 +132,7 @@ test.skipIf(!canStartRedis())(
     await started.run();
     for (const { limiter } of [a, b]) await reaches(limiter, 'redis');
     deny(b, 50);
-    const denied = () => admin(started).hget(`limits:key:{${subject.id}}`, 'denied');
+    const denied = () => admin(started).hget(`limits:denied:{${subject.id}}`, 'minute');
     await expect.poll(async () => Number(await denied())).toBe(250);
   },
 );

@@ -267,34 +267,32 @@ test('an error inside the Redis store opens the circuit breaker, so that the ins
   expect(opened).toEqual([expect.any(TypeError)]);
 });
 
-test('denied requests of which Redis could not be told are told with the next question', async () => {
-  const told: number[] = [];
+test('of a window that restarts, Redis is told what this node has counted itself, and no count of a reply', async () => {
+  const told: [cost: number, known: number][] = [];
   const breaker = { run: (_key: string, command: () => unknown) => command(), open: () => {} };
-  const memory = new MemoryStore({ maxSubjects: 1, clock: () => START_MS, now: () => START_MS });
   const store = new RedisStore({
     connection: {
       async consumeLimits(_keys, questions) {
-        const [[, denied]] = JSON.parse(questions);
-        told.push(denied);
+        const [[cost, , [, , , known]]] = JSON.parse(questions);
+        told.push([cost, known]);
         if (told.length < 3) throw new Error('Connection is closed.');
-        return JSON.stringify([[1, [denied, MINUTE_MS], [1, MINUTE_MS]]]);
+        return JSON.stringify([[1, [cost + known, MINUTE_MS]]]);
       },
       isCluster: false,
     },
     breaker: breaker as unknown as CircuitBreaker,
-    keyPrefix: 'limits:key',
-    insuranceLimiter: memory,
+    keyPrefix: 'limits:denied',
+    insuranceLimiter: new MemoryStore({ maxSubjects: 1, clock: () => START_MS, now: () => START_MS }),
     now: () => START_MS,
   });
-  const ask = () =>
-    store.consume('a', 1, { windows: [{ name: 'minute', lengthMs: MINUTE_MS, limit: 60 }], counts: true });
-  memory.countDenied('a', 7, 60, () => {});
-  await ask();
-  memory.countDenied('a', 2, 60, () => {});
-  await ask();
-  await ask();
-  await ask();
-  expect(told).toEqual([7, 9, 9, 0]);
+  const windows = [{ name: 'minute', lengthMs: MINUTE_MS, limit: 60 }] as const;
+  for (const cost of [7, 2, 1, 1]) await store.consume('a', cost, { windows, counts: true, restarts: true });
+  expect(told).toEqual([
+    [7, 0],
+    [2, 7],
+    [1, 9],
+    [1, 0],
+  ]);
 });
 
 test.skipIf(!canStartRedis())(

@@ -15,19 +15,16 @@ export const WINDOW_NUMBERS = Object.fromEntries(NAMES.map((name, n) => [name, n
  * 0 only reads.
  *
  * A subject is one hash with two fields for each window, such as `minute` (requests counted) and `minuteEnds` (milliseconds
- * of Redis's own clock), and with `denied` and `deniedEnds` for the requests denied, by all callers of the script together,
- * in a minute that starts with the first of them. Replies contain only relative times. Only core commands are used, so that
- * it runs on Redis, on Valkey and in a cluster alike.
+ * of Redis's own clock). Replies contain only relative times. Only core commands are used, so that it runs on Redis, on
+ * Valkey and in a cluster alike.
  *
- * KEYS: the subject of each call. ARGV[1]: the calls in JSON, each `[cost, denied, minute, …]` with the windows that the
- * subject has. `denied` are the requests that the caller has denied and not told yet. Once their sum has reached the limit of
- * the minute, they are counted from 0 again: whoever gets that sum acts on it. A window is `[number, limit, length in
- * milliseconds, count, milliseconds left]`. The last two are what the caller knows: a lower count in Redis means that Redis
- * has lost data, and counting continues from the caller's.
+ * KEYS: the subject of each call. ARGV[1]: the calls in JSON, each `[cost, restarts, minute, …]` with the windows that the
+ * subject has. `restarts` is 1 if windows without room count from 0 again, and 0 if not. A window is `[number, limit, length
+ * in milliseconds, count, milliseconds left]`. The last two are what the caller knows: a lower count in Redis means that
+ * Redis has lost data, and counting continues from the caller's.
  *
  * Returns JSON, which costs both sides less than a reply of many numbers: for each call 1 if it is allowed and 0 if it is
- * denied, then `[sum of what was denied, milliseconds left of its minute]`, or 0 if the call tells of none, then
- * `[count, milliseconds left]` of each of its windows.
+ * denied, then `[count, milliseconds left]` of each of its windows.
  */
 export const CONSUME_SCRIPT = `
 local time = redis.call('TIME')
@@ -48,26 +45,10 @@ local function start(subject, window, left)
   subject.expiry = math.max(subject.expiry, left)
 end
 
--- Few calls tell of denied requests, so only those read their window, which comes after the others.
-local function addDenied(key, subject, told, limit)
-  local n = ${NAMES.length + 1}
-  local denied = subject[n] or window('denied', unpack(redis.call('HMGET', key, 'denied', 'deniedEnds')))
-  subject[n] = denied
-  if denied.left <= 0 or denied.left > 60000 then
-    denied.count = 0
-    start(subject, denied, 60000)
-  end
-  local sum = denied.count + told
-  denied.count, subject.changed = sum, true
-  if sum >= limit then denied.count = 0 end
-  return { sum, denied.left }
-end
-
 for i, call in ipairs(cjson.decode(ARGV[1])) do
-  local key, cost, told = KEYS[i], call[1], call[2]
+  local key, cost, restarts = KEYS[i], call[1], call[2] == 1
   local subject = subjects[key] or read(key)
   subjects[key] = subject
-  local denied = told > 0 and addDenied(key, subject, told, call[3][2]) or 0
   local allowed = 1
   for w = 3, #call do
     local n, limit, length, known, knownLeft = unpack(call[w])
@@ -84,14 +65,14 @@ for i, call in ipairs(cjson.decode(ARGV[1])) do
     end
     if window.count + cost > limit then allowed = 0 end
   end
-  local reply = { allowed, denied }
+  local reply = { allowed }
   for w = 3, #call do
     local window = subject[call[w][1]]
-    if allowed == 1 and cost > 0 then
-      window.count, subject.changed = window.count + cost, true
+    if cost > 0 and (allowed == 1 or restarts) then
+      window.count, subject.changed = allowed == 1 and window.count + cost or 0, true
       if window.left == 0 then start(subject, window, call[w][3]) end
     end
-    reply[w] = { window.count, window.left }
+    reply[w - 1] = { window.count, window.left }
   end
   replies[i] = reply
 end
@@ -116,6 +97,5 @@ return cjson.encode(replies)
 /** What CONSUME_SCRIPT returns for each call, in JSON */
 export type ScriptReply = readonly [
   allowed: number,
-  denied: readonly [sum: number, msLeft: number] | 0,
   ...windows: (readonly [count: number, msLeft: number])[],
 ];

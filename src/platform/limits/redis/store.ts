@@ -68,7 +68,7 @@ const MAX_CALLS_PER_SCRIPT = 250;
 const LAST_MS = 1_000;
 
 /** A call as CONSUME_SCRIPT takes it */
-type Question = [cost: number, denied: number, ...windows: AskedWindow[]];
+type Question = [cost: number, restarts: 0 | 1, ...windows: AskedWindow[]];
 type AskedWindow = [n: number, limit: number, lengthMs: number, count: number, msLeft: number];
 
 interface Call extends ConsumeOptions {
@@ -127,31 +127,30 @@ export class RedisStore extends RateLimiterRedis {
       return calls.map((call, index) => this.#toResult(call, replies[index] as ScriptReply));
     } catch (error) {
       breaker.open(error, key);
-      for (const [index, { id }] of calls.entries())
-        this.#options.insuranceLimiter.keepDenied(id, questions[index]?.[1] ?? 0);
       return calls.map(() => error as Error);
     }
   }
 
   /** A call as CONSUME_SCRIPT takes it, with what this node knows by now. */
-  #toQuestion({ id, cost, windows, counts }: Call): Question {
-    const { insuranceLimiter } = this.#options;
-    const { counters } = insuranceLimiter.peek(id, windows);
-    const question: Question = [counts ? cost : 0, insuranceLimiter.takeDenied(id)];
+  #toQuestion({ id, cost, windows, counts, restarts = false }: Call): Question {
+    const { counters, ageMs } = this.#options.insuranceLimiter.peek(id, windows);
+    // What a reply has said of a window that restarts may be over. What this node has counted since is told.
+    const isOver = restarts && ageMs < Number.POSITIVE_INFINITY;
+    const question: Question = [counts ? cost : 0, restarts ? 1 : 0];
     for (let index = 0; index < windows.length; index += 1) {
       const { name, limit, lengthMs } = windows[index] as Window;
       const { count, msLeft } = counters[index] as WindowCounter;
-      question.push([WINDOW_NUMBERS[name], limit, lengthMs, msLeft < LAST_MS ? 0 : count, msLeft]);
+      const known = isOver || msLeft < LAST_MS ? 0 : count;
+      question.push([WINDOW_NUMBERS[name], limit, lengthMs, known, msLeft]);
     }
     return question;
   }
 
-  #toResult(call: Call, [allowed, denied, ...held]: ScriptReply): RateLimitResult {
+  #toResult(call: Call, [allowed, ...held]: ScriptReply): RateLimitResult {
     const { id, cost, windows, counts } = call;
     const { insuranceLimiter, now } = this.#options;
     const counters = held.map(([count, msLeft]) => ({ count, msLeft }));
     insuranceLimiter.replace(id, windows, counters);
-    if (denied !== 0) insuranceLimiter.replaceDenied(id, denied, windows[0]?.limit);
     const isAllowed = counts ? allowed === 1 : hasRoom(windows, counters, cost);
     return new RateLimitResult(windows, counters, { isAllowed, cost, nowMs: now() });
   }

@@ -1,0 +1,78 @@
+import type { Limits } from '#store/plans.js';
+import type { MemoryStore } from './memory-store.js';
+import { toWindows, type Window, type WindowCounter } from './rate-limit-result.js';
+
+/** For how long denials are gathered for Redis: a caller in a loop costs it one call a second for them. */
+const GATHER_MS = 1_000;
+
+/** The key that is denied something, with its limits */
+interface DeniedKey {
+  readonly id: string;
+  readonly limits: Limits;
+}
+
+export interface DenialsOptions {
+  /** What this node knows of the denials of each key */
+  readonly memory: MemoryStore;
+  /** The store that counts for several processes; undefined while there is none */
+  readonly findShared: () => Pick<MemoryStore, 'consume'> | undefined;
+}
+
+/** What a key was denied, and is not counted yet */
+interface Gathered {
+  readonly id: string;
+  readonly windows: readonly Window[];
+  readonly cost: number;
+  readonly onLimit: () => void;
+}
+
+/**
+ * Counts what keys are denied as requests are counted: in a window of a minute, which starts with the first denial. Those
+ * that start a window, and those that reach the limit by what this node knows, are counted at once; the others are gathered.
+ */
+export function createDenials({ memory, findShared }: DenialsOptions) {
+  const gathered = new Map<string, Gathered>();
+  let timer: NodeJS.Timeout | undefined;
+  const peek = ({ id, windows }: Pick<Gathered, 'id' | 'windows'>) =>
+    memory.peek(id, windows).counters[0] as WindowCounter;
+  const count = async ({ id, windows, cost, onLimit }: Gathered) => {
+    gathered.delete(id);
+    const options = { windows, counts: true, restarts: true };
+    const decision = findShared()?.consume(id, cost, options) ?? memory.decide(id, cost, options);
+    // Memory decides at once: not even a request of this tick comes between a denial and the ban that it leads to.
+    const { isAllowed } = decision instanceof Promise ? await decision : decision;
+    if (!isAllowed) onLimit();
+  };
+  const countGathered = () => {
+    timer = undefined;
+    // Denials of a window that has ended would count as if they belonged to the next.
+    for (const each of gathered.values()) if (peek(each).msLeft > 0) void count(each);
+    gathered.clear();
+  };
+  return {
+    /** See Limiter.countDenied */
+    count({ id, limits }: DeniedKey, cost: number, onLimit: () => void): Promise<void> | undefined {
+      const windows = toDeniedWindows(limits);
+      const known = peek({ id, windows });
+      const earlier = known.msLeft > 0 ? (gathered.get(id)?.cost ?? 0) : 0;
+      const each = { id, windows, cost: earlier + cost, onLimit };
+      const isLimit = known.count + each.cost >= limits.perMinute;
+      if (isLimit || known.msLeft === 0 || findShared() === undefined) return count(each);
+      gathered.set(id, each);
+      timer ??= setTimeout(countGathered, GATHER_MS).unref();
+      return undefined;
+    },
+    /** See Limiter.resetDenied */
+    reset({ id, limits }: DeniedKey): void {
+      gathered.delete(id);
+      const windows = toDeniedWindows(limits);
+      memory.replace(id, windows, [{ ...peek({ id, windows }), count: 0 }]);
+    },
+    close: () => clearTimeout(timer),
+  };
+}
+
+/** With room for one less than the limit: the denial that reaches it is the first to find none. */
+function toDeniedWindows({ perMinute }: Limits): readonly Window[] {
+  return toWindows({ perMinute: perMinute - 1 });
+}
