@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createLimiter, type LimiterOptions } from '../../../src/platform/limits/limiter.js';
 import { admin, closeAll, node, onClose, reaches, server } from '../../support/limiter-nodes.js';
 import { list } from '../../support/operations-under-test.js';
@@ -92,6 +92,24 @@ describe.skipIf(redis === undefined)('over two nodes with Redis', () => {
     expect(reached).toBe(1);
     await deny(1);
     expect(reached).toBe(2);
+  });
+
+  test('denials that are still gathered when their minute ends do not count in the next', async () => {
+    const [prefix, clock] = [newPrefix(), { aheadMs: 0 }];
+    const limiter = await openLimiter(url, prefix, {
+      clock: () => Math.floor(performance.now()) + clock.aheadMs,
+    });
+    const client = admin({ url });
+    const key = `${prefix}:denied:{${subject.id}}`;
+    vi.useFakeTimers({ toFake: ['setTimeout'] });
+    onClose(() => vi.useRealTimers());
+    await limiter.countDenied(subject, 1, () => {});
+    limiter.countDenied(subject, 7, () => {});
+    clock.aheadMs = 60_000;
+    await client.hincrby(key, 'minuteEnds', -60_000);
+    vi.advanceTimersByTime(1_000);
+    await limiter.countDenied(subject, 2, () => {});
+    expect(await client.hget(key, 'minute')).toBe('2');
   });
 
   test('a caller in a loop costs Redis one call for its first denial, and one for the many that follow', async () => {
