@@ -34,14 +34,14 @@ export interface MemoryStoreOptions {
 }
 
 /**
- * Counts in the memory of this process. It serves as the insurance of rate-limiter-flexible's Redis limiter, so it
- * derives from the class that the library exports for custom limiters. The library's memory limiter has one window per
- * instance, counts what it denies, is unbounded, sets a timer for every key, and has no clock that a test could move.
+ * A limiter of rate-limiter-flexible that counts in the memory of this process, and insures the one of Redis. The library's
+ * own has one window per instance, counts what it denies, is unbounded, sets a timer for every key, and has no clock that a
+ * test could move.
  *
  * There are no timers: windows that have ended are overwritten, or evicted with their subject.
  */
 export class MemoryStore extends RateLimiterCompatibleAbstract {
-  // The library sets these two on every insurance limiter.
+  // The library sets these two on a limiter that insures another.
   override blockDuration = 0;
   override execEvenly = false;
   readonly #subjects: LRUCache<string, SubjectState>;
@@ -55,7 +55,7 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
     this.#now = now;
   }
 
-  /** What the library calls when Redis fails */
+  /** Never rejects, see RedisStore */
   override async consume(id: string, cost: number, options: ConsumeOptions): Promise<RateLimitResult> {
     return this.decide(id, cost, options);
   }

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
+import { RLWrapperTimeouts } from 'rate-limiter-flexible';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import type { Limits } from '../../../src/plans.js';
 import { limitHeaders } from '../../../src/platform/admission/limit-check.js';
@@ -293,6 +294,24 @@ test('of a window that restarts, Redis is told what this node has counted itself
     [1, 9],
     [1, 0],
   ]);
+});
+
+test('the stores are limiters of rate-limiter-flexible, whose wrappers take them like its own', async () => {
+  const never = new Promise<never>(() => {});
+  const breaker = { run: () => never, open: () => {} };
+  const insuranceLimiter = new MemoryStore({ maxSubjects: 1, clock: () => START_MS, now: () => START_MS });
+  const limiter = new RedisStore({
+    connection: { consumeLimits: () => never, isCluster: false },
+    breaker: breaker as unknown as CircuitBreaker,
+    keyPrefix: 'limits:key',
+    insuranceLimiter,
+    now: () => START_MS,
+  });
+  const wrapped = new RLWrapperTimeouts({ limiter, timeoutMs: 1, insuranceLimiter });
+  const windows = [{ name: 'minute', lengthMs: MINUTE_MS, limit: 3 }] as const;
+  const consume = () => wrapped.consume('a', 2, { windows, counts: true });
+  expect(await consume()).toMatchObject({ isAllowed: true, consumedPoints: 2, remainingPoints: 1 });
+  expect(await consume()).toMatchObject({ isAllowed: false, consumedPoints: 2, msBeforeNext: MINUTE_MS });
 });
 
 test.skipIf(!canStartRedis())(

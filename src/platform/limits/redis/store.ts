@@ -1,4 +1,4 @@
-import { RateLimiterRedis } from 'rate-limiter-flexible';
+import { RateLimiterCompatibleAbstract } from 'rate-limiter-flexible';
 import { createBatchLoader } from '../../batch-loader.js';
 import { CircuitBreaker, type CircuitBreakerOptions } from '../circuit-breaker.js';
 import type { MemoryStore } from '../memory-store.js';
@@ -77,29 +77,28 @@ interface Call extends ConsumeOptions {
 }
 
 /**
- * rate-limiter-flexible's Redis limiter with a `_consume` of our own, which decides on all windows in one script, and on
- * all calls that wait. The library's `consume` around it falls back to the insurance limiter when Redis fails.
- *
- * The library's own way of combining windows, a union of limiters, takes a round trip per window and counts in one
- * window requests that another denies.
+ * A limiter of rate-limiter-flexible that decides on all windows in one script, and on all calls that wait. When Redis fails,
+ * the insurance limiter decides, as it does for the limiters that the library brings.
  */
-export class RedisStore extends RateLimiterRedis {
+export class RedisStore extends RateLimiterCompatibleAbstract {
+  override readonly keyPrefix: string;
   readonly #options: RedisStoreOptions;
   readonly #calls = createBatchLoader((calls: readonly Call[]) => this.#decide(calls), {
     maxSize: MAX_CALLS_PER_SCRIPT,
   });
 
   constructor(options: RedisStoreOptions) {
-    // The library requires points and a duration; here the limits come with each call.
-    super({ ...options, storeClient: options.connection, points: 0, duration: 0 });
+    super();
+    this.keyPrefix = options.keyPrefix;
     this.#options = options;
   }
 
-  declare consume: MemoryStore['consume'];
-
-  /** The library's extension point. Resolves when the request is denied, too, for which the library would reject. */
-  _consume(id: string, cost: number, options: ConsumeOptions): Promise<RateLimitResult> {
-    return this.#calls.load({ id, cost, ...options });
+  /** Never rejects: the library's own limiters reject with the result of a request that they deny. */
+  override consume(id: string, cost: number, options: ConsumeOptions): Promise<RateLimitResult> {
+    const { insuranceLimiter } = this.#options;
+    return this.#calls
+      .load({ id, cost, ...options })
+      .catch(() => insuranceLimiter.consume(id, cost, options));
   }
 
   /** One script for all calls; in a cluster, one for those of each subject. */
@@ -113,16 +112,16 @@ export class RedisStore extends RateLimiterRedis {
   }
 
   /**
-   * The library takes any error for a failure of Redis and turns to the insurance limiter without a word, so an error of
-   * this class would go unnoticed: it opens the circuit breaker, which logs it and shows as `degraded`.
+   * The insurance limiter decides after any error without a word, so one of this class would go unnoticed: it opens the
+   * circuit breaker, which logs it and shows as `degraded`.
    */
   async #runScript(calls: readonly Call[]): Promise<(RateLimitResult | Error)[]> {
     const { breaker, connection } = this.#options;
     const keys = calls.map(({ id }) => toKey(this.keyPrefix, id));
     const [key] = keys as [string];
-    const questions = calls.map((call) => this.#toQuestion(call));
     try {
-      const reply = await breaker.run(key, () => connection.consumeLimits(keys, JSON.stringify(questions)));
+      const questions = JSON.stringify(calls.map((call) => this.#toQuestion(call)));
+      const reply = await breaker.run(key, () => connection.consumeLimits(keys, questions));
       const replies: ScriptReply[] = JSON.parse(reply);
       return calls.map((call, index) => this.#toResult(call, replies[index] as ScriptReply));
     } catch (error) {
