@@ -18,7 +18,7 @@ import { createRouter, type Resource } from './operations/resource.js';
 import type { Config } from './process/config.js';
 import { createDurations } from './timing/durations.js';
 import { repeat } from './timing/repeat.js';
-import { KEY_LOOKUP_TIMEOUT_MS, OPERATION_TIMEOUT_MS, withTimeout } from './timing/timeouts.js';
+import { OPERATION_TIMEOUT_MS, withTimeout } from './timing/timeouts.js';
 import { flushRegularly, UsageCounter } from './usage/counter.js';
 import { createUsageStore } from './usage/store.js';
 
@@ -96,7 +96,7 @@ export async function createService(options: ServiceOptions) {
     stores: Object.fromEntries(
       stores.map(({ name, store }) => [name, withOutages(OPERATION_TIMEOUT_MS, store)]),
     ),
-    authenticator: withOutages(KEY_LOOKUP_TIMEOUT_MS, authenticator),
+    authenticator,
     limiter,
     bans,
     usage,

@@ -151,22 +151,20 @@ async function findAdmissionError(
   const address = () => toAddress(request, anonymous);
   const found =
     authenticator.peek(authorization) ??
-    (await authenticator
-      .authenticate(authorization, () => limiter.isDenied(address(), cost))
-      .catch((error: Error) => error));
-  const keyError = found instanceof Error ? found : undefined;
-  const apiKey = found instanceof Error ? undefined : found;
-  request.apiKey = apiKey;
-  if (apiKey !== undefined) announceExpiry(apiKey, reply, now());
-  if (keyError !== undefined && !(keyError instanceof ApiError)) {
+    (await authenticator.authenticate(authorization, () => limiter.isDenied(address(), cost)));
+  if ('unavailable' in found) {
     // Whose request this is remains unknown, so it counts against nobody.
-    const lastKnown = authenticator.peekStale(authorization);
+    const { unavailable, lastKnown } = found;
     if (lastKnown !== undefined) {
       announceExpiry(lastKnown, reply, now());
       reply.headers(limitHeaders(await limiter.read(toSubject(lastKnown), cost)));
     }
-    return routeError ?? keyError;
+    return routeError ?? unavailable;
   }
+  const apiKey = 'apiKey' in found ? found.apiKey : undefined;
+  const keyError = 'rejected' in found ? found.rejected : undefined;
+  request.apiKey = apiKey;
+  if (apiKey !== undefined) announceExpiry(apiKey, reply, now());
   const limited = { apiKey, address, cost, isFreeForKey, countsTowardsBan: routeError === undefined };
   const decision = await checkLimits(limited, options);
   const plan = isFreeForKey ? undefined : apiKey?.plan;

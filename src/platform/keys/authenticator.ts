@@ -1,9 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import type { Scope } from '#store/scopes.js';
 import { createBatchLoader } from '../batch-loader.js';
+import { detectOutage } from '../database/outage.js';
 import { ApiError, insufficientScope } from '../errors/api-error.js';
 import { repeat } from '../timing/repeat.js';
-import { KEY_LOOKUP_TIMEOUT_MS } from '../timing/timeouts.js';
+import { KEY_LOOKUP_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
 import type { KeyChanges } from './changes.js';
 import { hashKey, isWellFormedKey, type KeyPrefix, readBearerKey, toHint } from './format.js';
 import { type ApiKey, isActive, type KeyStore } from './store.js';
@@ -28,9 +29,17 @@ const MAX_UNKNOWN_KEYS = 10_000;
 /** One statement at a time, for as many keys as are found within a tick of the event loop. */
 const BATCHES = { maxSize: 50, maxConcurrent: 1, maxWaitMs: KEY_LOOKUP_TIMEOUT_MS };
 
-/** Created once: they are the same for every request, and have no stack. */
-const MISSING_KEY = new ApiError('missing_api_key');
-const INVALID_KEY = new ApiError('invalid_api_key');
+/** Whose request it is: a key's, nobody's, or not to be told while the database is unavailable. */
+export type Authentication =
+  | { readonly apiKey: ApiKey }
+  /** missing_api_key or invalid_api_key */
+  | { readonly rejected: ApiError }
+  /** Why it cannot be told, and the key as it was last found, however long ago; undefined when it is not known */
+  | { readonly unavailable: unknown; readonly lastKnown: ApiKey | undefined };
+
+/** Created once: they are the same for every request, and the errors have no stack. */
+const MISSING_KEY: Authentication = { rejected: new ApiError('missing_api_key') };
+const INVALID_KEY: Authentication = { rejected: new ApiError('invalid_api_key') };
 
 export type Authenticator = ReturnType<typeof createAuthenticator>;
 
@@ -64,7 +73,7 @@ interface KnownKey {
  *
  * ## Known, but not trusted
  * It has been found before, but has changed since, or there was no answer for KEY_TTL_MS. It is looked up together with
- * others of this kind. While the database is unavailable, `peekStale` still tells whose request it is.
+ * others of this kind. While the database is unavailable, `lastKnown` still tells whose request it is.
  *
  * ## Rejected
  * It was looked up within the last KEY_TTL_MS, and is not in the database. No query.
@@ -149,7 +158,10 @@ export function createAuthenticator({
   };
   const ifActive = (apiKey: ApiKey | undefined) =>
     apiKey !== undefined && isActive(apiKey, now()) ? apiKey : undefined;
-  /** The key as it was last found, however long ago; undefined when it is not known. */
+  const toAuthentication = (found: ApiKey | undefined): Authentication => {
+    const apiKey = ifActive(found);
+    return apiKey === undefined ? INVALID_KEY : { apiKey };
+  };
   const peekStale = (authorization: string | undefined) => {
     if (authorization === undefined) return undefined;
     const entry = known.peek(authorization) ?? known.peek(`Bearer ${readBearerKey(authorization)}`);
@@ -157,27 +169,30 @@ export function createAuthenticator({
   };
   return {
     /**
-     * The key that an Authorization header names.
+     * Whose request an Authorization header makes it, within KEY_LOOKUP_TIMEOUT_MS. Never rejects.
      *
      * @param isOverLimit whether the client's address is over its limit: then an unknown key is looked up after others
-     * @throws ApiError missing_api_key, invalid_api_key; and what the database throws when it is unavailable
      */
-    async authenticate(authorization: string | undefined, isOverLimit = () => false): Promise<ApiKey> {
+    async authenticate(
+      authorization: string | undefined,
+      isOverLimit = () => false,
+    ): Promise<Authentication> {
       const key = authorization === undefined ? undefined : readBearerKey(authorization);
-      if (key === undefined) throw MISSING_KEY;
-      if (!isWellFormedKey(key, prefix)) throw INVALID_KEY;
-      const apiKey = ifActive(await find(`Bearer ${key}`, key, isOverLimit));
-      if (apiKey === undefined) throw INVALID_KEY;
-      return apiKey;
+      if (key === undefined) return MISSING_KEY;
+      if (!isWellFormedKey(key, prefix)) return INVALID_KEY;
+      try {
+        const lookup = Promise.resolve(find(`Bearer ${key}`, key, isOverLimit));
+        return toAuthentication(await detectOutage(withTimeout(KEY_LOOKUP_TIMEOUT_MS, lookup)));
+      } catch (error) {
+        return { unavailable: error, lastKnown: peekStale(authorization) };
+      }
     },
-    /** The same from the cache alone: the key, or the error it would throw; undefined when the key has to be looked up. */
-    peek(authorization: string | undefined): ApiKey | ApiError | undefined {
+    /** The same from the cache alone; undefined when the key has to be looked up. */
+    peek(authorization: string | undefined): Authentication | undefined {
       if (authorization === undefined) return MISSING_KEY;
-      const apiKey = findFresh(authorization);
-      if (apiKey === undefined && !unknown.has(authorization)) return undefined;
-      return ifActive(apiKey) ?? INVALID_KEY;
+      const found = findFresh(authorization);
+      return found === undefined && !unknown.has(authorization) ? undefined : toAuthentication(found);
     },
-    peekStale,
     /** The id of the key if it was valid when it was last found. */
     findKnownId: (authorization: string | undefined) => ifActive(peekStale(authorization))?.id,
     /** Trusts nothing that is known of a key, old or new, or being looked up: this process has just changed its row. */

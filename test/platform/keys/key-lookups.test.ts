@@ -26,13 +26,11 @@ function setUp(validCount: number, count: number) {
       statements.push({ keys: positions, respond: () => resolve(positions.map(find)) });
     });
   const authenticator = createAuthenticator({ store: { findByHashes }, prefix: 'as_test_', now: Date.now });
-  const authenticate = (position: number, isOverLimit = false) =>
-    authenticator
-      .authenticate(`Bearer ${keys[position]}`, () => isOverLimit)
-      .then(
-        ({ id }) => id,
-        (error) => error.code,
-      );
+  const authenticate = async (position: number, isOverLimit = false) => {
+    const found = await authenticator.authenticate(`Bearer ${keys[position]}`, () => isOverLimit);
+    if ('rejected' in found) return found.rejected.code;
+    return 'apiKey' in found ? found.apiKey.id : found.unavailable;
+  };
   const nextStatement = async () => {
     await expect.poll(() => statements.length).toBeGreaterThan(0);
     return statements.shift() as Statement;

@@ -124,7 +124,7 @@ test('garbage is rejected without a query', async () => {
   const garbage = fc.oneof(fc.string(), fc.stringMatching(/^as_(live|test)_[0-9A-Za-z]{36}$/));
   await fc.assert(
     fc.asyncProperty(garbage, async (text) => {
-      await expect(authenticate(`Bearer ${text}`)).rejects.toMatchObject({ status: 401 });
+      expect(await authenticate(`Bearer ${text}`)).toMatchObject({ rejected: { status: 401 } });
     }),
   );
 });
@@ -140,7 +140,8 @@ test('an unknown key is looked up once a second at most, and the cache of unknow
   vi.spyOn(performance, 'now').mockReturnValue(1_000);
   const { authenticate } = createAuthenticator({ store, prefix: 'as_test_', now: Date.now });
   const unknown = Array.from({ length: 10_001 }, () => `Bearer ${generateKey('as_test_')}`);
-  const expectRejected = (header = '') => expect(authenticate(header)).rejects.toMatchObject({ status: 401 });
+  const expectRejected = async (header = '') =>
+    expect(await authenticate(header)).toMatchObject({ rejected: { status: 401 } });
   await Promise.all([expectRejected(unknown[0]), expectRejected(unknown[0])]);
   await expectRejected(unknown[0]);
   expect(lookups).toBe(1);
@@ -162,9 +163,9 @@ test('a key is looked up once, however its header is written', async () => {
   const { authenticate, peek } = createAuthenticator({ store, prefix: 'as_test_', now: Date.now });
   const key = generateKey('as_test_');
   for (const scheme of ['bearer ', `Bearer${' '.repeat(15_000)}`, 'BEARER  ', 'Bearer '])
-    expect(await authenticate(scheme + key)).toMatchObject(apiKey);
+    expect(await authenticate(scheme + key)).toMatchObject({ apiKey });
   expect(lookups).toBe(1);
-  expect(peek(`Bearer ${key}`)).toMatchObject(apiKey);
+  expect(peek(`Bearer ${key}`)).toMatchObject({ apiKey });
 });
 
 test('a generated key is well-formed, and no longer is when any one character changes', async () => {
