@@ -92,8 +92,8 @@ function traceRequests(tracer) {
       'animal_store.protocol': protocol,
       'animal_store.error_code': code,
       // A semantic convention for what is extracted from the Authorization header.
-      'enduser.id': request.apiKey?.id,
-      'animal_store.plan': request.apiKey?.plan,
+      'enduser.id': request.admission?.apiKey?.id,
+      'animal_store.plan': request.admission?.apiKey?.plan,
     });
     if (status >= 500) {
       span.setAttribute('error.type', code ?? String(status));

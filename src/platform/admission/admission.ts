@@ -1,29 +1,35 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Limits, Plan } from '#store/plans.js';
 import type { Protocol } from '../contract/protocol.js';
 import { ApiError } from '../errors/api-error.js';
 import { type Rehearsal, readRehearsal } from '../errors/rehearsal.js';
 import { type Authenticator, findScopeError } from '../keys/authenticator.js';
 import type { ApiKey } from '../keys/store.js';
-import type { Subject } from '../limits/limiter.js';
-import type { RateLimitResult } from '../limits/rate-limit-result.js';
-import type { Metrics } from '../monitoring/metrics.js';
 import type { KeyLimit, RequestTarget } from '../operations/builder.js';
 import type { OverloadMonitor } from '../server/overload.js';
-import type { UsageCounter } from '../usage/counter.js';
-import { announceDeprecation, announceExpiry } from './announcements.js';
+import { type AnnounceOptions, announceDeprecation, announceExpiry } from './announcements.js';
+import { type ChargeOptions, charge, chargeBody, countUsage, toAddress } from './charge.js';
 import { type CorsOptions, findOriginError, registerCors } from './cors.js';
-import {
-  checkLimits,
-  type LimitCheck,
-  type LimitCheckOptions,
-  limitHeaders,
-  toSubject,
-} from './limit-check.js';
+import { limitHeaders, toSubject } from './limit-check.js';
 import { findHttpError, findMediaTypeError } from './request-checks.js';
 
 /** Of a route that says nothing, such as the one of @fastify/cors, or of none at all. */
 const UNKNOWN_TARGET: RequestTarget = { calls: [], cost: 1, error: new ApiError('not_found') };
+
+/** What admission finds of a request. */
+interface Admission {
+  /** What the request asks for, by its head; by its body once that is read, where only that tells */
+  target: RequestTarget;
+  /** The key that the request was admitted with */
+  apiKey: ApiKey | undefined;
+  /** What is left of the key's limits after the request */
+  limits: readonly KeyLimit[];
+  /** Until when the key is banned, in Unix milliseconds, where that does not keep the request from being admitted */
+  bannedUntil: number | undefined;
+  /** The error that each call of the request is to respond with */
+  rehearsal: Rehearsal | undefined;
+  /** Why the request is not admitted; known before the CORS headers are added, thrown after */
+  error: unknown;
+}
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -33,47 +39,28 @@ declare module 'fastify' {
     readBodyTarget?: (request: FastifyRequest) => RequestTarget | undefined;
   }
   interface FastifyRequest {
-    /** Read from the route and the URL when it is first needed: see readTarget */
-    target?: RequestTarget;
-    /** The key that the request was admitted with */
-    apiKey: ApiKey | undefined;
-    /** What is left of the key's limits after the request */
-    limits: readonly KeyLimit[];
-    /** Until when the key is banned, in Unix milliseconds, where that does not keep the request from being admitted */
-    bannedUntil: number | undefined;
-    /** The error that each call of the request is to respond with */
-    rehearsal: Rehearsal | undefined;
-    /** Why the request is not admitted; known before the CORS headers are added, thrown after */
-    admissionError: unknown;
-    /** SHA-256 of the body, if it came with an Idempotency-Key */
-    bodyHash: Uint8Array | undefined;
+    /** Whatever runs within the protocols finds it; outside of them there is none */
+    admission: Admission;
   }
 }
 
-export interface AdmissionOptions extends LimitCheckOptions {
+export interface AdmissionOptions extends Omit<ChargeOptions, 'metrics'>, AnnounceOptions {
   readonly authenticator: Authenticator;
-  /** Counts every request of a key, admitted or denied */
-  readonly usage: Pick<UsageCounter, 'count'>;
-  /** Requests per minute from one address without a valid key */
-  readonly anonymousPerMinute: number;
   /** Whether clients may ask for errors in order to see how they cope with them: with test keys only */
   readonly canRehearse: boolean;
-  /** Without a trailing slash */
-  readonly publicUrl: () => string;
 }
 
-interface ProtocolOptions extends AdmissionOptions, CorsOptions {
+interface ProtocolOptions extends AdmissionOptions, ChargeOptions, CorsOptions {
   readonly protocol: Protocol;
   /** Whether an Origin that CORS does not allow is an error. Default: browsers keep their scripts from the response */
   readonly refusesOrigins?: boolean;
   readonly overload: Pick<OverloadMonitor, 'check'>;
-  readonly metrics: Pick<Metrics, 'countDecision'>;
 }
 
 /** What a request asks for. */
 export function readTarget(request: FastifyRequest): RequestTarget {
-  request.target ??= request.routeOptions.config.readTarget?.(request) ?? UNKNOWN_TARGET;
-  return request.target;
+  const { admission, routeOptions } = request;
+  return admission?.target ?? routeOptions.config.readTarget?.(request) ?? UNKNOWN_TARGET;
 }
 
 /**
@@ -83,57 +70,31 @@ export function readTarget(request: FastifyRequest): RequestTarget {
  * The error is determined first and thrown last, so that its response also carries the limit and CORS headers.
  */
 export async function registerAdmission(app: FastifyInstance, options: ProtocolOptions): Promise<void> {
-  const { protocol } = options;
-  const anonymous: Limits = { perMinute: options.anonymousPerMinute };
-  app.decorateRequest('apiProtocol', protocol);
-  const parts = ['target', 'apiKey', 'limits', 'bannedUntil', 'rehearsal', 'admissionError', 'bodyHash'];
-  for (const name of parts) app.decorateRequest(name, undefined);
+  app.decorateRequest('apiProtocol', options.protocol);
+  app.decorateRequest('admission');
   app.addHook('onRequest', async (request, reply) => {
-    request.admissionError = await findAdmissionError(request, reply, options, anonymous);
-    announceDeprecation(readTarget(request), request, reply, options);
+    const admission: Admission = {
+      target: readTarget(request),
+      apiKey: undefined,
+      limits: [],
+      bannedUntil: undefined,
+      rehearsal: undefined,
+      error: undefined,
+    };
+    request.admission = admission;
+    admission.error = await findAdmissionError(request, reply, options);
+    announceDeprecation(request, reply, options);
   });
   await registerCors(app, options);
-  app.addHook('onRequest', (request, _reply, next) => next(request.admissionError as Error | undefined));
-  // Where only the body tells which operation a request calls, the rest of what concerns it is done once that is read.
+  app.addHook('onRequest', ({ admission }, _reply, next) => next(admission.error as Error | undefined));
   app.addHook('onRoute', (route) => {
     const { readBodyTarget } = route.config ?? {};
     if (readBodyTarget === undefined) return;
     route.preHandler = async (request, reply) => {
       const target = readBodyTarget(request);
-      if (target === undefined) return;
-      request.target = target;
-      const error = await chargeRest(target, request, reply, options, anonymous);
-      countUsage(request, options, error === undefined ? 'requests' : 'denied');
-      announceDeprecation(target, request, reply, options);
-      if (error !== undefined) throw error;
+      if (target !== undefined) await chargeBody(target, request, reply, options);
     };
   });
-}
-
-/** Counts what a call costs beyond the one request that its head counted as: that one stays counted if this is denied. */
-async function chargeRest(
-  { cost }: RequestTarget,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  options: ProtocolOptions,
-  anonymous: Limits,
-): Promise<ApiError | undefined> {
-  if (cost <= 1) return undefined;
-  const { apiKey } = request;
-  const address = () => toAddress(request, anonymous);
-  const limited = { apiKey, address, cost: cost - 1, isFreeForKey: false, countsTowardsBan: true };
-  return applyDecision(await checkLimits(limited, options), apiKey?.plan, request, reply, options);
-}
-
-/** Each call of a batch counts for its operation. A batch that is too large runs none. */
-function countUsage(
-  request: FastifyRequest,
-  { usage }: AdmissionOptions,
-  outcome: 'requests' | 'denied' = 'requests',
-): void {
-  const { apiKey } = request;
-  const { calls, cost } = readTarget(request);
-  if (apiKey !== undefined && calls.length <= cost) usage.count(apiKey.id, calls, outcome);
 }
 
 /** Why the request is not admitted, if it is not. Adds the headers that every response carries. */
@@ -141,80 +102,71 @@ async function findAdmissionError(
   request: FastifyRequest,
   reply: FastifyReply,
   options: ProtocolOptions,
-  anonymous: Limits,
 ): Promise<unknown> {
-  const { authenticator, limiter, now } = options;
-  const { cost, scope, isFreeForKey = false, error: targetError } = readTarget(request);
-  const originError = options.refusesOrigins ? findOriginError(request, options) : undefined;
-  const routeError = findHttpError(request) ?? targetError ?? originError;
-  const { authorization, prefer } = request.headers;
-  const address = () => toAddress(request, anonymous);
-  const found =
-    authenticator.peek(authorization) ??
-    (await authenticator.authenticate(authorization, () => limiter.isDenied(address(), cost)));
+  const { admission, headers } = request;
+  const { target } = admission;
+  const { cost, scope, isFreeForKey = false } = target;
+  const routeError = findRouteError(request, options);
+  const found = await authenticate(request, options);
   if ('unavailable' in found) {
     // Whose request this is remains unknown, so it counts against nobody.
-    const { unavailable, lastKnown } = found;
-    if (lastKnown !== undefined) {
-      announceExpiry(lastKnown, reply, now());
-      reply.headers(limitHeaders(await limiter.read(toSubject(lastKnown), cost)));
-    }
-    return routeError ?? unavailable;
+    if (found.lastKnown !== undefined) await announceKey(found.lastKnown, cost, reply, options);
+    return routeError ?? found.unavailable;
   }
-  const apiKey = 'apiKey' in found ? found.apiKey : undefined;
-  const keyError = 'rejected' in found ? found.rejected : undefined;
-  request.apiKey = apiKey;
-  if (apiKey !== undefined) announceExpiry(apiKey, reply, now());
-  const limited = { apiKey, address, cost, isFreeForKey, countsTowardsBan: routeError === undefined };
-  const decision = await checkLimits(limited, options);
-  const plan = isFreeForKey ? undefined : apiKey?.plan;
-  const limitError = applyDecision(decision, plan, request, reply, options);
+  if ('apiKey' in found) {
+    admission.apiKey = found.apiKey;
+    announceExpiry(found.apiKey, reply, options.now());
+  }
+  const limited = { cost, isFreeForKey, countsTowardsBan: routeError === undefined };
+  const { result, error: denial } = await charge(limited, request, reply, options);
+  if (routeError !== undefined) return routeError;
+  countUsage(request, options, denial === undefined ? 'requests' : 'denied');
   // A caller over its limit gets a 429 instead of a 401.
-  const error = routeError ?? limitError ?? keyError;
-  if (apiKey !== undefined && routeError === undefined)
-    countUsage(request, options, limitError === undefined ? 'requests' : 'denied');
-  if (error !== undefined || apiKey === undefined) return error;
-  return (
-    options.overload.check(request.raw.queuedMs) ??
-    // A key without the scope learns nothing about the input. Procedures check it, too, for the calls of batches.
-    (scope && findScopeError(apiKey, scope)) ??
-    findMediaTypeError(request) ??
-    (options.canRehearse && prefer !== undefined
-      ? rehearse(String(prefer), request, decision.result)
-      : undefined)
-  );
+  if (denial !== undefined) return denial;
+  if ('rejected' in found) return found.rejected;
+  const overload = options.overload.check(request.raw.queuedMs);
+  if (overload !== undefined) return overload;
+  // A key without the scope learns nothing about the input. Procedures check it, too, for the calls of batches.
+  const scopeError = scope && findScopeError(found.apiKey, scope);
+  if (scopeError !== undefined) return scopeError;
+  const mediaTypeError = findMediaTypeError(request);
+  if (mediaTypeError !== undefined) return mediaTypeError;
+  if (!options.canRehearse || headers.prefer === undefined) return undefined;
+  return rehearse(String(headers.prefer), admission, result.binding.resetSeconds);
 }
 
-function toAddress({ addressId: id }: FastifyRequest, limits: Limits): Subject {
-  return { kind: 'address', id, limits };
+/** Why nothing serves the request, whoever sent it. */
+function findRouteError(request: FastifyRequest, options: ProtocolOptions): ApiError | undefined {
+  const originError = options.refusesOrigins ? findOriginError(request, options) : undefined;
+  return findHttpError(request) ?? request.admission.target.error ?? originError;
 }
 
-/** Hands a decision to the client, the operation and the metrics. Returns why the request is denied, if it is. */
-function applyDecision(
-  { result, bannedUntil, error }: LimitCheck,
-  plan: Plan | undefined,
-  request: FastifyRequest,
+/** From the cache without waiting, if that tells. */
+function authenticate(request: FastifyRequest, options: ProtocolOptions) {
+  const { authenticator, limiter } = options;
+  const { headers, admission } = request;
+  const isOverLimit = () => limiter.isDenied(toAddress(request, options), admission.target.cost);
+  const { authorization } = headers;
+  return authenticator.peek(authorization) ?? authenticator.authenticate(authorization, isOverLimit);
+}
+
+/** The headers of a key against which the request does not count. */
+async function announceKey(
+  apiKey: ApiKey,
+  cost: number,
   reply: FastifyReply,
-  { metrics }: ProtocolOptions,
-): ApiError | undefined {
-  reply.headers(limitHeaders(result));
-  request.limits = result.windows;
-  request.bannedUntil = bannedUntil;
-  metrics.countDecision(error?.code, plan);
-  return error;
+  { limiter, now }: ProtocolOptions,
+): Promise<void> {
+  announceExpiry(apiKey, reply, now());
+  reply.headers(limitHeaders(await limiter.read(toSubject(apiKey), cost)));
 }
 
 /** The error that the client asks for, unless the calls of the request are to respond with it. */
-function rehearse(
-  prefer: string,
-  request: FastifyRequest,
-  { binding }: RateLimitResult,
-): ApiError | undefined {
-  const { scope, listAllowed } = readTarget(request);
-  const allow = listAllowed?.().join(', ');
-  const rehearsal = readRehearsal(prefer, { allow, resetSeconds: binding.resetSeconds });
+function rehearse(prefer: string, admission: Admission, resetSeconds: number): ApiError | undefined {
+  const { scope, listAllowed } = admission.target;
+  const rehearsal = readRehearsal(prefer, { allow: listAllowed?.().join(', '), resetSeconds });
   if (rehearsal === undefined || rehearsal instanceof ApiError) return rehearsal;
   if (!rehearsal.isOfCalls) return rehearsal.createError(scope);
-  request.rehearsal = rehearsal;
+  admission.rehearsal = rehearsal;
   return undefined;
 }

@@ -2,7 +2,6 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { deprecationHeaders } from '../contract/deprecation.js';
 import type { ErrorCode } from '../errors/api-error.js';
 import type { ApiKey } from '../keys/store.js';
-import type { RequestTarget } from '../operations/builder.js';
 
 /** For how long before its expiry a key's responses announce it. */
 const EXPIRY_NOTICE_MS = 30 * 86_400_000;
@@ -18,14 +17,21 @@ export function announceExpiry({ expiresAt }: ApiKey, reply: FastifyReply, now: 
   reply.header('x-api-key-expires', expiresAt.toISOString());
 }
 
+export interface AnnounceOptions {
+  /** Without a trailing slash */
+  readonly publicUrl: () => string;
+  /** The clock, in Unix milliseconds */
+  readonly now: () => number;
+}
+
 /** Says that what the request asks for is deprecated, if it is. */
 export function announceDeprecation(
-  { deprecation }: RequestTarget,
-  request: FastifyRequest,
+  { admission: { target, error, rehearsal } }: FastifyRequest,
   reply: FastifyReply,
-  { publicUrl, now }: { readonly publicUrl: () => string; readonly now: () => number },
+  { publicUrl, now }: AnnounceOptions,
 ): void {
-  const { code } = (request.admissionError ?? request.rehearsal ?? {}) as { readonly code?: ErrorCode };
+  const { deprecation } = target;
+  const { code } = (error ?? rehearsal ?? {}) as { readonly code?: ErrorCode };
   if (deprecation !== undefined && !CODES_OF_MISSING.has(code))
     reply.headers(deprecationHeaders(deprecation, publicUrl(), now()));
 }

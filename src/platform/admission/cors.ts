@@ -31,10 +31,13 @@ export async function registerCors(
   const options = { methods, exposedHeaders, maxAge: MAX_AGE_SECONDS };
   // A list of origins as the plugin's own option would answer every preflight with a 204, of other origins and of
   // unknown paths, too.
-  const delegator = async ({ admissionError, headers }: FastifyRequest): Promise<FastifyCorsOptions> => {
+  const delegator = async ({
+    admission: { error },
+    headers,
+  }: FastifyRequest): Promise<FastifyCorsOptions> => {
     const { origin } = headers;
     if (origin === undefined || !isAllowed(corsOrigins, origin)) return { origin: false };
-    const isUnknown = admissionError instanceof ApiError && admissionError.code === 'not_found';
+    const isUnknown = error instanceof ApiError && error.code === 'not_found';
     const preflight = headers['access-control-request-method'] !== undefined && !isUnknown;
     return { ...options, origin, preflight };
   };

@@ -151,11 +151,13 @@ function logRequest(
   names: readonly string[],
 ): void {
   const { isProbe = false } = request.routeOptions.config;
+  // Outside of the protocols, and of a client that left early, there is no admission.
+  const apiKey = request.admission?.apiKey;
   const level = status >= 500 && !isRehearsed ? 'warn' : isProbe && status < 400 ? 'debug' : 'info';
   // Spreading `identify(request)` into a literal of so many members would take 25 µs.
   const line = Object.assign(identify(request), {
-    keyId: request.apiKey?.id,
-    keyName: request.apiKey?.name,
+    keyId: apiKey?.id,
+    keyName: apiKey?.name,
     protocol,
     operation: names.length > 0 ? names.join(',') : undefined,
     method: request.method,

@@ -3,6 +3,13 @@ import type { FastifyInstance } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
 import { METHODS_WITH_BODY } from '../operations/builder.js';
 
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** SHA-256 of the body, if it came with an Idempotency-Key */
+    bodyHash: Uint8Array | undefined;
+  }
+}
+
 /** Routes outside the protocols ignore request bodies. */
 export function ignoreBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
@@ -11,6 +18,7 @@ export function ignoreBodies(app: FastifyInstance): void {
 
 /** For every media type: admission has checked it. It only collects bytes: an error would close the connection. */
 export function readBodyAs(app: FastifyInstance, read: (bytes: Uint8Array) => unknown): void {
+  app.decorateRequest('bodyHash');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes));
   app.addHook('preValidation', (request, _reply, next) => {

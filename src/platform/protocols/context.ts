@@ -28,7 +28,7 @@ export function createContextFactory({ operations, stores, revokeKey, now }: Con
     idempotency: IdempotencyHeader | undefined = request.bodyHash &&
       readIdempotencyHeader(request, request.bodyHash, reply),
   ): RequestContext => {
-    const { apiKey, limits, bannedUntil, rehearsal } = request;
+    const { apiKey, limits, bannedUntil, rehearsal } = request.admission;
     const own = { apiKey, limits, bannedUntil, rehearsal, idempotency, linkNextPage };
     return Object.assign(Object.create(shared), own);
   };

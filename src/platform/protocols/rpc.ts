@@ -61,7 +61,7 @@ export function registerRpc(
     url: '/:path',
     config: { readTarget },
     async handler(request, reply) {
-      const { url } = request.target as RpcTarget;
+      const { url } = request.admission.target as RpcTarget;
       const { length } = url.names;
       if (length > MAX_BATCH_SIZE) {
         const message = `A batch holds at most ${MAX_BATCH_SIZE} calls; this one has ${length}.`;

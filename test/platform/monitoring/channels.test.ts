@@ -60,7 +60,7 @@ test('a request is published from its arrival to the end of its response, over b
     [[list.name, read.name], 'batch', 'trpc', 200],
     [[list.name], list.name, 'rest', 401],
   ]);
-  expect(messages[0]?.request.apiKey).toMatchObject({ plan: 'enterprise' });
+  expect(messages[0]?.request.admission.apiKey).toMatchObject({ plan: 'enterprise' });
 });
 
 test('every call of an operation is published with its key, those of a batch one by one', async () => {

@@ -123,7 +123,7 @@ class BodylessRequest {
 
 /** A server for one message. The SDK's McpServer would register, and compile a validator for, every tool each time. */
 function createServer(tools: ReadonlyMap<string, Tool>, { exchange }: BodylessRequest): Server {
-  const { scopes = [] } = exchange.request.apiKey ?? {};
+  const { scopes = [] } = exchange.request.admission.apiKey ?? {};
   const server = new Server(
     { name: IDENTITY.name, title: IDENTITY.title, version: VERSION },
     {

@@ -87,11 +87,10 @@ function readJson(bytes: Uint8Array): unknown {
 
 /** The error that a client asks for, where it is not the result of a call but the response to the request. */
 function findRehearsedError(request: FastifyRequest, { method }: Message): ApiError | undefined {
-  const { rehearsal } = request;
-  const { scope } = request.target ?? NO_CALL;
+  const { rehearsal, target } = request.admission;
   // Admission finds a missing scope if the head names the tool.
   const isOfRequest =
     method !== CALL_METHOD ||
     (rehearsal?.code === 'insufficient_scope' && readHead(request).name !== undefined);
-  return isOfRequest ? rehearsal?.createError(scope) : undefined;
+  return isOfRequest ? rehearsal?.createError(target.scope) : undefined;
 }
