@@ -8,8 +8,6 @@ import { deleteExpiredCreates } from './database/idempotency.js';
 import { detectOutage, withOutages } from './database/outage.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
-import { createKeyChangeStore } from './keys/change-store.js';
-import { followKeyChanges } from './keys/changes.js';
 import { TEST_PREFIX } from './keys/format.js';
 import { createKeyHistoryStore } from './keys/history-store.js';
 import { createKeyStore } from './keys/store.js';
@@ -78,10 +76,8 @@ export async function createService(options: ServiceOptions) {
       now,
       observeCommand: (seconds) => redisDurations.observe(seconds),
     }));
-  const keyChanges = createKeyChangeStore(database);
-  const changes = followKeyChanges(keyChanges);
   const history = createKeyHistoryStore(database);
-  const authenticator = createAuthenticator({ store: keys, changes, prefix: config.keyPrefix, now });
+  const authenticator = createAuthenticator({ store: keys, prefix: config.keyPrefix, now });
   await Promise.all([
     database.connect().catch(warn('a connection to the database could not be opened yet')),
     // Without Redis the service starts nevertheless, and counts in memory.
@@ -129,7 +125,6 @@ export async function createService(options: ServiceOptions) {
   });
   const cleanUp = async () => {
     await deleteExpiredCreates(database).catch(warn('expired idempotency keys could not be deleted'));
-    await keyChanges.deleteOldChanges().catch(warn('old changes of keys could not be deleted'));
     await history.deleteOld(config.historyDays).catch(warn('old history of keys could not be deleted'));
     await usages.deleteExpired(config.usageDays).catch(warn('old usage could not be deleted'));
   };
@@ -137,7 +132,7 @@ export async function createService(options: ServiceOptions) {
   /** Call it after the app is closed and before the database is. */
   const close = async () => {
     await endCleanup();
-    await Promise.all([changes.close(), authenticator.close()]);
+    await authenticator.close();
     bans.close();
     await endFlushing();
     await usage.close();

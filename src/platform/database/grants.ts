@@ -15,7 +15,6 @@ export const SERVICE_GRANTS: Grants = {
   ...IDENTITY.grants,
   api_keys: ['SELECT', 'INSERT', 'UPDATE'],
   // The triggers of api_keys write it, with the rights of whoever changes a key.
-  api_key_changes: ALL,
   // DELETE only of old rows, by a trigger of its own, and no UPDATE: the record is out of the service's hands.
   api_key_history: ['SELECT', 'INSERT', 'DELETE'],
   idempotent_creates: ['SELECT', 'INSERT', 'DELETE'],

@@ -3,7 +3,8 @@ import { hostname } from 'node:os';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { createKeyHistoryStore, type KeyHistoryStore } from '../../../src/platform/keys/history-store.js';
 import { execute } from '../../support/execute.js';
-import { list, otherList } from '../../support/operations-under-test.js';
+import { COLUMN_CHANGES, NEW_ID } from '../../support/key-columns.js';
+import { list } from '../../support/operations-under-test.js';
 import { run, runKeys } from '../../support/process.js';
 import { createCaller, startService, type TestService } from '../../support/test-service.js';
 
@@ -40,35 +41,14 @@ async function readNewest(id: string, count: number) {
   return changes.slice(-count).map(({ column, oldValue, newValue }) => [column, oldValue, newValue]);
 }
 
-const NEW_ID = '0b54e7c0-3f6e-4d3a-9a53-6d8f4ce1a111';
-/** What each column is changed to, in SQL, and as the history shows it. */
-const CHANGES: Readonly<Record<string, readonly [value: string, newValue: string]>> = {
-  id: [`'${NEW_ID}'`, NEW_ID],
-  name: [`E'two\\nlines'`, 'two\nlines'],
-  owner: [`'other'`, 'other'],
-  hash: [`decode(repeat('07', 32), 'hex')`, 'changed'],
-  start: [`'as_live_zzzz'`, 'as_live_zzzz'],
-  previous_hash: [`decode(repeat('08', 32), 'hex')`, 'changed'],
-  previous_expires_at: [`'2031-02-03T04:05:06.789Z'`, '2031-02-03T04:05:06.789+00:00'],
-  plan: [`'free', per_minute = NULL, per_day = NULL`, 'free'],
-  per_minute: ['7', '7'],
-  per_day: ['9007', '9007'],
-  scopes: [`'{${otherList.scope},${list.scope}}'`, `["${otherList.scope}", "${list.scope}"]`],
-  created_at: [`'2001-02-03T04:05:06Z'`, '2001-02-03T04:05:06+00:00'],
-  expires_at: [`'2031-02-03T04:05:06Z'`, '2031-02-03T04:05:06+00:00'],
-  revoked_at: [`'2031-02-03T04:05:06Z'`, '2031-02-03T04:05:06+00:00'],
-  banned_until: [`'2031-02-03T04:05:06Z'`, '2031-02-03T04:05:06+00:00'],
-  ban_seconds: ['300', '300'],
-};
-
 test('every column of a key has its change by SQL on record, with both values, whatever the session has set', async () => {
   const columns = await execute<{ name: string }>(
     service.databaseUrl,
     `SELECT attname AS name FROM pg_attribute
      WHERE attrelid = 'api_keys'::regclass AND attnum > 0 AND NOT attisdropped`,
   );
-  expect(Object.keys(CHANGES).sort()).toEqual(columns.map(({ name }) => name).sort());
-  for (const [column, [value, newValue]] of Object.entries(CHANGES)) {
+  expect(Object.keys(COLUMN_CHANGES).sort()).toEqual(columns.map(({ name }) => name).sort());
+  for (const [column, [value, newValue]] of Object.entries(COLUMN_CHANGES)) {
     const id = await createKey();
     // As JSON shows it in UTC, which is what connections of the service are set to
     const { rows } = await service.database.pool.query(
@@ -135,7 +115,6 @@ test('behind SET ROLE, both the role that has logged in and the one whose rights
   const id = await createKey();
   await sql(`
     GRANT SELECT, UPDATE ON api_keys TO ${desk};
-    GRANT SELECT, INSERT, UPDATE ON api_key_changes TO ${desk};
     GRANT INSERT ON api_key_history TO ${desk}`);
   const change = `UPDATE api_keys SET name = name || '!' WHERE id = '${id}'`;
   await execute(deskUrl, change);
