@@ -87,30 +87,39 @@ CREATE INDEX "api_key_history_changed_at_idx" ON "api_key_history"("changed_at")
 
 -- Columns are compared by their names in JSON: one that is added later is on record without a change here. A key that gets
 -- another id has the row about it under both. Whoever changes a key needs a grant on this table, too.
+--
+-- It runs with the rights of whoever changes a key, so nothing of others may be called: every function and operator names
+-- its schema. Without that, one that somebody has created for the very types of its arguments would be called instead of
+-- PostgreSQL's, also where pg_catalog is searched first.
 CREATE FUNCTION "note_api_key_history"() RETURNS trigger LANGUAGE plpgsql SET TimeZone = 'UTC' AS $$
 DECLARE
-    moment CONSTANT timestamptz := clock_timestamp();
-    application CONSTANT text := current_setting('application_name');
-    old_key CONSTANT jsonb := to_jsonb(OLD);
-    new_key CONSTANT jsonb := to_jsonb(NEW);
-    hashes CONSTANT text[] := ARRAY(
-        SELECT attname FROM pg_attribute WHERE attrelid = TG_RELID AND atttypid = 'bytea'::regtype);
+    moment CONSTANT timestamptz := pg_catalog.clock_timestamp();
+    application CONSTANT text := pg_catalog.current_setting('application_name');
+    old_key CONSTANT jsonb := pg_catalog.to_jsonb(OLD);
+    new_key CONSTANT jsonb := pg_catalog.to_jsonb(NEW);
+    hashes CONSTANT text[] := '{hash, previous_hash}';
 BEGIN
-    IF TG_OP = 'TRUNCATE' THEN
+    IF TG_OP OPERATOR(pg_catalog.=) 'TRUNCATE' THEN
         INSERT INTO "api_key_history" ("api_key_id", "changed_at", "session_role", "active_role", "application_name", "old_value")
-        SELECT "id", moment, session_user, current_user, application, (to_jsonb(keys) - hashes)::text FROM "api_keys" AS keys;
+        SELECT "id", moment, session_user, current_user, application,
+            (pg_catalog.to_jsonb(keys) OPERATOR(pg_catalog.-) hashes)::text
+        FROM "api_keys" AS keys;
         RETURN NULL;
     END IF;
     INSERT INTO "api_key_history" ("api_key_id", "changed_at", "session_role", "active_role", "application_name",
         "column_name", "old_value", "new_value")
     SELECT keys.id, moment, session_user, current_user, application, change.*
     FROM (SELECT OLD."id" UNION SELECT NEW."id") AS keys (id), (
-        SELECT NULL, (old_key - hashes)::text, (new_key - hashes)::text WHERE TG_OP <> 'UPDATE'
+        SELECT NULL, (old_key OPERATOR(pg_catalog.-) hashes)::text, (new_key OPERATOR(pg_catalog.-) hashes)::text
+        WHERE TG_OP OPERATOR(pg_catalog.<>) 'UPDATE'
         UNION ALL
-        SELECT key, CASE WHEN key <> ALL (hashes) THEN before.value END,
-            CASE WHEN key <> ALL (hashes) THEN after.value ELSE 'changed' END
-        FROM jsonb_each_text(old_key) AS before JOIN jsonb_each_text(new_key) AS after USING (key)
-        WHERE TG_OP = 'UPDATE' AND before.value IS DISTINCT FROM after.value
+        SELECT key, CASE WHEN is_shown THEN old_key OPERATOR(pg_catalog.->>) key END,
+            CASE WHEN is_shown THEN new_key OPERATOR(pg_catalog.->>) key ELSE 'changed' END
+        FROM (
+            SELECT key, value, key OPERATOR(pg_catalog.<>) ALL (hashes) FROM pg_catalog.jsonb_each(new_key)
+        ) AS after (key, value, is_shown)
+        WHERE TG_OP OPERATOR(pg_catalog.=) 'UPDATE'
+            AND (old_key OPERATOR(pg_catalog.->) key) OPERATOR(pg_catalog.<>) value
     ) AS change
     WHERE keys.id IS NOT NULL;
     RETURN NULL;

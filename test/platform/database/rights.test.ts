@@ -6,6 +6,7 @@ import { applyGrants, READ_GRANTS, SERVICE_GRANTS } from '../../../src/platform/
 import { applyMigrations } from '../../../src/platform/database/migration-runner.js';
 import { execute } from '../../support/execute.js';
 import { insertSql, OTHER_TABLE, TABLE, TEXT } from '../../support/operations-under-test.js';
+import { plantOverloads } from '../../support/overloads.js';
 import { run, runNode } from '../../support/process.js';
 import { asService } from '../../support/service-role.js';
 import { createTestDatabase, startService } from '../../support/test-service.js';
@@ -105,6 +106,30 @@ test('a change of a key is on record or refused, for a role that may change keys
   await execute(outsiderUrl, `SET search_path = pg_temp, public; ${change}`);
   const recorded = `SELECT api_key_id AS id FROM api_key_history WHERE column_name = 'revoked_at'`;
   expect(await execute(url, recorded)).toEqual([key]);
+});
+
+test('a role that may create functions and operators in the schema has none of them run by a change of a key, or by a create', async () => {
+  const own = await createTestDatabase();
+  const role = `planter_${randomBytes(4).toString('hex')}`;
+  await execute(
+    own,
+    `CREATE ROLE ${role} LOGIN PASSWORD '${role}'; GRANT CREATE ON SCHEMA public TO ${role}`,
+  );
+  onTestFinished(async () => {
+    await execute(url, `DROP DATABASE ${new URL(own).pathname.slice(1)}`);
+    await execute(url, `DROP ROLE ${role}`);
+  });
+  const key = `INSERT INTO api_keys (name, hash, start, plan) VALUES ('x', sha256('x'), 'x', 'free')`;
+  await execute(own, key);
+  await plantOverloads(own, Object.assign(new URL(own), { username: role, password: role }).href);
+  // Which are taken where PostgreSQL's are not named, even if its schema comes first.
+  for (const call of ['to_jsonb(api_keys)', "17::oid = 'bytea'::regtype"]) {
+    const unqualified = execute(own, `SET search_path = pg_catalog, public; SELECT ${call} FROM api_keys`);
+    await expect(unqualified, call).rejects.toThrow('hijacked');
+  }
+  await execute(own, insertSql("'x'"));
+  await execute(own, `UPDATE api_keys SET name = 'y', hash = sha256('y'); DELETE FROM api_keys`);
+  await execute(own, `${key}; TRUNCATE api_keys CASCADE`);
 });
 
 const TABLES = `
