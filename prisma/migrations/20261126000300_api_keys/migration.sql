@@ -127,15 +127,6 @@ END
 $$;
 REVOKE EXECUTE ON FUNCTION "note_api_key_history"() FROM PUBLIC;
 
--- The service deletes old rows, with a grant that would let it delete all. What it has done itself, or whoever has taken
--- over its role, stays on record for 30 days whatever happens.
-CREATE FUNCTION "keep_api_key_history"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RAISE EXCEPTION USING ERRCODE = '23001', MESSAGE = 'A row of api_key_history is kept for 30 days at least';
-END
-$$;
-REVOKE EXECUTE ON FUNCTION "keep_api_key_history"() FROM PUBLIC;
-
 DO $$
 BEGIN
     EXECUTE format('ALTER FUNCTION "note_api_key_history"() SET search_path = pg_catalog, %I, pg_temp', current_schema());
@@ -147,8 +138,5 @@ CREATE TRIGGER "api_keys_history" AFTER INSERT OR UPDATE OR DELETE ON "api_keys"
 -- Before it, the keys can still be read.
 CREATE TRIGGER "api_keys_history_truncated" BEFORE TRUNCATE ON "api_keys"
     FOR EACH STATEMENT EXECUTE FUNCTION "note_api_key_history"();
-CREATE TRIGGER "api_key_history_kept" BEFORE DELETE ON "api_key_history"
-    FOR EACH ROW WHEN (OLD."changed_at" > now() - interval '30 days') EXECUTE FUNCTION "keep_api_key_history"();
 ALTER TABLE "api_keys" ENABLE ALWAYS TRIGGER "api_keys_history";
 ALTER TABLE "api_keys" ENABLE ALWAYS TRIGGER "api_keys_history_truncated";
-ALTER TABLE "api_key_history" ENABLE ALWAYS TRIGGER "api_key_history_kept";

@@ -14,9 +14,8 @@ const ALL: readonly Privilege[] = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 export const SERVICE_GRANTS: Grants = {
   ...IDENTITY.grants,
   api_keys: ['SELECT', 'INSERT', 'UPDATE'],
-  // The triggers of api_keys write it, with the rights of whoever changes a key.
-  // DELETE only of old rows, by a trigger of its own, and no UPDATE: the record is out of the service's hands.
-  api_key_history: ['SELECT', 'INSERT', 'DELETE'],
+  // The triggers of api_keys write it, with the rights of whoever changes a key. Nothing takes a row back.
+  api_key_history: ['SELECT', 'INSERT'],
   idempotent_creates: ['SELECT', 'INSERT', 'DELETE'],
   api_key_usage: ALL,
   // UPDATE is what locking a row takes.
