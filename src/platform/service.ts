@@ -9,6 +9,7 @@ import { detectOutage, withOutages } from './database/outage.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
 import { TEST_PREFIX } from './keys/format.js';
+import { describeGap, findHistoryGap } from './keys/history-triggers.js';
 import { createKeyStore } from './keys/store.js';
 import { createLimiter } from './limits/limiter.js';
 import { createRouter, type Resource } from './operations/resource.js';
@@ -106,6 +107,8 @@ export async function createService(options: ServiceOptions) {
     async checkReadiness() {
       await checkSchema(database);
       await database.checkStatements();
+      const gap = await findHistoryGap(database);
+      return gap && describeGap(gap);
     },
     counters: [database.turnsGivenUp, ...counters],
     durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],

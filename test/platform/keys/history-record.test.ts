@@ -63,3 +63,59 @@ test('a role that may not delete what is on record is told in one line who may',
   ]);
   expect(await history.read({})).not.toEqual([]);
 });
+
+const GAPS: Readonly<Record<string, readonly [sql: string, names: string]>> = {
+  'is missing': ['DROP TRIGGER api_keys_history ON api_keys', 'api_keys_history'],
+  'is disabled': [
+    'ALTER TABLE api_keys DISABLE TRIGGER api_keys_history_truncated',
+    'api_keys_history_truncated',
+  ],
+  'does not fire for replication, as after pg_restore --disable-triggers': [
+    'ALTER TABLE api_keys ENABLE TRIGGER USER',
+    'api_keys_history and api_keys_history_truncated',
+  ],
+};
+
+test.each(Object.entries(GAPS))(
+  'a trigger of the record that %s is named at the start, in readiness and by commands, and migrate says what mends it',
+  async (_what, [sql, names]) => {
+    const url = await createTestDatabase();
+    const triggers = () =>
+      execute(
+        url,
+        `SELECT pg_get_triggerdef(oid) AS definition, tgenabled FROM pg_trigger
+         WHERE tgrelid = 'api_keys'::regclass AND NOT tgisinternal ORDER BY tgname`,
+      );
+    const expected = await triggers();
+    await execute(url, sql);
+    const message = `Changes of keys are not all on record: the trigger ${names} of api_keys is missing, or not ENABLE ALWAYS`;
+    const advised = `${message}: npm run migrate says what mends it.`;
+
+    const service = processes.start({ DATABASE_URL: url, APP_ENV: 'staging' });
+    const readiness = async () => {
+      const response = await fetch(`${await untilListening(service)}/health/ready`);
+      return [response.status, await response.json()];
+    };
+    const ready = { status: 'ok', database: 'ok', limits: 'memory' };
+    expect(await readiness()).toEqual([200, { ...ready, warning: advised }]);
+    const command = run('cli', ['keys', 'list'], { DATABASE_URL: url });
+    expect([await command.ended, command.output().split('\n')]).toEqual([
+      0,
+      expect.arrayContaining([advised]),
+    ]);
+
+    const migrate = run('cli', ['migrate'], { DATABASE_URL: url });
+    expect(await migrate.ended).toBe(0);
+    const [said, repair = ''] = migrate.output().split('To mend it, as the owner:\n\n');
+    expect(said).toContain(message);
+    await execute(url, repair);
+    expect(await triggers()).toEqual(expected);
+    await expect.poll(readiness).toEqual([200, ready]);
+    expect(await runKeys({ DATABASE_URL: url }, 'list')).toEqual([]);
+    const logged = service
+      .output()
+      .split('\n')
+      .filter((line) => line.includes(message));
+    expect(logged.map((line) => JSON.parse(line))).toMatchObject([{ level: 40, msg: advised }]);
+  },
+);
