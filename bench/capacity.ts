@@ -32,7 +32,7 @@ const SETTINGS = [
   'ALTER SYSTEM SET max_connections = 300',
 ];
 const STATEMENTS = `
-  SELECT CASE WHEN query LIKE '%api_key_changes%' THEN 'questions' WHEN query LIKE '%FROM api_keys WHERE hash%' THEN 'lookups'
+  SELECT CASE WHEN query LIKE '%AS known (%' THEN 'checks' WHEN query LIKE '%FROM api_keys WHERE hash%' THEN 'lookups'
     WHEN query LIKE '%INSERT INTO api_key_usage%' THEN 'usage' ELSE 'other' END AS kind,
     sum(calls)::int AS calls, sum(rows)::int AS rows
   FROM pg_stat_statements JOIN pg_database ON oid = dbid
@@ -46,7 +46,7 @@ interface Sample {
   readonly requests: number;
   readonly statements: number;
   readonly rows: number;
-  readonly questions: number;
+  readonly checks: number;
   readonly lookups: number;
   readonly usageStatements: number;
   readonly redisCalls: number;
@@ -130,13 +130,13 @@ async function measure(
     const seconds = (after.at - before.at) / 1000;
     const sum = (figure: 'calls' | 'rows', ...kinds: string[]) =>
       rows.reduce((total, row) => (kinds.includes(row.kind) ? total + row[figure] : total), 0) / seconds;
-    const all = ['questions', 'lookups', 'usage', 'other'];
+    const all = ['checks', 'lookups', 'usage', 'other'];
     const perRequest = (part: 'server' | 'postgres' | 'redis') => (after[part] - before[part]) / sent;
     return {
       requests: sent / seconds,
       statements: sum('calls', ...all),
       rows: sum('rows', ...all),
-      questions: sum('calls', 'questions'),
+      checks: sum('calls', 'checks'),
       lookups: sum('calls', 'lookups'),
       usageStatements: sum('calls', 'usage'),
       redisCalls: Number(/cmdstat_evalsha:calls=(\d+)/.exec(info)?.[1] ?? 0) / seconds,
@@ -175,12 +175,12 @@ function listRequests(samples: readonly Sample[]): Table {
 function listBackground(samples: readonly Sample[]): Table {
   return {
     headings: [
-      ...['processes', 'keys', 'statements/s', 'rows/s', 'Redis calls/s', 'questions which keys changed/s'],
+      ...['processes', 'keys', 'statements/s', 'rows/s', 'Redis calls/s', 'checks of keys in use/s'],
       ...['key look-ups/s', 'statements of usage/s'],
     ],
     rows: samples.map((sample) => {
-      const { statements, rows, redisCalls, questions, lookups, usageStatements } = sample;
-      const all = [statements, rows, redisCalls, questions, lookups, usageStatements];
+      const { statements, rows, redisCalls, checks, lookups, usageStatements } = sample;
+      const all = [statements, rows, redisCalls, checks, lookups, usageStatements];
       return [...load(sample), ...all.map((count) => (count < 10 ? count.toFixed(1) : Math.round(count)))];
     }),
   };

@@ -1,10 +1,10 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { Redis } from 'ioredis';
 import { createAuthenticator } from '../src/platform/keys/authenticator.js';
 import { generateKey } from '../src/platform/keys/format.js';
-import type { ApiKey } from '../src/platform/keys/store.js';
+import type { ApiKey, FoundKey } from '../src/platform/keys/store.js';
 import { createLimiter } from '../src/platform/limits/limiter.js';
 import { SCOPES } from '../src/scopes.js';
 import { startRedis } from '../test/support/redis.js';
@@ -41,8 +41,15 @@ export async function measureMemory(): Promise<void> {
 const createId = () => Buffer.from(randomUUID()).toString('latin1');
 
 async function measureKeys(): Promise<number> {
-  const read = () => ({ ...ROW, id: createId(), scopes: [...ROW.scopes], createdAt: new Date() });
-  const store = { findByHashes: async (hashes: readonly Uint8Array[]) => hashes.map((): ApiKey => read()) };
+  const fingerprint = () => String(randomBytes(8).readBigInt64BE());
+  const read = (): FoundKey => ({
+    ...ROW,
+    ...{ id: createId(), scopes: [...ROW.scopes], createdAt: new Date(), fingerprint: fingerprint() },
+  });
+  const store = {
+    findByHashes: async (hashes: readonly Uint8Array[]) => hashes.map(read),
+    findChanged: async () => [],
+  };
   const authenticator = createAuthenticator({ store, prefix: 'as_test_', now: Date.now });
   const header = () => Buffer.from(`Bearer ${generateKey('as_test_')}`).toString('latin1');
   const authenticate = () => authenticator.authenticate(header());

@@ -1,5 +1,6 @@
 import { benchCapacity } from './capacity.js';
 import { benchGrowth } from './growth.js';
+import { benchKeys } from './keys.js';
 import { benchProxy } from './proxy.js';
 import { benchRequests } from './requests.js';
 import { benchUsage } from './usage.js';
@@ -10,6 +11,7 @@ const benches: Readonly<Record<string, (args: string[]) => Promise<void>>> = {
   capacity: benchCapacity,
   proxy: benchProxy,
   usage: benchUsage,
+  keys: benchKeys,
   growth: benchGrowth,
 };
 

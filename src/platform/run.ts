@@ -8,6 +8,7 @@ import { checkSchema } from './database/grants.js';
 import { addSampleData, type DatabaseSource, openSource } from './database/source.js';
 import { exitWithError } from './errors/operator-error.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
+import { describeGap, findHistoryGap } from './keys/history-triggers.js';
 import { createKeyStore } from './keys/store.js';
 import { buildProbeServer } from './monitoring/probes.js';
 import type { Resource } from './operations/resource.js';
@@ -73,6 +74,8 @@ async function openAndServe(
     if (!source.isEmbedded) await checkSchema(source.database);
     const { database } = source;
     const { resources } = store;
+    const gap = await findHistoryGap(database);
+    if (gap !== undefined) output.log.warn(describeGap(gap));
     const counters = [output.lostLines];
     const service = await createService({ config, database, log: output.log, resources, counters });
     await serve(service, config, output, banner, shutdown);

@@ -8,10 +8,8 @@ import { deleteExpiredCreates } from './database/idempotency.js';
 import { detectOutage, withOutages } from './database/outage.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
-import { createKeyChangeStore } from './keys/change-store.js';
-import { followKeyChanges } from './keys/changes.js';
 import { TEST_PREFIX } from './keys/format.js';
-import { createKeyHistoryStore } from './keys/history-store.js';
+import { describeGap, findHistoryGap } from './keys/history-triggers.js';
 import { createKeyStore } from './keys/store.js';
 import { createLimiter } from './limits/limiter.js';
 import { createRouter, type Resource } from './operations/resource.js';
@@ -26,7 +24,7 @@ import { createUsageStore } from './usage/store.js';
 const REDIS_WAIT_MS = 2_000;
 /** How long before its expiry a key shows in the metrics. */
 const EXPIRY_WARNING_MS = 7 * 86_400_000;
-/** How often expired idempotency keys, old usage and old history are deleted. */
+/** How often expired idempotency keys and old usage are deleted. */
 const CLEANUP_INTERVAL_MS = 60 * 60 * 1000;
 
 /** Published when the last request has been answered: what subscribers hand to `waitFor` is awaited before the end. */
@@ -78,10 +76,7 @@ export async function createService(options: ServiceOptions) {
       now,
       observeCommand: (seconds) => redisDurations.observe(seconds),
     }));
-  const keyChanges = createKeyChangeStore(database);
-  const changes = followKeyChanges(keyChanges);
-  const history = createKeyHistoryStore(database);
-  const authenticator = createAuthenticator({ store: keys, changes, prefix: config.keyPrefix, now });
+  const authenticator = createAuthenticator({ store: keys, prefix: config.keyPrefix, now });
   await Promise.all([
     database.connect().catch(warn('a connection to the database could not be opened yet')),
     // Without Redis the service starts nevertheless, and counts in memory.
@@ -112,6 +107,8 @@ export async function createService(options: ServiceOptions) {
     async checkReadiness() {
       await checkSchema(database);
       await database.checkStatements();
+      const gap = await findHistoryGap(database);
+      return gap && describeGap(gap);
     },
     counters,
     durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
@@ -129,15 +126,13 @@ export async function createService(options: ServiceOptions) {
   });
   const cleanUp = async () => {
     await deleteExpiredCreates(database).catch(warn('expired idempotency keys could not be deleted'));
-    await keyChanges.deleteOldChanges().catch(warn('old changes of keys could not be deleted'));
-    await history.deleteOld(config.historyDays).catch(warn('old history of keys could not be deleted'));
     await usages.deleteExpired(config.usageDays).catch(warn('old usage could not be deleted'));
   };
   const endCleanup = repeat(() => CLEANUP_INTERVAL_MS, cleanUp);
   /** Call it after the app is closed and before the database is. */
   const close = async () => {
     await endCleanup();
-    await Promise.all([changes.close(), authenticator.close()]);
+    await authenticator.close();
     bans.close();
     await endFlushing();
     await usage.close();

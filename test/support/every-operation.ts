@@ -1,5 +1,5 @@
 import { deleteExpiredCreates } from '../../src/platform/database/idempotency.js';
-import { createKeyChangeStore } from '../../src/platform/keys/change-store.js';
+import { hashKey } from '../../src/platform/keys/format.js';
 import { createUsageStore, DAY_MS, lastDays } from '../../src/platform/usage/store.js';
 import { create, LEAST_NUMBER, list, newItem, otherList, read } from './operations-under-test.js';
 import { createCaller, post, type TestService } from './test-service.js';
@@ -58,10 +58,10 @@ export async function runEveryOperation(service: TestService, refused: RefusedKe
   await usage.append({ day, operation: list.name, counts: [[apiKey.id, counts]] });
   await usage.aggregate();
   await deleteExpiredCreates(database);
-  const changeStore = createKeyChangeStore(database);
-  await changeStore.deleteOldChanges();
   const listed = (await keys.list()).sort((a, b) => (a.name < b.name ? -1 : 1));
-  const changes = await changeStore.readChanges(0);
+  const found = (await keys.findByHashes(Object.values(refused).map(hashKey))).filter(
+    (key) => key !== undefined,
+  );
   return {
     answers,
     refusals: Object.fromEntries(await Promise.all(refusals)),
@@ -74,9 +74,8 @@ export async function runEveryOperation(service: TestService, refused: RefusedKe
       .filter(({ id }) => id === apiKey.id)
       .map(({ id, ...rest }) => rest),
     banned: [...(await keys.countBanned(new Date()))],
-    knowsChanges:
-      changes.changes.length > 0 &&
-      changes.changes.every(({ transaction }) => transaction < changes.nextSince + 1e6),
+    found: found.map(({ name }) => name),
+    changed: await keys.findChanged(found),
   };
 }
 

@@ -60,44 +60,6 @@ CREATE INDEX "api_keys_owner_idx" ON "api_keys"("owner") WHERE "owner" IS NOT NU
 CREATE INDEX "api_keys_banned_until_idx" ON "api_keys"("banned_until") WHERE "banned_until" IS NOT NULL;
 CREATE INDEX "api_keys_expires_at_idx" ON "api_keys"("expires_at") WHERE "expires_at" IS NOT NULL;
 
--- Which keys have changed, so that processes ask for changes instead of reading every key they use again and again. By a
--- trigger, so that Prisma Studio and SQL count. The number is that of the transaction: a reader that has seen everything
--- up to the oldest transaction still running misses none, whatever the order of commits. The time is that of the change
--- rather than of its transaction's start, which may be long ago.
-CREATE TABLE "api_key_changes" (
-    "api_key_id" UUID NOT NULL,
-    "transaction" BIGINT NOT NULL,
-    "changed_at" TIMESTAMPTZ(3) NOT NULL DEFAULT clock_timestamp(),
-
-    CONSTRAINT "api_key_changes_pkey" PRIMARY KEY ("api_key_id")
-);
-
-CREATE INDEX "api_key_changes_transaction_idx" ON "api_key_changes"("transaction");
-
--- Whoever changes a key needs a grant on this table, too: without one, the change is refused. The id of a TRUNCATE is
--- that of no key.
-CREATE FUNCTION "note_api_key_change"() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    INSERT INTO "api_key_changes" ("api_key_id", "transaction")
-    VALUES (coalesce(OLD."id", '00000000-0000-0000-0000-000000000000'), pg_current_xact_id()::text::bigint)
-    ON CONFLICT ("api_key_id") DO UPDATE SET "transaction" = excluded."transaction", "changed_at" = excluded."changed_at";
-    RETURN NULL;
-END
-$$;
-REVOKE EXECUTE ON FUNCTION "note_api_key_change"() FROM PUBLIC;
-DO $$
-BEGIN
-    EXECUTE format('ALTER FUNCTION "note_api_key_change"() SET search_path = pg_catalog, %I, pg_temp', current_schema());
-END
-$$;
-
-CREATE TRIGGER "api_keys_changed" AFTER UPDATE OR DELETE ON "api_keys"
-    FOR EACH ROW EXECUTE FUNCTION "note_api_key_change"();
-CREATE TRIGGER "api_keys_truncated" AFTER TRUNCATE ON "api_keys"
-    FOR EACH STATEMENT EXECUTE FUNCTION "note_api_key_change"();
-ALTER TABLE "api_keys" ENABLE ALWAYS TRIGGER "api_keys_changed";
-ALTER TABLE "api_keys" ENABLE ALWAYS TRIGGER "api_keys_truncated";
-
 -- Every change of a key, whoever makes it: one row for each column that it gives another value, in the same transaction.
 -- A creation and a deletion are one row without a column, whose value is the key as JSON. Of a hash, a row says only that
 -- it has changed. Values are as JSON shows them, which is the same in sessions of every DateStyle.
@@ -125,45 +87,45 @@ CREATE INDEX "api_key_history_changed_at_idx" ON "api_key_history"("changed_at")
 
 -- Columns are compared by their names in JSON: one that is added later is on record without a change here. A key that gets
 -- another id has the row about it under both. Whoever changes a key needs a grant on this table, too.
+--
+-- It runs with the rights of whoever changes a key, so nothing of others may be called: every function and operator names
+-- its schema. Without that, one that somebody has created for the very types of its arguments would be called instead of
+-- PostgreSQL's, also where pg_catalog is searched first.
 CREATE FUNCTION "note_api_key_history"() RETURNS trigger LANGUAGE plpgsql SET TimeZone = 'UTC' AS $$
 DECLARE
-    moment CONSTANT timestamptz := clock_timestamp();
-    application CONSTANT text := current_setting('application_name');
-    old_key CONSTANT jsonb := to_jsonb(OLD);
-    new_key CONSTANT jsonb := to_jsonb(NEW);
-    hashes CONSTANT text[] := ARRAY(
-        SELECT attname FROM pg_attribute WHERE attrelid = TG_RELID AND atttypid = 'bytea'::regtype);
+    moment CONSTANT timestamptz := pg_catalog.clock_timestamp();
+    application CONSTANT text := pg_catalog.current_setting('application_name');
+    old_key CONSTANT jsonb := pg_catalog.to_jsonb(OLD);
+    new_key CONSTANT jsonb := pg_catalog.to_jsonb(NEW);
+    hashes CONSTANT text[] := '{hash, previous_hash}';
 BEGIN
-    IF TG_OP = 'TRUNCATE' THEN
+    IF TG_OP OPERATOR(pg_catalog.=) 'TRUNCATE' THEN
         INSERT INTO "api_key_history" ("api_key_id", "changed_at", "session_role", "active_role", "application_name", "old_value")
-        SELECT "id", moment, session_user, current_user, application, (to_jsonb(keys) - hashes)::text FROM "api_keys" AS keys;
+        SELECT "id", moment, session_user, current_user, application,
+            (pg_catalog.to_jsonb(keys) OPERATOR(pg_catalog.-) hashes)::text
+        FROM "api_keys" AS keys;
         RETURN NULL;
     END IF;
     INSERT INTO "api_key_history" ("api_key_id", "changed_at", "session_role", "active_role", "application_name",
         "column_name", "old_value", "new_value")
     SELECT keys.id, moment, session_user, current_user, application, change.*
     FROM (SELECT OLD."id" UNION SELECT NEW."id") AS keys (id), (
-        SELECT NULL, (old_key - hashes)::text, (new_key - hashes)::text WHERE TG_OP <> 'UPDATE'
+        SELECT NULL, (old_key OPERATOR(pg_catalog.-) hashes)::text, (new_key OPERATOR(pg_catalog.-) hashes)::text
+        WHERE TG_OP OPERATOR(pg_catalog.<>) 'UPDATE'
         UNION ALL
-        SELECT key, CASE WHEN key <> ALL (hashes) THEN before.value END,
-            CASE WHEN key <> ALL (hashes) THEN after.value ELSE 'changed' END
-        FROM jsonb_each_text(old_key) AS before JOIN jsonb_each_text(new_key) AS after USING (key)
-        WHERE TG_OP = 'UPDATE' AND before.value IS DISTINCT FROM after.value
+        SELECT key, CASE WHEN is_shown THEN old_key OPERATOR(pg_catalog.->>) key END,
+            CASE WHEN is_shown THEN new_key OPERATOR(pg_catalog.->>) key ELSE 'changed' END
+        FROM (
+            SELECT key, value, key OPERATOR(pg_catalog.<>) ALL (hashes) FROM pg_catalog.jsonb_each(new_key)
+        ) AS after (key, value, is_shown)
+        WHERE TG_OP OPERATOR(pg_catalog.=) 'UPDATE'
+            AND (old_key OPERATOR(pg_catalog.->) key) OPERATOR(pg_catalog.<>) value
     ) AS change
     WHERE keys.id IS NOT NULL;
     RETURN NULL;
 END
 $$;
 REVOKE EXECUTE ON FUNCTION "note_api_key_history"() FROM PUBLIC;
-
--- The service deletes old rows, with a grant that would let it delete all. What it has done itself, or whoever has taken
--- over its role, stays on record for 30 days whatever happens.
-CREATE FUNCTION "keep_api_key_history"() RETURNS trigger LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    RAISE EXCEPTION USING ERRCODE = '23001', MESSAGE = 'A row of api_key_history is kept for 30 days at least';
-END
-$$;
-REVOKE EXECUTE ON FUNCTION "keep_api_key_history"() FROM PUBLIC;
 
 DO $$
 BEGIN
@@ -176,8 +138,5 @@ CREATE TRIGGER "api_keys_history" AFTER INSERT OR UPDATE OR DELETE ON "api_keys"
 -- Before it, the keys can still be read.
 CREATE TRIGGER "api_keys_history_truncated" BEFORE TRUNCATE ON "api_keys"
     FOR EACH STATEMENT EXECUTE FUNCTION "note_api_key_history"();
-CREATE TRIGGER "api_key_history_kept" BEFORE DELETE ON "api_key_history"
-    FOR EACH ROW WHEN (OLD."changed_at" > now() - interval '30 days') EXECUTE FUNCTION "keep_api_key_history"();
 ALTER TABLE "api_keys" ENABLE ALWAYS TRIGGER "api_keys_history";
 ALTER TABLE "api_keys" ENABLE ALWAYS TRIGGER "api_keys_history_truncated";
-ALTER TABLE "api_key_history" ENABLE ALWAYS TRIGGER "api_key_history_kept";

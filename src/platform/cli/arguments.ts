@@ -79,6 +79,12 @@ export function parseDay(text: string): string {
   throw new InvalidArgumentError('A day looks like 2026-01-31.');
 }
 
+/** The same for one that has begun, in UTC. */
+export function parsePastDay(text: string): string {
+  if (Date.parse(parseDay(text)) <= Date.now()) return text;
+  throw new InvalidArgumentError('That day is in the future.');
+}
+
 /** Scopes in the order of SCOPES, each once. */
 function parseScopes(text: string): Scope[] {
   const names = text.split(',').map((name) => name.trim());

@@ -1,13 +1,21 @@
 import { applyGrants } from '../database/grants.js';
 import { applyMigrations } from '../database/migration-runner.js';
+import type { DatabaseSource } from '../database/source.js';
+import { findHistoryGap } from '../keys/history-triggers.js';
 
 export interface GrantOptions {
   readonly grantTo?: string;
   readonly grantReadTo?: string;
 }
 
-/** Applies pending migrations, and grants each role what it needs on the schema as it is then. */
-export async function migrate(url: string, { grantTo, grantReadTo }: GrantOptions): Promise<void> {
+/**
+ * Applies pending migrations, and grants each role what it needs on the schema as it is then. Says what mends the record of
+ * keys, where somebody has taken a trigger away.
+ */
+export async function migrate(
+  { url, database }: Pick<DatabaseSource, 'url' | 'database'>,
+  { grantTo, grantReadTo }: GrantOptions,
+): Promise<void> {
   const applied = await applyMigrations(url);
   process.stdout.write(
     applied.map((name) => `applied ${name}\n`).join('') || 'The database is up to date.\n',
@@ -22,4 +30,6 @@ export async function migrate(url: string, { grantTo, grantReadTo }: GrantOption
       `granted "${role}" what ${kind === 'service' ? 'the service needs' : 'it may read'}\n`,
     );
   }
+  const gap = await findHistoryGap(database);
+  if (gap !== undefined) process.stdout.write(`${gap.message}. To mend it, as the owner:\n\n${gap.sql}\n`);
 }

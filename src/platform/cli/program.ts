@@ -7,6 +7,7 @@ import { DatabaseOutage, detectOutage, readCode, toDatabaseError, withOutages } 
 import { addSampleData, type DatabaseSource, openSource } from '../database/source.js';
 import { exitWithError, OperatorError } from '../errors/operator-error.js';
 import { createKeyHistoryStore } from '../keys/history-store.js';
+import { describeGap, findHistoryGap } from '../keys/history-triggers.js';
 import { createKeyStore } from '../keys/store.js';
 import type { Resource } from '../operations/resource.js';
 import { type Config, readConfig, toLocalUrl } from '../process/config.js';
@@ -106,7 +107,7 @@ function createProgram({ loadResources }: CommandOptions): Command {
       '--grant-read-to <role>',
       "a role that reads the store's tables, usage and keys, without their hashes",
     )
-    .action((roles: GrantOptions) => withSource(({ url }) => migrate(url, roles)));
+    .action((roles: GrantOptions) => withSource((source) => migrate(source, roles)));
 
   program
     .command('seed')
@@ -151,6 +152,8 @@ async function withKeys(
 ): Promise<void> {
   await withSource(async ({ database }, { keyPrefix }) => {
     await checkSchema(database);
+    const gap = await findHistoryGap(database);
+    if (gap !== undefined) log.warn({}, describeGap(gap));
     await run({
       store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(database, keyPrefix)),
       usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(database)),

@@ -1,16 +1,12 @@
 import { Option } from 'commander';
 import { PLAN_NAMES, type Plan } from '#store/plans.js';
 import { nextBanSeconds } from '../keys/bans.js';
-import type { KeyChange } from '../keys/history-store.js';
 import type { ListedKey } from '../keys/store.js';
 import * as parse from './arguments.js';
-import { addId, ambiguous, expectFound, findKey, ID, type KeyCommand, type KeyTools } from './key-command.js';
-import { formatHistory } from './key-history-view.js';
+import { HISTORY } from './history-command.js';
+import { addId, findKey, ID, type KeyCommand } from './key-command.js';
 import * as view from './key-view.js';
 import { addUsageOptions, printUsage, printUsageOfKeys, type UsageOptions } from './usage-command.js';
-
-/** How far back the history of all keys goes without --since; that of one key goes as far as it is kept. */
-const HISTORY_SECONDS = 7 * 86_400;
 
 interface ListOptions {
   readonly plan?: Plan;
@@ -20,7 +16,7 @@ interface ListOptions {
   readonly unusedFor?: number;
 }
 
-/** The commands that change nothing. */
+/** The commands that change no key. */
 export const REPORTS: readonly KeyCommand[] = [
   {
     name: 'list',
@@ -80,28 +76,7 @@ export const REPORTS: readonly KeyCommand[] = [
         : printUsage(tools.usage, options, operations, await findKey(tools, command));
     },
   },
-  {
-    name: 'history',
-    description: 'show who changed a key, or any: in the last 7 days, or as far back as --since says',
-    examples: ['--since 30d', ID, `${ID} --json`],
-    addArguments(command) {
-      command
-        .argument('[id]', 'one key, also one that is gone: all of its changes on record', parse.parseId)
-        .option(
-          '--since <duration>',
-          'only the changes of the last so many hours or days',
-          parse.parseDuration,
-        );
-    },
-    async run(tools, command) {
-      const { since } = command.opts<{ since?: number }>();
-      const changes =
-        command.args.length === 0
-          ? await tools.history.read({ seconds: since ?? HISTORY_SECONDS })
-          : await readHistory(tools, command.processedArgs[0], since);
-      return { json: changes, text: formatHistory(changes) };
-    },
-  },
+  HISTORY,
 ];
 
 /** Whether a key is what the options ask for. A key that was never used counts from when it was made. */
@@ -112,11 +87,4 @@ function fits(apiKey: ListedKey, { plan, state, unusedFor }: ListOptions, now: n
     (state === undefined || view.toKeyJson(apiKey, now).state === state) &&
     (unusedFor === undefined || usedAt < now - unusedFor * 1000)
   );
-}
-
-/** The history of the key whose id starts like that. @throws OperatorError unless it is one */
-async function readHistory({ history }: KeyTools, prefix: string, seconds?: number): Promise<KeyChange[]> {
-  const ids = await history.findIds(prefix);
-  if (ids.length > 1) throw ambiguous(prefix, ids);
-  return history.read({ id: expectFound(prefix, ids[0]), seconds });
 }

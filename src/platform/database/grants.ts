@@ -15,10 +15,8 @@ const ALL: readonly Privilege[] = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 export const SERVICE_GRANTS: Grants = {
   ...IDENTITY.grants,
   api_keys: ['SELECT', 'INSERT', 'UPDATE'],
-  // The triggers of api_keys write it, with the rights of whoever changes a key.
-  api_key_changes: ALL,
-  // DELETE only of old rows, by a trigger of its own, and no UPDATE: the record is out of the service's hands.
-  api_key_history: ['SELECT', 'INSERT', 'DELETE'],
+  // The triggers of api_keys write it, with the rights of whoever changes a key. Nothing takes a row back.
+  api_key_history: ['SELECT', 'INSERT'],
   // UPDATE is what locking a row takes. Nothing changes one.
   [TURNS_TABLE]: ['SELECT', 'UPDATE'],
   idempotent_creates: ['SELECT', 'INSERT', 'DELETE'],

@@ -5,23 +5,18 @@ import { detectOutage } from '../database/outage.js';
 import { ApiError, insufficientScope } from '../errors/api-error.js';
 import { repeat } from '../timing/repeat.js';
 import { KEY_LOOKUP_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
-import type { KeyChanges } from './changes.js';
 import { hashKey, isWellFormedKey, type KeyPrefix, readBearerKey, toHint } from './format.js';
-import { type ApiKey, isActive, type KeyStore } from './store.js';
+import { type ApiKey, type FoundKey, isActive, type KeyStore } from './store.js';
 
 /**
- * How long a lookup is trusted, and the last answer to which keys have changed. A change to a key, whoever makes it,
- * takes effect on every node within this time plus the length of a request; the contract allows two seconds.
+ * How long what is known of a key is trusted, from when the database was last asked about it. A change of a key, whoever makes
+ * it and however, takes effect on every node within this time plus the length of a request; the contract allows two seconds.
  */
-export const KEY_TTL_MS = 1_000;
-/**
- * How long a lookup is trusted at most, even if no change is reported: somebody may disable the triggers that report them.
- */
-export const MAX_TRUST_MS = 60_000;
-/** From when on a key in use is looked up again: at a random moment of this range, so that not all are due at once. */
-const REREAD_AFTER_MS = { min: 20_000, spread: 30_000 } as const;
-/** How often those that are due are looked up. */
-const REREAD_INTERVAL_MS = 1_000;
+export const KEY_TTL_MS = 1_500;
+/** How often the keys in use are checked: they stay trusted if the answer takes less than the rest of KEY_TTL_MS. */
+const CHECK_INTERVAL_MS = 1_000;
+/** So many take PostgreSQL some 40 ms, and a check of more is several statements. */
+export const MAX_CHECKED_AT_ONCE = 5_000;
 /** The most keys cached at once, which takes about 54 MB. */
 const MAX_KEYS = 100_000;
 /** Besides those, so that a flood of unknown keys leaves the others alone. */
@@ -44,36 +39,36 @@ const INVALID_KEY: Authentication = { rejected: new ApiError('invalid_api_key') 
 export type Authenticator = ReturnType<typeof createAuthenticator>;
 
 export interface AuthenticatorOptions {
-  readonly store: Pick<KeyStore, 'findByHashes'>;
-  /** Without them, a key is looked up again whenever its lookup is no longer trusted. */
-  readonly changes?: KeyChanges;
+  readonly store: Pick<KeyStore, 'findByHashes' | 'findChanged'>;
   readonly prefix: KeyPrefix;
   /** Unix milliseconds */
   readonly now: () => number;
 }
 
 interface KnownKey {
-  readonly apiKey: ApiKey;
-  /** By performance.now() */
-  foundAt: number;
-  /** When it is due to be looked up again, by performance.now() */
-  readonly rereadAt: number;
-  /** Whether a change of it since then would be reported */
-  isFollowed: boolean;
+  readonly apiKey: FoundKey;
+  /** When the database was last asked and had this key like this, by performance.now() */
+  confirmedAt: number;
+  /** Whether a request has used it since the last check began */
+  isInUse: boolean;
 }
+
+/** `confirmedAt` of a key that has to be looked up */
+const NEVER = Number.NEGATIVE_INFINITY;
 
 /**
  * Finds the key that a header names, with as few queries as the promise about changes allows. For a process, a key is in one
  * of these states:
  *
  * ## Trusted
- * It was looked up within the last KEY_TTL_MS, or it is followed: the last answer to which keys have changed is no older than
- * that, and did not name it. No query waits: a key in use is looked up again within MAX_TRUST_MS, for changes that nothing
- * reports, together with the others that are due.
+ * Within the last KEY_TTL_MS it was looked up, or checked. No query waits: once a second the database is asked which of the
+ * keys in use have changed. It compares what their rows say, so it does not matter who has written to them, in which
+ * transaction, or in which database.
  *
  * ## Known, but not trusted
- * It has been found before, but has changed since, or there was no answer for KEY_TTL_MS. It is looked up together with
- * others of this kind. While the database is unavailable, `lastKnown` still tells whose request it is.
+ * It has been found before, but has changed since, or was not checked in time because it was not in use or there was no
+ * answer. It is looked up together with others of this kind. While the database is unavailable, `lastKnown` still tells whose
+ * request it is.
  *
  * ## Rejected
  * It was looked up within the last KEY_TTL_MS, and is not in the database. No query.
@@ -82,12 +77,7 @@ interface KnownKey {
  * Anything else that is well-formed. It is looked up with others of this kind, apart from known keys, and after them if its
  * address is over its limit.
  */
-export function createAuthenticator({
-  store,
-  changes = { askedAt: Number.NEGATIVE_INFINITY, answers: 0, onChange() {} },
-  prefix,
-  now,
-}: AuthenticatorOptions) {
+export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions) {
   // All are keyed by the usual form of the header, so that a key in use is neither parsed nor hashed again. Other forms
   // share that entry: with extra spaces, each could be 16 KB long and an entry of its own.
   const known = new LRUCache<string, KnownKey>({ max: MAX_KEYS });
@@ -95,60 +85,65 @@ export function createAuthenticator({
   const pending = new Map<string, Promise<ApiKey | undefined>>();
   /** How often `forget` was called: a lookup that began before may not have seen why */
   let forgotten = 0;
-  /** The headers of keys in use that are due to be looked up again */
-  const due = new Set<string>();
+  /** What requests have used since the last check began */
+  let inUse: KnownKey[] = [];
   // Anybody can make up keys that have to be looked up, so those that are known have statements of their own.
   const knownLookups = createBatchLoader(store.findByHashes, BATCHES);
   const unknownLookups = createBatchLoader(store.findByHashes, BATCHES);
-  const distrust = (ids: ReadonlySet<string> | undefined) => {
-    for (const entry of known.values()) {
-      if (ids !== undefined && !ids.has(entry.apiKey.id)) continue;
-      entry.foundAt = Number.NEGATIVE_INFINITY;
-      entry.isFollowed = false;
-    }
+  const distrust = (id: string) => {
+    for (const entry of known.values()) if (entry.apiKey.id === id) entry.confirmedAt = NEVER;
   };
-  changes.onChange(distrust);
+  const use = (entry: KnownKey) => {
+    if (!entry.isInUse) inUse.push(entry);
+    entry.isInUse = true;
+    return entry.apiKey;
+  };
 
   const lookUp = async (header: string, key: string, isLast: boolean) => {
     // The key is trusted from when the query was sent: a slow result is already old.
-    const foundAt = performance.now();
-    const { answers } = changes;
+    const confirmedAt = performance.now();
     const forgottenBefore = forgotten;
     const found = await (known.has(header) ? knownLookups : unknownLookups).load(hashKey(key), isLast);
     if (found === undefined) {
       known.delete(header);
-      return void unknown.set(header, true);
+      return void unknown.set(header, true, { start: confirmedAt });
     }
     // The row has the hint of the key that a rotation has put in the place of this one.
-    const apiKey = { ...found, hint: toHint(key) };
-    const rereadAt = foundAt + REREAD_AFTER_MS.min + Math.random() * REREAD_AFTER_MS.spread;
-    // An answer that came meanwhile may have reported a change that this lookup was too early for.
-    known.set(header, { apiKey, foundAt, rereadAt, isFollowed: changes.answers === answers });
-    if (forgotten !== forgottenBefore) distrust(new Set([apiKey.id]));
-    return apiKey;
+    const entry = { apiKey: { ...found, hint: toHint(key) }, confirmedAt, isInUse: false };
+    known.set(header, entry);
+    if (forgotten !== forgottenBefore) distrust(found.id);
+    return use(entry);
   };
-  /** Together once a second: one by one they would cost ten times as much. Requests that wait for a lookup come first. */
-  const rereadDue = async () => {
-    const lookups = [...due].map((header) => lookUp(header, readBearerKey(header) ?? '', true));
-    due.clear();
-    await Promise.all(lookups);
+  const check = async () => {
+    const entries = inUse;
+    inUse = [];
+    for (const entry of entries) entry.isInUse = false;
+    for (let start = 0; start < entries.length; start += MAX_CHECKED_AT_ONCE) {
+      const checked = entries.slice(start, start + MAX_CHECKED_AT_ONCE);
+      const askedAt = performance.now();
+      const changed = new Set(await store.findChanged(checked.map(({ apiKey }) => apiKey)));
+      for (const entry of checked) {
+        if (changed.has(entry.apiKey.id)) entry.confirmedAt = NEVER;
+        // One that was distrusted meanwhile stays so.
+        else if (entry.confirmedAt !== NEVER) entry.confirmedAt = askedAt;
+      }
+    }
   };
-  // Whatever could not be looked up is looked up when a request needs it, at the latest MAX_TRUST_MS after the last time.
-  const endRereading = repeat(
-    () => REREAD_INTERVAL_MS,
-    () => rereadDue().catch(() => {}),
+  let checkedAt = 0;
+  const endChecks = repeat(
+    () => Math.max(0, checkedAt + CHECK_INTERVAL_MS - performance.now()),
+    async () => {
+      checkedAt = performance.now();
+      // Without an answer, keys are soon looked up one by one.
+      await check().catch(() => {});
+    },
   );
-  const findFresh = (header: string) => {
-    const found = known.get(header);
-    if (found === undefined) return undefined;
-    const now = performance.now();
-    if (!found.isFollowed) return now - found.foundAt < KEY_TTL_MS ? found.apiKey : undefined;
-    if (now - found.foundAt >= MAX_TRUST_MS) return undefined;
-    if (now >= found.rereadAt) due.add(header);
-    return now - Math.max(found.foundAt, changes.askedAt) < KEY_TTL_MS ? found.apiKey : undefined;
+  const findTrusted = (header: string) => {
+    const entry = known.get(header);
+    return entry && performance.now() - entry.confirmedAt < KEY_TTL_MS ? use(entry) : undefined;
   };
   const find = (header: string, key: string, isOverLimit: () => boolean) => {
-    const apiKey = findFresh(header);
+    const apiKey = findTrusted(header);
     if (apiKey !== undefined || unknown.has(header)) return apiKey;
     const running =
       pending.get(header) ??
@@ -190,7 +185,7 @@ export function createAuthenticator({
     /** The same from the cache alone; undefined when the key has to be looked up. */
     peek(authorization: string | undefined): Authentication | undefined {
       if (authorization === undefined) return MISSING_KEY;
-      const found = findFresh(authorization);
+      const found = findTrusted(authorization);
       return found === undefined && !unknown.has(authorization) ? undefined : toAuthentication(found);
     },
     /** The id of the key if it was valid when it was last found. */
@@ -198,11 +193,11 @@ export function createAuthenticator({
     /** Trusts nothing that is known of a key, old or new, or being looked up: this process has just changed its row. */
     forget(id: string): void {
       forgotten += 1;
-      distrust(new Set([id]));
+      distrust(id);
       pending.clear();
     },
-    /** Stops looking keys up again; call it before the database is closed. */
-    close: () => endRereading(),
+    /** Stops checking keys; call it before the database is closed. */
+    close: () => endChecks(),
   };
 }
 

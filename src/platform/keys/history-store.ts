@@ -1,9 +1,9 @@
 import type { Connections } from '../database/connections.js';
-import { deleteOld, deleteOldSql } from '../database/old-rows.js';
 import type { InSchema } from '../database/schema-name.js';
 import { completeId } from './store.js';
 
-const TABLE = 'api_key_history';
+/** How many rows one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */
+const DELETED_AT_ONCE = 1_000;
 
 /** One column of a key that was given another value, or a whole key that was created or deleted. */
 export interface KeyChange {
@@ -29,7 +29,7 @@ export interface KeyChange {
 type ChangeRow = Omit<KeyChange, 'changedAt'> & { readonly changedAt: string };
 
 function createStatements(inSchema: InSchema) {
-  const [history, keys] = [inSchema(TABLE), inSchema('api_keys')];
+  const [history, keys] = [inSchema('api_key_history'), inSchema('api_keys')];
   return {
     /** For all keys if `$1` is null; all of the history if `$2` is null */
     read: `
@@ -44,11 +44,10 @@ function createStatements(inSchema: InSchema) {
     findIds: `
       SELECT api_key_id AS id FROM ${history} WHERE api_key_id BETWEEN $1 AND $2
       UNION SELECT id FROM ${keys} WHERE id BETWEEN $1 AND $2 ORDER BY id`,
-    deleteOld: deleteOldSql(
-      inSchema(TABLE),
-      'changed_at',
-      'changed_at < pg_catalog.now() - pg_catalog.make_interval(days => $1)',
-    ),
+    /** By row address, which has one plan however large the table is */
+    deleteBefore: `
+      DELETE FROM ${history} WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM ${history} WHERE changed_at < $1::pg_catalog.timestamptz ORDER BY changed_at LIMIT ${DELETED_AT_ONCE}))`,
   };
 }
 
@@ -70,7 +69,12 @@ export function createKeyHistoryStore({ pool, inSchema }: Pick<Connections, 'poo
       const { rows } = await pool.query<{ id: string }>(sql.findIds, range);
       return rows.map(({ id }) => id);
     },
-    /** Deletes what is older than so many days, by the clock of the database. */
-    deleteOld: (days: number) => deleteOld({ pool }, sql.deleteOld, days),
+    /**
+     * Deletes the oldest changes from before a moment, a batch of them, and returns how many: 0 once there are none. Only the
+     * owner of the tables may.
+     */
+    async deleteBefore(moment: Date): Promise<number> {
+      return (await pool.query(sql.deleteBefore, [moment])).rowCount ?? 0;
+    },
   };
 }

@@ -29,6 +29,8 @@ export interface KeyRow {
 export interface HashedRow extends KeyRow {
   readonly hash: Buffer;
   readonly previousHash: Buffer | null;
+  /** A bigint */
+  readonly fingerprint: string;
 }
 
 export interface ListedRow extends KeyRow {
@@ -71,6 +73,14 @@ const COLUMNS = `
   ${momentSql('previous_expires_at')} AS "previousExpiresAt", ${momentSql('revoked_at')} AS "revokedAt",
   ${momentSql('banned_until')} AS "bannedUntil", ban_seconds AS "banSeconds"`;
 
+/**
+ * A number that stands for everything that is read here. Another value of a column is another number, whoever has written it
+ * and however: by SQL, by another database in the place of this one, or by a column that takes the name of another.
+ */
+const FINGERPRINT = `pg_catalog.hash_record_extended(ROW(
+  id, name, owner, start, plan::pg_catalog.text, per_minute, per_day, scopes, created_at, expires_at, previous_expires_at,
+  revoked_at, banned_until, ban_seconds, hash, previous_hash), 0)`;
+
 export function createStatements(inSchema: InSchema) {
   const keys = inSchema('api_keys');
   /** @param condition on keys, which an index answers */
@@ -86,9 +96,17 @@ export function createStatements(inSchema: InSchema) {
     findByHashes: {
       name: 'keys-find-by-hashes',
       text: `
-        SELECT ${COLUMNS}, hash, previous_hash AS "previousHash"
+        SELECT ${COLUMNS}, hash, previous_hash AS "previousHash", ${FINGERPRINT} AS fingerprint
         FROM ${keys} WHERE hash = ANY ($1::pg_catalog.bytea[]) OR previous_hash = ANY ($1::pg_catalog.bytea[])`,
       emptyValues: ['{}'],
+    },
+    /** By an index whatever PostgreSQL thinks of the arrays: a join might read all keys. */
+    findChanged: {
+      name: 'keys-find-changed',
+      text: `
+        SELECT known.id FROM unnest($1::pg_catalog.uuid[], $2::bigint[]) AS known (id, fingerprint)
+        WHERE known.fingerprint IS DISTINCT FROM (SELECT ${FINGERPRINT} FROM ${keys} AS keys WHERE keys.id = known.id)`,
+      emptyValues: ['{}', '{}'],
     },
     insert: `
       INSERT INTO ${keys} (name, owner, expires_at, scopes, plan, per_minute, per_day, hash, start)

@@ -16,7 +16,7 @@ export interface GaugeSources {
   readonly server: Server;
   readonly overload: OverloadMonitor;
   /** Resolves when the database responds and has the schema that this service was built for. */
-  readonly checkReadiness: () => Promise<void>;
+  readonly checkReadiness: () => Promise<string | undefined>;
   /** Connections to the database, or queries that wait for one */
   readonly countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') => number;
   /** Those that are banned now, and those that expire within seven days. May fail with a database error */

@@ -16,7 +16,8 @@ declare module 'fastify' {
 }
 
 interface ReadinessOptions {
-  readonly checkReadiness: () => Promise<void>;
+  /** Resolves with what an operator should know, although the service can serve */
+  readonly checkReadiness: () => Promise<string | undefined>;
   readonly limiter: Limiter;
   readonly isClosing: () => boolean;
   readonly log: FastifyBaseLogger;
@@ -29,6 +30,8 @@ interface Readiness {
   readonly database?: 'ok' | 'unavailable';
   /** Where limits are counted */
   readonly limits?: string;
+  /** What is wrong, and does not keep the service from serving */
+  readonly warning?: string;
 }
 
 /** What operators' machines poll: `/metrics` and `/health`. Neither needs a key. */
@@ -44,9 +47,10 @@ export function createReadiness({ checkReadiness, limiter, isClosing, log }: Rea
   return async (): Promise<Readiness> => {
     if (isClosing()) return { status: 'draining' };
     try {
-      await checkReadiness();
+      const warning = await checkReadiness();
       const limits = limiter.state;
-      return { status: limits === 'degraded' ? 'degraded' : 'ok', database: 'ok', limits };
+      const status = limits === 'degraded' ? 'degraded' : 'ok';
+      return { status, database: 'ok', limits, ...(warning !== undefined && { warning }) };
     } catch (error) {
       log.warn({ err: error }, 'not ready: the database cannot be used');
       return { status: 'unavailable', database: 'unavailable', limits: limiter.state };
@@ -87,27 +91,28 @@ export function buildProbeServer(probes: Probes, log: FastifyBaseLogger): Fastif
 
 /**
  * Shares one check among any number of probes, whatever the database does: one runs at a time, for READINESS_TIMEOUT_MS
- * at most, and its success is valid for a second. A failure is not, so that the first probe after a recovery sees it.
+ * at most, and its result is valid for a second. A failure is not, so that the first probe after a recovery sees it.
  *
  * @param now a monotonic clock, in milliseconds
  */
-export function createCachedCheck(
-  check: () => Promise<void>,
+export function createCachedCheck<Result>(
+  check: () => Promise<Result>,
   now: () => number = () => performance.now(),
-): () => Promise<void> {
-  let validUntil = Number.NEGATIVE_INFINITY;
-  let running: Promise<void> | undefined;
+): () => Promise<Result> {
+  let valid: { readonly result: Result; readonly until: number } | undefined;
+  let running: Promise<Result> | undefined;
   const run = async () => {
     try {
-      await withTimeout(READINESS_TIMEOUT_MS, check());
-      validUntil = now() + READINESS_TTL_MS;
+      const result = await withTimeout(READINESS_TIMEOUT_MS, check());
+      valid = { result, until: now() + READINESS_TTL_MS };
+      return result;
     } finally {
       running = undefined;
     }
   };
   return async () => {
-    if (now() < validUntil) return;
+    if (valid !== undefined && now() < valid.until) return valid.result;
     running ??= run();
-    await running;
+    return running;
   };
 }

@@ -52,7 +52,6 @@ const schema = z.object({
   ),
   ANONYMOUS_PER_MINUTE: wholeNumber(1, 1_000_000_000).default(300),
   KEEP_ALIVE_SECONDS: wholeNumber(1, 86_400).default(72),
-  HISTORY_DAYS: wholeNumber(30, 36_525).default(400),
   USAGE_DAYS: wholeNumber(SHOWN_DAYS, 36_525).default(400),
   LOG_LEVEL: z.enum(LOG_LEVELS, { error: `must be one of ${LOG_LEVELS.join(', ')}` }).default('info'),
 });
@@ -125,8 +124,6 @@ function toConfig(data: z.output<typeof schema>) {
     anonymousPerMinute: data.ANONYMOUS_PER_MINUTE,
     /** How long a connection stays open between requests */
     keepAliveSeconds: data.KEEP_ALIVE_SECONDS,
-    /** How long changes of keys stay on record */
-    historyDays: data.HISTORY_DAYS,
     /** For how many days the usage of keys is kept, by the clock of the database */
     usageDays: data.USAGE_DAYS,
     logLevel: data.LOG_LEVEL,
@@ -150,7 +147,7 @@ function describeIssue({ path, message, input }: z.core.$ZodIssue): string {
   return `${name} ${message}${isSecret ? '' : `, not ${JSON.stringify(String(input))}`}`;
 }
 
-/** What is wrong between variables, and with one that is gone. */
+/** What is wrong between variables, and with those that are gone. */
 function* findConflicts(
   set: Readonly<Record<string, string | undefined>>,
   { platform, versions }: Runtime,
@@ -159,6 +156,8 @@ function* findConflicts(
     yield `DATABASE_URL must be set in ${set.APP_ENV}: the embedded PostgreSQL is for development`;
   if (set.WORKERS !== undefined)
     yield 'WORKERS is gone: run several processes instead, with REUSE_PORT or as replicas behind a proxy (docs/deploy.md)';
+  if (set.HISTORY_DAYS !== undefined)
+    yield 'HISTORY_DAYS is gone: changes of keys stay on record until the owner of the tables deletes them, with: npm run -s keys -- history --delete-before DATE';
   if (set.REUSE_PORT === 'true') {
     // 22.12 brought the option; earlier versions of 22 and all of 23, which lacked it at first, are not supported anyway.
     if (platform !== 'linux' || Number.parseInt(versions.node, 10) < 22)

@@ -100,7 +100,6 @@ const HOSTILE = `
   CREATE TABLE evil.${TABLE} (id text);
   CREATE TABLE evil.api_keys (id text);
   CREATE TABLE evil.api_key_usage (id text);
-  CREATE TABLE evil.api_key_changes (id text);
   CREATE TABLE evil.idempotent_creates (id text);
   CREATE TABLE evil.${OTHER_TABLE} (id text);
   ${TYPES.map((type) => `CREATE TYPE evil.${type} AS ENUM ('evil');`).join('\n')}

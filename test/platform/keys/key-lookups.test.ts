@@ -1,7 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createAuthenticator } from '../../../src/platform/keys/authenticator.js';
+import { createAuthenticator, KEY_TTL_MS } from '../../../src/platform/keys/authenticator.js';
 import { generateKey, hashKey } from '../../../src/platform/keys/format.js';
-import type { ApiKey } from '../../../src/platform/keys/store.js';
+import type { FoundKey } from '../../../src/platform/keys/store.js';
 
 afterEach(() => vi.restoreAllMocks());
 
@@ -18,14 +18,15 @@ function setUp(validCount: number, count: number) {
   const statements: Statement[] = [];
   const find = (position: number) =>
     position < validCount
-      ? ({ id: String(position), revokedAt: null, expiresAt: null } as ApiKey)
+      ? ({ id: String(position), revokedAt: null, expiresAt: null } as FoundKey)
       : undefined;
   const findByHashes = (wanted: readonly Uint8Array[]) =>
-    new Promise<(ApiKey | undefined)[]>((resolve) => {
+    new Promise<(FoundKey | undefined)[]>((resolve) => {
       const positions = wanted.map((hash) => hashes.indexOf(Buffer.from(hash).toString('hex')));
       statements.push({ keys: positions, respond: () => resolve(positions.map(find)) });
     });
-  const authenticator = createAuthenticator({ store: { findByHashes }, prefix: 'as_test_', now: Date.now });
+  const store = { findByHashes, findChanged: async () => [] };
+  const authenticator = createAuthenticator({ store, prefix: 'as_test_', now: Date.now });
   const authenticate = async (position: number, isOverLimit = false) => {
     const found = await authenticator.authenticate(`Bearer ${keys[position]}`, () => isOverLimit);
     if ('rejected' in found) return found.rejected.code;
@@ -62,7 +63,7 @@ test('a key that was valid a moment ago does not wait for unknown ones', async (
   const flood = [1, 2].map((position) => authenticate(position));
   const blocked = await nextStatement();
   expect(blocked.keys).toEqual([1, 2]);
-  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + 1_001);
+  vi.spyOn(performance, 'now').mockReturnValue(performance.now() + KEY_TTL_MS);
   const again = authenticate(0);
   const own = await nextStatement();
   expect(own.keys).toEqual([0]);

@@ -309,6 +309,7 @@ test('a failed readiness check is not remembered: the first probe after the reco
   let isUnavailable = true;
   const checkReadiness = async () => {
     if (isUnavailable) throw new Error('unavailable');
+    return undefined;
   };
   const { call } = await serve({ checkReadiness });
   const probe = async () => (await call('/health/ready', { key: null })).status;

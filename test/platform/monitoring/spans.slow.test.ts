@@ -184,23 +184,26 @@ test.skipIf(!isInstalled)(
     const before = collector.spans.length;
     const { program, url, call } = await startTraced(process.execPath, { OTEL_BSP_SCHEDULE_DELAY: '60000' });
     expect((await call('/health/ready', { key: null })).status).toBe(200);
-    // Until the service has asked several questions of its own.
-    const changes = /query_duration_seconds_count\{statement="keys-changes"\} (\d+)/;
-    await vi.waitUntil(
-      async () => Number(changes.exec(await (await fetch(`${url}/metrics`)).text())?.[1]) > 2,
-      { timeout: 20_000, interval: 200 },
-    );
+    expect((await call(list.path)).status).toBe(200);
+    // Until the service has asked a question of its own: whether the key has changed.
+    const checks = /query_duration_seconds_count\{statement="keys-find-changed"\} (\d+)/;
+    const countChecks = async () =>
+      Number(checks.exec(await (await fetch(`${url}/metrics`)).text())?.[1] ?? 0);
+    const tried = await countChecks();
+    await vi.waitUntil(async () => (await countChecks()) > tried, { timeout: 20_000, interval: 200 });
     expect((await call(list.path, { key: 'as_test_wrong' })).status).toBe(401);
     program.child.kill('SIGTERM');
     expect(await program.ended).toBe(0);
     const sent = collector.spans.slice(before);
     const roots = sent.filter(({ parentSpanId }) => !parentSpanId);
     expect(roots.map(({ name, attributes }) => [name, attributes['http.response.status_code']])).toEqual([
+      [list.name, 200],
       [list.name, 401],
     ]);
-    expect(roots[0]?.attributes).toMatchObject({ 'animal_store.error_code': 'invalid_api_key' });
-    expect(roots[0]?.status.code ?? 0).toBe(0);
-    expect(program.output()).toMatch(new RegExp(`"trace_id":"${roots[0]?.traceId}"`));
+    const refused = roots[1];
+    expect(refused?.attributes).toMatchObject({ 'animal_store.error_code': 'invalid_api_key' });
+    expect(refused?.status.code ?? 0).toBe(0);
+    expect(program.output()).toMatch(new RegExp(`"trace_id":"${refused?.traceId}"`));
   },
 );
 

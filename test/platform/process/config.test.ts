@@ -30,7 +30,6 @@ test('an empty environment yields the documented defaults', () => {
     corsOrigins: 'localhost',
     anonymousPerMinute: 300,
     keepAliveSeconds: 72,
-    historyDays: 400,
     usageDays: 400,
     logLevel: 'info',
   });
@@ -52,7 +51,6 @@ test('every variable is read', () => {
     CORS_ORIGINS: 'https://shop.example,http://localhost:5173',
     ANONYMOUS_PER_MINUTE: '60',
     KEEP_ALIVE_SECONDS: '620',
-    HISTORY_DAYS: '30',
     USAGE_DAYS: '800',
     LOG_LEVEL: 'debug',
   });
@@ -72,7 +70,6 @@ test('every variable is read', () => {
     corsOrigins: ['https://shop.example', 'http://localhost:5173'],
     anonymousPerMinute: 60,
     keepAliveSeconds: 620,
-    historyDays: 30,
     usageDays: 800,
     logLevel: 'debug',
   });
@@ -185,8 +182,6 @@ test.each([
   ],
   ['ANONYMOUS_PER_MINUTE', ['0', '-1', 'x']],
   ['KEEP_ALIVE_SECONDS', ['0', '86401', '10 min']],
-  // The database keeps each row for 30 days.
-  ['HISTORY_DAYS', ['29', '36526', '400d']],
   ['USAGE_DAYS', ['0', '29', '1e3', '36526']],
   ['LOG_LEVEL', ['loud', 'INFO']],
 ])('an invalid %s is reported by name', (name, values) => {
@@ -394,10 +389,18 @@ test('only in development, and only without CORS_ORIGINS, every origin on localh
     expect(readConfig({ APP_ENV, DATABASE_URL, CORS_ORIGINS }).corsOrigins).toEqual([CORS_ORIGINS]);
 });
 
-test.each(['1', '2', 'auto'])('WORKERS=%s is refused with one line that says what replaces it', (WORKERS) => {
-  const message = /^The configuration is invalid: WORKERS is gone: run several processes instead[^\n]+$/;
-  expect(() => readConfig({ WORKERS })).toThrow(message);
-  expect(() => readConfig({ WORKERS: '' })).not.toThrow();
+test.each([
+  ['WORKERS', '1', 'run several processes instead'],
+  ['WORKERS', 'auto', 'run several processes instead'],
+  [
+    'HISTORY_DAYS',
+    '400',
+    'changes of keys stay on record until .*: npm run -s keys -- history --delete-before DATE',
+  ],
+])('%s=%s is refused with one line that says what replaces it', (name, value, instead) => {
+  const message = new RegExp(`^The configuration is invalid: ${name} is gone: ${instead}[^\\n]*$`);
+  expect(() => readConfig({ [name]: value })).toThrow(message);
+  expect(() => readConfig({ [name]: '' })).not.toThrow();
 });
 
 const shared = { REUSE_PORT: 'true', DATABASE_URL: 'postgres://db/store', REDIS_URL: 'redis://a' };
