@@ -20,8 +20,6 @@ export const SERVICE_GRANTS: Grants = {
   api_key_history: ['SELECT', 'INSERT', 'DELETE'],
   idempotent_creates: ['SELECT', 'INSERT', 'DELETE'],
   api_key_usage: ALL,
-  // UPDATE is what locking a row takes.
-  api_key_usage_batches: ALL,
   [HISTORY_TABLE]: ['SELECT'],
 };
 
