@@ -18,6 +18,11 @@ const READ_TIMEOUT = 'Query read timeout';
 
 export type Connections = Readonly<ReturnType<typeof openConnections>>;
 
+/** For what needs the pool for its queries only */
+export interface Queries {
+  readonly pool: Pick<pg.Pool, 'query'>;
+}
+
 export interface ConnectionOptions {
   /** Default: what a request may wait */
   readonly connectTimeoutMs?: number | undefined;

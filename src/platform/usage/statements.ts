@@ -59,8 +59,6 @@ export function createStatements(inSchema: InSchema) {
       SELECT ${daySql('day')} AS day, operation, requests, denied FROM ${usage} AS usage
       WHERE api_key_id = $1 AND usage.day BETWEEN $2 AND $3
       ORDER BY usage.day DESC, operation COLLATE pg_catalog."C"`,
-    readStoredDays: `
-      SELECT ${daySql('pg_catalog.min(day)')} AS "from", ${daySql('pg_catalog.max(day)')} AS "to" FROM ${usage}`,
     /** Of all keys if `$3` is null */
     readKeys: `
       SELECT id, name, owner, operation, pg_catalog.sum(requests) AS requests, pg_catalog.sum(denied) AS denied,
@@ -68,6 +66,12 @@ export function createStatements(inSchema: InSchema) {
       FROM ${usage} JOIN ${keys} AS keys ON keys.id = api_key_id
       WHERE day BETWEEN $1 AND $2 AND ($3::pg_catalog.uuid[] IS NULL OR api_key_id = ANY ($3))
       GROUP BY id, operation`,
+    /** The same, each day by itself, in the order of `read` */
+    readKeyDays: `
+      SELECT id, name, owner, ${daySql('day')} AS day, operation, requests, denied
+      FROM ${usage} AS usage JOIN ${keys} AS keys ON keys.id = api_key_id
+      WHERE usage.day BETWEEN $1 AND $2 AND ($3::uuid[] IS NULL OR api_key_id = ANY ($3))
+      ORDER BY usage.day DESC, operation COLLATE pg_catalog."C"`,
     /** What is left of a deleted key goes with its day. */
     deleteExpired: `
       WITH expired AS (SELECT ${FIRST_KEPT_DAY} AS before)

@@ -1,4 +1,4 @@
-import type { Connections } from '../database/connections.js';
+import type { Connections, Queries } from '../database/connections.js';
 import { readCode } from '../database/outage.js';
 import { createStatements } from './statements.js';
 
@@ -52,7 +52,7 @@ export function createUsageStore({
   pool,
   writes,
   inSchema,
-}: Pick<Connections, 'pool' | 'writes' | 'inSchema'>) {
+}: Queries & Pick<Connections, 'writes' | 'inSchema'>) {
   const sql = createStatements(inSchema);
   writes.register(sql.add, sql.addToUnlocked);
   return {
@@ -76,14 +76,14 @@ export function createUsageStore({
       const { rows } = await pool.query<Stored<Usage>>(sql.read, [apiKeyId, from, to]);
       return withNumbers(rows);
     },
-    /** From the first day to the last of which anything is stored; undefined if nothing is. */
-    async readStoredDays(): Promise<DayRange | undefined> {
-      const { rows } = await pool.query<DayRange | { from: null; to: null }>(sql.readStoredDays);
-      return rows[0]?.from == null ? undefined : rows[0];
-    },
     /** The calls by key and operation, of these keys or of all. */
     async readKeys({ from, to }: DayRange, ids?: readonly string[]) {
       const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeys, [from, to, ids]);
+      return withNumbers(rows);
+    },
+    /** The same by key, day and operation, newest first. */
+    async readKeyDays({ from, to }: DayRange, ids?: readonly string[]) {
+      const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeyDays, [from, to, ids]);
       return withNumbers(rows);
     },
     /**
