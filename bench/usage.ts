@@ -43,17 +43,18 @@ export async function benchUsage(args: string[]): Promise<void> {
     };
     const connections = openConnections(url, () => {}, { connectTimeoutMs: 10_000, observe });
     const store = createUsageStore(connections);
-    const append: typeof store.append = async (batch) => {
-      await store.append(batch);
-      rows += batch.counts.length;
+    const add: typeof store.add = async (given) => {
+      const locked = await store.add(given);
+      rows += given.length - locked.length;
+      return locked;
     };
     const counter = new UsageCounter({
-      store: { ...store, append },
+      store: { add },
       operations: [OPERATION],
       now: Date.now,
       warn: (error) => failures.push(process.stderr.write(`${error}\n`)),
     });
-    return { counter, connections, endFlushing: flushRegularly(counter, Date.now) };
+    return { counter, connections, endFlushing: flushRegularly(counter) };
   });
   let [cpuBefore, startedAt] = [0, 0];
   for (let second = 0; second < WARM_UP_SECONDS + secondsAtLeast; second += 1) {

@@ -16,11 +16,12 @@ export interface BatchOptions {
   /** The most batches that run at once. Default 2 */
   readonly maxConcurrent?: number;
   /**
-   * Divides calls, so that one batch runs while the results of another are used: a share is half of all that wait or run,
-   * but at least this many. While a batch runs, fewer than a share wait. Default: a batch takes all that wait, and the
-   * process is idle until it has ended
+   * The fewest calls that are worth a batch of their own while another runs. Calls are then split into shares, of half of all
+   * that wait or run, so that one batch runs while the results of another are used: a batch takes a share, or all that wait
+   * if fewer than this would be left, and while one runs, fewer than a share wait for it to end. Default: nothing is split,
+   * a batch takes all that wait, and the process is idle until it has ended
    */
-  readonly minShare?: number;
+  readonly splitFrom?: number;
   /** A call that waits longer is rejected with a TimeoutError, and never sent. Default: no limit */
   readonly maxWaitMs?: number;
 }
@@ -53,7 +54,7 @@ export function createBatchLoader<Call, Result>(
   {
     maxSize = Number.POSITIVE_INFINITY,
     maxConcurrent = 2,
-    minShare = 0,
+    splitFrom = 0,
     maxWaitMs = Number.POSITIVE_INFINITY,
   }: BatchOptions = {},
 ): BatchLoader<Call, Result> {
@@ -69,10 +70,10 @@ export function createBatchLoader<Call, Result>(
     for (const queue of [waiting, yielding]) rejectLate(queue, maxWaitMs);
     while (running < maxConcurrent) {
       const count = waiting.length + yielding.length;
-      const share = minShare > 0 ? Math.max(minShare, Math.floor((count + callsUnderWay) / 2)) : count;
+      const share = splitFrom > 0 ? Math.max(splitFrom, Math.floor((count + callsUnderWay) / 2)) : count;
       if (count === 0 || (running > 0 && count < Math.min(share, maxSize))) return;
       // A rest that is no share of its own would have to wait.
-      const size = Math.min(count - share < minShare ? count : share, maxSize);
+      const size = Math.min(count - share < splitFrom ? count : share, maxSize);
       const batch = waiting.splice(0, size);
       batch.push(...yielding.splice(0, size - batch.length));
       void send(batch);

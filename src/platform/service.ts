@@ -59,9 +59,9 @@ export async function createService(options: ServiceOptions) {
     store: usages,
     operations: Object.keys(router._def.procedures),
     now,
-    warn: warn('usage could not be stored, or not aggregated yet; it is tried again'),
+    warn: warn('usage could not be stored yet; it is tried again'),
   });
-  const endFlushing = flushRegularly(usage, now);
+  const endFlushing = flushRegularly(usage);
   const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
   const { redisUrls } = config;
   const redisDurations = createDurations(
@@ -117,7 +117,6 @@ export async function createService(options: ServiceOptions) {
       const [banned, expiring] = await Promise.all([keys.countBanned(at), keys.countExpiring(at, soon)]);
       return { banned, expiring };
     },
-    readUsageAge: usages.readAge,
     async buildDocument(publicUrl) {
       const { buildDocument } = await import('./docs/document.js');
       return buildDocument({ ...config, resources, publicUrl });

@@ -122,7 +122,7 @@ test('a batch has at most maxSize calls, and the rest are in further batches', a
 });
 
 test('where batches are shared out, calls are divided evenly, including those under way', async () => {
-  const { loader, batches, sizes } = createManualLoader({ minShare: 2 });
+  const { loader, batches, sizes } = createManualLoader({ splitFrom: 2 });
   const load = (count: number) => Promise.all(Array.from({ length: count }, (_, call) => loader.load(call)));
   const five = load(5);
   await nextTick();
@@ -140,7 +140,7 @@ test('where batches are shared out, calls are divided evenly, including those un
 });
 
 test('fewer calls than a share wait while a batch runs, until it ends or there are enough', async () => {
-  const { loader, batches, sizes } = createManualLoader({ minShare: 3, maxConcurrent: 3 });
+  const { loader, batches, sizes } = createManualLoader({ splitFrom: 3, maxConcurrent: 3 });
   const load = async (...calls: readonly number[]) => {
     const results = Promise.all(calls.map((call) => loader.load(call)));
     await nextTick();
@@ -166,14 +166,14 @@ test('fewer calls than a share wait while a batch runs, until it ends or there a
 });
 
 test('calls that would be fewer than a share by themselves are sent with the others', async () => {
-  const { loader, sizes } = createManualLoader({ minShare: 3 });
+  const { loader, sizes } = createManualLoader({ splitFrom: 3 });
   for (let call = 0; call < 5; call += 1) void loader.load(call);
   await nextTick();
   expect(sizes()).toEqual([5]);
 });
 
 test('batches that are shared out have at most maxSize calls, and start when there are as many', async () => {
-  const { loader, sizes } = createManualLoader({ minShare: 1, maxSize: 2, maxConcurrent: 4 });
+  const { loader, sizes } = createManualLoader({ splitFrom: 1, maxSize: 2, maxConcurrent: 4 });
   const load = (count: number) => {
     for (let call = 0; call < count; call += 1) void loader.load(call);
     return nextTick();

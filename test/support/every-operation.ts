@@ -1,6 +1,6 @@
 import { deleteExpiredCreates } from '../../src/platform/database/idempotency.js';
 import { hashKey } from '../../src/platform/keys/format.js';
-import { createUsageStore, DAY_MS, lastDays } from '../../src/platform/usage/store.js';
+import { createUsageStore, DAY_MS, lastDays, toDay } from '../../src/platform/usage/store.js';
 import { create, LEAST_NUMBER, list, newItem, otherList, read } from './operations-under-test.js';
 import { createCaller, post, type TestService } from './test-service.js';
 
@@ -55,8 +55,7 @@ export async function runEveryOperation(service: TestService, refused: RefusedKe
   const { apiKey } = await keys.create({ name: 'used', plan: 'free', expiresAt: new Date(4e12) });
   const day = 20_000;
   const counts = { requests: 7, denied: 2 };
-  await usage.append({ day, operation: list.name, counts: [[apiKey.id, counts]] });
-  await usage.aggregate();
+  await usage.add([{ apiKeyId: apiKey.id, day: toDay(day * DAY_MS), operation: list.name, ...counts }]);
   await deleteExpiredCreates(database);
   const listed = (await keys.list()).sort((a, b) => (a.name < b.name ? -1 : 1));
   const found = (await keys.findByHashes(Object.values(refused).map(hashKey))).filter(

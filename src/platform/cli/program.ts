@@ -3,6 +3,7 @@ import { Command, CommanderError, Help } from 'commander';
 import { IDENTITY } from '#store/identity.js';
 import { VERSION } from '../contract/version.js';
 import { checkSchema } from '../database/grants.js';
+import { allowLongStatements } from '../database/long-statements.js';
 import { DatabaseOutage, detectOutage, readCode, toDatabaseError, withOutages } from '../database/outage.js';
 import { addSampleData, type DatabaseSource, openSource } from '../database/source.js';
 import { exitWithError, OperatorError } from '../errors/operator-error.js';
@@ -12,7 +13,7 @@ import { createKeyStore } from '../keys/store.js';
 import type { Resource } from '../operations/resource.js';
 import { type Config, readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
-import { COMMAND_CONNECT_TIMEOUT_MS } from '../timing/timeouts.js';
+import { COMMAND_CONNECT_TIMEOUT_MS, COMMAND_STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { createUsageStore } from '../usage/store.js';
 import { parseNumber } from './arguments.js';
 import { describeCaller } from './caller.js';
@@ -35,7 +36,7 @@ const log = {
 const PERMISSION_DENIED = '42501';
 
 /** How long a command waits for the database, several statements together. */
-const COMMAND_TIMEOUT_MS = 10_000;
+const COMMAND_TIMEOUT_MS = 60_000;
 
 const EXAMPLES = `
 Examples:
@@ -154,10 +155,11 @@ async function withKeys(
     await checkSchema(database);
     const gap = await findHistoryGap(database);
     if (gap !== undefined) log.warn({}, describeGap(gap));
+    const patient = { ...database, pool: allowLongStatements(database.pool, COMMAND_STATEMENT_TIMEOUT_MS) };
     await run({
-      store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(database, keyPrefix)),
-      usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(database)),
-      history: withOutages(COMMAND_TIMEOUT_MS, createKeyHistoryStore(database)),
+      store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(patient, keyPrefix)),
+      usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(patient)),
+      history: withOutages(COMMAND_TIMEOUT_MS, createKeyHistoryStore(patient)),
     });
   }, describeCaller(name));
 }

@@ -56,18 +56,22 @@ export function formatUsage(
   return `${table}\n\n${deprecatedRequests} of ${requests} requests called a deprecated operation${alsoDenied}, the last on ${lastDeprecatedDay}.`;
 }
 
-/** What each key has called, the most active first, or the one with the most denied requests. */
+/** What each key has called, the most active first, or the one with the most denied requests, and the rows of each. */
 export function summariseKeys(
   rows: readonly KeyUsage[],
   operations: readonly Operation[],
   by: keyof Counts = 'requests',
 ) {
   const byKey = new Map<string, KeyUsage[]>();
-  for (const row of rows) byKey.set(row.id, [...(byKey.get(row.id) ?? []), row]);
+  for (const row of rows) {
+    const calls = byKey.get(row.id);
+    if (calls === undefined) byKey.set(row.id, [row]);
+    else calls.push(row);
+  }
   return [...byKey]
     .map(([id, calls]) => {
-      const { usage: _, ...summary } = summariseUsage(calls, operations);
-      return { id, name: calls[0]?.name ?? '', owner: calls[0]?.owner ?? null, ...summary };
+      const { name = '', owner = null } = calls[0] ?? {};
+      return { id, name, owner, ...summariseUsage(calls, operations) };
     })
     .sort((a, b) => b[by] - a[by]);
 }

@@ -1,16 +1,7 @@
 import { type Command, Option } from 'commander';
 import { OperatorError } from '../errors/operator-error.js';
 import type { Operation } from '../operations/list-operations.js';
-import {
-  type Counts,
-  DAY_MS,
-  type DayRange,
-  type KeyUsage,
-  lastDays,
-  toDay,
-  type Usage,
-  type UsageStore,
-} from '../usage/store.js';
+import { type Counts, type DayRange, lastDays, type Usage, type UsageStore } from '../usage/store.js';
 import { parseDay, parseOwner } from './arguments.js';
 import type { KeyTools } from './key-command.js';
 import type { Printed } from './key-view.js';
@@ -30,12 +21,6 @@ interface Named {
   readonly name: string;
   readonly owner: string | null;
 }
-
-/**
- * How many days one statement reads of all keys: of a quarter, it would take longer than the database allows, once there are
- * thousands of keys.
- */
-const DAYS_AT_ONCE = 7;
 
 const CSV_COLUMNS = ['id', 'name', 'owner', 'day', 'operation', 'requests', 'denied', 'deprecated'] as const;
 
@@ -105,37 +90,18 @@ export async function printUsageOfKeys(
   const range = toRange(options, Date.now());
   const { deprecated } = options;
   const owned = options.owner === undefined ? undefined : await findOwned(keys, options.owner);
-  const all = summariseKeys(await readInTurn(store, range, owned), operations, options.by);
+  const rows = await (options.csv ? store.readKeyDays(range, owned) : store.readKeys(range, owned));
+  const all = summariseKeys(rows, operations, options.by);
   const chosen = all.filter(({ lastDeprecatedDay }) => !deprecated || lastDeprecatedDay !== null);
   if (!options.csv) {
     const kind = deprecated ? ' of deprecated operations' : '';
-    return { json: chosen, text: formatKeyUsage(chosen, kind, range) };
+    return { json: chosen.map(({ usage: _, ...key }) => key), text: formatKeyUsage(chosen, kind, range) };
   }
-  const csv: CsvKey[] = [];
-  // One after the other: a statement for the days of all keys would take too long for the database to allow it.
-  for (const { id, name, owner } of chosen) {
-    const { usage } = summariseUsage(await store.read(id, range), operations);
-    csv.push({ id, name, owner, usage: deprecated ? usage.filter((row) => row.deprecated) : usage });
-  }
-  return { json: undefined, text: formatCsv(csv) };
-}
-
-/** Reads some days after the others, of those of which anything is stored. */
-async function readInTurn(
-  store: Pick<UsageStore, 'readKeys' | 'readStoredDays'>,
-  { from, to }: DayRange,
-  ids: readonly string[] | undefined,
-): Promise<KeyUsage[]> {
-  const stored = await store.readStoredDays();
-  if (stored === undefined) return [];
-  const start = Math.max(Date.parse(from), Date.parse(stored.from));
-  const end = Math.min(Date.parse(to), Date.parse(stored.to));
-  const parts: KeyUsage[][] = [];
-  for (let first = start; first <= end; first += DAYS_AT_ONCE * DAY_MS) {
-    const last = Math.min(first + (DAYS_AT_ONCE - 1) * DAY_MS, end);
-    parts.push(await store.readKeys({ from: toDay(first), to: toDay(last) }, ids));
-  }
-  return parts.flat();
+  const wanted = chosen.map(({ usage, ...key }) => ({
+    ...key,
+    usage: deprecated ? usage.filter((row) => row.deprecated) : usage,
+  }));
+  return { json: undefined, text: formatCsv(wanted) };
 }
 
 /** @throws OperatorError if the owner has no keys: an empty table for a misspelt name would pass for no usage */
@@ -154,7 +120,7 @@ interface CsvKey extends Named {
 function formatCsv(keys: readonly CsvKey[]): string {
   const lines = keys.flatMap(({ id, name, owner, usage }) =>
     usage.map((row) => {
-      const cells = { id, name, owner: owner ?? '', ...row };
+      const cells = { ...row, id, name, owner: owner ?? '' };
       return CSV_COLUMNS.map((column) => quote(String(cells[column]))).join(',');
     }),
   );

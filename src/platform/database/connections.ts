@@ -21,6 +21,11 @@ const WRITE_CONNECTIONS = 4;
 
 export type Connections = Readonly<ReturnType<typeof openConnections>>;
 
+/** For what needs the pool for its queries only */
+export interface Queries {
+  readonly pool: Pick<pg.Pool, 'query'>;
+}
+
 export interface ConnectionOptions {
   /** Default: what a request may wait */
   readonly connectTimeoutMs?: number | undefined;

@@ -21,8 +21,6 @@ export const SERVICE_GRANTS: Grants = {
   [TURNS_TABLE]: ['SELECT', 'UPDATE'],
   idempotent_creates: ['SELECT', 'INSERT', 'DELETE'],
   api_key_usage: ALL,
-  // UPDATE is what locking a row takes.
-  api_key_usage_batches: ALL,
   [HISTORY_TABLE]: ['SELECT'],
 };
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { Connections } from './connections.js';
+import type { Queries } from './connections.js';
 
 /** How many rows one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */
 const BATCH_SIZE = 1_000;
@@ -24,7 +24,7 @@ const oidSql = (table: string) => `${pg.escapeLiteral(table)}::regclass::oid::in
 
 /** Runs a statement of `deleteOldSql` until there is no old row left. */
 export async function deleteOld(
-  { pool }: Pick<Connections, 'pool'>,
+  { pool }: Queries,
   sql: string,
   ...values: readonly unknown[]
 ): Promise<void> {

@@ -106,7 +106,7 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
         ]);
         return rows.map(({ columns }) => table.toRows(columns));
       },
-      { ...READS, minShare: MIN_PAGES_PER_STATEMENT, maxSize: MAX_PAGES_PER_STATEMENT },
+      { ...READS, splitFrom: MIN_PAGES_PER_STATEMENT, maxSize: MAX_PAGES_PER_STATEMENT },
     );
   });
   const gets = createBatchLoader<number, Row | undefined>(
@@ -121,7 +121,7 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
       );
       return ids.map((id) => rows.get(id));
     },
-    { ...READS, minShare: MIN_ROWS_PER_STATEMENT, maxSize: MAX_ROWS_PER_STATEMENT },
+    { ...READS, splitFrom: MIN_ROWS_PER_STATEMENT, maxSize: MAX_ROWS_PER_STATEMENT },
   );
   return {
     list(page) {

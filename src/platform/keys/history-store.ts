@@ -1,4 +1,4 @@
-import type { Connections } from '../database/connections.js';
+import type { Connections, Queries } from '../database/connections.js';
 import type { InSchema } from '../database/schema-name.js';
 import { completeId } from './store.js';
 
@@ -55,7 +55,7 @@ function createStatements(inSchema: InSchema) {
 export type KeyHistoryStore = ReturnType<typeof createKeyHistoryStore>;
 
 /** All queries on the history of keys, which triggers write. */
-export function createKeyHistoryStore({ pool, inSchema }: Pick<Connections, 'pool' | 'inSchema'>) {
+export function createKeyHistoryStore({ pool, inSchema }: Queries & Pick<Connections, 'inSchema'>) {
   const sql = createStatements(inSchema);
   return {
     /** The changes of one key, or of all, in the last `seconds` or for as long as they are kept. The oldest comes first. */

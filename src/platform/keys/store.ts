@@ -1,6 +1,6 @@
 import type { Plan } from '#store/plans.js';
 import { SCOPES, type Scope } from '#store/scopes.js';
-import type { Connections } from '../database/connections.js';
+import type { Connections, Queries } from '../database/connections.js';
 import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
 import { createStatements, type HashedRow, type KeyRow, type ListedRow, toApiKey } from './statements.js';
 
@@ -59,7 +59,7 @@ export type KeyStore = ReturnType<typeof createKeyStore>;
 
 /** All queries on keys, in SQL: Prisma's client would take longer to load than a command. */
 export function createKeyStore(
-  { pool, keys, inSchema }: Pick<Connections, 'pool' | 'keys' | 'inSchema'>,
+  { pool, keys, inSchema }: Queries & Pick<Connections, 'keys' | 'inSchema'>,
   prefix: KeyPrefix,
 ) {
   const sql = createStatements(inSchema);

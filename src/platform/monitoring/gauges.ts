@@ -29,8 +29,6 @@ export interface GaugeSources {
     /** Of how many keys this process has lately denied more than half of the requests */
     readonly mostlyDenied: number;
   };
-  /** Since when usage waits to be aggregated, in seconds. May fail with a database error */
-  readonly readUsageAge: () => Promise<number>;
 }
 
 /** One number, or one for each value of a label */
@@ -73,7 +71,7 @@ export function addGauges(registry: Registry, sources: GaugeSources): void {
     () => OVERLOAD_REASONS.map((reason) => [reason, Number(overload.reason === reason)]),
     'reason',
   );
-  const waitingHelp = 'Counts of usage that are not stored yet; they are stored every 24 s';
+  const waitingHelp = 'Counts of usage that are not stored yet; they are stored about every 24 s';
   add('api_key_usage_waiting', waitingHelp, () => usage.waiting);
   const droppedHelp = 'Requests that usage does not count, because too many counts could not be stored';
   add('api_key_usage_dropped', droppedHelp, () => usage.dropped);
@@ -87,8 +85,6 @@ export function addGauges(registry: Registry, sources: GaugeSources): void {
   add('api_keys_banned', `Keys that are banned now, by any node. ${everyNode}`, () => read('banned'), 'plan');
   const expiringHelp = `Keys that expire within seven days. ${everyNode}`;
   add('api_keys_expiring', expiringHelp, () => read('expiring'), 'plan');
-  const ageHelp = `Seconds since the oldest usage that is not aggregated yet was stored. ${everyNode}`;
-  add('api_key_usage_unaggregated_seconds', ageHelp, createUsageAgeReader(sources));
 }
 
 /**
@@ -104,18 +100,5 @@ function createKeyCountReader({ countKeys }: GaugeSources) {
     refresh().then(
       () => PLAN_NAMES.map((plan) => [plan, counts[kind].get(plan) ?? 0]),
       () => [],
-    );
-}
-
-/** The same for the usage that waits in the database. Without a label, NaN is what says that nobody knows. */
-function createUsageAgeReader({ readUsageAge }: GaugeSources) {
-  let seconds = 0;
-  const refresh = createCachedCheck(async () => {
-    seconds = await readUsageAge();
-  });
-  return (): Promise<Reading> =>
-    refresh().then(
-      () => seconds,
-      () => Number.NaN,
     );
 }

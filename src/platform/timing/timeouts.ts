@@ -23,6 +23,8 @@ export const REDIS_TIMEOUT_MS = 160;
 
 /** Opening a connection for a command or a migration: nobody repeats one readily, and it loads modules meanwhile. */
 export const COMMAND_CONNECT_TIMEOUT_MS = 10_000;
+/** One statement of a command, which may read the usage of all keys for a year. */
+export const COMMAND_STATEMENT_TIMEOUT_MS = 30_000;
 
 /** Thrown when something did not settle in time. It may still happen later. */
 export class TimeoutError extends Error {

@@ -1,41 +1,33 @@
 import { repeat } from '../timing/repeat.js';
-import { type Counts, DAY_MS, type UsageBatch, type UsageStore } from './store.js';
+import { type Counts, DAY_MS, type NewUsage, toDay, type UsageStore } from './store.js';
 
-/**
- * All nodes append their counts in the first seconds of a period, not all at the same moment, and aggregate them right
- * afterwards. So a request waits for up to 28 s, and a key's usage is written about once in a period, by whichever node.
- */
-const PERIOD_MS = 24_000;
-const FLUSH_SPREAD_MS = 4_000;
-const AGGREGATE_SPREAD_MS = 2_000;
-/** However the clock is set, a process does not do either all the time. */
-const MIN_WAIT_MS = 1_000;
+/** How long after a flush the next one begins. */
+const FLUSH_INTERVAL_MS = 24_000;
 /** The most counts of key, day and operation held at once, about 10 MB. Beyond that, new ones are dropped. */
 const MAX_COUNTS = 100_000;
-/** The most counts appended as one batch: smaller ones take more statements, and larger ones make aggregating slower. */
-const BATCH_SIZE = 500;
+/** The most counts that one statement adds: few enough to hold other nodes up for milliseconds only. */
+const MAX_ROWS_PER_STATEMENT = 1_000;
 
 export interface UsageOptions {
-  readonly store: Pick<UsageStore, 'append' | 'aggregate'>;
+  readonly store: Pick<UsageStore, 'add'>;
   /** The names that are counted: clients can make up any others. */
   readonly operations: readonly string[];
   /** Unix milliseconds */
   readonly now: () => number;
-  /** Called at each failure to append or to aggregate */
+  /** Called when some counts could not be stored */
   readonly warn: (error: unknown) => void;
 }
 
 /**
- * Counts the calls of each key in memory, and flushes them to the database, where they are aggregated within 30 seconds:
- * a count waits here, and once more with those of other nodes.
+ * Counts the calls of each key in memory, and adds them to what is stored within 30 seconds.
  *
- * Counts that could not be appended are put back. A process that is killed loses what it counted since its last flush;
- * when the response to a COMMIT is lost, what it appended is counted twice. Usage is indicative; limits are counted
- * elsewhere, and exactly.
+ * Counts that could not be stored are put back, so each is stored at least once: a process that is killed loses what it
+ * counted since its last flush, and when the response to a COMMIT is lost, what that stored is added twice. Usage is
+ * indicative; limits are counted elsewhere, and exactly.
  */
 export class UsageCounter {
   readonly #options: UsageOptions;
-  /** Of each key, by `day operation` */
+  /** Of each key, by `day operation`, the day since 1970-01-01 */
   readonly #counts = new Map<string, Map<string, Counts>>();
   #dropped = 0;
   #mostlyDenied = 0;
@@ -65,40 +57,38 @@ export class UsageCounter {
     const day = Math.floor(now() / DAY_MS);
     for (const operation of called) {
       if (!operations.includes(operation)) continue;
-      const counts = this.#find(day, operation, apiKeyId);
+      const counts = this.#find(`${day} ${operation}`, apiKeyId);
       if (counts === undefined) this.#dropped += 1;
       else counts[outcome] += 1;
     }
   }
 
-  /** Appends the counts, to be aggregated later. Never rejects: keeps what is not appended. */
+  /** Adds the counts to what is stored. Never rejects: keeps what could not be stored. */
   async flush(): Promise<void> {
     this.#mostlyDenied = this.#countMostlyDenied();
-    const batches = this.#takeBatches();
+    const rows = this.#take();
+    const locked: NewUsage[] = [];
     try {
-      for (; batches[0] !== undefined; batches.shift()) await this.#options.store.append(batches[0]);
+      while (rows.length > 0) {
+        locked.push(...(await this.#options.store.add(rows.slice(0, MAX_ROWS_PER_STATEMENT))));
+        rows.splice(0, MAX_ROWS_PER_STATEMENT);
+      }
+      if (locked.length > 0) throw new Error(`Somebody has locked ${locked.length} rows`);
     } catch (error) {
-      for (const batch of batches) this.#putBack(batch);
+      for (const row of [...locked, ...rows]) this.#putBack(row);
       this.#options.warn(error);
     }
   }
 
-  /** Aggregates what all nodes have appended. Never rejects: whoever is next aggregates what is left. */
-  async aggregate(): Promise<void> {
-    await this.#options.store.aggregate().catch(this.#options.warn);
-  }
-
-  /** Flushes and aggregates for the last time. Call it when no request is running and the database is still open. */
+  /** Flushes for the last time. Call it when no request is running and the database is still open. */
   async close(): Promise<void> {
     await this.flush();
     // An unavailable database gets a second chance, which takes a few seconds at most.
     if (this.waiting > 0) await this.flush();
-    if (this.waiting === 0) await this.aggregate();
   }
 
   /** The counts to add to; undefined when there is no room for new ones. */
-  #find(day: number, operation: string, apiKeyId: string): Counts | undefined {
-    const name = `${day} ${operation}`;
+  #find(name: string, apiKeyId: string): Counts | undefined {
     const ofKeys = this.#counts.get(name) ?? new Map<string, Counts>();
     const known = ofKeys.get(apiKeyId);
     if (known !== undefined) return known;
@@ -108,16 +98,14 @@ export class UsageCounter {
     return counts;
   }
 
-  #putBack({ day, operation, counts }: UsageBatch): void {
-    for (const [apiKeyId, { requests, denied }] of counts) {
-      const waiting = this.#find(day, operation, apiKeyId);
-      if (waiting === undefined) {
-        this.#dropped += requests + denied;
-        continue;
-      }
-      waiting.requests += requests;
-      waiting.denied += denied;
+  #putBack({ apiKeyId, day, operation, requests, denied }: NewUsage): void {
+    const waiting = this.#find(`${Date.parse(day) / DAY_MS} ${operation}`, apiKeyId);
+    if (waiting === undefined) {
+      this.#dropped += requests + denied;
+      return;
     }
+    waiting.requests += requests;
+    waiting.denied += denied;
   }
 
   #countMostlyDenied(): number {
@@ -128,36 +116,28 @@ export class UsageCounter {
     return [...balances.values()].filter((balance) => balance > 0).length;
   }
 
-  /** What is to be appended, in the order of the keys: what several nodes know of neighbours is aggregated together. */
-  #takeBatches(): UsageBatch[] {
-    const batches: UsageBatch[] = [];
-    for (const [name, ofKeys] of this.#counts) {
-      const [day, operation = ''] = name.split(' ');
-      const counts = [...ofKeys].sort(([a], [b]) => (a < b ? -1 : 1));
-      while (counts.length > 0)
-        batches.push({ day: Number(day), operation, counts: counts.splice(0, BATCH_SIZE) });
-    }
+  /** In the order of the keys: nodes that flush at once follow each other, and a statement finds its rows side by side. */
+  #take(): NewUsage[] {
+    const rows = [...this.#counts].flatMap(([name, ofKeys]) => {
+      const [days, operation = ''] = name.split(' ');
+      const day = toDay(Number(days) * DAY_MS);
+      return Array.from(ofKeys, ([apiKeyId, counts]) => ({ apiKeyId, day, operation, ...counts }));
+    });
     this.#counts.clear();
-    return batches;
+    return rows.sort((one, other) => (one.apiKeyId < other.apiKeyId ? -1 : 1));
   }
 }
 
 /**
- * Flushes and aggregates in every period. Returns a function that ends that and waits for what is in progress.
- *
- * @param now Unix milliseconds: nodes keep to the same periods
+ * Flushes in intervals, the first of which is shorter by chance: nodes that start together would make each other wait.
+ * Returns a function that ends that and waits for the flush in progress.
  */
-export function flushRegularly(usage: UsageCounter, now: () => number): () => Promise<void> {
-  const place = Math.random();
-  const flushesAt = place * FLUSH_SPREAD_MS;
-  const aggregatesAt = FLUSH_SPREAD_MS + place * AGGREGATE_SPREAD_MS;
-  const until = (time: number) => Math.max(MIN_WAIT_MS, Math.ceil(PERIOD_MS - ((now() - time) % PERIOD_MS)));
-  let flushing: Promise<void> | undefined;
-  const flush = () => (flushing = usage.flush());
-  const aggregate = async () => {
-    await flushing;
-    await usage.aggregate();
+export function flushRegularly(usage: UsageCounter): () => Promise<void> {
+  let nextMs = Math.random() * FLUSH_INTERVAL_MS;
+  const untilNextMs = () => {
+    const untilMs = nextMs;
+    nextMs = FLUSH_INTERVAL_MS;
+    return untilMs;
   };
-  const ends = [repeat(() => until(flushesAt), flush), repeat(() => until(aggregatesAt), aggregate)];
-  return async () => void (await Promise.all(ends.map((end) => end())));
+  return repeat(untilNextMs, () => usage.flush());
 }

@@ -1,18 +1,12 @@
-import type { Connections } from '../database/connections.js';
+import type { Connections, Queries } from '../database/connections.js';
 import { readCode } from '../database/outage.js';
 import { createStatements } from './statements.js';
 
 /** For how many days usage is shown unless others are asked for, today included. */
 export const SHOWN_DAYS = 30;
 export const DAY_MS = 86_400_000;
-/** The most batches that one statement aggregates, few enough to stay within its timeout if no two have a key in common. */
-const MAX_BATCHES = 64;
-/** The most that a process aggregates in one period. */
-const MAX_BATCHES_IN_PERIOD = 10_000;
-/** As many as it takes to find the one batch of MAX_BATCHES that takes too long, and one more. */
-const MAX_TIMEOUTS = Math.log2(MAX_BATCHES) + 2;
-/** SQLSTATE: PostgreSQL has ended the statement at its timeout. */
-const QUERY_CANCELED = '57014';
+/** SQLSTATE: somebody has kept a row locked for longer than a statement waits. */
+const LOCK_NOT_AVAILABLE = '55P03';
 
 /** How many requests were admitted, and how many a limit or a ban denied */
 export interface Counts {
@@ -34,12 +28,9 @@ export interface KeyUsage extends Usage {
   readonly owner: string | null;
 }
 
-/** Calls of one operation on one day, by the ids of the keys */
-export interface UsageBatch {
-  /** Since 1970-01-01 */
-  readonly day: number;
-  readonly operation: string;
-  readonly counts: readonly (readonly [apiKeyId: string, counts: Readonly<Counts>])[];
+/** What is to be added to the usage of a key. */
+export interface NewUsage extends Usage {
+  readonly apiKeyId: string;
 }
 
 /** UTC days as YYYY-MM-DD, both included */
@@ -61,64 +52,38 @@ export function createUsageStore({
   pool,
   writes,
   inSchema,
-}: Pick<Connections, 'pool' | 'writes' | 'inSchema'>) {
+}: Queries & Pick<Connections, 'writes' | 'inSchema'>) {
   const sql = createStatements(inSchema);
-  writes.register(sql.append, sql.listBatches, sql.aggregate);
-  /** How many batches one statement takes: fewer after a period in which that took too long */
-  let size = MAX_BATCHES;
+  writes.register(sql.add, sql.addToUnlocked);
   return {
-    /** Stores counts, all or none, to be aggregated later. */
-    async append({ day, operation, counts }: UsageBatch) {
-      const requests = counts.map(([, each]) => each.requests);
-      const denied = counts.map(([, each]) => each.denied);
-      const ids = encodeUuids(counts.map(([id]) => id));
-      const values = [toDay(day * DAY_MS), operation, ids, `{${requests.join()}}`, `{${denied.join()}}`];
-      await writes.query(sql.append, values);
-    },
     /**
-     * Aggregates what all nodes have appended, one statement at a time, so that creates keep their connections. One that
-     * times out is tried with half as many batches; a single one is left for the next period. Counts of a key that no
-     * longer exists are dropped.
-     *
-     * @throws the error of a timeout if something was left for that; and what else the database throws
+     * Adds to what is stored, all or nothing, except for rows that somebody keeps locked: returns what was to be added to
+     * those. No two rows may be of one key, day and operation.
      */
-    async aggregate() {
-      const listed = await writes.query<{ id: string }>(sql.listBatches, [MAX_BATCHES_IN_PERIOD]);
-      const ids = listed.map(({ id }) => id);
-      let [timeouts, leftOver]: [number, unknown] = [0, undefined];
-      while (ids.length > 0) {
-        const tried = ids.slice(0, size);
-        const timeout = await tryToAggregate(tried);
-        timeouts += timeout === undefined ? 0 : 1;
-        if (timeout === undefined) ids.splice(0, tried.length);
-        else if (timeouts === MAX_TIMEOUTS) throw timeout;
-        else if (tried.length > 1) size = Math.ceil(tried.length / 2);
-        else {
-          [leftOver] = [timeout, ids.shift()];
-          size = MAX_BATCHES;
+    async add(rows: readonly NewUsage[]): Promise<readonly NewUsage[]> {
+      for (const statement of [sql.add, sql.addToUnlocked]) {
+        try {
+          const locked = await writes.query<{ row: NewUsage }>(statement, [JSON.stringify(rows)]);
+          return locked.map(({ row }) => row);
+        } catch (error) {
+          if (readCode(error) !== LOCK_NOT_AVAILABLE) throw error;
         }
       }
-      if (timeouts === 0) size = Math.min(size * 2, MAX_BATCHES);
-      if (leftOver !== undefined) throw leftOver;
-    },
-    /** How many seconds ago the oldest counts that are not aggregated yet were appended; 0 if there are none. */
-    async readAge() {
-      const { rows } = await pool.query<{ seconds: number }>(sql.readAge);
-      return rows[0]?.seconds ?? 0;
+      return rows;
     },
     /** The calls of a key by day and operation, newest first; days without a call are left out. */
     async read(apiKeyId: string, { from, to }: DayRange) {
       const { rows } = await pool.query<Stored<Usage>>(sql.read, [apiKeyId, from, to]);
       return withNumbers(rows);
     },
-    /** From the first day to the last of which anything is stored; undefined if nothing is. */
-    async readStoredDays(): Promise<DayRange | undefined> {
-      const { rows } = await pool.query<DayRange | { from: null; to: null }>(sql.readStoredDays);
-      return rows[0]?.from == null ? undefined : rows[0];
-    },
     /** The calls by key and operation, of these keys or of all. */
     async readKeys({ from, to }: DayRange, ids?: readonly string[]) {
       const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeys, [from, to, ids]);
+      return withNumbers(rows);
+    },
+    /** The same by key, day and operation, newest first. */
+    async readKeyDays({ from, to }: DayRange, ids?: readonly string[]) {
+      const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeyDays, [from, to, ids]);
       return withNumbers(rows);
     },
     /**
@@ -127,24 +92,6 @@ export function createUsageStore({
      */
     deleteExpired: async (days: number) => pool.query(sql.deleteExpired, [days]),
   };
-
-  /** Resolves with the error when it takes too long: then nothing has changed. */
-  async function tryToAggregate(ids: readonly string[]): Promise<unknown> {
-    try {
-      await writes.query(sql.aggregate, [`{${ids.join()}}`]);
-      return undefined;
-    } catch (error) {
-      if (readCode(error) === QUERY_CANCELED) return error;
-      throw error;
-    }
-  }
-}
-
-/** A uuid[] in PostgreSQL's binary format (array_recv in its sources), which it reads ten times as fast as text. */
-function encodeUuids(ids: readonly string[]): Buffer {
-  // Dimensions, whether there is a null, the type uuid, how many and from which index; then the size of each and itself
-  const header = [1, 0, 2950, ids.length, 1].map((int32) => int32.toString(16).padStart(8, '0'));
-  return Buffer.from(header.join('') + ids.map((id) => `00000010${id.replaceAll('-', '')}`).join(''), 'hex');
 }
 
 /** The UTC day of a moment in Unix milliseconds, as YYYY-MM-DD. */

@@ -144,11 +144,21 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
     for (const { key: value } of issued) expect((await call(list.path, { key: value })).status).toBe(200);
   });
 
-  test('the commands work', async () => {
+  test('the commands work, and leave no setting of theirs to the service', async () => {
     const environment = { DATABASE_URL: databaseUrl };
+    const readTimeouts = () =>
+      Promise.all(
+        Array.from({ length: 20 }, async () => {
+          const { rows } = await service.serviceDatabase.pool.query('SHOW statement_timeout');
+          return rows[0]?.statement_timeout;
+        }),
+      );
+    const before = new Set(await readTimeouts());
     const { id, key } = await runKeys(environment, 'create', '--name', 'cli', '--plan', 'free');
     expect((await call(list.path, { key })).status).toBe(200);
+    expect((await runKeys(environment, 'usage', id)).id).toBe(id);
     expect((await runKeys(environment, 'revoke', id)).state).toBe('revoked');
+    expect(new Set(await readTimeouts())).toEqual(before);
   });
 
   test('a locked table: PostgreSQL ends the statements, and it is served again when it is free', async () => {

@@ -266,14 +266,6 @@ test.each([
   expect(text).not.toMatch(/^animal_store_api_keys_(banned|expiring)/m);
 });
 
-test('usage that waits to be aggregated shows with its age, and as no number while nobody knows it', async () => {
-  const name = 'animal_store_api_key_usage_unaggregated_seconds';
-  const { service } = await serve({ readUsageAge: async () => 3_600.5 });
-  expect(await scrape(service)).toContain(`\n${name} 3600.5\n`);
-  const { service: blind } = await serve({ readUsageAge: () => Promise.reject(new Error('unavailable')) });
-  expect(await scrape(blind)).toMatch(new RegExp(`^${name} NaN$`, 'im'));
-});
-
 test('keys most of whose requests are denied show as a number, whatever their number', async () => {
   const { service } = await serve({ usage: { count() {}, waiting: 0, dropped: 0, mostlyDenied: 3 } });
   expect(await scrape(service)).toContain('\nanimal_store_api_keys_mostly_denied 3\n');

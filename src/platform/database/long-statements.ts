@@ -1,0 +1,28 @@
+import type pg from 'pg';
+import { QUERY_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
+
+/** How much later than PostgreSQL has ended a statement its response may come. */
+const RESPONSE_MARGIN_MS = QUERY_TIMEOUT_MS - STATEMENT_TIMEOUT_MS;
+
+/**
+ * Queries of a pool that may take longer than those of requests. Each is a transaction, because a pooler would hand a
+ * setting of the session on to the service.
+ */
+export function allowLongStatements(pool: pg.Pool, timeoutMs: number): Pick<pg.Pool, 'query'> {
+  const query = async (text: string, values: unknown[]) => {
+    const client = await pool.connect();
+    try {
+      await client.query(`BEGIN; SET LOCAL statement_timeout = ${timeoutMs}`);
+      const longest = { query_timeout: timeoutMs + RESPONSE_MARGIN_MS };
+      const result = await client.query({ text, values, ...longest });
+      await client.query('COMMIT');
+      client.release();
+      return result;
+    } catch (error) {
+      // Which ends the transaction, too.
+      client.release(true);
+      throw error;
+    }
+  };
+  return { query: query as pg.Pool['query'] };
+}
