@@ -77,7 +77,7 @@ async function addKeys(client: pg.Client, count: number): Promise<Keys> {
   const add = async (perDay: number) => {
     const keys = generate();
     await client.query(
-      `INSERT INTO api_keys (name, hash, start, plan, per_minute, per_day)
+      `INSERT INTO api_keys (name, hash, hint, plan, per_minute, per_day)
       SELECT 'bench', hash, 'as_test_0000', 'enterprise', $2, $3 FROM unnest($1::bytea[]) AS hash`,
       [keys.map(hashKey), UNLIMITED, perDay],
     );

@@ -153,7 +153,7 @@ async function preparePages(database: Database): Promise<Readonly<Record<string,
 
 async function addKeys(client: pg.Client, size: number): Promise<void> {
   await client.query(
-    `INSERT INTO api_keys (name, hash, start, plan)
+    `INSERT INTO api_keys (name, hash, hint, plan)
     SELECT 'Key number ' || n, sha256(convert_to('key ' || n, 'UTF8')), 'as_test_0000', 'pro'
     FROM generate_series(1, $1::int) AS n`,
     [size],

@@ -25,7 +25,7 @@ export async function benchKeys(args: string[]): Promise<void> {
   const url = await postgres.createDatabase('keys', THIS_CHECKOUT);
   const { rows } = await withClient(url, async (client) => {
     await client.query(
-      `INSERT INTO api_keys (name, hash, start, plan)
+      `INSERT INTO api_keys (name, hash, hint, plan)
       SELECT 'Key number ' || n, sha256(n::text::bytea), 'as_test_0000', 'pro' FROM generate_series(1, $1::int) AS n`,
       [stored],
     );

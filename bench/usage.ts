@@ -30,7 +30,7 @@ export async function benchUsage(args: string[]): Promise<void> {
   const url = await postgres.createDatabase('usage', THIS_CHECKOUT);
   const { rows: keys } = await withClient(url, (client) =>
     client.query<{ id: string }>(
-      `INSERT INTO api_keys (name, hash, start, plan)
+      `INSERT INTO api_keys (name, hash, hint, plan)
       SELECT 'bench', sha256(n::text::bytea), 'as_test_0000', 'pro' FROM generate_series(1, $1::int) AS n RETURNING id`,
       [keyCount],
     ),

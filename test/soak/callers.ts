@@ -59,7 +59,7 @@ export async function createCallers(environment: Environment): Promise<Callers> 
   const client = new pg.Client(environment.DATABASE_URL);
   await client.connect();
   await client.query(
-    `INSERT INTO api_keys (name, hash, start, plan, per_minute, per_day)
+    `INSERT INTO api_keys (name, hash, hint, plan, per_minute, per_day)
     SELECT name, hash, 'as_test_0000', 'enterprise', $3 + n - 1, per_day
     FROM unnest($1::text[], $2::bytea[], $4::int[]) WITH ORDINALITY AS given (name, hash, per_day, n)`,
     [

@@ -9,7 +9,7 @@ export const COLUMN_CHANGES: Readonly<Record<string, readonly [value: string, ne
   name: [`E'two\\nlines'`, 'two\nlines'],
   owner: [`'other'`, 'other'],
   hash: [`decode(repeat('07', 32), 'hex')`, 'changed'],
-  start: [`'as_live_zzzz'`, 'as_live_zzzz'],
+  hint: [`'as_live_zzzz'`, 'as_live_zzzz'],
   previous_hash: [`decode(repeat('08', 32), 'hex')`, 'changed'],
   previous_expires_at: [`'2031-02-03T04:05:06.789Z'`, '2031-02-03T04:05:06.789+00:00'],
   plan: [`'free', per_minute = NULL, per_day = NULL`, 'free'],

@@ -8,7 +8,7 @@ CREATE TABLE "api_keys" (
     -- Whom the operator knows the key by; no limit and no answer depends on it.
     "owner" TEXT,
     "hash" BYTEA NOT NULL,
-    "start" TEXT NOT NULL,
+    "hint" TEXT NOT NULL,
     -- A rotated key: what it was before works until the overlap ends.
     "previous_hash" BYTEA,
     "previous_expires_at" TIMESTAMPTZ(3),

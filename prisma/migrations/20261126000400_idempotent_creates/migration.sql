@@ -7,15 +7,15 @@ CREATE TABLE "idempotent_creates" (
     "api_key_id" UUID NOT NULL,
     "key" TEXT NOT NULL,
     "operation" TEXT NOT NULL,
-    "call" SMALLINT NOT NULL,
+    "batch_index" SMALLINT NOT NULL,
     "body_hash" BYTEA NOT NULL,
     "response" JSON NOT NULL,
     "created_at" TIMESTAMPTZ(3) NOT NULL DEFAULT CURRENT_TIMESTAMP,
 
-    CONSTRAINT "idempotent_creates_pkey" PRIMARY KEY ("api_key_id", "key", "operation", "call"),
+    CONSTRAINT "idempotent_creates_pkey" PRIMARY KEY ("api_key_id", "key", "operation", "batch_index"),
     CONSTRAINT "idempotent_creates_key_form" CHECK ("key" ~ '^[!-~]+$' AND length("key") <= 255),
     CONSTRAINT "idempotent_creates_operation_form" CHECK ("operation" ~ '^[A-Za-z][A-Za-z0-9._]*$' AND length("operation") <= 100),
-    CONSTRAINT "idempotent_creates_call_bounds" CHECK ("call" >= 0),
+    CONSTRAINT "idempotent_creates_batch_index_bounds" CHECK ("batch_index" >= 0),
     CONSTRAINT "idempotent_creates_body_hash_is_sha256" CHECK (octet_length("body_hash") = 32)
 );
 

@@ -36,7 +36,7 @@ const TABLE = `#table=${IDENTITY.mainTable}`;
  * Studio sorts columns by name, after those that the address pins; it forgets these when it opens another table. No hash is
  * among them: it shows one as [object Object].
  */
-const KEYS = '#table=api_keys&pin=name,owner,start,plan';
+const KEYS = '#table=api_keys&pin=name,owner,hint,plan';
 const ADDRESS = /http:\/\/localhost:\d+/;
 
 /** Where Studio listens */

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { TURNS_TABLE } from './insert-turns.js';
-import { checkMigrations, HISTORY_TABLE, type MigratedSchema } from './migrations.js';
+import { checkMigrations, MIGRATIONS_TABLE, type MigratedSchema } from './migrations.js';
 import { toDatabaseError } from './outage.js';
 import { schemaOf } from './schema-name.js';
 
@@ -21,7 +21,7 @@ export const SERVICE_GRANTS: Grants = {
   [TURNS_TABLE]: ['SELECT', 'UPDATE'],
   idempotent_creates: ['SELECT', 'INSERT', 'DELETE'],
   api_key_usage: ALL,
-  [HISTORY_TABLE]: ['SELECT'],
+  [MIGRATIONS_TABLE]: ['SELECT'],
 };
 
 /** What an analyst of the store's data may read: all of it but hashes of keys and stored responses. */
@@ -29,7 +29,7 @@ export const READ_GRANTS: Readonly<Record<string, '*' | readonly string[]>> = {
   ...Object.fromEntries(Object.keys(IDENTITY.grants).map((name) => [name, '*'] as const)),
   api_key_usage: '*',
   api_keys: [
-    ...['id', 'name', 'owner', 'start', 'plan', 'per_minute', 'per_day', 'scopes'],
+    ...['id', 'name', 'owner', 'hint', 'plan', 'per_minute', 'per_day', 'scopes'],
     ...['created_at', 'expires_at', 'previous_expires_at', 'revoked_at', 'banned_until', 'ban_seconds'],
   ],
 };
@@ -71,7 +71,7 @@ export async function applyGrants(url: string, role: string, kind: GrantKind): P
         { exitCode: 2 },
       );
     }
-    const { rows: foreign } = await client.query(FIND_FOREIGN_TABLE, [schema, HISTORY_TABLE]);
+    const { rows: foreign } = await client.query(FIND_FOREIGN_TABLE, [schema, MIGRATIONS_TABLE]);
     if (foreign[0] !== undefined) {
       throw new OperatorError(
         `The tables belong to "${foreign[0].owner}", who alone may grant: name that role in DATABASE_URL.`,

@@ -39,7 +39,7 @@ const ID_COLUMNS = [
   ['api_key_id', 'uuid', 'apiKeyId'],
   ['key', 'text', 'value'],
   ['operation', 'text', 'operation'],
-  ['call', 'smallint', 'batchIndex'],
+  ['batch_index', 'smallint', 'batchIndex'],
 ] as const satisfies readonly (readonly [string, string, keyof IdempotencyKey])[];
 const COLUMNS = [...ID_COLUMNS, ['body_hash', 'bytea', 'bodyHash']] as const;
 
@@ -83,10 +83,10 @@ const WAITS_MS = [0, 20, 50, 100, 200, 400];
 
 /** Deletes the creates that have expired. */
 export async function deleteExpiredCreates({
-  pool,
+  writes,
   inSchema,
-}: Pick<Database, 'pool' | 'inSchema'>): Promise<void> {
-  await deleteOld({ pool }, deleteExpiredSql(inSchema));
+}: Pick<Database, 'writes' | 'inSchema'>): Promise<void> {
+  await deleteOld(writes, deleteExpiredSql(inSchema));
 }
 
 /**

@@ -6,7 +6,7 @@ import { COMMAND_CONNECT_TIMEOUT_MS } from '../timing/timeouts.js';
 import {
   failedEarlier,
   findPending,
-  HISTORY_TABLE,
+  MIGRATIONS_TABLE,
   type Migration,
   readHistory,
   readMigrations,
@@ -56,7 +56,7 @@ export async function applyMigrations(url: string, folder?: string): Promise<str
     const unfinished = recorded.find(({ isFinished }) => !isFinished);
     if (unfinished !== undefined) throw failedEarlier(unfinished.name);
     const pending = findPending(recorded, migrations);
-    const table = `${pg.escapeIdentifier(schema)}.${HISTORY_TABLE}`;
+    const table = `${pg.escapeIdentifier(schema)}.${MIGRATIONS_TABLE}`;
     for (const migration of pending) await apply(client, table, migration);
     return pending.map(({ name }) => name);
   });
@@ -94,7 +94,7 @@ async function createHistory(client: pg.Client, schema: string): Promise<[]> {
     // IF NOT EXISTS would need the right to create schemas, even where it exists.
     const { rowCount } = await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema]);
     if (rowCount === 0) await client.query(`CREATE SCHEMA ${name}`);
-    await client.query(`CREATE TABLE ${name}.${HISTORY_TABLE} ${CREATE_HISTORY}`);
+    await client.query(`CREATE TABLE ${name}.${MIGRATIONS_TABLE} ${CREATE_HISTORY}`);
     return [];
   } catch (error) {
     throw new OperatorError(

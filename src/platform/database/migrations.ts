@@ -10,7 +10,7 @@ export const PRISMA_FOLDER = fileURLToPath(new URL('../../../prisma/', import.me
 const MIGRATIONS_FOLDER = join(PRISMA_FOLDER, 'migrations');
 
 /** Prisma's own table, and its name in messages */
-export const HISTORY_TABLE = '_prisma_migrations';
+export const MIGRATIONS_TABLE = '_prisma_migrations';
 
 /** Where the migrations are recorded, or are to be */
 export interface MigratedSchema {
@@ -46,7 +46,7 @@ export async function checkMigrations(database: MigratedSchema): Promise<void> {
   const recorded = await readHistory(database);
   if (recorded === undefined) {
     throw new OperatorError(
-      `The schema "${database.schema}" of the database has no table ${HISTORY_TABLE}: create the tables with: npm run migrate. ` +
+      `The schema "${database.schema}" of the database has no table ${MIGRATIONS_TABLE}: create the tables with: npm run migrate. ` +
         'If they are in another schema, name it in DATABASE_URL: ?schema=NAME',
     );
   }
@@ -72,7 +72,7 @@ export async function readHistory({
   pool,
   schema,
 }: MigratedSchema): Promise<readonly RecordedMigration[] | undefined> {
-  const table = `${pg.escapeIdentifier(schema)}.${HISTORY_TABLE}`;
+  const table = `${pg.escapeIdentifier(schema)}.${MIGRATIONS_TABLE}`;
   try {
     const { rows: tables } = await pool.query('SELECT to_regclass($1) AS found', [table]);
     if (tables[0].found === null) return undefined;
@@ -126,7 +126,7 @@ export function failedEarlier(name: string): OperatorError {
 export function toFailure(what: string, cause?: unknown): OperatorError {
   return new OperatorError(
     `Migration ${what}: remove the cause, restore the backup (or undo its changes and delete its row from ` +
-      `${HISTORY_TABLE}), and apply it again with: npm run migrate. ` +
+      `${MIGRATIONS_TABLE}), and apply it again with: npm run migrate. ` +
       'If this is a development database, delete DATA_DIR (.data) instead.',
     { cause },
   );

@@ -1,12 +1,11 @@
-import pg from 'pg';
 import type { Queries } from './connections.js';
 
 /** How many rows one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */
 const BATCH_SIZE = 1_000;
 
 /**
- * Deletes the oldest rows of a table, a batch of them. One node at a time: others find the lock taken. By row address,
- * which has one plan however large the table is.
+ * Deletes the oldest rows of a table, a batch of them. Two nodes that delete the same ones at once wait for each other, and
+ * one of them finds none left. By row address, which has one plan however large the table is.
  *
  * @param table with its schema, quoted
  * @param column when a row was written; it has an index
@@ -14,13 +13,7 @@ const BATCH_SIZE = 1_000;
  */
 export const deleteOldSql = (table: string, column: string, isOld: string) => `
   DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM ${table}
-    WHERE ${isOld} AND (
-      SELECT pg_try_advisory_xact_lock(${oidSql('pg_class')}, ${oidSql(table)}))
-    ORDER BY ${column} LIMIT ${BATCH_SIZE}))`;
-
-/** The number of a table, as advisory locks take it. */
-const oidSql = (table: string) => `${pg.escapeLiteral(table)}::regclass::oid::integer`;
+    SELECT ctid FROM ${table} WHERE ${isOld} ORDER BY ${column} LIMIT ${BATCH_SIZE}))`;
 
 /** Runs a statement of `deleteOldSql` until there is no old row left. */
 export async function deleteOld(

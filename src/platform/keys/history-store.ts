@@ -37,8 +37,8 @@ function createStatements(inSchema: InSchema) {
         session_role AS "sessionRole", active_role AS "activeRole", application_name AS "applicationName",
         column_name AS column, old_value AS "oldValue", new_value AS "newValue"
       FROM ${history} AS history LEFT JOIN ${keys} AS keys ON keys.id = api_key_id
-      WHERE ($1::pg_catalog.uuid IS NULL OR api_key_id = $1)
-        AND ($2::pg_catalog.float8 IS NULL OR changed_at >= pg_catalog.now() - pg_catalog.make_interval(secs => $2))
+      WHERE ($1::uuid IS NULL OR api_key_id = $1)
+        AND ($2::float8 IS NULL OR changed_at >= now() - make_interval(secs => $2))
       ORDER BY changed_at, column_name`,
     /** A key that is gone is in the history, and one that has not changed for long is not. */
     findIds: `
@@ -47,7 +47,7 @@ function createStatements(inSchema: InSchema) {
     /** By row address, which has one plan however large the table is */
     deleteBefore: `
       DELETE FROM ${history} WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM ${history} WHERE changed_at < $1::pg_catalog.timestamptz ORDER BY changed_at LIMIT ${DELETED_AT_ONCE}))`,
+        SELECT ctid FROM ${history} WHERE changed_at < $1::timestamptz ORDER BY changed_at LIMIT ${DELETED_AT_ONCE}))`,
   };
 }
 

@@ -8,10 +8,10 @@ const TRIGGERS: Readonly<Record<string, (table: string) => string>> = {
 
 /** Those that are ENABLE ALWAYS also fire where session_replication_role is replica. */
 const FIND_SILENT = `
-  SELECT name FROM pg_catalog.unnest($1::pg_catalog.text[]) AS expected (name)
+  SELECT name FROM unnest($1::text[]) AS expected (name)
   WHERE NOT EXISTS (
-    SELECT FROM pg_catalog.pg_trigger
-    WHERE tgrelid = pg_catalog.to_regclass($2) AND tgname = expected.name AND tgenabled = 'A')`;
+    SELECT FROM pg_trigger
+    WHERE tgrelid = to_regclass($2) AND tgname = expected.name AND tgenabled = 'A')`;
 
 /** That changes of keys are not all on record. */
 export interface HistoryGap {

@@ -68,7 +68,7 @@ const momentSql = (column: string) => `(extract(epoch FROM ${column}) * 1000)::b
 
 /** All but the hashes. The plan is text, so that no type of a result changes with a restore. */
 const COLUMNS = `
-  id, name, owner, start AS hint, plan::pg_catalog.text AS plan, per_minute AS "perMinute", per_day AS "perDay", scopes,
+  id, name, owner, hint, plan::text AS plan, per_minute AS "perMinute", per_day AS "perDay", scopes,
   ${momentSql('created_at')} AS "createdAt", ${momentSql('expires_at')} AS "expiresAt",
   ${momentSql('previous_expires_at')} AS "previousExpiresAt", ${momentSql('revoked_at')} AS "revokedAt",
   ${momentSql('banned_until')} AS "bannedUntil", ban_seconds AS "banSeconds"`;
@@ -77,19 +77,22 @@ const COLUMNS = `
  * A number that stands for everything that is read here. Another value of a column is another number, whoever has written it
  * and however: by SQL, by another database in the place of this one, or by a column that takes the name of another.
  */
-const FINGERPRINT = `pg_catalog.hash_record_extended(ROW(
-  id, name, owner, start, plan::pg_catalog.text, per_minute, per_day, scopes, created_at, expires_at, previous_expires_at,
+const FINGERPRINT = `hash_record_extended(ROW(
+  id, name, owner, hint, plan::text, per_minute, per_day, scopes, created_at, expires_at, previous_expires_at,
   revoked_at, banned_until, ban_seconds, hash, previous_hash), 0)`;
 
 export function createStatements(inSchema: InSchema) {
   const keys = inSchema('api_keys');
   /** @param condition on keys, which an index answers */
   const countByPlanSql = (condition: string) =>
-    `SELECT plan, pg_catalog.count(*)::integer FROM ${keys} WHERE ${condition} AND revoked_at IS NULL GROUP BY plan`;
+    `SELECT plan, count(*)::integer FROM ${keys} WHERE ${condition} AND revoked_at IS NULL GROUP BY plan`;
+  /** All keys with the ids in `$1`, or none of them */
+  const update = (assignments: string) =>
+    `UPDATE ${keys} SET ${assignments} WHERE id = ANY ($1::uuid[]) RETURNING ${COLUMNS}`;
   return {
     selectListed: `
       SELECT ${COLUMNS}, (
-        SELECT pg_catalog.to_char(pg_catalog.max(day), 'YYYY-MM-DD') FROM ${inSchema('api_key_usage')} AS usage
+        SELECT to_char(max(day), 'YYYY-MM-DD') FROM ${inSchema('api_key_usage')} AS usage
         WHERE usage.api_key_id = keys.id
       ) AS "lastUsedOn" FROM ${keys} AS keys`,
     find: `SELECT ${COLUMNS} FROM ${keys} WHERE id = $1`,
@@ -97,36 +100,35 @@ export function createStatements(inSchema: InSchema) {
       name: 'keys-find-by-hashes',
       text: `
         SELECT ${COLUMNS}, hash, previous_hash AS "previousHash", ${FINGERPRINT} AS fingerprint
-        FROM ${keys} WHERE hash = ANY ($1::pg_catalog.bytea[]) OR previous_hash = ANY ($1::pg_catalog.bytea[])`,
+        FROM ${keys} WHERE hash = ANY ($1::bytea[]) OR previous_hash = ANY ($1::bytea[])`,
       emptyValues: ['{}'],
     },
     /** By an index whatever PostgreSQL thinks of the arrays: a join might read all keys. */
     findChanged: {
       name: 'keys-find-changed',
       text: `
-        SELECT known.id FROM unnest($1::pg_catalog.uuid[], $2::bigint[]) AS known (id, fingerprint)
+        SELECT known.id FROM unnest($1::uuid[], $2::bigint[]) AS known (id, fingerprint)
         WHERE known.fingerprint IS DISTINCT FROM (SELECT ${FINGERPRINT} FROM ${keys} AS keys WHERE keys.id = known.id)`,
       emptyValues: ['{}', '{}'],
     },
     insert: `
-      INSERT INTO ${keys} (name, owner, expires_at, scopes, plan, per_minute, per_day, hash, start)
+      INSERT INTO ${keys} (name, owner, expires_at, scopes, plan, per_minute, per_day, hash, hint)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ${COLUMNS}`,
-    /** All keys with the ids in `$1`, or none of them */
-    update: (assignments: string) =>
-      `UPDATE ${keys} SET ${assignments} WHERE id = ANY ($1::pg_catalog.uuid[]) RETURNING ${COLUMNS}`,
+    update,
+    revoke: update('revoked_at = coalesce(revoked_at, $2)'),
     rotate: `
       UPDATE ${keys}
-      SET previous_hash = CASE WHEN $2::pg_catalog.timestamptz IS NOT NULL THEN hash END, previous_expires_at = $2,
-        hash = new_hash, start = new_start
+      SET previous_hash = CASE WHEN $2::timestamptz IS NOT NULL THEN hash END, previous_expires_at = $2,
+        hash = new_hash, hint = new_hint
       FROM ROWS FROM (
-        pg_catalog.unnest($1::pg_catalog.uuid[]),
-        pg_catalog.unnest($3::pg_catalog.bytea[]),
-        pg_catalog.unnest($4::pg_catalog.text[])
-      ) AS issued (key_id, new_hash, new_start)
+        unnest($1::uuid[]),
+        unnest($3::bytea[]),
+        unnest($4::text[])
+      ) AS issued (key_id, new_hash, new_hint)
       WHERE id = key_id AND revoked_at IS NULL RETURNING ${COLUMNS}`,
     ban: `
-      WITH ban AS (SELECT pg_catalog.statement_timestamp() - pg_catalog.make_interval(secs => $3::float8) AS starts_at)
-      UPDATE ${keys} SET banned_until = starts_at + pg_catalog.make_interval(secs => $2::integer), ban_seconds = $2
+      WITH ban AS (SELECT statement_timestamp() - make_interval(secs => $3::float8) AS starts_at)
+      UPDATE ${keys} SET banned_until = starts_at + make_interval(secs => $2::integer), ban_seconds = $2
       FROM ban WHERE id = $1 AND (banned_until IS NULL OR banned_until <= starts_at)`,
     countBanned: countByPlanSql('banned_until > $1'),
     countExpiring: countByPlanSql('expires_at > $1 AND expires_at <= $2'),

@@ -59,7 +59,7 @@ export type KeyStore = ReturnType<typeof createKeyStore>;
 
 /** All queries on keys, in SQL: Prisma's client would take longer to load than a command. */
 export function createKeyStore(
-  { pool, keys, inSchema }: Queries & Pick<Connections, 'keys' | 'inSchema'>,
+  { pool, keys, writes, inSchema }: Queries & Pick<Connections, 'keys' | 'writes' | 'inSchema'>,
   prefix: KeyPrefix,
 ) {
   const sql = createStatements(inSchema);
@@ -91,8 +91,7 @@ export function createKeyStore(
     return rotated.map((apiKey) => ({ key: issued.get(apiKey.id) ?? '', apiKey }));
   };
   /** Ends keys, all or none. One that is already revoked keeps its original time. */
-  const revokeAll = (ids: readonly string[], at: Date) =>
-    updateAll(ids, sql.update('revoked_at = coalesce(revoked_at, $2)'), at);
+  const revokeAll = (ids: readonly string[], at: Date) => updateAll(ids, sql.revoke, at);
   const setPlanAll = (ids: readonly string[], { plan, perMinute, perDay }: PlanChoice) =>
     updateAll(ids, sql.update('plan = $2, per_minute = $3, per_day = $4'), plan, perMinute, perDay);
   const countByPlan = async (text: string, ...moments: Date[]): Promise<ReadonlyMap<Plan, number>> => {
@@ -147,28 +146,26 @@ export function createKeyStore(
     setPlanAll,
     /** The same for one key; undefined when there is none that could be changed. */
     rotate: async (id: string, overlapEndsAt?: Date) => (await rotateAll([id], overlapEndsAt)).at(0),
-    revoke: async (id: string, at: Date) => (await revokeAll([id], at)).at(0),
     setPlan: async (id: string, choice: PlanChoice) => (await setPlanAll([id], choice)).at(0),
     setOwner: (id: string, owner: string | null) => update(id, 'owner = $2', owner),
     setScopes: (id: string, scopes: readonly Scope[]) => update(id, 'scopes = $2', scopes),
+    /** For the service: of its connections, only those that write may be left waiting for a commit. */
+    async revoke(id: string, at: Date) {
+      await writes.pool.query(sql.revoke, [[id], at]);
+    },
     /**
      * Bans a key from `agoMs` ago on, by the clock of the database, unless a ban was running then: two nodes that ban at the
      * same moment start one ban.
      */
     async ban(id: string, seconds: number, agoMs = 0) {
-      await pool.query(sql.ban, [id, seconds, agoMs / 1000]);
+      await writes.pool.query(sql.ban, [id, seconds, agoMs / 1000]);
     },
     /**
      * Bans a key for so many seconds from now on, in place of a ban that is running. A further ban lasts twice as long as
      * `banSeconds`, which the database bounds.
      */
     banFor: (id: string, seconds: number, banSeconds: number) =>
-      update(
-        id,
-        'banned_until = pg_catalog.now() + pg_catalog.make_interval(secs => $2), ban_seconds = $3',
-        seconds,
-        banSeconds,
-      ),
+      update(id, 'banned_until = now() + make_interval(secs => $2), ban_seconds = $3', seconds, banSeconds),
     /** How many keys of each plan are banned at a moment, without those that are revoked. Plans without any are left out. */
     countBanned: (at: Date) => countByPlan(sql.countBanned, at),
     /** The same for those that expire between two moments. */

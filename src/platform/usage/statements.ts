@@ -5,11 +5,10 @@ import type { InSchema } from '../database/schema-name.js';
  */
 
 /** As YYYY-MM-DD in every DateStyle. */
-const daySql = (day: string) => `pg_catalog.to_char(${day}, 'YYYY-MM-DD')`;
+const daySql = (day: string) => `to_char(${day}, 'YYYY-MM-DD')`;
 
 /** The first of the last `$1` days, today included, by the clock of the database. */
-const FIRST_KEPT_DAY =
-  "(pg_catalog.statement_timestamp() AT TIME ZONE 'UTC')::pg_catalog.date - $1::integer + 1";
+const FIRST_KEPT_DAY = "(statement_timestamp() AT TIME ZONE 'UTC')::date - $1::integer + 1";
 
 /** The counts to add, as JSON */
 const GIVEN =
@@ -58,20 +57,20 @@ export function createStatements(inSchema: InSchema) {
     read: `
       SELECT ${daySql('day')} AS day, operation, requests, denied FROM ${usage} AS usage
       WHERE api_key_id = $1 AND usage.day BETWEEN $2 AND $3
-      ORDER BY usage.day DESC, operation COLLATE pg_catalog."C"`,
+      ORDER BY usage.day DESC, operation COLLATE "C"`,
     /** Of all keys if `$3` is null */
     readKeys: `
-      SELECT id, name, owner, operation, pg_catalog.sum(requests) AS requests, pg_catalog.sum(denied) AS denied,
-        ${daySql('pg_catalog.max(day)')} AS day
+      SELECT id, name, owner, operation, sum(requests) AS requests, sum(denied) AS denied,
+        ${daySql('max(day)')} AS day
       FROM ${usage} JOIN ${keys} AS keys ON keys.id = api_key_id
-      WHERE day BETWEEN $1 AND $2 AND ($3::pg_catalog.uuid[] IS NULL OR api_key_id = ANY ($3))
+      WHERE day BETWEEN $1 AND $2 AND ($3::uuid[] IS NULL OR api_key_id = ANY ($3))
       GROUP BY id, operation`,
     /** The same, each day by itself, in the order of `read` */
     readKeyDays: `
       SELECT id, name, owner, ${daySql('day')} AS day, operation, requests, denied
       FROM ${usage} AS usage JOIN ${keys} AS keys ON keys.id = api_key_id
       WHERE usage.day BETWEEN $1 AND $2 AND ($3::uuid[] IS NULL OR api_key_id = ANY ($3))
-      ORDER BY usage.day DESC, operation COLLATE pg_catalog."C"`,
+      ORDER BY usage.day DESC, operation COLLATE "C"`,
     /** What is left of a deleted key goes with its day. */
     deleteExpired: `
       WITH expired AS (SELECT ${FIRST_KEPT_DAY} AS before)

@@ -90,7 +90,7 @@ export function createUsageStore({
      * Deletes what is older than a number of days by the clock of the database, today included. The last counts of a key
      * stay until it is used again: they say when that was.
      */
-    deleteExpired: async (days: number) => pool.query(sql.deleteExpired, [days]),
+    deleteExpired: async (days: number) => writes.pool.query(sql.deleteExpired, [days]),
   };
 }
 

@@ -150,7 +150,7 @@ test('while the first is running, the second is a 409, or gets the same response
   await first.query(BEGIN_FOR_LONG);
   await holdCreate(first, { apiKeyId: rows[0].id, operation: create.name, value: key });
   await first.query(
-    `INSERT INTO idempotent_creates (api_key_id, key, operation, call, body_hash, response, created_at)
+    `INSERT INTO idempotent_creates (api_key_id, key, operation, batch_index, body_hash, response, created_at)
      VALUES ($1, $2, '${create.name}', 0, sha256($3), $4, now())`,
     [rows[0].id, key, Buffer.from(body('Slow')), JSON.stringify({ id: 77, ...newItem('Slow') })],
   );
@@ -254,7 +254,7 @@ test('any number of expired keys are deleted, a thousand per statement, by one n
   // Not by the service's pool, whose statements end after 1.2 s.
   await execute(
     service.databaseUrl,
-    `INSERT INTO idempotent_creates (api_key_id, key, operation, call, body_hash, response, created_at)
+    `INSERT INTO idempotent_creates (api_key_id, key, operation, batch_index, body_hash, response, created_at)
      SELECT id, 'expired-' || n, '${create.name}', 0, decode(repeat('00', 32), 'hex'), '{}', '2020-01-01'
      FROM (SELECT id FROM api_keys LIMIT 1) AS owner, generate_series(1, 5500) AS n`,
   );
@@ -323,7 +323,9 @@ test('a batch that creates anything is not reported as replayed', async () => {
   const batch = JSON.stringify({ 0: newItem('Half'), 1: newItem('Half') });
   const send = () => call(`${create.trpc},${create.name}?batch=1`, post(batch, { 'idempotency-key': key }));
   await send();
-  await service.database.pool.query('DELETE FROM idempotent_creates WHERE key = $1 AND call = 1', [key]);
+  await service.database.pool.query('DELETE FROM idempotent_creates WHERE key = $1 AND batch_index = 1', [
+    key,
+  ]);
   expect((await send()).headers.get('idempotency-replayed')).toBeNull();
   expect((await send()).headers.get('idempotency-replayed')).toBe('true');
 });

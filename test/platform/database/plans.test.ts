@@ -126,7 +126,7 @@ test('a create with an Idempotency-Key looks its key up, however many there are,
   expect(await explain()).toMatch(byKey);
   await execute(
     databaseUrl,
-    `INSERT INTO idempotent_creates (api_key_id, key, operation, call, body_hash, response)
+    `INSERT INTO idempotent_creates (api_key_id, key, operation, batch_index, body_hash, response)
      SELECT gen_random_uuid(), 'key-' || n, '${create.name}', 0, sha256(''), '{}' FROM generate_series(1, 20000) AS n`,
   );
   await execute(databaseUrl, 'ANALYZE idempotent_creates');
@@ -140,7 +140,7 @@ test('a scrape of the metrics does not scan all keys', async () => {
   const { databaseUrl, database } = service;
   await execute(
     databaseUrl,
-    `INSERT INTO api_keys (name, hash, start, plan, banned_until, expires_at)
+    `INSERT INTO api_keys (name, hash, hint, plan, banned_until, expires_at)
      SELECT 'Key ' || n, sha256(n::text::bytea), 'as_test_0000', 'pro', expiry, expiry
      FROM (SELECT n, CASE WHEN n % 100 = 0 THEN now() + n * interval '1 h' END AS expiry
        FROM generate_series(1, 5000) AS n) AS keys`,

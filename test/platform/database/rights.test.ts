@@ -96,7 +96,7 @@ test('a change of a key is on record or refused, for a role that may change keys
   await execute(url, `GRANT SELECT, UPDATE ON api_keys TO ${outsider}`);
   const [key] = await execute<{ id: string }>(
     url,
-    `INSERT INTO api_keys (name, hash, start, plan) VALUES ('x', decode(repeat('07', 32), 'hex'), 'x', 'free') RETURNING id`,
+    `INSERT INTO api_keys (name, hash, hint, plan) VALUES ('x', decode(repeat('07', 32), 'hex'), 'x', 'free') RETURNING id`,
   );
   const change = `
     CREATE TEMP TABLE api_key_history (api_key_id uuid);
@@ -119,7 +119,7 @@ test('a role that may create functions and operators in the schema has none of t
     await execute(url, `DROP DATABASE ${new URL(own).pathname.slice(1)}`);
     await execute(url, `DROP ROLE ${role}`);
   });
-  const key = `INSERT INTO api_keys (name, hash, start, plan) VALUES ('x', sha256('x'), 'x', 'free')`;
+  const key = `INSERT INTO api_keys (name, hash, hint, plan) VALUES ('x', sha256('x'), 'x', 'free')`;
   await execute(own, key);
   await plantOverloads(own, Object.assign(new URL(own), { username: role, password: role }).href);
   // Which are taken where PostgreSQL's are not named, even if its schema comes first.
@@ -265,7 +265,7 @@ test('in a schema of the URL, a change of a key is on record there, whatever sea
   onTestFinished(() => service.end());
   await service.query(`
     SET search_path = '';
-    INSERT INTO "Ten""ant".api_keys (name, hash, start, plan) VALUES ('x', decode(repeat('07', 32), 'hex'), 'x', 'free');
+    INSERT INTO "Ten""ant".api_keys (name, hash, hint, plan) VALUES ('x', decode(repeat('07', 32), 'hex'), 'x', 'free');
     ${insertSql("'x'", '"Ten""ant"')};
     UPDATE "Ten""ant".api_keys SET revoked_at = now()`);
   const history = await service.query(
