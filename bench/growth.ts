@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
 import type pg from 'pg';
 import { createPetStore } from '../src/pets/store.js';
-import { type Database, openDatabase } from '../src/platform/database/client.js';
+import { type Database, openDatabase } from '../src/platform/connections/client.js';
 import { hashKey } from '../src/platform/keys/format.js';
 import { createKeyStore } from '../src/platform/keys/store.js';
 import { THIS_CHECKOUT } from './checkout.js';

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { openConnections } from '../src/platform/database/connections.js';
+import { openConnections } from '../src/platform/connections/connections.js';
 import { MAX_CHECKED_AT_ONCE } from '../src/platform/keys/authenticator.js';
 import { createKeyStore, type FoundKey } from '../src/platform/keys/store.js';
 import { THIS_CHECKOUT } from './checkout.js';

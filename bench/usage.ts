@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { openConnections } from '../src/platform/database/connections.js';
+import { openConnections } from '../src/platform/connections/connections.js';
 import { flushRegularly, UsageCounter } from '../src/platform/usage/counter.js';
 import { createUsageStore } from '../src/platform/usage/store.js';
 import { THIS_CHECKOUT } from './checkout.js';

@@ -50,7 +50,7 @@ if (existsSync('node_modules/typescript-native')) {
 }
 
 function generateClient() {
-  const client = 'src/platform/database/generated/client.ts';
+  const client = 'src/platform/connections/generated/client.ts';
   if (!isUpToDate(client, ['prisma/schema.prisma', INSTALLED])) runTool('prisma', ['generate'], TO_STDERR);
 }
 

@@ -5,7 +5,7 @@ const RULES = 'biome.rooms.jsonc';
 const HEADER = `// Which folder of src/ may import which. npm run docs:update writes it from the tables in ${README}.
 `;
 /** What a row of the two tables names: a room, or a file that lies beside them. */
-const ROW = /^\| (?:\[)?`(?<name>[\w.-]+)`.*\| (?<imports>[^|]*) \|$/;
+const ROW = /^\| (?:\[)?`(?<name>[\w./-]+)`.*\| (?<imports>[^|]*) \|$/;
 
 /**
  * The lint rules that keep the rooms apart. The table of rooms goes from the top down: each imports only those below it,
@@ -26,7 +26,9 @@ export function deriveRooms() {
   const rules = [
     ruleForStores(readStoreImports()),
     toRule(['src/platform/*.ts'], ['../**'], 'src/platform imports nothing of a store but #store/*'),
-    ...rooms.filter(({ name }) => !isFile(name)).map((room) => ruleForRoom(room, files)),
+    ...rooms
+      .filter(({ name }) => !isFile(name))
+      .map((room) => (room.name.includes('/') ? ruleForInnerRoom(room) : ruleForRoom(room, files, names))),
   ];
   return { [RULES]: `${HEADER}{\n  "overrides": [\n${rules.join(',\n')}\n  ]\n}\n` };
 }
@@ -56,7 +58,7 @@ function readTable(headings) {
   const rows = table.split('\n\n', 1)[0].split('\n').slice(1);
   return rows.map((row) => {
     const { name, imports } = ROW.exec(row).groups;
-    return { name, imports: [...imports.matchAll(/[\w.-]+/g)].map(([each]) => each) };
+    return { name, imports: [...imports.matchAll(/[\w./-]+/g)].map(([each]) => each) };
   });
 }
 
@@ -70,7 +72,7 @@ function ruleForStores(names) {
   );
 }
 
-function ruleForRoom({ name, imports }, files) {
+function ruleForRoom({ name, imports }, files, names) {
   const folders = imports.filter((each) => !isFile(each));
   const allowed = folders.length > 0 ? [`${toBraces(folders)}/**`] : [];
   const forbidden = files.filter((file) => !imports.includes(file)).map(toModule);
@@ -83,8 +85,22 @@ function ruleForRoom({ name, imports }, files) {
     ]),
     ...[`../${toBraces(forbidden)}`],
   ];
-  const message = `src/platform/${name} imports ${imports.join(', ') || 'no other room'} only`;
-  return toRule([`src/platform/${name}/**`], group, message);
+  const inner = names.filter((each) => each.startsWith(`${name}/`));
+  const includes = [`src/platform/${name}/**`, ...inner.map((each) => `!src/platform/${each}/**`)];
+  return toRule(includes, group, describe(name, imports));
+}
+
+/** A room within a room, which lets no files beside the rooms be imported. */
+function ruleForInnerRoom({ name, imports }) {
+  const [outer] = name.split('/');
+  const others = imports.filter((each) => each !== outer);
+  const ofOuter = imports.includes(outer) ? [] : ['../*.js'];
+  const group = ['../*/**', ...ofOuter, '../../**', `!../../${toBraces(others)}/**`, '../../../**'];
+  return toRule([`src/platform/${name}/**`], group, describe(name, imports));
+}
+
+function describe(name, imports) {
+  return `src/platform/${name} imports ${imports.length > 0 ? `only ${imports.join(', ')}` : 'no other room'}`;
 }
 
 function toRule(includes, group, message) {

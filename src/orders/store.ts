@@ -1,4 +1,4 @@
-import type { Database } from '../platform/database/client.js';
+import type { Database } from '../platform/connections/client.js';
 import type { Order, OrdersPage } from './schema.js';
 
 /** All queries on orders. Every method may fail with a database error: see isDatabaseOutage. */

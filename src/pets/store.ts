@@ -1,7 +1,7 @@
-import type { Database } from '../platform/database/client.js';
-import { createInsert } from '../platform/database/inserts.js';
-import { createReads } from '../platform/database/reads.js';
-import { table } from '../platform/database/table.js';
+import type { Database } from '../platform/connections/client.js';
+import { createInsert } from '../platform/tables/inserts.js';
+import { createReads } from '../platform/tables/reads.js';
+import { table } from '../platform/tables/table.js';
 import type { NewPet, Pet } from './schema.js';
 
 const pets = table<Pet, NewPet>('pets', {

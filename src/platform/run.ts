@@ -1,15 +1,15 @@
-import './database/javascript-client.js';
+import './connections/javascript-client.js';
 import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import { IDENTITY } from '#store/identity.js';
 import { REST_PREFIX } from './contract/protocol.js';
-import { checkSchema } from './database/grants.js';
-import { addSampleData, type DatabaseSource, openSource } from './database/source.js';
 import { exitWithError } from './errors/operator-error.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
 import { describeGap, findHistoryGap } from './keys/history-triggers.js';
 import { createKeyStore } from './keys/store.js';
+import { checkSchema } from './migrations/grants.js';
+import { addSampleData, type DatabaseSource, openSource } from './migrations/source.js';
 import { buildProbeServer } from './monitoring/probes.js';
 import type { Resource } from './operations/resource.js';
 import { type Config, readConfig, toLocalUrl } from './process/config.js';

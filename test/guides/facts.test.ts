@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { MAX_BATCH_SIZE, MAX_PAGE_SIZE } from '../../src/platform/contract/protocol.js';
-import { IDEMPOTENCY_TTL_HOURS } from '../../src/platform/database/idempotency.js';
 import { errorTable } from '../../src/platform/errors/error-table.js';
 import { nextBanSeconds } from '../../src/platform/keys/bans.js';
 import { generateKey } from '../../src/platform/keys/format.js';
@@ -10,6 +9,7 @@ import { listOperations } from '../../src/platform/operations/list-operations.js
 import { DEFAULT_PAGE_SIZE } from '../../src/platform/operations/pagination.js';
 import { createRouter } from '../../src/platform/operations/resource.js';
 import { readConfig } from '../../src/platform/process/config.js';
+import { IDEMPOTENCY_TTL_HOURS } from '../../src/platform/tables/idempotency.js';
 import { resources } from '../../src/router.js';
 import { createChecker } from '../support/openapi-checker.js';
 import { GUIDES_FOLDER, listGuides } from './code-blocks.js';

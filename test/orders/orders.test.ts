@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { addSampleData } from '../../src/platform/database/source.js';
+import { addSampleData } from '../../src/platform/migrations/source.js';
 import {
   type Caller,
   createCaller,

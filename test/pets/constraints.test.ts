@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../../src/platform/database/client.js';
-import type { PrismaClient } from '../../src/platform/database/generated/client.js';
+import { type Database, openDatabase } from '../../src/platform/connections/client.js';
+import type { PrismaClient } from '../../src/platform/connections/generated/client.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 let database: Database;

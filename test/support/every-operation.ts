@@ -1,5 +1,5 @@
-import { deleteExpiredCreates } from '../../src/platform/database/idempotency.js';
 import { hashKey } from '../../src/platform/keys/format.js';
+import { deleteExpiredCreates } from '../../src/platform/tables/idempotency.js';
 import { createUsageStore, DAY_MS, lastDays, toDay } from '../../src/platform/usage/store.js';
 import { create, LEAST_NUMBER, list, newItem, otherList, read } from './operations-under-test.js';
 import { createCaller, post, type TestService } from './test-service.js';

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import type { TestProject } from 'vitest/node';
-import { applyMigrations } from '../../src/platform/database/migration-runner.js';
+import { applyMigrations } from '../../src/platform/migrations/migration-runner.js';
 import { execute } from './execute.js';
 import { MISSING_FOLDER } from './programs.js';
 import { findRedis } from './redis.js';

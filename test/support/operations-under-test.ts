@@ -5,7 +5,7 @@
  * another scope, that Prisma reads, and that shows a time.
  */
 import { z } from 'zod';
-import type { PrismaClient } from '../../src/platform/database/generated/client.js';
+import type { PrismaClient } from '../../src/platform/connections/generated/client.js';
 import { listOperations } from '../../src/platform/operations/list-operations.js';
 import { appRouter, resources } from '../../src/router.js';
 import type { Scope } from '../../src/scopes.js';

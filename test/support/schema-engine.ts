@@ -6,8 +6,8 @@ import { bindMigrationAwareSqlAdapterFactory } from '@prisma/driver-adapter-util
 import type { MigrationList, SchemaEngine } from '@prisma/schema-engine-wasm';
 import * as engineBindings from '@prisma/schema-engine-wasm/schema_engine_bg';
 import pg from 'pg';
-import { PRISMA_FOLDER, readMigrations } from '../../src/platform/database/migrations.js';
-import { schemaOf } from '../../src/platform/database/schema-name.js';
+import { schemaOf } from '../../src/platform/connections/schema-name.js';
+import { PRISMA_FOLDER, readMigrations } from '../../src/platform/migrations/migrations.js';
 
 // TypeScript declares WebAssembly only as part of the whole DOM library.
 declare const WebAssembly: {

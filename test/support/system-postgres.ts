@@ -4,7 +4,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { getuid } from 'node:process';
 import { inject } from 'vitest';
-import { applyMigrations } from '../../src/platform/database/migration-runner.js';
+import { applyMigrations } from '../../src/platform/migrations/migration-runner.js';
 import { freePort } from './free-port.js';
 import type { PostgresServer } from './postgres-server.js';
 import { type Program, runCommand } from './process.js';

@@ -4,12 +4,12 @@ import { type Logger, pino } from 'pino';
 import { inject } from 'vitest';
 import type { z } from 'zod';
 import type { AppOptions } from '../../src/platform/app.js';
-import { type Database, openDatabase } from '../../src/platform/database/client.js';
-import type { IdempotencyKey } from '../../src/platform/database/idempotency.js';
+import { type Database, openDatabase } from '../../src/platform/connections/client.js';
 import { createKeyStore, type KeyStore } from '../../src/platform/keys/store.js';
 import type { Resource } from '../../src/platform/operations/resource.js';
 import { readConfig } from '../../src/platform/process/config.js';
 import { createService } from '../../src/platform/service.js';
+import type { IdempotencyKey } from '../../src/platform/tables/idempotency.js';
 import { execute } from './execute.js';
 import {
   createItemStore,

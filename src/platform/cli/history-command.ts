@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { DatabaseOutage, readCode } from '../database/outage.js';
+import { DatabaseOutage, readCode } from '../connections/outage.js';
 import { OperatorError } from '../errors/operator-error.js';
 import type { KeyChange, KeyHistoryStore } from '../keys/history-store.js';
 import * as parse from './arguments.js';

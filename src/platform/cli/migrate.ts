@@ -1,7 +1,7 @@
-import { applyGrants } from '../database/grants.js';
-import { applyMigrations } from '../database/migration-runner.js';
-import type { DatabaseSource } from '../database/source.js';
 import { findHistoryGap } from '../keys/history-triggers.js';
+import { applyGrants } from '../migrations/grants.js';
+import { applyMigrations } from '../migrations/migration-runner.js';
+import type { DatabaseSource } from '../migrations/source.js';
 
 export interface GrantOptions {
   readonly grantTo?: string;

@@ -1,15 +1,21 @@
-import '../database/javascript-client.js';
+import '../connections/javascript-client.js';
 import { Command, CommanderError, Help } from 'commander';
 import { IDENTITY } from '#store/identity.js';
+import { allowLongStatements } from '../connections/long-statements.js';
+import {
+  DatabaseOutage,
+  detectOutage,
+  readCode,
+  toDatabaseError,
+  withOutages,
+} from '../connections/outage.js';
 import { VERSION } from '../contract/version.js';
-import { checkSchema } from '../database/grants.js';
-import { allowLongStatements } from '../database/long-statements.js';
-import { DatabaseOutage, detectOutage, readCode, toDatabaseError, withOutages } from '../database/outage.js';
-import { addSampleData, type DatabaseSource, openSource } from '../database/source.js';
 import { exitWithError, OperatorError } from '../errors/operator-error.js';
 import { createKeyHistoryStore } from '../keys/history-store.js';
 import { describeGap, findHistoryGap } from '../keys/history-triggers.js';
 import { createKeyStore } from '../keys/store.js';
+import { checkSchema } from '../migrations/grants.js';
+import { addSampleData, type DatabaseSource, openSource } from '../migrations/source.js';
 import type { Resource } from '../operations/resource.js';
 import { type Config, readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Scope } from '#store/scopes.js';
 import { createBatchLoader } from '../batch-loader.js';
-import { detectOutage } from '../database/outage.js';
+import { detectOutage } from '../connections/outage.js';
 import { ApiError, insufficientScope } from '../errors/api-error.js';
 import { repeat } from '../timing/repeat.js';
 import { KEY_LOOKUP_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';

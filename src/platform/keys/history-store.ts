@@ -1,5 +1,5 @@
-import type { Connections, Queries } from '../database/connections.js';
-import type { InSchema } from '../database/schema-name.js';
+import type { Connections, Queries } from '../connections/connections.js';
+import type { InSchema } from '../connections/schema-name.js';
 import { completeId } from './store.js';
 
 /** How many rows one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */

@@ -1,4 +1,4 @@
-import type { Connections } from '../database/connections.js';
+import type { Connections } from '../connections/connections.js';
 
 /** What writes the history, as the migration creates it: when each fires, on which table */
 const TRIGGERS: Readonly<Record<string, (table: string) => string>> = {

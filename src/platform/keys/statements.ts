@@ -1,5 +1,5 @@
 import type { Plan } from '#store/plans.js';
-import type { InSchema } from '../database/schema-name.js';
+import type { InSchema } from '../connections/schema-name.js';
 
 /*
  * The SQL of keys, and what it returns.

@@ -1,6 +1,6 @@
 import type { Plan } from '#store/plans.js';
 import { SCOPES, type Scope } from '#store/scopes.js';
-import type { Connections, Queries } from '../database/connections.js';
+import type { Connections, Queries } from '../connections/connections.js';
 import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
 import { createStatements, type HashedRow, type KeyRow, type ListedRow, toApiKey } from './statements.js';
 

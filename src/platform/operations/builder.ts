@@ -3,11 +3,11 @@ import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
 import type { WindowName } from '#store/plans.js';
 import type { Scope } from '#store/scopes.js';
 import type { Deprecation } from '../contract/deprecation.js';
-import type { CreateResult, IdempotencyKey } from '../database/idempotency.js';
 import type { ApiError, ErrorCode, ErrorShape } from '../errors/api-error.js';
 import { errorTable } from '../errors/error-table.js';
 import type { Rehearsal } from '../errors/rehearsal.js';
 import type { ApiKey } from '../keys/store.js';
+import type { CreateResult, IdempotencyKey } from '../tables/idempotency.js';
 import { toApiError } from './error-mapping.js';
 
 /** The context of a procedure, to which createProcedure adds the stores. */

@@ -1,6 +1,6 @@
 import { TRPCError } from '@trpc/server';
 import { ZodError } from 'zod';
-import { DatabaseOutage } from '../database/outage.js';
+import { DatabaseOutage } from '../connections/outage.js';
 import { ApiError, type ErrorCode } from '../errors/api-error.js';
 
 /** What a client learns of a failure in any layer. The unexpected is `internal_error`, with its `cause` for the log. */

@@ -1,5 +1,5 @@
-import type { IdempotencyKey } from '../database/idempotency.js';
 import { ApiError } from '../errors/api-error.js';
+import type { IdempotencyKey } from '../tables/idempotency.js';
 import type { RequestContext } from './builder.js';
 
 /** 1 to 255 visible ASCII characters. */

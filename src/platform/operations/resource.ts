@@ -1,6 +1,6 @@
 import type { AnyTRPCProcedure, TRPCBuiltRouter, TRPCDecorateCreateRouterOptions } from '@trpc/server';
-import type { Database } from '../database/client.js';
-import type { Functions } from '../database/outage.js';
+import type { Database } from '../connections/client.js';
+import type { Functions } from '../connections/outage.js';
 import type { ErrorShape } from '../errors/api-error.js';
 import { router } from './builder.js';
 import { toOperation } from './direct-call.js';

@@ -1,4 +1,4 @@
-import type { Database } from '../database/client.js';
+import type { Database } from '../connections/client.js';
 import { createUsageStore, lastDays } from '../usage/store.js';
 
 export type OwnKeyStore = ReturnType<typeof createOwnKeyStore>;

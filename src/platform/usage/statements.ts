@@ -1,4 +1,4 @@
-import type { InSchema } from '../database/schema-name.js';
+import type { InSchema } from '../connections/schema-name.js';
 
 /*
  * The SQL of usage. Days are UTC's.

@@ -1,5 +1,5 @@
-import type { Connections, Queries } from '../database/connections.js';
-import { readCode } from '../database/outage.js';
+import type { Connections, Queries } from '../connections/connections.js';
+import { readCode } from '../connections/outage.js';
 import { createStatements } from './statements.js';
 
 /** For how many days usage is shown unless others are asked for, today included. */

@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
-import { openConnections } from '../../../src/platform/database/connections.js';
+import { openConnections } from '../../../src/platform/connections/connections.js';
 import { hashKey } from '../../../src/platform/keys/format.js';
 import { createKeyStore } from '../../../src/platform/keys/store.js';
 import { execute } from '../../support/execute.js';

@@ -1,10 +1,7 @@
 import { afterAll, beforeAll, expect, inject, test } from 'vitest';
 import { z } from 'zod';
-import type { Database } from '../../../src/platform/database/client.js';
-import { createInsert } from '../../../src/platform/database/inserts.js';
-import { readCode } from '../../../src/platform/database/outage.js';
-import { createReads } from '../../../src/platform/database/reads.js';
-import { table } from '../../../src/platform/database/table.js';
+import type { Database } from '../../../src/platform/connections/client.js';
+import { readCode } from '../../../src/platform/connections/outage.js';
 import { ApiError } from '../../../src/platform/errors/api-error.js';
 import { createProcedure } from '../../../src/platform/operations/builder.js';
 import {
@@ -17,6 +14,9 @@ import {
 } from '../../../src/platform/operations/input.js';
 import { answerPage, nestedPageInput, pageOutput } from '../../../src/platform/operations/pagination.js';
 import type { Resource } from '../../../src/platform/operations/resource.js';
+import { createInsert } from '../../../src/platform/tables/inserts.js';
+import { createReads } from '../../../src/platform/tables/reads.js';
+import { table } from '../../../src/platform/tables/table.js';
 import {
   existingPath,
   expectInvalidIdsRejected,

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterEach, expect, test, vi } from 'vitest';
-import { type Database, openDatabase } from '../../../src/platform/database/client.js';
+import { type Database, openDatabase } from '../../../src/platform/connections/client.js';
 import { createKeyStore } from '../../../src/platform/keys/store.js';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
 import { createRouter } from '../../../src/platform/operations/resource.js';

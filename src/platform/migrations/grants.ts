@@ -1,0 +1,148 @@
+import pg from 'pg';
+import { IDENTITY } from '#store/identity.js';
+import { toDatabaseError } from '../connections/outage.js';
+import { schemaOf } from '../connections/schema-name.js';
+import { OperatorError } from '../errors/operator-error.js';
+import { checkMigrations, MIGRATIONS_TABLE, type MigratedSchema } from './migrations.js';
+
+type Privilege = 'SELECT' | 'INSERT' | 'UPDATE' | 'DELETE';
+type Grants = Readonly<Record<string, readonly Privilege[]>>;
+
+const ALL: readonly Privilege[] = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
+
+/** The least that the service and the commands on keys need, by table. docs/database.md says what for. */
+export const SERVICE_GRANTS: Grants = {
+  ...IDENTITY.grants,
+  api_keys: ['SELECT', 'INSERT', 'UPDATE'],
+  // The triggers of api_keys write it, with the rights of whoever changes a key. Nothing takes a row back.
+  api_key_history: ['SELECT', 'INSERT'],
+  // UPDATE is what locking a row takes. Nothing changes one.
+  insert_turns: ['SELECT', 'UPDATE'],
+  idempotent_creates: ['SELECT', 'INSERT', 'DELETE'],
+  api_key_usage: ALL,
+  [MIGRATIONS_TABLE]: ['SELECT'],
+};
+
+/** What an analyst of the store's data may read: all of it but hashes of keys and stored responses. */
+export const READ_GRANTS: Readonly<Record<string, '*' | readonly string[]>> = {
+  ...Object.fromEntries(Object.keys(IDENTITY.grants).map((name) => [name, '*'] as const)),
+  api_key_usage: '*',
+  api_keys: [
+    ...['id', 'name', 'owner', 'hint', 'plan', 'per_minute', 'per_day', 'scopes'],
+    ...['created_at', 'expires_at', 'previous_expires_at', 'revoked_at', 'banned_until', 'ban_seconds'],
+  ],
+};
+
+/** Of others, PostgreSQL grants nothing, with a warning only. */
+const FIND_FOREIGN_TABLE = `
+  SELECT relname AS name, pg_get_userbyid(relowner) AS owner FROM pg_class
+  WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relname = $2 AND NOT pg_has_role(relowner, 'USAGE')`;
+
+/** `service`: SERVICE_GRANTS; `read`: READ_GRANTS */
+export type GrantKind = 'service' | 'read';
+
+/**
+ * Grants a role what it needs on the migrated schema of a URL, whose role owns the tables. Takes nothing away, and may be
+ * repeated, as after migrations that add tables.
+ *
+ * @throws OperatorError when there is no such role, or the role of the URL is not the owner
+ */
+export async function applyGrants(url: string, role: string, kind: GrantKind): Promise<void> {
+  const schema = schemaOf(url);
+  const client = new pg.Client(url);
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ isOwn: boolean }>(
+      'SELECT rolname = current_user AS "isOwn" FROM pg_roles WHERE rolname = $1',
+      [role],
+    );
+    const [found] = rows;
+    if (found === undefined) {
+      throw new OperatorError(
+        `There is no role "${role}": create it first, with: CREATE ROLE ${pg.escapeIdentifier(role)} LOGIN PASSWORD '…'`,
+        { exitCode: 2 },
+      );
+    }
+    if (found.isOwn) {
+      throw new OperatorError(
+        `"${role}" is the role of DATABASE_URL, which owns the tables: name the role that the service is to run as.`,
+        { exitCode: 2 },
+      );
+    }
+    const { rows: foreign } = await client.query(FIND_FOREIGN_TABLE, [schema, MIGRATIONS_TABLE]);
+    if (foreign[0] !== undefined) {
+      throw new OperatorError(
+        `The tables belong to "${foreign[0].owner}", who alone may grant: name that role in DATABASE_URL.`,
+      );
+    }
+    // Several statements in one query are one transaction.
+    await client.query(kind === 'service' ? serviceSql(schema, role) : readSql(schema, role));
+  } catch (error) {
+    throw error instanceof OperatorError ? error : toDatabaseError(error);
+  } finally {
+    await client.end();
+  }
+}
+
+function serviceSql(schema: string, role: string): string {
+  return grantSql(
+    schema,
+    role,
+    Object.entries(SERVICE_GRANTS).map(([table, privileges]) => [table, privileges.join(', ')] as const),
+  );
+}
+
+function readSql(schema: string, role: string): string {
+  const toPrivilege = (columns: '*' | readonly string[]) =>
+    columns === '*'
+      ? 'SELECT'
+      : `SELECT (${columns.map((column) => pg.escapeIdentifier(column)).join(', ')})`;
+  return grantSql(
+    schema,
+    role,
+    Object.entries(READ_GRANTS).map(([table, columns]) => [table, toPrivilege(columns)] as const),
+  );
+}
+
+function grantSql(
+  schema: string,
+  role: string,
+  grants: readonly (readonly [table: string, privileges: string])[],
+): string {
+  const [within, to] = [pg.escapeIdentifier(schema), pg.escapeIdentifier(role)];
+  return [
+    `GRANT USAGE ON SCHEMA ${within} TO ${to}`,
+    ...grants.map(
+      ([table, privileges]) => `GRANT ${privileges} ON ${within}.${pg.escapeIdentifier(table)} TO ${to}`,
+    ),
+  ].join('; ');
+}
+
+const FIND_MISSING = `
+  SELECT string_agg(privilege || ' on ' || name, ', ') AS missing
+  FROM unnest($2::text[], $3::text[]) AS needed (name, privilege)
+  WHERE NOT has_table_privilege(format('%I.%I', $1::text, name), privilege)`;
+
+/**
+ * Rejects when the service cannot run on a database: the one answer of the start, of readiness and of the commands.
+ *
+ * @throws OperatorError when the schema is behind (see checkMigrations), or the role lacks a grant
+ */
+export async function checkSchema(database: MigratedSchema): Promise<void> {
+  await checkMigrations(database);
+  const needed = Object.entries(SERVICE_GRANTS).flatMap(([table, privileges]) =>
+    privileges.map((privilege) => [table, privilege] as const),
+  );
+  const [tables, privileges] = [needed.map(([table]) => table), needed.map(([, privilege]) => privilege)];
+  const { rows } = await database.pool
+    .query<{ missing: string | null }>(FIND_MISSING, [database.schema, tables, privileges])
+    .catch((error: unknown) => {
+      throw toDatabaseError(error);
+    });
+  const missing = rows[0]?.missing;
+  if (missing == null) return;
+  throw new OperatorError(
+    `The role of DATABASE_URL lacks ${missing}. Let the owner of the tables grant it, with: npm run migrate -- --grant-to ROLE`,
+  );
+}

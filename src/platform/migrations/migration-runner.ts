@@ -1,0 +1,128 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { IDENTITY } from '#store/identity.js';
+import { toDatabaseError } from '../connections/outage.js';
+import { schemaOf } from '../connections/schema-name.js';
+import { OperatorError } from '../errors/operator-error.js';
+import { COMMAND_CONNECT_TIMEOUT_MS } from '../timing/timeouts.js';
+import {
+  failedEarlier,
+  findPending,
+  MIGRATIONS_TABLE,
+  type Migration,
+  readHistory,
+  readMigrations,
+  toFailure,
+} from './migrations.js';
+
+/** The advisory lock of Prisma's schema engine, so that `prisma migrate deploy` and this runner wait for each other. */
+const LOCK = 72_707_369;
+
+/** Prisma's table, as its schema engine creates it. */
+const CREATE_HISTORY = `(
+  id VARCHAR(36) PRIMARY KEY NOT NULL,
+  checksum VARCHAR(64) NOT NULL,
+  finished_at TIMESTAMPTZ,
+  migration_name VARCHAR(255) NOT NULL,
+  logs TEXT,
+  rolled_back_at TIMESTAMPTZ,
+  started_at TIMESTAMPTZ NOT NULL DEFAULT now(),
+  applied_steps_count INTEGER NOT NULL DEFAULT 0
+)`;
+
+/** The role may have the timeouts of a request, as a connection pooler requires. */
+const SETTINGS =
+  'SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0';
+
+const COUNT_TABLES = `
+  SELECT count(*)::int FROM pg_class
+  WHERE relkind = 'r' AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)`;
+
+/**
+ * Applies the pending migrations to the schema of the URL, and records them as `prisma migrate deploy` does, in Prisma's
+ * own table and under its lock. Each script is sent as a whole, and is one transaction unless it ends that itself.
+ *
+ * @param folder Default: prisma/migrations
+ * @returns the names of the migrations applied now
+ * @throws OperatorError when the database cannot be used or a migration fails; it is then recorded as failed
+ */
+export async function applyMigrations(url: string, folder?: string): Promise<string[]> {
+  const migrations = await readMigrations(folder);
+  const schema = schemaOf(url);
+  return withConnection(url, async (client) => {
+    await client.query(`SELECT pg_advisory_lock(${LOCK})`);
+    const recorded = (await readHistory({ pool: client, schema })) ?? (await createHistory(client, schema));
+    // Nothing runs while this process has the lock.
+    const unfinished = recorded.find(({ isFinished }) => !isFinished);
+    if (unfinished !== undefined) throw failedEarlier(unfinished.name);
+    const pending = findPending(recorded, migrations);
+    const table = `${pg.escapeIdentifier(schema)}.${MIGRATIONS_TABLE}`;
+    for (const migration of pending) await apply(client, table, migration);
+    return pending.map(({ name }) => name);
+  });
+}
+
+async function withConnection<T>(url: string, use: (client: pg.Client) => Promise<T>): Promise<T> {
+  const schema = schemaOf(url);
+  try {
+    const client = new pg.Client({
+      connectionString: url,
+      connectionTimeoutMillis: COMMAND_CONNECT_TIMEOUT_MS,
+      application_name: IDENTITY.name,
+    });
+    // A connection that breaks rejects the query, too.
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      await client.query(`${SETTINGS}; SET search_path = ${pg.escapeIdentifier(schema)}`);
+      return await use(client);
+    } finally {
+      // Releases the lock.
+      await client.end();
+    }
+  } catch (error) {
+    throw error instanceof OperatorError ? error : toDatabaseError(error);
+  }
+}
+
+/** Nothing of anybody else may be in the schema: the tables of the service would lie among them, or in their place. */
+async function createHistory(client: pg.Client, schema: string): Promise<[]> {
+  const name = pg.escapeIdentifier(schema);
+  try {
+    const { rows } = await client.query<{ count: number }>(COUNT_TABLES, [schema]);
+    if (rows[0]?.count !== 0) throw new Error(`The schema ${name} is not empty.`);
+    // IF NOT EXISTS would need the right to create schemas, even where it exists.
+    const { rowCount } = await client.query('SELECT FROM pg_namespace WHERE nspname = $1', [schema]);
+    if (rowCount === 0) await client.query(`CREATE SCHEMA ${name}`);
+    await client.query(`CREATE TABLE ${name}.${MIGRATIONS_TABLE} ${CREATE_HISTORY}`);
+    return [];
+  } catch (error) {
+    throw new OperatorError(
+      `The migrations cannot be applied (${(error as Error).message}): check that DATABASE_URL points to the right database, with a role that may create tables there.`,
+      { cause: error },
+    );
+  }
+}
+
+async function apply(client: pg.Client, table: string, { name, script, checksum }: Migration): Promise<void> {
+  const id = randomUUID();
+  await client.query(`INSERT INTO ${table} (id, checksum, migration_name) VALUES ($1, $2, $3)`, [
+    id,
+    checksum,
+    name,
+  ]);
+  try {
+    // A query without values may hold several statements.
+    await client.query(script);
+  } catch (error) {
+    const { message } = error as Error;
+    // Where the connection broke, the migration stays unfinished, which counts as failed.
+    await client.query('ROLLBACK').catch(() => {});
+    await client.query(`UPDATE ${table} SET logs = $2 WHERE id = $1`, [id, message]).catch(() => {});
+    throw toFailure(`${name} failed (${message})`, error);
+  }
+  await client.query(
+    `UPDATE ${table} SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = $1`,
+    [id],
+  );
+}

@@ -1,0 +1,139 @@
+import { createBatchLoader } from '../batch-loader.js';
+import type { Database } from '../connections/client.js';
+import { READ_CONNECTIONS } from '../connections/connections.js';
+import type { CheckedStatement } from '../connections/statement-pool.js';
+import { OPERATION_TIMEOUT_MS } from '../timing/timeouts.js';
+import { type JsonColumns, type Table, typeSql } from './table.js';
+
+/** The most pages and rows that one statement reads. Requests share one because a round trip costs more than the query. */
+const MAX_PAGES_PER_STATEMENT = 32;
+const MAX_ROWS_PER_STATEMENT = 100;
+/**
+ * Fewer reads wait while a statement is under way: another one would cost this process 60 µs. More are divided between
+ * statements: if all shared one, this process would be idle while PostgreSQL runs it, which takes longer for pages.
+ */
+const MIN_PAGES_PER_STATEMENT = 4;
+const MIN_ROWS_PER_STATEMENT = 8;
+/** A read that waited longer has been answered with a 503. */
+const READS = { maxConcurrent: READ_CONNECTIONS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
+/** Each combination of filters is a statement with an index of its own. */
+const MAX_FILTERS = 3;
+
+/** A page of a list: up to `limit` rows whose id is greater than `cursor`, with such values in the fields to filter by. */
+type PageOf<Row, Filter extends keyof Row> = {
+  readonly limit: number;
+  readonly cursor?: number | undefined;
+} & { readonly [Field in Filter]?: Exclude<Row[Field], null> | undefined };
+
+export interface Reads<Row, Filter extends keyof Row> {
+  /** The page by ascending id, and the row that follows it, if there is one. */
+  list(page: PageOf<Row, Filter>): Promise<Row[]>;
+  get(id: number): Promise<Row | undefined>;
+}
+
+export interface ReadOptions<Filter> {
+  /** The fields to filter pages by. Each combination needs an index: `@@index([status, id])` for `['status']`. */
+  readonly filters?: readonly Filter[];
+  /** SQL: a condition on the columns of every row that is read, such as `deleted_at IS NULL`. Default: none */
+  readonly where?: string;
+}
+
+/**
+ * Reads the rows of a table by page and by id, with statements that PostgreSQL parses and plans once per connection, and
+ * that the requests of one moment share. May fail with a database error: see isDatabaseOutage.
+ */
+export function createReads<Row, NewRow, Filter extends keyof Row & string = never>(
+  { reads, inSchema }: Pick<Database, 'reads' | 'inSchema'>,
+  table: Table<Row, NewRow>,
+  { filters = [], where = 'true' }: ReadOptions<Filter> = {},
+): Reads<Row, Filter> {
+  if (filters.length > MAX_FILTERS)
+    throw new TypeError(`${table.name}: pages can be filtered by at most ${MAX_FILTERS} fields at once`);
+  const name = inSchema(table.name);
+  /**
+   * One page for each index of the arrays: cursors, row counts and the values of the filters.
+   *
+   * The condition is phrased so that only the index on the filters and `id` can answer it. For `status = … AND id > …`
+   * PostgreSQL assumes that each status is spread evenly over the ids, and scans all ids where it is not.
+   */
+  const createListStatement = (by: readonly Filter[]): CheckedStatement => {
+    const columns = by.map((field) => table.toColumn(field));
+    const wanted = by.map((_, index) => `filter_${index}`);
+    // As text at first: PostgreSQL keeps the type of a parameter, and an enum may be restored as another of the same name.
+    const arrays = by.map(
+      (field, index) => `, $${index + 3}::text[]::${typeSql(table.types[field], inSchema)}[]`,
+    );
+    const order = [...columns, 'id'].join(', ');
+    const from = [...wanted.map((each) => `wanted.${each}`), 'wanted.cursor'].join(', ');
+    const isWithin =
+      by.length === 0 ? '' : `AND ${row(columns)} <= ${row(wanted.map((each) => `wanted.${each}`))}`;
+    const condition = `(${order}) > (${from}) ${isWithin} AND ${where}`;
+    return {
+      name: [table.name, 'list', ...(by.length === 0 ? [] : ['by', ...by])].join('-'),
+      text: `
+        SELECT (
+          SELECT ${table.jsonColumns}
+          FROM (SELECT * FROM ${name} WHERE ${condition} ORDER BY ${order} LIMIT wanted.row_count) AS page
+        ) AS columns
+        FROM unnest($1::bigint[], $2::integer[]${arrays.join('')})
+          WITH ORDINALITY AS wanted (${['cursor', 'row_count', ...wanted, 'position'].join(', ')})
+        ORDER BY position`,
+      emptyValues: ['{}', '{}', ...by.map(() => '{}')],
+    };
+  };
+  const getStatement = {
+    name: `${table.name}-get`,
+    text: `SELECT ${table.json} AS row FROM ${name} WHERE id = $1 AND ${where}`,
+    emptyValues: [0],
+  };
+  const getAllStatement = {
+    name: `${table.name}-get-all`,
+    text: `SELECT ${table.jsonColumns} AS columns FROM ${name} WHERE id = ANY ($1) AND ${where}`,
+    emptyValues: ['{}'],
+  };
+  reads.register(getStatement, getAllStatement);
+  /** By the filters of a page: bit n is whether it has the nth. */
+  const pageLoaders = Array.from({ length: 2 ** filters.length }, (_, bits) => {
+    const by = filters.filter((_, index) => bits & (1 << index));
+    const statement = createListStatement(by);
+    reads.register(statement);
+    return createBatchLoader<PageOf<Row, Filter>, Row[]>(
+      async (pages) => {
+        const rows = await reads.query<{ columns: JsonColumns }>(statement, [
+          toArray(pages.map(({ cursor = 0 }) => cursor)),
+          toArray(pages.map(({ limit }) => limit + 1)),
+          ...by.map((field) => pages.map((page) => page[field])),
+        ]);
+        return rows.map(({ columns }) => table.toRows(columns));
+      },
+      { ...READS, splitFrom: MIN_PAGES_PER_STATEMENT, maxSize: MAX_PAGES_PER_STATEMENT },
+    );
+  });
+  const gets = createBatchLoader<number, Row | undefined>(
+    async (ids) => {
+      if (ids.length === 1) {
+        const [found] = await reads.query<{ row: Row & object }>(getStatement, ids);
+        return [found?.row];
+      }
+      const [found] = await reads.query<{ columns: JsonColumns }>(getAllStatement, [toArray(ids)]);
+      const rows = new Map(
+        found && table.toRows(found.columns).map((each) => [(each as { id?: unknown }).id, each]),
+      );
+      return ids.map((id) => rows.get(id));
+    },
+    { ...READS, splitFrom: MIN_ROWS_PER_STATEMENT, maxSize: MAX_ROWS_PER_STATEMENT },
+  );
+  return {
+    list(page) {
+      let bits = 0;
+      for (const [index, field] of filters.entries()) if (page[field] !== undefined) bits |= 1 << index;
+      return (pageLoaders[bits] as (typeof pageLoaders)[number]).load(page);
+    },
+    get: (id) => gets.load(id),
+  };
+}
+
+/** As PostgreSQL reads it. pg would quote and escape each number by itself. */
+const toArray = (numbers: readonly number[]) => `{${numbers.join()}}`;
+
+const row = (values: readonly string[]) => (values.length === 1 ? values[0] : `(${values.join(', ')})`);

@@ -1,0 +1,251 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterEach, expect, inject, onTestFinished, test } from 'vitest';
+import { type Database, openDatabase } from '../../../src/platform/connections/client.js';
+import { OperatorError } from '../../../src/platform/errors/operator-error.js';
+import { applyMigrations } from '../../../src/platform/migrations/migration-runner.js';
+import { checkMigrations, listPendingMigrations } from '../../../src/platform/migrations/migrations.js';
+import { execute } from '../../support/execute.js';
+import { TABLE } from '../../support/operations-under-test.js';
+import { runNode } from '../../support/process.js';
+import { applyWithEngine, diagnose } from '../../support/schema-engine.js';
+import { createTemporaryFolder } from '../../support/temporary-folder.js';
+import { createTestDatabase } from '../../support/test-service.js';
+
+const opened: Database[] = [];
+afterEach(async () => {
+  for (const database of opened.splice(0)) await database.close();
+});
+
+function open(url: string): Database {
+  const database = openDatabase(url, () => {});
+  opened.push(database);
+  return database;
+}
+
+/** An empty folder of migrations, and what adds one to it. */
+async function createMigrations() {
+  const folder = await createTemporaryFolder();
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const write = async (name: string, sql: string) => {
+    await mkdir(join(folder, name), { recursive: true });
+    await writeFile(join(folder, name, 'migration.sql'), sql);
+  };
+  return { folder, write };
+}
+
+/** `npm run migrate`, and the start, readiness and the commands, which use one function. */
+async function expectOneAnswer(url: string, message: RegExp | string) {
+  await expect(applyMigrations(url)).rejects.toThrow(message);
+  await expect(checkMigrations(open(url))).rejects.toThrow(message);
+  await expect(applyMigrations(url)).rejects.toBeInstanceOf(OperatorError);
+}
+
+/** What has to be the same, whoever applied a migration. */
+const HISTORY = `
+  SELECT migration_name, checksum, finished_at IS NOT NULL AS is_finished, logs IS NOT NULL AS has_logs, rolled_back_at,
+    applied_steps_count, length(id) AS id_length
+  FROM _prisma_migrations ORDER BY migration_name`;
+const COLUMNS = `
+  SELECT column_name, data_type, character_maximum_length, is_nullable, column_default
+  FROM information_schema.columns WHERE table_name = '_prisma_migrations' ORDER BY ordinal_position`;
+
+test('migrations are applied once, and a database that is behind is rejected with the command that updates it', async () => {
+  const url = await createTestDatabase('template0');
+  const behind = open(url);
+  await expect(checkMigrations(behind)).rejects.toThrow(
+    /^The schema "public" of the database has no table _prisma_migrations: create the tables with: npm run migrate[^\n]*$/,
+  );
+  const pending = (await listPendingMigrations(behind)).map(({ name }) => name);
+  expect(await applyMigrations(url)).toEqual(pending);
+  expect(await applyMigrations(url)).toEqual([]);
+  await expect(checkMigrations(behind)).resolves.toBeUndefined();
+  await execute(url, `DELETE FROM _prisma_migrations WHERE migration_name = '${pending.at(-1)}'`);
+  await expect(checkMigrations(behind)).rejects.toThrow(
+    `The database lacks 1 migration(s): ${pending.at(-1)}. Apply them with: npm run migrate`,
+  );
+});
+
+test('a migration may take longer than the statement timeout of its role', async () => {
+  const url = await createTestDatabase('template0');
+  const other = new pg.Client(url);
+  await other.connect();
+  await other.query(`ALTER DATABASE ${other.database} SET statement_timeout = '100ms'`);
+  // The lock that this service and Prisma's engine take first
+  await other.query('SELECT pg_advisory_lock(72707369)');
+  const applied = applyMigrations(url);
+  const waitsForLong = `
+    SELECT 1 FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query_start < now() - interval '300 ms'`;
+  const isWaiting = async () => (await other.query(waitsForLong)).rowCount;
+  await Promise.race([applied, expect.poll(isWaiting).toBe(1)]);
+  await other.end();
+  expect((await applied).length).toBeGreaterThan(0);
+});
+
+test('a migration may hold functions, triggers and comments with semicolons, and is applied as a whole or not at all', async () => {
+  const url = await createTestDatabase('template0');
+  const { folder, write } = await createMigrations();
+  const withFunction = `
+    CREATE TABLE animals (name text, loud text); -- a comment; with a semicolon
+    CREATE FUNCTION shout() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN NEW.loud := upper(NEW.name); RETURN NEW; END $$;
+    CREATE TRIGGER animals_shout BEFORE INSERT ON animals FOR EACH ROW EXECUTE FUNCTION shout();`;
+  await write('20260101000000_function', withFunction);
+  expect(await applyMigrations(url, folder)).toEqual(['20260101000000_function']);
+  expect(await execute(url, "INSERT INTO animals VALUES ('rex') RETURNING loud")).toEqual([{ loud: 'REX' }]);
+  await write('20260101000001_half', 'CREATE TABLE half (id int); SELECT 1 / 0;');
+  await expect(applyMigrations(url, folder)).rejects.toThrow(
+    /20260101000001_half failed \(division by zero\)/,
+  );
+  expect(await execute(url, "SELECT to_regclass('half') AS half")).toEqual([{ half: null }]);
+});
+
+test('a migration that was edited after it was applied is rejected', async () => {
+  const url = await createTestDatabase();
+  await execute(url, `UPDATE _prisma_migrations SET checksum = repeat('0', 64)`);
+  await expectOneAnswer(url, /^Migration \S+ was changed after it was applied.*delete DATA_DIR[^\n]*$/);
+});
+
+test('a migration that fails is reported on one line, with its name, the reason and what to do, and so is a next attempt', async () => {
+  const url = await createTestDatabase();
+  await execute(url, `DELETE FROM _prisma_migrations WHERE migration_name LIKE '%_api_key_usage'`);
+  const failed = applyMigrations(url);
+  await expect(failed).rejects.toBeInstanceOf(OperatorError);
+  await expect(failed).rejects.toThrow(
+    /^Migration \d+_api_key_usage failed \(.* already exists\): remove the cause, restore the backup [^\n]*npm run migrate[^\n]*$/,
+  );
+  await expectOneAnswer(
+    url,
+    /^Migration \d+_api_key_usage failed earlier: remove the cause, restore the backup [^\n]*npm run migrate[^\n]*$/,
+  );
+});
+
+test('a database that belongs to something else is rejected on one line', async () => {
+  const url = await createTestDatabase('template0');
+  await execute(url, `CREATE TABLE ${TABLE} (id integer)`);
+  await expect(applyMigrations(url)).rejects.toThrow(
+    /^The migrations cannot be applied \(The schema "public" is not empty\.\): check that DATABASE_URL [^\n]*$/,
+  );
+});
+
+test('migrations for a database that cannot be used are rejected with the reason, on one line', async () => {
+  const url = new URL(await createTestDatabase('template0'));
+  const attempt = async (changes: Partial<URL>) => {
+    const changed = Object.assign(new URL(url), changes).href;
+    const messages = await Promise.all(
+      [applyMigrations(changed), checkMigrations(open(changed))].map((promise) => promise.catch(String)),
+    );
+    expect(messages[0]).toBe(messages[1]);
+    return messages[0];
+  };
+  expect(await attempt({ port: '1' })).toMatch(
+    /^Error: The database cannot be used \(connect ECONNREFUSED 127\.0\.0\.1:1\): check that it is running [^\n]*$/,
+  );
+  expect(await attempt({ password: 'wrong' })).toMatch(/^[^\n]*\(password authentication failed [^\n]*$/);
+  expect(await attempt({ search: '?sslrootcert=/missing' })).toMatch(/^[^\n]*ENOENT[^\n]*$/);
+  expect(await attempt({ search: '?sslmode=verify-full' })).toMatch(/^[^\n]*does not support SSL[^\n]*$/);
+});
+
+test('a database of a version before 1.0 is refused with what to do', async () => {
+  const url = await createTestDatabase();
+  await execute(
+    url,
+    `UPDATE _prisma_migrations SET migration_name = '20261120000000_api_keys' WHERE migration_name LIKE '%_api_keys'`,
+  );
+  await expectOneAnswer(
+    url,
+    /^The database was made by a version before 1\.0: start with a new one\. [^\n]*DATABASE_URL[^\n]*delete DATA_DIR[^\n]*$/,
+  );
+});
+
+test('a database that is ahead is served, and one whose migration is being applied is behind, not broken', async () => {
+  const url = await createTestDatabase();
+  const insert = 'INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at)';
+  await execute(url, `${insert} VALUES ('x', 'x', '99991231000000_later', now())`);
+  await checkMigrations(open(url));
+  await execute(
+    url,
+    `UPDATE _prisma_migrations SET finished_at = NULL WHERE migration_name LIKE '%_api_key_usage'`,
+  );
+  await expect(checkMigrations(open(url))).rejects.toThrow(/lacks 1 migration\(s\): \d+_api_key_usage\./);
+  // Under its lock nothing runs: the process that ran it is gone.
+  await expect(applyMigrations(url)).rejects.toThrow(/_api_key_usage failed earlier/);
+});
+
+test('line ends of Windows are no change of a migration: for the service, and for Prisma', async () => {
+  const { folder, write } = await createMigrations();
+  const sql = 'CREATE TABLE animals (\n  name text\n);\n';
+  const [name, withReturns] = ['20260101000000_animals', sql.replaceAll('\n', '\r\n')];
+  const cases = [
+    [applyMigrations, sql, withReturns],
+    [applyMigrations, withReturns, sql],
+    [applyWithEngine, sql, withReturns],
+    [applyWithEngine, withReturns, sql],
+  ] as const;
+  for (const [apply, before, after] of cases) {
+    const url = await createTestDatabase('template0');
+    await write(name, before);
+    expect(await apply(url, folder)).toEqual([name]);
+    await write(name, after);
+    expect(await applyMigrations(url, folder)).toEqual([]);
+    expect(await diagnose(url, folder)).toMatchObject({ editedMigrationNames: [], history: null });
+  }
+});
+
+test("Prisma's engine and this service record the same, and go on from what the other has applied or left as failed", async () => {
+  const { folder, write } = await createMigrations();
+  await write('20260101000000_first', 'CREATE TABLE first (id int);');
+  const [own, prismas] = [await createTestDatabase('template0'), await createTestDatabase('template0')];
+  await applyMigrations(own, folder);
+  await applyWithEngine(prismas, folder);
+  expect(await execute(own, COLUMNS)).toEqual(await execute(prismas, COLUMNS));
+  expect(await execute(own, HISTORY)).toEqual(await execute(prismas, HISTORY));
+  await write('20260101000001_second', 'CREATE TABLE second (id int);');
+  expect(await applyWithEngine(own, folder)).toEqual(['20260101000001_second']);
+  expect(await applyMigrations(prismas, folder)).toEqual(['20260101000001_second']);
+  await write('20260101000002_third', 'SELECT 1 / 0;');
+  await expect(applyWithEngine(prismas, folder)).rejects.toThrow('division by zero');
+  await expect(applyMigrations(own, folder)).rejects.toThrow('third failed (division by zero)');
+  expect(await execute(own, HISTORY)).toEqual(await execute(prismas, HISTORY));
+  await expect(applyMigrations(prismas, folder)).rejects.toThrow('third failed earlier');
+  await expect(applyWithEngine(own, folder)).rejects.toThrow(/third.* failed/);
+  expect(await diagnose(own, folder)).toMatchObject({ failedMigrationNames: ['20260101000002_third'] });
+});
+
+test('migrations go to the schema of the URL, which is created, for the service and for Prisma', async () => {
+  const { folder, write } = await createMigrations();
+  await write('20260101000000_first', 'CREATE TABLE first (id int);');
+  const url = new URL(await createTestDatabase('template0'));
+  for (const schema of ['tenant', 'Ten"ant 2']) {
+    url.searchParams.set('schema', schema);
+    expect(await applyMigrations(url.href, folder)).toEqual(['20260101000000_first']);
+    expect(await applyWithEngine(url.href, folder)).toEqual([]);
+  }
+  const tables = await execute(
+    url.href,
+    "SELECT schemaname FROM pg_tables WHERE tablename = 'first' ORDER BY schemaname",
+  );
+  expect(tables).toEqual([{ schemaname: 'Ten"ant 2' }, { schemaname: 'tenant' }]);
+});
+
+test('an index may be created concurrently, as the only statement of a migration', async () => {
+  const url = await createTestDatabase('template0');
+  const { folder, write } = await createMigrations();
+  await write('20260101000000_first', 'CREATE TABLE first (id int);');
+  await write('20260101000001_index', 'CREATE INDEX CONCURRENTLY first_id ON first (id);');
+  expect(await applyMigrations(url, folder)).toHaveLength(2);
+});
+
+test.each([
+  'migrate status',
+  'migrate deploy',
+  'migrate diff --from-empty --to-schema prisma/schema.prisma',
+  'db pull',
+])('without an engine, "prisma %s" names npm run migrate on one line', async (command) => {
+  const environment = { DATABASE_URL: inject('postgresUrl'), CHECKPOINT_DISABLE: '1' };
+  const prisma = runNode(['node_modules/prisma/build/index.js', ...command.split(' ')], environment);
+  expect(await prisma.ended).toBe(1);
+  expect(prisma.output()).toMatch(/^"prisma \w+" needs [^\n]*npm run migrate[^\n]*\n$/);
+});
