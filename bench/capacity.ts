@@ -32,7 +32,7 @@ const SETTINGS = [
   'ALTER SYSTEM SET max_connections = 300',
 ];
 const STATEMENTS = `
-  SELECT CASE WHEN query LIKE '%AS known (%' THEN 'checks' WHEN query LIKE '%FROM api_keys WHERE hash%' THEN 'lookups'
+  SELECT CASE WHEN query LIKE '%AS known (%' THEN 'checks' WHEN query LIKE '%api_keys" WHERE hash%' THEN 'lookups'
     WHEN query LIKE '%INSERT INTO%api_key_usage%' THEN 'usage' ELSE 'other' END AS kind,
     sum(calls)::int AS calls, sum(rows)::int AS rows
   FROM pg_stat_statements JOIN pg_database ON oid = dbid

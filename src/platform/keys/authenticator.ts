@@ -17,7 +17,7 @@ export const KEY_TTL_MS = 1_500;
 const CHECK_INTERVAL_MS = 1_000;
 /** So many take PostgreSQL some 40 ms, and a check of more is several statements. */
 export const MAX_CHECKED_AT_ONCE = 5_000;
-/** The most keys cached at once, which takes about 54 MB. */
+/** The most keys cached at once, which takes about 64 MB. */
 const MAX_KEYS = 100_000;
 /** Besides those, so that a flood of unknown keys leaves the others alone. */
 const MAX_UNKNOWN_KEYS = 10_000;

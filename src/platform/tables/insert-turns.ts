@@ -1,7 +1,7 @@
 import type { InSchema } from '../connections/schema-name.js';
 
 /** The table of turns. Its migration says what a row is for. */
-export const TURNS_TABLE = 'insert_turns';
+const TURNS_TABLE = 'insert_turns';
 
 /**
  * Locks the row of a table that is listed by its ids, until the transaction is visible. Ids that are drawn after it become
