@@ -100,7 +100,7 @@ export function findPending(
   if (recorded.some(({ name }) => name < first)) {
     throw new OperatorError(
       'The database was made by a version before 1.0: start with a new one. Create an empty database, and name it in ' +
-        'DATABASE_URL; without DATABASE_URL, delete DATA_DIR (.data).',
+        'DATABASE_URL; without DATABASE_URL, delete DATA_DIR (.data). docs/operations.md says how its data gets into the new one.',
     );
   }
   const byName = new Map(recorded.map((each) => [each.name, each]));
