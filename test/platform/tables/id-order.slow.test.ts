@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { expect, onTestFinished, test } from 'vitest';
 import { execute } from '../../support/execute.js';
+import { toolCall } from '../../support/mcp.js';
 import {
   create as createOperation,
   insertSql,
@@ -9,9 +10,16 @@ import {
   TABLE,
 } from '../../support/operations-under-test.js';
 import { PostgresServer } from '../../support/postgres-server.js';
-import { runKeys, UNREACHED_LIMITS } from '../../support/process.js';
-import { type Caller, createCaller, createTestDatabase, post, rpcPath } from '../../support/test-service.js';
-import { startTwoNodes } from '../../support/two-nodes.js';
+import { run, runKeys, UNREACHED_LIMITS, untilListening } from '../../support/process.js';
+import {
+  type Caller,
+  createCaller,
+  createTestDatabase,
+  post,
+  rpcPath,
+  type TestResponse,
+} from '../../support/test-service.js';
+import { startNode } from '../../support/two-nodes.js';
 
 /** ID_ORDER_CREATES=50000 makes each test a run of minutes. */
 const CREATES = Number(process.env.ID_ORDER_CREATES || 4_000);
@@ -29,6 +37,8 @@ const COMMIT_LATE = `
 interface Nodes {
   readonly one: Caller;
   readonly two: Caller;
+  /** Ends the first of them without a word. */
+  killOne(): Promise<unknown>;
   /** A connection to their database */
   readonly database: pg.Client;
 }
@@ -38,22 +48,41 @@ async function startNodes(databaseUrl: string): Promise<Nodes> {
   const environment = { DATABASE_URL: databaseUrl };
   await execute(databaseUrl, COMMIT_LATE);
   const { key } = await runKeys(environment, 'create', '--name', 'x', ...UNREACHED_LIMITS);
-  const [one = '', two = ''] = await startTwoNodes(environment);
+  const first = run('main', [], { ...environment, APP_ENV: 'staging', PORT: '0' });
+  const killOne = () => {
+    first.child.kill('SIGKILL');
+    return first.ended;
+  };
+  onTestFinished(async () => void (await killOne()));
+  const [one, two] = await Promise.all([untilListening(first), startNode(environment)]);
   const database = new pg.Client(databaseUrl);
   await database.connect();
   onTestFinished(() => database.end());
-  return { one: createCaller({ url: one, key }), two: createCaller({ url: two, key }), database };
+  return { one: createCaller({ url: one, key }), two: createCaller({ url: two, key }), killOne, database };
 }
 
 const isSuccess = (status: number) => status === 200 || status === 201;
 
-/** The nth of the creators uses a node, a protocol, and an Idempotency-Key or none: each combination three times. */
+/** The ways to create an item, with what each returns */
+const CREATES_BY: readonly ((
+  call: Caller,
+  item: object,
+  headers: Record<string, string>,
+) => Promise<TestResponse>)[] = [
+  (call, item, headers) => call(createOperation.path, post(item, headers)),
+  (call, item, headers) => call(createOperation.trpc, post(item, headers)),
+  (call, item, headers) => call('/mcp', toolCall(createOperation.name, item, headers)),
+];
+
+/** The nth of the creators uses a node, a protocol, and an Idempotency-Key or none: each combination twice. */
 async function create({ one, two }: Nodes, n: number): Promise<number | string> {
   const call = n % 2 === 0 ? one : two;
   const headers = n % 4 < 2 ? {} : { 'idempotency-key': crypto.randomUUID() };
-  const path = n % 8 < 4 ? createOperation.path : createOperation.trpc;
-  const { status, body } = await call(path, post(newItem(`Item ${n}`), headers));
-  return isSuccess(status) ? (body.id ?? body.result.data.id) : `${status} ${JSON.stringify(body)}`;
+  const by = CREATES_BY[Math.floor(n / 4) % CREATES_BY.length] as (typeof CREATES_BY)[number];
+  const { status, body } = await by(call, newItem(`Item ${n}`), headers);
+  // Of a tool and of tRPC the result is within; a message has an id of its own.
+  const { id } = body.result === undefined ? body : (body.result.data ?? body.result.structuredContent ?? {});
+  return isSuccess(status) && id !== undefined ? id : `${status} ${JSON.stringify(body)}`;
 }
 
 /** Read on from a pet: over REST from one node, over tRPC from the other, and by SQL, which looks far more often. */
@@ -71,7 +100,7 @@ const byId = (ids: readonly number[]) => [...ids].sort((a, b) => a - b);
  *
  * @param atHalf is called when half of the creates have been made
  */
-async function createAndRead(nodes: Nodes, atHalf = async () => {}) {
+async function createAndRead(nodes: Nodes, atHalf = async () => {}, reads = READS) {
   const created: number[] = [];
   const failures: string[] = [];
   const durationsMs: number[] = [];
@@ -82,7 +111,7 @@ async function createAndRead(nodes: Nodes, atHalf = async () => {}) {
       count += 1;
       if (count === CREATES / 2) await atHalf();
       const startedAt = performance.now();
-      const id = await create(nodes, n);
+      const id = await create(nodes, n).catch(String);
       durationsMs.push(performance.now() - startedAt);
       if (typeof id === 'number') created.push(id);
       else failures.push(id);
@@ -97,7 +126,7 @@ async function createAndRead(nodes: Nodes, atHalf = async () => {}) {
       if (isLast && items.length === 0) return seen;
     }
   };
-  const reading = Promise.all(READS.map(readOn));
+  const reading = Promise.all(reads.map(readOn));
   const startedAt = performance.now();
   await Promise.all(Array.from({ length: CREATORS }, (_, n) => createMany(n)));
   const seconds = (performance.now() - startedAt) / 1000;
@@ -123,6 +152,23 @@ test('a reader that goes on from the last id it saw misses no pet that two proce
   const rows = await execute<{ id: number }>(databaseUrl, `SELECT id::int FROM ${TABLE} ORDER BY id`);
   expect(rows.map(({ id }) => id)).toEqual(created);
   await annotate(summary);
+});
+
+test('after a process was killed in the middle, a reader has missed no pet that either had added', {
+  timeout: TIMEOUT_MS,
+}, async ({ annotate }) => {
+  const databaseUrl = await createTestDatabase();
+  const nodes = await startNodes(databaseUrl);
+  const atHalf = async () => void (await nodes.killOne());
+  const { created, failures, seen, summary } = await createAndRead(nodes, atHalf, READS.slice(1));
+  // Those of its callers
+  for (const failure of failures) expect(failure).toBe('TypeError: fetch failed');
+  const rows = await execute<{ id: number }>(databaseUrl, `SELECT id::int FROM ${TABLE} ORDER BY id`);
+  const stored = rows.map(({ id }) => id);
+  for (const ids of seen) expect(ids).toEqual(stored);
+  // It may have stored some without a word.
+  expect(created.filter((id) => !stored.includes(id))).toEqual([]);
+  await annotate(`${failures.length} calls failed; ${summary}`);
 });
 
 test('beside a transaction of others that is left open and one that is prepared every create succeeds, and a reader misses at most what these insert', {

@@ -243,7 +243,7 @@ test('only keys that have expired by the clock of the database are deleted', asy
   expect(rows).toEqual([{ key: fresh }]);
 });
 
-test('any number of expired keys are deleted, a thousand per statement, by one node at a time', async () => {
+test('any number of expired keys are deleted, a thousand per statement, however many nodes do so at once', async () => {
   const { pool } = service.database;
   const countExpired = async () => {
     const { rows } = await pool.query(
@@ -258,14 +258,8 @@ test('any number of expired keys are deleted, a thousand per statement, by one n
      SELECT id, 'expired-' || n, '${create.name}', 0, decode(repeat('00', 32), 'hex'), '{}', '2020-01-01'
      FROM (SELECT id FROM api_keys LIMIT 1) AS owner, generate_series(1, 5500) AS n`,
   );
-  const other = await pool.connect();
-  await other.query(BEGIN_FOR_LONG);
-  const { rowCount } = await other.query(deleteExpiredSql(service.database.inSchema));
-  await deleteExpiredCreates(service.database);
-  expect([rowCount, await countExpired()]).toEqual([1_000, 5_500]);
-  await other.query('COMMIT');
-  other.release();
-  await deleteExpiredCreates(service.database);
+  expect((await pool.query(deleteExpiredSql(service.database.inSchema))).rowCount).toBe(1_000);
+  await Promise.all([deleteExpiredCreates(service.database), deleteExpiredCreates(service.serviceDatabase)]);
   expect(await countExpired()).toBe(0);
 });
 
