@@ -26,7 +26,7 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
   const tools = createTools(options.operations, router);
   const createContext = createContextFactory(options);
   const toTarget = (name: unknown): RequestTarget => {
-    const operation = tools.get(String(name))?.operation;
+    const operation = typeof name === 'string' ? tools.get(name)?.operation : undefined;
     if (operation === undefined) return NO_CALL;
     const { scope, deprecation, freeForKey, cost = 1 } = operation;
     return { calls: [operation.name], cost, scope, deprecation, isFreeForKey: freeForKey };
@@ -67,8 +67,6 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
         { request, reply, createContext },
         request.body,
       );
-      // The SDK itself has failed: no tool does.
-      if (status >= 500) throw new ApiError('internal_error', { cause: new Error(text) });
       if (errorCode !== undefined) request.errorCode = String(errorCode);
       reply.code(status);
       return text === '' ? reply.send() : sendJson(reply, text);
@@ -76,12 +74,12 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
   });
 }
 
-/** Undefined for a body that is not JSON: what cannot be read is the endpoint's to say, in JSON-RPC. */
+/** An ApiError for a body that cannot be read: that is the endpoint's to say, in JSON-RPC. */
 function readJson(bytes: Uint8Array): unknown {
   try {
     return parseJson(decodeBody(bytes));
-  } catch {
-    return undefined;
+  } catch (error) {
+    return error;
   }
 }
 
