@@ -49,9 +49,10 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
       },
       readBodyTarget(request) {
         const { method, params } = toMessage(request.body);
-        return readHead(request).method === undefined && method === CALL_METHOD
-          ? toTarget(params.name)
-          : undefined;
+        const head = readHead(request);
+        // A head that names another method is refused, and nothing is called.
+        const isOpen = head.name === undefined && (head.method ?? CALL_METHOD) === CALL_METHOD;
+        return isOpen && method === CALL_METHOD ? toTarget(params.name) : undefined;
       },
     },
     async handler(request, reply) {
