@@ -84,9 +84,11 @@ function traceRequests(tracer) {
     traced.set(request, store);
     return store;
   });
-  requests.asyncEnd.subscribe(({ request, report: { status, protocol } }) => {
+  requests.asyncEnd.subscribe(({ request, calls, report: { operation, status, protocol } }) => {
     const span = trace.getSpan(traced.get(request).context);
     const code = request.errorCode;
+    // Over MCP, what a request calls may not be known before its body is.
+    if (calls.length === 0 && operation !== 'unknown') span.updateName(operation);
     span.setAttributes({
       'http.response.status_code': status,
       'animal_store.protocol': protocol,

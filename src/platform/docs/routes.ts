@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 import Negotiator from 'negotiator';
-import { serveText } from './served-text.js';
+import { ignoreLongPreferences, serveText } from './served-text.js';
 
 /** Written by scripts/build.js: reference-page/, the guides and Scalar's bundle, each file with a gzipped copy. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../../dist/reference-page/', import.meta.url));
@@ -55,6 +55,7 @@ export async function registerDocs(
 }
 
 async function serveFiles(app: FastifyInstance): Promise<void> {
+  app.addHook('onRequest', ignoreLongPreferences);
   const { errorHandler } = app;
   app.setErrorHandler((error: FileError, request, reply) => {
     const { statusCode, headers = {} } = error;

@@ -65,7 +65,7 @@ export function reportRequests(
     let trace: RequestTrace | undefined;
     const finish = () => {
       const called = listCalls(request);
-      const names = called.filter((name, index) => known.has(name) && called.indexOf(name) === index);
+      const names = [...new Set(called)].filter((name) => known.has(name));
       const report: RequestReport = {
         operation: called.length > 1 && names.length > 0 ? 'batch' : (names[0] ?? 'unknown'),
         protocol: request.apiProtocol ?? 'other',

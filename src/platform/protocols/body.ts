@@ -46,8 +46,32 @@ export function decodeBody(bytes: Uint8Array): string {
   }
 }
 
-/** @throws ApiError invalid_request when the text is not JSON */
+/**
+ * How deep JSON from a client may be nested; such a limit is allowed (RFC 8259, section 9). Whatever walks through a value by
+ * recursion, a library or JSON.stringify, would run out of stack at some thousand.
+ */
+const MAX_DEPTH = 64;
+
+/** @throws ApiError invalid_request when JSON is nested too deeply, whether or not it is JSON otherwise */
+export function checkDepth(text: string): void {
+  let depth = 0;
+  let isInString = false;
+  for (let index = 0; index < text.length; index += 1) {
+    const character = text[index];
+    if (character === '"') isInString = !isInString;
+    else if (isInString) index += Number(character === '\\');
+    else if (character === '[' || character === '{') depth += 1;
+    else if (character === ']' || character === '}') depth -= 1;
+    if (depth > MAX_DEPTH) {
+      const message = `JSON must not be nested more than ${MAX_DEPTH} levels deep.`;
+      throw new ApiError('invalid_request', { message });
+    }
+  }
+}
+
+/** @throws ApiError invalid_request when the text is not JSON, or is nested too deeply */
 export function parseJson(text: string): unknown {
+  checkDepth(text);
   try {
     return JSON.parse(text);
   } catch {

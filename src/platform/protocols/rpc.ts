@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { MAX_BATCH_SIZE } from '../contract/protocol.js';
 import { ApiError, type ErrorShape } from '../errors/api-error.js';
 import { type RequestContext, type RequestTarget, toErrorShape } from '../operations/builder.js';
+import { checkDepth } from './body.js';
 import { type ContextOptions, createContextFactory } from './context.js';
 import { reportError } from './error-report.js';
 import { sendJson } from './json-response.js';
@@ -67,8 +68,11 @@ export function registerRpc(
         const message = `A batch holds at most ${MAX_BATCH_SIZE} calls; this one has ${length}.`;
         throw new ApiError('invalid_request', { message });
       }
+      const text = request.method === 'POST' ? String(request.body ?? '') : (url.input ?? '');
+      // Before anybody parses it: a call that is not plain is tRPC's to parse.
+      checkDepth(text);
       const context = createContext(request, reply);
-      const calls = readPlainCalls(procedures, request, url);
+      const calls = readPlainCalls(procedures, request, url, text);
       const report = (error: unknown, path?: string) => {
         context.idempotency?.setReplayed(false);
         return reportError(error, request, reply, path);
@@ -124,12 +128,13 @@ function findTargetError(procedures: ProcedureMap, { method }: FastifyRequest, n
 function readPlainCalls(
   procedures: ProcedureMap,
   request: FastifyRequest,
-  { names, isBatch, input, hasConnectionParams }: RpcUrl,
+  { names, isBatch, hasConnectionParams }: RpcUrl,
+  text: string,
 ): readonly PlainCall[] | undefined {
   const type = request.method === 'POST' ? 'mutation' : 'query';
   const { accept = '', 'trpc-accept': trpcAccept } = request.headers;
   if (hasConnectionParams || trpcAccept !== undefined || accept.includes('jsonl')) return undefined;
-  const inputs = parseInputs(request.method === 'POST' ? String(request.body ?? '') : input, isBatch);
+  const inputs = parseInputs(text, isBatch);
   if (inputs === undefined) return undefined;
   const calls: PlainCall[] = [];
   for (const [index, name] of names.entries()) {
@@ -141,8 +146,8 @@ function readPlainCalls(
 }
 
 /** Inputs by their position in the batch; undefined when they are malformed. */
-function parseInputs(text: string | null, isBatch: boolean): Readonly<Record<number, unknown>> | undefined {
-  if (text === null || text === '') return {};
+function parseInputs(text: string, isBatch: boolean): Readonly<Record<number, unknown>> | undefined {
+  if (text === '') return {};
   try {
     const value: unknown = JSON.parse(text);
     if (!isBatch) return { 0: value };

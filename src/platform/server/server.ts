@@ -12,6 +12,11 @@ const BODY_LIMIT_BYTES = 64 * 1024;
 const MAX_PARAM_LENGTH = 16 * 1024;
 /** None that holds the beginning of an API key, because it is logged and sent back. */
 const REQUEST_ID = new RegExp(`^(?!.*${IDENTITY.keyPrefix}(?:live|test)_)[\\w.:/+=-]{1,128}$`);
+/**
+ * How an absolute form begins. No authority is longer (RFC 1035, section 2.3.4), and to encode one that is not ASCII takes
+ * work that grows with the square of its length.
+ */
+const ABSOLUTE_FORM = /^https?:\/\/[^/?#]{1,300}(?:[/?#]|$)/i;
 /** A path without a route. */
 const UNROUTABLE = '/-';
 
@@ -125,7 +130,7 @@ function toRoutableUrl({ url = '' }: IncomingMessage): string {
 }
 
 function readAbsoluteForm(url: string): string {
-  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) return UNROUTABLE;
+  if (!ABSOLUTE_FORM.test(url) || !URL.canParse(url)) return UNROUTABLE;
   const { pathname, search } = new URL(url);
   return pathname + search;
 }

@@ -228,6 +228,35 @@ test('a file answers 412 and 416 as they are, so that a finished download can be
   }
 });
 
+test('what a client prefers is read up to 1 KB, and anything longer is as if it had not been sent', async () => {
+  const bundle = await bundlePath();
+  const filler = (first: string, each: string, length: number) =>
+    `${first}${each.repeat(Math.ceil((length - first.length) / each.length))}`.slice(0, length);
+  for (const [path, name, value, other] of [
+    ['/docs', 'accept', 'text/markdown', ', text/x'],
+    ['/docs', 'accept-encoding', 'gzip', ', x'],
+    [bundle, 'accept-encoding', 'gzip', ', x'],
+    ['/openapi.json', 'accept-encoding', 'gzip', ', x'],
+    ['/docs', 'range', 'bytes=0-0', ',0-0'],
+    [bundle, 'range', 'bytes=0-0', ',0-0'],
+  ] as const) {
+    // fetch would add one.
+    const none = { 'accept-encoding': 'identity' };
+    const ask = async (headers: Record<string, string>) => {
+      const response = await get(path, { ...none, ...headers }, 'HEAD');
+      const { status, headers: sent } = response;
+      return [status, sent.get('content-type'), sent.get('content-encoding'), sent.get('content-length')];
+    };
+    const [without, short, long] = [
+      await ask({}),
+      await ask({ [name]: filler(value, other, 1_024) }),
+      await ask({ [name]: filler(value, other, 1_025) }),
+    ];
+    expect([path, name, short]).not.toEqual([path, name, without]);
+    expect([path, name, long]).toEqual([path, name, without]);
+  }
+});
+
 test('the bundle has its version in its name and is cached forever; everything else is revalidated', async () => {
   const bundle = await bundlePath();
   expect(bundle).toMatch(/^\/docs\/scalar-\d+\.\d+\.\d+\.js$/);

@@ -3,6 +3,7 @@ import { copyFileSync, readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { oldToolCall } from '../../support/mcp.js';
 import { create, list, newItem, read, TABLE } from '../../support/operations-under-test.js';
 import { type Span, startCollector } from '../../support/otlp-collector.js';
 import {
@@ -152,6 +153,21 @@ test.skipIf(!isInstalled).each(VERSIONS)(
     await first.program.until(
       new RegExp(`"trace_id":"${traceId}","span_id":"${creating?.spanId}".*"msg":"request"`),
     );
+  },
+);
+
+test.skipIf(!isInstalled)(
+  'the span of a tool call has the name of its operation, also where only the body names it',
+  async () => {
+    const { call } = await startTraced(process.execPath);
+    for (const head of [{}, { 'mcp-method': 'tools/call' }]) {
+      const traceId = newTrace();
+      const { status } = await call('/mcp', oldToolCall(list.name, {}, { ...head, ...within(traceId) }));
+      expect(status).toBe(200);
+      const isRoot = ({ kind }: Span) => kind === SERVER;
+      const findRoot = () => collector.ofTrace(traceId).find(isRoot);
+      expect((await vi.waitUntil(findRoot, { timeout: 20_000 })).name).toBe(list.name);
+    }
   },
 );
 

@@ -124,7 +124,8 @@ test('an operation that declares a cost counts as so many requests, over every p
   expect(await cost('/trpc/exportAll,ping,exportAll?batch=1')).toEqual([200, 21]);
   expect(await cost('/trpc/exportAll,exportAll,exportAll?batch=1')).toEqual([429, 0]);
   expect(await cost('/mcp', toolCall('exportAll', {}))).toEqual([200, 10]);
-  expect(await cost('/mcp', oldToolCall('exportAll', {}))).toEqual([200, 10]);
+  for (const head of [{}, { 'mcp-method': 'tools/call' }, { 'mcp-name': 'exportAll' }])
+    expect(await cost('/mcp', oldToolCall('exportAll', {}, head))).toEqual([200, 10]);
   expect(await cost('/v1/ping')).toEqual([204, 1]);
   expect(createChecker([echoes]).findOperation('exportAll').description).toContain(
     'Each call counts as 10 requests.',

@@ -19,6 +19,7 @@ import {
   type Caller,
   createCaller,
   post,
+  rpcPath,
   startService,
   type TestService,
 } from '../../support/test-service.js';
@@ -91,6 +92,56 @@ test.each<readonly [string, RequestInit, ErrorCode]>([
   ['an encoding that changes nothing', post(good, { 'content-encoding': 'identity' }), wrongType],
 ])('%s is rejected alike over both protocols', async (_name, init, expected) => {
   for (const path of createPaths) await expectError(path, init, expected);
+});
+
+/** The deepest that JSON may be nested */
+const MAX_DEPTH = 64;
+const nest = (levels: number) => '['.repeat(levels) + ']'.repeat(levels);
+
+test.each<readonly [string, around: number, toRequest: (value: string) => readonly [string, RequestInit]]>([
+  ['a body over REST', 1, (value) => [create.path, post(withMember('unknown', value))]],
+  ['a body over tRPC', 1, (value) => [create.trpc, post(withMember('unknown', value))]],
+  [
+    'a batch over tRPC',
+    2,
+    (value) => [`${create.trpc}?batch=1`, post(`{"0":${withMember('unknown', value)}}`)],
+  ],
+  [
+    'a stream over tRPC',
+    2,
+    (value) => [
+      `${create.trpc}?batch=1`,
+      post(`{"0":${withMember('unknown', value)}}`, { 'trpc-accept': 'application/jsonl' }),
+    ],
+  ],
+  ['an input over tRPC', 1, (value) => [rpcPath(list.name, `{"unknown":${value}}`), {}]],
+  [
+    'a message over MCP',
+    3,
+    (value) => [
+      '/mcp',
+      post(
+        `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"${list.name}","_meta":{"unknown":${value}}}}`,
+      ),
+    ],
+  ],
+])('%s may be nested 64 levels deep, and no deeper', async (_name, around, toRequest) => {
+  const send = async (levels: number) => {
+    const [path, init] = toRequest(nest(levels - around));
+    const authorization = `Bearer ${service.key}`;
+    const response = await fetch(service.url + path, {
+      ...init,
+      headers: { ...(init.headers as Record<string, string>), authorization },
+    });
+    return { status: response.status, text: await response.text() };
+  };
+  const accepted = await send(MAX_DEPTH);
+  expect([200, 201]).toContain(accepted.status);
+  for (const levels of [MAX_DEPTH + 1, 2_000]) {
+    const refused = await send(levels);
+    expect([levels, refused.status]).toEqual([levels, 400]);
+    expect(refused.text).toContain('JSON must not be nested more than 64 levels deep.');
+  }
 });
 
 test('a body of exactly 64 KiB is read', async () => {

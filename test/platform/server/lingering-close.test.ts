@@ -1,9 +1,15 @@
+import { channel } from 'node:diagnostics_channel';
+import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { create, list } from '../../support/operations-under-test.js';
 import { readResponses } from '../../support/raw-http.js';
 import { startService, type TestService } from '../../support/test-service.js';
+import { until } from '../../support/until.js';
 
+/** Of what follows a refusal, as much is dropped, whoever sends it */
+const DROPPED_BYTES = 1_000_000;
+/** After a 413 with a declared length, more is */
 const BODY_BYTES = 5_000_000;
 /** For a request, in place of 30 s */
 const REQUEST_MS = 1_000;
@@ -40,6 +46,8 @@ const REFUSED: Readonly<Record<number, Refused>> = {
   415: { path: create.trpc, type: 'text/plain' },
 };
 
+const chunked = 'Transfer-Encoding: chunked';
+
 function open({ port, key }: TestService, refused: Refused, ...fields: string[]): Socket {
   const head = [
     `POST ${refused.path} HTTP/1.1`,
@@ -72,22 +80,104 @@ test.each(
     ['close', 'keep-alive'].map((connection) => ({ ...refused, status: Number(status), connection })),
   ),
 )(
-  'a client gets the $status for 5 MB to $path, which it sends before it reads, with Connection: $connection',
+  'a client gets the $status for 1 MB to $path, which it sends before it reads, with Connection: $connection',
   async ({ status, connection, ...refused }) => {
-    const body = 'x'.repeat(BODY_BYTES);
-    const chunk = `${BODY_BYTES.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
-    for (const [framing, bytes] of [
-      [`Content-Length: ${BODY_BYTES}`, body],
-      ['Transfer-Encoding: chunked', chunk],
-    ] as const) {
-      const socket = open(service, refused, `Connection: ${connection}`, framing);
-      const [response, ...others] = readResponses(await sendThenRead(socket, bytes));
-      expect([framing, response?.status, others]).toEqual([framing, status, []]);
-      expect(response?.headers.get('connection') === 'close').toBe(connection === 'close');
-      socket.destroy();
-    }
+    for (const framing of [`Content-Length: ${DROPPED_BYTES}`, chunked])
+      await expectResponse(framing, DROPPED_BYTES, connection, { ...refused, status });
   },
 );
+
+test.each(['close', 'keep-alive'])(
+  'a client that declares 5 MB gets the 413 for them, which it sends before it reads, with Connection: %s',
+  async (connection) => {
+    const refused = { path: create.path, status: 413 };
+    await expectResponse(`Content-Length: ${BODY_BYTES}`, BODY_BYTES, connection, refused);
+  },
+);
+
+async function expectResponse(
+  framing: string,
+  length: number,
+  connection: string,
+  { status, ...refused }: Refused & { readonly status: number },
+): Promise<void> {
+  const socket = open(service, refused, `Connection: ${connection}`, framing);
+  const body = 'x'.repeat(length);
+  const bytes = framing === chunked ? `${length.toString(16)}\r\n${body}\r\n0\r\n\r\n` : body;
+  const [response, ...others] = readResponses(await sendThenRead(socket, bytes));
+  expect([framing, response?.status, others]).toEqual([framing, status, []]);
+  expect(response?.headers.get('connection') === 'close').toBe(connection === 'close');
+  socket.destroy();
+}
+
+/** The service's sides of the connections that are opened from now on. */
+function recordSockets(): Socket[] {
+  const sockets: Socket[] = [];
+  const keep = (message: unknown) => void sockets.push((message as { readonly socket: Socket }).socket);
+  channel('http.server.request.start').subscribe(keep);
+  onTestFinished(() => void channel('http.server.request.start').unsubscribe(keep));
+  return sockets;
+}
+
+/** Sends without end, and returns what it has received when the connection is closed. */
+async function sendWithoutEnd(socket: Socket): Promise<string> {
+  let received = '';
+  socket.on('error', () => {});
+  socket.on('data', (data) => {
+    received += data;
+  });
+  const closed = new Promise((resolve) => socket.on('close', resolve));
+  const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
+  const timer = setInterval(() => socket.writable && socket.write(chunk), 5);
+  await closed;
+  clearInterval(timer);
+  return received;
+}
+
+test('of what follows a refusal without end, 1 MB is read before the connection is closed', async () => {
+  const sockets = recordSockets();
+  const sendAll = Object.entries(REFUSED).flatMap(([status, refused]) =>
+    ['close', 'keep-alive'].flatMap((connection) =>
+      [chunked, 'Content-Length: 100000000'].map(async (framing) => {
+        const client = open(service, refused, `Connection: ${connection}`, framing);
+        await once(client, 'connect');
+        const { localPort } = client;
+        const received = await sendWithoutEnd(client);
+        const socket = sockets.find(({ remotePort }) => remotePort === localPort);
+        const label = [status, connection, framing];
+        expect([...label, ...readResponses(received).map((each) => String(each.status))]).toEqual([
+          ...label,
+          status,
+        ]);
+        await until(() => socket?.destroyed || undefined);
+        // The body of a 413 that declares no length is read up to its limit, and what is on its way is read, too.
+        expect([...label, socket?.bytesRead]).toEqual([...label, expect.toSatisfy(isBounded)]);
+      }),
+    ),
+  );
+  await Promise.all(sendAll);
+  expect(sendAll).toHaveLength(20);
+});
+
+const isBounded = (bytes: number) => bytes > DROPPED_BYTES && bytes < DROPPED_BYTES + 400_000;
+
+test('all connections together have no more than 32 MB dropped in a second', async () => {
+  const sockets = recordSockets();
+  const startedAt = performance.now();
+  await Promise.all(
+    Array.from({ length: 8 }, async () => {
+      const socket = open(service, { path: create.path }, `Content-Length: ${BODY_BYTES}`);
+      expect(await sendThenRead(socket, 'x'.repeat(BODY_BYTES))).toMatch(/^HTTP\/1\.1 413 /);
+      await until(() => sockets.every(({ bytesRead }) => bytesRead > BODY_BYTES) || undefined);
+      socket.destroy();
+    }),
+  );
+  const seconds = (performance.now() - startedAt) / 1000;
+  const read = sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0);
+  expect(read).toBeGreaterThan(8 * BODY_BYTES);
+  // Each connection has some on its way.
+  expect(read).toBeLessThan(32_000_000 * seconds + 8 * 400_000);
+});
 
 test('after a body that is too large, the connection serves the next request', async () => {
   const socket = open(service, { path: list.path }, `Content-Length: ${BODY_BYTES}`);
@@ -99,22 +189,17 @@ test('after a body that is too large, the connection serves the next request', a
 });
 
 test.each(['close', 'keep-alive'])(
-  'what is refused and sent without end is cut off, with Connection: %s',
+  'what is refused and sent too slowly is cut off, with Connection: %s',
   async (connection) => {
-    const socket = open(
-      impatient,
-      { path: list.path },
-      `Connection: ${connection}`,
-      'Transfer-Encoding: chunked',
-    );
+    const socket = open(impatient, { path: list.path }, `Connection: ${connection}`, chunked);
     let received = '';
     socket.on('error', () => {});
     socket.on('data', (chunk) => {
       received += chunk;
     });
     const closed = new Promise((resolve) => socket.on('close', resolve));
-    const chunk = `10000\r\n${'x'.repeat(0x10000)}\r\n`;
-    const timer = setInterval(() => socket.writable && socket.write(chunk), 20);
+    socket.write(`10000\r\n${'x'.repeat(0x10000)}\r\n`);
+    const timer = setInterval(() => socket.writable && socket.write('1\r\nx\r\n'), 20);
     await closed;
     clearInterval(timer);
     expect(readResponses(received).map(({ status }) => status)).toEqual([413]);

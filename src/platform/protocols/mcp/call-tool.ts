@@ -29,11 +29,24 @@ export interface ToolResult {
 /** What a tool without output returns: a model may take nothing at all for a failure. */
 const DONE: ToolResult = { content: [{ type: 'text', text: 'Done.' }] };
 
-/**
- * Calls the operation of a tool. Never rejects: what the operation rejects with is a result, too. Of the two places for an
- * Idempotency-Key, the header wins over the argument.
- */
+/** Calls the operation of a tool. Never rejects: what the operation rejects with is a result, too. */
 export async function callTool(tool: Tool, all: Arguments, exchange: Exchange): Promise<ToolResult> {
+  const { request, reply } = exchange;
+  try {
+    return await run(tool, all, exchange);
+  } catch (error) {
+    reply.removeHeader('idempotency-replayed');
+    const apiError = reportError(error, request, reply, tool.operation.name);
+    request.errorStatus = apiError.status;
+    return {
+      ...toResult(toToolError(apiError, !tool.listed.annotations?.readOnlyHint, request.id)),
+      isError: true,
+    };
+  }
+}
+
+/** Of the two places for an Idempotency-Key, the header wins over the argument. */
+async function run(tool: Tool, all: Arguments, exchange: Exchange): Promise<ToolResult> {
   const { procedure, isPage } = tool;
   const { name: path, idempotent, output: schema } = tool.operation;
   const { request, reply } = exchange;
@@ -54,19 +67,9 @@ export async function callTool(tool: Tool, all: Arguments, exchange: Exchange): 
       checkIdempotencyKey(argument);
     return input;
   };
-  try {
-    const output = await procedure({ ctx, path, type, getRawInput, signal: undefined, batchIndex: 0 });
-    if (schema === undefined) return DONE;
-    return toResult(isPage ? { items: output, nextCursor } : output);
-  } catch (error) {
-    idempotency?.setReplayed(false);
-    const apiError = reportError(error, request, reply, path);
-    request.errorStatus = apiError.status;
-    return {
-      ...toResult(toToolError(apiError, !tool.listed.annotations?.readOnlyHint, request.id)),
-      isError: true,
-    };
-  }
+  const output = await procedure({ ctx, path, type, getRawInput, signal: undefined, batchIndex: 0 });
+  if (schema === undefined) return DONE;
+  return toResult(isPage ? { items: output, nextCursor } : output);
 }
 
 function toResult(structuredContent: unknown): ToolResult {

@@ -9,18 +9,13 @@ import {
 import type { FastifyBaseLogger } from 'fastify';
 import { IDENTITY } from '#store/identity.js';
 import { VERSION } from '../../contract/version.js';
+import { ApiError } from '../../errors/api-error.js';
 import { findScopeError } from '../../keys/authenticator.js';
 import { callTool, type Exchange } from './call-tool.js';
-import { findInvalidParams } from './invalid-params.js';
 import { CALL_METHOD, REVISION_META, toMessage } from './message.js';
 import { findRefusal, SESSION_REVISIONS, toErrorText } from './refusals.js';
+import { OWN_MESSAGES, type SdkError, toRefusal } from './sdk-errors.js';
 import type { Tool } from './tools.js';
-
-/** The codes with which the SDK refuses params: not every method has the one that is meant for it. */
-const PARAMS_CODES: ReadonlySet<number> = new Set([
-  ProtocolErrorCode.InvalidParams,
-  ProtocolErrorCode.InternalError,
-]);
 
 const ACCEPTED = 'application/json, text/event-stream';
 
@@ -50,7 +45,8 @@ interface Answer {
 /**
  * Answers a message.
  *
- * @param body undefined if it is not JSON
+ * @param body undefined if there is none, an ApiError if it cannot be read
+ * @throws ApiError internal_error when the SDK has failed: no tool does
  */
 export type Endpoint = (exchange: Exchange, body: unknown) => Promise<Answer>;
 
@@ -82,11 +78,11 @@ export function createEndpoint({ tools, log }: EndpointOptions): Endpoint {
       : answerStateless(request, { parsedBody: body }));
     const { status } = response;
     const text = await response.text();
-    const errorCode = readErrorCode(text);
-    if (errorCode === undefined || !PARAMS_CODES.has(errorCode)) return { status, text, errorCode };
-    const invalid = await findInvalidParams(body);
-    if (invalid === undefined) return { status, text, errorCode };
-    return { status, text: toErrorText(invalid, body), errorCode: invalid.code };
+    const error = readError(text);
+    if (error === undefined) return { status, text, errorCode: undefined };
+    const refused = await toRefusal(status, error, body);
+    if (refused === undefined) throw new ApiError('internal_error', { cause: new Error(text) });
+    return { status, text: toErrorText(refused, body), errorCode: refused.code };
   };
 }
 
@@ -97,9 +93,9 @@ function isStatelessCall(body: unknown): boolean {
 }
 
 /** Only what is short is parsed: an answer that is no error has a result. */
-function readErrorCode(text: string): number | undefined {
+function readError(text: string): SdkError | undefined {
   if (text === '' || text.includes('"result":')) return undefined;
-  return (JSON.parse(text) as { readonly error?: { readonly code: number } }).error?.code;
+  return (JSON.parse(text) as { readonly error?: SdkError }).error;
 }
 
 /** The members of a web Request that the SDK reads: the body has been read, and admission has checked its media type. */
@@ -137,8 +133,7 @@ function createServer(tools: ReadonlyMap<string, Tool>, { exchange }: BodylessRe
     },
   );
   server.setRequestHandler('tools/list', ({ params }) => {
-    if (params?.cursor !== undefined)
-      throw invalidParams('The list of tools has one page, without a cursor.');
+    if (params?.cursor !== undefined) throw invalidParams(OWN_MESSAGES.cursor);
     const shown = [...tools.values()].filter(
       ({ operation: { deprecation, scope } }) =>
         deprecation === undefined && findScopeError({ scopes }, scope) === undefined,
@@ -147,8 +142,7 @@ function createServer(tools: ReadonlyMap<string, Tool>, { exchange }: BodylessRe
   });
   server.setRequestHandler('tools/call', async ({ params }) => {
     const tool = tools.get(params.name);
-    if (tool === undefined)
-      throw invalidParams('There is no tool of this name: tools/list has those that there are.');
+    if (tool === undefined) throw invalidParams(OWN_MESSAGES.unknownTool);
     const result = await callTool(tool, params.arguments ?? {}, exchange);
     return server.projectCallToolResult(result, tool.listed.outputSchema);
   });

@@ -26,7 +26,7 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
   const tools = createTools(options.operations, router);
   const createContext = createContextFactory(options);
   const toTarget = (name: unknown): RequestTarget => {
-    const operation = tools.get(String(name))?.operation;
+    const operation = typeof name === 'string' ? tools.get(name)?.operation : undefined;
     if (operation === undefined) return NO_CALL;
     const { scope, deprecation, freeForKey, cost = 1 } = operation;
     return { calls: [operation.name], cost, scope, deprecation, isFreeForKey: freeForKey };
@@ -49,9 +49,10 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
       },
       readBodyTarget(request) {
         const { method, params } = toMessage(request.body);
-        return readHead(request).method === undefined && method === CALL_METHOD
-          ? toTarget(params.name)
-          : undefined;
+        const head = readHead(request);
+        // A head that names another method is refused, and nothing is called.
+        const isOpen = head.name === undefined && (head.method ?? CALL_METHOD) === CALL_METHOD;
+        return isOpen && method === CALL_METHOD ? toTarget(params.name) : undefined;
       },
     },
     async handler(request, reply) {
@@ -67,8 +68,6 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
         { request, reply, createContext },
         request.body,
       );
-      // The SDK itself has failed: no tool does.
-      if (status >= 500) throw new ApiError('internal_error', { cause: new Error(text) });
       if (errorCode !== undefined) request.errorCode = String(errorCode);
       reply.code(status);
       return text === '' ? reply.send() : sendJson(reply, text);
@@ -76,12 +75,12 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
   });
 }
 
-/** Undefined for a body that is not JSON: what cannot be read is the endpoint's to say, in JSON-RPC. */
+/** An ApiError for a body that cannot be read: that is the endpoint's to say, in JSON-RPC. */
 function readJson(bytes: Uint8Array): unknown {
   try {
     return parseJson(decodeBody(bytes));
-  } catch {
-    return undefined;
+  } catch (error) {
+    return error;
   }
 }
 

@@ -1,5 +1,6 @@
 import { ProtocolErrorCode, SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
+import { ApiError } from '../../errors/api-error.js';
 import { CALL_METHOD, type Message, REVISION_META, readHead, toMessage } from './message.js';
 
 /** The revisions before 2026-07-28 that this transport exists in: their clients send neither its headers nor its `_meta`. */
@@ -7,7 +8,7 @@ export const SESSION_REVISIONS = SUPPORTED_PROTOCOL_VERSIONS.filter((revision) =
 const REVISIONS = ['2026-07-28', ...SESSION_REVISIONS];
 
 /** The error code of the specification that the SDK has no name for. */
-const HEADER_MISMATCH = -32_020;
+export const HEADER_MISMATCH = -32_020;
 
 /** Why a message is not handed to the SDK: a JSON-RPC error with the HTTP status that the specification names for it. */
 export interface Refusal {
@@ -25,15 +26,13 @@ export interface Refusal {
  * - Headers that disagree with the body of an older revision, which does not have them: admission has believed them.
  * - A revision that nobody knows, named only in a header.
  *
- * @param body undefined if it is not JSON
+ * @param body undefined if there is none, an ApiError if it cannot be read
  */
 export function findRefusal(request: FastifyRequest, body: unknown): Refusal | undefined {
-  if (body === undefined)
-    return {
-      status: 400,
-      code: ProtocolErrorCode.ParseError,
-      message: 'The body is not valid JSON in UTF-8.',
-    };
+  if (body === undefined || body instanceof ApiError) {
+    const { message } = body ?? { message: 'There is no body.' };
+    return { status: 400, code: ProtocolErrorCode.ParseError, message };
+  }
   if (Array.isArray(body)) {
     const message = 'Batches are not supported: send each message as a request of its own.';
     return { status: 400, code: ProtocolErrorCode.InvalidRequest, message };
