@@ -105,9 +105,11 @@ export async function createService(options: ServiceOptions) {
     canRehearse: config.keyPrefix === TEST_PREFIX,
     countConnections: database.countConnections,
     async checkReadiness() {
+      // At once, because a process that is late has no time for one after the other. What checkSchema says comes first.
+      const others = Promise.all([findHistoryGap(database), database.checkStatements()]);
+      others.catch(() => {});
       await checkSchema(database);
-      await database.checkStatements();
-      const gap = await findHistoryGap(database);
+      const [gap] = await others;
       return gap && describeGap(gap);
     },
     counters,

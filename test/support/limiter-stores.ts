@@ -40,7 +40,8 @@ export async function openMemory(): Promise<Fixture> {
 
 const redis = await findRedis();
 export const hasRedis = redis !== undefined;
-const client = redis && new Redis(redis.url);
+// Files share modules, and each closes what it has opened.
+let client: Redis | undefined;
 const prefix = `limits-test-${process.pid}`;
 const opened: Limiter[] = [];
 
@@ -50,6 +51,7 @@ export async function openRedis(): Promise<Fixture> {
   const clocks = { clock: () => clock.elapsedMs, now: () => clock.nowMs };
   const limiter = await createLimiter({ redisUrls: [redis?.url ?? ''], log: silent, prefix, ...clocks });
   opened.push(limiter);
+  client ??= new Redis(redis?.url ?? '');
   await reaches(limiter, 'redis');
   const setClocks = async (ms: number, keyId: string) => {
     clock.nowMs += ms;
@@ -71,11 +73,12 @@ export async function openRedis(): Promise<Fixture> {
 export const listStates = () => opened.map(({ state }) => state);
 
 export async function closeStores(): Promise<void> {
-  await Promise.all(opened.map((limiter) => limiter.close()));
+  await Promise.all(opened.splice(0).map((limiter) => limiter.close()));
   if (client) {
     const keys = await client.keys(`${prefix}:*`);
     if (keys.length > 0) await client.del(keys);
     client.disconnect();
+    client = undefined;
   }
   await redis?.close();
 }

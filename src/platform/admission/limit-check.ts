@@ -65,8 +65,10 @@ export async function checkLimits(
   const decision = limiter.consume(subject, cost);
   const result = decision instanceof Promise ? await decision : decision;
   if (result.isAllowed) return { result };
-  if (countsTowardsBan && apiKey !== undefined && bans.bannedUntil(apiKey) === undefined)
-    await limiter.countDenied(subject, cost, () => bans.ban(apiKey));
+  if (countsTowardsBan && apiKey !== undefined && bans.bannedUntil(apiKey) === undefined) {
+    const counting = limiter.countDenied(subject, cost, () => bans.ban(apiKey));
+    if (counting !== undefined) await counting;
+  }
   if (!(decision instanceof Promise)) await endOfTick();
   return { result, error: toDenial(result) };
 }

@@ -1,8 +1,8 @@
-import type { Limits } from '#store/plans.js';
+import { type Limits, WINDOWS } from '#store/plans.js';
 import type { MemoryStore } from './memory-store.js';
-import { toWindows, type Window, type WindowCounter } from './rate-limit-result.js';
+import type { RateLimitResult, Window, WindowCounter } from './rate-limit-result.js';
 
-/** For how long denials are gathered for Redis: a caller in a loop costs it one call a second for them. */
+/** For how long denials are gathered: a caller in a loop costs Redis one call a second for them. */
 const GATHER_MS = 1_000;
 
 /** The key that is denied something, with its limits */
@@ -18,7 +18,7 @@ export interface DenialsOptions {
   readonly findShared: () => Pick<MemoryStore, 'consume'> | undefined;
 }
 
-/** What a key was denied, and is not counted yet */
+/** What a key was denied and is not counted yet */
 interface Gathered {
   readonly id: string;
   readonly windows: readonly Window[];
@@ -32,16 +32,23 @@ interface Gathered {
  */
 export function createDenials({ memory, findShared }: DenialsOptions) {
   const gathered = new Map<string, Gathered>();
+  /** By key, the question that is under way. What it counts is not known here yet, so further denials wait for its reply. */
+  const running = new Map<string, Promise<void>>();
   let timer: NodeJS.Timeout | undefined;
   const peek = ({ id, windows }: Pick<Gathered, 'id' | 'windows'>) =>
     memory.peek(id, windows).counters[0] as WindowCounter;
-  const count = async ({ id, windows, cost, onLimit }: Gathered) => {
+  const count = ({ id, windows, cost, onLimit }: Gathered): Promise<void> | undefined => {
     gathered.delete(id);
     const options = { windows, counts: true, restarts: true };
-    const decision = findShared()?.consume(id, cost, options) ?? memory.decide(id, cost, options);
+    const act = ({ isAllowed }: RateLimitResult) => {
+      running.delete(id);
+      if (!isAllowed) onLimit();
+    };
+    const question = findShared()?.consume(id, cost, options).then(act);
     // Memory decides at once: not even a request of this tick comes between a denial and the ban that it leads to.
-    const { isAllowed } = decision instanceof Promise ? await decision : decision;
-    if (!isAllowed) onLimit();
+    if (question === undefined) act(memory.decide(id, cost, options));
+    else running.set(id, question);
+    return question;
   };
   const countGathered = () => {
     timer = undefined;
@@ -49,19 +56,23 @@ export function createDenials({ memory, findShared }: DenialsOptions) {
     for (const each of gathered.values()) if (peek(each).msLeft > 0) void count(each);
     gathered.clear();
   };
+  const gather = (key: DeniedKey, cost: number, onLimit: () => void): Promise<void> | undefined => {
+    const { id, limits } = key;
+    const question = running.get(id);
+    if (question !== undefined) return question.then(() => gather(key, cost, onLimit));
+    const windows = toDeniedWindows(limits);
+    const known = peek({ id, windows });
+    const earlier = known.msLeft > 0 ? (gathered.get(id)?.cost ?? 0) : 0;
+    const each = { id, windows, cost: earlier + cost, onLimit };
+    const isLimit = known.count + each.cost >= limits.perMinute;
+    if (isLimit || known.msLeft === 0) return count(each);
+    gathered.set(id, each);
+    timer ??= setTimeout(countGathered, GATHER_MS).unref();
+    return undefined;
+  };
   return {
     /** See Limiter.countDenied */
-    count({ id, limits }: DeniedKey, cost: number, onLimit: () => void): Promise<void> | undefined {
-      const windows = toDeniedWindows(limits);
-      const known = peek({ id, windows });
-      const earlier = known.msLeft > 0 ? (gathered.get(id)?.cost ?? 0) : 0;
-      const each = { id, windows, cost: earlier + cost, onLimit };
-      const isLimit = known.count + each.cost >= limits.perMinute;
-      if (isLimit || known.msLeft === 0 || findShared() === undefined) return count(each);
-      gathered.set(id, each);
-      timer ??= setTimeout(countGathered, GATHER_MS).unref();
-      return undefined;
-    },
+    count: gather,
     /** See Limiter.resetDenied */
     reset({ id, limits }: DeniedKey): void {
       gathered.delete(id);
@@ -73,6 +84,7 @@ export function createDenials({ memory, findShared }: DenialsOptions) {
 }
 
 /** With room for one less than the limit: the denial that reaches it is the first to find none. */
-function toDeniedWindows({ perMinute }: Limits): readonly Window[] {
-  return toWindows({ perMinute: perMinute - 1 });
+function toDeniedWindows({ perMinute }: Limits): readonly [Window] {
+  const [{ name, lengthMs }] = WINDOWS;
+  return [{ name, lengthMs, limit: perMinute - 1 }];
 }
