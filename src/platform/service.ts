@@ -105,11 +105,12 @@ export async function createService(options: ServiceOptions) {
     canRehearse: config.keyPrefix === TEST_PREFIX,
     countConnections: database.countConnections,
     async checkReadiness() {
-      // At once, because a process that is late has no time for one after the other. What checkSchema says comes first.
-      const others = Promise.all([findHistoryGap(database), database.checkStatements()]);
-      others.catch(() => {});
+      // Beside the others, because a process that is late has no time for one after the other.
+      const statements = database.checkStatements();
+      statements.catch(() => {});
       await checkSchema(database);
-      const [gap] = await others;
+      const gap = await findHistoryGap(database);
+      await statements;
       return gap && describeGap(gap);
     },
     counters,

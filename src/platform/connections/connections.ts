@@ -91,10 +91,8 @@ export function openConnections(
     keys,
     /** Rejects when a statement that requests use does not work on a connection that they use. */
     async checkStatements() {
-      await Promise.all([
-        ...[reads, writes, keys].map((each) => each.check()),
-        ...pools.map((each) => checkTimeSettings(each)),
-      ]);
+      await Promise.all([reads, writes, keys].map((each) => each.check()));
+      await checkTimeSettings(async (text) => (await pool.query(text)).rows);
     },
     /** How many connections there are, how many are idle, and how many queries wait for one */
     countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') =>

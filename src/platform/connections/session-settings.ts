@@ -60,11 +60,16 @@ export async function applySettings(client: pg.ClientBase, settings: SessionSett
 /** Those without which Prisma would read and write other times than are meant. */
 const TIME_SETTINGS = ['TimeZone', 'DateStyle'] as const;
 
-/** Rejects when a session has lost them: a pooler has to keep both for each client, as PgBouncer does. */
-export async function checkTimeSettings(pool: pg.Pool): Promise<void> {
+/**
+ * Rejects when a session has lost them: a pooler has to keep both for each client, as PgBouncer does.
+ *
+ * @param query runs a statement where requests run theirs
+ */
+export async function checkTimeSettings(
+  query: (text: string) => Promise<readonly Record<string, string>[]>,
+): Promise<void> {
   const settings = TIME_SETTINGS.map((name) => `current_setting('${name}') AS "${name}"`);
-  const { rows } = await pool.query<Record<string, string>>(`SELECT ${settings.join(', ')}`);
-  const found = rows[0] ?? {};
+  const [found = {}] = await query(`SELECT ${settings.join(', ')}`);
   for (const name of TIME_SETTINGS) {
     if (found[name] !== SESSION_SETTINGS[name])
       throw new Error(`${name} of a session is ${found[name]}: the pooler has to keep it for each client`);

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
 import { measure } from '../timing/timeouts.js';
 import { isSessionStale } from './outage.js';
-import { applySettings, type SessionSettings } from './session-settings.js';
+import { applySettings, checkTimeSettings, type SessionSettings } from './session-settings.js';
 
 /** PostgreSQL parses and plans a statement once per connection, under its name. */
 export interface Statement {
@@ -105,6 +105,7 @@ export function createStatementPool(
      * rights, tables and types, and neither takes a turn among the inserts nor fails on a server that is read-only.
      */
     async check() {
+      await checkTimeSettings((text) => run({ text }, []));
       for (const { name, text, emptyValues } of checked.values())
         await (writes ? run({ text: `EXPLAIN ${text}` }, emptyValues) : run({ name, text }, emptyValues));
     },
