@@ -40,7 +40,7 @@ export interface RequestContext {
 /** The Idempotency-Key of a request, which several calls of a tRPC batch share. */
 export interface IdempotencyHeader {
   readonly value: string;
-  /** SHA-256 of the request's body. */
+  /** SHA-256 of what a repetition has to repeat. */
   readonly bodyHash: Uint8Array;
   /** Each create reports whether it was a replay, and each failed call that it was none. The response says so if all were. */
   setReplayed(isReplay: boolean): void;

@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
 import { METHODS_WITH_BODY } from '../operations/builder.js';
+import { hashRepeated } from './idempotency-header.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -24,8 +24,9 @@ export function readBodyAs(app: FastifyInstance, read: (bytes: Uint8Array) => un
   app.addHook('preValidation', (request, _reply, next) => {
     const { body: bytes } = request;
     if (!Buffer.isBuffer(bytes)) return next();
-    if (request.headers['idempotency-key'] !== undefined)
-      request.bodyHash = createHash('sha256').update(bytes).digest();
+    const { apiProtocol, headers } = request;
+    if (apiProtocol !== undefined && headers['idempotency-key'] !== undefined)
+      request.bodyHash = hashRepeated(apiProtocol, bytes);
     request.body = METHODS_WITH_BODY.has(request.method) ? read(bytes) : undefined;
     next();
   });

@@ -1,11 +1,13 @@
+import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Protocol } from '../contract/protocol.js';
 import type { IdempotencyHeader } from '../operations/builder.js';
 
 /**
  * The Idempotency-Key of a request with what its calls need of it; undefined where it is not one value. The response says
  * `Idempotency-Replayed` while every call so far was a replay.
  *
- * @param bodyHash SHA-256 of the body
+ * @param bodyHash see hashRepeated
  */
 export function readIdempotencyHeader(
   { headers }: FastifyRequest,
@@ -16,7 +18,16 @@ export function readIdempotencyHeader(
   return typeof value === 'string' ? createIdempotencyHeader(value, bodyHash, reply) : undefined;
 }
 
-/** @param bodyHash SHA-256 of what a repetition has to repeat */
+/**
+ * SHA-256 of what a repetition has to repeat. The same over another protocol is no repetition: the hash of each begins with
+ * its name, except that of REST, which is the body's alone. No JSON begins like these.
+ */
+export function hashRepeated(protocol: Protocol, text: string | Uint8Array): Uint8Array {
+  const hash = createHash('sha256').update(protocol === 'rest' ? '' : protocol);
+  return hash.update(text).digest();
+}
+
+/** @param bodyHash see hashRepeated */
 export function createIdempotencyHeader(
   value: string,
   bodyHash: Uint8Array,

@@ -185,7 +185,10 @@ test('a create repeats its response under an Idempotency-Key, over either protoc
   const { status, body, headers } = await rest('createToy', '', init);
   expect([status, body, headers.get('location')]).toEqual([201, { id: 1, name: 'Ball' }, '/store/v1/toys/1']);
   expect((await rest('createToy', '', init)).headers.get('idempotency-replayed')).toBe('true');
-  expect((await call('/trpc/createToy', init)).body.result.data).toEqual(body);
+  const rpc = post({ name: 'Bell' }, { 'idempotency-key': 'rpc' });
+  const [first, again] = [await call('/trpc/createToy', rpc), await call('/trpc/createToy', rpc)];
+  expect([first.body.result.data.name, again.body]).toEqual(['Bell', first.body]);
+  expect(again.headers.get('idempotency-replayed')).toBe('true');
 });
 
 test('a create of several rows repeats its response, too, and is stored as a whole or not at all', async () => {

@@ -5,6 +5,7 @@ import type { Resource } from '../../../src/platform/operations/resource.js';
 import { deleteExpiredCreates, deleteExpiredSql } from '../../../src/platform/tables/idempotency.js';
 import { BEGIN_FOR_LONG, execute } from '../../support/execute.js';
 import { holdCreate } from '../../support/hold-create.js';
+import { toolCall } from '../../support/mcp.js';
 import {
   create,
   createItemStore,
@@ -272,14 +273,27 @@ test('expired keys are found by an index and deleted by their address, without r
   expect(plan).not.toContain('Seq Scan');
 });
 
-test('the header works over tRPC too, and the same bytes are the same body over both protocols', async () => {
-  const key = randomUUID();
-  const rest = await createWith(key, body('Both'));
-  const rpc = await call(create.trpc, post(body('Both'), { 'idempotency-key': key }));
-  expect([rpc.status, rpc.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
-  expect(rpc.body.result.data).toEqual(rest.body);
-  const reused = await call(create.trpc, post(body('Else'), { 'idempotency-key': key }));
-  expect([reused.status, reused.body.error.data.error.code]).toEqual([422, 'idempotency_key_reused']);
+test('the header works over every protocol, and a key belongs to the one that it was first used over', async () => {
+  const send: readonly ((key: string) => ReturnType<typeof call>)[] = [
+    (key) => createWith(key, body('Any')),
+    (key) => call(create.trpc, post(body('Any'), { 'idempotency-key': key })),
+    (key) => call('/mcp', toolCall(create.name, JSON.parse(body('Any')), { 'idempotency-key': key })),
+  ];
+  for (const first of send) {
+    const key = randomUUID();
+    const created = await first(key);
+    expect(created.headers.has('idempotency-replayed')).toBe(false);
+    const before = await countItems('Any');
+    const repeated = await first(key);
+    expect([repeated.status, repeated.headers.get('idempotency-replayed')]).toEqual([created.status, 'true']);
+    // The same bytes are in the body, or in the arguments.
+    for (const other of send.filter((each) => each !== first)) {
+      const { body: refused } = await other(key);
+      const error = refused.error?.data.error ?? refused.result?.structuredContent ?? refused;
+      expect(error.code).toBe('idempotency_key_reused');
+    }
+    expect(await countItems('Any')).toBe(before);
+  }
 });
 
 test('each create of a batch is remembered under the shared key', async () => {

@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../errors/api-error.js';
 import { IDEMPOTENCY_KEY } from '../../operations/idempotency-key.js';
 import type { createContextFactory } from '../context.js';
 import { reportError } from '../error-report.js';
-import { createIdempotencyHeader } from '../idempotency-header.js';
+import { createIdempotencyHeader, hashRepeated } from '../idempotency-header.js';
 import { toToolError } from './advice.js';
 import { IDEMPOTENCY_ARGUMENT, type Tool } from './tools.js';
 
@@ -83,9 +82,7 @@ function toResult(structuredContent: unknown): ToolResult {
 function hash({ listed }: Tool, input: Arguments): Uint8Array {
   const known = Object.keys(listed.inputSchema.properties ?? {}).filter((name) => Object.hasOwn(input, name));
   const members = [...known, ...Object.keys(input)].map((name) => [name, input[name]]);
-  return createHash('sha256')
-    .update(JSON.stringify(Object.fromEntries(members)))
-    .digest();
+  return hashRepeated('mcp', JSON.stringify(Object.fromEntries(members)));
 }
 
 function checkIdempotencyKey(argument: unknown): void {

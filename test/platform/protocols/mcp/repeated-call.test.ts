@@ -3,13 +3,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { connectClient, MODE_NAMES, type Mode, toolCall, toolCalls } from '../../../support/mcp.js';
 import { create, list, newItem, TABLE, TEXT } from '../../../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestService,
-} from '../../../support/test-service.js';
+import { type Caller, createCaller, startService, type TestService } from '../../../support/test-service.js';
 
 let service: TestService;
 let call: Caller;
@@ -88,13 +82,11 @@ test('the header works as well, and wins over the argument', async () => {
   });
 });
 
-test('the same arguments are the same in any order, and over every protocol', async () => {
+test('the same arguments are the same in any order', async () => {
   const body = { ...newItem('Any order'), ...list.filter };
   const { id } = await callCreate({ ...body, idempotencyKey: 'order' });
   const reversed = Object.fromEntries(Object.entries(body).reverse());
   expect(await callCreate({ idempotencyKey: 'order', ...reversed })).toMatchObject({ id });
-  const { body: item, headers } = await call(create.path, post(body, { 'idempotency-key': 'order' }));
-  expect([item.id, headers.get('idempotency-replayed')]).toEqual([id, 'true']);
   expect(await countItems('Any order')).toBe(1);
 });
 
