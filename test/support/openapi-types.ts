@@ -96,7 +96,7 @@ export interface paths {
     };
     /**
      * Get your API key
-     * @description What the service knows of the key that the request is made with: its plan, its scopes, what is left of its limits, and what it has called on which day. Never the key itself. It costs the key nothing, and works while the key is over its limit or banned: such requests are counted per client address.
+     * @description What the service knows of the key that the request is made with: its plan, its scopes, what is left of its limits, and what it has called on which day. Never the key itself. It costs the key nothing, and works while the key is over its limit or banned: such requests have a limit of their own.
      *
      *     Any key may call it.
      */
@@ -105,7 +105,7 @@ export interface paths {
     post?: never;
     /**
      * End your API key
-     * @description Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler nor a stray click ends one. It takes effect at once on the process that answers, and within 2 seconds everywhere; repeated, it is a 401. During the overlap of a rotation it ends the old key and the new one, whichever is sent. It costs the key nothing, and works while the key is over its limit or banned: such requests are counted per client address.
+     * @description Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler nor a stray click ends one. It takes effect at once on the process that answers, and within 2 seconds everywhere; repeated, it is a 401. During the overlap of a rotation it ends the old key and the new one, whichever is sent. It costs the key nothing, and works while the key is over its limit or banned: such requests have a limit of their own.
      *
      *     Any key may call it.
      */

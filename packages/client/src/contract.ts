@@ -271,7 +271,7 @@ export type Operations = {
    *
    * What the service knows of the key that the request is made with: its plan, its scopes, what is left of
    * its limits, and what it has called on which day. Never the key itself. It costs the key nothing, and
-   * works while the key is over its limit or banned: such requests are counted per client address.
+   * works while the key is over its limit or banned: such requests have a limit of their own.
    *
    * Any key may call it.
    *
@@ -286,7 +286,7 @@ export type Operations = {
    * nor a stray click ends one. It takes effect at once on the process that answers, and within 2 seconds
    * everywhere; repeated, it is a 401. During the overlap of a rotation it ends the old key and the new one,
    * whichever is sent. It costs the key nothing, and works while the key is over its limit or banned: such
-   * requests are counted per client address.
+   * requests have a limit of their own.
    *
    * Any key may call it.
    *

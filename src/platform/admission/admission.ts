@@ -8,7 +8,7 @@ import type { KeyLimit, RequestTarget } from '../operations/builder.js';
 import type { OverloadMonitor } from '../server/overload.js';
 import { type AnnounceOptions, announceDeprecation, announceExpiry } from './announcements.js';
 import { type ChargeOptions, charge, chargeBody, countUsage, toAddress } from './charge.js';
-import { type CorsOptions, findOriginError, registerCors } from './cors.js';
+import { type CorsOptions, findOriginError, isPreflight, registerCors } from './cors.js';
 import { limitHeaders, toSubject } from './limit-check.js';
 import { findHttpError, findMediaTypeError } from './request-checks.js';
 
@@ -106,6 +106,11 @@ async function findAdmissionError(
   const { admission, headers } = request;
   const { target } = admission;
   const { cost, scope, isFreeForKey = false } = target;
+  if (target.error?.code !== 'not_found' && isPreflight(request, options)) {
+    // A browser sends it without the key, and by itself.
+    reply.headers(limitHeaders(await options.limiter.read(toAddress(request, options), cost)));
+    return target.error;
+  }
   const routeError = findRouteError(request, options);
   const found = await authenticate(request, options);
   if ('unavailable' in found) {

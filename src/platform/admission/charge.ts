@@ -29,12 +29,13 @@ export async function charge(
 ): Promise<LimitCheck> {
   const { admission } = request;
   const { apiKey } = admission;
+  const { cost, isFreeForKey, countsTowardsBan } = limited;
   const address = () => toAddress(request, options);
-  const check = await checkLimits({ ...limited, apiKey, address }, options);
+  const check = await checkLimits({ apiKey, address, cost, isFreeForKey, countsTowardsBan }, options);
   reply.headers(limitHeaders(check.result));
   admission.limits = check.result.windows;
   admission.bannedUntil = check.bannedUntil;
-  options.metrics.countDecision(check.error?.code, limited.isFreeForKey ? undefined : apiKey?.plan);
+  options.metrics.countDecision(check.error?.code, apiKey?.plan);
   return check;
 }
 

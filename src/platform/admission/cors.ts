@@ -53,6 +53,16 @@ export function findOriginError(
   return new ApiError('origin_not_allowed');
 }
 
+/** Whether a browser asks if a script of an allowed origin may send a request, which costs nothing. */
+export function isPreflight(
+  { method, headers }: FastifyRequest,
+  { corsOrigins }: Pick<CorsOptions, 'corsOrigins'>,
+): boolean {
+  const { origin } = headers;
+  const asks = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+  return asks && origin !== undefined && isAllowed(corsOrigins, origin);
+}
+
 function isAllowed(corsOrigins: CorsOptions['corsOrigins'], origin: string): boolean {
   return corsOrigins === 'localhost' ? LOCALHOST.test(origin) : corsOrigins.includes(origin);
 }

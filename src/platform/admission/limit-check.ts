@@ -22,7 +22,7 @@ export interface LimitedRequest {
   readonly address: () => Subject;
   /** 1, or the number of calls of a batch */
   readonly cost: number;
-  /** Whether it costs the key nothing, and is admitted whatever its limits: then the address is limited, too */
+  /** Whether it costs the key nothing, and is admitted whatever its limits: then it has a limit of its own */
   readonly isFreeForKey: boolean;
   /** Whether a denial counts towards a ban */
   readonly countsTowardsBan: boolean;
@@ -45,12 +45,11 @@ export async function checkLimits(
   const subject = apiKey === undefined ? address() : toSubject(apiKey);
   const bannedUntil = apiKey && bans.bannedUntil(apiKey);
   if (apiKey !== undefined && request.isFreeForKey) {
-    const [ofAddress, ofKey] = await Promise.all([
-      limiter.consume(address(), cost),
-      limiter.read(subject, cost),
-    ]);
-    if (ofAddress.isAllowed) return { result: ofKey, bannedUntil };
-    return { result: ofAddress, error: toDenial(ofAddress) };
+    // The key's, where nothing that others send counts. It is as large as that of an address without a key.
+    const free = { ...subject, id: `free:${subject.id}`, limits: address().limits };
+    const [ofFree, ofKey] = await Promise.all([limiter.consume(free, cost), limiter.read(subject, cost)]);
+    if (ofFree.isAllowed) return { result: ofKey, bannedUntil };
+    return { result: ofFree, error: toDenial(ofFree) };
   }
   if (apiKey !== undefined && bannedUntil !== undefined) {
     // Another node may have begun the ban: what was denied before it leads to no second one, should it be lifted at once.

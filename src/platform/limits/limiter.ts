@@ -4,7 +4,10 @@ import { createDenials } from './denials.js';
 import { MemoryStore } from './memory-store.js';
 import { hasRoom, type RateLimitResult, toWindows } from './rate-limit-result.js';
 
-/** A caller with limits: an API key by its UUID, or a client without one by the `addressId` of its address. */
+/**
+ * A caller with limits: an API key by its UUID, and for what costs it nothing by another id, or a client without one by the
+ * `addressId` of its address.
+ */
 export interface Subject {
   readonly kind: 'key' | 'address';
   readonly id: string;

@@ -60,7 +60,7 @@ export interface RequestTarget {
   readonly calls: readonly string[];
   /** How many requests it counts as. */
   readonly cost: number;
-  /** Whether it counts against the client's address and not against its key: see OperationMeta. */
+  /** Whether it costs the key nothing: see OperationMeta. */
   readonly isFreeForKey?: boolean | undefined;
   /** The scope that it needs; undefined for a batch, each of whose calls needs its own. */
   readonly scope?: Scope | 'any' | undefined;
@@ -94,8 +94,8 @@ export interface OperationMeta {
   readonly scope: Scope | 'any';
   /**
    * Whether a request for nothing but this operation costs the key nothing, and is admitted while the key is over its limit
-   * or banned: for what its holder needs just then. It counts against the client's address, like one without a key. Default:
-   * false
+   * or banned: for what its holder needs just then. A key has as many of these per minute as an address without a key has
+   * requests. Default: false
    */
   readonly freeForKey?: boolean;
   readonly deprecation?: Deprecation;

@@ -122,9 +122,17 @@ describe.each(stores)('in %s', (_store, redisUrl) => {
     expect(await remaining(`/trpc/${Array(21).fill(list.name).join(',')}?batch=1`)).toBe(2);
     for (const [init, left] of [
       [toolCall(list.name), 1],
-      [message('tools/list'), 0],
+      [oldToolCall(list.name), 0],
     ] as const)
       expect((await call('/mcp', { ...init, key })).headers.get('x-ratelimit-remaining')).toBe(String(left));
+  });
+
+  test('exactly as many free requests of a key are admitted as an address without one has, beside its own limit', async () => {
+    const { service, call } = await serve({ redisUrl, anonymousPerMinute: 20 });
+    const { key } = await issue(service, 3);
+    const statuses = await flood([`${service.url}/v1/key`], key, 100, 20);
+    expect([count(statuses, 200), count(statuses, 429)]).toEqual([20, 80]);
+    expect((await call(list.path, { key })).headers.get('x-ratelimit-remaining')).toBe('2');
   });
 
   test('a batch is admitted whole or denied whole, and a denied one counts nothing', async () => {

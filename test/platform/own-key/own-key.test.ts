@@ -208,22 +208,6 @@ test('a client of MCP whose headers do not name the tool asks for the key like f
   expect((await call('/mcp', { key, ...toolCall('getKey') })).status).toBe(200);
 });
 
-test('asking for the key counts against the address of the client, whose 429 it gets', async () => {
-  const limited = await startService({ anonymousPerMinute: ALONE.length });
-  const callLimited = createCaller(limited);
-  for (const [, path, init] of ALONE) expect((await callLimited(path, init)).status).toBe(200);
-  const { status, headers, body } = await callLimited('/v1/key');
-  expect([status, body.code, headers.get('x-ratelimit-limit')]).toEqual([
-    ...[429, 'rate_limit_exceeded', String(ALONE.length)],
-  ]);
-  expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
-  // That neither touches the key, nor does it touch others.
-  const listed = await callLimited(list.path);
-  expect([listed.status, listed.headers.get('x-ratelimit-remaining')]).toEqual([200, '999999']);
-  expect((await callLimited(list.path, { key: null })).status).toBe(429);
-  await limited.close();
-});
-
 test('a rotated key learns its own hint, and not that of its successor', async () => {
   const { key, apiKey } = await issue();
   const rotated = await service.keys.rotate(apiKey.id, new Date(NOW + DAY_MS));

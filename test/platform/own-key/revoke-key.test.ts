@@ -136,7 +136,7 @@ test.each(WAYS)(
   },
 );
 
-test('what is refused costs the key nothing, and counts against the address of the client, whose 429 it gets', async () => {
+test('what is refused costs the key nothing, and counts in its window of free requests, whose 429 it gets', async () => {
   const limited = await startService({ databaseUrl: service.databaseUrl, anonymousPerMinute: 2 });
   const callLimited = createCaller(limited);
   const { key, hint } = await issue();

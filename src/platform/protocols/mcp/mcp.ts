@@ -15,6 +15,9 @@ export interface McpOptions extends ContextOptions {
 
 /** What a request asks for that calls no operation, or one that only its body tells. */
 const NO_CALL: RequestTarget = { calls: [], cost: 1 };
+/** What a request asks for whose head says that it calls nothing: a body that disagrees is refused. */
+const FREE: RequestTarget = { ...NO_CALL, isFreeForKey: true };
+const FREE_METHOD = /^(?:server\/discover$|tools\/list$|notifications\/)/;
 const NOT_ALLOWED = new ApiError('method_not_allowed', { headers: { allow: 'POST' } });
 const OTHER_METHOD: RequestTarget = { ...NO_CALL, error: NOT_ALLOWED };
 
@@ -44,7 +47,8 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
     config: {
       readTarget(request) {
         if (request.method !== 'POST') return OTHER_METHOD;
-        const { method, name } = readHead(request);
+        const { method = '', name } = readHead(request);
+        if (FREE_METHOD.test(method)) return FREE;
         return method === CALL_METHOD ? toTarget(name) : NO_CALL;
       },
       readBodyTarget(request) {
