@@ -21,9 +21,9 @@ export interface DenialsOptions {
 /** What a key was denied and is not counted yet */
 interface Gathered {
   readonly id: string;
-  readonly windows: readonly Window[];
-  readonly cost: number;
-  readonly onLimit: () => void;
+  windows: readonly [Window];
+  cost: number;
+  onLimit: () => void;
 }
 
 /**
@@ -60,10 +60,11 @@ export function createDenials({ memory, findShared }: DenialsOptions) {
     const { id, limits } = key;
     const question = running.get(id);
     if (question !== undefined) return question.then(() => gather(key, cost, onLimit));
-    const windows = toDeniedWindows(limits);
-    const known = peek({ id, windows });
-    const earlier = known.msLeft > 0 ? (gathered.get(id)?.cost ?? 0) : 0;
-    const each = { id, windows, cost: earlier + cost, onLimit };
+    const each = gathered.get(id) ?? { id, windows: toDeniedWindows(limits), cost: 0, onLimit };
+    if (each.windows[0].limit !== limits.perMinute - 1) each.windows = toDeniedWindows(limits);
+    const known = peek(each);
+    each.cost = known.msLeft > 0 ? each.cost + cost : cost;
+    each.onLimit = onLimit;
     const isLimit = known.count + each.cost >= limits.perMinute;
     if (isLimit || known.msLeft === 0) return count(each);
     gathered.set(id, each);
