@@ -90,12 +90,13 @@ function ruleForRoom({ name, imports }, files, names) {
   return toRule(includes, group, describe(name, imports));
 }
 
-/** A room within a room, which lets no files beside the rooms be imported. */
+/** A room within a room, which lets only named files beside the rooms be imported. */
 function ruleForInnerRoom({ name, imports }) {
   const [outer] = name.split('/');
-  const others = imports.filter((each) => each !== outer);
+  const others = imports.filter((each) => each !== outer && !isFile(each));
+  const files = imports.filter(isFile).map((each) => `!../../${toModule(each)}`);
   const ofOuter = imports.includes(outer) ? [] : ['../*.js'];
-  const group = ['../*/**', ...ofOuter, '../../**', `!../../${toBraces(others)}/**`, '../../../**'];
+  const group = ['../*/**', ...ofOuter, '../../**', `!../../${toBraces(others)}/**`, ...files, '../../../**'];
   return toRule([`src/platform/${name}/**`], group, describe(name, imports));
 }
 

@@ -78,7 +78,13 @@ async function openAndServe(
     if (gap !== undefined) output.log.warn(describeGap(gap));
     const counters = [output.lostLines];
     const service = await createService({ config, database, log: output.log, resources, counters });
-    await serve(service, config, output, banner, shutdown);
+    await serve(service, config, output, shutdown, (url) => {
+      output.print(banner.replaceAll('{url}', url));
+      // The first caller who needs it does not wait for it, and need not succeed.
+      database.loadPrisma().catch((error: unknown) => {
+        output.log.warn({ err: error }, "Prisma's client could not be loaded yet; its next use tries again");
+      });
+    });
   } finally {
     await source.close();
   }
@@ -88,9 +94,9 @@ async function openAndServe(
 async function serve(
   { app, probes, close }: Service,
   config: Config,
-  { log, print }: ProcessLog,
-  banner: string,
+  { log }: ProcessLog,
   shutdown: Promise<string>,
+  onListening: (url: string) => void,
 ): Promise<void> {
   const { host, metricsPort } = config;
   const probeServer = buildProbeServer(probes, log);
@@ -101,7 +107,7 @@ async function serve(
     const { port } = app.server.address() as AddressInfo;
     const endOfLife = describeEndOfLife(process.versions.node, Date.now());
     if (endOfLife !== undefined) log.warn(endOfLife);
-    print(banner.replaceAll('{url}', toLocalUrl(host, port)));
+    onListening(toLocalUrl(host, port));
     log.flush();
     log.info(`${await shutdown}: finishing running requests`);
     log.flush();

@@ -1,3 +1,4 @@
+import { loadOnce } from '../load-once.js';
 import { createDurations } from '../timing/durations.js';
 import { measure } from '../timing/timeouts.js';
 import { type ConnectionOptions, type Connections, openConnections } from './connections.js';
@@ -21,15 +22,18 @@ export function openDatabase(
   );
   const observe: Observe = (seconds, statement) => queryDurations.observe({ statement }, seconds);
   const connections = openConnections(url, onIdleError, { ...options, observe });
-  let prisma: Promise<PrismaClient> | undefined;
+  let prisma: PrismaClient | undefined;
   return {
     ...connections,
-    /** Prisma's client. The first call loads it, which takes 0.2 s and 39 MB: a process without need of it does not. */
-    loadPrisma: () => (prisma ??= openPrisma(connections, observe)),
+    /** Prisma's client. The first call loads it, which takes 0.2 s and 39 MB: the service's once it listens, no command's. */
+    loadPrisma: loadOnce(async () => {
+      prisma = await openPrisma(connections, observe);
+      return prisma;
+    }),
     /** What queries took, by `statement`: its name, or `prisma` for all of Prisma's */
     queryDurations,
     async close() {
-      await (await prisma)?.$disconnect();
+      await prisma?.$disconnect();
       await connections.close();
     },
   };
@@ -37,8 +41,12 @@ export function openDatabase(
 
 async function openPrisma({ pool, schema }: Connections, observe: Observe): Promise<PrismaClient> {
   const { PrismaPg } = await import('@prisma/adapter-pg');
+  // The client imports it, and could not be loaded again if it were missing for a moment.
+  await import('@prisma/client/runtime/client');
   const { PrismaClient } = await import('./generated/client.js');
   const client = new PrismaClient({ adapter: new PrismaPg(pool, { schema }), errorFormat: 'minimal' });
+  // Otherwise the first query would load the rest, its compiler.
+  await client.$connect();
   const observePrisma = (seconds: number) => observe(seconds, 'prisma');
   const timed = client.$extends({
     query: {

@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 import Negotiator from 'negotiator';
+import { loadOnce } from '../load-once.js';
 import { ignoreLongPreferences, serveText } from './served-text.js';
 
 /** Written by scripts/build.js: reference-page/, the guides and Scalar's bundle, each file with a gzipped copy. */
@@ -42,8 +43,7 @@ export async function registerDocs(
   app: FastifyInstance,
   buildDocument: () => Promise<object>,
 ): Promise<void> {
-  let document: Promise<object> | undefined;
-  const readDocument = () => (document ??= buildDocument());
+  const readDocument = loadOnce(buildDocument);
   serveText(app, '/openapi.json', 'application/json; charset=utf-8', async () =>
     JSON.stringify(await readDocument()),
   );

@@ -4,6 +4,7 @@ import { gzip } from 'node:zlib';
 import type { FastifyInstance, onRequestHookHandler } from 'fastify';
 import fresh from 'fresh';
 import Negotiator from 'negotiator';
+import { loadOnce } from '../load-once.js';
 
 interface ServedText {
   readonly etag: string;
@@ -23,10 +24,9 @@ export function serveText(
   mediaType: string,
   build: () => Promise<string>,
 ): void {
-  let served: Promise<ServedText> | undefined;
+  const read = loadOnce(async () => toServed(await build()));
   app.get(path, { onRequest: ignoreLongPreferences }, async (request, reply) => {
-    served ??= build().then(toServed);
-    const { etag, text, compressed } = await served;
+    const { etag, text, compressed } = await read();
     const headers = { etag, 'cache-control': 'no-cache', vary: 'accept-encoding' };
     reply.headers(headers).type(mediaType);
     if (fresh(request.headers, headers)) return reply.code(304).send();

@@ -48,7 +48,7 @@ interface Answer {
  * @param body undefined if there is none, an ApiError if it cannot be read
  * @throws ApiError internal_error when the SDK has failed: no tool does
  */
-export type Endpoint = (exchange: Exchange, body: unknown) => Promise<Answer>;
+type Endpoint = (exchange: Exchange, body: unknown) => Promise<Answer>;
 
 /** Answers messages with the SDK. Each has a server of its own, as the SDK asks for: nothing is shared. */
 export function createEndpoint({ tools, log }: EndpointOptions): Endpoint {

@@ -1,11 +1,11 @@
 import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError } from '../../errors/api-error.js';
+import { loadOnce } from '../../load-once.js';
 import type { RequestTarget } from '../../operations/builder.js';
 import { decodeBody, parseJson, readBodyAs } from '../body.js';
 import { type ContextOptions, createContextFactory } from '../context.js';
 import { sendJson } from '../json-response.js';
-import type { Endpoint } from './endpoint.js';
 import { CALL_METHOD, type Message, readHead, toMessage } from './message.js';
 import { createTools } from './tools.js';
 
@@ -34,12 +34,13 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
     const { scope, deprecation, freeForKey, cost = 1 } = operation;
     return { calls: [operation.name], cost, scope, deprecation, isFreeForKey: freeForKey };
   };
-  let endpoint: Promise<Endpoint> | undefined;
   // Not every service is asked this way: loading the SDK takes 60 ms of CPU time, and 10 MB.
-  const loadEndpoint = async () => {
+  const loadEndpoint = loadOnce(async () => {
+    // The endpoint imports it, and could not be loaded again if it were missing for a moment.
+    await import('@modelcontextprotocol/server');
     const { createEndpoint } = await import('./endpoint.js');
     return createEndpoint({ tools, log: app.log });
-  };
+  });
   readBodyAs(app, readJson);
   app.route({
     method: [...app.supportedMethods],
@@ -66,8 +67,7 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
       if (typeof traceparent === 'string') request.traceparent = traceparent;
       const rehearsed = findRehearsedError(request, message);
       if (rehearsed !== undefined) throw rehearsed;
-      endpoint ??= loadEndpoint();
-      const answerMessage = await endpoint;
+      const answerMessage = await loadEndpoint();
       const { status, text, errorCode } = await answerMessage(
         { request, reply, createContext },
         request.body,

@@ -1,0 +1,21 @@
+/**
+ * Arguments of Node.js for a process in which a package is missing the first times that it is imported.
+ *
+ * @param times how often; default: for ever
+ */
+export function withoutModule(specifier: string, times?: number): string[] {
+  const hooks = `
+    let left = ${times ?? 'Infinity'};
+    export function resolve(specifier, context, next) {
+      if (specifier !== ${JSON.stringify(specifier)} || left-- <= 0) return next(specifier, context);
+      throw Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' });
+    }`;
+  const preloaded = `
+    import { register } from 'node:module';
+    register(${JSON.stringify(toModule(hooks))});`;
+  return ['--import', toModule(preloaded)];
+}
+
+function toModule(source: string): string {
+  return `data:text/javascript,${encodeURIComponent(source)}`;
+}
