@@ -15,9 +15,9 @@ import { createKeyHistoryStore } from '../keys/history-store.js';
 import { describeGap, findHistoryGap } from '../keys/history-triggers.js';
 import { createKeyStore } from '../keys/store.js';
 import { checkSchema } from '../migrations/grants.js';
-import { addSampleData, type DatabaseSource, openSource } from '../migrations/source.js';
+import { addSampleData, openSource } from '../migrations/source.js';
 import type { Resource } from '../operations/resource.js';
-import { type Config, readConfig, toLocalUrl } from '../process/config.js';
+import { readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
 import { COMMAND_CONNECT_TIMEOUT_MS, COMMAND_STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { createUsageStore } from '../usage/store.js';
@@ -25,7 +25,7 @@ import { parseNumber } from './arguments.js';
 import { describeCaller } from './caller.js';
 import type { KeyTools } from './key-command.js';
 import { addKeyCommands } from './key-commands.js';
-import { type GrantOptions, migrate } from './migrate.js';
+import { addMigrateCommand, type WithSource } from './migrate.js';
 import { runStudio } from './studio.js';
 
 /*
@@ -104,17 +104,7 @@ function createProgram({ loadResources }: CommandOptions): Command {
 
   addKeyCommands(program, (name, run) => withKeys(name, (tools) => run({ ...tools, loadResources })));
 
-  program
-    .command('migrate')
-    .description(
-      'apply pending migrations, as the role that owns the tables, and grant others what they need',
-    )
-    .option('--grant-to <role>', 'the role that the service and the commands on keys run as')
-    .option(
-      '--grant-read-to <role>',
-      "a role that reads the store's tables, usage and keys, without their hashes",
-    )
-    .action((roles: GrantOptions) => withSource((source) => migrate(source, roles)));
+  addMigrateCommand(program, withSource);
 
   program
     .command('seed')
@@ -157,17 +147,20 @@ async function withKeys(
   name: string,
   run: (tools: Omit<KeyTools, 'loadResources'>) => Promise<void>,
 ): Promise<void> {
-  await withSource(async ({ database }, { keyPrefix }) => {
-    await checkSchema(database);
-    const gap = await findHistoryGap(database);
-    if (gap !== undefined) log.warn({}, describeGap(gap));
-    const patient = { ...database, pool: allowLongStatements(database.pool, COMMAND_STATEMENT_TIMEOUT_MS) };
-    await run({
-      store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(patient, keyPrefix)),
-      usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(patient)),
-      history: withOutages(COMMAND_TIMEOUT_MS, createKeyHistoryStore(patient)),
-    });
-  }, describeCaller(name));
+  await withSource(
+    async ({ database }, { keyPrefix }) => {
+      await checkSchema(database);
+      const gap = await findHistoryGap(database);
+      if (gap !== undefined) log.warn({}, describeGap(gap));
+      const patient = { ...database, pool: allowLongStatements(database.pool, COMMAND_STATEMENT_TIMEOUT_MS) };
+      await run({
+        store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(patient, keyPrefix)),
+        usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(patient)),
+        history: withOutages(COMMAND_TIMEOUT_MS, createKeyHistoryStore(patient)),
+      });
+    },
+    { applicationName: describeCaller(name) },
+  );
 }
 
 function toReported(error: unknown): unknown {
@@ -176,16 +169,13 @@ function toReported(error: unknown): unknown {
 }
 
 /** Opens DATABASE_URL or the embedded database, whether or not a service is using it. */
-async function withSource(
-  run: (source: DatabaseSource, config: Config) => Promise<void>,
-  applicationName?: string,
-): Promise<void> {
+const withSource: WithSource = async (run, options = {}) => {
   const config = readConfig(process.env);
   const connectTimeoutMs = COMMAND_CONNECT_TIMEOUT_MS;
-  const source = await openSource({ config, role: 'guest', log, connectTimeoutMs, applicationName });
+  const source = await openSource({ config, role: 'guest', log, connectTimeoutMs, ...options });
   try {
     await run(source, config);
   } finally {
     await source.close();
   }
-}
+};

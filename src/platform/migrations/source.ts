@@ -24,16 +24,19 @@ export interface SourceOptions extends Pick<ConnectionOptions, 'connectTimeoutMs
   };
   /** Only one service may use an embedded database, beside any number of guests (command line, Prisma Studio). */
   readonly role: 'service' | 'guest';
+  /** Whether pending migrations are not for the caller to apply. Default false */
+  readonly isLeftAsItIs?: boolean;
   readonly log: { info(message: string): void; warn(bindings: object, message: string): void };
 }
 
 /**
- * Opens the database: DATABASE_URL as it is, or else the embedded PostgreSQL, to which it applies pending migrations.
+ * Opens the database: DATABASE_URL as it is, or else the embedded PostgreSQL, to which it applies pending migrations unless
+ * it is to be left as it is.
  *
  * @throws OperatorError when the embedded PostgreSQL cannot be used
  */
 export async function openSource(options: SourceOptions) {
-  const { connectTimeoutMs, applicationName } = options;
+  const { connectTimeoutMs, applicationName, isLeftAsItIs = false } = options;
   const { databaseUrl } = options.config;
   const isEmbedded = databaseUrl === undefined;
   const { url, release } = isEmbedded
@@ -50,7 +53,8 @@ export async function openSource(options: SourceOptions) {
     await database.close().finally(release);
   };
   try {
-    if (isEmbedded && (await listPendingMigrations(database)).length > 0) await applyMigrations(url);
+    const isMigrated = isEmbedded && !isLeftAsItIs;
+    if (isMigrated && (await listPendingMigrations(database)).length > 0) await applyMigrations(url);
   } catch (error) {
     await close();
     throw error;

@@ -5,11 +5,12 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 
 import { type Database, openDatabase } from '../../../src/platform/connections/client.js';
 import type { PrismaClient } from '../../../src/platform/connections/generated/client.js';
 import { PRISMA_FOLDER } from '../../../src/platform/migrations/migrations.js';
+import { withEngine } from '../../../src/platform/migrations/schema-engine.js';
 import { addSampleData } from '../../../src/platform/migrations/source.js';
 import { SCOPES } from '../../../src/scopes.js';
 import { execute } from '../../support/execute.js';
 import { create, createItemStore, list, newItemSchema } from '../../support/operations-under-test.js';
-import { ALL_SCHEMAS, withEngine } from '../../support/schema-engine.js';
+import { ALL_SCHEMAS } from '../../support/schema-engine.js';
 import { createTestDatabase } from '../../support/test-service.js';
 
 let migratedUrl: string;
@@ -126,7 +127,7 @@ test('test files of one process share the engine, so that what one has left is n
   const instantiate = vi.spyOn(Object(globalThis).WebAssembly, 'instantiate');
   onTestFinished(() => instantiate.mockRestore());
   vi.resetModules();
-  const ofNextFile = await import('../../support/schema-engine.js');
+  const ofNextFile = await import('../../../src/platform/migrations/schema-engine.js');
   expect(ofNextFile.withEngine).not.toBe(withEngine);
   await ofNextFile.withEngine(url, async () => {});
   expect(instantiate).not.toHaveBeenCalled();

@@ -1,7 +1,8 @@
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { OperatorError } from '../../../src/platform/errors/operator-error.js';
+import { listPendingMigrations } from '../../../src/platform/migrations/migrations.js';
 import { openSource } from '../../../src/platform/migrations/source.js';
 import { execute } from '../../support/execute.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
@@ -40,6 +41,18 @@ test('a second service is rejected with the pid of the first and advice about DA
   expect(guest.url).toBe(first.url);
   await guest.close();
   await first.close();
+});
+
+test('a database that is left as it is gets no migration, and the next guest brings it up to date', async () => {
+  const dataDir = await createTemporaryFolder();
+  onTestFinished(() => rm(dataDir, { recursive: true, force: true }));
+  const config = { databaseUrl: undefined, dataDir };
+  const untouched = await openSource({ config, role: 'guest', log, isLeftAsItIs: true });
+  expect((await listPendingMigrations(untouched.database)).length).toBeGreaterThan(0);
+  await untouched.close();
+  const guest = await open(dataDir, 'guest');
+  expect(await listPendingMigrations(guest.database)).toEqual([]);
+  await guest.close();
 });
 
 test('nothing is reported when PostgreSQL ends a connection of the pool that is being closed', async () => {

@@ -1,0 +1,109 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import pg from 'pg';
+import { schemaOf } from '../connections/schema-name.js';
+import { OperatorError } from '../errors/operator-error.js';
+import { COMMAND_CONNECT_TIMEOUT_MS } from '../timing/timeouts.js';
+import { applyMigrations } from './migration-runner.js';
+import { MIGRATIONS_TABLE, PRISMA_FOLDER, readMigrations } from './migrations.js';
+import { withEngine } from './schema-engine.js';
+
+/** What a draft cannot know. CONTRIBUTING.md has the recipe, and `…_pets` all of it. */
+const REMINDERS = `-- A draft: what prisma/schema.prisma has and the migrations have not. Add what Prisma cannot express, and delete these lines.
+--
+-- * Ids: BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) in place of BIGSERIAL.
+-- * CHECK constraints for what the schemas of inputs promise: lengths, bounds, "not only white space".
+-- * A table that the service inserts into and lists by its ids: INSERT INTO "insert_turns" VALUES ('the_table');
+-- * A new table, or a statement of another kind: its grants, in src/identity.ts and docs/database.md.
+-- * Nodes of the previous version go on running: a new column has a default or is NULL, and none goes that they use.
+
+`;
+
+/**
+ * What would make the database of a URL what schema.prisma says, in words; undefined if nothing would. Whatever Prisma
+ * cannot express, such as a CHECK constraint, is no difference.
+ */
+export function findDrift(url: string, folder = PRISMA_FOLDER): Promise<string | undefined> {
+  return compare(url, { folder, isScript: false });
+}
+
+/**
+ * Writes a migration with the SQL for what schema.prisma has and the migrations have not, whatever the database of the URL
+ * has: they are applied to another one on the same server, which exists only for that.
+ *
+ * @param folder that of schema.prisma and the migrations
+ * @returns the path of the file; undefined if the two agree
+ * @throws OperatorError where the role may not create a database
+ */
+export async function draftMigration(
+  url: string,
+  name: string,
+  folder = PRISMA_FOLDER,
+): Promise<string | undefined> {
+  const migrationsFolder = join(folder, 'migrations');
+  const script = await withDatabase(url, async (migrated) => {
+    await applyMigrations(migrated, migrationsFolder);
+    return compare(migrated, { folder, isScript: true });
+  });
+  if (script === undefined) return undefined;
+  const last = (await readMigrations(migrationsFolder)).at(-1);
+  const path = join(migrationsFolder, `${chooseTime(last?.name)}_${name}`);
+  await mkdir(path);
+  const file = join(path, 'migration.sql');
+  await writeFile(file, `${REMINDERS}${script.trim()}\n`);
+  return file;
+}
+
+/** The time now, as the names of migrations have it, but after that of the last. */
+function chooseTime(last = ''): string {
+  const now = new Date().toISOString().replaceAll(/\D/g, '').slice(0, 14);
+  return String(Math.max(Number(now), Number.parseInt(last, 10) + 1 || 0));
+}
+
+async function compare(
+  url: string,
+  { folder, isScript }: { readonly folder: string; readonly isScript: boolean },
+): Promise<string | undefined> {
+  const path = join(folder, 'schema.prisma');
+  const files = [{ path, content: await readFile(path, 'utf8') }];
+  const filters = { externalTables: [`${schemaOf(url)}.${MIGRATIONS_TABLE}`], externalEnums: [] };
+  const { exitCode, stdout } = await withEngine(url, (engine) =>
+    engine.diff({
+      from: { tag: 'schemaDatasource', files, configDir: folder },
+      to: { tag: 'schemaDatamodel', files },
+      script: isScript,
+      exitCode: true,
+      filters,
+    }),
+  );
+  return exitCode === 0 ? undefined : (stdout ?? '');
+}
+
+/** Lets something use an empty database on the server of a URL. */
+async function withDatabase<T>(url: string, use: (url: string) => Promise<T>): Promise<T> {
+  const name = `migrations_${randomUUID()}`;
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: COMMAND_CONNECT_TIMEOUT_MS,
+  });
+  client.on('error', () => {});
+  const target = new URL(url);
+  target.pathname = `/${name}`;
+  try {
+    await client.connect();
+    await client.query(`CREATE DATABASE "${name}" TEMPLATE template0`);
+  } catch (error) {
+    await client.end();
+    throw new OperatorError(
+      `A draft needs a database for a moment (${(error as Error).message}): leave out DATABASE_URL, or name a server for development and a role that may create databases.`,
+      { cause: error },
+    );
+  }
+  try {
+    return await use(target.href);
+  } finally {
+    await client.query(`DROP DATABASE "${name}" WITH (FORCE)`);
+    await client.end();
+  }
+}
