@@ -1,8 +1,10 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { expect, test } from 'vitest';
 
 interface Row {
+  readonly library: string;
   /** What the second column has in code, such as `_def` */
   readonly names: readonly string[];
   readonly files: readonly string[];
@@ -15,9 +17,9 @@ const rows = table
   .trim()
   .split('\n')
   .map((line): Row => {
-    const [, , what = '', files = '', failing = ''] = line.split('|').map((cell) => cell.trim());
+    const [, library = '', what = '', files = '', failing = ''] = line.split('|').map((cell) => cell.trim());
     const names = [...what.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
-    return { names, files: files.split(', '), test: failing };
+    return { library, names, files: files.split(', '), test: failing };
   });
 
 test('every private member of a library that the documents name is used where they say, and has its test', () => {
@@ -50,4 +52,24 @@ test('no source uses a private member that the documents do not name', () => {
   );
   expect(found.length).toBeGreaterThan(5);
   expect(found.filter((use) => !known.has(use) && !OF_PROTOCOL.test(use))).toEqual([]);
+});
+
+const PAGE = 'packages/reference-page/src';
+
+test("every class of Scalar's that the reference page builds on is in the installed Scalar", () => {
+  const plugin = dirname(createRequire(import.meta.url).resolve('@scalar/fastify-api-reference'));
+  const bundle = readFileSync(join(plugin, 'js/standalone.js'), 'utf8');
+  const classes = rows.filter(({ library }) => library === 'Scalar').flatMap(({ names }) => names);
+  expect(classes.filter((name) => !new RegExp(`[^\\w-]${name}[^\\w-]`).test(bundle))).toEqual([]);
+  const read = (names: readonly string[]) => names.map((name) => readFileSync(name, 'utf8')).join('\n');
+  const listFiles = (pattern: RegExp) =>
+    readdirSync(PAGE)
+      .filter((name) => pattern.test(name))
+      .map((name) => join(PAGE, name));
+  const makers = read([...listFiles(/\.(?:js|html)$/), 'scripts/guides.js']);
+  const own = [...makers.matchAll(/\bclass(?:Name)? ?= ?["']([\w-]+)["']/g)].map(([, name]) => name);
+  const styles = read(listFiles(/\.css$/)).replaceAll(/\/\*[\s\S]*?\*\/|"[^"]*"/g, '');
+  const used = new Set([...styles.matchAll(/\.([a-z][\w-]*)/g)].map(([, name]) => name));
+  expect(used.size).toBeGreaterThan(classes.length / 2);
+  expect([...used].filter((name) => !classes.includes(String(name)) && !own.includes(name))).toEqual([]);
 });

@@ -109,7 +109,7 @@ export interface OperationMeta {
     /** The new resource's path relative to the version, such as /pets/7, for Location: left out if it cannot be read */
     readonly location?: (output: never) => string;
   };
-  /** The message of its 404, where it has one of its own, from its input. */
+  /** The message of its 404, where it has one of its own, from its input: best from the members that its path has. */
   readonly describeMissing?: (input: never) => string;
   /** Whether it takes an Idempotency-Key. One that adds something should, or clients cannot repeat it safely. */
   readonly idempotent?: boolean;
@@ -128,6 +128,9 @@ const config = {
 
 /**
  * tRPC's procedure builder, for the operations of a resource.
+ *
+ * A `.use()` takes an operation's calls through tRPC's own runner, which checks outputs, too: a page of 20 takes about 65 µs
+ * of CPU in place of 5, without the database. What several operations share costs nothing as a function.
  *
  * @example const procedure = createProcedure<{ readonly pets: PetStore }>();
  */

@@ -9,7 +9,7 @@ export interface ProcedureDefinition {
   readonly meta?: OperationMeta;
   readonly inputs: readonly z.ZodType[];
   readonly output?: z.ZodType;
-  readonly middlewares: readonly { readonly _type?: 'input' | 'output' }[];
+  readonly middlewares: readonly { readonly _type?: 'input' | 'output' | 'errors' }[];
   readonly resolver: (options: object) => Promise<unknown>;
 }
 
@@ -18,6 +18,11 @@ export type OperationDefinition = ProcedureDefinition &
   Required<Pick<ProcedureDefinition, 'meta' | 'output'>>;
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
+
+/** Whether it has a `.use()`: the last of the middlewares without a type is its handler. */
+export function hasMiddleware({ middlewares }: ProcedureDefinition): boolean {
+  return middlewares.filter(({ _type }) => _type === undefined).length > 1;
+}
 
 /** What keeps a procedure from being an operation, as the end of a sentence; undefined when nothing does. */
 export function findDefinitionError(definition: Partial<ProcedureDefinition>): string | undefined {
@@ -29,10 +34,10 @@ export function findDefinitionError(definition: Partial<ProcedureDefinition>): s
   if (meta === undefined)
     return 'it has no .meta(): see OperationMeta in src/platform/operations/builder.ts.';
   if (output === undefined) return 'it has no .output(); without one, declare .output(z.void()).';
-  if (inputs.length > 1) return 'it has more than one .input(); extend the schema instead.';
-  const middlewareCount = middlewares.filter(({ _type }) => _type === undefined).length;
-  if (middlewareCount > 1)
-    return 'it has a .use(), which would be skipped: src/platform/operations/direct-call.ts calls procedures without their middleware. Call a function in the handler instead.';
+  if (inputs.length > 1)
+    return 'it has more than one .input(): extend the schema instead, so that one error can name every invalid member.';
+  if (middlewares.some(({ _type }) => _type === 'errors'))
+    return 'it has .errors(), and errors look the same over all protocols: throw an ApiError in its handler or a .use().';
   return findMetaError(meta, type, output) ?? findInputError(inputs[0]) ?? findOutputError(output);
 }
 

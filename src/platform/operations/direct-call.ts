@@ -1,5 +1,5 @@
 import { tracingChannel } from 'node:diagnostics_channel';
-import type { AnyTRPCProcedure } from '@trpc/server';
+import type { AnyTRPCProcedure, TRPCProcedureType } from '@trpc/server';
 import { z } from 'zod';
 import { IDENTITY } from '#store/identity.js';
 import type { Plan } from '#store/plans.js';
@@ -8,10 +8,10 @@ import { ApiError, type ErrorCode } from '../errors/api-error.js';
 import { errorTable } from '../errors/error-table.js';
 import { findScopeError } from '../keys/authenticator.js';
 import type { RequestContext } from './builder.js';
-import { findDefinitionError, type OperationDefinition } from './definition.js';
+import { findDefinitionError, hasMiddleware, type OperationDefinition } from './definition.js';
 import { toApiError } from './error-mapping.js';
 import { withOnce } from './idempotency-key.js';
-import { parseInput } from './parse-input.js';
+import { isInputError, parseInput, toInputError } from './parse-input.js';
 
 /** For tracing, around each call of an operation; in a batch these are several. Nothing is published without subscribers. */
 const operationChannel = tracingChannel<unknown, OperationCall>(`${IDENTITY.name}.operation`);
@@ -26,20 +26,21 @@ interface OperationCall {
 interface CallOptions {
   readonly ctx: RequestContext;
   readonly path: string;
+  readonly type: TRPCProcedureType;
   readonly signal: AbortSignal | undefined;
   readonly batchIndex: number;
   readonly getRawInput: () => Promise<unknown>;
 }
 
 /**
- * Returns a procedure that takes the same arguments, but runs without tRPC's middleware runner.
+ * Returns a procedure that takes the same arguments, but runs without tRPC's middleware runner unless it has a `.use()`.
  *
  * The runner copies the call's options eight times, parses the input asynchronously, for which zod has no compiled
  * path, and validates the output. Together that takes longer than parsing the input and responding. Outputs need no
  * validation: the stores' types and the database's constraints guarantee them. Their schemas are for the document and
  * the clients' types.
  *
- * @throws TypeError when the procedure needs the runner, or lacks what an operation must declare
+ * @throws TypeError when the procedure lacks what an operation must declare, or has what the protocols cannot serve
  */
 export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCProcedure {
   // It may be anything: types are no obstacle to those who use `any`.
@@ -50,6 +51,7 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
   const { inputs, resolver, meta } = definition;
   const [schema] = inputs;
   const { scope, deprecation, idempotent = false } = meta;
+  const needsRunner = hasMiddleware(definition);
   const call = async (options: CallOptions) => {
     const { path, signal, batchIndex } = options;
     const scopeError = findScopeError(options.ctx.apiKey, scope);
@@ -61,11 +63,15 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
         scope,
         createOwnError(rehearsal.code, definition, await options.getRawInput()),
       );
-    const input = schema && parseInput(schema, await options.getRawInput());
-    if (!idempotent) return resolver({ ctx: options.ctx, input, path, signal, batchIndex });
-    const create = withOnce(options);
-    const output = await resolver({ ctx: create.ctx, input, path, signal, batchIndex });
-    create.expectOnce();
+    // Also for the runner, which parses it: a tool's arguments may be refused here before its Idempotency-Key is.
+    const rawInput = schema && (await options.getRawInput());
+    const input = schema && !needsRunner ? parseInput(schema, rawInput) : undefined;
+    const create = idempotent ? withOnce(options) : undefined;
+    const { ctx } = create ?? options;
+    const output = await (needsRunner
+      ? runWithMiddleware(procedure, { ...options, ctx }, schema)
+      : resolver({ ctx, input, path, signal, batchIndex }));
+    create?.expectOnce();
     return output;
   };
   const trace = (options: CallOptions) => {
@@ -76,6 +82,23 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
     (options: CallOptions) => (operationChannel.hasSubscribers ? trace(options) : call(options)),
     procedure,
   );
+}
+
+/** As tRPC documents it. What the runner finds wrong with the input gets the words that it has for other operations. */
+async function runWithMiddleware(
+  procedure: AnyTRPCProcedure,
+  options: CallOptions,
+  schema: z.ZodType | undefined,
+): Promise<unknown> {
+  const { ctx, getRawInput } = options;
+  // `next({ ctx })` spreads the context, which would lose what it inherits: the stores.
+  const flat = { ...Object.getPrototypeOf(ctx), ...ctx };
+  try {
+    return await procedure({ ...options, ctx: flat });
+  } catch (error) {
+    if (schema === undefined || !isInputError(error)) throw error;
+    throw toInputError(error.cause, schema, await getRawInput());
+  }
 }
 
 function removed({ successor }: Deprecation): ApiError {
@@ -92,11 +115,23 @@ function createOwnError(
   if (code === 'operation_removed') return meta.deprecation && removed(meta.deprecation);
   if (schema === undefined) return undefined;
   if (code === 'invalid_request') {
-    return findInputError(schema, Object.fromEntries(listMembers(schema).map((name) => [name, null])));
+    return findInputError(
+      schema,
+      Object.fromEntries(Object.keys(shapeOf(schema)).map((name) => [name, null])),
+    );
   }
+  if (code !== 'not_found' || meta.describeMissing === undefined) return undefined;
+  const input = readReference(schema, meta.openapi.path, rawInput);
+  if (input === undefined) return undefined;
+  return new ApiError('not_found', { message: meta.describeMissing(input as never) });
+}
+
+/** What says which one is missing: the input, or what of it the path would have, if the rest is invalid. */
+function readReference(schema: z.ZodType, path: string, rawInput: unknown): unknown {
   const input = schema.safeParse(rawInput);
-  if (code !== 'not_found' || meta.describeMissing === undefined || !input.success) return undefined;
-  return new ApiError('not_found', { message: meta.describeMissing(input.data as never) });
+  if (input.success) return input.data;
+  const inPath = Object.entries(shapeOf(schema)).filter(([name]) => path.includes(`{${name}}`));
+  return inPath.length === 0 ? undefined : z.object(Object.fromEntries(inPath)).safeParse(rawInput).data;
 }
 
 function findInputError(schema: z.ZodType, value: unknown): ApiError | undefined {
@@ -109,9 +144,9 @@ function findInputError(schema: z.ZodType, value: unknown): ApiError | undefined
 }
 
 /** The members of an object, and of one that has a default. */
-function listMembers(schema: z.ZodType): string[] {
-  if (schema instanceof z.ZodObject) return Object.keys(schema.shape);
+function shapeOf(schema: z.ZodType): Readonly<Record<string, z.ZodType>> {
+  if (schema instanceof z.ZodObject) return schema.shape as Record<string, z.ZodType>;
   return schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault || schema instanceof z.ZodOptional
-    ? listMembers(schema.unwrap() as z.ZodType)
-    : [];
+    ? shapeOf(schema.unwrap() as z.ZodType)
+    : {};
 }

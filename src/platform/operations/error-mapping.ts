@@ -2,6 +2,7 @@ import { TRPCError } from '@trpc/server';
 import { ZodError } from 'zod';
 import { DatabaseOutage } from '../connections/outage.js';
 import { ApiError, type ErrorCode } from '../errors/api-error.js';
+import { isInputError } from './parse-input.js';
 
 /** What a client learns of a failure in any layer. The unexpected is `internal_error`, with its `cause` for the log. */
 export function toApiError(error: unknown): ApiError {
@@ -11,13 +12,17 @@ export function toApiError(error: unknown): ApiError {
   return fromHttpStatus(error);
 }
 
-/** tRPC wraps whatever a procedure throws as `cause`. Its own errors have no cause, or a parser's error. */
+/** tRPC wraps whatever a procedure throws as `cause`. Errors that it creates have no cause, or a parser's error. */
 function fromTrpcError(error: TRPCError): ApiError {
+  if (isInputError(error)) return fromZodError(error.cause);
   const { code, cause } = error;
-  if (cause instanceof ZodError) return fromZodError(cause);
   if (code === 'NOT_FOUND') return new ApiError('not_found', { cause: error });
   if (code === 'METHOD_NOT_SUPPORTED') return new ApiError('method_not_allowed', { cause: error });
-  if (code !== 'PARSE_ERROR' && code !== 'BAD_REQUEST') return toApiError(cause);
+  if (code !== 'PARSE_ERROR' && code !== 'BAD_REQUEST') {
+    // For the log: tRPC's own words are around what is wrong with an output, and a middleware's in an error without a cause.
+    const isOwn = cause === undefined || cause instanceof ZodError;
+    return isOwn ? new ApiError('internal_error', { cause: error }) : toApiError(cause);
+  }
   const message =
     cause instanceof SyntaxError
       ? 'The input is not valid JSON.'

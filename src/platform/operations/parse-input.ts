@@ -10,9 +10,22 @@ export function parseInput(schema: z.ZodType, value: unknown): unknown {
   try {
     return schema.parse(value);
   } catch (cause) {
-    const error = cause instanceof z.ZodError ? explainNulls(cause, schema, value) : cause;
-    throw new TRPCError({ code: 'BAD_REQUEST', cause: error });
+    throw toInputError(cause, schema, value);
   }
+}
+
+/** @param cause what the schema has thrown */
+export function toInputError(cause: unknown, schema: z.ZodType, value: unknown): TRPCError {
+  const error = cause instanceof z.ZodError ? explainNulls(cause, schema, value) : cause;
+  return new TRPCError({ code: 'BAD_REQUEST', cause: error });
+}
+
+/**
+ * Whether it says what is wrong with an input. tRPC wraps in the same way what a handler's own use of zod throws, and what
+ * is wrong with an output, which no client must learn: only the code tells them apart.
+ */
+export function isInputError(error: unknown): error is TRPCError & { readonly cause: z.ZodError } {
+  return error instanceof TRPCError && error.code === 'BAD_REQUEST' && error.cause instanceof z.ZodError;
 }
 
 /** Callers take null for "left out", so the error of a member that may be left out says that it is not the same. */

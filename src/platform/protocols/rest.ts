@@ -1,11 +1,11 @@
 import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { z } from 'zod';
 import { REST_PREFIX } from '../contract/protocol.js';
 import { ApiError } from '../errors/api-error.js';
 import { METHODS_WITH_BODY, type RequestTarget } from '../operations/builder.js';
 import { toApiError } from '../operations/error-mapping.js';
 import type { Operation, OperationParameter } from '../operations/list-operations.js';
+import { isInputError } from '../operations/parse-input.js';
 import { type ContextOptions, createContextFactory } from './context.js';
 import { sendJson } from './json-response.js';
 import { createOpenApiHandler } from './openapi-adapter.js';
@@ -122,8 +122,7 @@ function toValue({ type }: OperationParameter, text: string): unknown {
 
 /** An invalid path parameter means that the address does not exist, rather than that the input is invalid. */
 function toRestError({ path }: Operation, error: unknown): ApiError {
-  const { cause } = error as { cause?: unknown };
-  const names = cause instanceof z.ZodError ? cause.issues.map((issue) => String(issue.path[0])) : [];
+  const names = isInputError(error) ? error.cause.issues.map((issue) => String(issue.path[0])) : [];
   const isPathInvalid = names.some((name) => path.includes(`{${name}}`));
   return isPathInvalid ? new ApiError('not_found', { cause: error }) : toApiError(error);
 }

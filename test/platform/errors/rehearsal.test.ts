@@ -1,13 +1,23 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { ErrorCode } from '../../../src/platform/errors/api-error.js';
+import { z } from 'zod';
+import { ApiError, type ErrorCode } from '../../../src/platform/errors/api-error.js';
 import { type ErrorDefinition, errorTable } from '../../../src/platform/errors/error-table.js';
+import { createProcedure } from '../../../src/platform/operations/builder.js';
+import { INPUT_ERROR, int64, text } from '../../../src/platform/operations/input.js';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
+import { createRouter, type Resource } from '../../../src/platform/operations/resource.js';
 import { deprecated, REMOVAL } from '../../support/deprecated-operation.js';
 import { fillPath, ordinaryInit, readPathParameters } from '../../support/document-requests.js';
 import { MODE_NAMES, message, toolCalls } from '../../support/mcp.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
-import { appRouter, create, list, otherList, read, resources } from '../../support/operations-under-test.js';
+import {
+  create,
+  list,
+  otherList,
+  read,
+  resources as storeResources,
+} from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -18,6 +28,38 @@ import {
   type TestService,
 } from '../../support/test-service.js';
 
+/** Changes one. Its words for a 404 need only what its path has, and its input has more. */
+const describeMissing = ({ noteId }: { noteId: number }) => `There is no note with the id ${noteId}.`;
+const noteMembers = {
+  title: text(1, 20)
+    .meta({ description: 'Title', examples: ['One'] })
+    .optional(),
+};
+const changeNote = createProcedure()
+  .meta({
+    openapi: { method: 'PATCH', path: '/notes/{noteId}', summary: 'Change a note' },
+    stability: 'beta',
+    scope: create.scope,
+    describeMissing,
+  })
+  .input(
+    z
+      .object({ noteId: int64().meta({ description: 'Identifier' }), ...noteMembers }, { error: INPUT_ERROR })
+      .refine(({ title }) => title !== undefined, { error: 'title is required' })
+      .meta({ id: 'NoteChange', examples: [{ title: 'One' }] }),
+  )
+  .output(z.object({ noteId: int64() }).meta({ id: 'Note', examples: [{ noteId: 1 }] }))
+  .mutation(({ input }) => {
+    throw new ApiError('not_found', { message: describeMissing(input) });
+  });
+const notes: Resource = {
+  name: 'notes',
+  description: 'Notes',
+  createStore: () => ({}),
+  procedures: { changeNote },
+};
+const resources = [...storeResources, notes];
+
 const CODES = Object.keys(errorTable) as ErrorCode[];
 const definitions: Readonly<Record<ErrorCode, ErrorDefinition>> = errorTable;
 const { operations, expectDescribed, findResponse } = createChecker(resources);
@@ -26,7 +68,7 @@ let service: TestService;
 let call: Caller;
 
 beforeAll(async () => {
-  service = await startService();
+  service = await startService({ resources });
   call = createCaller(service);
 });
 afterAll(() => service.close());
@@ -93,7 +135,7 @@ describe.each(CODES)('%s', (code) => {
 
 /** The names of the operations that are tools, deprecated ones among them. */
 const tools = new Set(
-  listOperations(appRouter)
+  listOperations(createRouter(resources))
     .filter(({ tool = true }) => tool)
     .map(({ name }) => name),
 );
@@ -196,6 +238,29 @@ test('the words and the fields are those of the real error, over both protocols'
   expect(rehearsedList).toEqual(real.body);
 });
 
+test('what is missing has its own words over all protocols, whatever else the input lacks', async () => {
+  const patch = (body: unknown) => ({ ...post(body), method: 'PATCH' });
+  const words = ({ body }: TestResponse) =>
+    (body.result?.structuredContent ?? body.error?.data.error ?? body).message;
+  const real = words(await call('/v1/notes/7', patch({ title: 'One' })));
+  expect(real).toBe(describeMissing({ noteId: 7 }));
+  for (const body of [{ title: 'One' }, {}, { title: null }]) {
+    const input = { noteId: 7, ...body };
+    const rehearsed = [
+      await call('/v1/notes/7', prefer('not_found', patch(body))),
+      await call('/trpc/changeNote', prefer('not_found', post(input))),
+      ...(await Promise.all(
+        MODE_NAMES.map((mode) =>
+          call('/mcp', toolCalls[mode]('changeNote', input, { prefer: 'error=not_found' })),
+        ),
+      )),
+    ];
+    for (const response of rehearsed) expect(words(response)).toContain(real);
+  }
+  const unnamed = await call('/trpc/changeNote', prefer('not_found', post({ noteId: 'seven' })));
+  expect(words(unnamed)).toBe(errorTable.not_found.message);
+});
+
 test('a body that cannot be read is refused as it is, over both protocols', async () => {
   const json = { 'content-type': 'application/json' };
   for (const [status, body] of [
@@ -216,7 +281,7 @@ test('a body that cannot be read is refused as it is, over both protocols', asyn
 test('the log and the metrics mark what was rehearsed, and nothing else', async () => {
   const lines: string[] = [];
   const log = pino({ level: 'info' }, { write: (line) => void lines.push(line) });
-  const logged = await startService({ log });
+  const logged = await startService({ log, resources });
   onTestFinished(() => logged.close());
   const callLogged = createCaller(logged);
   await callLogged(list.path, prefer('internal_error'));
@@ -298,7 +363,7 @@ test('a real error comes first', async () => {
 });
 
 test('in production every operation ignores the header', async () => {
-  const live = await startService({ canRehearse: false });
+  const live = await startService({ canRehearse: false, resources });
   const callLive = createCaller(live);
   await callLive(create.path, {
     method: 'POST',

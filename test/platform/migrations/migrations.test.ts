@@ -214,6 +214,20 @@ test("Prisma's engine and this service record the same, and go on from what the 
   expect(await diagnose(own, folder)).toMatchObject({ failedMigrationNames: ['20260101000002_third'] });
 });
 
+test("Prisma's engine waits for whoever has the lock that this service takes", async () => {
+  const { folder, write } = await createMigrations();
+  await write('20260101000000_first', 'CREATE TABLE first (id int);');
+  const url = await createTestDatabase('template0');
+  const other = new pg.Client(url);
+  await other.connect();
+  await other.query('SELECT pg_advisory_lock(72707369)');
+  const applied = applyWithEngine(url, folder);
+  const waits = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = 72707369 AND NOT granted";
+  await expect.poll(async () => (await other.query(waits)).rowCount).toBe(1);
+  await other.end();
+  expect(await applied).toEqual(['20260101000000_first']);
+});
+
 test('migrations go to the schema of the URL, which is created, for the service and for Prisma', async () => {
   const { folder, write } = await createMigrations();
   await write('20260101000000_first', 'CREATE TABLE first (id int);');

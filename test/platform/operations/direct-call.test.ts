@@ -36,7 +36,8 @@ function callWith(
   context: object = ctx,
 ) {
   const call = createWith(operation)._def.procedures.x as unknown as (options: object) => Promise<unknown>;
-  return call({ ctx: context, path: 'x', batchIndex: 0, getRawInput: async () => input });
+  const { type } = operation._def;
+  return call({ ctx: context, path: 'x', type, batchIndex: 0, getRawInput: async () => input });
 }
 
 test('an operation gets its parsed input', async () => {
@@ -47,6 +48,32 @@ test('an operation gets its parsed input', async () => {
     .query(({ input, path }) => [path, input.n]);
   expect(await callWith(operation, { unknown: 1 })).toEqual(['x', 2]);
   await expect(callWith(operation, { n: '3' })).rejects.toMatchObject({ code: 'BAD_REQUEST' });
+});
+
+test('a .use() runs as tRPC documents it, and finds what the context inherits', async () => {
+  const context = Object.assign(Object.create({ store: 'the store' }), ctx);
+  const steps: unknown[] = [];
+  const operation = createProcedure<{ readonly store: string }>()
+    .meta(meta)
+    .use(async ({ ctx, next, meta, path, type }) => {
+      steps.push([ctx.store, meta?.scope, path, type]);
+      const result = await next({ ctx: { added: 'added' } });
+      steps.push(result.ok);
+      return result;
+    })
+    .input(z.object({ n: integer(0, 9).default(2) }))
+    .use(({ input, next }) => {
+      steps.push(input);
+      return next();
+    })
+    .output(z.array(z.string()))
+    .query(({ ctx }) => [ctx.store, ctx.added, ctx.apiKey.id]);
+  expect(await callWith(operation, {}, context)).toEqual(['the store', 'added', 'an id']);
+  expect(steps).toEqual([['the store', list.scope, 'x', 'query'], { n: 2 }, true]);
+  await expect(callWith(operation, { n: null }, context)).rejects.toMatchObject({
+    code: 'BAD_REQUEST',
+    cause: { issues: [{ message: 'must be an integer from 0 to 9, or left out; null is not allowed' }] },
+  });
 });
 
 describe('ctx.once', () => {
@@ -78,6 +105,11 @@ describe('ctx.once', () => {
       idempotent.mutation(() => ''),
     ],
     [
+      'an idempotent operation with a .use() and without it',
+      /^x is declared idempotent.*within ctx\.once/,
+      idempotent.use(({ next }) => next()).mutation(() => ''),
+    ],
+    [
       'one that is not declared idempotent',
       /declare idempotent: true/,
       procedure
@@ -107,11 +139,11 @@ describe('ctx.once', () => {
 
 test.each<[RegExp, Parameters<typeof createWith>[0]]>([
   [
-    /\.use\(\)/,
+    /it has \.errors\(\).*throw an ApiError/,
     procedure
+      .errors(({ shape }) => shape)
       .meta(meta)
       .output(z.void())
-      .use(({ next }) => next())
       .query(() => {}),
   ],
   [

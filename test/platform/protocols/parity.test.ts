@@ -1,8 +1,10 @@
 import type { Client } from '@modelcontextprotocol/client';
+import { TRPCError } from '@trpc/server';
+import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { ApiError, type ErrorBody, type ErrorShape } from '../../../src/platform/errors/api-error.js';
-import { createProcedure } from '../../../src/platform/operations/builder.js';
+import { createProcedure, type OperationMeta } from '../../../src/platform/operations/builder.js';
 import { assignedId, fieldError, INPUT_ERROR, int64, text } from '../../../src/platform/operations/input.js';
 import { answerPage, pageInput, pageOutput } from '../../../src/platform/operations/pagination.js';
 import type { Resource } from '../../../src/platform/operations/resource.js';
@@ -38,6 +40,19 @@ interface SampleStore {
   readFirst(): Promise<Sample[]>;
 }
 const procedure = createProcedure<{ readonly samples: SampleStore }>();
+/** Adds to the context, so that tRPC's runner copies it. */
+const owned = procedure.use(({ ctx, next }) => next({ ctx: { owner: ctx.apiKey.id } }));
+const meta = { stability: 'beta', scope: 'any' } as const;
+const listMeta = (path: `/${string}`): OperationMeta => ({
+  ...meta,
+  openapi: { method: 'GET', path, summary: 'List' },
+});
+const createMeta = (path: `/${string}`): OperationMeta => ({
+  ...meta,
+  openapi: { method: 'POST', path, summary: 'Add' },
+  success: { status: 201, location: ({ id }: Sample) => `${path}/${id}` },
+  idempotent: false,
+});
 const samples: Resource<SampleStore> = {
   name: 'samples',
   description: 'Samples',
@@ -53,25 +68,31 @@ const samples: Resource<SampleStore> = {
   },
   procedures: {
     listSamples: procedure
-      .meta({
-        openapi: { method: 'GET', path: '/samples', summary: 'List' },
-        stability: 'beta',
-        scope: 'any',
-      })
+      .meta(listMeta('/samples'))
       .input(pageInput({ kind: kind.optional() }))
       .output(pageOutput(sample))
       .query(async ({ ctx, input }) => answerPage(ctx, input, await ctx.samples.readFirst())),
     createSample: procedure
-      .meta({
-        openapi: { method: 'POST', path: '/samples', summary: 'Add' },
-        stability: 'beta',
-        scope: 'any',
-        success: { status: 201, location: ({ id }: Sample) => `/samples/${id}` },
-        idempotent: false,
-      })
+      .meta(createMeta('/samples'))
       .input(newSample)
       .output(sample)
       .mutation(({ ctx, input }) => ctx.samples.add(input)),
+    listOwned: owned
+      .meta(listMeta('/owned'))
+      .input(pageInput({ kind: kind.optional() }))
+      .output(pageOutput(sample))
+      .query(async ({ ctx, input }) => {
+        expect(ctx.owner).toBe(ctx.apiKey.id);
+        return answerPage(ctx, input, await ctx.samples.readFirst());
+      }),
+    createOwned: owned
+      .meta(createMeta('/owned'))
+      .input(newSample)
+      .output(sample)
+      .mutation(({ ctx, input }) => {
+        expect(ctx.owner).toBe(ctx.apiKey.id);
+        return ctx.samples.add(input);
+      }),
   },
 };
 
@@ -218,16 +239,23 @@ const toOutcome = (response: TestResponse): Outcome => ({
   body: unifyMessages(toRestBody(response)),
 });
 
-const rest: Protocol = {
+/** A list and a create: called directly, and with a middleware through tRPC's runner. */
+const PAIRS = [
+  { path: '/v1/samples', listName: 'listSamples', createName: 'createSample' },
+  { path: '/v1/owned', listName: 'listOwned', createName: 'createOwned' },
+] as const;
+type Pair = (typeof PAIRS)[number];
+
+const rest = ({ path }: Pair): Protocol => ({
   created: 201,
-  create: async (body) => toOutcome(await call('/v1/samples', post(body))),
-  list: async (query) => toOutcome(await call(`/v1/samples?${query}`)),
-};
-const trpc: Protocol = {
+  create: async (body) => toOutcome(await call(path, post(body))),
+  list: async (query) => toOutcome(await call(`${path}?${query}`)),
+});
+const trpc = ({ listName, createName }: Pair): Protocol => ({
   created: 200,
-  create: async (body) => toOutcome(await call('/trpc/createSample', post(body))),
-  list: async (_query, input) => toOutcome(await call(rpcPath('listSamples', input))),
-};
+  create: async (body) => toOutcome(await call(`/trpc/${createName}`, post(body))),
+  list: async (_query, input) => toOutcome(await call(rpcPath(listName, input))),
+});
 
 /** The result of a tool, whose error says in addition what to do. */
 function fromToolResult(result: Awaited<ReturnType<Client['callTool']>>): Outcome {
@@ -245,7 +273,7 @@ function fromToolResult(result: Awaited<ReturnType<Client['callTool']>>): Outcom
 }
 
 /** A call as bytes, in which a number can be written as it is over the other protocols. */
-function tools(mode: Mode): Protocol {
+function tools(mode: Mode, { listName, createName }: Pair): Protocol {
   const send = async (name: string, args: string): Promise<Outcome> => {
     const init = toolCalls[mode](name, 'ARGUMENTS');
     const { body } = await call('/mcp', {
@@ -256,13 +284,13 @@ function tools(mode: Mode): Protocol {
   };
   return {
     created: 200,
-    create: (body) => send('createSample', body),
-    list: (_query, input = {}) => send('listSamples', JSON.stringify(input)),
+    create: (body) => send(createName, body),
+    list: (_query, input = {}) => send(listName, JSON.stringify(input)),
   };
 }
 
 /** The SDK's own client. It cannot send what is not JSON, nor a number that is none of JavaScript's. */
-function sdkClient(mode: Mode): Protocol {
+function sdkClient(mode: Mode, { listName, createName }: Pair): Protocol {
   let client: Promise<Client> | undefined;
   const send = async (name: string, args: string): Promise<Outcome> => {
     client ??= connectClient(service, mode);
@@ -276,8 +304,8 @@ function sdkClient(mode: Mode): Protocol {
   };
   return {
     created: 200,
-    create: (body) => send('createSample', body),
-    list: (_query, input = {}) => send('listSamples', JSON.stringify(input)),
+    create: (body) => send(createName, body),
+    list: (_query, input = {}) => send(listName, JSON.stringify(input)),
   };
 }
 
@@ -298,13 +326,18 @@ function canParse(text: string): boolean {
   }
 }
 
-const listProtocols = (): Protocol[] => [rest, trpc, ...MODE_NAMES.map(tools), ...MODE_NAMES.map(sdkClient)];
+const listProtocols = (): Protocol[] =>
+  PAIRS.flatMap((pair) => [
+    rest(pair),
+    trpc(pair),
+    ...MODE_NAMES.flatMap((mode) => [tools(mode, pair), sdkClient(mode, pair)]),
+  ]);
 
 describe.each([
   ['REST first', (all: Protocol[]) => all],
   ['REST last', (all: Protocol[]) => all.toReversed()],
 ] as const)('%s', (_order, arrange) => {
-  test('every body gets the same response over all protocols, whatever was called before', async () => {
+  test('every body gets the same response over all protocols, with a .use() or without, whatever was called before', async () => {
     service = await startService({ resources: [samples] });
     call = createCaller(service);
     const order = arrange(listProtocols());
@@ -319,7 +352,7 @@ describe.each([
     }
   });
 
-  test('every page gets the same response over all protocols, whatever was called before', async () => {
+  test('every page gets the same response over all protocols, with a .use() or without, whatever was called before', async () => {
     service = await startService({ resources: [samples] });
     call = createCaller(service);
     await call('/v1/samples', post({ name: 'One', number: 1 }));
@@ -361,6 +394,89 @@ test.each(MODE_NAMES)(
       expect(unify(overRpc.body.result.data)).toEqual(unify(overRest.body));
       expect(unify(output)).toEqual(unify(overRest.body));
     }
+  },
+);
+
+const SECRET = 'a secret of the service';
+const NOT_YOURS = 'There is nothing of yours.';
+/** What a middleware throws, or a handler behind one, and what the client learns of it. */
+const THROWN = [
+  ['an ApiError', new ApiError('not_found', { message: NOT_YOURS }), 'not_found', NOT_YOURS],
+  ['another error', new Error(SECRET), 'internal_error', undefined],
+  ['a text', SECRET, 'internal_error', undefined],
+  ["an error of tRPC's", new TRPCError({ code: 'FORBIDDEN', message: SECRET }), 'internal_error', undefined],
+  ["an error of zod's", z.literal(SECRET).safeParse(1).error, 'internal_error', undefined],
+] as const;
+const short = z.object({ text: z.string().max(10) }).meta({ id: 'Short', examples: [{ text: 'short' }] });
+
+test.each([
+  ...THROWN.map(([what, error, ...learned]) => ({
+    what: `${what} that a middleware throws`,
+    operation: procedure
+      .use(async () => {
+        throw error;
+      })
+      .meta(listMeta('/thrown'))
+      .output(short)
+      .query(() => ({ text: '' })),
+    learned,
+    logged: SECRET,
+  })),
+  ...THROWN.map(([what, error, ...learned]) => ({
+    what: `${what} that a handler behind a middleware throws`,
+    operation: owned
+      .meta(listMeta('/thrown'))
+      .output(short)
+      .query(() => {
+        throw error;
+      }),
+    learned,
+    logged: SECRET,
+  })),
+  {
+    what: 'an output that is none',
+    operation: owned
+      .meta(listMeta('/thrown'))
+      .output(short)
+      .query(() => ({ text: SECRET })),
+    learned: ['internal_error', undefined] as const,
+    logged: 'Output validation failed',
+  },
+])(
+  '$what is the same error over all protocols, and nothing else leaks',
+  async ({ operation, learned, logged }) => {
+    const lines: string[] = [];
+    const log = pino({ level: 'error' }, { write: (line) => void lines.push(line) });
+    service = await startService({ log, resources: [{ ...samples, procedures: { fail: operation } }] });
+    call = createCaller(service);
+    const [code, message = new ApiError(code).message] = learned;
+    const { body: expected, status } = new ApiError(code, { message });
+    const overRest = await call('/v1/thrown');
+    const single = await call('/trpc/fail');
+    const batch = await call('/trpc/fail,fail?batch=1');
+    expect([overRest.status, overRest.body]).toEqual([status, expected]);
+    for (const { error } of [single.body, ...batch.body]) {
+      expect(error.data).toEqual({
+        code: expect.any(String),
+        error: expected,
+        httpStatus: status,
+        path: 'fail',
+      });
+      expect(error.message).toBe(message);
+    }
+    const headers = { authorization: `Bearer ${service.key}`, 'trpc-accept': 'application/jsonl' };
+    const stream = await (await fetch(`${service.url}/trpc/fail?batch=1`, { headers })).text();
+    expect(stream).toContain(JSON.stringify(expected));
+    const results = await Promise.all(MODE_NAMES.map((mode) => call('/mcp', toolCalls[mode]('fail'))));
+    for (const { body } of results)
+      expect(body.result.structuredContent).toMatchObject({
+        code,
+        message: expect.stringContaining(message),
+      });
+    expect(JSON.stringify([overRest.body, single.body, batch.body, stream, results])).not.toContain(SECRET);
+    // Whoever runs the service learns why, of each call.
+    const causes = lines.map((line) => JSON.parse(line).err?.message).filter((cause) => cause !== undefined);
+    expect(causes).toEqual(Array(status === 500 ? 7 : 0).fill(expect.stringMatching(logged)));
   },
 );
 
