@@ -1,14 +1,13 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { afterEach, expect, inject, onTestFinished, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { type Database, openDatabase } from '../../../src/platform/connections/client.js';
 import { OperatorError } from '../../../src/platform/errors/operator-error.js';
 import { applyMigrations } from '../../../src/platform/migrations/migration-runner.js';
 import { checkMigrations, listPendingMigrations } from '../../../src/platform/migrations/migrations.js';
 import { execute } from '../../support/execute.js';
 import { TABLE } from '../../support/operations-under-test.js';
-import { runNode } from '../../support/process.js';
 import { applyWithEngine, diagnose } from '../../support/schema-engine.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
 import { createTestDatabase } from '../../support/test-service.js';
@@ -250,16 +249,4 @@ test('an index may be created concurrently, as the only statement of a migration
   await write('20260101000000_first', 'CREATE TABLE first (id int);');
   await write('20260101000001_index', 'CREATE INDEX CONCURRENTLY first_id ON first (id);');
   expect(await applyMigrations(url, folder)).toHaveLength(2);
-});
-
-test.each([
-  'migrate status',
-  'migrate deploy',
-  'migrate diff --from-empty --to-schema prisma/schema.prisma',
-  'db pull',
-])('without an engine, "prisma %s" names npm run migrate on one line', async (command) => {
-  const environment = { DATABASE_URL: inject('postgresUrl'), CHECKPOINT_DISABLE: '1' };
-  const prisma = runNode(['node_modules/prisma/build/index.js', ...command.split(' ')], environment);
-  expect(await prisma.ended).toBe(1);
-  expect(prisma.output()).toMatch(/^"prisma \w+" needs [^\n]*npm run migrate[^\n]*\n$/);
 });
