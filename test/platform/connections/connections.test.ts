@@ -81,7 +81,7 @@ test('what PostgreSQL goes on with unanswered keeps its place, so that a pool ne
   const counting = (async () => {
     while (!isOver) counts.push((await listBackends()).length);
   })();
-  await Promise.all([runUnanswered(reads.pool, 7), runUnanswered(reads.pool, 7)]);
+  await Promise.all([runUnanswered(reads.pool, 5), runUnanswered(reads.pool, 5)]);
   await expect(reads.query(one, [])).rejects.toThrow('timeout exceeded when trying to connect');
   // Other pools are not touched.
   expect([writes.pool.totalCount, await writes.query(one, [])]).toEqual([1, [{ value: 1 }]]);
@@ -93,7 +93,7 @@ test('what PostgreSQL goes on with unanswered keeps its place, so that a pool ne
 
 test('a pool goes on with the connections that are left while one of them gets no response', async () => {
   const { reads } = connections;
-  await runUnanswered(reads.pool, 4);
+  await runUnanswered(reads.pool, 3);
   for (let n = 0; n < 5; n += 1) expect(await isServed()).toBe(true);
   expect(reads.pool.totalCount).toBe(1);
   await expect.poll(() => reads.pool.options.max).toBe(2);
