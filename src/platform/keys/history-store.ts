@@ -1,9 +1,7 @@
 import type { Connections, Queries } from '../connections/connections.js';
 import type { InSchema } from '../connections/schema-name.js';
+import { deleteOldSql } from '../tables/old-rows.js';
 import { completeId } from './store.js';
-
-/** How many rows one statement deletes: few enough to stay well within STATEMENT_TIMEOUT_MS. */
-const DELETED_AT_ONCE = 1_000;
 
 /** One column of a key that was given another value, or a whole key that was created or deleted. */
 export interface KeyChange {
@@ -44,10 +42,7 @@ function createStatements(inSchema: InSchema) {
     findIds: `
       SELECT api_key_id AS id FROM ${history} WHERE api_key_id BETWEEN $1 AND $2
       UNION SELECT id FROM ${keys} WHERE id BETWEEN $1 AND $2 ORDER BY id`,
-    /** By row address, which has one plan however large the table is */
-    deleteBefore: `
-      DELETE FROM ${history} WHERE ctid = ANY (ARRAY(
-        SELECT ctid FROM ${history} WHERE changed_at < $1::timestamptz ORDER BY changed_at LIMIT ${DELETED_AT_ONCE}))`,
+    deleteBefore: deleteOldSql(history, 'changed_at', 'changed_at < $1::timestamptz'),
   };
 }
 
