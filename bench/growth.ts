@@ -107,31 +107,36 @@ async function timeAlternately(
 }
 
 /**
- * Which index finds a page fast depends on how status and age are related. Here every third pet is pending, whatever
+ * Which index finds a page fast depends on how a filter and age are related. Here every third pet is pending, whatever
  * its age; of the others the older nine tenths are sold and the newest are available, as in a store that has been open
- * for a while.
+ * for a while. The first hundredth of all pets is of category 0, and of the others every hundredth of category 1.
  */
 const filters = {
-  'no filter': undefined,
-  'pending: every third': 'pending',
-  'sold: the older ones': 'sold',
-  'available: the newest': 'available',
+  'no filter': {},
+  'pending: every third': { status: 'pending' },
+  'sold: the older ones': { status: 'sold' },
+  'available: the newest': { status: 'available' },
+  'category: the oldest': { categoryId: 0 },
+  'category: every hundredth': { categoryId: 1 },
+  'category and status': { categoryId: 1, status: 'available' },
 } as const;
 
-/** Creates the index on statuses after the rows, which is faster than updating it with each row. */
+type PetFilter = Pick<Parameters<ReturnType<typeof createPetStore>['list']>[0], 'status' | 'categoryId'>;
+
+/** Creates the indexes of filters after the rows, which is faster than updating them with each row. */
 async function addPets(client: pg.Client, size: number): Promise<void> {
-  const { rows } = await client.query<{ indexdef: string }>(
-    `SELECT indexdef FROM pg_indexes WHERE indexname = 'pets_status_id_idx'`,
+  const { rows: indexes } = await client.query<{ name: string; definition: string }>(
+    `SELECT indexname AS name, indexdef AS definition FROM pg_indexes WHERE tablename = 'pets' AND indexname <> 'pets_pkey'`,
   );
-  await client.query('DROP INDEX pets_status_id_idx');
+  for (const { name } of indexes) await client.query(`DROP INDEX ${name}`);
   await client.query(
     `INSERT INTO pets (name, category_id, status)
-    SELECT 'Pet number ' || n, n % 100 + 1,
+    SELECT 'Pet number ' || n, CASE WHEN n <= $1::int / 100 THEN 0 ELSE n % 100 + 1 END,
       CASE WHEN n % 3 = 0 THEN 'pending' WHEN n <= 0.9 * $1::int THEN 'sold' ELSE 'available' END::pet_status
     FROM generate_series(1, $1::int) AS n`,
     [size],
   );
-  await client.query(rows[0]?.indexdef ?? '');
+  for (const { definition } of indexes) await client.query(definition);
   await client.query('VACUUM ANALYZE pets');
 }
 
@@ -139,14 +144,15 @@ async function addPets(client: pg.Client, size: number): Promise<void> {
 async function preparePages(database: Database): Promise<Readonly<Record<string, Call>>> {
   const pets = createPetStore(database);
   const calls: Record<string, Call> = {};
-  for (const [filter, status] of Object.entries(filters)) {
+  for (const [name, filter] of Object.entries<PetFilter>(filters)) {
     const { rows } = await database.pool.query<{ id: string }>(
-      'SELECT id FROM pets WHERE status = $1 OR $1 IS NULL ORDER BY id DESC OFFSET $2 LIMIT 1',
-      [status ?? null, PAGE_SIZE],
+      `SELECT id FROM pets WHERE (status = $1 OR $1 IS NULL) AND (category_id = $2 OR $2 IS NULL)
+      ORDER BY id DESC OFFSET $3 LIMIT 1`,
+      [filter.status ?? null, filter.categoryId ?? null, PAGE_SIZE],
     );
     const cursor = Number(rows[0]?.id);
-    calls[`page of 20, ${filter}, first`] = () => pets.list({ limit: PAGE_SIZE, status });
-    calls[`page of 20, ${filter}, deepest`] = () => pets.list({ limit: PAGE_SIZE, status, cursor });
+    calls[`page of 20, ${name}, first`] = () => pets.list({ limit: PAGE_SIZE, ...filter });
+    calls[`page of 20, ${name}, deepest`] = () => pets.list({ limit: PAGE_SIZE, ...filter, cursor });
   }
   return calls;
 }

@@ -22,8 +22,8 @@ export const IDENTITY = {
    * as an analyst, gets SELECT on these tables by `npm run migrate -- --grant-read-to ROLE`.
    */
   grants: {
-    pets: ['SELECT', 'INSERT'],
-    orders: ['SELECT'],
+    pets: ['SELECT', 'INSERT', 'UPDATE'],
+    orders: ['SELECT', 'INSERT'],
   },
   /** The path of a list of those, relative to the version, for examples and the first lines of `npm start` */
   mainPath: '/pets',

@@ -3,6 +3,6 @@
  * fewer. A new one is an item here and a migration that adds it to the column's constraint and default: the command
  * line, the OpenAPI document, the guide's table and the client's types follow.
  */
-export const SCOPES = ['pets:read', 'pets:write', 'orders:read'] as const;
+export const SCOPES = ['pets:read', 'pets:write', 'orders:read', 'orders:write'] as const;
 
 export type Scope = (typeof SCOPES)[number];

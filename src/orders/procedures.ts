@@ -1,7 +1,7 @@
 import { createProcedure } from '../platform/operations/builder.js';
 import { answerPage } from '../platform/operations/pagination.js';
 import type { Resource } from '../platform/operations/resource.js';
-import { orderList, ordersPage } from './schema.js';
+import { newOrder, order, orderList, ordersPage } from './schema.js';
 import { createOrderStore, type OrderStore } from './store.js';
 
 const procedure = createProcedure<{ readonly orders: OrderStore }>();
@@ -24,9 +24,31 @@ const listOrders = procedure
   .output(orderList)
   .query(async ({ ctx, input }) => answerPage(ctx, input, await ctx.orders.list(input)));
 
+const createOrder = procedure
+  .meta({
+    openapi: {
+      method: 'POST',
+      path: '/store/orders',
+      summary: 'Order an animal',
+      description:
+        'Places an order for an animal that is available, and makes the animal pending. Of several orders for one ' +
+        'animal, one is placed.\n\n' +
+        'Experimental: it may change within this version.',
+      successDescription: 'The order placed',
+    },
+    stability: 'experimental',
+    scope: 'orders:write',
+    success: { status: 201 },
+    idempotent: true,
+    errors: ['pet_not_available'],
+  })
+  .input(newOrder)
+  .output(order)
+  .mutation(({ ctx, input }) => ctx.once((key) => ctx.orders.place(input, key)));
+
 export const orders = {
   name: 'orders',
   description: 'Orders of animals',
   createStore: createOrderStore,
-  procedures: { listOrders },
+  procedures: { listOrders, createOrder },
 } satisfies Resource<OrderStore>;

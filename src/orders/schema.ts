@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { assignedId, instant, integer } from '../platform/operations/input.js';
+import { assignedId, INPUT_ERROR, instant, integer } from '../platform/operations/input.js';
 import { pageInput, pageOutput } from '../platform/operations/pagination.js';
 
 const STATUSES = ['placed', 'approved', 'delivered'] as const;
@@ -13,11 +13,20 @@ const EXAMPLE = {
   createdAt: '2026-01-31T09:30:00.000Z',
 } as const;
 
+const petId = assignedId().meta({ description: 'Identifier of the animal ordered' });
+const quantity = integer(1, QUANTITY_MAX).meta({ description: 'How many are ordered' });
+
+export const newOrder = z.object({ petId, quantity: quantity.default(1) }, { error: INPUT_ERROR }).meta({
+  id: 'NewOrder',
+  description: 'An animal to order. Unknown members are ignored.',
+  examples: [{ petId: EXAMPLE.petId, quantity: EXAMPLE.quantity }],
+});
+
 export const order = z
   .object({
     id: assignedId().meta({ description: 'Unique identifier: positive and increasing' }),
-    petId: assignedId().meta({ description: 'Identifier of the animal ordered' }),
-    quantity: integer(1, QUANTITY_MAX).meta({ description: 'How many are ordered' }),
+    petId,
+    quantity,
     status: z.enum(STATUSES).meta({ id: 'OrderStatus', description: 'The progress of an order' }),
     createdAt: instant('When the order was placed'),
   })
@@ -31,5 +40,6 @@ export const orderList = pageOutput(order).meta({
 
 export const ordersPage = pageInput({});
 
+export type NewOrder = z.output<typeof newOrder>;
 export type Order = z.output<typeof order>;
 export type OrdersPage = z.output<typeof ordersPage>;

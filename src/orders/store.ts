@@ -1,28 +1,51 @@
 import type { Database } from '../platform/connections/client.js';
-import type { Order, OrdersPage } from './schema.js';
+import type { Order as OrderRow } from '../platform/connections/generated/client.js';
+import { ApiError } from '../platform/errors/api-error.js';
+import type { IdempotencyKey } from '../platform/tables/idempotency.js';
+import { createOnce } from '../platform/tables/once.js';
+import type { NewOrder, Order, OrdersPage } from './schema.js';
 
 /** All queries on orders. Every method may fail with a database error: see isDatabaseOutage. */
-export interface OrderStore {
-  /** The page after `cursor`, by ascending id, and the order that follows it, if there is one. */
-  list(page: OrdersPage): Promise<Order[]>;
-}
+export type OrderStore = ReturnType<typeof createOrderStore>;
 
-export function createOrderStore({ loadPrisma }: Database): OrderStore {
+export function createOrderStore(database: Database) {
+  const once = createOnce(database);
   return {
-    async list({ limit, cursor }) {
-      const prisma = await loadPrisma();
+    /** The page after `cursor`, by ascending id, and the order that follows it, if there is one. */
+    async list({ limit, cursor = 0 }: OrdersPage): Promise<Order[]> {
+      const prisma = await database.loadPrisma();
       const rows = await prisma.order.findMany({
-        where: cursor === undefined ? {} : { id: { gt: BigInt(cursor) } },
+        where: { id: { gt: cursor } },
         orderBy: { id: 'asc' },
         take: limit + 1,
       });
-      return rows.map(({ id, petId, quantity, status, createdAt }) => ({
-        id: Number(id),
-        petId: Number(petId),
-        quantity,
-        status,
-        createdAt: createdAt.toISOString(),
-      }));
+      return rows.map(toOrder);
     },
+
+    /**
+     * Places an order, and makes the animal pending. Of any number of orders for one animal, PostgreSQL lets one find it
+     * available: the others wait for its row, and find it pending.
+     *
+     * @throws ApiError pet_not_available; invalid_request if there is no such animal
+     */
+    place: ({ petId, quantity }: NewOrder, key?: IdempotencyKey) =>
+      once<Order>(key, async (transaction, takeTurn) => {
+        const { count } = await transaction.pet.updateMany({
+          where: { id: petId, status: 'available' },
+          data: { status: 'pending' },
+        });
+        if (count === 0) {
+          if ((await transaction.pet.count({ where: { id: petId } })) > 0)
+            throw new ApiError('pet_not_available');
+          const fields = { petId: 'is the id of no animal' };
+          throw new ApiError('invalid_request', { message: `petId ${fields.petId}.`, fields });
+        }
+        await takeTurn('orders');
+        return toOrder(await transaction.order.create({ data: { petId, quantity } }));
+      }),
   };
+}
+
+function toOrder({ id, petId, createdAt, ...rest }: OrderRow): Order {
+  return { ...rest, id: Number(id), petId: Number(petId), createdAt: createdAt.toISOString() };
 }

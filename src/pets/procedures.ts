@@ -2,7 +2,16 @@ import { ApiError } from '../platform/errors/api-error.js';
 import { createProcedure } from '../platform/operations/builder.js';
 import { answerPage } from '../platform/operations/pagination.js';
 import type { Resource } from '../platform/operations/resource.js';
-import { newPet, type Pet, type PetReference, pet, petList, petReference, petsPage } from './schema.js';
+import {
+  newPet,
+  type Pet,
+  type PetReference,
+  pet,
+  petChange,
+  petList,
+  petReference,
+  petsPage,
+} from './schema.js';
 import { createPetStore, type PetStore } from './store.js';
 
 const procedure = createProcedure<{ readonly pets: PetStore }>();
@@ -22,6 +31,11 @@ const listPets = procedure
     },
     stability: 'stable',
     scope: 'pets:read',
+    tool: {
+      description:
+        'Finds animals: by `status` (only available ones can be ordered), by `categoryId`, or by both; without either, all ' +
+        'of them. They come by ascending id, so the newest are last.',
+    },
   })
   .input(petsPage)
   .output(petList)
@@ -33,7 +47,7 @@ const createPet = procedure
       method: 'POST',
       path: '/pets',
       summary: 'Add an animal',
-      description: 'Adds an animal. With an Idempotency-Key it is safe to repeat when the response was lost.',
+      description: 'Adds an animal to the catalogue.',
       successDescription: 'The added animal',
     },
     stability: 'stable',
@@ -76,9 +90,34 @@ const getPet = procedure
     return found;
   });
 
+const updatePet = procedure
+  .meta({
+    openapi: {
+      method: 'PATCH',
+      path: '/pets/{petId}',
+      summary: 'Change an animal',
+      description:
+        'Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow any ' +
+        'other. Whoever keeps a copy of the catalogue is not told: the animal keeps its id.\n\n' +
+        'Experimental: it may change within this version.',
+      successDescription: 'The animal as it is now',
+    },
+    stability: 'experimental',
+    scope: 'pets:write',
+    describeMissing,
+    tool: { idempotentHint: true },
+  })
+  .input(petChange)
+  .output(pet)
+  .mutation(async ({ ctx, input }) => {
+    const changed = await ctx.pets.update(input);
+    if (changed === undefined) throw new ApiError('not_found', { message: describeMissing(input) });
+    return changed;
+  });
+
 export const pets = {
   name: 'pets',
   description: 'The animals of the catalogue',
   createStore: createPetStore,
-  procedures: { listPets, createPet, getPet },
+  procedures: { listPets, createPet, getPet, updatePet },
 } satisfies Resource<PetStore>;

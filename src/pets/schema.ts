@@ -18,13 +18,14 @@ const categoryId = int64().meta({
     'categories. What each number stands for is up to whoever runs the store, and animals of the catalogue show those in use.',
 });
 
-/** For a partial update, list the members again: `partial()` keeps the default, and would reset the status. */
+const sentName = petName.meta({
+  description: `The animal's name: 1 to ${MAX_NAME_LENGTH} Unicode code points, kept as sent. Not only white space, and without NUL or half of a surrogate pair.`,
+});
+
 export const newPet = z
   .object(
     {
-      name: petName.meta({
-        description: `The animal's name: 1 to ${MAX_NAME_LENGTH} Unicode code points, kept as sent. Not only white space, and without NUL or half of a surrogate pair.`,
-      }),
+      name: sentName,
       categoryId,
       status: petStatus.default('available').meta({ description: 'Availability of the animal' }),
     },
@@ -58,10 +59,31 @@ export const petReference = z.object(
   { error: INPUT_ERROR },
 );
 
+/** Not `newPet.partial()`, which would keep the default, and reset a status that is left out. */
+export const petChange = petReference
+  .extend({
+    name: sentName.exactOptional(),
+    categoryId: categoryId.exactOptional(),
+    status: petStatus.meta({ description: 'Availability of the animal' }).exactOptional(),
+  })
+  .refine(({ petId: _petId, ...change }) => Object.keys(change).length > 0, {
+    error: 'At least one of name, categoryId and status is required',
+  })
+  .meta({
+    id: 'PetChange',
+    description: 'What changes of an animal. What is left out stays as it is. Unknown members are ignored.',
+    examples: [{ status: 'sold' }],
+    override: { minProperties: 1 },
+  });
+
 export const petsPage = pageInput({
   status: petStatus.meta({ description: 'Filter by availability' }).optional(),
+  categoryId: int64()
+    .meta({ description: 'Filter by category (experimental)', examples: [EXAMPLE.categoryId] })
+    .optional(),
 });
 
 export type NewPet = z.output<typeof newPet>;
 export type Pet = z.output<typeof pet>;
+export type PetChange = z.output<typeof petChange>;
 export type PetReference = z.output<typeof petReference>;

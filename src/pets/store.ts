@@ -2,7 +2,7 @@ import type { Database } from '../platform/connections/client.js';
 import { createInsert } from '../platform/tables/inserts.js';
 import { createReads } from '../platform/tables/reads.js';
 import { table } from '../platform/tables/table.js';
-import type { NewPet, Pet } from './schema.js';
+import type { NewPet, Pet, PetChange } from './schema.js';
 
 const pets = table<Pet, NewPet>('pets', {
   id: 'bigint',
@@ -16,7 +16,13 @@ export type PetStore = ReturnType<typeof createPetStore>;
 
 export function createPetStore(database: Database) {
   return {
-    ...createReads(database, pets, { filters: ['status'] }),
+    ...createReads(database, pets, { filters: ['status', 'categoryId'] }),
     create: createInsert(database, pets),
+    /** Sets what is given, and leaves the rest to others who change the animal at the same time. */
+    async update({ petId, ...change }: PetChange): Promise<Pet | undefined> {
+      const prisma = await database.loadPrisma();
+      const [changed] = await prisma.pet.updateManyAndReturn({ where: { id: petId }, data: change });
+      return changed && { ...changed, id: Number(changed.id), categoryId: Number(changed.categoryId) };
+    },
   };
 }

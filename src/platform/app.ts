@@ -127,7 +127,7 @@ export async function buildApp(options: AppOptions) {
       refusesOrigins: true,
     });
     registerMcp(scope, parts);
-    answerErrorsWith(scope, sendError);
+    answerErrorsWith(scope, sendMcpError);
   };
   await app.register(rest, { prefix: REST_PREFIX });
   await app.register(trpc, { prefix: TRPC_PREFIX });
@@ -144,6 +144,11 @@ function createPublicUrl(app: FastifyInstance, { host, publicUrl }: AppOptions):
   return () => publicUrl ?? localUrl;
 }
 
+/** Where an assistant looks for OAuth once its key was refused (RFC 8414, 9728, 7591). It shows what it finds there. */
+const OAUTH_PATH = /^\/(?:register|authorize|token)$|\/\.well-known\/(?:oauth|openid)-/;
+const NO_OAUTH =
+  'There is no OAuth here, and nothing to register or log in to: send a valid API key as: Authorization: Bearer <API_KEY>';
+
 /** Every error but those of tRPC calls (see rpc.ts) passes through here. */
 function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void {
   app.setErrorHandler((error, request, reply) => {
@@ -157,6 +162,7 @@ function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void
   app.addHook('onRoute', ({ method, url }) => void ([method].flat().includes('GET') && paths.add(url)));
   app.setNotFoundHandler(({ url }) => {
     const [path = ''] = url.split('?', 1);
+    if (OAUTH_PATH.test(path)) throw new ApiError('not_found', { message: NO_OAUTH });
     if (!paths.has(path)) throw new ApiError('not_found');
     // Within the protocols, routes of their own do this: see rest.ts and rpc.ts.
     throw new ApiError('method_not_allowed', { headers: { allow: 'GET, HEAD' } });
@@ -165,6 +171,13 @@ function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void
 
 function sendError({ status, body }: ApiError, reply: FastifyReply): FastifyReply {
   return sendJson(reply.code(status), JSON.stringify(body));
+}
+
+/** An assistant shows its model the body, and no header. */
+function sendMcpError({ status, body, headers }: ApiError, reply: FastifyReply): FastifyReply {
+  const retryAfter = headers['retry-after'];
+  const wait = retryAfter === undefined ? {} : { retryAfterSeconds: Number(retryAfter) };
+  return sendJson(reply.code(status), JSON.stringify({ ...body, ...wait }));
 }
 
 /** Once the server is closing, ends each connection with its next response. Returns whether it is closing. */

@@ -25,7 +25,7 @@ export interface paths {
     put?: never;
     /**
      * Add an animal
-     * @description Adds an animal. With an Idempotency-Key it is safe to repeat when the response was lost.
+     * @description Adds an animal to the catalogue.
      *
      *     Needs the scope `pets:write`.
      */
@@ -58,7 +58,15 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
-    patch?: never;
+    /**
+     * Change an animal
+     * @description Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow any other. Whoever keeps a copy of the catalogue is not told: the animal keeps its id.
+     *
+     *     Experimental: it may change within this version.
+     *
+     *     Needs the scope `pets:write`.
+     */
+    patch: operations['updatePet'];
     trace?: never;
   };
   '/store/orders': {
@@ -80,7 +88,15 @@ export interface paths {
      */
     get: operations['listOrders'];
     put?: never;
-    post?: never;
+    /**
+     * Order an animal
+     * @description Places an order for an animal that is available, and makes the animal pending. Of several orders for one animal, one is placed.
+     *
+     *     Experimental: it may change within this version.
+     *
+     *     Needs the scope `orders:write`.
+     */
+    post: operations['createOrder'];
     delete?: never;
     options?: never;
     head?: never;
@@ -137,6 +153,42 @@ export interface components {
       categoryId: number;
       /** @description Availability of the animal; `"available"` if left out */
       status?: components['schemas']['PetStatus'];
+    };
+    /**
+     * @description What changes of an animal. What is left out stays as it is. Unknown members are ignored.
+     * @example {
+     *       "status": "sold"
+     *     }
+     */
+    PetChange: {
+      /** @description The animal's name: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or half of a surrogate pair. */
+      name?: string;
+      /**
+       * Format: int64
+       * @description Identifier of the category the animal belongs to. The service stores it and does not check it: it has no list of categories. What each number stands for is up to whoever runs the store, and animals of the catalogue show those in use.
+       */
+      categoryId?: number;
+      /** @description Availability of the animal */
+      status?: components['schemas']['PetStatus'];
+    };
+    /**
+     * @description An animal to order. Unknown members are ignored.
+     * @example {
+     *       "petId": 7,
+     *       "quantity": 1
+     *     }
+     */
+    NewOrder: {
+      /**
+       * Format: int64
+       * @description Identifier of the animal ordered
+       */
+      petId: number;
+      /**
+       * Format: int32
+       * @description How many are ordered; `1` if left out
+       */
+      quantity?: number;
     };
     /**
      * @description Availability of an animal
@@ -313,7 +365,7 @@ export interface components {
      * @description What an API key can allow
      * @enum {string}
      */
-    Scope: 'pets:read' | 'pets:write' | 'orders:read';
+    Scope: 'pets:read' | 'pets:write' | 'orders:read' | 'orders:write';
     /** @description A limit of an API key, and what is left of it */
     KeyLimit: {
       /**
@@ -388,6 +440,7 @@ export interface components {
             | 'internal_error'
             | 'not_implemented'
             | 'service_unavailable'
+            | 'pet_not_available'
           )
         | string;
       /** @description Human-readable description */
@@ -471,6 +524,23 @@ export interface components {
         'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
         'Preference-Applied': components['headers']['Preference-Applied'];
         'WWW-Authenticate': components['headers']['WWW-Authenticate'];
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['Error'];
+      };
+    };
+    /** @description `not_found`: there is nothing at this address. */
+    NotFound: {
+      headers: {
+        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
+        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
+        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
+        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
+        RateLimit: components['headers']['RateLimit'];
+        'X-Request-Id': components['headers']['X-Request-Id'];
+        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+        'Preference-Applied': components['headers']['Preference-Applied'];
         [name: string]: unknown;
       };
       content: {
@@ -775,6 +845,8 @@ export interface operations {
         limit?: number;
         /** @description Filter by availability */
         status?: components['schemas']['PetStatus'];
+        /** @description Filter by category (experimental) */
+        categoryId?: number;
         /** @description The id of the last item of the previous page */
         cursor?: number;
       };
@@ -1139,6 +1211,64 @@ export interface operations {
       };
     };
   };
+  updatePet: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /** @description Identifier of the animal */
+        petId: number;
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "status": "sold"
+         *     }
+         */
+        'application/json': components['schemas']['PetChange'];
+      };
+    };
+    responses: {
+      /** @description The animal as it is now */
+      200: {
+        headers: {
+          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
+          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
+          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
+          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
+          RateLimit: components['headers']['RateLimit'];
+          'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "id": 7,
+           *       "name": "Rex",
+           *       "categoryId": 3,
+           *       "status": "available"
+           *     }
+           */
+          'application/json': components['schemas']['Pet'];
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotFound'];
+      405: components['responses']['MethodNotAllowed'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['InternalServerError'];
+      501: components['responses']['NotImplemented'];
+      503: components['responses']['ServiceUnavailable'];
+    };
+  };
   listOrders: {
     parameters: {
       query?: {
@@ -1185,6 +1315,88 @@ export interface operations {
       401: components['responses']['Unauthorized'];
       403: components['responses']['Forbidden'];
       405: components['responses']['MethodNotAllowed'];
+      429: components['responses']['TooManyRequests'];
+      500: components['responses']['InternalServerError'];
+      501: components['responses']['NotImplemented'];
+      503: components['responses']['ServiceUnavailable'];
+    };
+  };
+  createOrder: {
+    parameters: {
+      query?: never;
+      header?: {
+        /** @description Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again. Any 1 to 255 visible ASCII characters, such as a UUID. */
+        'Idempotency-Key'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        /**
+         * @example {
+         *       "petId": 7,
+         *       "quantity": 1
+         *     }
+         */
+        'application/json': components['schemas']['NewOrder'];
+      };
+    };
+    responses: {
+      /** @description The order placed */
+      201: {
+        headers: {
+          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
+          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
+          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
+          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
+          RateLimit: components['headers']['RateLimit'];
+          'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+          'Idempotency-Replayed': components['headers']['Idempotency-Replayed'];
+          [name: string]: unknown;
+        };
+        content: {
+          /**
+           * @example {
+           *       "id": 4,
+           *       "petId": 7,
+           *       "quantity": 1,
+           *       "status": "placed",
+           *       "createdAt": "2026-01-31T09:30:00.000Z"
+           *     }
+           */
+          'application/json': components['schemas']['Order'];
+        };
+      };
+      400: components['responses']['BadRequest'];
+      401: components['responses']['Unauthorized'];
+      403: components['responses']['Forbidden'];
+      405: components['responses']['MethodNotAllowed'];
+      /**
+       * @description `idempotency_key_in_use`: a request with this Idempotency-Key is still running.
+       *
+       *     `pet_not_available`: the animal is pending or sold.
+       */
+      409: {
+        headers: {
+          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
+          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
+          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
+          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
+          RateLimit: components['headers']['RateLimit'];
+          'X-Request-Id': components['headers']['X-Request-Id'];
+          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
+          'Preference-Applied': components['headers']['Preference-Applied'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Error'];
+        };
+      };
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['UnprocessableEntity'];
       429: components['responses']['TooManyRequests'];
       500: components['responses']['InternalServerError'];
       501: components['responses']['NotImplemented'];

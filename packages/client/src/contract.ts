@@ -18,6 +18,31 @@ export type NewPet = {
   status?: PetStatus | undefined;
 };
 
+/** What changes of an animal. What is left out stays as it is. Unknown members are ignored. */
+export type PetChange = {
+  /**
+   * The animal's name: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or
+   * half of a surrogate pair.
+   */
+  name?: string;
+  /**
+   * Identifier of the category the animal belongs to. The service stores it and does not check it: it has no
+   * list of categories. What each number stands for is up to whoever runs the store, and animals of the
+   * catalogue show those in use. An integer from −(2^53 − 1) to 2^53 − 1.
+   */
+  categoryId?: number;
+  /** Availability of the animal */
+  status?: PetStatus;
+};
+
+/** An animal to order. Unknown members are ignored. */
+export type NewOrder = {
+  /** Identifier of the animal ordered. An integer from 1 to 2^53 − 1. */
+  petId: number;
+  /** How many are ordered; `1` if left out. An integer from 1 to 2^31 − 1. */
+  quantity?: number | undefined;
+};
+
 /** Availability of an animal */
 export type PetStatus = 'available' | 'pending' | 'sold';
 
@@ -83,7 +108,7 @@ export type Key = {
 export type Plan = 'free' | 'pro' | 'business' | 'enterprise';
 
 /** What an API key can allow */
-export type Scope = 'pets:read' | 'pets:write' | 'orders:read';
+export type Scope = 'pets:read' | 'pets:write' | 'orders:read' | 'orders:write';
 
 /** A limit of an API key, and what is left of it */
 export type KeyLimit = {
@@ -145,6 +170,7 @@ export type ErrorBody = {
  * - `not_implemented` (501): the service knows no transfer coding but chunked; or it does not know the
  *   method, and the response has no rate limit headers
  * - `service_unavailable` (503): the database cannot serve the request now, or the service is overloaded
+ * - `pet_not_available` (409): the animal is pending or sold
  */
 export type ErrorCode =
   | 'invalid_request'
@@ -163,7 +189,8 @@ export type ErrorCode =
   | 'api_key_banned'
   | 'internal_error'
   | 'not_implemented'
-  | 'service_unavailable';
+  | 'service_unavailable'
+  | 'pet_not_available';
 
 /** The input of listPets */
 export type ListPetsInput = {
@@ -175,6 +202,8 @@ export type ListPetsInput = {
   limit?: number | undefined;
   /** Filter by availability */
   status?: PetStatus | undefined;
+  /** Filter by category (experimental). An integer from −(2^53 − 1) to 2^53 − 1. */
+  categoryId?: number | undefined;
   /** The id of the last item of the previous page. An integer from −(2^53 − 1) to 2^53 − 1. */
   cursor?: number | undefined;
 };
@@ -183,6 +212,25 @@ export type ListPetsInput = {
 export type GetPetInput = {
   /** Identifier of the animal. An integer from −(2^53 − 1) to 2^53 − 1. */
   petId: number;
+};
+
+/** The input of updatePet */
+export type UpdatePetInput = {
+  /** Identifier of the animal. An integer from −(2^53 − 1) to 2^53 − 1. */
+  petId: number;
+  /**
+   * The animal's name: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or
+   * half of a surrogate pair.
+   */
+  name?: string;
+  /**
+   * Identifier of the category the animal belongs to. The service stores it and does not check it: it has no
+   * list of categories. What each number stands for is up to whoever runs the store, and animals of the
+   * catalogue show those in use. An integer from −(2^53 − 1) to 2^53 − 1.
+   */
+  categoryId?: number;
+  /** Availability of the animal */
+  status?: PetStatus;
 };
 
 /** The input of listOrders */
@@ -227,7 +275,7 @@ export type Operations = {
   /**
    * Add an animal
    *
-   * Adds an animal. With an Idempotency-Key it is safe to repeat when the response was lost.
+   * Adds an animal to the catalogue.
    *
    * Needs the scope `pets:write`.
    *
@@ -252,6 +300,20 @@ export type Operations = {
    */
   getPet: Query<GetPetInput, Pet>;
   /**
+   * Change an animal
+   *
+   * Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow
+   * any other. Whoever keeps a copy of the catalogue is not told: the animal keeps its id.
+   *
+   * Experimental: it may change within this version.
+   *
+   * Needs the scope `pets:write`.
+   *
+   * @returns The animal as it is now
+   * @experimental
+   */
+  updatePet: Mutation<UpdatePetInput, Pet>;
+  /**
    * List orders
    *
    * A page of orders by ascending id.
@@ -266,6 +328,24 @@ export type Operations = {
    * @experimental
    */
   listOrders: Query<ListOrdersInput | undefined, Order[]>;
+  /**
+   * Order an animal
+   *
+   * Places an order for an animal that is available, and makes the animal pending. Of several orders for one
+   * animal, one is placed.
+   *
+   * Experimental: it may change within this version.
+   *
+   * Needs the scope `orders:write`.
+   *
+   * `Idempotency-Key`: Makes the request safe to repeat: for 24 hours the same key with the same body returns
+   * the first response again. Any 1 to 255 visible ASCII characters, such as a UUID. `createClient` sends one
+   * with each call; to choose it, pass `{ context: { idempotencyKey } }` as the second argument.
+   *
+   * @returns The order placed
+   * @experimental
+   */
+  createOrder: Mutation<NewOrder, Order>;
   /**
    * Get your API key
    *

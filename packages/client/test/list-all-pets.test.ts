@@ -3,7 +3,7 @@ import type { z } from 'zod';
 import type { newPet, pet } from '../../../src/pets/schema.js';
 import { interceptFetch } from '../../../test/support/intercepted-fetch.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
-import { createClient, type NewPet, type Pet } from '../src/create-client.js';
+import { createClient, type ListPetsInput, type NewPet, type Pet } from '../src/create-client.js';
 
 // What the client has for the animals alone: a helper, and types by their names.
 
@@ -35,9 +35,7 @@ test("the client names the service's own types", () => {
   const { client } = connect();
   expectTypeOf<NewPet>().toEqualTypeOf<z.input<typeof newPet>>();
   expectTypeOf<Pet>().toEqualTypeOf<z.output<typeof pet>>();
-  expectTypeOf(client.listAllPets)
-    .parameter(0)
-    .toEqualTypeOf<{ limit?: number | undefined; status?: Pet['status'] | undefined } | undefined>();
+  expectTypeOf(client.listAllPets).parameter(0).toEqualTypeOf<Omit<ListPetsInput, 'cursor'> | undefined>();
 });
 
 test('listAllPets iterates over all pages and ends after the last', async () => {

@@ -28,12 +28,15 @@ export const SESSION_SETTINGS: SessionSettings = {
  * The same for named statements, which are planned once per connection. Left to itself, PostgreSQL plans statements
  * with arrays again for every execution, because a plan for one element looks cheaper than the generic one, and on large
  * tables it compiles them, because it overestimates their cost. Either takes longer than the statement itself. All of
- * them have an index, and a plan made while a table was small must not scan it once it is large.
+ * them have an index, and a plan made while a table was small must neither scan it once it is large, nor sort what the index
+ * for all filters of a list has in order.
  */
 export const STATEMENT_SETTINGS: SessionSettings = {
   ...SESSION_SETTINGS,
   plan_cache_mode: 'force_generic_plan',
   enable_seqscan: 'off',
+  enable_sort: 'off',
+  enable_incremental_sort: 'off',
   jit: 'off',
 };
 

@@ -168,10 +168,16 @@ type StoreErrors = Readonly<Record<string, Omit<ErrorDefinition, 'protocol' | 'a
 
 const storeErrors = ERRORS satisfies StoreErrors;
 
+type DeclaredErrors = {
+  readonly [Code in keyof typeof storeErrors]: (typeof storeErrors)[Code] & {
+    readonly appliesTo: 'declaring';
+  };
+};
+
 /** Every error code: its HTTP status, its messages, and the operations that it applies to. */
 export const errorTable = {
   ...platformErrors,
   ...(Object.fromEntries(
     Object.entries<object>(storeErrors).map(([code, error]) => [code, { ...error, appliesTo: 'declaring' }]),
-  ) as typeof storeErrors),
+  ) as DeclaredErrors),
 };

@@ -75,6 +75,16 @@ export interface RequestTarget {
 /** The methods whose requests have a body, which must be JSON. */
 export const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
+/** What a tool of assistants says that the operation does not. The hints are those of the Model Context Protocol. */
+export interface ToolMeta {
+  /** For models, which see neither headers nor addresses. Default: the description of the operation */
+  readonly description?: string;
+  /** Whether it may overwrite or delete something. Default: true, unless it is a GET or declares a 201 */
+  readonly destructiveHint?: boolean;
+  /** Whether a repetition with the same arguments changes nothing further. Default: false for POST and PATCH without a key */
+  readonly idempotentHint?: boolean;
+}
+
 /** Everything that an operation declares besides its input and output. */
 export interface OperationMeta {
   /** Read by trpc-to-openapi. */
@@ -115,9 +125,10 @@ export interface OperationMeta {
   readonly idempotent?: boolean;
   /**
    * False keeps it from being a tool of assistants. A language model may take any text that it reads for an order, the
-   * name of an animal included, so this is for what must not happen by mistake and cannot be undone. Default: true
+   * name of an animal included, so this is for what must not happen by mistake and cannot be undone. An object has what
+   * a model should be told instead: a PATCH that sets values is idempotent, for example. Default: a tool
    */
-  readonly tool?: boolean;
+  readonly tool?: false | ToolMeta;
 }
 
 const config = {

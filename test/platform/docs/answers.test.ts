@@ -61,7 +61,8 @@ beforeEach(async () => {
   isBroken = false;
   call = without500(createCaller(service));
   const { pool } = service.database;
-  await pool.query(`${insertSql("'Item ' || n")} FROM generate_series(1, 5) n`);
+  // Enough for the example of every body that names one
+  await pool.query(`${insertSql("'Item ' || n")} FROM generate_series(1, 9) n`);
   await pool.query(INSERT_OTHERS);
 });
 afterEach(async () => {

@@ -1,6 +1,12 @@
 import type { ApiError, ErrorCode } from '../../errors/api-error.js';
-import type { JsonSchema } from './schemas.js';
+import { errorTable } from '../../errors/error-table.js';
 
+/** Where the words of the table are those of HTTP, what a model knows. */
+const MESSAGES: Partial<Readonly<Record<ErrorCode, string>>> = {
+  not_found: 'There is no such thing.',
+  idempotency_key_in_use: 'The first call with this idempotencyKey is still running.',
+  idempotency_key_reused: 'This idempotencyKey was used with other arguments.',
+};
 /** What a model can do about an error whose message does not say so. */
 const ADVICE: Partial<Readonly<Record<ErrorCode, string>>> = {
   invalid_request: 'Correct the arguments and call again.',
@@ -30,25 +36,6 @@ export interface ToolError {
   readonly retryAfterSeconds?: number;
 }
 
-/** The JSON Schema of a tool's error. Later versions may have further codes. */
-export const ERROR_SCHEMA: JsonSchema = {
-  type: 'object',
-  description: 'What a result with `isError` has instead',
-  properties: {
-    code: { type: 'string', description: 'Machine-readable error code' },
-    message: { type: 'string', description: 'What is wrong, and what to do next' },
-    status: { type: 'integer', description: 'The HTTP status code that the error has over REST' },
-    fields: {
-      type: 'object',
-      additionalProperties: { type: 'string' },
-      description: 'What is wrong with each argument, by its name',
-    },
-    scope: { type: 'string', description: 'The scope that the API key lacks' },
-    retryAfterSeconds: { type: 'integer', description: 'How long to wait before the next call' },
-  },
-  required: ['code', 'message', 'status'],
-};
-
 /**
  * @param changes whether the tool changes anything
  * @param requestId which no header shows to a model
@@ -57,7 +44,8 @@ export function toToolError(error: ApiError, changes: boolean, requestId?: strin
   const { code, message, status, fields, scope, headers } = error;
   const id = code === 'internal_error' && requestId !== undefined ? `It is ${requestId}.` : undefined;
   const advice = ADVICE[code] ?? (changes ? ADVICE_ON_CHANGES[code] : undefined);
-  const sentences = [message, id, advice].filter((sentence) => sentence !== undefined);
+  const known = message === errorTable[code].message ? (MESSAGES[code] ?? message) : message;
+  const sentences = [known, id, advice].filter((sentence) => sentence !== undefined);
   const retryAfter = headers['retry-after'];
   return {
     code,

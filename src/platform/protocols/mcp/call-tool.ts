@@ -62,6 +62,7 @@ async function run(tool: Tool, all: Arguments, exchange: Exchange): Promise<Tool
   const { type } = procedure._def;
   // The input is checked after the scope, and not at all for an error that the client rehearses.
   const getRawInput = async () => {
+    if (ctx.rehearsal === undefined) checkNames(tool, all);
     if (key === argument && argument !== undefined && ctx.rehearsal === undefined)
       checkIdempotencyKey(argument);
     return input;
@@ -83,6 +84,27 @@ function hash({ listed }: Tool, input: Arguments): Uint8Array {
   const known = Object.keys(listed.inputSchema.properties ?? {}).filter((name) => Object.hasOwn(input, name));
   const members = [...known, ...Object.keys(input)].map((name) => [name, input[name]]);
   return hashRepeated('mcp', JSON.stringify(Object.fromEntries(members)));
+}
+
+/** How much of what a client sends is repeated to it */
+const MAX_NAMES = 5;
+const MAX_NAME_LENGTH = 50;
+
+/** @throws ApiError for arguments that the tool does not have, with the names of those and of its own */
+function checkNames({ listed: { inputSchema } }: Tool, all: Arguments): void {
+  const { properties = {}, additionalProperties } = inputSchema;
+  if (additionalProperties !== false) return;
+  const unknown = Object.keys(all)
+    .filter((name) => !Object.hasOwn(properties, name))
+    .slice(0, MAX_NAMES)
+    .map((name) => name.slice(0, MAX_NAME_LENGTH));
+  if (unknown.length === 0) return;
+  const known = Object.keys(properties);
+  const those = known.length === 0 ? 'It takes none.' : `There are ${known.join(', ')}.`;
+  throw new ApiError('invalid_request', {
+    message: `This tool has no argument ${unknown.join(', ')}. ${those}`,
+    fields: Object.fromEntries(unknown.map((name) => [name, 'is no argument of this tool'])),
+  });
 }
 
 function checkIdempotencyKey(argument: unknown): void {

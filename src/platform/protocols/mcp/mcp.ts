@@ -14,7 +14,7 @@ export interface McpOptions extends ContextOptions {
 }
 
 /** What a request asks for that calls no operation, or one that only its body tells. */
-const NO_CALL: RequestTarget = { calls: [], cost: 1 };
+const NO_CALL: RequestTarget = { calls: [], cost: 1, listAllowed: () => ['POST'] };
 /** What a request asks for whose head says that it calls nothing: a body that disagrees is refused. */
 const FREE: RequestTarget = { ...NO_CALL, isFreeForKey: true };
 const FREE_METHOD = /^(?:server\/discover$|tools\/list$|notifications\/)/;
@@ -32,7 +32,7 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
     const operation = typeof name === 'string' ? tools.get(name)?.operation : undefined;
     if (operation === undefined) return NO_CALL;
     const { scope, deprecation, freeForKey, cost = 1 } = operation;
-    return { calls: [operation.name], cost, scope, deprecation, isFreeForKey: freeForKey };
+    return { ...NO_CALL, calls: [operation.name], cost, scope, deprecation, isFreeForKey: freeForKey };
   };
   // Not every service is asked this way: loading the SDK takes 60 ms of CPU time, and 10 MB.
   const loadEndpoint = loadOnce(async () => {

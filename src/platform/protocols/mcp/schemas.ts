@@ -29,15 +29,20 @@ export function toToolSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSch
       else Object.assign(jsonSchema, override);
       // Later versions may return further members.
       if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
+      // Of OpenAPI, and unknown to JSON Schema: the bounds say the same.
+      if (/^int\d+$/.test(jsonSchema.format ?? '')) delete jsonSchema.format;
     },
   });
   return result;
 }
 
-/** Arguments are an object, even for an operation that takes none. */
+/**
+ * Arguments are an object, even for an operation that takes none, and have no other members: a model that asks for a filter
+ * which does not exist must not get everything.
+ */
 export function toArgumentsSchema(schema: z.ZodType | undefined): JsonSchema & { type: 'object' } {
   // A default of the whole is for calls without arguments, which have an empty object instead.
   const { default: _default, ...rest } = schema === undefined ? {} : toToolSchema(schema, 'input');
   const { properties = {} } = rest;
-  return { ...rest, type: 'object', properties };
+  return { ...rest, type: 'object', properties, additionalProperties: rest.additionalProperties ?? false };
 }

@@ -3,7 +3,6 @@ import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import type { z } from 'zod';
 import { IDEMPOTENCY_KEY } from '../../operations/idempotency-key.js';
 import { isPage, type Operation } from '../../operations/list-operations.js';
-import { ERROR_SCHEMA } from './advice.js';
 import { type JsonSchema, toArgumentsSchema, toToolSchema } from './schemas.js';
 
 /** The argument that stands for an Idempotency-Key: models choose arguments, not headers. */
@@ -17,6 +16,8 @@ const IDEMPOTENCY_SCHEMA: JsonSchema = {
     'same value with the same arguments whenever you repeat that call, for example because no result arrived: within 24 ' +
     'hours the thing is added once, and every call returns it.',
 };
+
+const ERROR_SCHEMA: JsonSchema = { type: 'object', required: ['code', 'message', 'status'] };
 
 const PAGE_DESCRIPTION =
   'Returns `items` and `nextCursor`. While `nextCursor` is not null, more follow: call again with it as `cursor`, and with ' +
@@ -43,7 +44,7 @@ export function createTools(
 ): ReadonlyMap<string, Tool> {
   return new Map(
     operations
-      .filter(({ tool = true }) => tool)
+      .filter(({ tool }) => tool !== false)
       .map((operation) => {
         const procedure = router._def.procedures[operation.name] as AnyTRPCProcedure;
         return [operation.name, { operation, procedure, isPage: isPage(operation), listed: list(operation) }];
@@ -52,8 +53,9 @@ export function createTools(
 }
 
 function list(operation: Operation): ListedTool {
-  const { name, summary: title, description, output, method, success, idempotent = false } = operation;
-  const paragraphs = [description, isPage(operation) && PAGE_DESCRIPTION];
+  const { name, summary: title, description, output, method, success, idempotent = false, tool } = operation;
+  const { description: ownDescription = description, ...ownHints } = tool || {};
+  const paragraphs = [ownDescription, isPage(operation) && PAGE_DESCRIPTION];
   return {
     name,
     title,
@@ -69,6 +71,7 @@ function list(operation: Operation): ListedTool {
       // By HTTP's definition (RFC 9110, section 9.2.2), or because it takes a key that makes it so.
       idempotentHint: (method !== 'POST' && method !== 'PATCH') || idempotent,
       openWorldHint: false,
+      ...ownHints,
     },
   };
 }
@@ -83,7 +86,8 @@ function describeArguments({ name, input, idempotent }: Operation): JsonSchema {
 
 /**
  * What a tool returns, or the error that it returns instead. Clients built on the SDK's first version compare errors with
- * the schema, too, and would show that they differ from it in place of what the error says.
+ * the schema, too, and would show that they differ from it in place of what the error says. So the schema has the least that
+ * an error can be told by: the instructions of the server say what it has.
  */
 function describeOutput(operation: Operation, output: z.ZodType): JsonSchema {
   const success = isPage(operation) ? describePage(output) : toToolSchema(output, 'output');

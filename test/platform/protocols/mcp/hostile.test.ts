@@ -320,13 +320,20 @@ test('a body of exactly 64 KiB is read', async () => {
   expect((await call('/mcp', { ...init, body: `${padded} ` })).status).toBe(413);
 });
 
-test('members named like those of every object are data like any others', async () => {
+test('arguments named like those of every object are unknown ones like any others, and such texts are data', async () => {
   for (const toCall of [toolCall, oldToolCall]) {
     const init = toCall(create.name, newItem('TEXT'));
     for (const name of ['__proto__', 'constructor', 'toString']) {
-      const body = String(init.body).replace('"TEXT"', `"${name}","${name}":${JSON.stringify(list.filter)}`);
-      const { result } = (await call('/mcp', { ...init, body })).body;
-      expect(result.structuredContent).toMatchObject(newItemSchema.parse(newItem(name)));
+      const send = async (text: string) => {
+        const body = String(init.body).replace('"TEXT"', text);
+        return (await call('/mcp', { ...init, body })).body.result.structuredContent;
+      };
+      expect(await send(`"${name}"`)).toMatchObject(newItemSchema.parse(newItem(name)));
+      const { code, message } = await send(`"${name}","${name}":${JSON.stringify(list.filter)}`);
+      expect([code, message]).toEqual([
+        'invalid_request',
+        expect.stringContaining(`This tool has no argument ${name}. There are `),
+      ]);
     }
   }
 });

@@ -147,13 +147,18 @@ test('schemas are those of the document, complete in themselves', async () => {
   const { body } = await call('/mcp', message('tools/list'));
   const text = JSON.stringify(body);
   expect(text).not.toContain('$ref');
-  expect(text).not.toContain('"additionalProperties":false');
+  for (const { inputSchema, outputSchema } of body.result.tools) {
+    expect(inputSchema.additionalProperties).toBe(false);
+    // Later versions may return further members.
+    expect(JSON.stringify(outputSchema)).not.toContain('"additionalProperties":false');
+  }
+  // OpenAPI's: what JSON Schema has not, older clients warn of.
+  expect(text).not.toMatch(/"format":"int\d+"/);
   const [listing, creating] = [list, create].map((operation) =>
     body.result.tools.find(({ name }: { name: string }) => name === operation.name),
   );
   expect(listing.inputSchema.properties.limit).toMatchObject({
     type: 'integer',
-    format: 'int32',
     default: 20,
     maximum: 100,
   });
@@ -201,9 +206,12 @@ test('an internal error names the request, whose header no model sees', async ()
 test('whatever a tool returns is as its schema says, errors too: not every client exempts them', async () => {
   const ajv = addFormats.default(new Ajv.default({ strict: false }));
   const { tools } = (await call('/mcp', message('tools/list'))).body.result;
-  const example = { ...create.body, ...read.inputOf(1), ...otherList.furtherInput };
+  const values = { ...create.body, ...read.inputOf(1), ...otherList.furtherInput };
   for (const { name, inputSchema, outputSchema } of tools) {
     const isInput = ajv.compile(inputSchema);
+    const example = Object.fromEntries(
+      Object.entries(values).filter(([member]) => Object.hasOwn(inputSchema.properties, member)),
+    );
     const isOutput = ajv.compile(outputSchema);
     expect([name, isInput(example)]).toEqual([name, true]);
     const results = [
@@ -289,4 +297,72 @@ test('errors say what to do next, and what is wrong with which argument', async 
       content: [{ type: 'text', text: JSON.stringify(error) }],
     }),
   ]);
+});
+
+test('an argument that a tool does not have is an error that names it and those that there are', async () => {
+  const name = list.members[0] as string;
+  const known = list.members.join(', ');
+  for (const [args, unknown] of [
+    [{ [name]: 1, statuss: 'x' }, 'statuss'],
+    [{ sort: 'name', order: 'desc' }, 'sort, order'],
+    [{ idempotencyKey: 'of a create' }, 'idempotencyKey'],
+    [{ ['x'.repeat(60)]: 1 }, 'x'.repeat(50)],
+  ] as const) {
+    for (const toCall of Object.values(toolCalls)) {
+      const { structuredContent } = (await call('/mcp', toCall(list.name, args))).body.result;
+      expect(structuredContent).toMatchObject({
+        code: 'invalid_request',
+        message: `This tool has no argument ${unknown}. There are ${known}. Correct the arguments and call again.`,
+        fields: Object.fromEntries(unknown.split(', ').map((each) => [each, 'is no argument of this tool'])),
+      });
+    }
+  }
+  const { structuredContent } = (await call('/mcp', toolCall('getKey', { key: 'x' }))).body.result;
+  expect(structuredContent.message).toContain('This tool has no argument key. It takes none.');
+});
+
+test('over the limit, the body says how long to wait, because no header reaches a model', async () => {
+  const limits = { plan: 'enterprise', perMinute: 1, perDay: 9, expiresAt: null } as const;
+  const { key } = await service.keys.create({ name: 'small', ...limits });
+  await call('/mcp', { ...toolCall(list.name), key });
+  for (const toCall of Object.values(toolCalls)) {
+    const { status, body, headers } = await call('/mcp', { ...toCall(list.name), key });
+    expect([status, body]).toEqual([
+      429,
+      {
+        code: 'rate_limit_exceeded',
+        message: expect.any(String),
+        status: 429,
+        retryAfterSeconds: Number(headers.get('retry-after')),
+      },
+    ]);
+  }
+  const rehearsed = await call('/mcp', message('tools/list', {}, { prefer: 'error=service_unavailable' }));
+  expect(rehearsed.body).toMatchObject({ status: 503, retryAfterSeconds: 1 });
+  expect((await call(list.path, { key })).body).not.toHaveProperty('retryAfterSeconds');
+});
+
+test('what looks for OAuth after a refused key is told that there is none, and where the key goes', async () => {
+  const suffixes = ['', '/mcp'];
+  const metadata = ['oauth-protected-resource', 'oauth-authorization-server', 'openid-configuration'];
+  const paths = metadata.flatMap((name) => suffixes.map((suffix) => `/.well-known/${name}${suffix}`));
+  for (const path of [
+    '/register',
+    '/authorize',
+    '/token',
+    '/mcp/.well-known/openid-configuration',
+    ...paths,
+  ]) {
+    for (const method of ['GET', 'POST']) {
+      const { status, body } = await call(path, { method, key: null });
+      expect([path, status, body.code]).toEqual([path, 404, 'not_found']);
+      expect(body.message).toContain('Authorization: Bearer <API_KEY>');
+    }
+  }
+});
+
+test('no tool is described in words that only HTTP has', async () => {
+  const { tools } = (await call('/mcp', message('tools/list'))).body.result;
+  for (const { name, description } of tools)
+    expect(description, name).not.toMatch(/Idempotency-Key|header|\bHTTP\b|\b[45]\d\d\b|`Link`/);
 });

@@ -1,0 +1,50 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { connectClient, MODE_NAMES } from './support/mcp.js';
+import { createCaller, post, startService, type TestService } from './support/test-service.js';
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startService();
+});
+afterAll(() => service.close());
+
+test.each(MODE_NAMES)(
+  'a client of %s finds an available animal of a category, reserves it, and learns what is left of its limit',
+  async (mode) => {
+    const call = createCaller(service);
+    await call('/v1/pets', post({ name: 'Sold', categoryId: 3, status: 'sold' }));
+    await call('/v1/pets', post({ name: 'Other', categoryId: 4 }));
+    const { body: wanted } = await call('/v1/pets', post({ name: 'Wanted', categoryId: 3 }));
+    const scopes = ['pets:read', 'orders:write'] as const;
+    const { key } = await service.keys.create({ name: 'clerk', plan: 'free', scopes, expiresAt: null });
+    const client = await connectClient({ url: service.url, key }, mode);
+    const use = async (name: string, args: Record<string, unknown>) =>
+      // biome-ignore lint/suspicious/noExplicitAny: results of every shape
+      (await client.callTool({ name, arguments: args })) as any;
+
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).toEqual(['listPets', 'createOrder', 'getKey']);
+    const found = await use('listPets', { categoryId: 3, status: 'available' });
+    expect(found.structuredContent.items).toEqual([wanted]);
+    const order = { petId: wanted.id, idempotencyKey: 'reserve-it' };
+    const placed = await use('createOrder', order);
+    expect(placed.structuredContent).toMatchObject({ petId: wanted.id, quantity: 1, status: 'placed' });
+    expect((await use('createOrder', order)).structuredContent).toEqual(placed.structuredContent);
+    const { limits } = (await use('getKey', {})).structuredContent;
+    expect(limits).toMatchObject([
+      { window: 'minute', limit: 60 },
+      { window: 'day', limit: 1000 },
+    ]);
+    expect(limits[0].remaining).toBeLessThan(60);
+
+    const late = await use('createOrder', { petId: wanted.id });
+    expect(late).toMatchObject({
+      isError: true,
+      structuredContent: { code: 'pet_not_available', status: 409 },
+    });
+    expect((await use('listPets', { categoryId: 3, status: 'available' })).structuredContent.items).toEqual(
+      [],
+    );
+  },
+);

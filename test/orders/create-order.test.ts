@@ -1,0 +1,247 @@
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import type { Order } from '../../src/orders/schema.js';
+import { toolCall } from '../support/mcp.js';
+import { run, untilListening } from '../support/process.js';
+import {
+  type Caller,
+  createCaller,
+  post,
+  startService,
+  type TestResponse,
+  type TestService,
+} from '../support/test-service.js';
+import { until } from '../support/until.js';
+
+let service: TestService;
+/** Callers of two nodes that share a database */
+let call: Caller;
+let callOther: Caller;
+
+beforeAll(async () => {
+  service = await startService();
+  call = createCaller(service);
+  const other = await startService({ databaseUrl: service.databaseUrl });
+  afterAll(() => other.close());
+  callOther = createCaller({ ...other, key: service.key });
+});
+afterAll(() => service.close());
+
+interface Answer {
+  readonly status: number;
+  readonly result: Order & { readonly code?: string; readonly message?: string };
+  readonly isReplay: boolean;
+}
+
+type Headers = Record<string, string>;
+
+/** The ways to send an order once, with the answer in one form */
+const PROTOCOLS = {
+  async rest(by: Caller, order: unknown, headers: Headers): Promise<Answer> {
+    const response = await by('/v1/store/orders', post(order, headers));
+    return toAnswer(response, response.body, 201);
+  },
+  async trpc(by: Caller, order: unknown, headers: Headers): Promise<Answer> {
+    const response = await by('/trpc/createOrder', post(order, headers));
+    const { result, error } = response.body;
+    return toAnswer(response, result?.data ?? error.data.error, 200);
+  },
+  async mcp(by: Caller, order: unknown, headers: Headers): Promise<Answer> {
+    const response = await by('/mcp', toolCall('createOrder', order, headers));
+    return toAnswer(response, response.body.result?.structuredContent ?? response.body, 200);
+  },
+};
+type Protocol = keyof typeof PROTOCOLS;
+const NAMES = Object.keys(PROTOCOLS) as Protocol[];
+const protocolOf = (n: number) => NAMES[n % NAMES.length] as Protocol;
+
+function toAnswer({ status, headers }: TestResponse, result: Answer['result'], success: number): Answer {
+  if (status < 400 && result.code === undefined) expect(status).toBe(success);
+  const isReplay = headers.get('idempotency-replayed') === 'true';
+  return { status: result.code === undefined ? 201 : Number(result.status), result, isReplay };
+}
+
+/**
+ * Places an order as a careful client does: on a busy machine an answer may be a 503, after which it sends the order again
+ * with the same Idempotency-Key.
+ */
+function place(protocol: Protocol, order: unknown, by = call, key: string = randomUUID()): Promise<Answer> {
+  const send = async () => {
+    const answer = await PROTOCOLS[protocol](by, order, { 'idempotency-key': key });
+    return answer.status === 503 ? undefined : answer;
+  };
+  return until(send, 60_000);
+}
+
+async function addPet(status = 'available'): Promise<number> {
+  return (await call('/v1/pets', post({ name: 'Rex', categoryId: 3, status }))).body.id;
+}
+
+const statusOf = async (petId: number) => (await call(`/v1/pets/${petId}`)).body.status;
+
+async function ordersOf(petId: number): Promise<number[]> {
+  const { rows } = await service.database.pool.query('SELECT id::int FROM orders WHERE pet_id = $1', [petId]);
+  return rows.map(({ id }) => id);
+}
+
+test.each(NAMES)(
+  'over %s an order of an available animal is placed, and the animal is pending',
+  async (name) => {
+    const petId = await addPet();
+    const before = Date.now();
+    const { status, result } = await place(name, { petId, quantity: 2 });
+    const expected = {
+      id: expect.any(Number),
+      petId,
+      quantity: 2,
+      status: 'placed',
+      createdAt: expect.any(String),
+    };
+    expect([status, result]).toEqual([201, expected]);
+    // The clock of the database is that of this machine.
+    expect(Date.parse(result.createdAt)).toBeGreaterThanOrEqual(before - 1000);
+    expect(await statusOf(petId)).toBe('pending');
+    expect((await call(`/v1/store/orders?cursor=${result.id - 1}&limit=1`)).body).toEqual([result]);
+  },
+);
+
+test('no Idempotency-Key is needed', async () => {
+  const petId = await addPet();
+  const { status, body } = await call('/v1/store/orders', post({ petId }));
+  expect([status, body.petId, body.status]).toEqual([201, petId, 'placed']);
+});
+
+test('the quantity is one unless another is sent', async () => {
+  const { result } = await place('rest', { petId: await addPet(), note: 'ignored' });
+  expect(result.quantity).toBe(1);
+});
+
+test.each(['pending', 'sold'])(
+  'an animal that is %s cannot be ordered: 409, over every protocol',
+  async (status) => {
+    const petId = await addPet(status);
+    for (const name of NAMES)
+      expect((await place(name, { petId })).result).toMatchObject({ code: 'pet_not_available', status: 409 });
+    expect([await ordersOf(petId), await statusOf(petId)]).toEqual([[], status]);
+  },
+);
+
+test('an animal that there is not is a 400 that names petId, over every protocol', async () => {
+  const message = expect.stringContaining('petId is the id of no animal.');
+  for (const name of NAMES)
+    expect((await place(name, { petId: 999_999 })).result).toMatchObject({
+      code: 'invalid_request',
+      message,
+    });
+  const { body } = await call('/trpc/createOrder', post({ petId: 999_999 }));
+  expect(body.error.data.fields).toEqual({ petId: 'is the id of no animal' });
+});
+
+test('what is no order is a 400, and the animal stays available', async () => {
+  const petId = await addPet();
+  const invalid = [
+    ...[undefined, null, '1', 0, -1, 1.5, 2 ** 53].map((id) => ({ petId: id })),
+    ...[null, '1', 0, -1, 1.5, 2 ** 31].map((quantity) => ({ petId, quantity })),
+    ...[null, [], 3],
+  ];
+  for (const order of invalid) expect([order, (await place('rest', order)).status]).toEqual([order, 400]);
+  expect(await statusOf(petId)).toBe('available');
+  expect((await place('rest', { petId, quantity: 2 ** 31 - 1 })).status).toBe(201);
+});
+
+test('of 50 orders for one animal at once, over all protocols and two nodes, one is placed and the others are 409', async () => {
+  const petId = await addPet();
+  const nodes = [call, callOther];
+  const answers = await Promise.all(
+    Array.from({ length: 50 }, (_, n) => place(protocolOf(n), { petId }, nodes[n % nodes.length])),
+  );
+  const placed = answers.filter(({ status }) => status === 201);
+  const refused = answers.filter(
+    ({ status, result }) => status === 409 && result.code === 'pet_not_available',
+  );
+  expect([placed.length, refused.length]).toEqual([1, 49]);
+  expect(await ordersOf(petId)).toEqual(placed.map(({ result }) => result.id));
+});
+
+test.each(NAMES)(
+  'over %s 50 orders at once with one Idempotency-Key are one order, and all get its answer or are told to wait',
+  async (name) => {
+    const petId = await addPet();
+    const key = `order-over-${name}`;
+    const nodes = [call, callOther];
+    const answers = await Promise.all(
+      Array.from({ length: 50 }, (_, n) => place(name, { petId }, nodes[n % nodes.length], key)),
+    );
+    const [orderId] = await ordersOf(petId);
+    for (const { status, result } of answers) {
+      const expected = status === 201 ? [201, orderId] : [409, 'idempotency_key_in_use'];
+      expect([status, result.code ?? result.id]).toEqual(expected);
+    }
+    expect(await ordersOf(petId)).toHaveLength(1);
+    // Afterwards the animal is pending, and a repetition gets its order all the same.
+    const again = await place(name, { petId }, callOther, key);
+    expect(again).toMatchObject({ status: 201, isReplay: true, result: { id: orderId } });
+  },
+);
+
+test('an order that was refused may be repeated with its Idempotency-Key once the animal is available again', async () => {
+  const petId = await addPet('pending');
+  expect((await place('rest', { petId }, call, 'again')).status).toBe(409);
+  await call(`/v1/pets/${petId}`, { ...post({ status: 'available' }), method: 'PATCH' });
+  expect(await place('rest', { petId }, call, 'again')).toMatchObject({ status: 201, isReplay: false });
+});
+
+test('a process that is killed between the animal and its order leaves neither', async () => {
+  const program = run('main', [], { DATABASE_URL: service.databaseUrl, APP_ENV: 'staging', PORT: '0' });
+  onTestFinished(async () => {
+    program.child.kill('SIGKILL');
+    await program.ended;
+  });
+  // Keys of that environment begin alike in all that are not production.
+  const killed = createCaller({ url: await untilListening(program), key: service.key });
+  const petId = await addPet();
+  // The order waits for its turn behind this one, with the animal pending in its transaction.
+  const holder = new pg.Client(service.databaseUrl);
+  await holder.connect();
+  onTestFinished(() => holder.end());
+  await holder.query("BEGIN; SELECT 1 FROM insert_turns WHERE table_name = 'orders' FOR UPDATE");
+  const order = killed('/v1/store/orders', post({ petId }, { 'idempotency-key': 'killed' })).then(
+    ({ status }) => status,
+    ({ message }: Error) => message,
+  );
+  const countWaiting = async () => {
+    const { rowCount } = await service.database.pool.query(
+      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+    );
+    return rowCount ?? 0;
+  };
+  await until(async () => (await countWaiting()) > 0 || undefined);
+  program.child.kill('SIGKILL');
+  // On a busy machine it may have given up before it was killed.
+  expect(['fetch failed', 503]).toContain(await order);
+  await holder.query('ROLLBACK');
+  await until(async () => (await countWaiting()) === 0 || undefined);
+  expect([await statusOf(petId), await ordersOf(petId)]).toEqual(['available', []]);
+  expect(await place('rest', { petId }, call, 'killed')).toMatchObject({ status: 201, isReplay: false });
+});
+
+test('an order and its animal become visible together', async () => {
+  const petIds = await Promise.all(Array.from({ length: 20 }, () => addPet()));
+  let isOver = false;
+  const look = async () => {
+    while (!isOver) {
+      const { rows } = await service.database.pool.query(
+        `SELECT p.id FROM pets p LEFT JOIN orders o ON o.pet_id = p.id
+        WHERE p.id = ANY ($1) AND (p.status = 'pending') <> (o.id IS NOT NULL)`,
+        [petIds],
+      );
+      expect(rows).toEqual([]);
+    }
+  };
+  const looking = look();
+  const answers = await Promise.all(petIds.map((petId, n) => place(protocolOf(n), { petId })));
+  isOver = true;
+  await looking;
+  expect(answers.map(({ status }) => status)).toEqual(petIds.map(() => 201));
+});

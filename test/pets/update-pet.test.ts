@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { Pet } from '../../src/pets/schema.js';
+import { message, toolCall } from '../support/mcp.js';
+import {
+  type Caller,
+  createCaller,
+  post,
+  startService,
+  type TestResponse,
+  type TestService,
+} from '../support/test-service.js';
+
+let service: TestService;
+let call: Caller;
+
+beforeAll(async () => {
+  service = await startService();
+  call = createCaller(service);
+});
+afterAll(() => service.close());
+
+const patch = (body: unknown) => ({ ...post(body), method: 'PATCH' });
+
+/** The ways to change an animal: each responds with it, or with the body of an error. */
+const UPDATES: Readonly<Record<string, (petId: unknown, change: object) => Promise<unknown>>> = {
+  async rest(petId, change) {
+    return (await call(`/v1/pets/${petId}`, patch(change))).body;
+  },
+  async trpc(petId, change) {
+    const { body } = await call('/trpc/updatePet', post({ petId, ...change }));
+    return body.result?.data ?? body.error.data.error;
+  },
+  async mcp(petId, change) {
+    const { body } = await call('/mcp', toolCall('updatePet', { petId, ...change }));
+    const { fields: _fields, ...result } = body.result.structuredContent;
+    // A tool says besides what to do next.
+    return result.code === undefined ? result : { ...result, message: result.message.replace(/\. .*/, '.') };
+  },
+};
+
+async function addPet(): Promise<Pet> {
+  return (await call('/v1/pets', post({ name: 'Rex', categoryId: 7 }))).body;
+}
+
+const read = async ({ id }: Pet): Promise<Pet> => (await call(`/v1/pets/${id}`)).body;
+
+test.each(Object.entries(UPDATES))(
+  'over %s what is sent changes, and what is left out stays',
+  async (_protocol, update) => {
+    const added = await addPet();
+    const changes = [{ status: 'sold' }, { name: ' Max ✨' }, { categoryId: -(2 ** 53 - 1) }];
+    let expected = added;
+    for (const change of [...changes, { name: 'Rex', categoryId: 7, status: 'available' }]) {
+      expected = { ...expected, ...change } as Pet;
+      expect(await update(added.id, change)).toEqual(expected);
+      expect(await read(added)).toEqual(expected);
+    }
+  },
+);
+
+test('any status may follow any other, and itself', async () => {
+  const { id } = await addPet();
+  const statuses = ['available', 'pending', 'sold'];
+  for (const before of statuses)
+    for (const after of statuses) {
+      await call(`/v1/pets/${id}`, patch({ status: before }));
+      const { status, body } = await call(`/v1/pets/${id}`, patch({ status: after }));
+      expect([status, body.status]).toEqual([200, after]);
+    }
+});
+
+test('of two clerks at once the last one wins, each member by itself', async () => {
+  const added = await addPet();
+  const rounds = 20;
+  for (let round = 0; round < rounds; round += 1) {
+    const changes = [
+      { name: `Rex ${round}` },
+      { categoryId: round },
+      { status: round % 2 ? 'sold' : 'pending' },
+    ];
+    const updates = Object.values(UPDATES);
+    await Promise.all(changes.map((change, n) => updates[(n + round) % updates.length]?.(added.id, change)));
+    expect(await read(added)).toEqual(Object.assign({ id: added.id }, ...changes));
+  }
+});
+
+test.each(Object.entries(UPDATES))(
+  'over %s a change without a known member is a 400 that names them',
+  async (_protocol, update) => {
+    const added = await addPet();
+    const error = {
+      code: 'invalid_request',
+      message: 'At least one of name, categoryId and status is required.',
+      status: 400,
+    };
+    expect(await update(added.id, {})).toEqual(error);
+    expect(await read(added)).toEqual(added);
+  },
+);
+
+test('unknown members are ignored, and the id of the path is the one that counts', async () => {
+  const [added, other] = [await addPet(), await addPet()];
+  const change = { status: 'sold', petId: other.id, id: other.id, price: 3 };
+  expect((await call(`/v1/pets/${added.id}`, patch(change))).body).toEqual({ ...added, status: 'sold' });
+  expect(await read(other)).toEqual(other);
+  expect((await call(`/v1/pets/${added.id}`, patch({ price: 3 }))).status).toBe(400);
+});
+
+test('members are as strict as those of a new animal', async () => {
+  const added = await addPet();
+  const invalid = [
+    ...[null, '', ' ', 'x'.repeat(201), 'a\0', '\ud800', 3].map((name) => ({ name })),
+    ...[null, '3', true, 1.5, 2 ** 53, []].map((categoryId) => ({ categoryId })),
+    ...[null, 'Sold', 'gone', 0].map((status) => ({ status })),
+    ...[null, [], 'sold', 3],
+  ];
+  for (const body of invalid) {
+    const rest = await call(`/v1/pets/${added.id}`, patch(body));
+    expect([body, rest.status, rest.body.code]).toEqual([body, 400, 'invalid_request']);
+  }
+  expect(await read(added)).toEqual(added);
+});
+
+test('an animal that there is not is a 404, and over tRPC an id that none can have is a 400', async () => {
+  const notFound = async ({ status, body }: TestResponse) =>
+    expect([status, body.code]).toEqual([404, 'not_found']);
+  for (const petId of ['0', '999999999', 'abc', '1.0', '9007199254740993', '%00'])
+    await notFound(await call(`/v1/pets/${petId}`, patch({ status: 'sold' })));
+  for (const update of Object.values(UPDATES))
+    expect(await update(999_999, { status: 'sold' })).toEqual({
+      code: 'not_found',
+      message: 'There is no pet with the id 999999.',
+      status: 404,
+    });
+  const { status } = await call('/trpc/updatePet', post({ petId: 2 ** 53, status: 'sold' }));
+  expect(status).toBe(400);
+});
+
+test('its answers announce no end, unlike those of the deprecated GET of its path', async () => {
+  const { id } = await addPet();
+  const { headers } = await call(`/v1/pets/${id}`, patch({ status: 'sold' }));
+  for (const name of ['deprecation', 'sunset', 'link']) expect(headers.get(name)).toBeNull();
+  expect((await call(`/v1/pets/${id}`)).headers.get('sunset')).not.toBeNull();
+});
+
+test('as a tool it says that it changes something, and that a repetition changes nothing further', async () => {
+  const { tools } = (await call('/mcp', message('tools/list'))).body.result;
+  const { annotations } = tools.find(({ name }: { name: string }) => name === 'updatePet');
+  expect(annotations).toEqual({
+    readOnlyHint: false,
+    destructiveHint: true,
+    idempotentHint: true,
+    openWorldHint: false,
+  });
+});
