@@ -145,7 +145,7 @@ function createPublicUrl(app: FastifyInstance, { host, publicUrl }: AppOptions):
 }
 
 /** Where an assistant looks for OAuth once its key was refused (RFC 8414, 9728, 7591). It shows what it finds there. */
-const OAUTH_PATH = /^\/(?:register|authorize|token)$|\/\.well-known\/(?:oauth|openid)-/;
+const OAUTH_PATH = /^\/(?:(?:register|authorize|token)$|\.well-known\/(?:oauth|openid)-)/;
 const NO_OAUTH =
   'There is no OAuth here, and nothing to register or log in to: send a valid API key as: Authorization: Bearer <API_KEY>';
 
