@@ -149,7 +149,7 @@ const OAUTH_PATH = /^\/(?:(?:register|authorize|token)$|\.well-known\/(?:oauth|o
 const NO_OAUTH =
   'There is no OAuth here, and nothing to register or log in to: send a valid API key as: Authorization: Bearer <API_KEY>';
 
-/** Every error but those of tRPC calls (see rpc.ts) passes through here. */
+/** Errors that a handler or a hook throws. Those of tRPC calls and of tools are part of a response: see rpc.ts, call-tool.ts. */
 function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void {
   app.setErrorHandler((error, request, reply) => {
     // Fastify would close the connection behind a body that is too large. The rest of it is dropped instead, as after a

@@ -360,7 +360,7 @@ export type Operations = {
    */
   getKey: Query<void, Key>;
   /**
-   * End your API key
+   * Revoke your API key
    *
    * Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler
    * nor a stray click ends one. It takes effect at once on the process that answers, and within 2 seconds

@@ -65,7 +65,8 @@ export function readTarget(request: FastifyRequest): RequestTarget {
 
 /**
  * Admits requests to a protocol. The checks run in the order that the contract specifies: route (404, 405), key, ban
- * and limits, load of the process, scope, media type. No body is read and no handler runs until all of them have passed.
+ * and limits, load of the process, scope, media type. They read the head only, and nothing else runs before they have passed.
+ * Where only the body names the operation, `chargeBody` takes the rest of its cost once the body has been read.
  *
  * The error is determined first and thrown last, so that its response also carries the limit and CORS headers.
  */

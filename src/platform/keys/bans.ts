@@ -12,7 +12,7 @@ const RETRY_DELAY_MS = 1_000;
 /** The most keys whose bans began here and may still differ from their rows. */
 const MAX_KEYS = 50_000;
 
-/** A ban that this node began, and holds by itself until every copy of the key's row has it. */
+/** A ban that this node began. The node enforces it by itself until its copy of the key's row has it, too. */
 interface OwnBan {
   readonly bannedUntilMs: number;
   /** By performance.now, which cannot be set */

@@ -42,7 +42,7 @@ export interface IdempotencyHeader {
   readonly value: string;
   /** SHA-256 of what a repetition has to repeat. */
   readonly bodyHash: Uint8Array;
-  /** Each create reports whether it was a replay, and each failed call that it was none. The response says so if all were. */
+  /** Each call reports whether it was a replay. The response has Idempotency-Replayed if all of its calls were. */
   setReplayed(isReplay: boolean): void;
 }
 
@@ -54,7 +54,7 @@ export interface KeyLimit {
   readonly resetAtMs: number;
 }
 
-/** What a request asks for, as far as its head tells. */
+/** What a request asks for. Its head tells that, or the body where the protocol has it nowhere else. */
 export interface RequestTarget {
   /** The names of the operations that it calls: none, one, or one for each call of a batch. */
   readonly calls: readonly string[];

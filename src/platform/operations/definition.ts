@@ -101,10 +101,10 @@ function toJsonSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSchema | s
   const isFile = what === 'file' || what === 'custom';
   return isFile
     ? `has a member of the type ${what}: bodies are JSON, so let clients send a file to a storage and its address here`
-    : `has a member of the type ${what}, which JSON has not, and there is no transformer: use instant(), date(), decimal() or text() of src/platform/operations/input.ts`;
+    : `has a member of the type ${what}, which JSON does not have, and there is no transformer: use instant(), date(), decimal() or text() of src/platform/operations/input.ts`;
 }
 
-/** What zod has and JSON has not, by zod's names. */
+/** Types that JSON does not have, by zod's names. */
 const NOT_JSON: ReadonlySet<string> = new Set([
   'bigint',
   'custom',

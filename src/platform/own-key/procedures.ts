@@ -54,7 +54,7 @@ const revokeKey = procedure
     openapi: {
       method: 'DELETE',
       path: '/key',
-      summary: 'End your API key',
+      summary: 'Revoke your API key',
       description:
         'Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler nor a ' +
         'stray click ends one. It takes effect at once on the process that answers, and within 2 seconds everywhere; ' +

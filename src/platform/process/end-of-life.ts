@@ -7,5 +7,5 @@ export function describeEndOfLife(version: string, now: number): string | undefi
   const end = ENDS[Number.parseInt(version, 10)];
   if (end === undefined || now < Date.parse(end)) return undefined;
   const month = new Date(end).toLocaleDateString('en', { month: 'long', year: 'numeric', timeZone: 'UTC' });
-  return `Node.js ${version} is without security fixes since ${month}: use ${RECOMMENDED}`;
+  return `Node.js ${version} has been without security fixes since ${month}: use ${RECOMMENDED}`;
 }

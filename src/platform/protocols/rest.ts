@@ -140,7 +140,7 @@ function linkNextPage(
   reply: FastifyReply,
 ): void {
   const [path = ''] = url.split('?', 1);
-  // The input has been read from them.
+  // Nobody reads them again: the input has been made of them.
   const parameters = query as URLSearchParams;
   parameters.set('cursor', String(cursor));
   const link = `<${publicUrl}${path}?${parameters}>; rel="next"`;

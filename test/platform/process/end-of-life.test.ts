@@ -6,7 +6,7 @@ const AFTER_20 = Date.parse('2026-05-01');
 
 test('a version of Node.js that gets no security fixes any more is named, with the one to use', () => {
   const line = describeEndOfLife('20.20.2', AFTER_20);
-  expect(line).toBe('Node.js 20.20.2 is without security fixes since April 2026: use 24');
+  expect(line).toBe('Node.js 20.20.2 has been without security fixes since April 2026: use 24');
   expect(describeEndOfLife('20.20.2', Date.parse('2026-04-01'))).toBeUndefined();
   expect(describeEndOfLife('22.13.0', AFTER_20)).toBeUndefined();
   expect(describeEndOfLife('22.13.0', Date.parse('2027-05-01'))).toContain('April 2027');
