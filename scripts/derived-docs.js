@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 const README = 'README.md';
 const RESULTS = 'bench/RESULTS.md';
 const OPERATIONS = 'docs/operations.md';
+const SPEED = 'docs/speed.svg';
 
 /**
  * Every document that says what the code knows, too: its path, and the text with that as the code has it.
@@ -16,7 +17,7 @@ export function deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }) {
   const scopes = toScopeTable(operations, SCOPES);
   const plans = toPlanTable();
   const tables = {
-    [README]: [toOperationTable(operations), toSpeedTable(readFileSync(RESULTS, 'utf8'))],
+    [README]: [toOperationTable(operations)],
     'docs/guides/01-keys.md': [scopes],
     'docs/guides/04-rate-limits.md': [plans],
     'docs/guides/compatibility.md': [toStabilityTable(operations)],
@@ -24,7 +25,13 @@ export function deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }) {
   const texts = Object.fromEntries(
     Object.entries(tables).map(([path, own]) => [path, own.reduce(replaceTable, readFileSync(path, 'utf8'))]),
   );
-  return { ...texts, [OPERATIONS]: replaceSynopsis(readFileSync(OPERATIONS, 'utf8'), PLAN_NAMES) };
+  const speed = readSpeed(readFileSync(RESULTS, 'utf8'));
+  texts[README] = replaceSpeed(texts[README], speed);
+  return {
+    ...texts,
+    [SPEED]: drawSpeed(speed),
+    [OPERATIONS]: replaceSynopsis(readFileSync(OPERATIONS, 'utf8'), PLAN_NAMES),
+  };
 }
 
 /** The table in a text is the one with the same headings, because guides are shown as they are, comments included. */
@@ -79,28 +86,51 @@ function toStabilityTable(operations) {
   return toTable(['operation', 'stability', 'deprecated since', 'removed on'], rows);
 }
 
-/** Of the first load with 32 connections, as the bench has written it. */
-function toSpeedTable(results) {
-  const [, load, figures] = /^### (32 connections, .+)\n\n((?:\|.*\n)+)/m.exec(results);
+/**
+ * Lists of 20 at the first load with 32 connections, as the bench has written it: what each server does beside the one that
+ * was written by hand, in per cent.
+ */
+function readSpeed(results) {
+  const [, figures] = /^### 32 connections, .+\n\n((?:\|.*\n)+)/m.exec(results);
   const [headings, , ...rows] = figures
     .trim()
     .split('\n')
     .map((line) => line.slice(2, -2).split(' | '));
-  const find = (heading, column) => rows.find(([name]) => name === column)[headings.indexOf(heading)];
-  const cpuOf = (server, column) => Number(find(`CPU µs ${server}`, column).replaceAll(',', ''));
-  const columns = ['list of 20', 'get', 'create'];
-  const servers = { 'this service': 'service', 'Hono with Drizzle': 'hono' };
-  const measures = {
-    'requests per second': (server) => columns.map((column) => find(server, column)),
-    'CPU per request': (server) =>
-      columns.map((column) => `${Math.round((100 * cpuOf(server, column)) / cpuOf('baseline', column))} %`),
-  };
-  return toTable(
-    ['server', load, ...columns],
-    Object.entries(servers).flatMap(([name, server]) =>
-      Object.entries(measures).map(([measure, read]) => [name, measure, ...read(server)]),
-    ),
+  const row = rows.find(([name]) => name === 'list of 20');
+  const cpuOf = (server) => Number(row[headings.indexOf(`CPU µs ${server}`)].replaceAll(',', ''));
+  const read = (server) => ({
+    requests: Number.parseInt(row[headings.indexOf(server)], 10),
+    cpu: Math.round((100 * cpuOf(server)) / cpuOf('baseline')),
+  });
+  return { service: read('service'), hono: read('hono'), baseline: { requests: 100, cpu: 100 } };
+}
+
+function replaceSpeed(text, { service }) {
+  const numbers = /lists at \d+ % of its rate, with \d+ % of its CPU time/;
+  if (!numbers.test(text)) throw new Error(`${README} does not say how fast lists are`);
+  return text.replace(
+    numbers,
+    `lists at ${service.requests} % of its rate, with ${service.cpu} % of its CPU time`,
   );
+}
+
+const SPEED_NAMES = { service: 'this service', hono: 'Hono, Drizzle', baseline: 'by hand' };
+const SPEED_MEASURES = { requests: 'lists of 20 a second', cpu: 'CPU time of a list' };
+
+/** Two groups of bars; colours that can be read on white and on black */
+function drawSpeed(speed) {
+  const lines = Object.entries(SPEED_MEASURES).flatMap(([measure, title], group) => {
+    const top = 20 + group * 110;
+    const bars = Object.entries(SPEED_NAMES).map(([server, name], index) => {
+      const y = top + 12 + index * 26;
+      const value = speed[server][measure];
+      const colour = server === 'service' ? '#0a7d5a' : '#8a8f98';
+      return `<text x="0" y="${y + 14}">${name}</text><rect x="110" y="${y}" width="${value * 1.6}" height="18" fill="${colour}"/><text x="${116 + value * 1.6}" y="${y + 14}">${value} %</text>`;
+    });
+    return [`<text x="0" y="${top}" font-weight="bold">${title}</text>`, ...bars];
+  });
+  const style = 'font-family="system-ui, sans-serif" font-size="13" fill="#6a7079"';
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="480" height="225" viewBox="0 -4 480 225" role="img" ${style}>\n${lines.join('\n')}\n</svg>\n`;
 }
 
 function toTable(headings, rows) {

@@ -179,11 +179,12 @@ test('every block has a known language, and those that do not run say why', () =
     '.ci/run does, from a clean checkout',
     'it needs Claude Code',
     'packages/client/test installs it',
+    'src/pets/procedures.ts, with which facts.test.ts compares it',
   ]);
 });
 
 test('the TypeScript blocks pass the strict type check', async () => {
-  const files = blocks.filter(({ language }) => language === 'ts');
+  const files = blocks.filter(({ language, notRun }) => language === 'ts' && notRun === undefined);
   expect(files.length).toBeGreaterThan(0);
   const project = join(folder, 'types');
   await mkdir(project);

@@ -12,7 +12,7 @@ import { readConfig } from '../../src/platform/process/config.js';
 import { IDEMPOTENCY_TTL_HOURS } from '../../src/platform/tables/idempotency.js';
 import { resources } from '../../src/router.js';
 import { createChecker } from '../support/openapi-checker.js';
-import { GUIDES_FOLDER, listGuides } from './code-blocks.js';
+import { GUIDES_FOLDER, listGuides, readCodeBlocks } from './code-blocks.js';
 
 interface JsonSchema {
   readonly properties: Readonly<Record<string, { readonly maxLength?: number }>>;
@@ -121,4 +121,9 @@ test.each([
   ['07-typescript.md', `maxItems: ${MAX_BATCH_SIZE},`],
 ])('%s says what the code does: %s', (name, fact) => {
   expect(read(name).replaceAll(/\s+/g, ' ')).toContain(fact);
+});
+
+test('the README shows an operation as its source has it', async () => {
+  const [shown] = readCodeBlocks().filter(({ notRun }) => notRun?.startsWith('src/pets/procedures.ts'));
+  expect(await readFile('src/pets/procedures.ts', 'utf8')).toContain(shown?.code ?? expect.unreachable());
 });
