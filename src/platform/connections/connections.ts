@@ -9,6 +9,7 @@ import {
   SESSION_SETTINGS,
   STATEMENT_SETTINGS,
 } from './session-settings.js';
+import { checkPrimary } from './standby.js';
 import { createStatementPool } from './statement-pool.js';
 
 const MAX_POOL_CONNECTIONS = 4;
@@ -89,8 +90,9 @@ export function openConnections(
     reads,
     writes,
     keys,
-    /** Rejects when a statement that requests use does not work on a connection that they use. */
+    /** Rejects when a statement that requests use does not work on a connection that they use, or writes nothing. */
     async checkStatements() {
+      await checkPrimary(pool);
       await Promise.all([reads, writes, keys].map((each) => each.check()));
       await checkTimeSettings(async (text) => (await pool.query(text)).rows);
     },

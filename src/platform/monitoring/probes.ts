@@ -1,5 +1,6 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { Registry } from 'prom-client';
+import { StandbyError } from '../connections/standby.js';
 import type { Limiter } from '../limits/limiter.js';
 import { READINESS_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
 
@@ -32,7 +33,7 @@ interface ReadinessOptions {
 interface Readiness {
   /** `degraded` when limits are counted without Redis, which does not keep the service from serving */
   readonly status: 'ok' | 'degraded' | 'unavailable' | 'draining';
-  readonly database?: 'ok' | 'unavailable';
+  readonly database?: 'ok' | 'unavailable' | 'standby';
   /** `unavailable` while a part of it cannot be loaded */
   readonly code?: 'unavailable';
   /** Where limits are counted */
@@ -69,7 +70,8 @@ export function createReadiness({ checkReadiness, load, limiter, isClosing, log 
       return { status, database: 'ok', limits, ...(warning !== undefined && { warning }) };
     } catch (error) {
       log.warn({ err: error }, 'not ready: the database cannot be used');
-      return { status: 'unavailable', database: 'unavailable', limits: limiter.state };
+      const database = error instanceof StandbyError ? 'standby' : 'unavailable';
+      return { status: 'unavailable', database, limits: limiter.state };
     }
   };
 }
