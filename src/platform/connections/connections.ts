@@ -2,6 +2,8 @@ import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
 import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS } from '../timing/timeouts.js';
 import { countOrphanedBackends } from './orphaned-backends.js';
+import { createPoolSize } from './pool-size.js';
+import { goOnWhenRefused } from './refused-connections.js';
 import { createInSchema, schemaOf, searchPathOf } from './schema-name.js';
 import {
   applySettings,
@@ -34,6 +36,8 @@ export interface ConnectionOptions {
   readonly applicationName?: string | undefined;
   /** Called with what each statement of reads, writes and keys took, and its name */
   readonly observe?: (seconds: number, statement: string) => void;
+  /** Called, once an hour at most, when the server refuses a further connection: how many there are, of how many */
+  readonly onRefused?: ((error: Error, count: number, most: number) => void) | undefined;
 }
 
 /**
@@ -46,7 +50,7 @@ export interface ConnectionOptions {
 export function openConnections(
   url: string,
   onIdleError: (error: Error) => void,
-  { connectTimeoutMs = CONNECT_TIMEOUT_MS, applicationName, observe }: ConnectionOptions = {},
+  { connectTimeoutMs = CONNECT_TIMEOUT_MS, applicationName, observe, onRefused }: ConnectionOptions = {},
 ) {
   const config = {
     connectionString: url,
@@ -79,10 +83,11 @@ export function openConnections(
   });
   const pools = [pool, reads.pool, writes.pool, keys.pool];
   let closing: Promise<unknown> | undefined;
-  for (const each of pools) {
-    each.on('error', onIdleError);
-    countOrphanedBackends(each, config);
-  }
+  for (const each of pools) each.on('error', onIdleError);
+  const sizes = pools.map(createPoolSize);
+  for (const size of sizes) countOrphanedBackends(size, config);
+  const count = (of: 'held' | 'most') => sizes.reduce((total, size) => total + size[of], 0);
+  goOnWhenRefused(sizes, (error) => onRefused?.(error, count('held'), count('most')));
   return {
     schema,
     inSchema: createInSchema(schema),

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import type { PoolSize } from './pool-size.js';
 
 /** The message of pg's error for a query without a response, which has no code. */
 const READ_TIMEOUT = 'Query read timeout';
@@ -22,8 +23,8 @@ const FIND_BUSY = `
  *
  * @param config of a connection of the pool
  */
-export function countOrphanedBackends(pool: pg.Pool, config: pg.ClientConfig): void {
-  const size = pool.options.max;
+export function countOrphanedBackends(size: PoolSize, config: pg.ClientConfig): void {
+  const { pool } = size;
   const orphans = new Set<number>();
   let isAsking = false;
   const askUntilEnded = async () => {
@@ -34,7 +35,7 @@ export function countOrphanedBackends(pool: pg.Pool, config: pg.ClientConfig): v
       const busy = await findBusy(config, asked).catch(() => new Set(asked));
       const gone = asked.filter((pid) => !busy.has(pid));
       for (const pid of gone) orphans.delete(pid);
-      pool.options.max = size - orphans.size;
+      size.orphaned = orphans.size;
       if (gone.length > 0) discardIdle(pool);
       if (orphans.size > 0) await delay(ASK_INTERVAL_MS, undefined, { ref: false });
     }
@@ -45,7 +46,7 @@ export function countOrphanedBackends(pool: pg.Pool, config: pg.ClientConfig): v
     const isUnanswered = error?.message === READ_TIMEOUT || endOpenTransaction(error, client);
     if (!isUnanswered) return;
     orphans.add(client.processID);
-    pool.options.max = Math.max(0, size - orphans.size);
+    size.orphaned = orphans.size;
     if (!isAsking) void askUntilEnded();
   });
 }

@@ -47,7 +47,11 @@ export async function openSource(options: SourceOptions) {
     // The pool does not wait until its connections have ended, and PostgreSQL may be the first to end them.
     if (!isClosing) options.log.warn({ err: error }, 'a database connection broke');
   };
-  const database = openDatabase(url, warn, { connectTimeoutMs, applicationName });
+  const onRefused = (error: Error, count: number, most: number) => {
+    const message = `the database allows no further connection: the service goes on, more slowly, with ${count} of up to ${most}`;
+    options.log.warn({ err: error }, message);
+  };
+  const database = openDatabase(url, warn, { connectTimeoutMs, applicationName, onRefused });
   const close = async () => {
     isClosing = true;
     await database.close().finally(release);
