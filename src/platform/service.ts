@@ -64,7 +64,7 @@ export async function createService(options: ServiceOptions) {
   });
   const endFlushing = flushRegularly(usage);
   const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
-  const { redisUrls } = config;
+  const { redisUrls, readRedisUrls } = config;
   const redisDurations = createDurations(
     'redis_command_duration_seconds',
     'How long commands to Redis took, including failed ones',
@@ -73,6 +73,7 @@ export async function createService(options: ServiceOptions) {
     overrides.limiter ??
     (await createLimiter({
       redisUrls,
+      readRedisUrls,
       log,
       now,
       observeCommand: (seconds) => redisDurations.observe(seconds),

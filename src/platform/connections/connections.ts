@@ -32,6 +32,8 @@ export interface Queries {
 export interface ConnectionOptions {
   /** Default: what a request may wait */
   readonly connectTimeoutMs?: number | undefined;
+  /** Called for each connection: the URL may have another password by then */
+  readonly readUrl?: () => string;
   /** In place of the store's name and of what the URL says: what the connections show to others in the database */
   readonly applicationName?: string | undefined;
   /** Called with what each statement of reads, writes and keys took, and its name */
@@ -50,10 +52,17 @@ export interface ConnectionOptions {
 export function openConnections(
   url: string,
   onIdleError: (error: Error) => void,
-  { connectTimeoutMs = CONNECT_TIMEOUT_MS, applicationName, observe, onRefused }: ConnectionOptions = {},
+  options: ConnectionOptions = {},
 ) {
+  const { connectTimeoutMs = CONNECT_TIMEOUT_MS, applicationName, observe, onRefused } = options;
+  const { readUrl = () => url } = options;
+  class Client extends pg.Client {
+    constructor(given?: pg.ClientConfig) {
+      super({ ...given, connectionString: readUrl() });
+    }
+  }
   const config = {
-    connectionString: url,
+    Client,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import type { PoolSize } from './pool-size.js';
 
 /** The message of pg's error for a query without a response, which has no code. */
@@ -12,6 +12,9 @@ const FIND_BUSY = `
   SELECT pid FROM pg_stat_activity
   WHERE pid = ANY ($1) AND usename = current_user AND state IS DISTINCT FROM 'idle'`;
 
+/** With the class of a pool's connections */
+type OwnConfig = pg.ClientConfig & { readonly Client: new (config: pg.ClientConfig) => pg.Client };
+
 /**
  * Keeps the server processes of a pool within its size. When a response does not come, this process closes the connection,
  * but PostgreSQL may go on: a commit that waits for a standby ends neither by `statement_timeout` nor because its client is
@@ -23,7 +26,7 @@ const FIND_BUSY = `
  *
  * @param config of a connection of the pool
  */
-export function countOrphanedBackends(size: PoolSize, config: pg.ClientConfig): void {
+export function countOrphanedBackends(size: PoolSize, config: OwnConfig): void {
   const { pool } = size;
   const orphans = new Set<number>();
   let isAsking = false;
@@ -62,8 +65,8 @@ function endOpenTransaction(error: Error | undefined, client: pg.Client): boolea
   return true;
 }
 
-async function findBusy(config: pg.ClientConfig, pids: readonly number[]): Promise<ReadonlySet<number>> {
-  const client = new pg.Client(config);
+async function findBusy(config: OwnConfig, pids: readonly number[]): Promise<ReadonlySet<number>> {
+  const client = new config.Client(config);
   // An error of the connection ends the query, which tells enough.
   client.on('error', () => {});
   try {

@@ -20,6 +20,8 @@ export interface SourceOptions extends Pick<ConnectionOptions, 'connectTimeoutMs
   readonly config: {
     /** undefined: the embedded PostgreSQL in dataDir */
     readonly databaseUrl: string | undefined;
+    /** The same by now */
+    readonly readDatabaseUrl?: () => string | undefined;
     readonly dataDir: string;
   };
   /** Only one service may use an embedded database, beside any number of guests (command line, Prisma Studio). */
@@ -51,7 +53,8 @@ export async function openSource(options: SourceOptions) {
     const message = `the database allows no further connection: the service goes on, more slowly, with ${count} of up to ${most}`;
     options.log.warn({ err: error }, message);
   };
-  const database = openDatabase(url, warn, { connectTimeoutMs, applicationName, onRefused });
+  const readUrl = () => (isEmbedded ? undefined : options.config.readDatabaseUrl?.()) ?? url;
+  const database = openDatabase(url, warn, { connectTimeoutMs, applicationName, onRefused, readUrl });
   const close = async () => {
     isClosing = true;
     await database.close().finally(release);

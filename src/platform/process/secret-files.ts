@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-type Variables = Readonly<Record<string, string | undefined>>;
+export type Variables = Readonly<Record<string, string | undefined>>;
 
 /**
  * Reads secrets that are files, as Docker and Kubernetes mount them: NAME_FILE names the one whose content is NAME,
