@@ -61,7 +61,8 @@ export async function openSource(options: SourceOptions) {
   };
   try {
     const isMigrated = isEmbedded && !isLeftAsItIs;
-    if (isMigrated && (await listPendingMigrations(database)).length > 0) await applyMigrations(url);
+    if (isMigrated && (await listPendingMigrations(database)).length > 0)
+      await applyMigrations(url, undefined, { onWaiting: (message) => options.log.info(message) });
   } catch (error) {
     await close();
     throw error;

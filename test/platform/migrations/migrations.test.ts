@@ -213,6 +213,28 @@ test("Prisma's engine and this service record the same, and go on from what the 
   expect(await diagnose(own, folder)).toMatchObject({ failedMigrationNames: ['20260101000002_third'] });
 });
 
+test('a migration that waits for another says for whom, goes on when that ends, and ends itself if it does not', async () => {
+  const url = await createTestDatabase('template0');
+  const other = new pg.Client({ connectionString: url, application_name: 'deploy 41' });
+  await other.connect();
+  await other.query('SELECT pg_advisory_lock(72707369)');
+  const { rows } = await other.query('SELECT pg_backend_pid() AS pid');
+  const holder = `pid ${rows[0].pid}, "deploy 41"`;
+  const said: string[] = [];
+  const onWaiting = (message: string) => void said.push(message);
+  const failed = applyMigrations(url, undefined, { onWaiting, noticeMs: 20, timeoutMs: 60 });
+  await expect(failed).rejects.toThrow(
+    new RegExp(`^Another migration has not ended within 0\\.06 s \\(${holder}\\): [^\n]* try again\\.$`),
+  );
+  await expect(failed).rejects.toMatchObject({ exitCode: 4 });
+  const waited = [`waiting for another migration to end: ${holder}`];
+  expect(said).toEqual(waited);
+  const applied = applyMigrations(url, undefined, { onWaiting, noticeMs: 20 });
+  await expect.poll(() => said).toEqual([...waited, ...waited]);
+  await other.end();
+  expect((await applied).length).toBeGreaterThan(0);
+});
+
 test("Prisma's engine waits for whoever has the lock that this service takes", async () => {
   const { folder, write } = await createMigrations();
   await write('20260101000000_first', 'CREATE TABLE first (id int);');
