@@ -21,6 +21,9 @@ const LOCK = 72_707_369;
 /** SQLSTATE lock_not_available: of `lock_timeout`. */
 const LOCK_NOT_AVAILABLE = '55P03';
 
+/** SQLSTATE active_sql_transaction: of a statement that runs in none, such as CREATE INDEX CONCURRENTLY. */
+const NOT_IN_A_TRANSACTION = '25001';
+
 /** Who has the lock: whoever may connect sees these two of any session. */
 const FIND_HOLDER = `
   SELECT pid, application_name FROM pg_locks JOIN pg_stat_activity USING (pid)
@@ -59,7 +62,8 @@ const COUNT_TABLES = `
 
 /**
  * Applies the pending migrations to the schema of the URL, and records them as `prisma migrate deploy` does, in Prisma's
- * own table and under its lock. Each script is sent as a whole, and is one transaction unless it ends that itself.
+ * own table and under its lock. Each script is sent as a whole, and is one transaction with its record unless it ends that
+ * itself, or is a single statement that runs in none.
  *
  * @param folder Default: prisma/migrations
  * @returns the names of the migrations applied now
@@ -157,25 +161,26 @@ async function createHistory(client: pg.Client, schema: string): Promise<[]> {
   }
 }
 
+/** Applies a migration, and records it. If the process is killed meanwhile, either both are done or nothing is. */
 async function apply(client: pg.Client, table: string, { name, script, checksum }: Migration): Promise<void> {
   const id = randomUUID();
-  await client.query(`INSERT INTO ${table} (id, checksum, migration_name) VALUES ($1, $2, $3)`, [
-    id,
-    checksum,
-    name,
-  ]);
+  const values = [id, checksum, name].map((value) => pg.escapeLiteral(value)).join(', ');
+  const start = `INSERT INTO ${table} (id, checksum, migration_name) VALUES (${values})`;
+  const finish = `UPDATE ${table} SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}'`;
   try {
-    // A query without values may hold several statements.
-    await client.query(script);
+    // A query without values may hold several statements, which are one transaction. A script may end with a comment.
+    await client.query([start, script, finish].join('\n;\n')).catch(async (error: unknown) => {
+      if (readCode(error) !== NOT_IN_A_TRANSACTION) throw error;
+      await client.query(start);
+      await client.query(script);
+      await client.query(finish);
+    });
   } catch (error) {
     const { message } = error as Error;
-    // Where the connection broke, the migration stays unfinished, which counts as failed.
     await client.query('ROLLBACK').catch(() => {});
+    // Where the connection broke, what runs in no transaction stays unfinished, which counts as failed.
+    await client.query(`${start} ON CONFLICT DO NOTHING`).catch(() => {});
     await client.query(`UPDATE ${table} SET logs = $2 WHERE id = $1`, [id, message]).catch(() => {});
     throw toFailure(`${name} failed (${message})`, error);
   }
-  await client.query(
-    `UPDATE ${table} SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = $1`,
-    [id],
-  );
 }

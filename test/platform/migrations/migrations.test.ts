@@ -265,6 +265,30 @@ test('migrations go to the schema of the URL, which is created, for the service 
   expect(tables).toEqual([{ schemaname: 'Ten"ant 2' }, { schemaname: 'tenant' }]);
 });
 
+test('a migration whose process is killed in the middle leaves nothing, neither of its own nor on record, and is applied the next time', async () => {
+  const url = await createTestDatabase('template0');
+  const { folder, write } = await createMigrations();
+  await write('20260101000000_first', 'CREATE TABLE first (id int);');
+  await applyMigrations(url, folder);
+  const before = await execute(url, HISTORY);
+  await write('20260101000001_second', 'CREATE TABLE second (id int); SELECT FROM first -- a comment');
+  const other = new pg.Client(url);
+  await other.connect();
+  await other.query('BEGIN; LOCK TABLE first');
+  const killed = applyMigrations(url, folder);
+  const kill = `
+    SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  await Promise.all([
+    expect(killed).rejects.toThrow(/second failed/),
+    expect.poll(async () => (await execute(url, kill)).length).toBe(1),
+  ]);
+  await other.end();
+  expect(await execute(url, "SELECT to_regclass('second') AS second")).toEqual([{ second: null }]);
+  expect(await execute(url, HISTORY)).toEqual(before);
+  expect(await applyMigrations(url, folder)).toEqual(['20260101000001_second']);
+});
+
 test('an index may be created concurrently, as the only statement of a migration', async () => {
   const url = await createTestDatabase('template0');
   const { folder, write } = await createMigrations();
