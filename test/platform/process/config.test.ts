@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/platform/errors/operator-error.js';
@@ -327,13 +328,46 @@ describe('a secret in a file', () => {
     return path;
   }
 
-  test.each(['', '\n', '\r\n'])('is read without the line break at its end: %j', async (end) => {
-    const path = await writeSecret(`postgres://user:hunter2@db/store${end}`);
-    const { databaseUrl } = readConfig({ DATABASE_URL_FILE: path, APP_ENV: 'production' });
-    expect(databaseUrl).toBe('postgres://user:hunter2@db/store');
-    const redis = await writeSecret(`redis://:hunter2@a/1${end}`);
-    expect(readConfig({ REDIS_URL_FILE: redis }).redisUrls).toEqual(['redis://:hunter2@a/1']);
-  });
+  const ENDS = ['', '\n', '\r\n', ' \n', '\t\r\n\n', ' '];
+  const STARTS = ['', ' ', '\n', '\uFEFF'];
+  test.each(STARTS.flatMap((start) => ENDS.map((end) => [start, end] as const)))(
+    'is read without what is around it: %j and %j',
+    async (start, end) => {
+      const path = await writeSecret(`${start}postgres://user:hunter2@db/store${end}`);
+      const { databaseUrl } = readConfig({ DATABASE_URL_FILE: path, APP_ENV: 'production' });
+      expect(databaseUrl).toBe('postgres://user:hunter2@db/store');
+      const redis = await writeSecret(`${start}redis://:hunter2@a/1${end}`);
+      expect(readConfig({ REDIS_URL_FILE: redis }).redisUrls).toEqual(['redis://:hunter2@a/1']);
+    },
+  );
+
+  test.each(['DATABASE_URL', 'REDIS_URL'])(
+    'is one line of a regular file of at most 64 KB: %s',
+    async (name) => {
+      const url = `${name === 'DATABASE_URL' ? 'postgres' : 'redis'}://u:hunter2@db/0`;
+      const refusal = (path: string) => {
+        const read = () => readConfig({ [`${name}_FILE`]: path });
+        expect(read).not.toThrow(/hunter2/);
+        return expect(read);
+      };
+      const second = new RegExp(`^[^\\n]*: ${name}_FILE names a file with a second line[^\\n]*$`);
+      for (const end of ['\n', '\r\n', '\r', '\n\n'])
+        refusal(await writeSecret(`${url}${end}${url}`)).toThrow(second);
+      const large = await writeSecret(' '.repeat(65_537));
+      refusal(large).toThrow(`${name}_FILE names a file of more than 64 KB: ${large}`);
+      await truncate(large, 300 * 2 ** 20);
+      refusal(large).toThrow(`${name}_FILE names a file of more than 64 KB: ${large}`);
+      await writeSecret(url.padEnd(65_536));
+      expect(() => readConfig({ [`${name}_FILE`]: large })).not.toThrow();
+      const others = [folder, '/dev/zero'];
+      if (process.platform !== 'win32') {
+        others.push(join(folder, 'pipe'));
+        // Which nobody writes to
+        execFileSync('mkfifo', [join(folder, 'pipe')]);
+      }
+      for (const path of others) refusal(path).toThrow(`${name}_FILE does not name a regular file: ${path}`);
+    },
+  );
 
   test.each(['DATABASE_URL', 'REDIS_URL'])('excludes %s itself, and one of both has to go', async (name) => {
     const path = await writeSecret('x');
@@ -347,7 +381,6 @@ describe('a secret in a file', () => {
     expect(readFrom(join(folder, 'none'))).toThrow(
       new RegExp(`^[^\\n]*: ${name}_FILE cannot be read \\(ENOENT[^\\n]*\\)$`),
     );
-    expect(readFrom(folder)).toThrow(new RegExp(`: ${name}_FILE cannot be read \\(EISDIR`));
     expect(readFrom(await writeSecret('\n'))).toThrow(new RegExp(`: ${name}_FILE names an empty file`));
     const invalid = await writeSecret('mysql://hunter2');
     expect(readFrom(invalid)).toThrow(new RegExp(`: ${name} must `));
