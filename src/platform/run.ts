@@ -49,6 +49,8 @@ export async function run(store: Store): Promise<never> {
     const config = readConfig(process.env, process, notices);
     const output = await createLogger(config);
     for (const notice of notices) output.log.warn(notice);
+    const ignored = config.ignoredParameters.join(', ');
+    if (ignored !== '') output.log.info(`parameters of DATABASE_URL that mean nothing here: ${ignored}`);
     void shutdown.then(() => setTimeout(() => void forceExit(output), FORCE_EXIT_MS).unref());
     try {
       await openAndServe(store, config, output, shutdown);

@@ -118,6 +118,11 @@ const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
     'let the owner of the tables grant the role of DATABASE_URL what it needs, with: npm run migrate -- --grant-to ROLE; ' +
       'migrations, seed and Prisma Studio are for the owner (docs/database.md).',
   ],
+  [
+    /no encryption/i,
+    'it demands TLS: add sslmode=verify-full to DATABASE_URL; where its certificate cannot be checked, as on Heroku, set ' +
+      'PGSSLMODE=no-verify.',
+  ],
   [/certificate/i, 'check its certificate; NODE_EXTRA_CA_CERTS names a file with the CA that signed it.'],
   [
     /too many (?:clients|connections)|connection slots are reserved/i,

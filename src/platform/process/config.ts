@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
 import { LIVE_PREFIX, TEST_PREFIX } from '../keys/format.js';
 import { SHOWN_DAYS } from '../usage/store.js';
-import { databaseUrl } from './database-url.js';
+import { databaseUrl, findIgnored } from './database-url.js';
 import { readSecretFiles, type Variables } from './secret-files.js';
 import {
   baseUrl,
@@ -90,7 +90,7 @@ export function readConfig(
   if (!parsed.success || problems.length > 0) {
     throw new OperatorError(describeProblems([...new Set([...problems, ...notices])]));
   }
-  return toConfig(parsed.data, variables);
+  return toConfig(parsed.data, variables, findIgnored(set.DATABASE_URL ?? ''));
 }
 
 /**
@@ -113,7 +113,7 @@ function createReader<T>(
   };
 }
 
-function toConfig(data: z.output<typeof schema>, variables: Variables) {
+function toConfig(data: z.output<typeof schema>, variables: Variables, ignoredParameters: readonly string[]) {
   const { DATABASE_URL, REDIS_URL } = schema.shape;
   const keyPrefix = data.APP_ENV === 'production' ? LIVE_PREFIX : TEST_PREFIX;
   const isOpenToLocalhost = data.APP_ENV === 'development' && data.CORS_ORIGINS.length === 0;
@@ -126,6 +126,8 @@ function toConfig(data: z.output<typeof schema>, variables: Variables) {
     keyPrefix,
     /** undefined: the embedded PostgreSQL in dataDir */
     databaseUrl: data.DATABASE_URL,
+    /** The parameters of DATABASE_URL that are left out, for the log */
+    ignoredParameters,
     /** Empty: limits live in memory; several: a cluster. Sentinels are one URL. */
     redisUrls: data.REDIS_URL,
     /** The same two by now, for connections that are made later */

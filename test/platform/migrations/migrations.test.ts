@@ -159,6 +159,16 @@ test('a database of a version before 1.0 is refused with what to do', async () =
   );
 });
 
+test("a baseline of Prisma's is no version before 1.0: what is pending is applied", async () => {
+  const url = await createTestDatabase();
+  await execute(
+    url,
+    "INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at) VALUES ('x', 'x', '0_init', now())",
+  );
+  await checkMigrations(open(url));
+  expect(await applyMigrations(url)).toEqual([]);
+});
+
 test('a database that is ahead is served, and one whose migration is being applied is behind, not broken', async () => {
   const url = await createTestDatabase();
   const insert = 'INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at)';

@@ -22,6 +22,7 @@ test('an empty environment yields the documented defaults', () => {
     appEnv: 'development',
     keyPrefix: 'as_test_',
     databaseUrl: undefined,
+    ignoredParameters: [],
     redisUrls: [],
     readDatabaseUrl: expect.any(Function),
     readRedisUrls: expect.any(Function),
@@ -64,6 +65,7 @@ test('every variable is read', () => {
     appEnv: 'production',
     keyPrefix: 'as_live_',
     databaseUrl: 'postgresql://user:secret@db/store',
+    ignoredParameters: [],
     redisUrls: ['redis://a:6379', 'rediss://b:6380'],
     readDatabaseUrl: expect.any(Function),
     readRedisUrls: expect.any(Function),
@@ -241,12 +243,13 @@ test.each([
   ['tls=true', /parameter tls, .* \(write sslmode=verify-full for TLS\)/],
   ['ssl=true', /parameter ssl, .*sslmode=verify-full/],
   ['SSLMODE=verify-full', /parameter SSLMODE, which/],
-  [
-    'pgbouncer=true&connection_limit=1',
-    /parameter pgbouncer, .*pool of its own[\s\S]*parameter connection_limit/,
-  ],
-  ['connect_timeout=5', /parameter connect_timeout, .*timeouts of its own/],
-  ['channel_binding=require', /parameter channel_binding/],
+  ['statement_timeout=5', /parameter statement_timeout, .*timeouts of its own/],
+  ['target_session_attrs=read-write', /parameter target_session_attrs/],
+  ['sslcrl=/crl.pem', /parameter sslcrl/],
+  ['channel_binding=require', /channel_binding=require, .*write sslmode=verify-full/],
+  ['channel_binding=require&sslmode=no-verify', /channel_binding=require, .*write sslmode=verify-full/],
+  ['channel_binding=require&sslmode=require&uselibpqcompat=true', /channel_binding=require/],
+  ['sslrootcert=system&sslmode=require', /sslrootcert=system, which needs sslmode=verify-full/],
   ['__proto__=x', /parameter __proto__/],
   ['sslmode=', /parameter sslmode with a value/],
   ['sslmode=verifyfull', /parameter sslmode with a value/],
@@ -297,6 +300,64 @@ function readRefusal(): unknown {
     return error;
   }
 }
+
+/** As the providers give them, and what pg gets of their parameters */
+const PROVIDERS: Readonly<Record<string, readonly [url: string, parameters: string, ignored?: string[]]>> = {
+  Neon: [
+    'postgresql://alex:hunter2@ep-cool-darkness-a1b2c3d4-pooler.us-east-2.aws.neon.tech/neondb?sslmode=require&channel_binding=require',
+    'sslmode=require',
+    ['channel_binding'],
+  ],
+  'Supabase, its pooler': [
+    'postgresql://postgres.apbkobhfnmcqqzqeeqss:hunter2@aws-0-eu-west-1.pooler.supabase.com:6543/postgres?pgbouncer=true&connection_limit=1',
+    '',
+    ['pgbouncer', 'connection_limit'],
+  ],
+  'Vercel, for Prisma': [
+    'postgres://default:hunter2@ep-long-sun-12345678-pooler.us-east-1.aws.neon.tech/verceldb?pgbouncer=true&connect_timeout=15&sslmode=require',
+    'sslmode=require',
+    ['pgbouncer', 'connect_timeout'],
+  ],
+  'Vercel, of Supabase': [
+    'postgres://postgres.abc:hunter2@aws-0-us-east-1.pooler.supabase.com:6543/postgres?sslmode=require&supa=base-pooler.x',
+    'sslmode=require',
+    ['supa'],
+  ],
+  Heroku: ['postgres://u8f:hunter2@ec2-18-2-3-4.compute-1.amazonaws.com:5432/d6k7', ''],
+  'Cloud SQL': [
+    'postgresql://store:hunter2@/store?host=/cloudsql/project:europe-west1:instance',
+    'host=/cloudsql/project:europe-west1:instance',
+  ],
+  Azure: [
+    'postgres://store%40server:hunter2@server.postgres.database.azure.com:5432/postgres?sslmode=require',
+    'sslmode=require',
+  ],
+  RDS: [
+    'postgresql://store:hunter2@store.abc.eu-west-1.rds.amazonaws.com:5432/store?sslmode=verify-full&sslrootcert=/certs/global-bundle.pem',
+    'sslmode=verify-full&sslrootcert=/certs/global-bundle.pem',
+  ],
+  PlanetScale: [
+    'postgresql://pscale_api_x.y:hunter2@aws-eu-west-2-1.pg.psdb.cloud:5432/postgres?sslmode=verify-full&sslrootcert=system&sslnegotiation=direct',
+    'sslmode=verify-full&sslnegotiation=direct',
+  ],
+  'any, with keep-alive': [
+    'postgresql://u:hunter2@db/x?keepalives=1&keepalives_idle=30&sslrootcert=system&keepalives_interval=10&client_encoding=LATIN1&pool_timeout=0',
+    'sslmode=verify-full',
+    ['keepalives', 'keepalives_idle', 'keepalives_interval', 'client_encoding', 'pool_timeout'],
+  ],
+};
+
+test.each(Object.entries(PROVIDERS))(
+  'the URL of a provider works as it is pasted: %s',
+  (_provider, [url, parameters, ignored = []]) => {
+    const config = readConfig({ DATABASE_URL: url });
+    const [before] = url.split('?');
+    expect(config.databaseUrl).toBe(parameters === '' ? before : `${before}?${parameters}`);
+    expect(config.ignoredParameters).toEqual(ignored);
+    const documented = readFileSync('docs/configuration.md', 'utf8');
+    for (const name of ignored) expect(documented).toContain(`\`${name}`);
+  },
+);
 
 test('every odd character may be in the password of DATABASE_URL', () => {
   const password = ' !"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~äß€';
