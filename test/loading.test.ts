@@ -1,33 +1,78 @@
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { message } from './support/mcp.js';
+import { isDatabaseOutage } from '../src/platform/connections/outage.js';
+import { message, toolCall } from './support/mcp.js';
 import { withoutModule } from './support/missing-module.js';
-import { otherList } from './support/operations-under-test.js';
+import { list, otherList } from './support/operations-under-test.js';
 import { runNode } from './support/process.js';
 import { stop, untilReady } from './support/service-processes.js';
 import { createTemporaryFolder } from './support/temporary-folder.js';
+import type { Caller } from './support/test-service.js';
 
 const dataDir = await createTemporaryFolder();
+const marker = join(await createTemporaryFolder(), 'missing');
 
-/** Starts the built service in a process in which a package is missing once. */
+/** Starts the built service in a process in which a package is missing until `install` is called. */
 async function startWithout(specifier: string) {
+  await writeFile(marker, '');
   const environment = { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'info' };
-  const service = runNode([...withoutModule(specifier, 1), 'dist/main.js'], environment);
+  const service = runNode([...withoutModule(specifier, marker), 'dist/main.js'], environment);
   onTestFinished(async () => void (await stop(service)));
-  return { service, ...(await untilReady(service)) };
+  const install = () => rm(marker);
+  return { service, install, ...(await untilReady(service)) };
 }
 
+const readReadiness = async (call: Caller) => {
+  const { status, body } = await call('/health/ready', { key: null });
+  return [status, body];
+};
+
+type Started = Awaited<ReturnType<typeof startWithout>>;
+
+/** Whoever needs the package may try again; the rest is served, and the database is not to blame. */
+async function expectMissing({ call, url }: Started, path: string, init?: RequestInit): Promise<void> {
+  const { status, headers, body } = await call(path, init);
+  expect([path, status, headers.get('retry-after')]).toEqual([path, 503, '1']);
+  expect(body.code).toBe('service_unavailable');
+  expect(body.message).not.toMatch(/database|module|package/i);
+  expect((await call(list.path)).status).toBe(200);
+  expect(await readReadiness(call)).toEqual([
+    503,
+    { status: 'unavailable', code: 'unavailable', limits: 'memory' },
+  ]);
+  expect(await (await fetch(`${url}/metrics`)).text()).toMatch(/^animal_store_database_ready 1$/m);
+}
+
+const isReady = { status: 'ok', database: 'ok', limits: 'memory' };
+
 test.each(['@prisma/adapter-pg', '@prisma/client/runtime/client'])(
-  "Prisma's client is loaded when the process listens, before anybody asks for it, and again where %s was missing",
+  "Prisma's client is loaded when the process listens: without %s it is not ready, and what needs it a 503, until it is there",
   async (specifier) => {
-    const { service, call } = await startWithout(specifier);
-    await service.until(/Prisma's client could not be loaded yet/);
+    const started = await startWithout(specifier);
+    const { service, call, install } = started;
+    await service.until(/a part of the service cannot be loaded/);
+    await expectMissing(started, otherList.path);
+    await install();
+    expect(await readReadiness(call)).toEqual([200, isReady]);
     const { status, body } = await call(otherList.path);
     expect([status, body]).toEqual([200, expect.any(Array)]);
   },
 );
 
-test('a tool can be called as soon as the SDK, which was missing for the first call, is there', async () => {
-  const { call } = await startWithout('@modelcontextprotocol/server');
-  expect((await call('/mcp', message('tools/list'))).status).toBe(500);
+test('the SDK of tools is loaded when the process listens: without it the process is not ready, and tools a 503, until it is there', async () => {
+  const started = await startWithout('@modelcontextprotocol/server');
+  const { service, call, install } = started;
+  await service.until(/a part of the service cannot be loaded/);
+  await expectMissing(started, '/mcp', message('tools/list'));
+  await expectMissing(started, '/mcp', toolCall(list.name));
+  await install();
   expect((await call('/mcp', message('tools/list'))).status).toBe(200);
+  expect(await readReadiness(call)).toEqual([200, isReady]);
+});
+
+test('a module that is missing is no outage of the database', async () => {
+  const imported = import('no-such-package' as string).catch((error: Error) => error);
+  expect(isDatabaseOutage(await imported)).toBe(false);
+  expect(isDatabaseOutage(Object.assign(new Error('lost'), { code: 'ECONNRESET' }))).toBe(true);
 });

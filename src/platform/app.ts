@@ -52,6 +52,8 @@ export type AppOptions = ServerOptions &
     readonly publicUrl?: string | undefined;
     /** Builds the OpenAPI document */
     readonly buildDocument: (publicUrl: string) => Promise<object>;
+    /** Loads what operations need and is not loaded yet */
+    readonly loadForOperations: () => Promise<unknown>;
     /** If set, another server has /metrics and /health */
     readonly metricsPort?: number | undefined;
   };
@@ -96,8 +98,10 @@ export async function buildApp(options: AppOptions) {
   answerErrorsWith(app, sendError);
   ignoreBodies(app);
 
+  let loadTools: () => Promise<unknown>;
+  const load = () => Promise.all([options.loadForOperations(), loadTools()]);
   const probes: Probes = {
-    readReadiness: createReadiness({ ...options, checkReadiness, isClosing }),
+    readReadiness: createReadiness({ ...options, checkReadiness, load, isClosing }),
     readMetrics: () => metrics.registry.metrics(),
   };
   const hasProbes = options.metricsPort === undefined;
@@ -126,13 +130,13 @@ export async function buildApp(options: AppOptions) {
       protocol: 'mcp',
       refusesOrigins: true,
     });
-    registerMcp(scope, parts);
+    loadTools = registerMcp(scope, parts);
     answerErrorsWith(scope, sendMcpError);
   };
   await app.register(rest, { prefix: REST_PREFIX });
   await app.register(trpc, { prefix: TRPC_PREFIX });
   await app.register(mcp, { prefix: MCP_PREFIX });
-  return { app, probes };
+  return { app, probes, load };
 }
 
 /** Returns the address that clients use, without a trailing slash; known until the last request is served. */

@@ -1,8 +1,8 @@
+import { ApiError } from './errors/api-error.js';
+
 /**
  * Loads something at the first call, for all calls. A failure is forgotten: the next call tries again, so that it lasts no
  * longer than its cause.
- *
- * Node.js keeps a module of ours whose own imports failed. Whoever loads one imports first what may be missing.
  */
 export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
   let loading: Promise<T> | undefined;
@@ -13,4 +13,22 @@ export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
     });
     return loading;
   };
+}
+
+/**
+ * The same for code that requests need. Whatever keeps it from being loaded, such as an installation that is being
+ * replaced, is no failure of the database: a caller may try again, and the log has the cause.
+ *
+ * Node.js keeps a module that it found and could not read, or whose own imports failed, until the process ends. Whoever
+ * loads one of ours imports first what may be missing.
+ *
+ * @throws ApiError service_unavailable
+ */
+export function loadCode<T>(load: () => Promise<T>): () => Promise<T> {
+  return loadOnce(() =>
+    load().catch((cause: unknown) => {
+      const message = 'A part of the service cannot be loaded now. Try again shortly.';
+      throw new ApiError('service_unavailable', { message, cause });
+    }),
+  );
 }

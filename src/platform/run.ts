@@ -10,7 +10,7 @@ import { describeGap, findHistoryGap } from './keys/history-triggers.js';
 import { createKeyStore } from './keys/store.js';
 import { checkSchema } from './migrations/grants.js';
 import { addSampleData, type DatabaseSource, openSource } from './migrations/source.js';
-import { buildProbeServer } from './monitoring/probes.js';
+import { buildProbeServer, NOT_LOADED } from './monitoring/probes.js';
 import type { Resource } from './operations/resource.js';
 import { type Config, readConfig, toLocalUrl } from './process/config.js';
 import { describeEndOfLife } from './process/end-of-life.js';
@@ -49,6 +49,8 @@ export async function run(store: Store): Promise<never> {
     const config = readConfig(process.env, process, notices);
     const output = await createLogger(config);
     for (const notice of notices) output.log.warn(notice);
+    const ignored = config.ignoredParameters.join(', ');
+    if (ignored !== '') output.log.info(`parameters of DATABASE_URL that mean nothing here: ${ignored}`);
     void shutdown.then(() => setTimeout(() => void forceExit(output), FORCE_EXIT_MS).unref());
     try {
       await openAndServe(store, config, output, shutdown);
@@ -81,9 +83,7 @@ async function openAndServe(
     await serve(service, config, output, shutdown, (url) => {
       output.print(banner.replaceAll('{url}', url));
       // The first caller who needs it does not wait for it, and need not succeed.
-      database.loadPrisma().catch((error: unknown) => {
-        output.log.warn({ err: error }, "Prisma's client could not be loaded yet; its next use tries again");
-      });
+      service.load().catch((error: unknown) => output.log.warn({ err: error }, NOT_LOADED));
     });
   } finally {
     await source.close();

@@ -10,6 +10,7 @@ import { TEST_PREFIX } from './keys/format.js';
 import { describeGap, findHistoryGap } from './keys/history-triggers.js';
 import { createKeyStore } from './keys/store.js';
 import { createLimiter } from './limits/limiter.js';
+import { loadCode } from './load-once.js';
 import { checkSchema } from './migrations/grants.js';
 import { createRouter, type Resource } from './operations/resource.js';
 import type { Config } from './process/config.js';
@@ -63,7 +64,7 @@ export async function createService(options: ServiceOptions) {
   });
   const endFlushing = flushRegularly(usage);
   const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
-  const { redisUrls } = config;
+  const { redisUrls, readRedisUrls } = config;
   const redisDurations = createDurations(
     'redis_command_duration_seconds',
     'How long commands to Redis took, including failed ones',
@@ -72,6 +73,7 @@ export async function createService(options: ServiceOptions) {
     overrides.limiter ??
     (await createLimiter({
       redisUrls,
+      readRedisUrls,
       log,
       now,
       observeCommand: (seconds) => redisDurations.observe(seconds),
@@ -82,7 +84,8 @@ export async function createService(options: ServiceOptions) {
     // Without Redis the service starts nevertheless, and counts in memory.
     limiter.ready(REDIS_WAIT_MS).catch(() => {}),
   ]);
-  const { app, probes } = await buildApp({
+  const loadDocument = loadCode(() => import('./docs/document.js'));
+  const { app, probes, load } = await buildApp({
     ...config,
     connections: { keepAliveTimeout: config.keepAliveSeconds * 1_000 },
     log,
@@ -113,6 +116,7 @@ export async function createService(options: ServiceOptions) {
       await statements;
       return gap && describeGap(gap);
     },
+    loadForOperations: database.loadPrisma,
     counters,
     durations: [database.queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
     async countKeys() {
@@ -121,7 +125,7 @@ export async function createService(options: ServiceOptions) {
       return { banned, expiring };
     },
     async buildDocument(publicUrl) {
-      const { buildDocument } = await import('./docs/document.js');
+      const { buildDocument } = await loadDocument();
       return buildDocument({ ...config, resources, publicUrl });
     },
     ...overrides,
@@ -143,5 +147,5 @@ export async function createService(options: ServiceOptions) {
     closeChannel.publish({ waitFor: (promise: PromiseLike<unknown>) => pending.push(promise) });
     await Promise.allSettled(pending);
   };
-  return { app, probes, keys, limiter, close };
+  return { app, probes, load, keys, limiter, close };
 }

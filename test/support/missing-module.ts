@@ -1,13 +1,15 @@
 /**
- * Arguments of Node.js for a process in which a package is missing the first times that it is imported.
+ * Arguments of Node.js for a process in which a package is missing.
  *
- * @param times how often; default: for ever
+ * @param whileThere a file: the package is missing as long as there is one. Default: for ever
  */
-export function withoutModule(specifier: string, times?: number): string[] {
+export function withoutModule(specifier: string, whileThere?: string): string[] {
   const hooks = `
-    let left = ${times ?? 'Infinity'};
+    import { existsSync } from 'node:fs';
+    const file = ${JSON.stringify(whileThere)};
     export function resolve(specifier, context, next) {
-      if (specifier !== ${JSON.stringify(specifier)} || left-- <= 0) return next(specifier, context);
+      const isMissing = specifier === ${JSON.stringify(specifier)} && (file === undefined || existsSync(file));
+      if (!isMissing) return next(specifier, context);
       throw Object.assign(new Error('Cannot find package'), { code: 'ERR_MODULE_NOT_FOUND' });
     }`;
   const preloaded = `

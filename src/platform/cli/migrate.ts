@@ -65,7 +65,8 @@ export function addMigrateCommand(program: Command, withSource: WithSource): voi
  * keys, where somebody has taken a trigger away.
  */
 async function migrate({ url, database }: Source, { grantTo, grantReadTo }: GrantOptions): Promise<void> {
-  const applied = await applyMigrations(url);
+  const onWaiting = (message: string) => void process.stderr.write(`${message}\n`);
+  const applied = await applyMigrations(url, undefined, { onWaiting });
   process.stdout.write(
     applied.map((name) => `applied ${name}\n`).join('') || 'The database is up to date.\n',
   );

@@ -1,4 +1,4 @@
-import { loadOnce } from '../load-once.js';
+import { loadCode } from '../load-once.js';
 import { createDurations } from '../timing/durations.js';
 import { measure } from '../timing/timeouts.js';
 import { type ConnectionOptions, type Connections, openConnections } from './connections.js';
@@ -26,7 +26,7 @@ export function openDatabase(
   return {
     ...connections,
     /** Prisma's client. The first call loads it, which takes 0.2 s and 39 MB: the service's once it listens, no command's. */
-    loadPrisma: loadOnce(async () => {
+    loadPrisma: loadCode(async () => {
       prisma = await openPrisma(connections, observe);
       return prisma;
     }),

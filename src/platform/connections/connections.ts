@@ -2,6 +2,8 @@ import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
 import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS } from '../timing/timeouts.js';
 import { countOrphanedBackends } from './orphaned-backends.js';
+import { createPoolSize } from './pool-size.js';
+import { goOnWhenRefused } from './refused-connections.js';
 import { createInSchema, schemaOf, searchPathOf } from './schema-name.js';
 import {
   applySettings,
@@ -9,6 +11,7 @@ import {
   SESSION_SETTINGS,
   STATEMENT_SETTINGS,
 } from './session-settings.js';
+import { checkPrimary } from './standby.js';
 import { createStatementPool } from './statement-pool.js';
 
 const MAX_POOL_CONNECTIONS = 4;
@@ -29,10 +32,14 @@ export interface Queries {
 export interface ConnectionOptions {
   /** Default: what a request may wait */
   readonly connectTimeoutMs?: number | undefined;
+  /** Called for each connection: the URL may have another password by then */
+  readonly readUrl?: () => string;
   /** In place of the store's name and of what the URL says: what the connections show to others in the database */
   readonly applicationName?: string | undefined;
   /** Called with what each statement of reads, writes and keys took, and its name */
   readonly observe?: (seconds: number, statement: string) => void;
+  /** Called, once an hour at most, when the server refuses a further connection: how many there are, of how many */
+  readonly onRefused?: ((error: Error, count: number, most: number) => void) | undefined;
 }
 
 /**
@@ -45,10 +52,17 @@ export interface ConnectionOptions {
 export function openConnections(
   url: string,
   onIdleError: (error: Error) => void,
-  { connectTimeoutMs = CONNECT_TIMEOUT_MS, applicationName, observe }: ConnectionOptions = {},
+  options: ConnectionOptions = {},
 ) {
+  const { connectTimeoutMs = CONNECT_TIMEOUT_MS, applicationName, observe, onRefused } = options;
+  const { readUrl = () => url } = options;
+  class Client extends pg.Client {
+    constructor(given?: pg.ClientConfig) {
+      super({ ...given, connectionString: readUrl() });
+    }
+  }
   const config = {
-    connectionString: url,
+    Client,
     connectionTimeoutMillis: connectTimeoutMs,
     query_timeout: QUERY_TIMEOUT_MS,
     keepAlive: true,
@@ -78,10 +92,11 @@ export function openConnections(
   });
   const pools = [pool, reads.pool, writes.pool, keys.pool];
   let closing: Promise<unknown> | undefined;
-  for (const each of pools) {
-    each.on('error', onIdleError);
-    countOrphanedBackends(each, config);
-  }
+  for (const each of pools) each.on('error', onIdleError);
+  const sizes = pools.map(createPoolSize);
+  for (const size of sizes) countOrphanedBackends(size, config);
+  const count = (of: 'held' | 'most') => sizes.reduce((total, size) => total + size[of], 0);
+  goOnWhenRefused(sizes, (error) => onRefused?.(error, count('held'), count('most')));
   return {
     schema,
     inSchema: createInSchema(schema),
@@ -89,8 +104,9 @@ export function openConnections(
     reads,
     writes,
     keys,
-    /** Rejects when a statement that requests use does not work on a connection that they use. */
+    /** Rejects when a statement that requests use does not work on a connection that they use, or writes nothing. */
     async checkStatements() {
+      await checkPrimary(pool);
       await Promise.all([reads, writes, keys].map((each) => each.check()));
       await checkTimeSettings(async (text) => (await pool.query(text)).rows);
     },

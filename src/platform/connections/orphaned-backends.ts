@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
+import type { PoolSize } from './pool-size.js';
 
 /** The message of pg's error for a query without a response, which has no code. */
 const READ_TIMEOUT = 'Query read timeout';
@@ -10,6 +11,9 @@ const ASK_INTERVAL_MS = 300;
 const FIND_BUSY = `
   SELECT pid FROM pg_stat_activity
   WHERE pid = ANY ($1) AND usename = current_user AND state IS DISTINCT FROM 'idle'`;
+
+/** With the class of a pool's connections */
+type OwnConfig = pg.ClientConfig & { readonly Client: new (config: pg.ClientConfig) => pg.Client };
 
 /**
  * Keeps the server processes of a pool within its size. When a response does not come, this process closes the connection,
@@ -22,8 +26,8 @@ const FIND_BUSY = `
  *
  * @param config of a connection of the pool
  */
-export function countOrphanedBackends(pool: pg.Pool, config: pg.ClientConfig): void {
-  const size = pool.options.max;
+export function countOrphanedBackends(size: PoolSize, config: OwnConfig): void {
+  const { pool } = size;
   const orphans = new Set<number>();
   let isAsking = false;
   const askUntilEnded = async () => {
@@ -34,7 +38,7 @@ export function countOrphanedBackends(pool: pg.Pool, config: pg.ClientConfig): v
       const busy = await findBusy(config, asked).catch(() => new Set(asked));
       const gone = asked.filter((pid) => !busy.has(pid));
       for (const pid of gone) orphans.delete(pid);
-      pool.options.max = size - orphans.size;
+      size.orphaned = orphans.size;
       if (gone.length > 0) discardIdle(pool);
       if (orphans.size > 0) await delay(ASK_INTERVAL_MS, undefined, { ref: false });
     }
@@ -45,7 +49,7 @@ export function countOrphanedBackends(pool: pg.Pool, config: pg.ClientConfig): v
     const isUnanswered = error?.message === READ_TIMEOUT || endOpenTransaction(error, client);
     if (!isUnanswered) return;
     orphans.add(client.processID);
-    pool.options.max = Math.max(0, size - orphans.size);
+    size.orphaned = orphans.size;
     if (!isAsking) void askUntilEnded();
   });
 }
@@ -61,8 +65,8 @@ function endOpenTransaction(error: Error | undefined, client: pg.Client): boolea
   return true;
 }
 
-async function findBusy(config: pg.ClientConfig, pids: readonly number[]): Promise<ReadonlySet<number>> {
-  const client = new pg.Client(config);
+async function findBusy(config: OwnConfig, pids: readonly number[]): Promise<ReadonlySet<number>> {
+  const client = new config.Client(config);
   // An error of the connection ends the query, which tells enough.
   client.on('error', () => {});
   try {

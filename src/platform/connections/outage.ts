@@ -79,6 +79,8 @@ export function isDatabaseOutage(error: unknown): boolean {
   if (THROWN_BY_CODE.some((each) => error instanceof each)) return false;
   if (error.name === 'PrismaClientValidationError') return false;
   const code = readCode(error);
+  // Of an import: see load-once.ts for code that may be missing for a while.
+  if (/MODULE_NOT_FOUND$/.test(code)) return false;
   return SHARING_ERRORS.test(code) || !(QUERY_ERRORS.test(code) || PRISMA_QUERY_ERRORS.test(code));
 }
 
@@ -115,6 +117,11 @@ const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
     /permission denied/i,
     'let the owner of the tables grant the role of DATABASE_URL what it needs, with: npm run migrate -- --grant-to ROLE; ' +
       'migrations, seed and Prisma Studio are for the owner (docs/database.md).',
+  ],
+  [
+    /no encryption/i,
+    'it demands TLS: add sslmode=verify-full to DATABASE_URL; where its certificate cannot be checked, as on Heroku, set ' +
+      'PGSSLMODE=no-verify.',
   ],
   [/certificate/i, 'check its certificate; NODE_EXTRA_CA_CERTS names a file with the CA that signed it.'],
   [

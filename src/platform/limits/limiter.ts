@@ -45,6 +45,8 @@ export interface Limiter {
 export interface LimiterOptions {
   /** None: memory. One: Redis or Valkey, or Sentinels. Several: nodes of a cluster. */
   readonly redisUrls: readonly string[];
+  /** The same by now, for connections that are made later */
+  readonly readRedisUrls?: () => readonly string[];
   readonly log: Log;
   /** The prefix of every key in Redis. Default `limits` */
   readonly prefix?: string;
@@ -75,6 +77,7 @@ const REPLY_TTL_MS = 1_000;
  */
 export async function createLimiter({
   redisUrls,
+  readRedisUrls = () => redisUrls,
   log,
   prefix = 'limits',
   clock = () => Math.floor(performance.now()),
@@ -82,7 +85,7 @@ export async function createLimiter({
   observeCommand = () => {},
 }: LimiterOptions): Promise<Limiter> {
   const { openRedis } = redisUrls.length > 0 ? await import('./redis/store.js') : {};
-  const redis = openRedis?.({ urls: redisUrls, prefix, log, observe: observeCommand });
+  const redis = openRedis?.({ readUrls: readRedisUrls, prefix, log, observe: observeCommand });
   const createStores = (kind: keyof typeof MAX_SUBJECTS) => {
     const memory = new MemoryStore({ maxSubjects: MAX_SUBJECTS[kind], clock, now });
     const shared = redis?.createStore(kind, { insuranceLimiter: memory, now });

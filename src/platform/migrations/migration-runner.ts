@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
-import { toDatabaseError } from '../connections/outage.js';
+import { readCode, toDatabaseError } from '../connections/outage.js';
 import { schemaOf } from '../connections/schema-name.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../timing/timeouts.js';
@@ -17,6 +17,28 @@ import {
 
 /** The advisory lock of Prisma's schema engine, so that `prisma migrate deploy` and this runner wait for each other. */
 const LOCK = 72_707_369;
+
+/** SQLSTATE lock_not_available: of `lock_timeout`. */
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** SQLSTATE active_sql_transaction: of a statement that runs in none, such as CREATE INDEX CONCURRENTLY. */
+const NOT_IN_A_TRANSACTION = '25001';
+
+/** Who has the lock: whoever may connect sees these two of any session. */
+const FIND_HOLDER = `
+  SELECT pid, application_name FROM pg_locks JOIN pg_stat_activity USING (pid)
+  WHERE locktype = 'advisory' AND (classid, objid, objsubid) = (0, ${LOCK}, 1) AND granted
+    AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
+
+/** What to do while another migration has the lock. */
+export interface LockWait {
+  /** Called with what is waited for, once */
+  readonly onWaiting: (message: string) => void;
+  /** After how long. Default 5 s */
+  readonly noticeMs?: number;
+  /** How long at most. Default 60 s */
+  readonly timeoutMs?: number;
+}
 
 /** Prisma's table, as its schema engine creates it. */
 const CREATE_HISTORY = `(
@@ -40,17 +62,19 @@ const COUNT_TABLES = `
 
 /**
  * Applies the pending migrations to the schema of the URL, and records them as `prisma migrate deploy` does, in Prisma's
- * own table and under its lock. Each script is sent as a whole, and is one transaction unless it ends that itself.
+ * own table and under its lock. Each script is sent as a whole, and is one transaction with its record unless it ends that
+ * itself, or is a single statement that runs in none.
  *
  * @param folder Default: prisma/migrations
  * @returns the names of the migrations applied now
- * @throws OperatorError when the database cannot be used or a migration fails; it is then recorded as failed
+ * @throws OperatorError when the database cannot be used, another migration does not end, or one fails; it is then recorded
+ * as failed
  */
-export async function applyMigrations(url: string, folder?: string): Promise<string[]> {
+export async function applyMigrations(url: string, folder?: string, wait?: LockWait): Promise<string[]> {
   const migrations = await readMigrations(folder);
   const schema = schemaOf(url);
   return withConnection(url, async (client) => {
-    await client.query(`SELECT pg_advisory_lock(${LOCK})`);
+    await lock(client, wait);
     const recorded = (await readHistory({ pool: client, schema })) ?? (await createHistory(client, schema));
     // Nothing runs while this process has the lock.
     const unfinished = recorded.find(({ isFinished }) => !isFinished);
@@ -85,6 +109,39 @@ async function withConnection<T>(url: string, use: (client: pg.Client) => Promis
   }
 }
 
+async function lock(
+  client: pg.Client,
+  { onWaiting, noticeMs = 5_000, timeoutMs = 60_000 }: Partial<LockWait> = {},
+): Promise<void> {
+  if (await lockWithin(client, noticeMs)) return;
+  const holder = await describeHolder(client);
+  onWaiting?.(`waiting for another migration to end: ${holder}`);
+  if (await lockWithin(client, timeoutMs - noticeMs)) return;
+  throw new OperatorError(
+    `Another migration has not ended within ${timeoutMs / 1_000} s (${holder}): wait for it, or end that session with pg_terminate_backend, and try again.`,
+    { exitCode: 4 },
+  );
+}
+
+async function lockWithin(client: pg.Client, timeoutMs: number): Promise<boolean> {
+  try {
+    // One transaction, so that the timeout is also gone when it fails.
+    await client.query(
+      `SET lock_timeout = ${timeoutMs}; SELECT pg_advisory_lock(${LOCK}); SET lock_timeout = 0`,
+    );
+    return true;
+  } catch (error) {
+    if (readCode(error) !== LOCK_NOT_AVAILABLE) throw error;
+    return false;
+  }
+}
+
+async function describeHolder(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ pid: number; application_name: string }>(FIND_HOLDER);
+  const [holder] = rows;
+  return holder === undefined ? 'it is gone' : `pid ${holder.pid}, "${holder.application_name}"`;
+}
+
 /** Nothing of anybody else may be in the schema: the tables of the service would lie among them, or in their place. */
 async function createHistory(client: pg.Client, schema: string): Promise<[]> {
   const name = pg.escapeIdentifier(schema);
@@ -104,25 +161,26 @@ async function createHistory(client: pg.Client, schema: string): Promise<[]> {
   }
 }
 
+/** Applies a migration, and records it. If the process is killed meanwhile, either both are done or nothing is. */
 async function apply(client: pg.Client, table: string, { name, script, checksum }: Migration): Promise<void> {
   const id = randomUUID();
-  await client.query(`INSERT INTO ${table} (id, checksum, migration_name) VALUES ($1, $2, $3)`, [
-    id,
-    checksum,
-    name,
-  ]);
+  const values = [id, checksum, name].map((value) => pg.escapeLiteral(value)).join(', ');
+  const start = `INSERT INTO ${table} (id, checksum, migration_name) VALUES (${values})`;
+  const finish = `UPDATE ${table} SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}'`;
   try {
-    // A query without values may hold several statements.
-    await client.query(script);
+    // A query without values may hold several statements, which are one transaction. A script may end with a comment.
+    await client.query([start, script, finish].join('\n;\n')).catch(async (error: unknown) => {
+      if (readCode(error) !== NOT_IN_A_TRANSACTION) throw error;
+      await client.query(start);
+      await client.query(script);
+      await client.query(finish);
+    });
   } catch (error) {
     const { message } = error as Error;
-    // Where the connection broke, the migration stays unfinished, which counts as failed.
     await client.query('ROLLBACK').catch(() => {});
+    // Where the connection broke, what runs in no transaction stays unfinished, which counts as failed.
+    await client.query(`${start} ON CONFLICT DO NOTHING`).catch(() => {});
     await client.query(`UPDATE ${table} SET logs = $2 WHERE id = $1`, [id, message]).catch(() => {});
     throw toFailure(`${name} failed (${message})`, error);
   }
-  await client.query(
-    `UPDATE ${table} SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = $1`,
-    [id],
-  );
 }

@@ -97,7 +97,8 @@ export function findPending(
   migrations: readonly Migration[],
 ): readonly Migration[] {
   const first = migrations[0]?.name ?? '';
-  if (recorded.some(({ name }) => name < first)) {
+  // A baseline of Prisma's, such as 0_init, has no time in its name.
+  if (recorded.some(({ name }) => /^\d{14}_/.test(name) && name < first)) {
     throw new OperatorError(
       'The database was made by a version before 1.0: start with a new one. Create an empty database, and name it in ' +
         'DATABASE_URL; without DATABASE_URL, delete DATA_DIR (.data). docs/operations.md says how its data gets into the new one.',

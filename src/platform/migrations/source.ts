@@ -20,6 +20,8 @@ export interface SourceOptions extends Pick<ConnectionOptions, 'connectTimeoutMs
   readonly config: {
     /** undefined: the embedded PostgreSQL in dataDir */
     readonly databaseUrl: string | undefined;
+    /** The same by now */
+    readonly readDatabaseUrl?: () => string | undefined;
     readonly dataDir: string;
   };
   /** Only one service may use an embedded database, beside any number of guests (command line, Prisma Studio). */
@@ -47,14 +49,20 @@ export async function openSource(options: SourceOptions) {
     // The pool does not wait until its connections have ended, and PostgreSQL may be the first to end them.
     if (!isClosing) options.log.warn({ err: error }, 'a database connection broke');
   };
-  const database = openDatabase(url, warn, { connectTimeoutMs, applicationName });
+  const onRefused = (error: Error, count: number, most: number) => {
+    const message = `the database allows no further connection: the service goes on, more slowly, with ${count} of up to ${most}`;
+    options.log.warn({ err: error }, message);
+  };
+  const readUrl = () => (isEmbedded ? undefined : options.config.readDatabaseUrl?.()) ?? url;
+  const database = openDatabase(url, warn, { connectTimeoutMs, applicationName, onRefused, readUrl });
   const close = async () => {
     isClosing = true;
     await database.close().finally(release);
   };
   try {
     const isMigrated = isEmbedded && !isLeftAsItIs;
-    if (isMigrated && (await listPendingMigrations(database)).length > 0) await applyMigrations(url);
+    if (isMigrated && (await listPendingMigrations(database)).length > 0)
+      await applyMigrations(url, undefined, { onWaiting: (message) => options.log.info(message) });
   } catch (error) {
     await close();
     throw error;

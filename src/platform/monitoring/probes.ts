@@ -1,8 +1,12 @@
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { Registry } from 'prom-client';
+import { StandbyError } from '../connections/standby.js';
 import type { Limiter } from '../limits/limiter.js';
 import { READINESS_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
 
+/** What the log says while a part of the service cannot be loaded. A new process is the remedy for what Node.js keeps. */
+export const NOT_LOADED =
+  'not ready: a part of the service cannot be loaded; restart the process if its installation is complete';
 /** Longer than any answer takes; it ends connections that send no request. */
 const REQUEST_TIMEOUT_MS = 10_000;
 /** How long a successful check stays valid. */
@@ -18,6 +22,8 @@ declare module 'fastify' {
 interface ReadinessOptions {
   /** Resolves with what an operator should know, although the service can serve */
   readonly checkReadiness: () => Promise<string | undefined>;
+  /** Loads what requests need and is not loaded yet */
+  readonly load: () => Promise<unknown>;
   readonly limiter: Limiter;
   readonly isClosing: () => boolean;
   readonly log: FastifyBaseLogger;
@@ -27,7 +33,9 @@ interface ReadinessOptions {
 interface Readiness {
   /** `degraded` when limits are counted without Redis, which does not keep the service from serving */
   readonly status: 'ok' | 'degraded' | 'unavailable' | 'draining';
-  readonly database?: 'ok' | 'unavailable';
+  readonly database?: 'ok' | 'unavailable' | 'standby';
+  /** `unavailable` while a part of it cannot be loaded */
+  readonly code?: 'unavailable';
   /** Where limits are counted */
   readonly limits?: string;
   /** What is wrong, and does not keep the service from serving */
@@ -43,17 +51,27 @@ export interface Probes {
 }
 
 /** A process that is shutting down finishes its requests, but is not ready. */
-export function createReadiness({ checkReadiness, limiter, isClosing, log }: ReadinessOptions) {
+export function createReadiness({ checkReadiness, load, limiter, isClosing, log }: ReadinessOptions) {
   return async (): Promise<Readiness> => {
     if (isClosing()) return { status: 'draining' };
+    // At the same time, because a process that is late has no time for one after the other.
+    const checking = checkReadiness();
+    checking.catch(() => {});
     try {
-      const warning = await checkReadiness();
+      await withTimeout(READINESS_TIMEOUT_MS, load());
+    } catch (error) {
+      log.warn({ err: error }, NOT_LOADED);
+      return { status: 'unavailable', code: 'unavailable', limits: limiter.state };
+    }
+    try {
+      const warning = await checking;
       const limits = limiter.state;
       const status = limits === 'degraded' ? 'degraded' : 'ok';
       return { status, database: 'ok', limits, ...(warning !== undefined && { warning }) };
     } catch (error) {
       log.warn({ err: error }, 'not ready: the database cannot be used');
-      return { status: 'unavailable', database: 'unavailable', limits: limiter.state };
+      const database = error instanceof StandbyError ? 'standby' : 'unavailable';
+      return { status: 'unavailable', database, limits: limiter.state };
     }
   };
 }

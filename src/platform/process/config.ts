@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
 import { LIVE_PREFIX, TEST_PREFIX } from '../keys/format.js';
 import { SHOWN_DAYS } from '../usage/store.js';
-import { databaseUrl } from './database-url.js';
-import { readSecretFiles } from './secret-files.js';
+import { databaseUrl, findIgnored } from './database-url.js';
+import { readSecretFiles, type Variables } from './secret-files.js';
 import {
   baseUrl,
   isAddressOrBlock,
@@ -80,22 +80,41 @@ export function readConfig(
   runtime: Runtime = process,
   notices: readonly string[] = [],
 ): Config {
-  const { set, problems: unreadable } = readSecretFiles(
-    Object.fromEntries(
-      Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
-    ),
-    SECRETS,
+  const variables = Object.fromEntries(
+    Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''),
   );
+  const { set, problems: unreadable } = readSecretFiles(variables, SECRETS);
   const parsed = schema.safeParse(set, { reportInput: true });
   const invalid = parsed.error?.issues.map(describeIssue) ?? [];
   const problems = [...unreadable, ...invalid, ...findConflicts(set, runtime)];
   if (!parsed.success || problems.length > 0) {
     throw new OperatorError(describeProblems([...new Set([...problems, ...notices])]));
   }
-  return toConfig(parsed.data);
+  return toConfig(parsed.data, variables, findIgnored(set.DATABASE_URL ?? ''));
 }
 
-function toConfig(data: z.output<typeof schema>) {
+/**
+ * Reads a secret again: its file may hold another password by now. Returns what it was before where there is no file, or
+ * nothing valid in it.
+ */
+function createReader<T>(
+  variables: Variables,
+  name: (typeof SECRETS)[number],
+  type: z.ZodType<T>,
+  initial: T,
+): () => T {
+  if (variables[`${name}_FILE`] === undefined) return () => initial;
+  let last = initial;
+  return () => {
+    const { set, problems } = readSecretFiles(variables, [name]);
+    const parsed = type.safeParse(set[name]);
+    if (parsed.success && problems.length === 0) last = parsed.data;
+    return last;
+  };
+}
+
+function toConfig(data: z.output<typeof schema>, variables: Variables, ignoredParameters: readonly string[]) {
+  const { DATABASE_URL, REDIS_URL } = schema.shape;
   const keyPrefix = data.APP_ENV === 'production' ? LIVE_PREFIX : TEST_PREFIX;
   const isOpenToLocalhost = data.APP_ENV === 'development' && data.CORS_ORIGINS.length === 0;
   return {
@@ -107,8 +126,13 @@ function toConfig(data: z.output<typeof schema>) {
     keyPrefix,
     /** undefined: the embedded PostgreSQL in dataDir */
     databaseUrl: data.DATABASE_URL,
+    /** The parameters of DATABASE_URL that are left out, for the log */
+    ignoredParameters,
     /** Empty: limits live in memory; several: a cluster. Sentinels are one URL. */
     redisUrls: data.REDIS_URL,
+    /** The same two by now, for connections that are made later */
+    readDatabaseUrl: createReader(variables, 'DATABASE_URL', DATABASE_URL, data.DATABASE_URL),
+    readRedisUrls: createReader(variables, 'REDIS_URL', REDIS_URL, data.REDIS_URL),
     dataDir: data.DATA_DIR,
     /** Several processes listen on `port`, and the kernel gives each its share of the connections */
     reusePort: data.REUSE_PORT === 'true',

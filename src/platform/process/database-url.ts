@@ -17,23 +17,29 @@ const PARAMETERS: Readonly<Record<string, RegExp>> = {
   options: /./,
 };
 
+/**
+ * What the URLs of providers carry for other programs, or for what the service does by itself, and may be left out without
+ * weakening anything: pools, timeouts, keep-alive, marks of a pooler. pg would take some of them.
+ */
+const IGNORED =
+  /^(?:pgbouncer|connection_limit|pool_timeout|connect_timeout|keepalives(?:_idle|_interval|_count)?|client_encoding|channel_binding|supa|workaround)$/;
+
 /** What those mean to others that they are taken from, and what to do instead. */
 const ADVICE: readonly (readonly [parameter: RegExp, advice: string])[] = [
   [/^(?:ssl|tls)$/, 'write sslmode=verify-full for TLS'],
   [
-    /^(?:connection_limit|pool_timeout|pgbouncer|socket_timeout|statement_cache_size)$/,
+    /^(?:socket_timeout|statement_cache_size)$/,
     "it is for Prisma's own connections; the service has a pool of its own, and recognises a pooler by itself",
   ],
   [/timeout$/, 'the service has timeouts of its own'],
-  [/^channel_binding$/, 'sslmode=verify-full makes sure of the server'],
 ];
 
 /** The name of a parameter, and no part of a password that follows an unescaped question mark. */
 const NAME = /^[A-Za-z_]{1,40}$/;
 
 /**
- * The URL in DATABASE_URL: of one host, or of a directory with a socket, which replaces the host or is given as the
- * parameter `host`. What is wrong is said without any value: it may hold a password.
+ * The URL in DATABASE_URL, as pg takes it: of one host, or of a directory with a socket, which replaces the host or is given
+ * as the parameter `host`; without what is ignored. What is wrong is said without any value: it may hold a password.
  */
 export function databaseUrl() {
   return z
@@ -46,19 +52,57 @@ export function databaseUrl() {
     })
     .superRefine((text, context) => {
       for (const problem of describeParameters(parse(text).searchParams)) context.addIssue(problem);
+    })
+    .transform((text) => {
+      // To libpq, which lets `system` stand for the authorities that are trusted anyway, it means verify-full.
+      const system = parse(text).searchParams.get('sslrootcert') === 'system';
+      return mapParameters(text, (name, pair) => {
+        if (IGNORED.test(name)) return [];
+        if (!system || !/^ssl(?:mode|rootcert)$/.test(name)) return [pair];
+        return name === 'sslrootcert' ? ['sslmode=verify-full'] : [];
+      });
     });
+}
+
+/** The names of those parameters of DATABASE_URL that are ignored. */
+export function findIgnored(text: string): string[] {
+  const names: string[] = [];
+  mapParameters(text, (name) => {
+    if (IGNORED.test(name)) names.push(name);
+    return [];
+  });
+  return names;
+}
+
+/** Leaves all as it is written but the parameters. */
+function mapParameters(text: string, map: (name: string, pair: string) => readonly string[]): string {
+  const [start = '', ...rest] = text.split('?');
+  const pairs = rest.join('?').split('&');
+  const mapped = pairs.flatMap((pair) => map([...new URLSearchParams(pair).keys()][0] ?? '', pair));
+  return [start, mapped.filter(Boolean).join('&')].filter(Boolean).join('?');
 }
 
 function* describeParameters(parameters: URLSearchParams): Iterable<string> {
   const names = [...parameters.keys()];
   for (const name of new Set(names)) {
+    if (IGNORED.test(name)) continue;
     const allowed = Object.hasOwn(PARAMETERS, name) ? PARAMETERS[name] : undefined;
     if (allowed === undefined) yield describeUnknown(name);
     else if (names.indexOf(name) !== names.lastIndexOf(name)) yield `has the parameter ${name} twice`;
     else if (!allowed.test(parameters.get(name) ?? ''))
       yield `has the parameter ${name} with a value that it cannot have (docs/configuration.md)`;
   }
+  const mode = parameters.get('sslmode');
+  const isVerified = /^(?:require|verify-ca|verify-full)$/.test(mode ?? '');
+  if (parameters.get('sslrootcert') === 'system' && mode !== null && mode !== 'verify-full')
+    yield 'has sslrootcert=system, which needs sslmode=verify-full';
+  if (parameters.get('channel_binding') === 'require' && !(isVerified && !isLibpqCompatible(parameters)))
+    yield 'has channel_binding=require, in place of which the service checks the certificate: write sslmode=verify-full';
 }
+
+/** In which a mode but verify-full does not check what the certificate is for. */
+const isLibpqCompatible = (parameters: URLSearchParams) =>
+  parameters.get('uselibpqcompat') === 'true' && parameters.get('sslmode') !== 'verify-full';
 
 function describeUnknown(name: string): string {
   const [, advice] = ADVICE.find(([pattern]) => pattern.test(name)) ?? [];

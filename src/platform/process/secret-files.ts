@@ -1,10 +1,13 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 
-type Variables = Readonly<Record<string, string | undefined>>;
+export type Variables = Readonly<Record<string, string | undefined>>;
+
+/** A URL takes far less. */
+const MAX_BYTES = 65_536;
 
 /**
- * Reads secrets that are files, as Docker and Kubernetes mount them: NAME_FILE names the one whose content is NAME,
- * without the line break at its end. The content is never part of a problem.
+ * Reads secrets that are files, as Docker and Kubernetes mount them: NAME_FILE names the one whose only line is NAME,
+ * without white space around it. The content is never part of a problem.
  *
  * @param names those of the secrets
  * @returns the variables with the secrets among them, and what is wrong, a line each
@@ -20,12 +23,31 @@ export function readSecretFiles(variables: Variables, names: readonly string[]) 
       continue;
     }
     try {
-      const text = readFileSync(path, 'utf8').replace(/\r?\n$/, '');
-      if (text === '') problems.push(`${name}_FILE names an empty file: ${path}`);
-      else set[name] = text;
+      set[name] = readLine(path);
     } catch (error) {
-      problems.push(`${name}_FILE cannot be read (${(error as Error).message})`);
+      problems.push(`${name}_FILE ${(error as Error).message}`);
     }
   }
   return { set, problems };
+}
+
+/** @throws Error that says what is wrong with the file */
+function readLine(path: string): string {
+  const stats = explain(() => statSync(path));
+  // Reading a pipe would wait for a writer.
+  if (!stats.isFile()) throw new Error(`does not name a regular file: ${path}`);
+  if (stats.size > MAX_BYTES) throw new Error(`names a file of more than 64 KB: ${path}`);
+  // Which takes a byte order mark away, too.
+  const text = explain(() => readFileSync(path, 'utf8')).trim();
+  if (text === '') throw new Error(`names an empty file: ${path}`);
+  if (/[\r\n]/.test(text)) throw new Error(`names a file with a second line, and may have one only: ${path}`);
+  return text;
+}
+
+function explain<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw new Error(`cannot be read (${(error as Error).message})`);
+  }
 }

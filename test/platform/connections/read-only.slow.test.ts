@@ -27,7 +27,11 @@ async function expectReadsOnly(call: Caller): Promise<void> {
   ];
   expect(creates.map(({ status }) => status)).toEqual([503, 503, 503]);
   expect(creates.map(({ headers }) => headers.get('retry-after'))).toEqual(['1', '1', '1']);
-  expect((await call('/health/ready', { key: null })).status).toBe(200);
+}
+
+async function readReadiness(call: Caller) {
+  const { status, body } = await call('/health/ready', { key: null });
+  return [status, body.database];
 }
 
 const createStatus = (call: Caller) => async () =>
@@ -44,6 +48,7 @@ test('default_transaction_read_only is switched on and off: reads 200, creates 5
   await server.reload();
   await expect.poll(async () => (await call(create.path, post(create.body))).status).toBe(503);
   await expectReadsOnly(call);
+  expect(await readReadiness(call)).toEqual([200, 'ok']);
   await server.query('ALTER SYSTEM RESET default_transaction_read_only');
   await server.reload();
   const switchedAt = performance.now();
@@ -52,7 +57,7 @@ test('default_transaction_read_only is switched on and off: reads 200, creates 5
   await service.close();
 });
 
-test('a hot standby: the service starts on it, reads 200, creates 503, and after a promotion creates again', async ({
+test('a hot standby: the service starts on it and is not ready, reads 200, creates 503, until it is promoted', async ({
   annotate,
 }) => {
   const [primary] = servers as [PostgresServer];
@@ -63,9 +68,12 @@ test('a hot standby: the service starts on it, reads 200, creates 503, and after
   const service = processes.start({ DATABASE_URL: standby.url, APP_ENV: 'staging' });
   const call = createCaller({ url: await untilListening(service), key });
   await expectReadsOnly(call);
+  expect(await readReadiness(call)).toEqual([503, 'standby']);
+  await service.until(/leads to a standby.*not ready: the database cannot be used/);
   await standby.query('SELECT pg_promote()');
   const promotedAt = performance.now();
   await expect.poll(createStatus(call), { interval: 20 }).toBe(201);
   await annotate(`creates again ${Math.round(performance.now() - promotedAt)} ms after the promotion`);
+  expect(await readReadiness(call)).toEqual([200, 'ok']);
   expect((await call(create.path, post(create.body))).status).toBe(201);
 });

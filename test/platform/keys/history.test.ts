@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { createKeyHistoryStore, type KeyHistoryStore } from '../../../src/platform/keys/history-store.js';
@@ -111,6 +112,29 @@ test('a change that is rolled back, or changes nothing, is not on record, and se
   const changes = (await history.read({ id })).slice(before);
   expect(changes.map(({ column }) => column)).toEqual(['ban_seconds', 'banned_until', 'name']);
   expect(new Set(changes.map(({ changedAt }) => changedAt.getTime())).size).toBe(1);
+});
+
+test('the documented grants of a support desk are enough to end and name keys and lift bans, and not for hashes, plans, limits and scopes', async () => {
+  const documented = readFileSync('docs/database.md', 'utf8');
+  const [, block = ''] = /```sql\n((?:GRANT [^\n]* TO desk;[^\n]*\n)+)```/.exec(documented) ?? [];
+  await sql(block.replaceAll('TO desk;', `TO ${desk};`));
+  onTestFinished(async () => void (await sql(`DROP OWNED BY ${desk}`)));
+  const id = await createKey();
+  const isAllowed = (set: string) =>
+    execute(deskUrl, `UPDATE api_keys SET ${set} WHERE id = '${id}'`).then(
+      () => true,
+      ({ message }: Error) => !/permission denied/.test(message),
+    );
+  for (const set of [
+    'revoked_at = now()',
+    "name = 'x', owner = 'y'",
+    'banned_until = null, ban_seconds = null',
+  ])
+    expect([set, await isAllowed(set)]).toEqual([set, true]);
+  const forOthers = ['hash', 'previous_hash', 'hint', 'plan', 'per_minute', 'per_day', 'scopes'];
+  for (const column of forOthers)
+    expect([column, await isAllowed(`${column} = ${column}`)]).toEqual([column, false]);
+  expect((await history.read({ id })).at(-1)?.sessionRole).toBe(desk);
 });
 
 test('behind SET ROLE, both the role that has logged in and the one whose rights it uses are on record', async () => {

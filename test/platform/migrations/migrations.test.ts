@@ -159,6 +159,16 @@ test('a database of a version before 1.0 is refused with what to do', async () =
   );
 });
 
+test("a baseline of Prisma's is no version before 1.0: what is pending is applied", async () => {
+  const url = await createTestDatabase();
+  await execute(
+    url,
+    "INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at) VALUES ('x', 'x', '0_init', now())",
+  );
+  await checkMigrations(open(url));
+  expect(await applyMigrations(url)).toEqual([]);
+});
+
 test('a database that is ahead is served, and one whose migration is being applied is behind, not broken', async () => {
   const url = await createTestDatabase();
   const insert = 'INSERT INTO _prisma_migrations (id, checksum, migration_name, finished_at)';
@@ -213,6 +223,28 @@ test("Prisma's engine and this service record the same, and go on from what the 
   expect(await diagnose(own, folder)).toMatchObject({ failedMigrationNames: ['20260101000002_third'] });
 });
 
+test('a migration that waits for another says for whom, goes on when that ends, and ends itself if it does not', async () => {
+  const url = await createTestDatabase('template0');
+  const other = new pg.Client({ connectionString: url, application_name: 'deploy 41' });
+  await other.connect();
+  await other.query('SELECT pg_advisory_lock(72707369)');
+  const { rows } = await other.query('SELECT pg_backend_pid() AS pid');
+  const holder = `pid ${rows[0].pid}, "deploy 41"`;
+  const said: string[] = [];
+  const onWaiting = (message: string) => void said.push(message);
+  const failed = applyMigrations(url, undefined, { onWaiting, noticeMs: 20, timeoutMs: 60 });
+  await expect(failed).rejects.toThrow(
+    new RegExp(`^Another migration has not ended within 0\\.06 s \\(${holder}\\): [^\n]* try again\\.$`),
+  );
+  await expect(failed).rejects.toMatchObject({ exitCode: 4 });
+  const waited = [`waiting for another migration to end: ${holder}`];
+  expect(said).toEqual(waited);
+  const applied = applyMigrations(url, undefined, { onWaiting, noticeMs: 20 });
+  await expect.poll(() => said).toEqual([...waited, ...waited]);
+  await other.end();
+  expect((await applied).length).toBeGreaterThan(0);
+});
+
 test("Prisma's engine waits for whoever has the lock that this service takes", async () => {
   const { folder, write } = await createMigrations();
   await write('20260101000000_first', 'CREATE TABLE first (id int);');
@@ -241,6 +273,30 @@ test('migrations go to the schema of the URL, which is created, for the service 
     "SELECT schemaname FROM pg_tables WHERE tablename = 'first' ORDER BY schemaname",
   );
   expect(tables).toEqual([{ schemaname: 'Ten"ant 2' }, { schemaname: 'tenant' }]);
+});
+
+test('a migration whose process is killed in the middle leaves nothing, neither of its own nor on record, and is applied the next time', async () => {
+  const url = await createTestDatabase('template0');
+  const { folder, write } = await createMigrations();
+  await write('20260101000000_first', 'CREATE TABLE first (id int);');
+  await applyMigrations(url, folder);
+  const before = await execute(url, HISTORY);
+  await write('20260101000001_second', 'CREATE TABLE second (id int); SELECT FROM first -- a comment');
+  const other = new pg.Client(url);
+  await other.connect();
+  await other.query('BEGIN; LOCK TABLE first');
+  const killed = applyMigrations(url, folder);
+  const kill = `
+    SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  await Promise.all([
+    expect(killed).rejects.toThrow(/second failed/),
+    expect.poll(async () => (await execute(url, kill)).length).toBe(1),
+  ]);
+  await other.end();
+  expect(await execute(url, "SELECT to_regclass('second') AS second")).toEqual([{ second: null }]);
+  expect(await execute(url, HISTORY)).toEqual(before);
+  expect(await applyMigrations(url, folder)).toEqual(['20260101000001_second']);
 });
 
 test('an index may be created concurrently, as the only statement of a migration', async () => {

@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { rm, writeFile } from 'node:fs/promises';
+import { rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/platform/errors/operator-error.js';
@@ -21,7 +22,10 @@ test('an empty environment yields the documented defaults', () => {
     appEnv: 'development',
     keyPrefix: 'as_test_',
     databaseUrl: undefined,
+    ignoredParameters: [],
     redisUrls: [],
+    readDatabaseUrl: expect.any(Function),
+    readRedisUrls: expect.any(Function),
     dataDir: '.data',
     reusePort: false,
     publicUrl: undefined,
@@ -61,7 +65,10 @@ test('every variable is read', () => {
     appEnv: 'production',
     keyPrefix: 'as_live_',
     databaseUrl: 'postgresql://user:secret@db/store',
+    ignoredParameters: [],
     redisUrls: ['redis://a:6379', 'rediss://b:6380'],
+    readDatabaseUrl: expect.any(Function),
+    readRedisUrls: expect.any(Function),
     dataDir: '/var/lib/store',
     reusePort: true,
     publicUrl: 'https://service.example',
@@ -236,12 +243,13 @@ test.each([
   ['tls=true', /parameter tls, .* \(write sslmode=verify-full for TLS\)/],
   ['ssl=true', /parameter ssl, .*sslmode=verify-full/],
   ['SSLMODE=verify-full', /parameter SSLMODE, which/],
-  [
-    'pgbouncer=true&connection_limit=1',
-    /parameter pgbouncer, .*pool of its own[\s\S]*parameter connection_limit/,
-  ],
-  ['connect_timeout=5', /parameter connect_timeout, .*timeouts of its own/],
-  ['channel_binding=require', /parameter channel_binding/],
+  ['statement_timeout=5', /parameter statement_timeout, .*timeouts of its own/],
+  ['target_session_attrs=read-write', /parameter target_session_attrs/],
+  ['sslcrl=/crl.pem', /parameter sslcrl/],
+  ['channel_binding=require', /channel_binding=require, .*write sslmode=verify-full/],
+  ['channel_binding=require&sslmode=no-verify', /channel_binding=require, .*write sslmode=verify-full/],
+  ['channel_binding=require&sslmode=require&uselibpqcompat=true', /channel_binding=require/],
+  ['sslrootcert=system&sslmode=require', /sslrootcert=system, which needs sslmode=verify-full/],
   ['__proto__=x', /parameter __proto__/],
   ['sslmode=', /parameter sslmode with a value/],
   ['sslmode=verifyfull', /parameter sslmode with a value/],
@@ -293,6 +301,64 @@ function readRefusal(): unknown {
   }
 }
 
+/** As the providers give them, and what pg gets of their parameters */
+const PROVIDERS: Readonly<Record<string, readonly [url: string, parameters: string, ignored?: string[]]>> = {
+  Neon: [
+    'postgresql://alex:hunter2@ep-cool-darkness-a1b2c3d4-pooler.us-east-2.aws.neon.tech/neondb?sslmode=require&channel_binding=require',
+    'sslmode=require',
+    ['channel_binding'],
+  ],
+  'Supabase, its pooler': [
+    'postgresql://postgres.apbkobhfnmcqqzqeeqss:hunter2@aws-0-eu-west-1.pooler.supabase.com:6543/postgres?pgbouncer=true&connection_limit=1',
+    '',
+    ['pgbouncer', 'connection_limit'],
+  ],
+  'Vercel, for Prisma': [
+    'postgres://default:hunter2@ep-long-sun-12345678-pooler.us-east-1.aws.neon.tech/verceldb?pgbouncer=true&connect_timeout=15&sslmode=require',
+    'sslmode=require',
+    ['pgbouncer', 'connect_timeout'],
+  ],
+  'Vercel, of Supabase': [
+    'postgres://postgres.abc:hunter2@aws-0-us-east-1.pooler.supabase.com:6543/postgres?sslmode=require&supa=base-pooler.x',
+    'sslmode=require',
+    ['supa'],
+  ],
+  Heroku: ['postgres://u8f:hunter2@ec2-18-2-3-4.compute-1.amazonaws.com:5432/d6k7', ''],
+  'Cloud SQL': [
+    'postgresql://store:hunter2@/store?host=/cloudsql/project:europe-west1:instance',
+    'host=/cloudsql/project:europe-west1:instance',
+  ],
+  Azure: [
+    'postgres://store%40server:hunter2@server.postgres.database.azure.com:5432/postgres?sslmode=require',
+    'sslmode=require',
+  ],
+  RDS: [
+    'postgresql://store:hunter2@store.abc.eu-west-1.rds.amazonaws.com:5432/store?sslmode=verify-full&sslrootcert=/certs/global-bundle.pem',
+    'sslmode=verify-full&sslrootcert=/certs/global-bundle.pem',
+  ],
+  PlanetScale: [
+    'postgresql://pscale_api_x.y:hunter2@aws-eu-west-2-1.pg.psdb.cloud:5432/postgres?sslmode=verify-full&sslrootcert=system&sslnegotiation=direct',
+    'sslmode=verify-full&sslnegotiation=direct',
+  ],
+  'any, with keep-alive': [
+    'postgresql://u:hunter2@db/x?keepalives=1&keepalives_idle=30&sslrootcert=system&keepalives_interval=10&client_encoding=LATIN1&pool_timeout=0',
+    'sslmode=verify-full',
+    ['keepalives', 'keepalives_idle', 'keepalives_interval', 'client_encoding', 'pool_timeout'],
+  ],
+};
+
+test.each(Object.entries(PROVIDERS))(
+  'the URL of a provider works as it is pasted: %s',
+  (_provider, [url, parameters, ignored = []]) => {
+    const config = readConfig({ DATABASE_URL: url });
+    const [before] = url.split('?');
+    expect(config.databaseUrl).toBe(parameters === '' ? before : `${before}?${parameters}`);
+    expect(config.ignoredParameters).toEqual(ignored);
+    const documented = readFileSync('docs/configuration.md', 'utf8');
+    for (const name of ignored) expect(documented).toContain(`\`${name}`);
+  },
+);
+
 test('every odd character may be in the password of DATABASE_URL', () => {
   const password = ' !"#$%&\'()*+,-./:;<=>?@[\\]^_`{|}~äß€';
   const DATABASE_URL = `postgresql://store:${encodeURIComponent(password)}@db:5432/store`;
@@ -323,13 +389,46 @@ describe('a secret in a file', () => {
     return path;
   }
 
-  test.each(['', '\n', '\r\n'])('is read without the line break at its end: %j', async (end) => {
-    const path = await writeSecret(`postgres://user:hunter2@db/store${end}`);
-    const { databaseUrl } = readConfig({ DATABASE_URL_FILE: path, APP_ENV: 'production' });
-    expect(databaseUrl).toBe('postgres://user:hunter2@db/store');
-    const redis = await writeSecret(`redis://:hunter2@a/1${end}`);
-    expect(readConfig({ REDIS_URL_FILE: redis }).redisUrls).toEqual(['redis://:hunter2@a/1']);
-  });
+  const ENDS = ['', '\n', '\r\n', ' \n', '\t\r\n\n', ' '];
+  const STARTS = ['', ' ', '\n', '\uFEFF'];
+  test.each(STARTS.flatMap((start) => ENDS.map((end) => [start, end] as const)))(
+    'is read without what is around it: %j and %j',
+    async (start, end) => {
+      const path = await writeSecret(`${start}postgres://user:hunter2@db/store${end}`);
+      const { databaseUrl } = readConfig({ DATABASE_URL_FILE: path, APP_ENV: 'production' });
+      expect(databaseUrl).toBe('postgres://user:hunter2@db/store');
+      const redis = await writeSecret(`${start}redis://:hunter2@a/1${end}`);
+      expect(readConfig({ REDIS_URL_FILE: redis }).redisUrls).toEqual(['redis://:hunter2@a/1']);
+    },
+  );
+
+  test.each(['DATABASE_URL', 'REDIS_URL'])(
+    'is one line of a regular file of at most 64 KB: %s',
+    async (name) => {
+      const url = `${name === 'DATABASE_URL' ? 'postgres' : 'redis'}://u:hunter2@db/0`;
+      const refusal = (path: string) => {
+        const read = () => readConfig({ [`${name}_FILE`]: path });
+        expect(read).not.toThrow(/hunter2/);
+        return expect(read);
+      };
+      const second = new RegExp(`^[^\\n]*: ${name}_FILE names a file with a second line[^\\n]*$`);
+      for (const end of ['\n', '\r\n', '\r', '\n\n'])
+        refusal(await writeSecret(`${url}${end}${url}`)).toThrow(second);
+      const large = await writeSecret(' '.repeat(65_537));
+      refusal(large).toThrow(`${name}_FILE names a file of more than 64 KB: ${large}`);
+      await truncate(large, 300 * 2 ** 20);
+      refusal(large).toThrow(`${name}_FILE names a file of more than 64 KB: ${large}`);
+      await writeSecret(url.padEnd(65_536));
+      expect(() => readConfig({ [`${name}_FILE`]: large })).not.toThrow();
+      const others = [folder, '/dev/zero'];
+      if (process.platform !== 'win32') {
+        others.push(join(folder, 'pipe'));
+        // Which nobody writes to
+        execFileSync('mkfifo', [join(folder, 'pipe')]);
+      }
+      for (const path of others) refusal(path).toThrow(`${name}_FILE does not name a regular file: ${path}`);
+    },
+  );
 
   test.each(['DATABASE_URL', 'REDIS_URL'])('excludes %s itself, and one of both has to go', async (name) => {
     const path = await writeSecret('x');
@@ -343,7 +442,6 @@ describe('a secret in a file', () => {
     expect(readFrom(join(folder, 'none'))).toThrow(
       new RegExp(`^[^\\n]*: ${name}_FILE cannot be read \\(ENOENT[^\\n]*\\)$`),
     );
-    expect(readFrom(folder)).toThrow(new RegExp(`: ${name}_FILE cannot be read \\(EISDIR`));
     expect(readFrom(await writeSecret('\n'))).toThrow(new RegExp(`: ${name}_FILE names an empty file`));
     const invalid = await writeSecret('mysql://hunter2');
     expect(readFrom(invalid)).toThrow(new RegExp(`: ${name} must `));

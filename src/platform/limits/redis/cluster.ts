@@ -1,10 +1,5 @@
 import { Cluster, type Redis } from 'ioredis';
-import {
-  COMMON_OPTIONS,
-  CONNECTION_OPTIONS,
-  RECONNECT_DELAY_MS,
-  type RedisConnectionOptions,
-} from './options.js';
+import { COMMON_OPTIONS, CONNECTION_OPTIONS, RECONNECT_DELAY_MS, type RedisEvents } from './options.js';
 import { readUser } from './urls.js';
 
 /** How soon a cluster's client notices that a replica has taken the place of a primary that hangs. */
@@ -19,7 +14,7 @@ const MAX_ATTEMPTS = 5;
 const CLOSED_MESSAGE = 'Connection is closed.';
 
 /** The first URL gives user, password and TLS for all nodes. */
-export function openCluster({ urls, onReady, onClose, onError }: RedisConnectionOptions): Cluster {
+export function openCluster(urls: readonly string[], { onReady, onClose, onError }: RedisEvents): Cluster {
   const url = new URL(urls[0] ?? '');
   const cluster = new Cluster([...urls], {
     ...COMMON_OPTIONS,

@@ -1,21 +1,33 @@
 import { Cluster, Redis } from 'ioredis';
 import { consumeAlone, isConnected, openCluster } from './cluster.js';
-import { endInOtherDatabase, type RedisConnectionOptions, SERVER_OPTIONS } from './options.js';
+import {
+  endInOtherDatabase,
+  type RedisConnectionOptions,
+  type RedisEvents,
+  SERVER_OPTIONS,
+} from './options.js';
 import { openPrimary } from './sentinels.js';
 import { isSentinelUrl } from './urls.js';
 
 /** A server, the primary that Sentinels name, or a cluster. Connects in the background, and keeps trying. */
 export class RedisConnection {
-  readonly #client: Redis | Cluster;
-  readonly #sentinels: readonly Redis[] = [];
+  readonly #options: RedisConnectionOptions;
+  #urls: readonly string[];
+  #client: Redis | Cluster;
+  #sentinels: readonly Redis[] = [];
 
   constructor(options: RedisConnectionOptions) {
-    const [url = '', ...others] = options.urls;
-    if (isSentinelUrl(url)) {
-      [this.#client, ...this.#sentinels] = openPrimary(options, () => this.reconnect());
-    } else {
-      this.#client = others.length > 0 ? openCluster(options) : openSingleServer(url, options);
-    }
+    this.#options = options;
+    this.#urls = options.readUrls();
+    [this.#client, ...this.#sentinels] = this.#open();
+  }
+
+  #open(): [Redis | Cluster, ...Redis[]] {
+    const [url = '', ...others] = this.#urls;
+    if (isSentinelUrl(url)) return openPrimary(url, this.#options, () => this.reconnect());
+    return [
+      others.length > 0 ? openCluster(this.#urls, this.#options) : openSingleServer(url, this.#options),
+    ];
   }
 
   /** Whether a script can use keys of one slot only. */
@@ -35,8 +47,18 @@ export class RedisConnection {
     return client.consumeLimits(keys.length, ...keys, calls);
   }
 
-  /** Replaces a connection that seems to be dead; does nothing while a new one is being made. */
+  /**
+   * Replaces a connection that seems to be dead, or was made with another password than there is by now; does nothing while
+   * a new one is being made.
+   */
   reconnect(): void {
+    const urls = this.#options.readUrls();
+    if (urls.join() !== this.#urls.join()) {
+      this.close();
+      this.#urls = urls;
+      [this.#client, ...this.#sentinels] = this.#open();
+      return;
+    }
     if (this.#client.status === 'ready' || this.#client.status === 'connect') this.#client.disconnect(true);
   }
 
@@ -45,7 +67,7 @@ export class RedisConnection {
   }
 }
 
-function openSingleServer(url: string, { onReady, onClose, onError }: RedisConnectionOptions): Redis {
+function openSingleServer(url: string, { onReady, onClose, onError }: RedisEvents): Redis {
   const server = new Redis(url, SERVER_OPTIONS);
   server.on('error', (error) => onError(endInOtherDatabase(server, error)));
   server.on('close', onClose);

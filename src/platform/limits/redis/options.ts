@@ -8,13 +8,16 @@ declare module 'ioredis' {
   }
 }
 
-export interface RedisConnectionOptions {
-  /** One: Redis or Valkey, or Sentinels. Several: nodes of a cluster. */
-  readonly urls: readonly string[];
+export interface RedisEvents {
   readonly onReady: () => void;
   readonly onClose: () => void;
   /** Called with what prevents or breaks a connection, to one of the nodes or to all of them */
   readonly onError: (error: Error) => void;
+}
+
+export interface RedisConnectionOptions extends RedisEvents {
+  /** One: Redis or Valkey, or Sentinels. Several: nodes of a cluster. Called again when connections fail */
+  readonly readUrls: () => readonly string[];
 }
 
 export const RECONNECT_DELAY_MS = 200;

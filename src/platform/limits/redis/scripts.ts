@@ -15,7 +15,8 @@ export const WINDOW_NUMBERS = Object.fromEntries(NAMES.map((name, n) => [name, n
  * 0 only reads.
  *
  * A subject is one hash with two fields for each window, such as `minute` (requests counted) and `minuteEnds` (milliseconds
- * of Redis's own clock). Replies contain only relative times. Only core commands are used, so that it runs on Redis, on
+ * of Redis's own clock). What somebody else has put in its place, or in that of a window, counts as nothing: the subject
+ * starts anew, and no other notices. Replies contain only relative times. Only core commands are used, so that it runs on Redis, on
  * Valkey and in a cluster alike.
  *
  * KEYS: the subject of each call. ARGV[1]: the calls in JSON, each `[cost, restarts, minute, …]` with the windows that the
@@ -31,12 +32,27 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local subjects, replies = {}, {}
 
+-- nil for what this script does not write, such as a text, a fraction, nan or inf
+local function whole(text)
+  local number = tonumber(text or 0)
+  return number and number >= 0 and number < 2^53 and number % 1 == 0 and number or nil
+end
+
 local function window(name, count, ends)
-  return { name = name, count = tonumber(count or 0), left = tonumber(ends or 0) - now }
+  count, ends = whole(count), whole(ends)
+  if not count or not ends then count, ends = 0, 0 end
+  return { name = name, count = count, left = ends - now }
 end
 
 local function read(key)
-  local held = redis.call('HMGET', key, ${FIELDS})
+  local held = redis.pcall('HMGET', key, ${FIELDS})
+  if held.err and held.err:find('WRONGTYPE', 1, true) then
+    -- Which deletes it
+    redis.call('PEXPIRE', key, 0)
+    held = {}
+  elseif held.err then
+    redis.call('HMGET', key, ${FIELDS})
+  end
   return { ${READ_WINDOWS}, expiry = 0 }
 end
 

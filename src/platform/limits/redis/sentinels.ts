@@ -1,10 +1,5 @@
 import { Redis } from 'ioredis';
-import {
-  endInOtherDatabase,
-  RECONNECT_DELAY_MS,
-  type RedisConnectionOptions,
-  SERVER_OPTIONS,
-} from './options.js';
+import { endInOtherDatabase, RECONNECT_DELAY_MS, type RedisEvents, SERVER_OPTIONS } from './options.js';
 import { parseSentinelUrl, type SentinelUrl } from './urls.js';
 
 /** A Sentinel that hangs accepts the connection and the question nevertheless. */
@@ -23,9 +18,12 @@ const CHANNEL = '+switch-master';
  * A connection to the primary that the Sentinels name, who are asked in turn, for each connection anew; and one to each
  * Sentinel, so that a primary that has been replaced is abandoned even if it still responds.
  */
-export function openPrimary(options: RedisConnectionOptions, reconnect: () => void): [Redis, ...Redis[]] {
-  const { urls, onReady, onClose, onError } = options;
-  const url = parseSentinelUrl(urls[0] ?? '');
+export function openPrimary(
+  text: string,
+  { onReady, onClose, onError }: RedisEvents,
+  reconnect: () => void,
+): [Redis, ...Redis[]] {
+  const url = parseSentinelUrl(text);
   let address = '';
   const primary = new Redis({
     ...SERVER_OPTIONS,

@@ -14,14 +14,14 @@ import type { RedisConnectionOptions } from './options.js';
 import { type ScriptReply, WINDOW_NUMBERS } from './scripts.js';
 
 export interface RedisOptions
-  extends Pick<RedisConnectionOptions, 'urls'>,
+  extends Pick<RedisConnectionOptions, 'readUrls'>,
     Pick<CircuitBreakerOptions, 'log' | 'observe'> {
   /** The prefix of every key */
   readonly prefix: string;
 }
 
 /** Redis or Valkey, which connects in the background, behind a circuit breaker. */
-export function openRedis({ urls, prefix, log, observe }: RedisOptions) {
+export function openRedis({ readUrls, prefix, log, observe }: RedisOptions) {
   const breaker = new CircuitBreaker({
     trial: (key) => tryRedis(connection, key),
     trialKey: toKey(prefix, ''),
@@ -30,7 +30,7 @@ export function openRedis({ urls, prefix, log, observe }: RedisOptions) {
     observe,
   });
   const connection = new RedisConnection({
-    urls,
+    readUrls,
     onReady: () => breaker.tryAgain(),
     onClose: () => breaker.open(new Error('The connection was closed')),
     onError: (error) => breaker.noteReason(error),

@@ -1,7 +1,7 @@
 import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError } from '../../errors/api-error.js';
-import { loadOnce } from '../../load-once.js';
+import { loadCode } from '../../load-once.js';
 import type { RequestTarget } from '../../operations/builder.js';
 import { decodeBody, parseJson, readBodyAs } from '../body.js';
 import { type ContextOptions, createContextFactory } from '../context.js';
@@ -24,8 +24,13 @@ const OTHER_METHOD: RequestTarget = { ...NO_CALL, error: NOT_ALLOWED };
 /**
  * Serves the operations as tools of the Model Context Protocol (https://modelcontextprotocol.io/specification/2026-07-28):
  * each request is one message, and its response the answer as JSON.
+ *
+ * @returns loads the SDK, which takes 60 ms of CPU time and 10 MB: for a process that listens, before anybody calls a tool
  */
-export function registerMcp(app: FastifyInstance, { router, ...options }: McpOptions): void {
+export function registerMcp(
+  app: FastifyInstance,
+  { router, ...options }: McpOptions,
+): () => Promise<unknown> {
   const tools = createTools(options.operations, router);
   const createContext = createContextFactory(options);
   const toTarget = (name: unknown): RequestTarget => {
@@ -34,8 +39,7 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
     const { scope, deprecation, freeForKey, cost = 1 } = operation;
     return { ...NO_CALL, calls: [operation.name], cost, scope, deprecation, isFreeForKey: freeForKey };
   };
-  // Not every service is asked this way: loading the SDK takes 60 ms of CPU time, and 10 MB.
-  const loadEndpoint = loadOnce(async () => {
+  const loadEndpoint = loadCode(async () => {
     // The endpoint imports it, and could not be loaded again if it were missing for a moment.
     await import('@modelcontextprotocol/server');
     const { createEndpoint } = await import('./endpoint.js');
@@ -77,6 +81,7 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
       return text === '' ? reply.send() : sendJson(reply, text);
     },
   });
+  return loadEndpoint;
 }
 
 /** An ApiError for a body that cannot be read: that is the endpoint's to say, in JSON-RPC. */

@@ -61,7 +61,7 @@ describe.skipIf(!hasRedis)('a cluster', () => {
 
   test('counts a request once whose connection is lost before the reply', async () => {
     const [shard] = (await cluster({ shards: 2 })).servers as [RedisServer];
-    const client = openCluster({ urls: [shard.url], onReady() {}, onClose() {}, onError() {} });
+    const client = openCluster([shard.url], { onReady() {}, onClose() {}, onError() {} });
     onClose(() => client.disconnect());
     // The key is in the first shard.
     const calls = JSON.stringify([[1, 0, [1, 60, 60_000, 0, 0]]]);

@@ -1,0 +1,16 @@
+import type pg from 'pg';
+
+/** The server only repeats what another one does. What the service counts and creates would be refused. */
+export class StandbyError extends Error {
+  override readonly name = 'StandbyError';
+
+  constructor() {
+    super('DATABASE_URL leads to a standby: let it lead to the primary, or promote this server');
+  }
+}
+
+/** @throws StandbyError until the server is promoted */
+export async function checkPrimary(pool: Pick<pg.Pool, 'query'>): Promise<void> {
+  const { rows } = await pool.query<{ pg_is_in_recovery: boolean }>('SELECT pg_is_in_recovery()');
+  if (rows[0]?.pg_is_in_recovery) throw new StandbyError();
+}
