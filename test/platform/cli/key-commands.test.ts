@@ -1,10 +1,12 @@
 import { expect, test } from 'vitest';
 import { runInProcess } from '../../support/command.js';
 import { execute } from '../../support/execute.js';
+import { withoutModule } from '../../support/missing-module.js';
 import { list } from '../../support/operations-under-test.js';
-import { run, runKeys, untilListening } from '../../support/process.js';
+import { run, runKeys, runNode, untilListening } from '../../support/process.js';
 import { findRedis } from '../../support/redis.js';
 import { setUpServiceProcesses } from '../../support/service-processes.js';
+import { asService } from '../../support/service-role.js';
 import { createCaller, createTestDatabase } from '../../support/test-service.js';
 
 const processes = setUpServiceProcesses();
@@ -99,6 +101,14 @@ test('keys show and keys unban need no Redis, even where REDIS_URL names one', a
   expect(show.code).toBe(0);
   expect(show.output).toMatch(/^Last used +-\nNext ban +300 s$/m);
   expect(await runKeys(environment, 'unban', id)).toMatchObject({ bannedUntil: null });
+});
+
+test('a command on keys loads none of the packages that only a service needs, which would make it slower', async () => {
+  const hidden = ['fastify', 'prom-client', 'trpc-to-openapi', '@prisma/client/runtime/client'];
+  const program = runNode([...hidden.flatMap((name) => withoutModule(name)), 'dist/cli.js', 'keys', 'list'], {
+    DATABASE_URL: asService(await createTestDatabase()),
+  });
+  expect([await program.ended, program.output()]).toEqual([0, expect.stringMatching(/^ID /)]);
 });
 
 test('keys create on a read-only or unreachable database prints one line with the reason and the remedy', async () => {
