@@ -5,7 +5,7 @@ import { asServiceUnlessOwner, INHERITED } from './environment.js';
 import { resources as ownResources } from './operations-under-test.js';
 
 /** What a command has left behind: its exit code, and what it has written to standard output and error together. */
-export interface Outcome {
+interface Outcome {
   readonly code: number;
   readonly output: string;
 }
