@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { chmod, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
-import { expect, inject, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { describeEndOfLife } from '../src/platform/process/end-of-life.js';
+import { execute } from './support/execute.js';
 import { create, list, newItem, read, TEXT } from './support/operations-under-test.js';
 import { type Program, run, runKeys, runNode, untilListening } from './support/process.js';
 import { setUpServiceProcesses, stop, untilReady } from './support/service-processes.js';
@@ -58,12 +59,6 @@ test('variables that are meant for another PostgreSQL do not reach the embedded 
   expect(created).toMatchObject({ status: 201, body: { [TEXT]: 'Žofka' } });
 });
 
-test('connections stay open for KEEP_ALIVE_SECONDS between requests, as each response says', async () => {
-  const service = start({ DATABASE_URL: await createTestDatabase(), KEEP_ALIVE_SECONDS: '620' });
-  const { headers } = await fetch(`${await untilListening(service)}/health/live`);
-  expect(headers.get('keep-alive')).toBe('timeout=620');
-});
-
 test('a later start keeps the key and the items, and does not add the sample catalogue again', async () => {
   const first = await untilReady(start());
   const created = await first.call(create.path, post(newItem('Rex')));
@@ -106,22 +101,32 @@ test('a database that lacks migrations stops the start with a message that names
   await untilListening(start({ DATABASE_URL }));
 });
 
-test('the start says once, in the log, when this Node.js gets no security fixes any more', async () => {
-  const service = start({ DATABASE_URL: await createTestDatabase(), APP_ENV: 'production' });
-  await untilListening(service);
-  expect(await stop(service)).toBe(0);
-  const line = describeEndOfLife(process.versions.node, Date.now());
-  const lines = service
-    .output()
-    .split('\n')
-    .filter((each) => each.includes('without security fixes'));
-  expect(lines.map((each) => JSON.parse(each).msg)).toEqual(line === undefined ? [] : [line]);
-});
+describe('in production, with a DATABASE_URL', () => {
+  let DATABASE_URL: string;
+  let headers: Headers;
+  let output: string;
+  beforeAll(async () => {
+    DATABASE_URL = await createTestDatabase();
+    const service = start({ DATABASE_URL, APP_ENV: 'production', KEEP_ALIVE_SECONDS: '620' });
+    ({ headers } = await fetch(`${await untilListening(service)}/health/live`));
+    expect(await stop(service)).toBe(0);
+    output = service.output();
+  });
 
-test('with a DATABASE_URL no key is created or printed', async () => {
-  const service = start({ DATABASE_URL: await createTestDatabase(), APP_ENV: 'production' });
-  await untilListening(service);
-  expect(service.output()).not.toMatch(/as_(live|test)_/);
+  test('connections stay open for KEEP_ALIVE_SECONDS between requests, as each response says', () => {
+    expect(headers.get('keep-alive')).toBe('timeout=620');
+  });
+
+  test('the start says once, in the log, when this Node.js gets no security fixes any more', () => {
+    const line = describeEndOfLife(process.versions.node, Date.now());
+    const lines = output.split('\n').filter((each) => each.includes('without security fixes'));
+    expect(lines.map((each) => JSON.parse(each).msg)).toEqual(line === undefined ? [] : [line]);
+  });
+
+  test('no key is created or printed', async () => {
+    expect(output).not.toMatch(/as_(live|test)_/);
+    expect(await execute(DATABASE_URL, 'SELECT FROM api_keys')).toEqual([]);
+  });
 });
 
 test('a process has a connection of each kind before it listens, so that its first requests do not wait for one', async () => {
@@ -158,29 +163,18 @@ test('each request is logged as one line with the id of the key, and without the
   expect(service.output()).not.toContain('Secret Name');
 });
 
-test.each(['PORT', 'METRICS_PORT'])(
-  'a port that is in use stops the start with one line that names %s, and leaves no PostgreSQL behind',
-  async (variable) => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const { port } = other.address() as AddressInfo;
-    // On a busy machine the log may warn of queries that were too slow.
-    const service = start({ METRICS_PORT: '0', [variable]: String(port), LOG_LEVEL: 'silent' });
-    expect(await service.ended).toBe(1);
-    expect(service.output()).toBe(
-      `${variable} ${port} is in use on 127.0.0.1: stop what uses it, or set ${variable} to another one.\n`,
-    );
-    const files = await readdir(processes.dataDir, { recursive: true });
-    expect(files).toContain('postgres/data/PG_VERSION');
-    expect(files).not.toContain('postgres/data/postmaster.pid');
-    other.close();
-  },
-);
-
-test('a start with WORKERS ends with one line that says to run several processes instead', async () => {
-  const service = start({ WORKERS: '2', REDIS_URL: 'redis://127.0.0.1:9' });
+test('a port that is in use stops the start with one line, and leaves no PostgreSQL behind', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  // On a busy machine the log may warn of queries that were too slow.
+  const service = start({ METRICS_PORT: '0', PORT: String(port), LOG_LEVEL: 'silent' });
   expect(await service.ended).toBe(1);
-  expect(service.output()).toMatch(/^[^\n]*WORKERS is gone: run several processes instead[^\n]*\n$/);
+  expect(service.output()).toMatch(/^PORT \d+ is in use on 127\.0\.0\.1: [^\n]*\n$/);
+  const files = await readdir(processes.dataDir, { recursive: true });
+  expect(files).toContain('postgres/data/PG_VERSION');
+  expect(files).not.toContain('postgres/data/postmaster.pid');
+  other.close();
 });
 
 /** Containers often let every account use every port. */
@@ -250,17 +244,7 @@ test('.env in the working directory is read, and environment variables take prec
   expect(program.output()).not.toContain('LOG_LEVEL');
 });
 
-const UNREADABLE = /^\S+\.env cannot be read: make it .*, or remove it\.\n$/;
-
-test('a .env that is a directory stops the start with one line that says what to do', async () => {
-  const folder = await createFolder();
-  await mkdir(join(folder, '.env'));
-  const program = run('main', [], {}, folder);
-  expect(await program.ended).toBe(1);
-  expect(program.output()).toMatch(UNREADABLE);
-});
-
-test('a .env that the account may not read stops the start with the same line', async () => {
+test('a .env that the account may not read stops the start with one line that says what to do', async () => {
   const folder = await createFolder();
   await writeFile(join(folder, '.env'), 'PORT=1\n', { mode: 0 });
   await chmod(folder, 0o755);
@@ -270,7 +254,7 @@ test('a .env that the account may not read stops the start with the same line', 
     try { loadEnvironmentFile(); } catch ({ message }) { console.log(message); }`;
   const program = runNode(['--input-type=module', '-e', script], {}, folder);
   expect(await program.ended).toBe(0);
-  expect(program.output()).toMatch(UNREADABLE);
+  expect(program.output()).toMatch(/^\S+\.env cannot be read: make it .*, or remove it\.\n$/);
 });
 
 test('a name in .env that is no variable of the service is named, by the service and by its commands', async () => {

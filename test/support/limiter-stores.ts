@@ -6,6 +6,7 @@ import { createLimiter, type Limiter, type Subject } from '../../src/platform/li
 import type { RateLimitResult } from '../../src/platform/limits/rate-limit-result.js';
 import { reaches } from './limiter-nodes.js';
 import { LimitsModel } from './limits-model.js';
+import { MODEL_RUNS } from './model-runs.js';
 import { findRedis } from './redis.js';
 
 export const silent = { info: () => {}, warn: () => {} };
@@ -146,5 +147,5 @@ export async function expectContract(fixture: Fixture): Promise<void> {
       }
     },
   );
-  await fc.assert(property, { numRuns: 200 });
+  await fc.assert(property, { numRuns: MODEL_RUNS });
 }

@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
-import { asService } from './service-role.js';
+import { runInProcess } from './command.js';
+import { asServiceUnlessOwner, INHERITED } from './environment.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -17,13 +18,6 @@ export interface Program {
   readonly ended: Promise<number | NodeJS.Signals | null>;
 }
 
-/** The variables a started process inherits: nothing that could point it at a database or at Redis. */
-const INHERITED = Object.fromEntries(
-  ['PATH', 'HOME', 'LANG', 'TMPDIR'].flatMap((name) =>
-    process.env[name] ? [[name, process.env[name]]] : [],
-  ),
-);
-
 export type Environment = Record<string, string>;
 
 /** The options of `keys create` for limits that no test reaches. */
@@ -32,9 +26,6 @@ export const UNREACHED_LIMITS = [
   ...['--per-minute', '1000000'],
   ...['--per-day', '1000000'],
 ] as const;
-
-/** The commands for the owner of the tables. */
-const OWNER_COMMANDS = ['migrate', 'seed', 'studio'];
 
 type Script = 'main' | 'cli';
 
@@ -46,25 +37,15 @@ export function run(script: Script, args: readonly string[], environment: Enviro
   return runNode([`${ROOT}dist/${script}.js`, ...args], asServiceUnlessOwner(environment, args), cwd);
 }
 
-/** Runs the same from the sources, with the operation of deprecated-operation.ts as well. */
-export function runWithDeprecated(
-  script: Script,
-  args: readonly string[],
-  environment: Environment,
-): Program {
+/** Runs dist/main.js, but from the sources, and with the operation of deprecated-operation.ts as well. */
+export function runWithDeprecated(environment: Environment): Program {
   const program = [
     '--conditions=@animal-store/source',
     '--import',
     'tsx',
     'test/support/deprecated-program.ts',
   ];
-  return runNode([...program, script, ...args], asServiceUnlessOwner(environment, args));
-}
-
-function asServiceUnlessOwner(environment: Environment, [command = '']: readonly string[]): Environment {
-  const { DATABASE_URL } = environment;
-  const isOwner = DATABASE_URL === undefined || OWNER_COMMANDS.includes(command);
-  return isOwner ? environment : { ...environment, DATABASE_URL: asService(DATABASE_URL) };
+  return runNode(program, asServiceUnlessOwner(environment, []));
 }
 
 /** Runs node with any arguments. */
@@ -77,15 +58,21 @@ export function runNode(
   return runCommand(process.execPath, args, environment, { ...options, cwd });
 }
 
-/** Runs a command of `keys`, which has to succeed. Resolves with the JSON that it prints. */
-export function runKeys(environment: Environment, ...args: readonly string[]) {
-  return readJson(run('cli', ['keys', ...args, '--json'], environment));
+/**
+ * Runs a command of `keys`, which has to succeed. Resolves with the JSON that it prints. On the embedded default it is a
+ * process of its own, because that is how it shares a PostgreSQL with others.
+ */
+export async function runKeys(environment: Environment, ...args: readonly string[]) {
+  const command = ['keys', ...args, '--json'];
+  if (environment.DATABASE_URL !== undefined) return readJson(await runInProcess(command, environment));
+  const program = run('cli', command, environment);
+  return readJson({ code: await program.ended, output: program.output() });
 }
 
-/** Resolves with the JSON that a command prints, which has to succeed. */
-export async function readJson(program: Program) {
-  expect(await program.ended, program.output()).toBe(0);
-  return JSON.parse(program.output());
+/** The JSON that a command has printed, which has to have succeeded. */
+export function readJson({ code, output }: { readonly code: unknown; readonly output: string }) {
+  expect(code, output).toBe(0);
+  return JSON.parse(output);
 }
 
 /** Resolves with the URL of a started service when it listens. */

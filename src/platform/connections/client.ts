@@ -1,5 +1,4 @@
 import { loadCode } from '../load-once.js';
-import { createDurations } from '../timing/durations.js';
 import { measure } from '../timing/timeouts.js';
 import { type ConnectionOptions, type Connections, openConnections } from './connections.js';
 import type { PrismaClient } from './generated/client.js';
@@ -9,18 +8,14 @@ type Observe = NonNullable<ConnectionOptions['observe']>;
 
 export type Database = Readonly<ReturnType<typeof openDatabase>>;
 
-/** Opens the connections of a process, whose statements are timed, and Prisma's client once it is asked for. */
+/** Opens the connections of a process, and Prisma's client once it is asked for. */
 export function openDatabase(
   url: string,
   onIdleError: (error: Error) => void,
   options: Omit<ConnectionOptions, 'observe'> = {},
 ) {
-  const queryDurations = createDurations(
-    'database_query_duration_seconds',
-    'How long queries took, including failed ones; one statement may serve several requests',
-    ['statement'],
-  );
-  const observe: Observe = (seconds, statement) => queryDurations.observe({ statement }, seconds);
+  let observer: Observe | undefined;
+  const observe: Observe = (seconds, statement) => observer?.(seconds, statement);
   const connections = openConnections(url, onIdleError, { ...options, observe });
   let prisma: PrismaClient | undefined;
   return {
@@ -30,8 +25,10 @@ export function openDatabase(
       prisma = await openPrisma(connections, observe);
       return prisma;
     }),
-    /** What queries took, by `statement`: its name, or `prisma` for all of Prisma's */
-    queryDurations,
+    /** From now on, tells how long each query took, and which: the name of the statement, or `prisma` for all of Prisma's. */
+    observeQueries(observeQuery: Observe): void {
+      observer = observeQuery;
+    },
     async close() {
       await prisma?.$disconnect();
       await connections.close();

@@ -80,8 +80,10 @@ const NEVER = Number.NEGATIVE_INFINITY;
 export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions) {
   // All are keyed by the usual form of the header, so that a key in use is neither parsed nor hashed again. Other forms
   // share that entry: with extra spaces, each could be 16 KB long and an entry of its own.
-  const known = new LRUCache<string, KnownKey>({ max: MAX_KEYS });
-  const unknown = new LRUCache<string, true>({ max: MAX_UNKNOWN_KEYS, ttl: KEY_TTL_MS });
+  // With `max` in place of sizes, the caches would take the memory for all of them now.
+  const sizeCalculation = () => 1;
+  const known = new LRUCache<string, KnownKey>({ maxSize: MAX_KEYS, sizeCalculation });
+  const unknown = new LRUCache<string, true>({ maxSize: MAX_UNKNOWN_KEYS, sizeCalculation, ttl: KEY_TTL_MS });
   const pending = new Map<string, Promise<ApiKey | undefined>>();
   /** How often `forget` was called: a lookup that began before may not have seen why */
   let forgotten = 0;

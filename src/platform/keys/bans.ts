@@ -41,7 +41,8 @@ export type Bans = ReturnType<typeof createBans>;
  * the ban ends.
  */
 export function createBans({ store, now, log }: BansOptions) {
-  const states = new LRUCache<string, OwnBan>({ max: MAX_KEYS });
+  // With `max` in place of sizes, the cache would take the memory for all of them now.
+  const states = new LRUCache<string, OwnBan>({ maxSize: MAX_KEYS, sizeCalculation: () => 1 });
   let isClosed = false;
 
   /** The end of a key's ban in Unix milliseconds; undefined while it is not banned. */

@@ -5,14 +5,12 @@ import { CHANGES } from '../../../src/platform/cli/change-commands.js';
 import { KEY_STATES } from '../../../src/platform/cli/key-view.js';
 import { REPORTS } from '../../../src/platform/cli/report-commands.js';
 import { SCOPES } from '../../../src/scopes.js';
+import { runInProcess } from '../../support/command.js';
 import { list } from '../../support/operations-under-test.js';
-import { run } from '../../support/process.js';
 
 /** What a command prints that never gets as far as the database. */
-async function print(...args: readonly string[]): Promise<{ code: unknown; output: string }> {
-  const program = run('cli', args, { DATABASE_URL: 'postgresql://127.0.0.1:1/none' });
-  return { code: await program.ended, output: program.output() };
-}
+const print = (...args: readonly string[]) =>
+  runInProcess(args, { DATABASE_URL: 'postgresql://127.0.0.1:1/none' });
 
 const { version } = JSON.parse(readFileSync('package.json', 'utf8'));
 test.each([[[]], [['keys']]])('%j --version prints the version of the package', async (args) => {

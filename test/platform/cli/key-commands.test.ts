@@ -1,9 +1,12 @@
 import { expect, test } from 'vitest';
+import { runInProcess } from '../../support/command.js';
 import { execute } from '../../support/execute.js';
+import { withoutModule } from '../../support/missing-module.js';
 import { list } from '../../support/operations-under-test.js';
-import { run, runKeys, untilListening } from '../../support/process.js';
+import { run, runKeys, runNode, untilListening } from '../../support/process.js';
 import { findRedis } from '../../support/redis.js';
 import { setUpServiceProcesses } from '../../support/service-processes.js';
+import { asService } from '../../support/service-role.js';
 import { createCaller, createTestDatabase } from '../../support/test-service.js';
 
 const processes = setUpServiceProcesses();
@@ -46,6 +49,7 @@ test('keys can be created and listed with or without a running service; create p
   const listed = JSON.parse((await keys('list', '--json')).output);
   expect(listed.map(({ name }: { name: string }) => name)).toEqual(['before', 'development', 'big']);
   expect(JSON.stringify(listed)).not.toContain(beside.key);
+  for (const report of ['usage', 'history']) expect((await keys(report, issued.id)).code).toBe(0);
   expect((await keys('revoke', beside.id)).code).toBe(0);
   const rotated = await keys('rotate', beside.id);
   expect([rotated.code, rotated.output]).toEqual([
@@ -56,8 +60,8 @@ test('keys can be created and listed with or without a running service; create p
 });
 
 test('keys show reports the ban, and keys unban lifts it, beside a service that counts in memory', async () => {
-  const environment = { DATA_DIR: processes.dataDir };
-  const url = await untilListening(processes.start());
+  const environment = { DATABASE_URL: await createTestDatabase() };
+  const url = await untilListening(processes.start(environment));
   const limits = ['--plan', 'enterprise', '--per-minute', '2', '--per-day', '50'];
   const { id, key } = await runKeys(environment, 'create', '--name', 'greedy', ...limits);
   const call = createCaller({ url, key });
@@ -93,21 +97,28 @@ test('keys show and keys unban need no Redis, even where REDIS_URL names one', a
   const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: 'redis://127.0.0.1:1' };
   const { id } = await runKeys(environment, 'create', '--name', 'x', '--plan', 'free');
   await execute(environment.DATABASE_URL, 'UPDATE api_keys SET banned_until = now() WHERE id = $1', [id]);
-  const show = run('cli', ['keys', 'show', id], environment);
-  expect(await show.ended).toBe(0);
-  expect(show.output()).toMatch(/^Last used +-\nNext ban +300 s$/m);
+  const show = await runInProcess(['keys', 'show', id], environment);
+  expect(show.code).toBe(0);
+  expect(show.output).toMatch(/^Last used +-\nNext ban +300 s$/m);
   expect(await runKeys(environment, 'unban', id)).toMatchObject({ bannedUntil: null });
+});
+
+test('a command on keys loads none of the packages that only a service needs, which would make it slower', async () => {
+  const hidden = ['fastify', 'prom-client', 'trpc-to-openapi', '@prisma/client/runtime/client'];
+  const program = runNode([...hidden.flatMap((name) => withoutModule(name)), 'dist/cli.js', 'keys', 'list'], {
+    DATABASE_URL: asService(await createTestDatabase()),
+  });
+  expect([await program.ended, program.output()]).toEqual([0, expect.stringMatching(/^ID /)]);
 });
 
 test('keys create on a read-only or unreachable database prints one line with the reason and the remedy', async () => {
   const url = new URL(await createTestDatabase());
   await execute(url.href, `ALTER DATABASE ${url.pathname.slice(1)} SET default_transaction_read_only = on`);
   const create = async () => {
-    const program = run('cli', ['keys', 'create', '--name', 'x', '--plan', 'free'], {
-      DATABASE_URL: url.href,
-    });
-    expect(await program.ended).toBe(4);
-    return program.output();
+    const args = ['keys', 'create', '--name', 'x', '--plan', 'free'];
+    const { code, output } = await runInProcess(args, { DATABASE_URL: url.href });
+    expect(code).toBe(4);
+    return output;
   };
   expect(await create()).toMatch(/^The database cannot be used \(.*read-only.*\).*DATABASE_URL.*\n$/);
   url.port = '1';

@@ -3,6 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { SCOPES } from '../../../src/scopes.js';
+import { runInProcess } from '../../support/command.js';
 import { execute } from '../../support/execute.js';
 import { create, list, otherList } from '../../support/operations-under-test.js';
 import { type Environment, run, runCommand, runKeys } from '../../support/process.js';
@@ -17,10 +18,7 @@ beforeEach(async () => {
   environment = { DATABASE_URL: databaseUrl };
 });
 
-async function print(...args: readonly string[]): Promise<{ code: unknown; output: string }> {
-  const program = run('cli', args, environment);
-  return { code: await program.ended, output: program.output() };
-}
+const print = (...args: readonly string[]) => runInProcess(args, environment);
 
 const createKey = (name: string, ...plan: string[]) =>
   runKeys(environment, 'create', '--name', name, ...plan);

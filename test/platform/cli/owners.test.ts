@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { runInProcess } from '../../support/command.js';
 import { execute } from '../../support/execute.js';
 import { list } from '../../support/operations-under-test.js';
-import { run, runKeys } from '../../support/process.js';
+import { runKeys } from '../../support/process.js';
 import { createCaller, startService, type TestService } from '../../support/test-service.js';
 
 let service: TestService;
@@ -14,10 +15,7 @@ afterAll(() => service.close());
 
 const create = (name: string, owner: string | null) => service.keys.create({ name, owner, plan: 'free' });
 const names = (keys: readonly { name: string }[]) => keys.map(({ name }) => name);
-async function keys(...args: readonly string[]) {
-  const program = run('cli', ['keys', ...args], environment);
-  return { code: await program.ended, output: program.output() };
-}
+const keys = (...args: readonly string[]) => runInProcess(['keys', ...args], environment);
 const statusOf = async (key: string) => (await createCaller({ url: service.url, key })(list.path)).status;
 
 test('an owner is shown by the commands and never to callers, can be changed, and selects keys', async () => {

@@ -15,6 +15,7 @@ import {
   START_MS,
 } from '../../support/limiter-stores.js';
 import { BansModel } from '../../support/limits-model.js';
+import { MODEL_RUNS } from '../../support/model-runs.js';
 import { list } from '../../support/operations-under-test.js';
 
 beforeEach(() => {
@@ -271,7 +272,7 @@ describe.each([
           }
         }
       });
-      await fc.assert(property, { numRuns: 200 });
+      await fc.assert(property, { numRuns: MODEL_RUNS });
     },
   );
 });

@@ -1,7 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { createKeyHistoryStore } from '../../../src/platform/keys/history-store.js';
+import { runInProcess } from '../../support/command.js';
 import { execute } from '../../support/execute.js';
-import { readJson, run, runKeys, runNode, untilListening } from '../../support/process.js';
+import { readJson, run, runKeys, untilListening } from '../../support/process.js';
 import { setUpServiceProcesses } from '../../support/service-processes.js';
 import { createTestDatabase, startService } from '../../support/test-service.js';
 
@@ -16,7 +17,7 @@ async function start() {
 
 /** Runs a command of `keys` as the owner of the tables. */
 const runAsOwner = (url: string, ...args: string[]) =>
-  runNode(['dist/cli.js', 'keys', ...args], { DATABASE_URL: url });
+  runInProcess(['keys', ...args], { DATABASE_URL: url }, { asOwner: true });
 
 test("the service's role adds to the history, and neither changes it nor deletes from it, however old", async () => {
   const { service, sql } = await start();
@@ -39,28 +40,27 @@ test('the owner deletes what is on record from before a day, however much it is,
   const applications = async () => (await history.read({})).map(({ applicationName }) => applicationName);
   const kept = (await applications()).filter((name) => name !== 'old');
   const before = ['history', '--delete-before', '2026-01-01'];
-  const program = runAsOwner(service.databaseUrl, ...before);
-  expect([await program.ended, program.output()]).toEqual([
-    0,
-    '2500 changes from before 2026-01-01 were deleted.\n',
-  ]);
+  expect(await runAsOwner(service.databaseUrl, ...before)).toEqual({
+    code: 0,
+    output: '2500 changes from before 2026-01-01 were deleted.\n',
+  });
   expect(await applications()).toEqual(kept);
   expect(kept).toContain('first');
-  expect(await readJson(runAsOwner(service.databaseUrl, ...before, '--json'))).toEqual({ deleted: 0 });
+  expect(await readJson(await runAsOwner(service.databaseUrl, ...before, '--json'))).toEqual({ deleted: 0 });
 });
 
 test('a role that may not delete what is on record is told in one line who may', async () => {
   const { service, sql, history } = await start();
   await sql(`UPDATE api_key_history SET changed_at = '2001-01-01'`);
-  const program = run('cli', ['keys', 'history', '--delete-before', '2026-01-01'], {
+  const outcome = await runInProcess(['keys', 'history', '--delete-before', '2026-01-01'], {
     DATABASE_URL: service.databaseUrl,
   });
-  expect([await program.ended, program.output()]).toEqual([
-    1,
-    expect.stringMatching(
+  expect(outcome).toEqual({
+    code: 1,
+    output: expect.stringMatching(
       /^The role of DATABASE_URL may not delete [^\n]*: name the owner of the tables in DATABASE_URL\.\n$/,
     ),
-  ]);
+  });
   expect(await history.read({})).not.toEqual([]);
 });
 
@@ -98,11 +98,8 @@ test.each(Object.entries(GAPS))(
     };
     const ready = { status: 'ok', database: 'ok', limits: 'memory' };
     expect(await readiness()).toEqual([200, { ...ready, warning: advised }]);
-    const command = run('cli', ['keys', 'list'], { DATABASE_URL: url });
-    expect([await command.ended, command.output().split('\n')]).toEqual([
-      0,
-      expect.arrayContaining([advised]),
-    ]);
+    const { code, output } = await runInProcess(['keys', 'list'], { DATABASE_URL: url });
+    expect([code, output.split('\n')]).toEqual([0, expect.arrayContaining([advised])]);
 
     const migrate = run('cli', ['migrate'], { DATABASE_URL: url });
     expect(await migrate.ended).toBe(0);

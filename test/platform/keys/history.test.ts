@@ -3,10 +3,11 @@ import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
 import { createKeyHistoryStore, type KeyHistoryStore } from '../../../src/platform/keys/history-store.js';
+import { runInProcess } from '../../support/command.js';
 import { execute } from '../../support/execute.js';
 import { COLUMN_CHANGES, NEW_ID } from '../../support/key-columns.js';
 import { list } from '../../support/operations-under-test.js';
-import { run, runKeys } from '../../support/process.js';
+import { runKeys } from '../../support/process.js';
 import { createCaller, startService, type TestService } from '../../support/test-service.js';
 
 let service: TestService;
@@ -181,9 +182,9 @@ test('keys history shows the changes of a key by the command line, which names t
   expect(`${changes[1].applicationName}`).toContain(`@${hostname()}`.slice(0, 10));
 
   await sql('DELETE FROM api_keys WHERE id = $1', [id]);
-  const gone = run('cli', ['keys', 'history', id], environment);
-  expect(await gone.ended).toBe(0);
-  expect(gone.output()).toMatch(/^TIME \(UTC\) .*\n.* created .*\n.* plan +free +pro\n.* deleted .*\n$/);
+  const gone = await runInProcess(['keys', 'history', id], environment);
+  expect(gone.code).toBe(0);
+  expect(gone.output).toMatch(/^TIME \(UTC\) .*\n.* created .*\n.* plan +free +pro\n.* deleted .*\n$/);
 });
 
 test('keys history shows the changes of all keys for 7 days, or as far back as --since says, and knows which ids are unknown', async () => {
@@ -199,6 +200,6 @@ test('keys history shows the changes of all keys for 7 days, or as far back as -
   const names = (changes: readonly { name: string }[]) => changes.map(({ name }) => name);
   expect(names(await runKeys(environment, 'history'))).toEqual(['test']);
   expect(names(await runKeys(environment, 'history', '--since', '9d'))).toEqual(['old', 'test']);
-  const unknown = run('cli', ['keys', 'history', 'ffffffff-0000'], environment);
-  expect([await unknown.ended, unknown.output()]).toEqual([3, expect.stringMatching(/no key with the id/)]);
+  const unknown = await runInProcess(['keys', 'history', 'ffffffff-0000'], environment);
+  expect(unknown).toEqual({ code: 3, output: expect.stringMatching(/no key with the id/) });
 });

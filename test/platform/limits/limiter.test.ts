@@ -28,6 +28,7 @@ import {
   START_MS,
   silent,
 } from '../../support/limiter-stores.js';
+import { MODEL_RUNS } from '../../support/model-runs.js';
 import { canStartRedis } from '../../support/redis.js';
 
 // A store that failed would have been replaced by memory, which keeps the same promises.
@@ -199,7 +200,7 @@ test.skipIf(!hasRedis)(
       const results = await Promise.all(calls.map(({ of, cost }) => limiter.consume(of, cost)));
       expect(results.map(pick)).toEqual(expected.map(pick));
     });
-    await fc.assert(property, { numRuns: 200 });
+    await fc.assert(property, { numRuns: MODEL_RUNS });
   },
 );
 

@@ -5,6 +5,7 @@ import { OperatorError } from '../../../src/platform/errors/operator-error.js';
 import { applyMigrations } from '../../../src/platform/migrations/migration-runner.js';
 import { PRISMA_FOLDER, readMigrations } from '../../../src/platform/migrations/migrations.js';
 import { draftMigration, findDrift } from '../../../src/platform/migrations/schema-difference.js';
+import { runInProcess } from '../../support/command.js';
 import { execute } from '../../support/execute.js';
 import { withoutModule } from '../../support/missing-module.js';
 import { run, runNode } from '../../support/process.js';
@@ -140,7 +141,7 @@ test.each([
   [['--draft', 'new', '--grant-to', 'service'], /cannot be used with/],
   [['--check', '--draft', 'new'], /cannot be used with/],
 ])('migrate %j fails with a message that says what is wrong', async (options, message) => {
-  const program = run('cli', ['migrate', ...options], { DATABASE_URL: 'postgresql://127.0.0.1:1/none' });
-  expect(await program.ended).toBe(2);
-  expect(program.output()).toMatch(message);
+  const environment = { DATABASE_URL: 'postgresql://127.0.0.1:1/none' };
+  const { code, output } = await runInProcess(['migrate', ...options], environment);
+  expect([code, output]).toEqual([2, expect.stringMatching(message)]);
 });

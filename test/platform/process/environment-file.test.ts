@@ -1,4 +1,4 @@
-import { rm, writeFile } from 'node:fs/promises';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/platform/errors/operator-error.js';
@@ -31,6 +31,13 @@ test.each([
 ])('a file in %s is refused with one line', async (_encoding, content) => {
   await expect(load(content)).rejects.toThrow(OperatorError);
   await expect(load(content)).rejects.toThrow(/^\S+\.env is not UTF-8 text: [^\n]*$/);
+});
+
+test('a directory is refused with one line that says what to do', async () => {
+  await mkdir(path);
+  const load = () => loadEnvironmentFile(path, {});
+  expect(load).toThrow(OperatorError);
+  expect(load).toThrow(/^\S+\.env cannot be read: make it [^\n]*, or remove it\.$/);
 });
 
 test('a file in UTF-8 is read with and without a byte order mark', async () => {

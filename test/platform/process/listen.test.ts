@@ -1,3 +1,4 @@
+import type { AddressInfo } from 'node:net';
 import Fastify from 'fastify';
 import { expect, test } from 'vitest';
 import { OperatorError } from '../../../src/platform/errors/operator-error.js';
@@ -14,5 +15,19 @@ test.each([
     const attempt = listen(Fastify(), { host, port: 0, variable: 'PORT' });
     await expect(attempt).rejects.toThrow(message);
     await expect(attempt).rejects.toBeInstanceOf(OperatorError);
+  },
+);
+
+test.each(['PORT', 'METRICS_PORT'] as const)(
+  'a port that is in use is rejected on one line that names %s',
+  async (variable) => {
+    const address = { host: '127.0.0.1', variable };
+    const other = Fastify();
+    await listen(other, { ...address, port: 0 });
+    const { port } = other.server.address() as AddressInfo;
+    await expect(listen(Fastify(), { ...address, port })).rejects.toThrow(
+      `${variable} ${port} is in use on 127.0.0.1: stop what uses it, or set ${variable} to another one.`,
+    );
+    await other.close();
   },
 );

@@ -7,6 +7,7 @@ import { listOperations } from '../../../src/platform/operations/list-operations
 import { createRouter } from '../../../src/platform/operations/resource.js';
 import { flushRegularly, UsageCounter } from '../../../src/platform/usage/counter.js';
 import { createUsageStore, lastDays, type NewUsage, toDay } from '../../../src/platform/usage/store.js';
+import { runInProcess } from '../../support/command.js';
 import { deprecated } from '../../support/deprecated-operation.js';
 import { execute } from '../../support/execute.js';
 import { message, oldToolCall, toolCall } from '../../support/mcp.js';
@@ -51,16 +52,15 @@ async function prepare() {
 
 /** Runs `keys usage` of a command line that knows the deprecated operation. */
 const runUsage = (environment: Environment, ...args: (string | undefined)[]) =>
-  runWithDeprecated('cli', ['keys', 'usage', ...args.map(String)], environment);
+  runInProcess(['keys', 'usage', ...args.map(String)], environment, {
+    furtherResources: [deprecated.resource],
+  });
 
-async function printUsage(environment: Environment, ...args: (string | undefined)[]): Promise<string> {
-  const program = runUsage(environment, ...args);
-  await program.ended;
-  return program.output();
-}
+const printUsage = async (environment: Environment, ...args: (string | undefined)[]) =>
+  (await runUsage(environment, ...args)).output;
 
-const readUsage = (environment: Environment, ...args: (string | undefined)[]) =>
-  readJson(runUsage(environment, ...args, '--json'));
+const readUsage = async (environment: Environment, ...args: (string | undefined)[]) =>
+  readJson(await runUsage(environment, ...args, '--json'));
 
 /** As usage is listed: the newest day first, and the operations of a day by their names. */
 const inOrder = <Row extends { readonly day: string; readonly operation: string }>(rows: readonly Row[]) =>
@@ -466,7 +466,7 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
   const environment = { DATABASE_URL: await createTestDatabase() };
   const { id, key } = await runKeys(environment, 'create', '--name', 'shop', '--plan', 'free');
   expect(await printUsage(environment, id)).toContain('No requests');
-  const service = runWithDeprecated('main', [], { ...environment, PORT: '0' });
+  const service = runWithDeprecated({ ...environment, PORT: '0' });
   const call = createCaller({ url: await untilListening(service), key });
   const isReady = async () => (await call('/health/ready', { key: null })).status;
   await expect.poll(isReady).toBe(200);
@@ -598,11 +598,9 @@ test('keys usage finds who calls deprecated operations among those whose calls w
 });
 
 test('keys usage of an unknown key says what to do', async () => {
-  const program = run('cli', ['keys', 'usage', '00000000-0000-4000-8000-000000000000'], {
-    DATABASE_URL: await createTestDatabase(),
-  });
-  expect(await program.ended).toBe(3);
-  expect(program.output()).toContain('"keys list" shows all');
+  const environment = { DATABASE_URL: await createTestDatabase() };
+  const { code, output } = await runUsage(environment, '00000000-0000-4000-8000-000000000000');
+  expect([code, output]).toEqual([3, expect.stringContaining('"keys list" shows all')]);
 });
 
 test('keys usage shows the days that are asked for, by what was denied, and as CSV', async () => {
