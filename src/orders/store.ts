@@ -46,6 +46,6 @@ export function createOrderStore(database: Database) {
   };
 }
 
-function toOrder({ id, petId, createdAt, ...rest }: OrderRow): Order {
-  return { ...rest, id: Number(id), petId: Number(petId), createdAt: createdAt.toISOString() };
+function toOrder({ id, petId, quantity, status, createdAt }: OrderRow): Order {
+  return { id: Number(id), petId: Number(petId), quantity, status, createdAt: createdAt.toISOString() };
 }
