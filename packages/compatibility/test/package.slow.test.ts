@@ -20,7 +20,11 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'compatibility-'));
   project = join(folder, 'project');
   await mkdir(project);
-  await writeFile(join(project, 'package.json'), '{ "private": true, "type": "module" }');
+  // As npm init -y writes it
+  await writeFile(
+    join(project, 'package.json'),
+    '{ "name": "project", "version": "1.0.0", "type": "commonjs" }',
+  );
   const tarball = await pack(join(folder, 'sources'));
   execFileSync('npm', ['install', '--offline', '--no-audit', '--no-fund', tarball], {
     cwd: project,
@@ -97,14 +101,27 @@ test('what cannot be compared is exit code 2, with a sentence that says why', as
   }
 });
 
-test('the program of the README runs, and its types are right', async () => {
-  await writeFile(join(project, 'check.ts'), readBlock('ts'));
-  const compiler = join(REPOSITORY, 'node_modules/typescript/bin/tsc');
-  const types = ['--types', 'node', '--typeRoots', join(REPOSITORY, 'node_modules/@types')];
-  const options = ['--module', 'nodenext', '--target', 'es2023', '--strict', ...types];
-  execFileSync(process.execPath, [compiler, ...options, 'check.ts'], { cwd: project, stdio: 'pipe' });
-  const output = execFileSync(process.execPath, ['check.js'], { cwd: project, encoding: 'utf8' });
+/** A TypeScript program with everything that the package exports. */
+const PROGRAM = `
+import { compareDocuments, DocumentError, MIN_NOTICE_MONTHS, RULES } from '@animal-store/compatibility';
+import type { Change, Comparison, Document, RuleId, Violation } from '@animal-store/compatibility';
+
+const document: Document = { openapi: '3.1.0' };
+const { breaking, experimental }: Comparison = compareDocuments(document, document, 0);
+export const changes: Change[] = [...breaking, ...experimental];
+export const rules: RuleId[] = breaking.map(({ violation }: { violation: Violation }) => violation.rule);
+export const text: string = RULES['input-kept'] + MIN_NOTICE_MONTHS;
+export const isRefused = (error: unknown): boolean => error instanceof DocumentError;
+`;
+
+test('the program of the README runs, and the types of all exports are right', async () => {
+  await writeFile(join(project, 'check.mjs'), readBlock('js'));
+  const output = execFileSync(process.execPath, ['check.mjs'], { cwd: project, encoding: 'utf8' });
   expect(output).toContain('output-kept');
+  await writeFile(join(project, 'program.mts'), PROGRAM);
+  const compiler = join(REPOSITORY, 'node_modules/typescript/bin/tsc');
+  const options = ['--module', 'nodenext', '--target', 'es2023', '--strict', '--noEmit'];
+  execFileSync(process.execPath, [compiler, ...options, 'program.mts'], { cwd: project, stdio: 'pipe' });
 });
 
 test('the README has every rule, as the command quotes it', () => {
