@@ -29,11 +29,10 @@ if (String(run('git', ['tag', '--list', `v${version}`], read)) !== '') fail(`v${
 
 const { version: current } = JSON.parse(readFileSync('package.json', 'utf8'));
 if (current !== version) edit('package.json', `"version": "${current}"`, `"version": "${version}"`);
-edit(
-  'CHANGELOG.md',
-  `## ${version} - unreleased`,
-  `## ${version} - ${new Date().toISOString().slice(0, 10)}`,
-);
+for (const folder of ['.', 'packages/compatibility', 'packages/embedded-postgres']) {
+  const date = new Date().toISOString().slice(0, 10);
+  edit(`${folder}/CHANGELOG.md`, `## ${version} - unreleased`, `## ${version} - ${date}`);
+}
 run('npm', ['run', 'docs:update']);
 run('npm', ['run', 'verify']);
 run('npm', ['run', 'release:check']);

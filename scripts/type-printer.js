@@ -24,7 +24,12 @@ export function createPrinter(named) {
     if (schema.enum !== undefined) return schema.enum.map(quote).join(' | ');
     if (schema.const !== undefined) return quote(schema.const);
     const alternatives = schema.anyOf ?? schema.oneOf;
-    if (alternatives !== undefined) return alternatives.map((each) => type(each, indent)).join(' | ');
+    if (alternatives !== undefined) {
+      const values = alternatives.find((each) => each.enum !== undefined);
+      // Names that the document leaves open are those of this version, as the codes of errors are.
+      const typed = values !== undefined && alternatives.some(isAnyText) ? [values] : alternatives;
+      return typed.map((each) => type(each, indent)).join(' | ');
+    }
     switch (schema.type) {
       case 'array': {
         const item = type(schema.items, indent);
@@ -68,6 +73,10 @@ export function createPrinter(named) {
   }
 
   return { alias, type };
+}
+
+function isAnyText({ type, enum: values }) {
+  return type === 'string' && values === undefined;
 }
 
 /** With its bounds in words, as on the reference page, unless the description has them already. */

@@ -7,5 +7,5 @@ runTool('@biomejs/biome', ['check', '--error-on-warnings']);
 for (const project of ['test', 'examples/storefront']) runTool('typescript-native', ['--project', project]);
 runTool('knip', []);
 run(process.execPath, ['scripts/lint-openapi.js']);
-run(process.execPath, ['--import', 'tsx', 'packages/compatibility/src/check.ts']);
+run(process.execPath, ['scripts/check-compatibility.js']);
 run('npm', ['run', '--silent', 'test:all']);

@@ -361,11 +361,8 @@ export interface components {
      * @enum {string}
      */
     Plan: 'free' | 'pro' | 'business' | 'enterprise';
-    /**
-     * @description What an API key can allow
-     * @enum {string}
-     */
-    Scope: 'pets:read' | 'pets:write' | 'orders:read' | 'orders:write';
+    /** @description What an API key can allow: one of these, or one that a later version adds */
+    Scope: ('pets:read' | 'pets:write' | 'orders:read' | 'orders:write') | string;
     /** @description A limit of an API key, and what is left of it */
     KeyLimit: {
       /**

@@ -107,7 +107,7 @@ export type Key = {
 /** The plan that decides on the limits */
 export type Plan = 'free' | 'pro' | 'business' | 'enterprise';
 
-/** What an API key can allow */
+/** What an API key can allow: one of these, or one that a later version adds */
 export type Scope = 'pets:read' | 'pets:write' | 'orders:read' | 'orders:write';
 
 /** A limit of an API key, and what is left of it */

@@ -1,13 +1,26 @@
-/** The members of an OpenAPI 3.1 document that the comparison reads. */
+/** The members of an OpenAPI 3 document that the comparison reads. All but `openapi` may be left out. */
 export interface Document {
-  readonly servers: readonly { readonly url: string }[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
-  readonly components: Readonly<Record<string, Readonly<Record<string, object>>>>;
+  readonly openapi: string;
+  readonly servers?: readonly Server[];
+  readonly paths?: Readonly<Record<string, PathItem>>;
+  readonly components?: Readonly<Record<string, Readonly<Record<string, object>>>>;
   readonly security?: readonly SecurityRequirement[];
 }
 
+interface Server {
+  readonly url: string;
+  readonly variables?: Readonly<Record<string, { readonly default?: string }>>;
+}
+
+/** The operations of a path by their method, in lower case, and what they share. */
+interface PathItem {
+  readonly $ref?: string;
+  readonly parameters?: readonly Parameter[];
+  readonly [method: string]: unknown;
+}
+
 export interface Operation {
-  readonly operationId: string;
+  readonly operationId?: string;
   readonly deprecated?: boolean;
   readonly 'x-stability'?: string;
   /** RFC 3339, as is x-sunset, the instant of the removal. */
@@ -16,20 +29,24 @@ export interface Operation {
   readonly security?: readonly SecurityRequirement[];
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: Body & { readonly required?: boolean };
-  readonly responses: Readonly<Record<string, Response>>;
+  readonly responses?: Readonly<Record<string, Response>>;
 }
 
 /** The scopes by the name of the security scheme. */
-type SecurityRequirement = Readonly<Record<string, readonly string[]>>;
+export type SecurityRequirement = Readonly<Record<string, readonly string[]>>;
 
-export interface Parameter {
+export interface Parameter extends Described {
   readonly name: string;
   readonly in: string;
   readonly style?: string;
   readonly explode?: boolean;
   readonly allowReserved?: boolean;
+}
+
+/** A parameter or a header: its schema is its own, or that of its only media type. */
+export interface Described extends Body {
   readonly required?: boolean;
-  readonly schema: Schema;
+  readonly schema?: Schema;
 }
 
 export interface Body {
@@ -37,15 +54,15 @@ export interface Body {
 }
 
 interface Media {
-  readonly schema: Schema;
-  readonly examples?: Readonly<Record<string, { readonly value?: { readonly code?: string } }>>;
+  readonly schema?: Schema;
+  readonly examples?: Readonly<Record<string, object>>;
 }
 
 export interface Response extends Body {
-  readonly headers?: Readonly<Record<string, { readonly required?: boolean; readonly schema: Schema }>>;
+  readonly headers?: Readonly<Record<string, Described>>;
 }
 
-/** JSON Schema 2020-12 */
+/** JSON Schema 2020-12, or the form that OpenAPI 3.0 has of it. */
 export interface Schema extends Readonly<Record<string, unknown>> {
   readonly $ref?: string;
   readonly type?: string | readonly string[];
@@ -60,44 +77,7 @@ export interface Located {
   readonly operation: Operation;
 }
 
-const METHODS = ['get', 'put', 'post', 'delete', 'patch', 'head', 'options', 'trace'];
-
-/** The operations by method and path, the path of the server (/v1) included. */
-export function locateOperations(document: Document): Map<string, Located> {
-  const base = new URL(document.servers[0]?.url ?? '/', 'http://localhost').pathname;
-  return new Map(
-    Object.entries(document.paths).flatMap(([path, item]) =>
-      Object.entries(item)
-        .filter(([method]) => METHODS.includes(method))
-        .map(([method, operation]) => [`${method.toUpperCase()} ${base}${path}`, { document, operation }]),
-    ),
-  );
-}
-
-/**
- * What a reference leads to, with the members beside the `$ref` on top; anything else as it is.
- *
- * @throws TypeError when it leads nowhere
- */
-export function resolve<Value extends object>(value: Value, document: Document): Value {
-  const { $ref, ...rest } = value as Value & { readonly $ref?: string };
-  if ($ref === undefined) return value;
-  const [, , kind = '', name = ''] = $ref.split('/');
-  const target = document.components[kind]?.[name];
-  if (target === undefined) throw new TypeError(`${$ref} is not in the document`);
-  return { ...resolve(target, document), ...rest } as Value;
-}
-
-/** A value and all that it refers to, without texts for readers: two are alike if nothing else differs. */
-export function toComparableText(value: unknown, document: Document): string {
-  const referenced = new Map<string, string>();
-  const toText = (each: unknown): string =>
-    JSON.stringify(each, (key, member) => {
-      if (key === '$ref' && !referenced.has(member)) {
-        referenced.set(member, '');
-        referenced.set(member, toText(resolve({ $ref: member }, document)));
-      }
-      return typeof member === 'string' && ['description', 'summary'].includes(key) ? undefined : member;
-    });
-  return [toText(value), ...Array.from(referenced).flat()].join('\n');
+/** The schema of a parameter or a header. */
+export function schemaOf({ schema, content = {} }: Described): Schema {
+  return schema ?? Object.values(content)[0]?.schema ?? {};
 }

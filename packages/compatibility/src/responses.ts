@@ -1,74 +1,102 @@
-import { type Body, type Operation, type Response, resolve } from './document.js';
-import { compareSchemas, type Direction, type SchemaComparison } from './schemas.js';
+import { listExampleCodes } from './codes.js';
+import type { OperationComparison, SchemaComparison } from './comparison.js';
+import { type Described, type Located, type Response, schemaOf } from './document.js';
+import { resolve } from './references.js';
+import { compareContent } from './requests.js';
+import { compareSchemas } from './schemas.js';
 
 /** They go when a deprecation is withdrawn, as the 410 does. */
-const DEPRECATION_HEADERS = ['Deprecation', 'Sunset', 'Link'];
+const DEPRECATION_HEADERS = ['deprecation', 'sunset', 'link'];
 
-export function compareResponses(
-  old: Operation,
-  current: Operation,
-  start: (direction: Direction) => SchemaComparison,
-): void {
-  const [success, error] = [start('response'), start('error')];
-  const isWithdrawn = old.deprecated === true && current.deprecated !== true;
+export function compareResponses(operations: OperationComparison): void {
+  const { old, current, report, compareIn } = operations;
+  const [success, error] = [compareIn('response'), compareIn('error')];
+  const isWithdrawn = old.operation.deprecated === true && current.operation.deprecated !== true;
   const ignored = isWithdrawn ? ['410', ...DEPRECATION_HEADERS] : [];
-  for (const [status, response] of Object.entries(old.responses)) {
-    const counterpart = current.responses[status];
-    const comparison = Number(status) < 400 ? success : error;
-    if (counterpart !== undefined) compareResponse(status, response, counterpart, ignored, comparison);
-    else if (!ignored.includes(status)) comparison.report('statuses-kept', `${status} is gone`);
+  const [before, after] = [old.operation.responses ?? {}, current.operation.responses ?? {}];
+  for (const [status, response] of listStatuses(before)) {
+    const counterpart = findResponse(after, status);
+    const comparison = isSuccess(status) ? success : error;
+    if (counterpart !== undefined) {
+      compareResponse(
+        status,
+        { ...old, response },
+        { ...current, response: counterpart },
+        ignored,
+        comparison,
+      );
+    } else if (!ignored.includes(status)) report('statuses-kept', `${status} is gone`);
   }
-  for (const status of Object.keys(current.responses)) {
-    if (status in old.responses || Number(status) >= 400) continue;
-    success.report('statuses-kept', `${status} is new`);
+  for (const [status] of listStatuses(after)) {
+    if (isSuccess(status) && !isCovered(before, status)) report('statuses-kept', `${status} is new`);
   }
 }
 
+type Responses = Readonly<Record<string, Response>>;
+
+function listStatuses(responses: Responses): [string, Response][] {
+  return Object.entries(responses).filter(([status]) => !status.startsWith('x-'));
+}
+
+/** Of a status, a class such as 2XX, or `default`, which stands for errors. */
+function isSuccess(status: string): boolean {
+  return /^[123]/.test(status);
+}
+
+const classOf = (status: string) => `${status.charAt(0)}XX`;
+
+/** The response of a status, or of its class. */
+function findResponse(responses: Responses, status: string): Response | undefined {
+  return responses[status] ?? responses[classOf(status)] ?? responses[classOf(status).toLowerCase()];
+}
+
+/** Whether a status, or one of a class, was to be expected. */
+function isCovered(responses: Responses, status: string): boolean {
+  return findResponse(responses, status) !== undefined;
+}
+
+type LocatedResponse = Located & { readonly response: Response };
+
 function compareResponse(
   status: string,
-  before: Response,
-  after: Response,
+  before: LocatedResponse,
+  after: LocatedResponse,
   ignoredHeaders: readonly string[],
   comparison: SchemaComparison,
 ): void {
   const { report } = comparison;
-  const [old, current] = [resolve(before, comparison.before), resolve(after, comparison.after)];
-  for (const [name, reference] of Object.entries(old.headers ?? {})) {
-    const place = `header ${name} of ${status}`;
-    const header = resolve(reference, comparison.before);
-    const counterpart = current.headers?.[name];
+  const [old, current] = [before, after].map(({ response, document }) => resolve(response, document)) as [
+    Response,
+    Response,
+  ];
+  const headers = listHeaders(current, after);
+  for (const [name, header] of listHeaders(old, before)) {
+    const place = `header ${header.name} of ${status}`;
+    const counterpart = headers.get(name);
     if (counterpart === undefined) {
       if (!ignoredHeaders.includes(name)) report('output-kept', `${place} is gone`);
       continue;
     }
-    const { required, schema } = resolve(counterpart, comparison.after);
-    if (header.required && !required) report('output-kept', `${place} is optional`);
-    compareSchemas(header.schema, schema, place, comparison);
+    if (header.required && !counterpart.required) report('output-kept', `${place} is optional`);
+    compareSchemas(schemaOf(header), schemaOf(counterpart), place, comparison);
   }
   compareContent(old, current, `response ${status}`, comparison);
-  const codes = listCodes(current);
-  for (const code of listCodes(old)) {
+  if (comparison.direction !== 'error') return;
+  const codes = listExampleCodes(current, after.document);
+  for (const code of listExampleCodes(old, before.document)) {
     if (!codes.has(code)) report('codes-kept', `response ${status} is no longer ${code}`);
   }
 }
 
-/** The document has an example of each error code that a status can have. */
-function listCodes({ content = {} }: Body): Set<string> {
-  const examples = Object.values(content).flatMap((media) => Object.values(media.examples ?? {}));
-  return new Set(examples.flatMap(({ value }) => value?.code ?? []));
-}
-
-/** Bodies of requests and responses. */
-export function compareContent(
-  { content: old = {} }: Body,
-  { content: current = {} }: Body,
-  place: string,
-  comparison: SchemaComparison,
-): void {
-  const rule = comparison.direction === 'request' ? 'input-kept' : 'output-kept';
-  for (const [type, { schema }] of Object.entries(old)) {
-    const counterpart = current[type];
-    if (counterpart === undefined) comparison.report(rule, `${place}: ${type} is gone`);
-    else compareSchemas(schema, counterpart.schema, place, comparison);
-  }
+/** By name, which is independent of case. */
+function listHeaders(
+  { headers = {} }: Response,
+  { document }: Located,
+): Map<string, Described & { name: string }> {
+  return new Map(
+    Object.entries(headers).map(([name, header]) => [
+      name.toLowerCase(),
+      { ...resolve(header, document), name },
+    ]),
+  );
 }

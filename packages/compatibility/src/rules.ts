@@ -1,9 +1,11 @@
-import { MIN_NOTICE_MONTHS } from '../../../src/platform/contract/deprecation.js';
+/** How long a stable operation stays, at least, after its deprecation was announced. */
+export const MIN_NOTICE_MONTHS = 12;
 
-/** What a stable operation promises from one release to the next. docs/guides/compatibility.md has the same sentences. */
+/** What a stable operation promises from one release to the next. */
 export const RULES = {
   'operation-kept': 'A stable operation keeps its name, its method and its path.',
-  'stability-kept': 'A stable operation does not become experimental.',
+  'stability-kept':
+    'An operation does not become less stable, from stable to beta or from beta to experimental, and keeps the mark that says how stable it is.',
   'notice-given': `A stable operation is removed no earlier than ${MIN_NOTICE_MONTHS} months after the release that announced its deprecation.`,
   'removal-not-advanced': 'The date of a removal may be postponed, but is never brought forward.',
   'access-kept': 'A key that could call an operation still can: it needs no further scope.',
@@ -16,7 +18,7 @@ export const RULES = {
   'output-expected':
     'The values of a response stay within the types, enums, bounds, patterns and formats that they had.',
   'responses-open':
-    'A response stays open: its schemas neither exclude members that they do not name, nor limit error codes to those they name.',
+    'A response stays open: its schemas neither exclude members that they do not name, nor limit error codes, and other values that are open, to those they name.',
   'statuses-kept': 'An operation keeps its statuses, and gains none below 400.',
   'codes-kept': 'An operation keeps its error codes.',
 } as const;

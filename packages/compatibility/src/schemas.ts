@@ -1,150 +1,135 @@
-import { type Document, resolve, type Schema, toComparableText } from './document.js';
-import type { RuleId } from './rules.js';
-
-/** Whose values a schema describes. In the body of an `error`, the codes may grow. */
-export type Direction = 'request' | 'response' | 'error';
-
-/** What comparisons of schemas share within one operation. */
-export interface SchemaComparison {
-  readonly before: Document;
-  readonly after: Document;
-  readonly direction: Direction;
-  readonly report: (rule: RuleId, text: string) => void;
-  /** Pairs of references that were compared: they may recur, and may contain themselves. */
-  readonly compared: Set<string>;
-}
-
-const LOWER_BOUNDS = ['minimum', 'exclusiveMinimum', 'minLength', 'minItems', 'minProperties'];
-const UPPER_BOUNDS = ['maximum', 'exclusiveMaximum', 'maxLength', 'maxItems', 'maxProperties'];
-const COMPARED_ELSEWHERE = ['properties', 'required', 'default'];
-const ANNOTATIONS = ['title', 'description', 'example', 'examples', 'deprecated'];
-/** Clients tolerate new members, and the length of a page follows from the request. */
-const FREE_IN_RESPONSES = ['additionalProperties', 'maxProperties', 'maxItems'];
-/** How the document says what a member of a body is when it is left out. */
-const DEFAULT_IN_WORDS = /`([^`]*)` if left out/;
+import { compareCodes, isOpenEnum, listValues } from './codes.js';
+import { Pairs, type SchemaComparison } from './comparison.js';
+import type { Schema } from './document.js';
+import { compareDefaults, compareKeywords, listMissing } from './keywords.js';
+import { nameOf } from './references.js';
+import type { Alternative } from './schema-reader.js';
 
 /** @param place what a report starts with; a reference replaces its last part by its own name */
 export function compareSchemas(
-  before: Schema,
-  after: Schema,
+  before: Schema | boolean | undefined,
+  after: Schema | boolean | undefined,
   place: string,
   comparison: SchemaComparison,
 ): void {
-  if (before.$ref !== undefined) {
-    const pair = JSON.stringify([before, after]);
-    if (comparison.compared.has(pair)) return;
-    comparison.compared.add(pair);
-  }
-  const old = resolve(before, comparison.before);
-  const now = resolve(after, comparison.after);
-  const name = before.$ref?.split('/').at(-1);
+  const [old, now] = [comparison.before.read(before), comparison.after.read(after)];
+  if (comparison.compared.get(old, now)) return;
+  comparison.compared.set(old, now, true);
+  const name = nameOf(before);
   const here = name === undefined ? place : `${comparison.direction} ${name}`;
-  compareValues(old, now, here, comparison);
-  compareMembers(old, now, here, comparison);
+  compareDefaults(old, now, here, comparison);
+  const olds = comparison.before.listAlternatives(old);
+  const nows = comparison.after.listAlternatives(now);
+  if (compareCodes(olds, nows, here, comparison)) return;
+  const isClosing = isOpenEnum(olds) && !isOpenEnum(nows) && listValues(nows).length > 0;
+  if (isClosing && comparison.direction !== 'request') {
+    comparison.report('responses-open', `${here} excludes other values`);
+  }
+  if (olds.length > 1 || nows.length > 1) compareAlternatives(old, now, here, comparison);
+  else compareForms(olds[0]?.schema ?? old, nows[0]?.schema ?? now, here, comparison);
+}
+
+function compareForms(old: Schema, now: Schema, place: string, comparison: SchemaComparison): void {
+  compareKeywords(old, now, place, comparison);
+  compareMembers(old, now, place, comparison);
   if (old.items !== undefined && now.items !== undefined) {
-    compareSchemas(old.items, now.items, `${here}[]`, comparison);
+    compareSchemas(old.items, now.items, `${place}[]`, comparison);
+  }
+  const [others, othersNow] = [old.additionalProperties, now.additionalProperties];
+  if (typeof others === 'object' && typeof othersNow === 'object') {
+    compareSchemas(others as Schema, othersNow as Schema, `${place}.*`, comparison);
   }
 }
 
-function compareValues(old: Schema, now: Schema, place: string, comparison: SchemaComparison): void {
-  const { before, after, direction, report } = comparison;
-  const isRequest = direction === 'request';
-  if (!isRequest && isClosed(now) && !isClosed(old))
-    report('responses-open', `${place} excludes other members`);
-  if (direction === 'error' && place.endsWith('.code')) {
-    compareCodes(old, now, place, comparison);
-    return;
-  }
-  const rule = isRequest ? 'input-accepted' : 'output-expected';
-  const isSame = (keyword: string) =>
-    toComparableText(old[keyword], before) === toComparableText(now[keyword], after);
-  for (const keyword of isRequest ? listExcesses(now, old) : listExcesses(old, now)) {
-    if (isSame(keyword) || (!isRequest && FREE_IN_RESPONSES.includes(keyword))) continue;
-    report(rule, `${place}: ${keyword} is ${toText(now[keyword])}, was ${toText(old[keyword])}`);
-  }
-  const [oldDefault, newDefault] = [readDefault(old), readDefault(now)];
-  if (isRequest && toText(oldDefault) !== toText(newDefault)) {
-    report('default-kept', `${place}: default is ${toText(newDefault)}, was ${toText(oldDefault)}`);
-  }
-}
-
-function isClosed({ additionalProperties }: Schema): boolean {
-  return additionalProperties === false;
-}
-
-/** The codes that a schema names, as an enum or as an alternative to any string, which leaves it open to others. */
-function compareCodes(old: Schema, now: Schema, place: string, { report }: SchemaComparison): void {
-  const [before, after] = [readCodes(old), readCodes(now)];
-  if (before.isText && !after.isText) report('output-expected', `${place} is not always a string`);
-  if (before.isOpen && !after.isOpen) report('responses-open', `${place} excludes other codes`);
-  for (const code of listMissing(before.codes, after.codes))
-    report('codes-kept', `${place} is no longer ${code}`);
-}
-
-function readCodes(schema: Schema) {
-  const alternatives = (schema.anyOf ?? [schema]) as readonly Schema[];
-  return {
-    codes: alternatives.flatMap((each) => (each.enum ?? []) as readonly string[]),
-    isOpen: alternatives.some((each) => each.enum === undefined),
-    isText: alternatives.every(({ type }) => type === 'string'),
-  };
-}
-
-/** The keywords by which `outer` excludes values that `inner` allows. One that is unknown here may. */
-function listExcesses(outer: Schema, inner: Schema): string[] {
-  return Object.keys(outer).filter((keyword) => {
-    const [limit, value] = [outer[keyword], inner[keyword]];
-    if ([...ANNOTATIONS, ...COMPARED_ELSEWHERE].includes(keyword) || keyword.startsWith('x-')) return false;
-    if (keyword === 'type') return !listTypes(inner).every((type) => isAllowed(type, listTypes(outer)));
-    if (value === undefined) return limit !== true || keyword === 'uniqueItems';
-    if (keyword === 'enum') return listMissing(value, limit).length > 0;
-    if (LOWER_BOUNDS.includes(keyword)) return (value as number) < (limit as number);
-    if (UPPER_BOUNDS.includes(keyword)) return (value as number) > (limit as number);
-    return keyword !== 'items';
-  });
-}
-
-function listTypes({ type = 'any' }: Schema): readonly string[] {
-  return typeof type === 'string' ? [type] : type;
-}
-
-function isAllowed(type: string, allowed: readonly string[]): boolean {
-  return allowed.includes(type) || (type === 'integer' && allowed.includes('number'));
-}
-
-function compareMembers(
-  { properties: old = {}, required: wasRequired = [] }: Schema,
-  { properties: now = {}, required: isRequired = [] }: Schema,
-  place: string,
-  comparison: SchemaComparison,
-): void {
+function compareMembers(old: Schema, now: Schema, place: string, comparison: SchemaComparison): void {
   const { direction, report } = comparison;
-  for (const [name, schema] of Object.entries(old)) {
-    const member = now[name];
-    const rule = direction === 'request' ? 'input-kept' : 'output-kept';
-    if (member === undefined) report(rule, `${place}.${name} is gone`);
-    else compareSchemas(schema, member, `${place}.${name}`, comparison);
+  const isRequest = direction === 'request';
+  const unused = isRequest ? 'readOnly' : 'writeOnly';
+  const isUsed = (member: Schema | undefined, reader: SchemaComparison['before']) =>
+    member !== undefined && reader.read(member)[unused] !== true;
+  for (const [name, schema] of Object.entries(old.properties ?? {})) {
+    if (!isUsed(schema, comparison.before)) continue;
+    const member = now.properties?.[name];
+    if (isUsed(member, comparison.after)) compareSchemas(schema, member, `${place}.${name}`, comparison);
+    else report(isRequest ? 'input-kept' : 'output-kept', `${place}.${name} is gone`);
   }
-  if (direction === 'request') {
-    for (const name of listMissing(isRequired, wasRequired)) {
+  const [wasRequired, isRequired] = [old.required ?? [], now.required ?? []];
+  for (const name of isRequest
+    ? listMissing(isRequired, wasRequired)
+    : listMissing(wasRequired, isRequired)) {
+    const member = now.properties?.[name];
+    if (isRequest && (member === undefined || isUsed(member, comparison.after))) {
       report('input-optional', `${place}.${name} is required`);
+    } else if (!isRequest && isUsed(member, comparison.after)) {
+      report('output-kept', `${place}.${name} is optional`);
     }
-    return;
-  }
-  for (const name of listMissing(wasRequired, isRequired)) {
-    if (Object.hasOwn(now, name)) report('output-kept', `${place}.${name} is optional`);
   }
 }
 
-function readDefault({ default: value, description }: Schema): unknown {
-  return value ?? DEFAULT_IN_WORDS.exec(String(description))?.[1];
+/** Each old alternative of a request has to be accepted, and each new one of a response to be expected. */
+function compareAlternatives(old: Schema, now: Schema, place: string, comparison: SchemaComparison): void {
+  const isRequest = comparison.direction === 'request';
+  const olds = comparison.before.listSingleTypes(old);
+  const nows = comparison.after.listSingleTypes(now);
+  const [given, allowed] = isRequest ? [olds, nows] : [nows, olds];
+  for (const each of given) {
+    const order = (other: Alternative) => (isRequest ? ([each, other] as const) : ([other, each] as const));
+    const doesFit = (other: Alternative) => {
+      const [first, second] = order(other);
+      return fits(first.schema, second.schema, comparison);
+    };
+    if (allowed.some(doesFit)) continue;
+    const counterpart = findCounterpart(each, given, allowed);
+    if (counterpart !== undefined) {
+      const [first, second] = order(counterpart);
+      const here = each.name === undefined ? place : `${comparison.direction} ${each.name}`;
+      compareSchemas(first.schema, second.schema, here, comparison);
+    } else if (isRequest) comparison.report('input-accepted', `${place} can no longer be ${describe(each)}`);
+    else comparison.report('output-expected', `${place} can be ${describe(each)}`);
+  }
 }
 
-function listMissing(values: unknown, among: unknown): string[] {
-  const present = among as readonly unknown[] | undefined;
-  return ((values ?? []) as string[]).filter((value) => !present?.includes(value));
+/** The other version of an alternative: that of the same name, or at the same place among as many of the same type. */
+function findCounterpart(
+  alternative: Alternative,
+  given: readonly Alternative[],
+  allowed: readonly Alternative[],
+): Alternative | undefined {
+  const { name, schema } = alternative;
+  const named = name === undefined ? undefined : allowed.find((each) => each.name === name);
+  if (named !== undefined) return named;
+  const isAlike = (each: Alternative) => String(each.schema.type) === String(schema.type);
+  const [others, alike] = [given.filter(isAlike), allowed.filter(isAlike)];
+  return others.length === alike.length ? alike[others.indexOf(alternative)] : undefined;
 }
 
-function toText(value: unknown): string {
-  return value === undefined ? 'absent' : JSON.stringify(value);
+function describe({ name, schema: { type, enum: values } }: Alternative): string {
+  return name ?? (values === undefined ? String(type ?? 'something else') : JSON.stringify(values));
+}
+
+/** Ends an attempt at its first violation. */
+const MISFIT = Symbol('a violation');
+
+/** Whether a comparison of the two has nothing to report. */
+function fits(old: Schema, now: Schema, comparison: SchemaComparison): boolean {
+  const { known, assumed } = comparison.attempts;
+  const result = known.get(old, now);
+  if (result !== undefined) return result;
+  // True until the contrary is found: they may contain themselves.
+  known.set(old, now, true);
+  const count = assumed.push([old, now]);
+  const report = () => {
+    throw MISFIT;
+  };
+  try {
+    compareSchemas(old, now, '', { ...comparison, compared: new Pairs(), report });
+    if (count === 1) assumed.length = 0;
+    return true;
+  } catch (error) {
+    if (error !== MISFIT) throw error;
+    // What was found to fit meanwhile may rest on it.
+    for (const pair of assumed.splice(count - 1)) if (known.get(...pair)) known.delete(...pair);
+    known.set(old, now, false);
+    return false;
+  }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { compareDocuments } from '../src/operations.js';
+import { compareDocuments } from '../src/compatibility.js';
 import { RULES, type RuleId } from '../src/rules.js';
 import {
   all,
@@ -34,6 +34,8 @@ const BREAKING: readonly [what: string, edit: Edit, ...rules: RuleId[]][] = [
     'operation-kept',
     'notice-given',
   ],
+  ['a stable operation becomes beta', set(`${LIST} x-stability`, 'beta'), 'stability-kept'],
+  ['the mark of a stable operation is left out', drop(`${LIST} x-stability`), 'stability-kept'],
   ['a stable operation becomes experimental', set(`${LIST} x-stability`, 'experimental'), 'stability-kept'],
   ['an operation needs a scope', set(`${LIST} security`, [{ bearerAuth: ['pets:admin'] }]), 'access-kept'],
   [
@@ -154,6 +156,29 @@ const BREAKING: readonly [what: string, edit: Edit, ...rules: RuleId[]][] = [
 describe('a change of a stable operation fails with the rule that it breaks', () => {
   test.each(BREAKING)('%s', (_what, edit, ...rules) => {
     expect([...new Set(compareAfter(edit).breaking.map(({ violation }) => violation.rule))]).toEqual(rules);
+  });
+});
+
+describe('an operation keeps its mark, and does not become less stable than it was', () => {
+  const mark = (stability: string | undefined) => {
+    const document = structuredClone(RELEASED);
+    (stability === undefined ? drop(`${LIST} x-stability`) : set(`${LIST} x-stability`, stability))(document);
+    return document;
+  };
+  test.each<[before: string | undefined, after: string | undefined, isKept: boolean]>([
+    ['stable', 'beta', false],
+    ['stable', undefined, false],
+    ['beta', 'experimental', false],
+    ['beta', undefined, false],
+    ['experimental', undefined, false],
+    [undefined, 'beta', false],
+    [undefined, 'stable', true],
+    ['beta', 'stable', true],
+    ['experimental', 'beta', true],
+    ['stable', 'stable', true],
+  ])('from %s to %s', (before, after, isKept) => {
+    const { breaking } = compareDocuments(mark(before), mark(after), RELEASE_TIME);
+    expect(breaking.map(({ violation }) => violation.rule)).toEqual(isKept ? [] : ['stability-kept']);
   });
 });
 

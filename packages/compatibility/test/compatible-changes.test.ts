@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { compareDocuments } from '../src/operations.js';
+import { compareDocuments } from '../src/compatibility.js';
 import type { RuleId } from '../src/rules.js';
 import {
   all,

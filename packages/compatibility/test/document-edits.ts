@@ -1,12 +1,11 @@
 import { readFile } from 'node:fs/promises';
-import type { Document } from '../src/document.js';
-import { compareDocuments } from '../src/operations.js';
+import { compareDocuments, type Document } from '../src/compatibility.js';
 
 type Node = Record<string, unknown>;
 export type Edit = (document: object) => void;
 
 /** The document of a release. It is a copy, so that no edit changes with what the service, or another store, releases. */
-export const RELEASED = JSON.parse(await readFile('packages/compatibility/test/released.json', 'utf8'));
+export const RELEASED = JSON.parse(await readFile(new URL('released.json', import.meta.url), 'utf8'));
 
 /** When the next release is made. */
 export const RELEASE_TIME = Date.parse('2027-03-01T00:00:00Z');

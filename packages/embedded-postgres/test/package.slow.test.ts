@@ -32,23 +32,27 @@ test('a new project can install the packed package, and its README runs there as
   const folder = await createDirectory();
   const project = join(folder, 'project');
   await mkdir(project);
-  await writeFile(join(project, 'package.json'), '{ "private": true, "type": "module" }');
+  // As npm init -y writes it
+  await writeFile(
+    join(project, 'package.json'),
+    '{ "name": "project", "version": "1.0.0", "type": "commonjs" }',
+  );
   // npm hands the settings of this repository on to its scripts; the project has npm's own.
   const settings = ['--legacy-peer-deps=false', '--prefer-offline', '--no-audit', '--no-fund'];
-  await run('npm', ['install', ...settings, await pack(join(folder, 'sources'))], { cwd: project });
+  await run('npm', ['install', ...settings, await pack(join(folder, 'sources')), 'pg'], { cwd: project });
   expect(await readdir(join(project, 'node_modules/@animal-store'))).toEqual(['embedded-postgres']);
 
-  await writeFile(join(project, 'example.js'), example);
+  await writeFile(join(project, 'shop.mjs'), example);
   for (const count of [1, 2]) {
-    const { stdout } = await run(process.execPath, ['example.js'], { cwd: project });
+    const { stdout } = await run(process.execPath, ['shop.mjs'], { cwd: project });
     expect(stdout.match(/name: 'lamp'/g)).toHaveLength(count);
     expect(isRunning(join(project, '.data'))).toBe(false);
   }
 
-  await writeFile(join(project, 'program.ts'), PROGRAM);
+  await writeFile(join(project, 'program.mts'), PROGRAM);
   const options = ['--module', 'nodenext', '--target', 'es2023', '--strict', '--noEmit'];
   const compiler = join(REPOSITORY, 'node_modules/typescript/bin/tsc');
-  await run(process.execPath, [compiler, ...options, 'program.ts'], { cwd: project });
+  await run(process.execPath, [compiler, ...options, 'program.mts'], { cwd: project });
 });
 
 /** Packs a copy, which proves that it needs nothing else, and leaves the files of other tests alone. */

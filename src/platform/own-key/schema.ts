@@ -31,7 +31,16 @@ const EXAMPLE = {
 } as const;
 
 const plan = z.enum(PLAN_NAMES).meta({ id: 'Plan', description: 'The plan that decides on the limits' });
-const scope = z.enum(SCOPES).meta({ id: 'Scope', description: 'What an API key can allow' });
+/** Scopes may be added. The alternatives in the document say so, as those of an error's code do. */
+const scope = z.enum(SCOPES).meta({
+  id: 'Scope',
+  description: 'What an API key can allow: one of these, or one that a later version adds',
+  override: ({ jsonSchema }) => {
+    jsonSchema.anyOf = [{ type: 'string', enum: [...SCOPES] }, { type: 'string' }];
+    delete jsonSchema.type;
+    delete jsonSchema.enum;
+  },
+});
 
 const keyLimit = z
   .object({

@@ -93,6 +93,12 @@ test('an Error has its three members and every code of the table', () => {
   });
 });
 
+test('a scope of a key is one of the known ones, or one that a later version adds', () => {
+  const { Scope } = document.components.schemas;
+  expect(Scope).toMatchObject({ anyOf: [{ type: 'string', enum: SCOPES }, { type: 'string' }] });
+  expect(Scope).not.toHaveProperty('enum');
+});
+
 test('no response excludes members that a later version adds', () => {
   expect(JSON.stringify(document)).not.toContain('"additionalProperties":false');
 });

@@ -2,14 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { deprecationHeaders, MIN_NOTICE_MONTHS } from '../../../src/platform/contract/deprecation.js';
-import { INTERFACE_VERSION } from '../../../src/platform/contract/version.js';
-import { create, list } from '../../../test/support/operations-under-test.js';
-import { createTemporaryFolder } from '../../../test/support/temporary-folder.js';
-import { startService } from '../../../test/support/test-service.js';
-import type { Document, Operation } from '../src/document.js';
-import { RULES } from '../src/rules.js';
-import { all, drop, type Edit } from './document-edits.js';
+import { MIN_NOTICE_MONTHS as CHECKED_MONTHS, RULES } from '../../packages/compatibility/src/rules.js';
+import { all, drop, type Edit } from '../../packages/compatibility/test/document-edits.js';
+import { deprecationHeaders, MIN_NOTICE_MONTHS } from '../../src/platform/contract/deprecation.js';
+import { INTERFACE_VERSION } from '../../src/platform/contract/version.js';
+import { create, list } from '../support/operations-under-test.js';
+import { createTemporaryFolder } from '../support/temporary-folder.js';
+import { startService } from '../support/test-service.js';
 
 const readJson = async (path: string) => JSON.parse(await readFile(path, 'utf8'));
 
@@ -17,15 +16,18 @@ const readJson = async (path: string) => JSON.parse(await readFile(path, 'utf8')
 async function listReleases(): Promise<string[]> {
   const files = await readdir('docs/releases');
   return files
+    .filter((file) => file.endsWith('.json'))
     .map((file) => file.replace(/\.json$/, ''))
     .sort((a, b) => a.localeCompare(b, 'en', { numeric: true }));
 }
 
-/** The paths whose GET is one of those that are asked for. */
-const findGets = (document: Document, isWanted: (operation: Operation) => boolean) =>
-  Object.entries(document.paths).flatMap(([path, { get }]) =>
-    get !== undefined && isWanted(get) ? [path] : [],
-  );
+interface Paths {
+  readonly paths: Readonly<Record<string, { readonly get?: Readonly<Record<string, unknown>> }>>;
+}
+
+/** The paths whose GET has a value in one of its members. */
+const findGets = ({ paths }: Paths, member: string, value: unknown) =>
+  Object.entries(paths).flatMap(([path, { get }]) => (get?.[member] === value ? [path] : []));
 
 /** Runs the check of `npm run verify` on the document of the last release after an edit. */
 async function check(edit: Edit) {
@@ -35,8 +37,7 @@ async function check(edit: Edit) {
   onTestFinished(() => rm(temporary, { recursive: true }));
   const path = join(temporary, 'openapi.json');
   await writeFile(path, JSON.stringify(document));
-  const script = ['--import', 'tsx', 'packages/compatibility/src/check.ts', path];
-  return spawnSync(process.execPath, script, { encoding: 'utf8' });
+  return spawnSync(process.execPath, ['scripts/check-compatibility.js', path], { encoding: 'utf8' });
 }
 
 test('npm run verify fails for a breaking change, and quotes the rule', async () => {
@@ -49,7 +50,7 @@ test('npm run verify fails for a breaking change, and quotes the rule', async ()
 
 const released = await readJson(`docs/releases/${(await listReleases()).at(-1)}.json`);
 /** Those of the last release, as far as the store has such */
-const [experimental] = findGets(released, (operation) => operation['x-stability'] === 'experimental');
+const [experimental] = findGets(released, 'x-stability', 'experimental');
 
 test.skipIf(experimental === undefined)(
   'npm run verify lists the changes of an experimental operation, and passes',
@@ -62,7 +63,7 @@ test.skipIf(experimental === undefined)(
 
 test('npm run verify passes without a change, and runs this check', async () => {
   expect(await check(all())).toMatchObject({ status: 0, stderr: '' });
-  expect(await readFile('scripts/verify.js', 'utf8')).toContain('packages/compatibility/src/check.ts');
+  expect(await readFile('scripts/verify.js', 'utf8')).toContain('scripts/check-compatibility.js');
 });
 
 /** Part 9 of the interface specification, word for word */
@@ -96,10 +97,11 @@ test('the guide has the rules that the check applies', async () => {
   const text = guide.replaceAll(/\s+/g, ' ');
   for (const sentence of Object.values(RULES)) expect(text).toContain(sentence);
   expect(text).toContain(`at least ${MIN_NOTICE_MONTHS} months`);
+  expect(CHECKED_MONTHS).toBe(MIN_NOTICE_MONTHS);
 });
 
 const document = await readJson('docs/openapi.json');
-const [deprecated] = findGets(document, (operation) => operation.deprecated === true);
+const [deprecated] = findGets(document, 'deprecated', true);
 
 test.skipIf(deprecated === undefined)(
   "the guide's example has the headers of the operation that is deprecated",

@@ -1,0 +1,106 @@
+#!/usr/bin/env node
+import { readFileSync } from 'node:fs';
+import { parseArgs } from 'node:util';
+import {
+  type Change,
+  type Comparison,
+  compareDocuments,
+  type Document,
+  DocumentError,
+  RULES,
+} from './compatibility.js';
+
+const USAGE = `Usage: compatibility [--json] OLD.json NEW.json
+
+Compares two versions of an OpenAPI 3 document.
+
+  --json   prints what was found as JSON
+  --help   prints this
+
+Exit code: 0 if NEW breaks no rule, 1 if it breaks one, 2 if the two could not be compared.
+`;
+
+/** What ends the command before it has compared anything. */
+class CommandError extends Error {}
+
+try {
+  const { values, positionals } = readArguments();
+  const [before, after, ...rest] = positionals;
+  if (values.help) process.stdout.write(USAGE);
+  else if (before === undefined || after === undefined || rest.length > 0) throw new CommandError(USAGE);
+  else compare(before, after, values.json === true);
+} catch (error) {
+  // Also for what nobody has foreseen: 1 says that there was a comparison.
+  process.exitCode = 2;
+  const isExpected = error instanceof CommandError;
+  console.error(isExpected ? error.message.trimEnd() : error);
+}
+
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: { json: { type: 'boolean' }, help: { type: 'boolean' } },
+    });
+  } catch (error) {
+    throw new CommandError(`${(error as Error).message}\n\n${USAGE}`);
+  }
+}
+
+function compare(before: string, after: string, isJson: boolean): void {
+  const comparison = compareFiles(before, after);
+  if (isJson) process.stdout.write(toJson(comparison));
+  else print(comparison, `${after} against ${before}`);
+  if (comparison.breaking.length > 0) process.exitCode = 1;
+}
+
+function compareFiles(before: string, after: string): Comparison {
+  const [old, current] = [readDocument(before), readDocument(after)];
+  try {
+    return compareDocuments(old, current, Date.now());
+  } catch (error) {
+    if (error instanceof DocumentError)
+      throw new CommandError(`${after} against ${before}: ${error.message}`);
+    throw error;
+  }
+}
+
+function readDocument(path: string): Document {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8')) as Document;
+  } catch (error) {
+    const advice =
+      error instanceof SyntaxError ? ' (a document in YAML has to be converted to JSON first)' : '';
+    throw new CommandError(`${path} cannot be read: ${(error as Error).message}${advice}`);
+  }
+}
+
+function print({ breaking, experimental }: Comparison, what: string): void {
+  for (const change of experimental) console.log(`Experimental: ${describe(change)}`);
+  for (const [{ operation, violation }, count] of group(breaking)) {
+    const others = count > 1 ? ` and ${count - 1} more` : '';
+    const { rule, text } = violation;
+    console.error(`Breaking: ${operation}${others}: ${text}\n  ${RULES[rule]} (${rule})`);
+  }
+  console.log(`${what}: ${breaking.length} breaking changes`);
+}
+
+/** A schema that several operations share breaks the same rule in each: the first of them, and how many there are. */
+function group(breaking: Comparison['breaking']): [Required<Change>, count: number][] {
+  const keyOf = ({ violation: { rule, text } }: Required<Change>) => `${rule} ${text}`;
+  const counts = new Map<string, number>();
+  for (const change of breaking) counts.set(keyOf(change), (counts.get(keyOf(change)) ?? 0) + 1);
+  const first = new Map(breaking.toReversed().map((change) => [keyOf(change), change]));
+  return [...counts].map(([key, count]) => [first.get(key) as Required<Change>, count]);
+}
+
+function describe({ operation, violation }: Change): string {
+  return `${operation}: ${violation === undefined ? 'changed compatibly' : violation.text}`;
+}
+
+/** The changes, each as one flat object. */
+function toJson({ breaking, experimental }: Comparison): string {
+  const flatten = ({ operation, violation }: Change) => ({ operation, ...violation });
+  const report = { breaking: breaking.map(flatten), experimental: experimental.map(flatten) };
+  return `${JSON.stringify(report, undefined, 2)}\n`;
+}

@@ -1,0 +1,57 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, test } from 'vitest';
+
+const readManifest = (folder: string) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+
+/** The packages that npm packs: those that say which files belong to them. */
+const packages = readdirSync('packages')
+  .map((name) => join('packages', name))
+  .filter((folder) => readManifest(folder).files !== undefined);
+
+test('the packages that know nothing of the service can be published', () => {
+  expect(packages).toEqual(['packages/compatibility', 'packages/embedded-postgres']);
+});
+
+describe.each(packages)('%s', (folder) => {
+  test('imports nothing out of its folder, in its tests neither', () => {
+    const files = ['src', 'test'].flatMap((part) =>
+      readdirSync(join(folder, part), { recursive: true, encoding: 'utf8' }).map((name) =>
+        join(folder, part, name),
+      ),
+    );
+    const sources = files.filter((path) => path.endsWith('.ts'));
+    expect(sources.length).toBeGreaterThan(5);
+    for (const path of sources) {
+      const imported = readFileSync(path, 'utf8').matchAll(/(?:from |import |import\()'(\.[^']+)'/g);
+      const outside = [...imported]
+        .map(([, target = '']) => relative(folder, join(dirname(path), target)))
+        .filter((target) => target.startsWith('..'));
+      expect(outside, path).toEqual([]);
+    }
+  });
+
+  test('says what npm, a compiler and a stranger look for', () => {
+    const manifest = readManifest(folder);
+    expect(manifest).not.toHaveProperty('private');
+    expect(manifest).toMatchObject({
+      description: expect.stringMatching(/^[A-Z]/),
+      license: 'MIT',
+      engines: { node: expect.any(String) },
+      repository: { directory: folder },
+    });
+    expect(manifest.exports['.']).toMatchObject({
+      types: manifest.types,
+      default: expect.stringContaining('dist/'),
+    });
+    for (const name of ['LICENSE', 'README.md', 'CHANGELOG.md'])
+      expect(existsSync(join(folder, name)), name).toBe(true);
+    expect(manifest.files).toContain('CHANGELOG.md');
+  });
+
+  test('has its version in its changelog', () => {
+    const text = readFileSync(join(folder, 'CHANGELOG.md'), 'utf8');
+    const [, newest] = /^## (\S+) - (?:unreleased|\d{4}-\d{2}-\d{2})$/m.exec(text) ?? [];
+    expect(newest).toBe(readManifest(folder).version);
+  });
+});
