@@ -272,9 +272,27 @@ function fromToolResult(result: Awaited<ReturnType<Client['callTool']>>): Outcom
   return { status: error.status, body: { ...error, message } };
 }
 
+const MEMBERS = ['name', 'number', 'kind', 'limit', 'cursor'];
+
+type Send = (name: string, args: string) => Promise<Outcome>;
+
+/** A tool refuses arguments that it does not have, which the others ignore: what is compared is what it does with the rest. */
+async function sendKnown(send: Send, name: string, args: string): Promise<Outcome> {
+  const parsed: unknown = canParse(args) ? JSON.parse(args) : undefined;
+  const members = Object.entries(Array.isArray(parsed) ? {} : Object(parsed));
+  const known = members.filter(([member]) => MEMBERS.includes(member));
+  if (typeof parsed !== 'object' || known.length === members.length) return send(name, args);
+  const [unknown = ''] = members.map(([member]) => member).filter((member) => !MEMBERS.includes(member));
+  expect(await send(name, args)).toMatchObject({
+    status: 400,
+    body: { code: 'invalid_request', message: expect.stringContaining(unknown) },
+  });
+  return send(name, JSON.stringify(Object.fromEntries(known)));
+}
+
 /** A call as bytes, in which a number can be written as it is over the other protocols. */
 function tools(mode: Mode, { listName, createName }: Pair): Protocol {
-  const send = async (name: string, args: string): Promise<Outcome> => {
+  const send: Send = async (name, args) => {
     const init = toolCalls[mode](name, 'ARGUMENTS');
     const { body } = await call('/mcp', {
       ...init,
@@ -284,15 +302,15 @@ function tools(mode: Mode, { listName, createName }: Pair): Protocol {
   };
   return {
     created: 200,
-    create: (body) => send(createName, body),
-    list: (_query, input = {}) => send(listName, JSON.stringify(input)),
+    create: (body) => sendKnown(send, createName, body),
+    list: (_query, input = {}) => sendKnown(send, listName, JSON.stringify(input)),
   };
 }
 
 /** The SDK's own client. It cannot send what is not JSON, nor a number that is none of JavaScript's. */
 function sdkClient(mode: Mode, { listName, createName }: Pair): Protocol {
   let client: Promise<Client> | undefined;
-  const send = async (name: string, args: string): Promise<Outcome> => {
+  const send: Send = async (name, args) => {
     client ??= connectClient(service, mode);
     const sent = await client;
     try {
@@ -304,8 +322,8 @@ function sdkClient(mode: Mode, { listName, createName }: Pair): Protocol {
   };
   return {
     created: 200,
-    create: (body) => send(createName, body),
-    list: (_query, input = {}) => send(listName, JSON.stringify(input)),
+    create: (body) => sendKnown(send, createName, body),
+    list: (_query, input = {}) => sendKnown(send, listName, JSON.stringify(input)),
   };
 }
 
