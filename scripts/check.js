@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
-import { run, runTool } from './run-tool.js';
+import { installFolder } from './install.js';
+import { run, runCheckingTool, runTool } from './run-tool.js';
 
 /*
  * `npm run check`: everything that must hold before a change is merged, but for the tests; what fails soonest comes first.
@@ -11,13 +12,15 @@ const DOCUMENT = 'docs/openapi.json';
 
 const STEPS = {
   build: () => run(process.execPath, ['scripts/build.js', '--check']),
-  lint: ({ fix }) => runTool('@biomejs/biome', ['check', '--error-on-warnings', ...(fix ? ['--write'] : [])]),
+  lint: ({ fix }) =>
+    runCheckingTool('@biomejs/biome', ['check', '--error-on-warnings', ...(fix ? ['--write'] : [])]),
   // The build checks the types of src.
   types() {
-    for (const project of ['test', 'examples/storefront'])
+    for (const folder of ['bench', 'examples/storefront']) installFolder(folder);
+    for (const project of ['test', 'bench', 'examples/storefront'])
       runTool('typescript-native', ['--project', project]);
   },
-  unused: () => runTool('knip', []),
+  unused: () => runCheckingTool('knip', []),
   openapi: lintDocument,
   compatibility: () => run(process.execPath, ['--import', 'tsx', 'packages/compatibility/src/check.ts']),
 };
@@ -27,9 +30,9 @@ for (const step of steps) STEPS[step]({ fix });
 
 function lintDocument() {
   const environment = { REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' };
-  runTool('@redocly/cli', ['lint', '--config', 'docs/redocly.yaml', DOCUMENT], { environment });
+  runCheckingTool('@redocly/cli', ['lint', '--config', 'docs/redocly.yaml', DOCUMENT], { environment });
   const ruleset = ['--ruleset', 'docs/spectral.yaml', '--fail-severity', 'hint'];
-  runTool('@stoplight/spectral-cli', ['lint', ...ruleset, DOCUMENT]);
+  runCheckingTool('@stoplight/spectral-cli', ['lint', ...ruleset, DOCUMENT]);
 }
 
 /** All steps where none is named. */
