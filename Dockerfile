@@ -12,8 +12,8 @@ COPY .npmrc package.json package-lock.json ./
 COPY packages/client/package.json packages/client/
 COPY packages/compatibility/package.json packages/compatibility/
 COPY packages/embedded-postgres/package.json packages/embedded-postgres/
+COPY packages/prisma-dev-stub/package.json packages/prisma-dev-stub/
 COPY packages/reference-page/package.json packages/reference-page/
-COPY packages/streams-local-stub/package.json packages/streams-local-stub/
 
 FROM manifests AS dependencies
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc --mount=type=cache,target=/root/.npm npm ci --omit=dev --omit=optional

@@ -10,7 +10,7 @@ export default defineConfig({
   environments: { __vitest__: { resolve } },
   test: {
     // `npm test` leaves out *.slow.test.ts: CONTRIBUTING.md says what belongs there.
-    include: ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts'],
+    include: ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'examples/*/test/**/*.test.ts'],
     globalSetup: 'test/support/global-setup.ts',
     // A busy machine needs longer, but a test that hangs has to end: these are bounds, and nothing waits for them.
     testTimeout: 120_000,

@@ -22,7 +22,7 @@ export async function compileServers(names: readonly string[]): Promise<Compiled
     cwd: THIS_CHECKOUT,
   });
   // package.json leads imports of #store/ to the build.
-  for (const name of ['node_modules', 'package.json', 'dist']) {
+  for (const name of ['node_modules', 'bench/node_modules', 'package.json', 'dist']) {
     await symlink(join(THIS_CHECKOUT, name), join(folder, name));
   }
   return { folder, close: () => rm(folder, { recursive: true }) };

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { runTool } from './run-tool.js';
+import { runCheckingTool } from './run-tool.js';
 
 /**
  * npm run rename -- --name library --title "Library Service" --key-prefix lib_
@@ -74,7 +74,7 @@ for (const path of paths.filter((each) => !UNCHANGED.test(each))) {
   const file = path.split('/').at(-1) ?? '';
   if (file.includes(old.name)) renameSync(path, path.replace(old.name, name));
 }
-runTool('@biomejs/biome', ['check', '--write', '.']);
+runCheckingTool('@biomejs/biome', ['check', '--write', '.']);
 console.log(`It is called ${title} now. Next: npm install, npm run docs:update, and read the diff.`);
 
 /** A text of src/identity.ts */

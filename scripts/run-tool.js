@@ -1,12 +1,22 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { installFolder } from './install.js';
 
 /**
  * Runs the command of an installed package, and ends this process if it fails. The command is started with node rather
  * than by its name, which would take a shell on Windows.
  */
 export function runTool(packageName, args, options) {
-  const folder = `node_modules/${packageName}`;
+  return runCommand(`node_modules/${packageName}`, args, options);
+}
+
+/** The same for a package of tools/, which is installed now if it has not been. */
+export function runCheckingTool(packageName, args, options) {
+  installFolder('tools');
+  return runCommand(`tools/node_modules/${packageName}`, args, options);
+}
+
+function runCommand(folder, args, options) {
   const { bin } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'));
   const path = typeof bin === 'string' ? bin : Object.values(bin)[0];
   return run(process.execPath, [`${folder}/${path}`, ...args], options);

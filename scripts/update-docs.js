@@ -3,7 +3,7 @@ import { deriveClient } from './client-types.js';
 import { deriveDocs } from './derived-docs.js';
 import { deriveMetadata } from './derived-metadata.js';
 import { deriveRooms } from './derived-rooms.js';
-import { run, runTool } from './run-tool.js';
+import { run, runCheckingTool } from './run-tool.js';
 
 /*
  * Updates everything in the repository that is derived: from the code the OpenAPI document, the types made from it, what
@@ -20,8 +20,8 @@ const stdio = ['ignore', 'pipe', 'inherit'];
 
 run(process.execPath, ['scripts/build.js']);
 writeFileSync(DOCUMENT, run(process.execPath, ['dist/cli.js', 'openapi'], { environment, stdio }));
-runTool('openapi-typescript', [DOCUMENT, '--output', TYPES]);
-runTool('@biomejs/biome', ['format', '--write', DOCUMENT, TYPES]);
+runCheckingTool('openapi-typescript', [DOCUMENT, '--output', TYPES]);
+runCheckingTool('@biomejs/biome', ['format', '--write', DOCUMENT, TYPES]);
 
 const { appRouter } = await import('../dist/router.js');
 const { listOperations } = await import('../dist/platform/operations/list-operations.js');

@@ -63,7 +63,7 @@ test.skipIf(experimental === undefined)(
 
 test('npm run verify passes without a change, and runs this check', async () => {
   expect(await check(all())).toMatchObject({ status: 0, stderr: '' });
-  expect(await readFile('scripts/verify.js', 'utf8')).toContain('scripts/check-compatibility.js');
+  expect(await readFile('scripts/check.js', 'utf8')).toContain('scripts/check-compatibility.js');
 });
 
 /** Part 9 of the interface specification, word for word */

@@ -1,5 +1,7 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { listMarkdownFiles } from '../support/markdown.js';
 
 const { scripts }: { scripts: Record<string, string> } = JSON.parse(readFileSync('package.json', 'utf8'));
 
@@ -18,3 +20,20 @@ test.each(['keys', 'migrate', 'seed', 'openapi', 'studio', 'start', 'dev', 'benc
     expect(script === 'scripts/build.js' || /^import '\.\/build\.js';$/m.test(source)).toBe(true);
   },
 );
+
+test('every script that a document names exists', () => {
+  const named = listMarkdownFiles().flatMap((path) =>
+    [...readFileSync(path, 'utf8').matchAll(/npm run (?:-s )?([a-z]+(?::[a-z]+)*)/g)].map(
+      ([, name = '']) => name,
+    ),
+  );
+  expect(new Set(named).size).toBeGreaterThan(10);
+  expect(named.filter((name) => !Object.hasOwn(scripts, name))).toEqual([]);
+});
+
+test('npm run check says which steps it has when it is asked for another one', () => {
+  const { status, stderr } = spawnSync(process.execPath, ['scripts/check.js', 'tpyes'], { encoding: 'utf8' });
+  expect(status).toBe(2);
+  for (const step of ['tpyes', '--fix', 'build', 'lint', 'types', 'openapi', 'compatibility'])
+    expect(stderr).toContain(step);
+});

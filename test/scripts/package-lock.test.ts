@@ -1,7 +1,8 @@
-import { execFile } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { dirname, join } from 'node:path';
+import { describe, expect, test } from 'vitest';
 
 interface LockedPackage {
   readonly version?: string;
@@ -9,42 +10,98 @@ interface LockedPackage {
   readonly resolved?: string;
   /** Of a package of this repository, whose `resolved` is its folder */
   readonly link?: boolean;
+  readonly dev?: boolean;
+  readonly os?: readonly string[];
+  readonly cpu?: readonly string[];
+  readonly libc?: readonly string[];
   readonly optionalDependencies?: Readonly<Record<string, string>>;
 }
 
-const lock: { readonly packages: Readonly<Record<string, LockedPackage>> } = JSON.parse(
-  await readFile('package-lock.json', 'utf8'),
-);
-const packages = Object.entries(lock.packages);
+type Packages = Readonly<Record<string, LockedPackage>>;
 
-test('every locked package has its checksum, and none names a registry', () => {
-  const downloaded = packages.filter(([path, { link }]) => path.includes('node_modules/') && !link);
-  expect(downloaded.length).toBeGreaterThan(100);
-  // An entry without a checksum was not written by npm, which skips it where it cannot install it.
-  expect(
-    downloaded.filter(([, { integrity }]) => !integrity?.startsWith('sha512-')).map(([path]) => path),
-  ).toEqual([]);
-  expect(downloaded.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
+/** Of the root, and of the folders whose packages are installed when they are needed */
+const LOCKS = ['package-lock.json', ...listLocks(['tools', 'bench', 'examples'])];
+
+async function readPackages(lock: string): Promise<Packages> {
+  const { packages }: { packages: Packages } = JSON.parse(await readFile(lock, 'utf8'));
+  return packages;
+}
+
+describe.each(LOCKS)('%s', async (lock) => {
+  const packages = await readPackages(lock);
+  const entries = Object.entries(packages);
+
+  test('every locked package has its checksum, and none names a registry', () => {
+    const downloaded = entries.filter(([path, { link }]) => path.includes('node_modules/') && !link);
+    expect(downloaded).not.toEqual([]);
+    // An entry without a checksum was not written by npm, which skips it where it cannot install it.
+    expect(
+      downloaded.filter(([, { integrity }]) => !integrity?.startsWith('sha512-')).map(([path]) => path),
+    ).toEqual([]);
+    expect(downloaded.filter(([, { resolved }]) => resolved !== undefined).map(([path]) => path)).toEqual([]);
+  });
+
+  test('every optional package is locked, those for other platforms too', () => {
+    const wanted = entries.flatMap(([path, { optionalDependencies = {} }]) =>
+      Object.entries(optionalDependencies).map(([name, version]) => ({ path, name, version })),
+    );
+    const unlocked = wanted.filter(({ path, name }) => findLocked(packages, path, name) === undefined);
+    expect(unlocked, 'write package-lock.json anew in a folder without node_modules').toEqual([]);
+  });
+
+  test('no machine fetches binaries for the C library of others', () => {
+    const ofOneLibrary = entries.filter(
+      ([path, { os }]) => os?.includes('linux') && /-(?:musl|gnu)$/.test(path),
+    );
+    const unmarked = ofOneLibrary.filter(([, { libc }]) => libc === undefined).map(([path]) => path);
+    expect(unmarked, 'have npm write these entries with --before').toEqual([]);
+  });
+
+  test('is scanned for advisories, and installed by the oldest Node.js in CI', async () => {
+    expect(await readFile('.github/workflows/advisories.yml', 'utf8')).toContain(`--lockfile=./${lock}\n`);
+    const [, folders = ''] = /^for folder in (.*); do$/m.exec(await readFile('.ci/run', 'utf8')) ?? [];
+    expect(folders.split(' ')).toContain(dirname(lock));
+  });
 });
 
-test('every optional package is locked, those for other platforms too', () => {
-  const wanted = packages.flatMap(([path, { optionalDependencies = {} }]) =>
-    Object.entries(optionalDependencies).map(([name, version]) => ({ path, name, version })),
+test('npm ci at the root installs at most 420 packages', async () => {
+  const packages = Object.entries(await readPackages('package-lock.json'));
+  const installed = packages.filter(([path, { link, os, cpu, libc }]) => {
+    const isForLinux = [os?.includes('linux'), cpu?.includes('x64'), libc?.includes('glibc')].every(
+      (fits) => fits ?? true,
+    );
+    return path.includes('node_modules/') && !link && isForLinux;
+  });
+  expect(installed.length, 'what only checks, bench or storefront need has its place there').toBeLessThan(
+    421,
   );
-  expect(wanted.length).toBeGreaterThan(50);
-  const unlocked = wanted.filter(({ path, name }) => findLocked(path, name) === undefined);
-  expect(unlocked, 'write package-lock.json anew in a folder without node_modules').toEqual([]);
 });
 
 test('the packages of a production install satisfy each other, as peers too', async () => {
+  const packages = await readPackages('package-lock.json');
   // .npmrc keeps npm from adding peers, and so from checking them.
-  const args = ['ls', '--all', '--omit=dev', '--package-lock-only', '--legacy-peer-deps=false'];
-  await promisify(execFile)('npm', args, { maxBuffer: 2 ** 26 });
+  const args = ['ls', '--all', '--omit=dev', '--package-lock-only', '--legacy-peer-deps=false', '--json'];
+  const { stdout } = spawnSync('npm', args, { encoding: 'utf8', maxBuffer: 2 ** 26 });
+  const { problems = [], dependencies }: { problems?: string[]; dependencies: object } = JSON.parse(stdout);
+  expect(dependencies).toHaveProperty('fastify');
+  // It follows the peers that are not installed, such as Prisma's command line, to what those need.
+  const isInstalled = (problem: string) => {
+    const [, name = ''] = /required by (.+)@/.exec(problem) ?? [];
+    return !packages[`node_modules/${name}`]?.dev;
+  };
+  expect(problems.filter(isInstalled)).toEqual([]);
 });
 
+function listLocks(folders: readonly string[]): string[] {
+  return folders
+    .flatMap((folder) => [folder, ...readdirSync(folder).map((name) => join(folder, name))])
+    .map((folder) => join(folder, 'package-lock.json'))
+    .filter((path) => existsSync(path));
+}
+
 /** Looks a package up the way Node.js does: in the node_modules of the folder and of each one above it. */
-function findLocked(path: string, name: string): LockedPackage | undefined {
-  const found = lock.packages[`${path === '' ? '' : `${path}/`}node_modules/${name}`];
+function findLocked(packages: Packages, path: string, name: string): LockedPackage | undefined {
+  const found = packages[`${path === '' ? '' : `${path}/`}node_modules/${name}`];
   if (found !== undefined || path === '') return found;
-  return findLocked(path.slice(0, Math.max(path.lastIndexOf('/'), 0)), name);
+  return findLocked(packages, path.slice(0, Math.max(path.lastIndexOf('/'), 0)), name);
 }

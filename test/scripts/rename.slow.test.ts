@@ -11,7 +11,8 @@ test('npm run rename leaves the old name only where it says what has happened', 
   const folder = join(await createTemporaryFolder(), 'clone');
   const git = (...args: string[]) => execFileSync('git', args, { cwd: folder, encoding: 'utf8' });
   execFileSync('git', ['clone', '--quiet', '--depth', '1', `file://${resolve('.')}`, folder]);
-  await symlink(resolve('node_modules'), join(folder, 'node_modules'));
+  for (const packages of ['node_modules', 'tools/node_modules'])
+    await symlink(resolve(packages), join(folder, packages));
   const rename = (...args: string[]) =>
     execFileSync(process.execPath, ['scripts/rename.js', ...args], { cwd: folder, encoding: 'utf8' });
   expect(() => rename('--name', 'My Library', '--title', 'x', '--key-prefix', 'lib_')).toThrow(/Usage/);

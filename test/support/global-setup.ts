@@ -29,9 +29,16 @@ interface PostgresServer {
   close(): Promise<void>;
 }
 
+/** The folders with packages of their own, and the slow tests that need them */
+const NEEDED_BY = {
+  tools: /\/(?:generators|types|rename)\.slow\.test\.ts$/,
+  'examples/storefront': /\/storefront\/.*\.slow\.test\.ts$/,
+};
+
 /** Builds what is out of date, and prepares one PostgreSQL and, where there is one, one Redis for all test files. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   build();
+  await installPackages(project);
   project.onTestsRerun(async () => build());
   const closers: (() => Promise<void>)[] = [];
   const close = async () => {
@@ -113,6 +120,18 @@ function joinServer(url: string, prefix: string): PostgresServer {
       await execute(url, `DROP ROLE IF EXISTS ${prefix}_service`);
     },
   };
+}
+
+/** Installs what the test files of this run need beside the packages of the root. */
+async function installPackages(project: TestProject): Promise<void> {
+  const { testFiles } = await project.globTestFiles();
+  const chosen = testFiles.filter((file) => project.vitest.getModuleSpecifications(file).length > 0);
+  const folders = Object.entries(NEEDED_BY).filter(([, pattern]) =>
+    chosen.some((file) => pattern.test(file)),
+  );
+  execFileSync(process.execPath, ['scripts/install.js', ...folders.map(([folder]) => folder)], {
+    stdio: 'inherit',
+  });
 }
 
 /** Tests import the generated Prisma client and start dist/main.js. */

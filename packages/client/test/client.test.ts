@@ -1,6 +1,4 @@
-import { QueryClient } from '@tanstack/react-query';
 import type { inferRouterError, inferRouterInputs, inferRouterOutputs } from '@trpc/server';
-import { createTRPCOptionsProxy } from '@trpc/tanstack-react-query';
 import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
 import type { AppRouter as ServiceRouter } from '../../../src/router.js';
@@ -131,12 +129,4 @@ test('a response that is not from the service leaves the limit status as it was'
   await client[list.name].query().catch(() => {});
   expect(current).toBeDefined();
   expect(client.limits.current).toBe(current);
-});
-
-test('TanStack Query accepts the client', async () => {
-  const { client } = connect();
-  const queryClient = new QueryClient();
-  const trpc = createTRPCOptionsProxy<AppRouter>({ client, queryClient });
-  expect(await queryClient.fetchQuery(trpc[list.name].queryOptions(list.filter))).toEqual([items[1]]);
-  queryClient.clear();
 });

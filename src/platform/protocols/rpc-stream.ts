@@ -51,12 +51,12 @@ export function sendRpcError(apiError: ApiError, reply: FastifyReply): FastifyRe
 function toWebRequest({ method, url, headers, body }: FastifyRequest): Request {
   const { accept = '', 'trpc-accept': trpcAccept } = headers;
   const accepted = trpcAccept === undefined ? { accept } : { 'trpc-accept': String(trpcAccept) };
-  const webRequest: Pick<Request, 'method' | 'url' | 'headers' | 'signal' | 'json'> = {
+  const webRequest: Pick<Request, 'method' | 'url' | 'headers' | 'signal' | 'text'> = {
     method: method === 'HEAD' ? 'GET' : method,
     url: `http://localhost${url}`,
     headers: new Headers({ 'content-type': 'application/json', ...accepted }),
     signal: new AbortController().signal,
-    json: async () => (body ? JSON.parse(String(body)) : undefined),
+    text: async () => String(body ?? ''),
   };
   return webRequest as Request;
 }

@@ -1,6 +1,6 @@
 import { createTRPCUntypedClient, httpBatchStreamLink } from '@trpc/client';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { create, list, read } from '../../support/operations-under-test.js';
+import { create, list, newItem, read } from '../../support/operations-under-test.js';
 import { exchange } from '../../support/raw-http.js';
 import { startTcpProxy } from '../../support/tcp-proxy.js';
 import { createTestDatabase, startService, type TestService } from '../../support/test-service.js';
@@ -62,6 +62,16 @@ describe.each(['trpc-accept', 'accept'] as const)(
       const client = createClient();
       const calls = [client.query(list.name), client.query(list.name, { limit: 0 }), client.query('nope')];
       expect(await codesOf(calls)).toEqual([undefined, 'invalid_request', 'not_found']);
+    });
+
+    test('what its creates have stored, and what is wrong with their input', async () => {
+      const client = createClient();
+      const [stored, refused] = await Promise.allSettled([
+        client.mutation(create.name, newItem('Streamed')),
+        client.mutation(create.name, {}),
+      ]);
+      expect(stored).toMatchObject({ status: 'fulfilled', value: newItem('Streamed') });
+      expect(refused).toMatchObject({ reason: { data: { error: { code: 'invalid_request' } } } });
     });
 
     test('that its key is invalid or missing', async () => {

@@ -1,0 +1,2 @@
+/** Studio asks which servers of `prisma dev` run on this machine: none. */
+exports.ServerState = { scan: async () => [] };
