@@ -81,6 +81,9 @@ export const TYPES = ['pet_status'];
 export const OTHER_MODEL = 'Order';
 export const readOthers = (prisma: PrismaClient) => prisma.order.findMany({ take: 1 });
 
+/** Lets the example of every body be sent once more, where the state of an item allows that only once. */
+export const REUSE_EXAMPLES = `UPDATE ${TABLE} SET status = DEFAULT`;
+
 /** Adds an item whose text is an SQL expression, or several with `FROM generate_series(…)` behind it. */
 export const insertSql = (text: string, schema = 'public') =>
   `INSERT INTO ${schema}.${TABLE} (name, category_id) SELECT ${text}, 1`;

@@ -11,14 +11,7 @@ import {
 } from '../../support/document-requests.js';
 import { oldToolCall, toolCall } from '../../support/mcp.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
-import {
-  create,
-  INSERT_OTHERS,
-  list,
-  newItem,
-  resources,
-  TABLE,
-} from '../../support/operations-under-test.js';
+import { create, INSERT_OTHERS, list, newItem, resources, REUSE_EXAMPLES, TABLE } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -76,6 +69,7 @@ function scopeOf({ security }: ListedOperation): Scope {
 
 /** The ordinary request of the document, for an item that exists. */
 async function validSample(operation: ListedOperation): Promise<Sample> {
+  await service.database.pool.query(REUSE_EXAMPLES);
   const path = await existingPath(operations, operation, call);
   const body = bodyOf(operation) as object | undefined;
   const input = { ...readPathParameters(operation, path), ...body };
