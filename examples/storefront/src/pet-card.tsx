@@ -5,7 +5,7 @@ import { PetActions } from './pet-actions.js';
 import { categoryOf, STATUS_LABELS } from './vocabulary.js';
 
 /** An animal of the catalogue, or one without an id that is still being saved. */
-export type DisplayedPet = Pet | (NewPet & { readonly id?: undefined });
+type DisplayedPet = Pet | (NewPet & { readonly id?: undefined });
 
 /** Names with more UTF-16 code units than this are set smaller, and truncated visually if that is not enough. */
 const LONG_NAME = 60;
