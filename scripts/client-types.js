@@ -20,13 +20,14 @@ type Mutation<Input, Output> = TRPCMutationProcedure<{ input: Input; output: Out
  * @returns {Record<string, string>} the texts by path
  */
 export function deriveClient(document, contract) {
-  const { operations, errorTable, TRPC_PREFIX, MAX_BATCH_SIZE, MAX_PAGE_SIZE } = contract;
+  const { operations, errorTable, TRPC_PREFIX, MAX_BATCH_SIZE, MAX_PAGE_SIZE, NEXT_CURSOR_FIELD } = contract;
   const described = listDescribed(document, operations);
   const idempotent = described.filter(({ idempotent }) => idempotent).map(({ name }) => name);
   const constants = {
     TRPC_PREFIX: quote(TRPC_PREFIX),
     MAX_BATCH_SIZE,
     MAX_PAGE_SIZE,
+    NEXT_CURSOR_FIELD: quote(NEXT_CURSOR_FIELD),
     'IDEMPOTENT_MUTATIONS: readonly string[]': `[${idempotent.map(quote).join(', ')}]`,
   };
   const lines = Object.entries(constants).map(([name, value]) => `export const ${name} = ${value};\n`);

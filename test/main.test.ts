@@ -46,6 +46,15 @@ test('the first start names what comes next: commands that package.json has, and
   await rm(folder, { recursive: true });
 });
 
+test('while it runs on the embedded default, its address is beside its key, for what is started next to it', async () => {
+  const service = start();
+  const { url } = await untilReady(service);
+  const readAddress = () => readFile(join(processes.dataDir, 'development-address'), 'utf8').catch(() => '');
+  await expect.poll(readAddress).toBe(`${url}\n`);
+  await stop(service);
+  expect(await readAddress()).toBe('');
+});
+
 test('variables that are meant for another PostgreSQL do not reach the embedded one', async () => {
   const { call } = await untilReady(
     start({

@@ -13,6 +13,7 @@ import { addSampleData, type DatabaseSource, openSource } from './migrations/sou
 import { buildProbeServer, NOT_LOADED } from './monitoring/probes.js';
 import type { Resource } from './operations/resource.js';
 import { type Config, readConfig, toLocalUrl } from './process/config.js';
+import { forgetAddress, recordAddress } from './process/development-address.js';
 import { describeEndOfLife } from './process/end-of-life.js';
 import { loadEnvironmentFile } from './process/environment-file.js';
 import { listen } from './process/listen.js';
@@ -82,10 +83,12 @@ async function openAndServe(
     const service = await createService({ config, database, log: output.log, resources, counters });
     await serve(service, config, output, shutdown, (url) => {
       output.print(banner.replaceAll('{url}', url));
+      if (source.isEmbedded) void recordAddress(config.dataDir, url);
       // The first caller who needs it does not wait for it, and need not succeed.
       service.load().catch((error: unknown) => output.log.warn({ err: error }, NOT_LOADED));
     });
   } finally {
+    if (source.isEmbedded) await forgetAddress(config.dataDir);
     await source.close();
   }
 }

@@ -62,6 +62,12 @@ describe.skipIf(executable === undefined)('rehearsing errors in development', { 
     const options = menu(page).getByRole('option');
     expect(await options.allTextContents()).toEqual(['no error', ...Object.keys(errorTable)]);
     expect(await findViolations(page)).toEqual([]);
+    // On a phone it covers nothing of what is read.
+    await page.setViewportSize({ width: 390, height: 844 });
+    const box = await menu(page).boundingBox();
+    const main = await page.getByRole('main').boundingBox();
+    expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThanOrEqual(main?.y ?? 0);
+    await page.setViewportSize({ width: 1280, height: 900 });
     for (const code of Object.keys(errorTable).filter((each) => !KEY_CODES.includes(each))) {
       await rehearse(page, code);
       await page.getByRole('region', { name: TITLES[code] ?? 'That did not work' }).waitFor();

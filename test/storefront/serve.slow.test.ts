@@ -65,6 +65,32 @@ test('npm run storefront forwards SIGTERM, and exits with 0 after service and pa
   await expect(fetch(page)).rejects.toThrow();
 });
 
+test('beside a running service it shows that one, and leaves it running; after its end it has one of its own', async () => {
+  const dataDir = join(folder, '.running');
+  const service = runNode(['dist/main.js'], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn' });
+  onTestFinished(async () => {
+    service.child.kill('SIGKILL');
+    await service.ended;
+  });
+  const [, url = ''] = await service.until(/ready at (http:\/\/[^,]+),/);
+  const beside = start({ DATA_DIR: dataDir });
+  const [, page = '', key = ''] = await beside.until(ADDRESS);
+  expect(beside.output()).toContain(`The storefront of the service at ${url},`);
+  const headers = { authorization: `Bearer ${key}` };
+  expect((await fetch(`${page}trpc/listPets`, { headers })).status).toBe(200);
+  beside.child.kill('SIGINT');
+  beside.child.kill('SIGINT');
+  expect(await beside.ended).toBe(0);
+  expect((await fetch(`${url}/v1/key`, { headers })).status).toBe(200);
+
+  // It cannot take its address away.
+  service.child.kill('SIGKILL');
+  await service.ended;
+  const own = start({ DATA_DIR: dataDir });
+  expect((await own.until(ADDRESS))[2]).toBe(key);
+  expect(own.output()).toContain('The storefront, with that key');
+});
+
 test('repeated SIGINT, as from Ctrl-C, still stops both cleanly', async () => {
   const program = start();
   await program.until(ADDRESS);

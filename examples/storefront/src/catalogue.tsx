@@ -1,53 +1,75 @@
-import type { NewPet, Pet, PetStatus } from '@animal-store/client';
-import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect, useEffectEvent, useRef, useState } from 'react';
+import type { NewPet, Pet, PetStatus, Scope } from '@animal-store/client';
+import { useQueryClient } from '@tanstack/react-query';
+import { useEffect } from 'react';
 import { useAnnounce } from './announcer.js';
+import { CATEGORY_CHOICES, CategoryFilter } from './category-filter.js';
 import { useChoiceInAddress } from './choice-in-address.js';
-import { useTRPC } from './connection.js';
 import { KindIcon } from './illustration.js';
+import { LoadMore, useLastError } from './load-more.js';
 import { moveFocusOnRemoval } from './move-focus.js';
 import { Notice } from './notice.js';
 import { CardSkeleton, PetCard } from './pet-card.js';
+import { usePetPages, useReplacePet } from './pet-pages.js';
 import { StatusFilter } from './status-filter.js';
-import { STATUS_LABELS, STATUSES } from './vocabulary.js';
-
-/** Fills whole rows of two, four and five cards. */
-const PAGE_SIZE = 20;
+import { categoryOf, STATUS_LABELS, STATUSES } from './vocabulary.js';
 
 export interface CatalogueProps {
   /** The animal that is being saved */
   readonly saving: NewPet | undefined;
   /** Animals added in this tab, newest first; they are shown first rather than at the end */
   readonly added: readonly Pet[];
+  /** Of the key: what it may do with the animals */
+  readonly scopes: readonly Scope[];
+  /** Called with an animal that has changed. */
+  readonly onChange: (pet: Pet) => void;
 }
 
 export function Catalogue(props: CatalogueProps) {
   const [status, setStatus] = useChoiceInAddress('status', STATUSES);
+  const [category, setCategory] = useChoiceInAddress('category', CATEGORY_CHOICES);
+  const categoryId = category === undefined ? undefined : Number(category);
+  const showAll = () => {
+    setStatus(undefined);
+    setCategory(undefined);
+  };
   return (
     <section className="catalogue" aria-labelledby="catalogue-heading">
       <header className="catalogue-head">
         <h2 id="catalogue-heading" tabIndex={-1}>
           Catalogue
         </h2>
-        <StatusFilter status={status} onChange={setStatus} />
+        <div className="filters">
+          <CategoryFilter category={category} onChange={setCategory} />
+          <StatusFilter status={status} onChange={setStatus} />
+        </div>
       </header>
-      <PetList key={status ?? ''} status={status} onShowAll={() => setStatus(undefined)} {...props} />
+      <PetList
+        key={`${status} ${category}`}
+        status={status}
+        categoryId={categoryId}
+        onShowAll={showAll}
+        {...props}
+      />
     </section>
   );
 }
 
 interface PetListProps extends CatalogueProps {
   readonly status: PetStatus | undefined;
+  readonly categoryId: number | undefined;
   readonly onShowAll: () => void;
 }
 
-/** The animals of one status, or all. Loads the next page when the user scrolls near the end. */
-function PetList({ status, saving, added, onShowAll }: PetListProps) {
-  const query = usePetPages(status);
+/** The animals of one status and category, or all. Loads the next page when the user scrolls near the end. */
+function PetList({ status, categoryId, saving, added, scopes, onChange, onShowAll }: PetListProps) {
+  const query = usePetPages(status, categoryId);
+  const replace = useReplacePet();
   const queryClient = useQueryClient();
   const error = useLastError(query);
   const announce = useAnnounce();
-  const matches = (pet: NewPet) => status === undefined || pet.status === status;
+  const matches = (pet: NewPet) =>
+    (status === undefined || pet.status === status) &&
+    (categoryId === undefined || pet.categoryId === categoryId);
   const front = added.filter(matches);
   const frontIds = new Set(front.map(({ id }) => id));
   const loaded = query.data?.pages.flat() ?? [];
@@ -67,16 +89,22 @@ function PetList({ status, saving, added, onShowAll }: PetListProps) {
   // Without a first page, the key has probably not been read either.
   const retryAll = () => queryClient.refetchQueries({ predicate: ({ state }) => state.status === 'error' });
   const retry = () => (query.isFetchNextPageError ? loadMore() : void retryAll());
-  if (isComplete && count === 0 && !isSaving) return <Empty status={status} onShowAll={onShowAll} />;
+  if (isComplete && count === 0 && !isSaving)
+    return <Empty status={status} categoryId={categoryId} onShowAll={onShowAll} />;
+  const change = (pet: Pet) => {
+    replace(pet);
+    onChange(pet);
+  };
+  const card = { scopes, onChange: change };
   return (
     <>
       <ul className="cards" aria-busy={query.isFetching}>
-        {isSaving && <PetCard key="saving" pet={saving} />}
+        {isSaving && <PetCard key="saving" pet={saving} {...card} />}
         {front.map((pet) => (
-          <PetCard key={pet.id} pet={pet} isNew />
+          <PetCard key={pet.id} pet={pet} isNew {...card} />
         ))}
         {pets.map((pet) => (
-          <PetCard key={pet.id} pet={pet} />
+          <PetCard key={pet.id} pet={pet} {...card} />
         ))}
         {query.isFetching && error === null && <Skeletons count={query.isFetchingNextPage ? 4 : 8} />}
       </ul>
@@ -95,66 +123,6 @@ function PetList({ status, saving, added, onShowAll }: PetListProps) {
   );
 }
 
-function usePetPages(status: PetStatus | undefined) {
-  const trpc = useTRPC();
-  return useInfiniteQuery(
-    trpc.listPets.infiniteQueryOptions(
-      { limit: PAGE_SIZE, ...(status === undefined ? {} : { status }) },
-      // A page that is not full is the last one. A full one may be followed by an empty one.
-      { getNextPageParam: (page) => (page.length < PAGE_SIZE ? undefined : page.at(-1)?.id) },
-    ),
-  );
-}
-
-/** The latest error until the query succeeds; while the query is retried, it has no error itself. */
-export function useLastError({ error, isSuccess }: { error: unknown; isSuccess: boolean }): unknown {
-  const [lastError, setLastError] = useState<unknown>(null);
-  if (error !== null && error !== lastError) setLastError(error);
-  else if (isSuccess && lastError !== null) setLastError(null);
-  return error ?? lastError;
-}
-
-interface LoadMoreProps {
-  /** How many pages are shown; the end is observed again after each */
-  readonly pages: number;
-  readonly isLoading: boolean;
-  readonly onLoad: () => void;
-}
-
-/** Marks the end of what is loaded. Scrolling near it loads the next page, and so does its button. */
-export function LoadMore({ pages, isLoading, onLoad }: LoadMoreProps) {
-  const end = useRef<HTMLDivElement>(null);
-  const load = () => {
-    if (!isLoading) onLoad();
-  };
-  const loadOnScroll = useEffectEvent(load);
-  // biome-ignore lint/correctness/useExhaustiveDependencies: only a new observer reports an end that is still in view
-  useEffect(() => {
-    if (end.current === null) return;
-    const observer = new IntersectionObserver(
-      (entries) => entries.some((entry) => entry.isIntersecting) && loadOnScroll(),
-      {
-        rootMargin: '600px',
-      },
-    );
-    observer.observe(end.current);
-    return () => observer.disconnect();
-  }, [pages]);
-  return (
-    <div ref={end} className="load-more">
-      <button
-        ref={moveFocusOnRemoval}
-        type="button"
-        className="button quiet"
-        onClick={load}
-        aria-disabled={isLoading}
-      >
-        {isLoading ? 'Loading more…' : 'Load more'}
-      </button>
-    </div>
-  );
-}
-
 function countAnimals(count: number): string {
   return count === 1 ? '1 animal' : `${count} animals`;
 }
@@ -164,18 +132,24 @@ function Skeletons({ count }: { count: number }) {
   return Array.from({ length: count }, (_, index) => <CardSkeleton key={`skeleton-${index}`} />);
 }
 
-function Empty({ status, onShowAll }: Pick<PetListProps, 'status' | 'onShowAll'>) {
+function Empty({ status, categoryId, onShowAll }: Pick<PetListProps, 'status' | 'categoryId' | 'onShowAll'>) {
+  const label = categoryId === undefined ? undefined : categoryOf(categoryId).label.toLowerCase();
+  const ofCategory = label === undefined ? 'No animal' : `None of the ${label}`;
   return (
     <div className="empty">
-      <KindIcon kind="paw" />
-      {status === undefined ? (
+      <KindIcon kind={categoryId === undefined ? 'paw' : categoryOf(categoryId).kind} />
+      {status === undefined && label === undefined ? (
         <>
           <p className="empty-title">Nobody lives here yet</p>
           <p>The first animal that you add moves in right here.</p>
         </>
       ) : (
         <>
-          <p className="empty-title">No animal is {STATUS_LABELS[status].toLowerCase()}</p>
+          <p className="empty-title">
+            {status === undefined
+              ? `No ${label} yet`
+              : `${ofCategory} is ${STATUS_LABELS[status].toLowerCase()}`}
+          </p>
           <button ref={moveFocusOnRemoval} type="button" className="button quiet" onClick={onShowAll}>
             Show all animals
           </button>

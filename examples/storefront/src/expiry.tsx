@@ -1,4 +1,4 @@
-import { formatMoment } from './time.js';
+import { formatMoment, useNow } from './time.js';
 
 const SOON_DAYS = 7;
 const DAY_MS = 86_400_000;
@@ -8,7 +8,9 @@ const DAY_MS = 86_400_000;
  * region that is added with its text.
  */
 export function Expiry({ expiresAt }: { expiresAt: string | null }) {
-  const isSoon = expiresAt !== null && Date.parse(expiresAt) - Date.now() < SOON_DAYS * DAY_MS;
+  const leftMs = (expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(expiresAt)) - useNow();
+  // Once it has ended, there is no "in time" any more.
+  const isSoon = expiresAt !== null && leftMs > 0 && leftMs < SOON_DAYS * DAY_MS;
   return (
     <p className="expiry" role="status">
       {isSoon && (

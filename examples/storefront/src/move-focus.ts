@@ -12,3 +12,11 @@ export function moveFocusOnRemoval(button: HTMLElement | null): () => void {
     next?.focus({ preventScroll: true });
   };
 }
+
+/** The same for a button of a card: the focus moves to its card, which says what has come of it. */
+export function moveFocusToCard(button: HTMLElement | null): () => void {
+  const card = button?.closest<HTMLElement>('.card');
+  return () => {
+    if (button === document.activeElement) card?.focus({ preventScroll: true });
+  };
+}

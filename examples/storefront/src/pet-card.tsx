@@ -1,16 +1,27 @@
-import type { NewPet, Pet } from '@animal-store/client';
+import type { NewPet, Pet, Scope } from '@animal-store/client';
+import { useId } from 'react';
 import { Illustration } from './illustration.js';
+import { PetActions } from './pet-actions.js';
 import { categoryOf, STATUS_LABELS } from './vocabulary.js';
 
 /** An animal of the catalogue, or one without an id that is still being saved. */
-export type DisplayedPet = Pet | (NewPet & { readonly id?: undefined });
+type DisplayedPet = Pet | (NewPet & { readonly id?: undefined });
 
 /** Names with more UTF-16 code units than this are set smaller, and truncated visually if that is not enough. */
 const LONG_NAME = 60;
 /** Names with a word this long are truncated sooner: what cannot be wrapped between words is hard to read anyway. */
 const UNBROKEN_NAME = /\S{30}/;
 
-export function PetCard({ pet, isNew = false }: { pet: DisplayedPet; isNew?: boolean }) {
+export interface PetCardProps {
+  readonly pet: DisplayedPet;
+  readonly isNew?: boolean;
+  /** Of the key: what may be done with the animal */
+  readonly scopes: readonly Scope[];
+  readonly onChange: (pet: Pet) => void;
+}
+
+export function PetCard({ pet, isNew = false, scopes, onChange }: PetCardProps) {
+  const labelId = useId();
   const { id, name, categoryId, status } = pet;
   const isSaving = id === undefined;
   const { label, kind } = categoryOf(categoryId);
@@ -32,6 +43,7 @@ export function PetCard({ pet, isNew = false }: { pet: DisplayedPet; isNew?: boo
         <div className="card-text">
           <p className="card-category">{label}</p>
           <h3
+            id={labelId}
             className="card-name"
             dir="auto"
             data-long={isLong}
@@ -48,6 +60,9 @@ export function PetCard({ pet, isNew = false }: { pet: DisplayedPet; isNew?: boo
             )}
             <span className="card-number">{isSaving ? '' : `No. ${id}`}</span>
           </p>
+          {pet.id !== undefined && (
+            <PetActions pet={pet} scopes={scopes} labelId={labelId} onChange={onChange} />
+          )}
         </div>
       </article>
     </li>

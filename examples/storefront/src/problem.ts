@@ -57,6 +57,7 @@ export function describeProblem(error: unknown): Problem {
 const FORBIDDEN: Partial<Record<Scope, string>> = {
   'pets:write': 'This key may not add animals',
   'orders:read': 'This key may not see orders',
+  'orders:write': 'This key may not order animals',
 };
 
 export function describeMissingScope(scope: Scope | undefined): Problem {

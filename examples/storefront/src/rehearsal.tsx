@@ -22,6 +22,7 @@ const CODES = {
   internal_error: true,
   not_implemented: true,
   service_unavailable: true,
+  pet_not_available: true,
 } as const satisfies Record<ErrorCode, true>;
 
 /** For development: every further request fails with the chosen code, so that each state of the page can be seen. */

@@ -47,7 +47,6 @@ export function Shop({ apiKey, onKeyRefused, onLeave }: ShopProps) {
             Change key
           </button>
         </header>
-        <FormAndCatalogue />
         {Rehearsal && (
           <Suspense>
             <Rehearsal
@@ -57,6 +56,7 @@ export function Shop({ apiKey, onKeyRefused, onLeave }: ShopProps) {
             />
           </Suspense>
         )}
+        <FormAndCatalogue />
       </TRPCProvider>
     </QueryClientProvider>
   );
@@ -77,7 +77,8 @@ function FormAndCatalogue() {
       isCutOff && state.dataUpdatedAt < createPet.submittedAt && (problem.waitSeconds ?? 0) * 1_000,
   });
   const isBack = isCutOff && key.dataUpdatedAt > createPet.submittedAt;
-  const mayReadOrders = key.data?.scopes.includes('orders:read') ?? false;
+  const scopes = key.data?.scopes ?? [];
+  const mayReadOrders = scopes.includes('orders:read');
   const isOrders = view === 'orders' && (mayReadOrders || !key.isFetched);
   const mayWrite = key.data?.scopes.includes('pets:write') ?? true;
   return (
@@ -93,9 +94,14 @@ function FormAndCatalogue() {
         <Expiry expiresAt={key.data?.expiresAt ?? null} />
         {mayReadOrders && <Views view={view} onChange={setView} />}
         {isOrders ? (
-          <Orders />
+          <Orders mayReadPets={scopes.includes('pets:read')} />
         ) : (
-          <Catalogue saving={createPet.isPending ? createPet.variables.pet : undefined} added={added} />
+          <Catalogue
+            saving={createPet.isPending ? createPet.variables.pet : undefined}
+            added={added}
+            scopes={scopes}
+            onChange={(pet) => setAdded((before) => before.map((each) => (each.id === pet.id ? pet : each)))}
+          />
         )}
       </div>
     </main>

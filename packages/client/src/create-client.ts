@@ -5,7 +5,8 @@ import type { AppRouter } from './app-router.js';
 import { checkBaseUrl } from './base-url.js';
 import type { ErrorCode, ListPetsInput, Pet } from './contract.js';
 import { createLimitWatch, type LimitWatch } from './limit-watch.js';
-import { MAX_BATCH_SIZE, MAX_PAGE_SIZE, TRPC_PREFIX } from './protocol.js';
+import { pages } from './pages.js';
+import { MAX_BATCH_SIZE, TRPC_PREFIX } from './protocol.js';
 import { type Clock, retryLink } from './retry.js';
 import { createTransport } from './transport.js';
 
@@ -13,6 +14,7 @@ export { ApiClientError, isApiError } from './api-error.js';
 export type { AppRouter, FieldErrors } from './app-router.js';
 export type * from './contract.js';
 export type { LimitStatus, LimitWatch, WindowStatus } from './limit-watch.js';
+export { items, nextCursor, pages } from './pages.js';
 export type { Clock } from './retry.js';
 
 /** The inputs of the operations, by their names */
@@ -59,7 +61,7 @@ export interface ClientOptions {
  * `createPet.mutate(pet, { context: { idempotencyKey } })`; otherwise the client generates one.
  */
 export type Client = TRPCClient<AppRouter> & {
-  /** Iterates over the pages of animals; none is empty. Pages have the maximum size unless a limit is given. */
+  /** The same as `pages(client.listPets, filter, options)`, for those who have it from before there was `pages` */
   listAllPets(filter?: PetFilter, options?: { signal?: AbortSignal }): AsyncGenerator<Pet[], void, undefined>;
   /** The rate limits as of the latest response */
   readonly limits: LimitWatch;
@@ -77,7 +79,7 @@ const MAX_URL_LENGTH = 4_000;
 export function createClient(options: ClientOptions): Client {
   const { baseUrl, apiKey } = options;
   const { attempts = 4, totalSeconds = 30 } = options.retry ?? {};
-  const clock: Clock = { now: Date.now, random: Math.random, sleep, ...options.clock };
+  const clock: Clock = { now, random: Math.random, sleep, ...options.clock };
   const { limits, update } = createLimitWatch(clock.now);
   const http = {
     url: checkBaseUrl(baseUrl) + TRPC_PREFIX,
@@ -114,23 +116,21 @@ export function createClient(options: ClientOptions): Client {
       }),
     ],
   });
-  const listAllPets: Client['listAllPets'] = (filter, { signal } = {}) => listPages(trpc, filter, signal);
+  const listAllPets: Client['listAllPets'] = (...filter) => pages(trpc.listPets, ...filter);
   // tRPC's client is a proxy that treats every member as a procedure, so it becomes the prototype of our own members.
   return Object.assign(Object.create(trpc) as typeof trpc, { listAllPets, limits });
 }
 
-async function* listPages(
-  { listPets }: TRPCClient<AppRouter>,
-  { limit = MAX_PAGE_SIZE, ...filter }: PetFilter = {},
-  signal?: AbortSignal,
-): AsyncGenerator<Pet[], void, undefined> {
-  const options = signal === undefined ? {} : { signal };
-  let cursor: number | undefined;
-  do {
-    const page = await listPets.query({ ...filter, limit, cursor }, options);
-    if (page.length > 0) yield page;
-    cursor = page.length < limit ? undefined : page.at(-1)?.id;
-  } while (cursor !== undefined);
+/**
+ * Unix milliseconds. Outside of pages not by Date.now(), with which Next.js refuses to prerender what creates a client. In
+ * a page it is: performance.now() may stand still there while the computer sleeps, and countdowns compare with Date.now().
+ */
+function now(): number {
+  const hasPage = typeof document !== 'undefined';
+  // React Native may have no `performance.timeOrigin`.
+  return hasPage || !globalThis.performance?.timeOrigin
+    ? Date.now()
+    : performance.timeOrigin + performance.now();
 }
 
 function sleep(milliseconds: number, signal: AbortSignal): Promise<void> {

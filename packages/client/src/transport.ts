@@ -1,3 +1,5 @@
+import { rememberCursors } from './pages.js';
+
 /** No response, or an incomplete one: the service may or may not have executed the call. */
 export class NetworkError extends Error {
   constructor(url: string, cause: unknown) {
@@ -42,7 +44,9 @@ export function createTransport(own: typeof fetch | undefined, onHeaders: (heade
     const headers = createHeaders(options.headers);
     const { response, text } = await send(own, String(url), { ...options, headers } as RequestInit);
     onHeaders(response.headers);
-    return Object.assign(response, { json: async () => parseJson(text) });
+    const body = parseBody(text, String(url));
+    rememberCursors(response.headers, body);
+    return Object.assign(response, { json: async () => body });
   };
 }
 
@@ -64,10 +68,22 @@ async function send(own: typeof fetch | undefined, url: string, options: Request
     response = await call(url, options);
     return { response, text: await response.text() };
   } catch (cause) {
+    const refusal = response === undefined ? readRefusal(cause) : undefined;
+    if (refusal !== undefined) throw new TypeError(`fetch refused the request: ${refusal}`, { cause });
     const isRefused = own === undefined ? () => cannotBeSent(url, options) : () => isMistake(cause);
     if (options.signal?.aborted || (response === undefined && isRefused())) throw cause;
     throw new NetworkError(url, cause);
   }
+}
+
+/**
+ * Why Node.js's fetch has sent nothing, such as `bad port`. What fails on the network has a code there. Browsers do not tell
+ * a page the two apart.
+ */
+function readRefusal(error: unknown): string | undefined {
+  if (!(error instanceof TypeError) || error.message !== 'fetch failed') return undefined;
+  const { cause } = error;
+  return cause instanceof Error && !('code' in cause) && cause.message !== '' ? cause.message : undefined;
 }
 
 /** How browsers, Node.js, Deno and React Native begin the TypeError of a request that failed on the network */
@@ -91,11 +107,21 @@ function cannotBeSent(url: string, options: RequestInit): boolean {
   }
 }
 
-/** When parsing throws, tRPC drops the response and with it the status; it rejects undefined but keeps the response. */
-function parseJson(text: string): unknown {
+/**
+ * When parsing throws, tRPC drops the response and with it the status; it rejects undefined but keeps the response. So it
+ * does with an array that has not one result for each call of the batch, which nobody but another server sends.
+ */
+function parseBody(text: string, url: string): unknown {
   try {
-    return JSON.parse(text);
+    const body: unknown = JSON.parse(text);
+    return Array.isArray(body) && body.length !== countCalls(url) ? undefined : body;
   } catch {
     return undefined;
   }
+}
+
+/** A batch has the names of its calls in its path. */
+function countCalls(url: string): number {
+  const [path = ''] = url.split('?', 1);
+  return path.slice(path.lastIndexOf('/')).split(/,|%2C/i).length;
 }

@@ -31,6 +31,16 @@ test('an address that fetch refuses fails at once, with the words of fetch', asy
   expect(sent).toHaveBeenCalledTimes(1);
 });
 
+test('a port that fetch refuses fails at once, and the message says so', async () => {
+  const sent = vi.fn(fetch);
+  vi.stubGlobal('fetch', sent);
+  const client = createClient({ baseUrl: 'http://127.0.0.1:6000', apiKey: service.key });
+  const failure = await failureOf(client[list.name].query());
+  expect(failure.message).toBe('fetch refused the request: bad port');
+  expect(failure.cause).toBeInstanceOf(TypeError);
+  expect(sent).toHaveBeenCalledTimes(1);
+});
+
 test("a signal of another platform's fails at once, with the words of fetch", async () => {
   const sent = vi.fn(fetch);
   vi.stubGlobal('fetch', sent);
@@ -106,6 +116,24 @@ test('JSON of another server has the same name', async () => {
   ]);
   const failure = await failureOf(client[list.name].query());
   expect(failure.cause).toMatchObject({ name: 'UnexpectedResponseError' });
+});
+
+test.each([
+  [200, [], 1],
+  [200, [{ result: { data: [] } }], 1],
+  [500, [], 4],
+])('an array with fewer results than calls, as a %d, is a response of another server: %j', async (...row) => {
+  const [status, body, requests] = row;
+  const { client, sent } = connectWith(
+    service,
+    Array(4).fill(() => Response.json(body, { status })),
+  );
+  const calls = [1, 2].map((limit) => failureOf(client[list.name].query({ limit })));
+  for (const failure of await Promise.all(calls)) {
+    expect(failure.cause).toMatchObject({ name: 'UnexpectedResponseError' });
+    expect(failure.message).toContain(`(${status}, application/json)`);
+  }
+  expect(sent).toHaveLength(requests);
 });
 
 test('many calls with one signal print no warning, and all end when it is aborted', async () => {

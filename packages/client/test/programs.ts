@@ -1,6 +1,6 @@
 /** Uses the client as a front-end does, and prints what it got. */
 export const PROGRAM = `
-import { type AppRouter, createClient, isApiError, type Key, type Pet } from '@animal-store/client';
+import { type AppRouter, createClient, isApiError, items, type Key, type Pet } from '@animal-store/client';
 import { createTRPCClient, httpBatchLink } from '@trpc/client';
 
 declare const process: { readonly argv: readonly string[] };
@@ -8,7 +8,7 @@ const [, , baseUrl = '', apiKey = ''] = process.argv;
 const client = createClient({ baseUrl, apiKey });
 const pet: Pet = await client.createPet.mutate({ name: 'Miso', categoryId: 2, status: 'pending' });
 const names: string[] = [];
-for await (const page of client.listAllPets({ limit: 1 })) names.push(...page.map(({ name }) => name));
+for await (const { name } of items(client.listPets, { limit: 1 })) names.push(name);
 const failure: unknown = await client.getPet.query({ petId: 0 }).catch((error: unknown) => error);
 const code = isApiError(failure) ? failure.code : undefined;
 const isMissing: boolean = code === 'not_found';

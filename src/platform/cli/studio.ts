@@ -32,6 +32,8 @@ const PRELOADED = `
   process.channel.unref();`;
 /** Without it the page would open on the first table by name, which is Prisma's own list of migrations. */
 const TABLE = `#table=${IDENTITY.mainTable}`;
+/** Studio lists all tables of a schema by name, and can neither hide nor order them: the store's have addresses. */
+const OTHER_TABLES = Object.keys(IDENTITY.grants).filter((table) => table !== IDENTITY.mainTable);
 /**
  * Studio sorts columns by name, after those that the address pins; it forgets these when it opens another table. No hash is
  * among them: it shows one as [object Object].
@@ -71,7 +73,8 @@ export async function runStudio(url: string, port?: number): Promise<number> {
   for await (const line of createInterface({ input: studio.stdout as Readable })) {
     const [address] = ADDRESS.exec(line) ?? [];
     if (address !== undefined) openPage(`${address}/${TABLE}`);
-    const addresses = `$&/${TABLE}\nAPI keys, their names first: $&/${KEYS}`;
+    const others = OTHER_TABLES.map((table) => `The table ${table}: $&/#table=${table}\n`);
+    const addresses = `$&/${TABLE}\n${others.join('')}API keys, their names first: $&/${KEYS}`;
     process.stdout.write(`${line.replace(ADDRESS, addresses)}\n`);
   }
   const [code] = await exited;

@@ -15,5 +15,11 @@ export const MCP_PREFIX = '/mcp';
 /** The most calls that one tRPC batch may contain. */
 export const MAX_BATCH_SIZE = 20;
 
+/**
+ * Over tRPC, what Link is over REST: for each call that has returned a page, by its place in the batch, the cursor of the
+ * next one, or null after the last: `0=20, 3=null`. Streams have none, because their head is sent first.
+ */
+export const NEXT_CURSOR_FIELD = 'X-Next-Cursor';
+
 /** The most items that one page of a list may contain. */
 export const MAX_PAGE_SIZE = 100;

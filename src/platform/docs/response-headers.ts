@@ -1,7 +1,7 @@
 import type { oas31 } from 'zod-openapi';
 import { IDENTITY } from '#store/identity.js';
 import { FALLBACK_PLAN, type Limits, PLANS, WINDOWS } from '#store/plans.js';
-import { REST_PREFIX } from '../contract/protocol.js';
+import { NEXT_CURSOR_FIELD, REST_PREFIX } from '../contract/protocol.js';
 import { integerSchema } from '../operations/input.js';
 
 const MAIN_PATH = REST_PREFIX + IDENTITY.mainPath;
@@ -148,8 +148,8 @@ export const ERROR_HEADERS: readonly HeaderName[] = [...COMMON_HEADERS, 'Prefere
 /** The headers of every response of a deprecated operation. */
 export const DEPRECATION_HEADERS: readonly HeaderName[] = ['Deprecation', 'Sunset', 'Successor'];
 
-/** The field names of all. */
-export const fieldNames = [...new Set(Object.keys(headers).map(toFieldName))];
+/** The field names of all, with the one that only tRPC has, which the document does not describe: the guide on TypeScript does. */
+export const fieldNames = [...new Set([...Object.keys(headers).map(toFieldName), NEXT_CURSOR_FIELD])];
 
 /** The headers of a response, as references to the components. */
 export function headerRefs(names: readonly HeaderName[]): Record<string, { $ref: string }> {

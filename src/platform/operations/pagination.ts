@@ -40,7 +40,7 @@ export function pageOutput<Item extends z.ZodType>(item: Item) {
 }
 
 /**
- * Responds with a page: the bare array and, over REST, the address of the next page in `Link`.
+ * Responds with a page: the bare array and, in `Link` or as the protocol has it, where the next page is.
  *
  * @param rows in ascending order of id, up to `limit + 1`: the extra one only shows that more follow
  */

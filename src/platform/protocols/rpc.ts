@@ -1,8 +1,9 @@
 import type { AnyTRPCProcedure, AnyTRPCRouter } from '@trpc/server';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { MAX_BATCH_SIZE } from '../contract/protocol.js';
+import { MAX_BATCH_SIZE, NEXT_CURSOR_FIELD } from '../contract/protocol.js';
 import { ApiError, type ErrorShape } from '../errors/api-error.js';
 import { type RequestContext, type RequestTarget, toErrorShape } from '../operations/builder.js';
+import { isPage } from '../operations/list-operations.js';
 import { checkDepth } from './body.js';
 import { type ContextOptions, createContextFactory } from './context.js';
 import { reportError } from './error-report.js';
@@ -40,6 +41,7 @@ export function registerRpc(
   const procedures = new Map(Object.entries<AnyTRPCProcedure>(router._def.procedures));
   const operations = new Map(options.operations.map((operation) => [operation.name, operation]));
   const createContext = createContextFactory(options);
+  const pages = new Set(options.operations.filter(isPage).map(({ name }) => name));
   const costOf = (name: string) => operations.get(name)?.cost ?? 1;
   const readTarget = (request: FastifyRequest): RpcTarget => {
     const url = readUrl(request);
@@ -79,9 +81,19 @@ export function registerRpc(
       };
       addVary(reply);
       if (calls === undefined) return respondWithTrpc({ router, context, report }, request, reply);
+      const nextCursors = new Map<number, number>();
       const results = await Promise.all(
-        calls.map((call, index) => runPlainCall(call, index, context, report)),
+        calls.map((call, index) => {
+          const ctx = pages.has(call.name) ? collectCursor(context, nextCursors, index) : context;
+          return runPlainCall(call, index, ctx, report);
+        }),
       );
+      const listed = results.flatMap((result, index) =>
+        'result' in result && pages.has(calls[index]?.name ?? '')
+          ? `${index}=${nextCursors.get(index) ?? null}`
+          : [],
+      );
+      if (listed.length > 0) reply.header(NEXT_CURSOR_FIELD, listed.join(', '));
       const statuses = new Set(results.map((each) => ('error' in each ? each.error.data.httpStatus : 200)));
       const [status = 200] = statuses;
       reply.code(statuses.size > 1 ? 207 : status);
@@ -156,6 +168,16 @@ function parseInputs(text: string, isBatch: boolean): Readonly<Record<number, un
   } catch {
     return undefined;
   }
+}
+
+/** The context of one call of a batch. It is flat, as the batch's own is: see runWithMiddleware. */
+function collectCursor(
+  context: RequestContext,
+  nextCursors: Map<number, number>,
+  index: number,
+): RequestContext {
+  const linkNextPage = (cursor: number) => void nextCursors.set(index, cursor);
+  return Object.assign(Object.create(Object.getPrototypeOf(context)), context, { linkNextPage });
 }
 
 /**

@@ -97,6 +97,7 @@ test('a script of a configured origin may read every response, with the headers 
       'RateLimit',
       'Retry-After',
       'Link',
+      'X-Next-Cursor',
       'Location',
       'WWW-Authenticate',
       'Deprecation',

@@ -183,6 +183,31 @@ describe.runIf(executable)('in a browser', () => {
     ]);
   });
 
+  test("the store's other tables have addresses, and that of the keys shows no hash at first", async () => {
+    const { studio, databaseUrl } = await startStudio();
+    await runKeys({ DATABASE_URL: databaseUrl }, 'create', '--name', 'of the shop', '--plan', 'free');
+    const [, other = ''] = await studio.until(new RegExp(`The table ${OTHER_TABLE}: (\\S+)`));
+    const [, keys = ''] = await studio.until(/API keys, their names first: (\S+)/);
+    const browser = await launchBrowser(executable ?? '');
+    closing.push(() => browser.close());
+    const { page } = await openPage(browser.context);
+    await page.setViewportSize({ width: 1_440, height: 900 });
+    await page.goto(keys);
+    await page.getByText('of the shop', { exact: true }).waitFor();
+    // A heading is the column's name with its type behind it.
+    const heading = (column: string) => page.locator('th', { hasText: new RegExp(`^${column}(?!_)`) });
+    const leftOf = async (column: string) => (await heading(column).boundingBox())?.x ?? 0;
+    for (const column of ['name', 'owner', 'hint', 'plan']) expect(await leftOf(column)).toBeLessThan(1_440);
+    for (const column of ['hash', 'previous_hash']) expect(await leftOf(column)).toBeGreaterThan(1_440);
+    await page.goto('about:blank');
+    await page.goto(other);
+    const columns = await execute<{ column_name: string }>(
+      databaseUrl,
+      `SELECT column_name FROM information_schema.columns WHERE table_name = '${OTHER_TABLE}'`,
+    );
+    for (const { column_name: column } of columns) await heading(column).waitFor();
+  });
+
   test('Studio edits the scopes of a key as a JSON list', { timeout: 60_000 }, async () => {
     const { address, databaseUrl } = await startStudio();
     await runKeys({ DATABASE_URL: databaseUrl }, 'create', '--name', 'x', '--plan', 'free');

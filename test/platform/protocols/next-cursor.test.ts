@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { INSERT_OTHERS, insertSql, list, otherList } from '../../support/operations-under-test.js';
+import {
+  type Caller,
+  createCaller,
+  rpcPath,
+  startService,
+  type TestService,
+} from '../../support/test-service.js';
+
+const FIELD = 'x-next-cursor';
+const ITEMS = 4;
+
+let service: TestService;
+let call: Caller;
+
+beforeAll(async () => {
+  service = await startService();
+  call = createCaller(service);
+  const { pool } = service.database;
+  await pool.query(`${insertSql("'Item ' || n")} FROM generate_series(1, ${ITEMS}) n`);
+  await pool.query(INSERT_OTHERS);
+});
+afterAll(() => service.close());
+
+test('over tRPC a page says which cursor follows it, as Link does over REST, and the array is as ever', async () => {
+  for (const { path, trpc, input } of [{ ...list, input: {} }, otherList]) {
+    for (let limit = 1; limit <= ITEMS + 1; limit += 1) {
+      const rest = await call(`${path}?limit=${limit}`);
+      const rpc = await call(rpcPath(trpc.replace('/trpc/', ''), { ...input, limit }));
+      const next = /cursor=(\d+)/.exec(rest.headers.get('link') ?? '')?.[1] ?? null;
+      expect(next === null).toBe(limit >= ITEMS);
+      expect(rpc.headers.get(FIELD)).toBe(`0=${next}`);
+      expect(rpc.body).toEqual({ result: { data: rest.body } });
+    }
+  }
+});
+
+test('a batch says it of each page by its place, and of nothing else', async () => {
+  const names = [list.name, 'getKey', list.name, otherList.name, list.name].join(',');
+  const input = JSON.stringify({ 0: { limit: 2 }, 2: { limit: 101 }, 3: { ...otherList.input, limit: 1 } });
+  const path = `/trpc/${names}?batch=1&input=${encodeURIComponent(input)}`;
+  const { headers, body } = await call(path);
+  const lastId = (index: number) => body[index].result.data.at(-1).id;
+  expect(headers.get(FIELD)).toBe(`0=${lastId(0)}, 3=${lastId(3)}, 4=null`);
+  for (const other of [rpcPath('getKey'), rpcPath(list.name, { limit: 101 }), list.path])
+    expect((await call(other)).headers.get(FIELD)).toBe(null);
+  // A stream sends its head before it knows.
+  const stream = await fetch(service.url + path, {
+    headers: { authorization: `Bearer ${service.key}`, 'trpc-accept': 'application/jsonl' },
+  });
+  await stream.text();
+  expect([stream.status, stream.headers.get(FIELD)]).toEqual([200, null]);
+});
