@@ -17,6 +17,7 @@ import { describeEndOfLife } from './process/end-of-life.js';
 import { loadEnvironmentFile } from './process/environment-file.js';
 import { listen } from './process/listen.js';
 import { createLogger, type ProcessLog } from './process/logger.js';
+import { describeUnsharedLimits } from './process/process-limits.js';
 import { createService, type Service } from './service.js';
 
 /** How long requests may take to finish after a signal. */
@@ -48,7 +49,8 @@ export async function run(store: Store): Promise<never> {
     const shutdown = waitForShutdown();
     const config = readConfig(process.env, process, notices);
     const output = await createLogger(config);
-    for (const notice of notices) output.log.warn(notice);
+    const unshared = describeUnsharedLimits(config.redisUrls, process.env) ?? [];
+    for (const notice of notices.concat(unshared)) output.log.warn(notice);
     void shutdown.then(() => setTimeout(() => void forceExit(output), FORCE_EXIT_MS).unref());
     try {
       await openAndServe(store, config, output, shutdown);
