@@ -23,7 +23,7 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): void {
       withKeys(`keys ${name}`, async (tools) => {
         const { json, text, key } = await run(tools, command);
         const output = command.opts().quiet ? key : text;
-        process.stdout.write(command.opts().json ? `${JSON.stringify(json)}\n` : `${output}\n`);
+        process.stdout.write(command.opts().json ? `${toJson(json)}\n` : `${output}\n`);
       }),
     );
     addExamples(
@@ -31,6 +31,14 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): void {
       examples.map((example) => `${name} ${example}`.trimEnd()),
     );
   }
+}
+
+/** JSON without what a terminal obeys: the escapes mean the same. JSON.stringify escapes only what JSON demands. */
+function toJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 function addExamples(command: Command, examples: readonly string[]): void {
