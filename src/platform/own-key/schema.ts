@@ -48,7 +48,10 @@ const operationUsage = z
       description: 'The day (UTC), as YYYY-MM-DD',
       override: ({ jsonSchema }) => void delete jsonSchema.pattern,
     }),
-    operation: z.string().meta({ description: 'The name of the operation' }),
+    operation: z.string().meta({
+      description:
+        'The name of the operation; `mcp` for denied requests to /mcp whose headers do not name one',
+    }),
     requests: integer(0, Number.MAX_SAFE_INTEGER).meta({
       description: 'How many requests of the key were admitted',
     }),
