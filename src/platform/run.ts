@@ -18,6 +18,7 @@ import { loadEnvironmentFile } from './process/environment-file.js';
 import { listen } from './process/listen.js';
 import { createLogger, type ProcessLog } from './process/logger.js';
 import { describeUnsharedLimits } from './process/process-limits.js';
+import { passOverLostTerminals } from './process/terminals.js';
 import { createService, type Service } from './service.js';
 
 /** How long requests may take to finish after a signal. */
@@ -44,6 +45,7 @@ export async function run(store: Store): Promise<never> {
   // from then on, for as long as the process runs. Whatever such an object refers to outlives the collections of new
   // objects.
   setFlagsFromString('--no-allocation-site-pretenuring');
+  passOverLostTerminals();
   try {
     const notices = loadEnvironmentFile();
     const shutdown = waitForShutdown();

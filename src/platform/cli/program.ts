@@ -19,6 +19,7 @@ import { addSampleData, openSource } from '../migrations/source.js';
 import type { Resource } from '../operations/resource.js';
 import { readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
+import { passOverLostTerminals } from '../process/terminals.js';
 import { COMMAND_CONNECT_TIMEOUT_MS, COMMAND_STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { createUsageStore } from '../usage/store.js';
 import { parseNumber } from './arguments.js';
@@ -67,6 +68,7 @@ export interface CommandOptions {
 
 /** Runs the command that the arguments of the process name; exits with a code of its own if it fails. */
 export async function runCommand(options: CommandOptions): Promise<void> {
+  passOverLostTerminals();
   // A command whose output nobody takes is carried out nevertheless, and closes the database.
   let outputError: Error | undefined;
   process.stdout.on('error', (error) => {
