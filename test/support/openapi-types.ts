@@ -396,7 +396,7 @@ export interface components {
        * @description The day (UTC), as YYYY-MM-DD
        */
       day: string;
-      /** @description The name of the operation; `mcp` for denied requests to /mcp whose headers do not name one */
+      /** @description The name of the operation, or mcp for what was denied before its name was known */
       operation: string;
       /**
        * Format: int64

@@ -126,7 +126,7 @@ export type KeyLimit = {
 export type OperationUsage = {
   /** The day (UTC), as YYYY-MM-DD */
   day: string;
-  /** The name of the operation; `mcp` for denied requests to /mcp whose headers do not name one */
+  /** The name of the operation, or mcp for what was denied before its name was known */
   operation: string;
   /** How many requests of the key were admitted. An integer from 0 to 2^53 − 1. */
   requests: number;

@@ -49,8 +49,7 @@ const operationUsage = z
       override: ({ jsonSchema }) => void delete jsonSchema.pattern,
     }),
     operation: z.string().meta({
-      description:
-        'The name of the operation; `mcp` for denied requests to /mcp whose headers do not name one',
+      description: 'The name of the operation, or mcp for what was denied before its name was known',
     }),
     requests: integer(0, Number.MAX_SAFE_INTEGER).meta({
       description: 'How many requests of the key were admitted',
