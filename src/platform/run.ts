@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import { IDENTITY } from '#store/identity.js';
 import { REST_PREFIX } from './contract/protocol.js';
+import { readCurrentClient } from './docs/routes.js';
 import { exitWithError } from './errors/operator-error.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
 import { describeGap, findHistoryGap } from './keys/history-triggers.js';
@@ -132,7 +133,7 @@ function describeNextSteps(ofStore: Store['nextSteps']): string {
   const lines = Object.entries(steps).map(([command, purpose]) => `  ${command.padEnd(25)} ${purpose}\n`);
   return (
     `What comes next, in another terminal:\n\n${lines.join('')}\n` +
-    'The typed client, in a project of yours: npm install {url}/client.tgz\n\n'
+    `The typed client, in a project of yours: npm install {url}/${readCurrentClient()}\n\n`
   );
 }
 

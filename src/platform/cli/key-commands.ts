@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { toInstalledCommands } from '../errors/installed-commands.js';
 import { CHANGES } from './change-commands.js';
 import { ID, type KeyCommand, type KeyTools } from './key-command.js';
 import { REPORTS } from './report-commands.js';
@@ -43,5 +44,5 @@ function toJson(value: unknown): string {
 
 function addExamples(command: Command, examples: readonly string[]): void {
   const lines = examples.map((example) => `\n  npm run -s keys -- ${example}`);
-  command.addHelpText('after', `\nExamples:${lines.join('')}`);
+  command.addHelpText('after', toInstalledCommands(`\nExamples:${lines.join('')}`));
 }

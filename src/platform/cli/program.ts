@@ -10,6 +10,7 @@ import {
   withOutages,
 } from '../connections/outage.js';
 import { VERSION } from '../contract/version.js';
+import { toInstalledCommands } from '../errors/installed-commands.js';
 import { exitWithError, OperatorError } from '../errors/operator-error.js';
 import { createKeyHistoryStore } from '../keys/history-store.js';
 import { describeGap, findHistoryGap } from '../keys/history-triggers.js';
@@ -48,8 +49,7 @@ const COMMAND_TIMEOUT_MS = 60_000;
 const EXAMPLES = `
 Examples:
   npm run -s keys -- create --name shop --plan pro
-  npm run migrate -- --grant-to service
-  npm run studio`;
+  npm run migrate -- --grant-to service`;
 
 /** docs/operations.md has the same list. */
 const EXIT_CODES = `
@@ -101,7 +101,7 @@ function createProgram({ loadResources }: CommandOptions): Command {
       optionDescription: (option) =>
         `${option.mandatory ? '(required) ' : ''}${Help.prototype.optionDescription(option)}`,
     })
-    .addHelpText('after', EXAMPLES)
+    .addHelpText('after', toInstalledCommands(EXAMPLES))
     .addHelpText('afterAll', EXIT_CODES);
 
   addKeyCommands(program, (name, run) => withKeys(name, (tools) => run({ ...tools, loadResources })));

@@ -414,6 +414,7 @@ test('what the service serves of the client names the address whose bytes never 
   const { text: guide } = await get('/docs/07-typescript.md');
   expect(guide).toContain(`npm install "$ANIMAL_STORE_URL/${name}" `);
   expect((await get('/llms.txt')).text).toContain(`](${name})`);
+  expect(JSON.parse((await get('/docs/guides.json')).text).client).toBe(name);
 });
 
 test('/.well-known/api-catalog leads programs to every interface, what describes it, and its status', async () => {
