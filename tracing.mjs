@@ -9,6 +9,8 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { channel, tracingChannel } from 'node:diagnostics_channel';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import {
   DiagConsoleLogger,
   DiagLogLevel,
@@ -31,8 +33,9 @@ import { BasicTracerProvider, BatchSpanProcessor } from '@opentelemetry/sdk-trac
 
 /** How long the service waits at its end for the collector to take the last spans. */
 const FLUSH_TIMEOUT_MS = 2_000;
-/** Of what a client makes up, this much is recorded. */
-const MAX_TEXT_LENGTH = 200;
+/** What is sent, and how. */
+const EXPORTER = 'otlp';
+const PROTOCOL = 'http/json';
 
 /**
  * For whom something happens: `{ context, links, isBatch, requests, calls }`, where `context` has the span that is the
@@ -41,14 +44,16 @@ const MAX_TEXT_LENGTH = 200;
  */
 const storage = new AsyncLocalStorage();
 
-if (process.env.OTEL_SDK_DISABLED?.toLowerCase() !== 'true') start();
+const { OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER = '' } = process.env;
+if (OTEL_SDK_DISABLED?.toLowerCase() !== 'true' && OTEL_TRACES_EXPORTER.toLowerCase() !== 'none') start();
 
 function start() {
   diag.setLogger(new DiagConsoleLogger(), DiagLogLevel.WARN);
+  nameUnknownValues();
   // The sampler, the limits and the exporter read the variables of the specification (OTEL_TRACES_SAMPLER and so on).
   const provider = new BasicTracerProvider({
     resource: defaultResource()
-      .merge(resourceFromAttributes({ 'service.name': 'animal-store' }))
+      .merge(resourceFromAttributes({ 'service.name': 'animal-store', 'service.version': readVersion() }))
       .merge(detectResources({ detectors: [envDetector] })),
     spanProcessors: [new BatchSpanProcessor(new OTLPTraceExporter())],
   });
@@ -61,20 +66,42 @@ function start() {
   channel('animal-store.close').subscribe(({ waitFor }) => waitFor(shutDown(provider)));
 }
 
+/** A value that is not known is named and otherwise ignored, as the specification says. */
+function nameUnknownValues() {
+  const known = {
+    OTEL_TRACES_EXPORTER: EXPORTER,
+    OTEL_EXPORTER_OTLP_PROTOCOL: PROTOCOL,
+    OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: PROTOCOL,
+  };
+  for (const [name, value] of Object.entries(known)) {
+    const set = process.env[name] || value;
+    if (set.toLowerCase() !== value) diag.warn(`${name}=${set} is not supported: spans are sent as ${value}`);
+  }
+}
+
+/** Of the program that is run, dist/main.js: this file may be anywhere. */
+function readVersion() {
+  try {
+    return JSON.parse(readFileSync(join(dirname(process.argv[1]), '../package.json'), 'utf8')).version;
+  } catch {
+    return undefined;
+  }
+}
+
 /** One span for each request, refused ones too, named by what it calls. */
 function traceRequests(tracer) {
   const propagator = new W3CTraceContextPropagator();
   /** The span of a request, and what happens for it */
   const traced = new WeakMap();
   const requests = tracingChannel('animal-store.request');
-  requests.start.bindStore(storage, ({ request, receivedAt, calls }) => {
+  requests.start.bindStore(storage, ({ request, receivedAt, calls, texts }) => {
     const parent = propagator.extract(ROOT_CONTEXT, request.headers, defaultTextMapGetter);
     const span = tracer.startSpan(
       nameRequest(request, calls),
       {
         kind: SpanKind.SERVER,
         startTime: performance.timeOrigin + receivedAt,
-        attributes: describeRequest(request),
+        attributes: describeRequest(request, texts),
       },
       parent,
     );
@@ -113,17 +140,17 @@ function nameRequest({ method, routeOptions }, calls) {
   return calls[0] ?? [method, routeOptions.config.pattern].filter(Boolean).join(' ');
 }
 
-function describeRequest({ method, url, routeOptions, headers, raw, addressId }) {
-  const [path, query] = url.split('?', 2);
+/** The texts are without keys: neither `url` nor a header is. */
+function describeRequest({ method, routeOptions, raw, addressId }, { path, query, userAgent }) {
   return {
     'http.request.method': method,
     'http.route': routeOptions.config.pattern,
-    'url.path': path.slice(0, MAX_TEXT_LENGTH),
-    'url.query': query?.slice(0, MAX_TEXT_LENGTH),
+    'url.path': path,
+    'url.query': query,
     'url.scheme': 'http',
     'network.protocol.version': raw.httpVersion,
     'client.address': addressId,
-    'user_agent.original': headers['user-agent']?.slice(0, MAX_TEXT_LENGTH),
+    'user_agent.original': userAgent,
   };
 }
 

@@ -106,7 +106,7 @@ async function writeReferencePage() {
   mkdirSync(PAGE_OUTPUT, { recursive: true });
   writeWithGzip(bundle, readFileSync(join(plugin, 'js/standalone.js')));
   const { description, sections, toAddress, ...texts } = prepareGuides(guides.map(readGuide));
-  writeWithGzip('guides.json', JSON.stringify({ description, sections }));
+  writeWithGzip('guides.json', JSON.stringify({ description, sections, client: readCurrentClient() }));
   for (const name of names.filter((name) => name !== 'page.html')) {
     writeWithGzip(name, readFileSync(join(PAGE_SOURCE, name)));
   }

@@ -1,17 +1,38 @@
 /*
  * Exits with 0 while the service in this container is ready, for the container's HEALTHCHECK: the image has no curl.
- * The address to listen on serves to connect, too: on Linux, 0.0.0.0 and :: then mean this machine.
+ * The address to listen on serves to connect, too: on Linux, 0.0.0.0 and :: then mean this machine. The question goes
+ * there directly: an agent of its own follows no proxy of the environment, as fetch and the global agent may.
  */
+import { Agent, get } from 'node:http';
+
 const TIMEOUT_MS = 4_000;
 
 const { HOST, PORT, METRICS_PORT } = process.env;
 const host = HOST?.includes(':') ? `[${HOST}]` : HOST || '127.0.0.1';
 const url = `http://${host}:${METRICS_PORT || PORT || 3000}/health/ready`;
 try {
-  const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
-  process.stdout.write(`${await response.text()}\n`);
-  process.exitCode = response.ok ? 0 : 1;
+  const { status, text } = await ask();
+  end(status === 200 ? 0 : 1, process.stdout, text);
 } catch (error) {
-  process.stderr.write(`${url}: ${error.cause?.message ?? error.message}\n`);
-  process.exitCode = 1;
+  end(1, process.stderr, `${url}: ${error.message}`);
+}
+
+function ask() {
+  return new Promise((resolve, reject) => {
+    const options = { agent: new Agent(), signal: AbortSignal.timeout(TIMEOUT_MS) };
+    const request = get(url, options, async (response) => {
+      try {
+        const chunks = await response.setEncoding('utf8').toArray();
+        resolve({ status: response.statusCode, text: chunks.join('') });
+      } catch (error) {
+        reject(error);
+      }
+    });
+    request.on('error', reject);
+  });
+}
+
+/** Nothing that is still open keeps the process. */
+function end(code, stream, text) {
+  stream.write(`${text}\n`, () => process.exit(code));
 }

@@ -113,7 +113,10 @@ export async function buildApp(options: AppOptions) {
   const rest = async (scope: FastifyInstance) => {
     const corsMethods = operations.map(({ method }) => method);
     await registerAdmission(scope, { ...checks, corsMethods, protocol: 'rest' });
-    readBodyAs(scope, (bytes) => parseJson(decodeBody(bytes)));
+    // An error that a client rehearses needs no input.
+    readBodyAs(scope, (bytes, { admission }) =>
+      bytes.length === 0 && admission.rehearsal !== undefined ? {} : parseJson(decodeBody(bytes)),
+    );
     registerRest(scope, parts);
     answerErrorsWith(scope, sendError);
   };

@@ -4,6 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
 import { IDENTITY } from '#store/identity.js';
 import { REST_PREFIX } from './contract/protocol.js';
+import { readCurrentClient } from './docs/routes.js';
 import { exitWithError } from './errors/operator-error.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
 import { describeGap, findHistoryGap } from './keys/history-triggers.js';
@@ -18,6 +19,8 @@ import { describeEndOfLife } from './process/end-of-life.js';
 import { loadEnvironmentFile } from './process/environment-file.js';
 import { listen } from './process/listen.js';
 import { createLogger, type ProcessLog } from './process/logger.js';
+import { describeUnsharedLimits } from './process/process-limits.js';
+import { passOverLostTerminals } from './process/terminals.js';
 import { createService, type Service } from './service.js';
 
 /** How long requests may take to finish after a signal. */
@@ -44,12 +47,14 @@ export async function run(store: Store): Promise<never> {
   // from then on, for as long as the process runs. Whatever such an object refers to outlives the collections of new
   // objects.
   setFlagsFromString('--no-allocation-site-pretenuring');
+  passOverLostTerminals();
   try {
     const notices = loadEnvironmentFile();
     const shutdown = waitForShutdown();
     const config = readConfig(process.env, process, notices);
     const output = await createLogger(config);
-    for (const notice of notices) output.log.warn(notice);
+    const unshared = describeUnsharedLimits(config.redisUrls, process.env) ?? [];
+    for (const notice of notices.concat(unshared)) output.log.warn(notice);
     const ignored = config.ignoredParameters.join(', ');
     if (ignored !== '') output.log.info(`parameters of DATABASE_URL that mean nothing here: ${ignored}`);
     void shutdown.then(() => setTimeout(() => void forceExit(output), FORCE_EXIT_MS).unref());
@@ -131,7 +136,7 @@ function describeNextSteps(ofStore: Store['nextSteps']): string {
   const lines = Object.entries(steps).map(([command, purpose]) => `  ${command.padEnd(25)} ${purpose}\n`);
   return (
     `What comes next, in another terminal:\n\n${lines.join('')}\n` +
-    'The typed client, in a project of yours: npm install {url}/client.tgz\n\n'
+    `The typed client, in a project of yours: npm install {url}/${readCurrentClient()}\n\n`
   );
 }
 

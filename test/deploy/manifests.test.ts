@@ -114,6 +114,18 @@ test('what a pod may connect to is named: nothing else, and no port without its 
   }
 });
 
+test('a pod may connect to Redis and to Sentinels, at the ports that they have unless a URL says otherwise', () => {
+  const [, sentinelPort] =
+    /The port is (\d+) unless stated/.exec(readFileSync('docs/configuration.md', 'utf8')) ?? [];
+  const rules: Manifest[] = manifests
+    .filter(({ kind }) => kind === 'NetworkPolicy')
+    .flatMap(({ spec }) => spec.egress)
+    .filter((rule) => JSON.stringify(rule).includes('"redis"'));
+  expect(rules.map(({ ports }) => ports.map(({ port }: Manifest) => port))).toEqual([
+    [6379, Number(sentinelPort)],
+  ]);
+});
+
 test('no container of compose.yaml writes to its image, keeps a capability that it need not have, or dumps its memory', () => {
   for (const [name, service] of Object.entries<Manifest>(compose.services)) {
     expect(service, name).toMatchObject({

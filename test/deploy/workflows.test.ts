@@ -6,6 +6,7 @@ interface Job {
   readonly needs?: readonly string[];
   readonly permissions?: Readonly<Record<string, string>>;
   readonly uses?: string;
+  readonly steps?: readonly { readonly uses?: string; readonly run?: string }[];
 }
 
 interface Workflow {
@@ -42,11 +43,25 @@ test('a workflow may read the code at most, and write only in the jobs that say 
 
 test('nothing is published before every check and the scan of advisories have passed', () => {
   const { jobs } = read('release.yml');
-  const { needs = [] } = jobs.publish ?? {};
+  expect(jobs.publish?.needs).toEqual(['build', 'attest']);
+  const { needs = [] } = jobs.build ?? {};
   expect(needs.map((name) => jobs[name]?.uses).sort()).toEqual([
     './.github/workflows/advisories.yml',
     './.github/workflows/ci.yml',
   ]);
+});
+
+test('what can attest runs pinned actions alone, and what runs the code of packages can attest nothing', () => {
+  const jobs = names.flatMap((name) => Object.entries(read(name).jobs));
+  const attesting = jobs.filter(([, { permissions = {} }]) => permissions['id-token'] !== undefined);
+  expect(attesting.map(([name]) => name)).toEqual(['attest']);
+  for (const [, { permissions, needs, steps = [] }] of attesting) {
+    expect(permissions?.attestations).toBe('write');
+    expect(needs).toEqual(['build']);
+    expect(steps.filter(({ uses }) => uses?.startsWith('actions/attest@'))).toHaveLength(3);
+    for (const { run, uses } of steps)
+      expect([run, uses]).toEqual([undefined, expect.stringMatching(/@[\da-f]{40}$/)]);
+  }
 });
 
 test('new versions cool down before Renovate proposes them, and each held back below a major stays there', () => {

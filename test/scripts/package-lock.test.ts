@@ -105,3 +105,17 @@ function findLocked(packages: Packages, path: string, name: string): LockedPacka
   if (found !== undefined || path === '') return found;
   return findLocked(packages, path.slice(0, Math.max(path.lastIndexOf('/'), 0)), name);
 }
+
+test('another package manager, which would look for our own packages at its registry, refuses this repository', async () => {
+  const { packageManager, workspaces } = JSON.parse(await readFile('package.json', 'utf8'));
+  expect(packageManager).toMatch(/^npm@\d+\.\d+\.\d+$/);
+  const ranges: string[] = [];
+  for (const folder of ['.', ...workspaces]) {
+    const { dependencies, devDependencies } = JSON.parse(await readFile(`${folder}/package.json`, 'utf8'));
+    for (const [name, range] of Object.entries<string>({ ...dependencies, ...devDependencies }))
+      if (name.startsWith('@animal-store/')) ranges.push(range);
+  }
+  // A range such as * would be satisfied by whatever anybody registers under the name.
+  expect(ranges.length).toBeGreaterThan(1);
+  for (const range of ranges) expect(range).toMatch(/^file:packages\/[\w-]+$/);
+});

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
+import { constants } from 'node:os';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import type { TestProject } from 'vitest/node';
 import { applyMigrations } from '../../src/platform/migrations/migration-runner.js';
@@ -42,8 +43,9 @@ export default async function setUp(project: TestProject): Promise<() => Promise
   project.onTestsRerun(async () => build());
   const closers: (() => Promise<void>)[] = [];
   const close = async () => {
-    for (const closer of closers.splice(0)) await closer();
+    for (const closer of closers.splice(0).reverse()) await closer();
   };
+  closeAtSignals(close);
   try {
     closers.push(await noteMissing());
     const redis = await findRedis();
@@ -57,6 +59,14 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     throw error;
   }
   return close;
+}
+
+/** A signal ends the run, as the time limit of a job does. Vitest would exit within a millisecond, and leave PostgreSQL. */
+function closeAtSignals(close: () => Promise<void>): void {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.removeAllListeners(signal);
+    process.once(signal, () => void close().finally(() => process.exit(128 + constants.signals[signal])));
+  }
 }
 
 /** Lets the tests note what this machine lacks. Closing says so in one line. */

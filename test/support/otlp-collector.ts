@@ -17,6 +17,7 @@ export interface Span {
   readonly status: { readonly code?: number };
   readonly attributes: Readonly<Record<string, string | number>>;
   readonly service: string;
+  readonly version: string;
 }
 
 interface Attribute {
@@ -24,7 +25,9 @@ interface Attribute {
   readonly value: Value;
 }
 
-type SentSpan = Omit<Span, 'attributes' | 'service'> & { readonly attributes: readonly Attribute[] };
+type SentSpan = Omit<Span, 'attributes' | 'service' | 'version'> & {
+  readonly attributes: readonly Attribute[];
+};
 
 interface Export {
   readonly resourceSpans: readonly {
@@ -38,9 +41,10 @@ export async function startCollector() {
   const spans: Span[] = [];
   const server = createServer(async (request, response) => {
     for (const { resource, scopeSpans } of ((await json(request)) as Export).resourceSpans) {
-      const service = String(toObject(resource.attributes)['service.name']);
+      const { 'service.name': name, 'service.version': version } = toObject(resource.attributes);
+      const described = { service: String(name), version: String(version) };
       for (const span of scopeSpans.flatMap((scope) => scope.spans))
-        spans.push({ ...span, links: span.links ?? [], attributes: toObject(span.attributes), service });
+        spans.push({ ...span, links: span.links ?? [], attributes: toObject(span.attributes), ...described });
     }
     response.setHeader('content-type', 'application/json').end('{}');
   });

@@ -126,7 +126,7 @@ export type KeyLimit = {
 export type OperationUsage = {
   /** The day (UTC), as YYYY-MM-DD */
   day: string;
-  /** The name of the operation */
+  /** The name of the operation, or mcp for what was denied before its name was known */
   operation: string;
   /** How many requests of the key were admitted. An integer from 0 to 2^53 − 1. */
   requests: number;
@@ -289,9 +289,10 @@ export type Operations = {
   /**
    * Get one animal
    *
-   * Fetches one animal by its identifier. `listPets` replaces it: with a `limit` of 1 and, as its `cursor`,
-   * the identifier minus one, it returns the animal if there is one. If there is none, it returns the animal
-   * with the next higher id, or an empty array; so compare the id.
+   * Fetches one animal by its identifier. `GET /pets` with the `status` filter replaces it. To find one
+   * animal, give it a `limit` of 1 and, as its `cursor`, the identifier minus one, instead: it returns the
+   * animal if there is one. If there is none, it returns the animal with the next higher id, or an empty
+   * array; so compare the id.
    *
    * Needs the scope `pets:read`.
    *

@@ -11,13 +11,14 @@ const MEDIA_TYPE = 'application/json';
  * @param {object} openapi is changed
  * @param {string} baseUrl of the operations' paths
  * @param {string} language comes first: Scalar shows the first sample
+ * @param {string} client the name of the packed client, whose bytes never change
  */
-export function addSamples(openapi, baseUrl, language) {
+export function addSamples(openapi, baseUrl, language, client) {
   for (const [path, item] of Object.entries(openapi.paths)) {
     for (const [method, operation] of Object.entries(item)) {
       const request = readRequest(baseUrl, path, method, operation);
       const samples = [
-        { lang: 'ts', label: 'TypeScript', source: toTypeScript(request) },
+        { lang: 'ts', label: 'TypeScript', source: toTypeScript(request, client) },
         { lang: 'bash', label: 'curl', source: toCurl(request) },
         { lang: 'js', label: 'JavaScript', source: toJavaScript(request) },
         { lang: 'python', label: 'Python', source: toPython(request) },
@@ -57,9 +58,9 @@ function toLiteral(object) {
   return `{ ${members.join(', ')} }`;
 }
 
-function toTypeScript({ operationId, serviceUrl, method, input }) {
+function toTypeScript({ operationId, serviceUrl, method, input }, client) {
   const kind = method === 'GET' ? 'query' : 'mutate';
-  return `// npm install ${serviceUrl}/client.tgz
+  return `// npm install ${serviceUrl}/${client}
 import { createClient } from '@animal-store/client';
 
 const client = createClient({

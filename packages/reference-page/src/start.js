@@ -53,7 +53,7 @@ async function showReference() {
   // The section "Help" has the contact, which Scalar shows as a name without its address.
   openapi.info = { ...openapi.info, description, contact: undefined };
   prepareForReaders(openapi);
-  addSamples(openapi, baseUrl, readLanguage());
+  addSamples(openapi, baseUrl, readLanguage(), guides.client);
   keepPlace();
   // https://scalar.com/products/api-references/configuration. Every feature that calls or links to another host is off.
   globalThis.Scalar.createApiReference('#reference', {

@@ -161,7 +161,9 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
     const { page } = watched;
     await page.setViewportSize({ width: options.width ?? 1440, height: 900 });
     await page.emulateMedia({ colorScheme: options.colorScheme ?? 'light', reducedMotion: 'reduce' });
-    await page.route('**/docs/guides.json', (route) => route.fulfill({ json: prepareGuides(GUIDES) }));
+    await page.route('**/docs/guides.json', (route) =>
+      route.fulfill({ json: { ...prepareGuides(GUIDES), client: 'client-1.0.0-0123456789abcdef.tgz' } }),
+    );
     await page.goto(`${service.url}/docs${hash}`);
     await untilReference(page);
     await page.getByRole('heading', { name: 'Introduction', exact: true }).waitFor();

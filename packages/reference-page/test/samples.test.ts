@@ -17,7 +17,7 @@ interface Operation {
 
 const { addSamples } = await import(pathToFileURL('packages/reference-page/src/samples.js').href);
 const document = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
-addSamples(document, 'https://pets.example/v1', 'curl');
+addSamples(document, 'https://pets.example/v1', 'curl', 'client-1.0.0-0123456789abcdef.tgz');
 
 const operations = (Object.entries(document.paths) as [string, Record<string, Operation>][]).flatMap(
   ([path, item]) =>
@@ -40,6 +40,10 @@ test.each(operations)(
       query.length === 0 ? url : `${url}?${query.map((p) => `${p.name}=${exampleOf(p)}`).join('&')}`;
     for (const { label, source } of samples) {
       if (label === 'TypeScript') {
+        // The address that leads to it would be in a lock file, with the checksum of what is there today.
+        expect(source).toMatch(
+          /^\/\/ npm install https:\/\/pets\.example\/client-1\.0\.0-[\da-f]{16}\.tgz$/m,
+        );
         expect(source).toContain(`client.${operationId}.`);
         for (const { name } of required) expect(source).toContain(`${name}:`);
       } else {

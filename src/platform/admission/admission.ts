@@ -138,7 +138,7 @@ async function findAdmissionError(
   const mediaTypeError = findMediaTypeError(request);
   if (mediaTypeError !== undefined) return mediaTypeError;
   if (!options.canRehearse || headers.prefer === undefined) return undefined;
-  return rehearse(String(headers.prefer), admission, result.binding.resetSeconds);
+  return rehearse(request, result.binding.resetSeconds);
 }
 
 /** Why nothing serves the request, whoever sent it. */
@@ -168,9 +168,13 @@ async function announceKey(
 }
 
 /** The error that the client asks for, unless the calls of the request are to respond with it. */
-function rehearse(prefer: string, admission: Admission, resetSeconds: number): ApiError | undefined {
+function rehearse(
+  { admission, apiProtocol: protocol, headers }: FastifyRequest,
+  resetSeconds: number,
+): ApiError | undefined {
   const { scope, listAllowed } = admission.target;
-  const rehearsal = readRehearsal(prefer, { allow: listAllowed?.().join(', '), resetSeconds });
+  const allow = listAllowed?.().join(', ');
+  const rehearsal = readRehearsal(String(headers.prefer), { allow, resetSeconds, protocol });
   if (rehearsal === undefined || rehearsal instanceof ApiError) return rehearsal;
   if (!rehearsal.isOfCalls) return rehearsal.createError(scope);
   admission.rehearsal = rehearsal;

@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Subject } from '../limits/limiter.js';
 import type { Metrics } from '../monitoring/metrics.js';
 import type { RequestTarget } from '../operations/builder.js';
-import type { UsageCounter } from '../usage/counter.js';
+import { UNTOLD_CALL, type UsageCounter } from '../usage/counter.js';
 import { type AnnounceOptions, announceDeprecation } from './announcements.js';
 import {
   checkLimits,
@@ -59,7 +59,10 @@ export async function chargeBody(
   if (error !== undefined) throw error;
 }
 
-/** Each call of a batch counts for its operation. A batch that is too large runs none. */
+/**
+ * Each call of a batch counts for its operation. A batch that is too large runs none. What is denied counts although only its
+ * body, which is not read then, would tell what it calls.
+ */
 export function countUsage(
   { admission }: FastifyRequest,
   { usage }: ChargeOptions,
@@ -67,7 +70,8 @@ export function countUsage(
 ): void {
   const { apiKey, target } = admission;
   const { calls, cost } = target;
-  if (apiKey !== undefined && calls.length <= cost) usage.count(apiKey.id, calls, outcome);
+  const counted = calls.length === 0 && outcome === 'denied' ? [UNTOLD_CALL] : calls;
+  if (apiKey !== undefined && calls.length <= cost) usage.count(apiKey.id, counted, outcome);
 }
 
 export function toAddress(

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { OperatorError } from '../errors/operator-error.js';
+import { maskControls, OperatorError } from '../errors/operator-error.js';
 import type { KeyHistoryStore } from '../keys/history-store.js';
 import type { ApiKey, KeyStore, ListedKey } from '../keys/store.js';
 import type { Resource } from '../operations/resource.js';
@@ -51,7 +51,7 @@ export async function findKey({ store }: Pick<KeyTools, 'store'>, command: Comma
 }
 
 export function ambiguous(prefix: string, candidates: readonly string[]): OperatorError {
-  const lines = candidates.map((candidate) => `\n  ${candidate}`).join('');
+  const lines = candidates.map((candidate) => `\n  ${maskControls(candidate)}`).join('');
   return new OperatorError(`The ids of ${candidates.length} keys start with ${prefix}:${lines}`, {
     exitCode: 2,
   });

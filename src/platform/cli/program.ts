@@ -10,6 +10,7 @@ import {
   withOutages,
 } from '../connections/outage.js';
 import { VERSION } from '../contract/version.js';
+import { toInstalledCommands } from '../errors/installed-commands.js';
 import { exitWithError, OperatorError } from '../errors/operator-error.js';
 import { createKeyHistoryStore } from '../keys/history-store.js';
 import { describeGap, findHistoryGap } from '../keys/history-triggers.js';
@@ -19,6 +20,7 @@ import { addSampleData, openSource } from '../migrations/source.js';
 import type { Resource } from '../operations/resource.js';
 import { readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
+import { passOverLostTerminals } from '../process/terminals.js';
 import { COMMAND_CONNECT_TIMEOUT_MS, COMMAND_STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { createUsageStore } from '../usage/store.js';
 import { parseNumber } from './arguments.js';
@@ -47,8 +49,7 @@ const COMMAND_TIMEOUT_MS = 60_000;
 const EXAMPLES = `
 Examples:
   npm run -s keys -- create --name shop --plan pro
-  npm run migrate -- --grant-to service
-  npm run studio`;
+  npm run migrate -- --grant-to service`;
 
 /** docs/operations.md has the same list. */
 const EXIT_CODES = `
@@ -67,6 +68,7 @@ export interface CommandOptions {
 
 /** Runs the command that the arguments of the process name; exits with a code of its own if it fails. */
 export async function runCommand(options: CommandOptions): Promise<void> {
+  passOverLostTerminals();
   // A command whose output nobody takes is carried out nevertheless, and closes the database.
   let outputError: Error | undefined;
   process.stdout.on('error', (error) => {
@@ -99,7 +101,7 @@ function createProgram({ loadResources }: CommandOptions): Command {
       optionDescription: (option) =>
         `${option.mandatory ? '(required) ' : ''}${Help.prototype.optionDescription(option)}`,
     })
-    .addHelpText('after', EXAMPLES)
+    .addHelpText('after', toInstalledCommands(EXAMPLES))
     .addHelpText('afterAll', EXIT_CODES);
 
   addKeyCommands(program, (name, run) => withKeys(name, (tools) => run({ ...tools, loadResources })));

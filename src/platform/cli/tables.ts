@@ -1,3 +1,4 @@
+import { maskControls } from '../errors/operator-error.js';
 import { listDeprecated, type Operation } from '../operations/list-operations.js';
 import type { Counts, DayRange, KeyUsage, Usage } from '../usage/store.js';
 
@@ -122,12 +123,9 @@ export function shorten(text: string, columns: number): string {
   return characters.length <= columns ? text : `${characters.slice(0, columns - 1).join('')}…`;
 }
 
-/**
- * Rows of cells as lines of aligned columns. Whoever may write to the database may put control characters into a text; a
- * terminal would obey them.
- */
+/** Rows of cells as lines of aligned columns. Whoever may write to the database decides what is in a text. */
 export function formatTable(cells: readonly (readonly string[])[]): string {
-  const rows = cells.map((row) => row.map((cell) => cell.replaceAll(/\p{Cc}/gu, '?')));
+  const rows = cells.map((row) => row.map((cell) => maskControls(cell)));
   const columns = rows[0]?.keys() ?? [];
   const widths = Array.from(columns, (column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '));

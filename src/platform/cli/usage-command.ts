@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { OperatorError } from '../errors/operator-error.js';
+import { maskControls, OperatorError } from '../errors/operator-error.js';
 import type { Operation } from '../operations/list-operations.js';
 import { type Counts, type DayRange, lastDays, type Usage, type UsageStore } from '../usage/store.js';
 import { parseDay, parseOwner } from './arguments.js';
@@ -127,6 +127,11 @@ function formatCsv(keys: readonly CsvKey[]): string {
   return [CSV_COLUMNS.join(','), ...lines].join('\n');
 }
 
+/** What a spreadsheet takes for the beginning of a formula (OWASP, CSV injection) */
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
+
+/** A name is somebody else's text, and must be no formula: a single quote before it says that it is a text. */
 function quote(cell: string): string {
-  return /[",\r\n]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+  const text = maskControls(FORMULA.test(cell) ? `'${cell}` : cell);
+  return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

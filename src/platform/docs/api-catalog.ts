@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify';
+import { IDENTITY } from '#store/identity.js';
 import { MCP_PREFIX, REST_PREFIX } from '../contract/protocol.js';
 
 const CATALOG_PATH = '/.well-known/api-catalog';
@@ -21,7 +22,8 @@ export function registerApiCatalog(app: FastifyInstance, { publicUrl, statusPath
     const link = (path: string, type: string) => ({ href: baseUrl + path, type });
     const status = statusPath === undefined ? {} : { status: [link(statusPath, 'application/json')] };
     const page = link('/docs', 'text/html');
-    const [rest, tools] = [baseUrl + REST_PREFIX, baseUrl + MCP_PREFIX];
+    // What a program that follows the links finds there: the prefix alone is no address of anything.
+    const [rest, tools] = [baseUrl + REST_PREFIX + IDENTITY.mainPath, baseUrl + MCP_PREFIX];
     const catalog = baseUrl + CATALOG_PATH;
     const linkset = [
       { anchor: catalog, item: [{ href: rest }, { href: tools }] },

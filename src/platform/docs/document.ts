@@ -79,7 +79,7 @@ export function buildDocument({ resources, publicUrl, stagingUrl, contactUrl }: 
   const generated = Object.values(generatedPaths).flatMap((item) => Object.values(item));
   // trpc-to-openapi describes its own errors, which no client ever sees.
   const ownSchemas = Object.entries(components.schemas).filter(([name]) => !name.startsWith('error.'));
-  const bodies = collectBodies(generated, find);
+  const bodies = collectBodies(generated, find, components.schemas);
   const schemas: Schemas = {
     ...bodies,
     ...Object.fromEntries(ownSchemas),
@@ -145,6 +145,7 @@ function listServers(publicUrl: string, stagingUrl: string | undefined): object[
 function collectBodies(
   generated: readonly GeneratedOperation[],
   find: (operation: GeneratedOperation) => Operation,
+  named: Schemas,
 ): Schemas {
   const bodies: Record<string, Schema> = {};
   const owners: Record<string, string> = {};
@@ -153,7 +154,8 @@ function collectBodies(
     if (requestBody === undefined) continue;
     const operation = find(each);
     const name = bodyName(operation);
-    const schema = describeDefaults(applyOverride(requestBody.content['application/json'].schema, operation));
+    const own = applyOverride(requestBody.content['application/json'].schema, operation);
+    const schema = describeDefaults(own, named);
     if (!isDeepStrictEqual(bodies[name] ?? schema, schema))
       throw new TypeError(`${owners[name]} and ${operationId} have different bodies with the id ${name}`);
     bodies[name] = schema;

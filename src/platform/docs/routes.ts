@@ -55,6 +55,12 @@ export async function registerDocs(
   await app.register(serveFiles);
 }
 
+/** The name of the packed client that fits this service: what is there never changes, so a lock file may have it. */
+export function readCurrentClient(): string {
+  const { file } = JSON.parse(readFileSync(CURRENT_CLIENT, 'utf8')) as { readonly file: string };
+  return file;
+}
+
 async function serveFiles(app: FastifyInstance): Promise<void> {
   app.addHook('onRequest', ignoreLongPreferences);
   const { errorHandler } = app;
@@ -96,9 +102,9 @@ async function serveFiles(app: FastifyInstance): Promise<void> {
     setHeaders: (reply) =>
       reply.headers({ 'cache-control': CACHE_FOREVER, 'content-type': 'application/gzip' }),
   });
-  const { file } = JSON.parse(readFileSync(CURRENT_CLIENT, 'utf8')) as { readonly file: string };
   // All are relative: a proxy may serve the page under a path of its own.
-  app.get('/client.tgz', (_request, reply) => reply.redirect(file));
+  const client = readCurrentClient();
+  app.get('/client.tgz', (_request, reply) => reply.redirect(client));
   app.get('/', (_request, reply) => reply.redirect('docs'));
   app.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));
 }

@@ -11,12 +11,19 @@ export function applyOverride(schema: Schema, { input }: Operation): Schema {
   return jsonSchema as Schema;
 }
 
-/** Says in words what leaving out a member means: generators take one with a `default` for one always present. */
-export function describeDefaults(schema: Schema): Schema {
+/**
+ * Says in words what leaving out a member means: generators take one with a `default` for one always present. A description
+ * beside a reference hides that of what it refers to, which Zod leaves out where both are the same.
+ *
+ * @param named the schemas that members may refer to
+ */
+export function describeDefaults(schema: Schema, named: Schemas): Schema {
   const members = mapValues((schema.properties ?? {}) as Schemas, ({ default: value, ...member }) => {
     if (value === undefined) return member;
     const absence = `\`${JSON.stringify(value)}\` if left out`;
-    return { ...member, description: [member.description, absence].filter(Boolean).join('; ') };
+    const { description = named[String(member.$ref).replace('#/components/schemas/', '')]?.description } =
+      member;
+    return { ...member, description: [description, absence].filter(Boolean).join('; ') };
   });
   return { ...schema, properties: members };
 }

@@ -1,7 +1,8 @@
 import type { Scope } from '#store/scopes.js';
 import { FIRST_BAN_SECONDS } from '../contract/plans.js';
+import type { Protocol } from '../contract/protocol.js';
 import { ApiError, type ErrorCode, insufficientScope, tooManyRequests } from './api-error.js';
-import { errorTable } from './error-table.js';
+import { type ErrorDefinition, errorTable } from './error-table.js';
 
 const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
 const WORD = `(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")`;
@@ -27,6 +28,7 @@ interface RehearsedRequest {
   readonly allow: string | undefined;
   /** Until the window that is tighter for the caller ends */
   readonly resetSeconds: number;
+  readonly protocol: Protocol | undefined;
 }
 
 /** An error that a client asks for, to see how it copes with it. */
@@ -45,8 +47,9 @@ export interface Rehearsal {
 export function readRehearsal(prefer: string, request: RehearsedRequest): Rehearsal | ApiError | undefined {
   const code = readPreference(prefer, 'error');
   if (code === undefined) return undefined;
-  if (!isErrorCode(code)) {
-    const message = `error in Prefer must be one of ${Object.keys(errorTable).join(', ')}.`;
+  const codes = listCodes(request.protocol);
+  if (!isOneOf(code, codes)) {
+    const message = `error in Prefer must be one of ${codes.join(', ')}.`;
     return new ApiError('invalid_request', { message });
   }
   return {
@@ -86,6 +89,13 @@ function createRealError(
   return new ApiError(code);
 }
 
-function isErrorCode(text: string): text is ErrorCode {
-  return Object.hasOwn(errorTable, text);
+/** The codes that a protocol responds with. */
+function listCodes(protocol: Protocol | undefined): ErrorCode[] {
+  const definitions: [string, ErrorDefinition][] = Object.entries(errorTable);
+  const own = definitions.filter(([, { protocol: only = protocol }]) => only === protocol);
+  return own.map(([code]) => code as ErrorCode);
+}
+
+function isOneOf(text: string, codes: readonly ErrorCode[]): text is ErrorCode {
+  return codes.includes(text as ErrorCode);
 }

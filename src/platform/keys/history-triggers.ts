@@ -1,4 +1,5 @@
 import type { Connections } from '../connections/connections.js';
+import { toInstalledCommands } from '../errors/installed-commands.js';
 
 /** What writes the history, as the migration creates it: when each fires, on which table */
 const TRIGGERS: Readonly<Record<string, (table: string) => string>> = {
@@ -41,4 +42,5 @@ ALTER TABLE ${table} ENABLE ALWAYS TRIGGER ${name};`,
 }
 
 /** For whoever cannot mend it, or is about to do something else */
-export const describeGap = ({ message }: HistoryGap) => `${message}: npm run migrate says what mends it.`;
+export const describeGap = ({ message }: HistoryGap) =>
+  toInstalledCommands(`${message}: npm run migrate says what mends it.`);

@@ -24,6 +24,12 @@ declare module 'fastify' {
   }
 }
 
+interface RequestTexts {
+  readonly path: string | undefined;
+  readonly query: string | undefined;
+  readonly userAgent: string | undefined;
+}
+
 /** What subscribers of `animal-store.request` get at its `start`, and again at its `asyncEnd`. */
 interface RequestTrace {
   readonly request: FastifyRequest;
@@ -31,6 +37,8 @@ interface RequestTrace {
   readonly receivedAt: number;
   /** The names of the known operations that it calls, one for each call of a batch */
   readonly calls: readonly string[];
+  /** What a client makes up, as the log would have it: without keys, and no longer than it may be */
+  readonly texts: RequestTexts;
   /** From `asyncEnd` on */
   report?: RequestReport;
 }
@@ -84,7 +92,8 @@ export function reportRequests(
     // Fastify's onResponse hook does not run when the client leaves; a response always closes, and once.
     reply.raw.on('close', finish);
     if (!requestChannel.hasSubscribers || request.routeOptions.config.isProbe) return next();
-    trace = { request, receivedAt, calls: listCalls(request).filter((name) => known.has(name)) };
+    const calls = listCalls(request).filter((name) => known.has(name));
+    trace = { request, receivedAt, calls, texts: readTexts(request) };
     requestChannel.start.runStores(trace, next);
   });
 }
@@ -122,6 +131,15 @@ function readTraceIds(traceparent: string | string[] | undefined): object | unde
 
 /** Of what a client makes up, this much is logged: enough to recognise it, too little to fill the log. */
 const MAX_TEXT_LENGTH = 200;
+
+function readTexts({ url, headers }: FastifyRequest): RequestTexts {
+  const [path = '', query] = url.split('?', 2);
+  return {
+    path: shorten(normalise(path)),
+    query: query === undefined ? undefined : shorten(normalise(query)),
+    userAgent: shorten(headers['user-agent']),
+  };
+}
 
 /** The path of a request without a route, which no pattern tells. The query may hold anything, so it is left out. */
 function readUnknownPath({ url, routeOptions, is404 }: FastifyRequest): string | undefined {

@@ -11,7 +11,11 @@ import type { RequestContext } from './builder.js';
 import { findDefinitionError, hasMiddleware, type OperationDefinition } from './definition.js';
 import { toApiError } from './error-mapping.js';
 import { withOnce } from './idempotency-key.js';
+import { INPUT_ERROR } from './input.js';
 import { isInputError, parseInput, toInputError } from './parse-input.js';
+
+/** What an operation without an input takes: nothing, or an object, whose members are unknown and thus ignored. */
+const NO_INPUT = z.looseObject({}, { error: INPUT_ERROR }).optional();
 
 /** For tracing, around each call of an operation; in a batch these are several. Nothing is published without subscribers. */
 const operationChannel = tracingChannel<unknown, OperationCall>(`${IDENTITY.name}.operation`);
@@ -64,7 +68,8 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
         createOwnError(rehearsal.code, definition, await options.getRawInput()),
       );
     // Also for the runner, which parses it: a tool's arguments may be refused here before its Idempotency-Key is.
-    const rawInput = schema && (await options.getRawInput());
+    const rawInput = await options.getRawInput();
+    if (schema === undefined) parseInput(NO_INPUT, rawInput);
     const input = schema && !needsRunner ? parseInput(schema, rawInput) : undefined;
     const create = idempotent ? withOnce(options) : undefined;
     const { ctx } = create ?? options;

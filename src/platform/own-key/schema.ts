@@ -57,7 +57,9 @@ const operationUsage = z
       description: 'The day (UTC), as YYYY-MM-DD',
       override: ({ jsonSchema }) => void delete jsonSchema.pattern,
     }),
-    operation: z.string().meta({ description: 'The name of the operation' }),
+    operation: z.string().meta({
+      description: 'The name of the operation, or mcp for what was denied before its name was known',
+    }),
     requests: integer(0, Number.MAX_SAFE_INTEGER).meta({
       description: 'How many requests of the key were admitted',
     }),

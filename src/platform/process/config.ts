@@ -154,8 +154,15 @@ function toConfig(data: z.output<typeof schema>, variables: Variables, ignoredPa
   };
 }
 
-/** The URL of a service on this machine; an IPv6 host is put in brackets (RFC 3986, section 3.2.2). */
+/** Every address of this machine: to listen on, and not to call */
+const ANY_ADDRESS = /^(?:0\.0\.0\.0|(?:0*:)+0*)$/;
+
+/**
+ * The URL of a service on this machine; an IPv6 host is put in brackets (RFC 3986, section 3.2.2). One that listens on all
+ * addresses is called by the name of its own machine.
+ */
 export function toLocalUrl(host: string, port: number): string {
+  if (ANY_ADDRESS.test(host)) return `http://localhost:${port}`;
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError } from '../errors/api-error.js';
 import { METHODS_WITH_BODY } from '../operations/builder.js';
 import { hashRepeated } from './idempotency-header.js';
@@ -17,7 +17,10 @@ export function ignoreBodies(app: FastifyInstance): void {
 }
 
 /** For every media type: admission has checked it. It only collects bytes: an error would close the connection. */
-export function readBodyAs(app: FastifyInstance, read: (bytes: Uint8Array) => unknown): void {
+export function readBodyAs(
+  app: FastifyInstance,
+  read: (bytes: Uint8Array, request: FastifyRequest) => unknown,
+): void {
   app.decorateRequest('bodyHash');
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, bytes, done) => done(null, bytes));
@@ -27,7 +30,7 @@ export function readBodyAs(app: FastifyInstance, read: (bytes: Uint8Array) => un
     const { apiProtocol, headers } = request;
     if (apiProtocol !== undefined && headers['idempotency-key'] !== undefined)
       request.bodyHash = hashRepeated(apiProtocol, bytes);
-    request.body = METHODS_WITH_BODY.has(request.method) ? read(bytes) : undefined;
+    request.body = METHODS_WITH_BODY.has(request.method) ? read(bytes, request) : undefined;
     next();
   });
 }

@@ -114,8 +114,12 @@ function readParameters(
   return input;
 }
 
-/** Text that is not of the parameter's type is left as it is, for the input schema to reject. */
+/**
+ * Text that is not of the parameter's type is left as it is, for the input schema to reject. A client that writes null means
+ * what it would be in JSON, and is told the same.
+ */
 function toValue({ type }: OperationParameter, text: string): unknown {
+  if (type !== 'string' && text === 'null') return null;
   if (type === 'string' || !PATTERNS[type].test(text)) return text;
   return type === 'boolean' ? text === 'true' : Number(text);
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { formatTable, summariseKeys } from '../../../src/platform/cli/tables.js';
+import { maskControls } from '../../../src/platform/errors/operator-error.js';
 import { list } from '../../support/operations-under-test.js';
 
 /** What a key called on a day, as the database reports it */
@@ -34,4 +35,13 @@ test('they may be in the order of what was denied', () => {
 test('a control character in a cell, which anybody who writes to the database may have put there, does not reach the terminal', () => {
   const table = formatTable([['NAME'], ['\u001b[2Jx\r\n\u009b1m']]);
   expect(table).toBe('NAME\n?[2Jx???1m');
+});
+
+test('nor does one that turns the direction of a line, or ends it', () => {
+  const turning = '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u2028\u2029';
+  expect(formatTable([['NAME'], [`a${turning}ž犬`]])).toBe(`NAME\na${'?'.repeat(turning.length)}ž犬`);
+});
+
+test("an error's message, which may be the database's, keeps its lines, and nothing else that a terminal obeys", () => {
+  expect(maskControls('a\n  b\u001b[2J\r\u202ec', '\n')).toBe('a\n  b?[2J??c');
 });

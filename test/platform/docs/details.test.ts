@@ -1,8 +1,12 @@
 import { expect, test } from 'vitest';
+import { z } from 'zod';
 import { MAX_PAGE_SIZE } from '../../../src/platform/contract/protocol.js';
+import { buildDocument } from '../../../src/platform/docs/document.js';
 import { listErrorStatuses } from '../../../src/platform/docs/error-responses.js';
+import { mapValues } from '../../../src/platform/docs/schemas.js';
+import { createProcedure } from '../../../src/platform/operations/builder.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
-import { resources } from '../../support/operations-under-test.js';
+import { create, resources } from '../../support/operations-under-test.js';
 
 // What tools that work from the document alone need to know.
 
@@ -93,4 +97,41 @@ test('an operation has the errors that it declares, besides those of its kind', 
   expect(listErrorStatuses(features, ['not_found'])).toEqual(
     [...listErrorStatuses(features), 404].sort((a, b) => a - b),
   );
+});
+
+test('a member that may be left out keeps its description, also where it is that of the enum which it refers to', () => {
+  const description = 'How loud it is';
+  const loudness = z.enum(['low', 'high']).meta({ id: 'Loudness', description });
+  const addNoise = createProcedure()
+    .meta({
+      openapi: { method: 'POST', path: '/noises', summary: 'Add a noise' },
+      stability: 'beta',
+      scope: create.scope,
+    })
+    .input(
+      z
+        .object({
+          same: loudness.default('low').meta({ description }),
+          own: loudness.default('low').meta({ description: 'Its own' }),
+          none: loudness.default('low'),
+        })
+        .meta({ id: 'NewNoise', examples: [{}] }),
+    )
+    .output(z.object({ loudness }).meta({ id: 'Noise', examples: [{ loudness: 'low' }] }))
+    .mutation(() => ({ loudness: 'low' as const }));
+  const noises = {
+    name: 'noises',
+    description: 'Noises',
+    createStore: () => ({}),
+    procedures: { addNoise },
+  };
+  const built = buildDocument({ resources: [noises], publicUrl: 'http://x', stagingUrl: undefined });
+  const { NewNoise } = (built as typeof document).components.schemas;
+  const { properties } = NewNoise as unknown as { properties: Record<string, { description: string }> };
+  const absence = '`"low"` if left out';
+  expect(mapValues(properties, (member) => member.description)).toEqual({
+    same: `${description}; ${absence}`,
+    own: `Its own; ${absence}`,
+    none: `${description}; ${absence}`,
+  });
 });

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { GUIDES_FOLDER, listGuides } from '../../guides/code-blocks.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
+import { list } from '../../support/operations-under-test.js';
 import { PUBLIC_URL, startService, type TestService } from '../../support/test-service.js';
 
 let service: TestService;
@@ -413,6 +414,7 @@ test('what the service serves of the client names the address whose bytes never 
   const { text: guide } = await get('/docs/07-typescript.md');
   expect(guide).toContain(`npm install "$ANIMAL_STORE_URL/${name}" `);
   expect((await get('/llms.txt')).text).toContain(`](${name})`);
+  expect(JSON.parse((await get('/docs/guides.json')).text).client).toBe(name);
 });
 
 test('/.well-known/api-catalog leads programs to every interface, what describes it, and its status', async () => {
@@ -424,11 +426,17 @@ test('/.well-known/api-catalog leads programs to every interface, what describes
   const [catalog, ...interfaces] = JSON.parse(text).linkset;
   expect(catalog).toEqual({
     anchor: `${PUBLIC_URL}/.well-known/api-catalog`,
-    item: [{ href: `${PUBLIC_URL}/v1` }, { href: `${PUBLIC_URL}/mcp` }],
+    item: [{ href: `${PUBLIC_URL}${list.path}` }, { href: `${PUBLIC_URL}/mcp` }],
   });
   expect(interfaces.map(({ anchor }: { anchor: string }) => anchor)).toEqual(
     catalog.item.map(({ href }: { href: string }) => href),
   );
+  // Without a key, and with GET: they are there.
+  for (const { href } of catalog.item)
+    expect([href, (await get(href.slice(PUBLIC_URL.length))).status]).toEqual([
+      href,
+      expect.toBeOneOf([401, 405]),
+    ]);
   const [rest] = interfaces;
   expect(Object.keys(rest)).toEqual(['anchor', 'service-desc', 'service-doc', 'status']);
   const { anchor: _anchor, ...relations } = rest;

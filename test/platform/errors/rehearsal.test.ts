@@ -78,15 +78,16 @@ const prefer = (code: string, init: RequestInit = {}): RequestInit => ({
   headers: { ...(init.headers as Record<string, string>), prefer: `error=${code}` },
 });
 
-/** The document describes what REST responds with by itself. */
-const isOfOtherProtocol = (code: ErrorCode) => (definitions[code].protocol ?? 'rest') !== 'rest';
-
 const declaredErrors = new Map(
   listOperations(createRouter(resources)).map(({ name, errors = [] }) => [name, errors]),
 );
 /** Whether only other operations really respond with it, as they declare */
 const isOfOthers = (code: ErrorCode, { operationId }: ListedOperation) =>
   definitions[code].appliesTo === 'declaring' && !declaredErrors.get(operationId)?.includes(code);
+
+/** The codes that a protocol responds with */
+const codesOf = (protocol: 'rest' | 'trpc' | 'mcp') =>
+  CODES.filter((code) => (definitions[code].protocol ?? protocol) === protocol);
 
 const callRest = (operation: ListedOperation, code: string, by = call) =>
   by(`/v1${fillPath(operation, '1')}`, prefer(code, ordinaryInit(operation)));
@@ -99,7 +100,7 @@ const callRpc = ({ operationId, method }: ListedOperation, code: string, by = ca
         prefer(code, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{}' }),
       );
 
-describe.each(CODES)('%s', (code) => {
+describe.each(codesOf('rest'))('%s', (code) => {
   test('every operation responds with it over REST, as the document says', async () => {
     for (const operation of operations) {
       const response = await callRest(operation, code);
@@ -108,7 +109,7 @@ describe.each(CODES)('%s', (code) => {
       expect(response.body).toEqual({ code, message: expect.any(String), status });
       expect(response.headers.get('preference-applied')).toBe(`error=${code}`);
       expect(response.headers.has('x-ratelimit-remaining')).toBe(true);
-      if (!isOfOtherProtocol(code) && !isOfOthers(code, operation) && findResponse(operation, status))
+      if (!isOfOthers(code, operation) && findResponse(operation, status))
         expectDescribed(operation.operationId, response);
     }
   });
@@ -148,34 +149,38 @@ const tools = new Set(
 );
 
 describe.each(MODE_NAMES)('for a tool of a client of %s', (mode) => {
-  test.each(CODES)('%s is the result, or the response if admission responds with it', async (code) => {
-    for (const each of operations.filter(({ operationId }) => tools.has(operationId))) {
-      const { operationId, method, security } = each;
-      const { body: expected } = await callRest(each, code);
-      const input = readPathParameters(each, fillPath(each, '1'));
-      const all = method === 'GET' ? input : { ...input, idempotencyKey: '' };
-      const init = toolCalls[mode](operationId, all, { prefer: `error=${code}` });
-      const { status, body, headers } = await call('/mcp', init);
-      expect(headers.get('preference-applied')).toBe(`error=${code}`);
-      const isOfHead = code === 'insufficient_scope' && mode === '2026-07-28';
-      if (
-        isOfHead ||
-        code === 'origin_not_allowed' ||
-        [401, 405, 413, 415, 429, 501].includes(errorTable[code].status)
-      ) {
-        expect([status, body.code, body.status]).toEqual([expected.status, code, expected.status]);
-      } else {
-        const { fields: _fields, scope, retryAfterSeconds, ...error } = body.result.structuredContent;
-        expect([status, body.result.isError]).toEqual([200, true]);
-        expect(error).toEqual({ ...expected, message: expect.any(String) });
-        // A model sees neither headers nor addresses.
-        expect(error.message).not.toMatch(/Idempotency-Key|\bbody\b|address/);
-        const [needed] = security.flatMap(Object.values).flat();
-        expect(scope).toBe(code === 'insufficient_scope' ? needed : undefined);
-        expect(retryAfterSeconds).toBe(code === 'service_unavailable' ? 1 : undefined);
+  test.each(codesOf('mcp'))(
+    '%s is the result, or the response if admission responds with it',
+    async (code) => {
+      for (const each of operations.filter(({ operationId }) => tools.has(operationId))) {
+        const { operationId, method, security } = each;
+        const { status: expectedStatus } = errorTable[code];
+        const expected = { code, status: expectedStatus, message: expect.any(String) };
+        const input = readPathParameters(each, fillPath(each, '1'));
+        const all = method === 'GET' ? input : { ...input, idempotencyKey: '' };
+        const init = toolCalls[mode](operationId, all, { prefer: `error=${code}` });
+        const { status, body, headers } = await call('/mcp', init);
+        expect(headers.get('preference-applied')).toBe(`error=${code}`);
+        const isOfHead = code === 'insufficient_scope' && mode === '2026-07-28';
+        if (
+          isOfHead ||
+          code === 'origin_not_allowed' ||
+          [401, 405, 413, 415, 429, 501].includes(errorTable[code].status)
+        ) {
+          expect([status, body.code, body.status]).toEqual([expected.status, code, expected.status]);
+        } else {
+          const { fields: _fields, scope, retryAfterSeconds, ...error } = body.result.structuredContent;
+          expect([status, body.result.isError]).toEqual([200, true]);
+          expect(error).toEqual(expected);
+          // A model sees neither headers nor addresses.
+          expect(error.message).not.toMatch(/Idempotency-Key|\bbody\b|address/);
+          const [needed] = security.flatMap(Object.values).flat();
+          expect(scope).toBe(code === 'insufficient_scope' ? needed : undefined);
+          expect(retryAfterSeconds).toBe(code === 'service_unavailable' ? 1 : undefined);
+        }
       }
-    }
-  });
+    },
+  );
 
   test('a preference is no argument, and what calls no tool responds with it, too', async () => {
     const result = await call('/mcp', toolCalls[mode](list.name, { prefer: 'error=not_found' }));
@@ -284,6 +289,30 @@ test('a body that cannot be read is refused as it is, over both protocols', asyn
   }
 });
 
+test('a code of another protocol is unknown, because it would never really be the response', async () => {
+  for (const code of CODES.filter((each) => !codesOf('rest').includes(each)))
+    for (const path of [list.path, list.trpc])
+      expect([code, path, (await call(path, prefer(code))).status]).toEqual([code, path, 400]);
+  const { status, body } = await call(
+    '/mcp',
+    message('tools/list', {}, { prefer: 'error=origin_not_allowed' }),
+  );
+  expect([status, body.code]).toEqual([403, 'origin_not_allowed']);
+});
+
+test('without a body the response is what is rehearsed, over every protocol', async () => {
+  const headers = { 'content-type': 'application/json' };
+  for (const path of [create.path, create.trpc, '/mcp', read.pathOf(7)]) {
+    const method = path === read.pathOf(7) ? 'PATCH' : 'POST';
+    for (const body of ['', undefined]) {
+      const init = prefer('service_unavailable', { method, headers, ...(body !== undefined && { body }) });
+      const { status, headers: responded } = await call(path, init);
+      expect([path, body, status]).toEqual([path, body, 503]);
+      expect(responded.get('preference-applied')).toBe('error=service_unavailable');
+    }
+  }
+});
+
 test('the log and the metrics mark what was rehearsed, and nothing else', async () => {
   const lines: string[] = [];
   const log = pino({ level: 'info' }, { write: (line) => void lines.push(line) });
@@ -356,7 +385,7 @@ test('an unknown code is a 400 that lists those there are', async () => {
       const { status, headers, body } = await call(path, { headers: { prefer: `error${code}` } });
       const { message } = body.error?.data.error ?? body;
       expect([path, code, status, headers.get('preference-applied')]).toEqual([path, code, 400, null]);
-      for (const known of CODES) expect(message).toContain(known);
+      for (const known of CODES) expect(message.includes(known), known).toBe(codesOf('rest').includes(known));
     }
   }
 });

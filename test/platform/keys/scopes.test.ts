@@ -11,7 +11,15 @@ import {
 } from '../../support/document-requests.js';
 import { oldToolCall, toolCall } from '../../support/mcp.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
-import { create, INSERT_OTHERS, list, newItem, resources, REUSE_EXAMPLES, TABLE } from '../../support/operations-under-test.js';
+import {
+  create,
+  INSERT_OTHERS,
+  list,
+  newItem,
+  REUSE_EXAMPLES,
+  resources,
+  TABLE,
+} from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,

@@ -17,6 +17,7 @@ import { createCaller, post, rpcPath, startService, type TestService } from '../
 interface RequestMessage {
   readonly request: FastifyRequest;
   readonly calls: readonly string[];
+  readonly texts: object;
   readonly report?: { readonly operation: string; readonly protocol: string; readonly status: number };
 }
 
@@ -61,6 +62,17 @@ test('a request is published from its arrival to the end of its response, over b
     [[list.name], list.name, 'rest', 401],
   ]);
   expect(messages[0]?.request.admission.apiKey).toMatchObject({ plan: 'enterprise' });
+});
+
+test('what a client makes up is published without a key in it, however that is written', async () => {
+  const messages = record<RequestMessage>('tracing:animal-store.request:start');
+  const { key } = service;
+  const escaped = `%61${key.slice(1)}`;
+  await call(`/v1/${escaped}?k=${key}&e=${escaped}`, { headers: { 'user-agent': `x${key}` } });
+  const hint = `${key.slice(0, 12)}…`;
+  expect(messages.map(({ texts }) => texts)).toEqual([
+    { path: `/v1/${hint}`, query: `k=${hint}&e=${hint}`, userAgent: `x${hint}` },
+  ]);
 });
 
 test('every call of an operation is published with its key, those of a batch one by one', async () => {

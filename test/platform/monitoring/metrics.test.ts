@@ -1,8 +1,9 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { pino } from 'pino';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { createLimiter } from '../../../src/platform/limits/limiter.js';
 import { createCachedCheck } from '../../../src/platform/monitoring/probes.js';
 import { message, oldToolCall, toolCall } from '../../support/mcp.js';
@@ -352,4 +353,16 @@ test('readiness says draining as soon as the service shuts down, while requests 
   expect(await finishProbe()).toMatch(/^HTTP\/1\.1 503 [\s\S]*\{"status":"draining"\}$/);
   expect(await finishRequest()).toMatch(/^HTTP\/1\.1 200 /);
   await closed;
+});
+
+test('the dashboard shows every metric of the service', async () => {
+  const service = await startService();
+  onTestFinished(() => service.close());
+  const text = await (await fetch(`${service.url}/metrics`)).text();
+  const own = [...text.matchAll(/^# TYPE (animal_store_\w+)/gm)].map(([, name = '']) => name);
+  expect(own.length).toBeGreaterThan(10);
+  const dashboard = readFileSync('docs/monitoring/dashboard.json', 'utf8');
+  // The process counts the lines of its log, and a service with Redis its commands.
+  const all = [...own, 'animal_store_log_lines_lost_total', 'animal_store_redis_command_duration_seconds'];
+  expect(all.filter((name) => !new RegExp(`\\b${name}(?:_count|_bucket)?\\{`).test(dashboard))).toEqual([]);
 });

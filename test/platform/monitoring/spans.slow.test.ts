@@ -224,6 +224,48 @@ test.skipIf(!isInstalled)(
 );
 
 test.skipIf(!isInstalled)(
+  'a key in a path, a query or a user agent is no more in a span than in the log, and the version of the service is',
+  async () => {
+    const { program, call } = await startTraced(process.execPath);
+    const escaped = `%61${key.slice(1)}`;
+    const traceId = newTrace();
+    const headers = { ...within(traceId), 'user-agent': `${'x'.repeat(190)}${key}` };
+    expect((await call(`/v1/${escaped}?api_key=${key}&k=${escaped}`, { headers })).status).toBe(404);
+    const findRoot = () => collector.ofTrace(traceId).find(({ kind }) => kind === SERVER);
+    const span = await vi.waitUntil(findRoot, { timeout: 20_000 });
+    expect(JSON.stringify(collector.ofTrace(traceId))).not.toContain(key.slice(13));
+    const hint = `${key.slice(0, 12)}…`;
+    expect(span?.attributes).toMatchObject({
+      'url.path': `/v1/${hint}`,
+      'url.query': `api_key=${hint}&k=${hint}`,
+      'user_agent.original': `${'x'.repeat(190)}${key.slice(0, 10)}`,
+    });
+    expect(span?.version).toBe(JSON.parse(readFileSync('package.json', 'utf8')).version);
+    await program.until(/"msg":"request"/);
+    expect(program.output()).not.toContain(key.slice(13));
+  },
+);
+
+test.skipIf(!isInstalled)(
+  'OTEL_TRACES_EXPORTER=none sends nothing, and what is not supported is named',
+  async () => {
+    const silent = await startTraced(process.execPath, { OTEL_TRACES_EXPORTER: 'none' });
+    const named = await startTraced(process.execPath, {
+      ...{ OTEL_TRACES_EXPORTER: 'zipkin', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' },
+      OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
+    });
+    for (const { call } of [silent, named]) expect((await call(list.path)).status).toBe(200);
+    await named.program.until(/OTEL_TRACES_EXPORTER=zipkin is not supported: spans are sent as otlp/);
+    expect(named.program.output()).toMatch(
+      /OTEL_EXPORTER_OTLP_PROTOCOL=grpc is not supported: .* http\/json/,
+    );
+    expect(named.program.output()).not.toContain('OTEL_EXPORTER_OTLP_TRACES_PROTOCOL');
+    const [line = ''] = await silent.program.until(/^.*"msg":"request".*$/m);
+    expect(line).not.toContain('span_id');
+  },
+);
+
+test.skipIf(!isInstalled)(
   'a collector that is away costs spans, and neither requests nor the exit',
   async () => {
     const { program, call } = await startTraced(process.execPath, {

@@ -1,6 +1,9 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { date, decimal, instant, text } from '../../../src/platform/operations/input.js';
+import { toolCall } from '../../support/mcp.js';
+import { list } from '../../support/operations-under-test.js';
+import { createCaller, startService } from '../../support/test-service.js';
 
 interface TextSchema {
   readonly minLength: number;
@@ -92,4 +95,21 @@ test('a decimal may have no digits on either side of the point', () => {
     ['0', '0.5'],
     ['0', '5', '-5'],
   ]);
+});
+
+test('an operation without an input refuses what is no object, as those with one do', async () => {
+  const service = await startService();
+  onTestFinished(() => service.close());
+  const call = createCaller(service);
+  for (const name of [list.name, 'getKey']) {
+    for (const input of ['5', '[]', '"x"', 'null', 'true']) {
+      const { status, body } = await call(`/trpc/${name}?input=${encodeURIComponent(input)}`);
+      expect([name, input, status]).toEqual([name, input, 400]);
+      expect(body.error.data.error.message).toBe('The input must be a JSON object.');
+      const mcp = await call('/mcp', toolCall(name, JSON.parse(input)));
+      expect([name, input, mcp.body.error?.code]).toEqual([name, input, -32602]);
+    }
+    expect((await call(`/trpc/${name}?input={}`)).status).toBe(200);
+    expect((await call(`/trpc/${name}`)).status).toBe(200);
+  }
 });

@@ -20,6 +20,8 @@ test('null for a member that may be left out is refused with words that say so, 
   expect(page.body.error.message).toMatch(
     /^limit must be an integer from 1 to 100, or left out; null is not allowed; cursor .*, or left out; null is not allowed\.$/,
   );
+  const query = await call(`${list.path}?cursor=null&limit=null`);
+  expect(query.body.message).toBe(page.body.error.message);
   const required = await call(create.path, post({ ...create.body, [TEXT]: null }));
   expect(required.body.message).toMatch(new RegExp(`^${TEXT} must be a string of 1 to \\d+ characters\\.$`));
   await service.close();

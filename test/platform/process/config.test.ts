@@ -4,7 +4,7 @@ import { rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { OperatorError } from '../../../src/platform/errors/operator-error.js';
-import { readConfig, VARIABLES } from '../../../src/platform/process/config.js';
+import { readConfig, toLocalUrl, VARIABLES } from '../../../src/platform/process/config.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
 
 /** Reads variables as Node.js 24 on Linux does, unless other versions and platforms are given. */
@@ -531,3 +531,17 @@ test('.env.example and docs/configuration.md have every variable', () => {
   );
   expect(documented.sort()).toEqual([...VARIABLES].sort());
 });
+
+test.each([
+  ['0.0.0.0', 'http://localhost:3000'],
+  ['::', 'http://localhost:3000'],
+  ['0:0:0:0:0:0:0:0', 'http://localhost:3000'],
+  ['::1', 'http://[::1]:3000'],
+  ['127.0.0.1', 'http://127.0.0.1:3000'],
+  ['store.example', 'http://store.example:3000'],
+])(
+  'a service that listens on %s, without a PUBLIC_URL, names an address that can be called: %s',
+  (host, url) => {
+    expect(toLocalUrl(host, 3000)).toBe(url);
+  },
+);

@@ -142,6 +142,31 @@ test('what a limit or a ban denies is counted apart, over both protocols, and ea
   );
 });
 
+test('what is denied over MCP is counted, too, by the name of the tool or, where only the body has it, as mcp', async () => {
+  const databaseUrl = await createTestDatabase();
+  const store = createUsageStore(open(databaseUrl));
+  const service = await startService({ databaseUrl });
+  const limits = { plan: 'enterprise', perMinute: 2, perDay: 100 } as const;
+  const { key, apiKey } = await service.keys.create({ ...plain, ...limits });
+  const call = createCaller({ url: service.url, key });
+  const statuses: number[] = [];
+  for (const send of [oldToolCall, oldToolCall, oldToolCall, toolCall])
+    statuses.push((await call('/mcp', send(list.name))).status);
+  expect(statuses).toEqual([200, 200, 429, 429]);
+  const own = await call('/v1/key');
+  await service.close();
+  const now = Date.now();
+  const day = new Date(now).toISOString().slice(0, 10);
+  expect(own.status).toBe(200);
+  expect(await store.read(apiKey.id, lastDays(now))).toEqual(
+    inOrder([
+      { day, operation: 'getKey', requests: 1, denied: 0 },
+      { day, operation: list.name, requests: 2, denied: 1 },
+      { day, operation: 'mcp', requests: 0, denied: 1 },
+    ]),
+  );
+});
+
 test('the keys more than half of whose requests were denied are counted, from one flush to the next', async () => {
   const store = { add: async () => [] };
   const usage = new UsageCounter({ store, operations, now: Date.now, warn });

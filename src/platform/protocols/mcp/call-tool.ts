@@ -60,8 +60,7 @@ async function run(tool: Tool, all: Arguments, exchange: Exchange): Promise<Tool
   };
   const ctx = exchange.createContext(request, reply, linkNextPage, idempotency);
   const { type } = procedure._def;
-  // The input is checked after the scope, and not at all for an error that the client rehearses. Without one nobody asks.
-  if (tool.operation.input === undefined && ctx.rehearsal === undefined) checkNames(tool, all);
+  // The input is checked after the scope, and not at all for an error that the client rehearses.
   const getRawInput = async () => {
     if (ctx.rehearsal === undefined) checkNames(tool, all);
     if (key === argument && argument !== undefined && ctx.rehearsal === undefined)

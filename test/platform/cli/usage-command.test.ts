@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest';
+import { printUsage } from '../../../src/platform/cli/usage-command.js';
+import type { UsageStore } from '../../../src/platform/usage/store.js';
+import { list } from '../../support/operations-under-test.js';
+
+const store = {
+  read: async () => [{ day: '2026-01-01', operation: list.name, requests: 1, denied: 0 }],
+} as unknown as UsageStore;
+
+/** What `keys usage --csv` prints for a key of this name and owner, without its line of titles */
+async function printCsv(name: string, owner: string | null): Promise<string> {
+  const { text } = await printUsage(store, { by: 'requests', csv: true }, [], { id: 'id', name, owner });
+  return text.split('\n').slice(1).join('\n');
+}
+
+test.each([
+  ['=HYPERLINK("http://x","y")', `"'=HYPERLINK(""http://x"",""y"")"`],
+  ['+1', "'+1"],
+  ['-1', "'-1"],
+  ['@SUM(1)', "'@SUM(1)"],
+  ['\t=1', "'?=1"],
+  ['\r=1', "'?=1"],
+  ['\n=1', "'?=1"],
+  ['＝1', "'＝1"],
+  ['a=1', 'a=1'],
+  ['a\u001b[31m\r\nb', 'a?[31m??b'],
+  ['a\u202eb', 'a?b'],
+  ['a, "b"', '"a, ""b"""'],
+])('the name %j is a text in a spreadsheet and in a terminal', async (name, cell) => {
+  const rest = `2026-01-01,${list.name},1,0,false`;
+  expect(await printCsv(name, null)).toBe(`id,${cell},,${rest}`);
+  expect(await printCsv('x', name)).toBe(`id,x,${cell},${rest}`);
+});

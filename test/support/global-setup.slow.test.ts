@@ -1,0 +1,35 @@
+import pg from 'pg';
+import { expect, test } from 'vitest';
+import { runNode } from './process.js';
+
+/** What Vitest does at a signal, and what it calls before the tests */
+const SCRIPT = `
+  import setUp from './test/support/global-setup.ts';
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => setTimeout(() => process.exit(), 1));
+  const provide = (name, value) => { if (name === 'postgresUrl') console.log('PostgreSQL at ' + value); };
+  await setUp({ provide, onTestsRerun() {} });
+  console.log('prepared');
+  setInterval(() => {}, 1_000);
+`;
+
+test.each([
+  ['SIGTERM', 143],
+  ['SIGINT', 130],
+  ['SIGHUP', 129],
+] as const)('a run of tests that %s ends leaves no PostgreSQL behind', async (signal, code) => {
+  const args = [
+    '--conditions=@animal-store/source',
+    '--import',
+    'tsx',
+    '--input-type=module',
+    '--eval',
+    SCRIPT,
+  ];
+  const run = runNode(args, {});
+  const [, connectionString = ''] = await run.until(/PostgreSQL at (\S+)/);
+  await run.until(/prepared/);
+  run.child.kill(signal);
+  expect(await run.ended).toBe(code);
+  const client = new pg.Client({ connectionString });
+  await expect(client.connect()).rejects.toThrow('ECONNREFUSED');
+});
