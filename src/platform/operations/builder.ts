@@ -76,7 +76,7 @@ export interface RequestTarget {
 export const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 /** What a tool of assistants says that the operation does not. The hints are those of the Model Context Protocol. */
-export interface ToolMeta {
+interface ToolMeta {
   /** For models, which see neither headers nor addresses. Default: the description of the operation */
   readonly description?: string;
   /** Whether it may overwrite or delete something. Default: true, unless it is a GET or declares a 201 */
