@@ -5,7 +5,8 @@ import { startService, type TestService } from '../../../test/support/test-servi
 import { ApiClientError, type ErrorCode, isApiError } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
-const CODES = Object.keys(errorTable) as ErrorCode[];
+/** Those that tRPC responds with */
+const CODES = (Object.keys(errorTable) as ErrorCode[]).filter((code) => !('protocol' in errorTable[code]));
 const RETRIED = ['internal_error', 'service_unavailable', 'rate_limit_exceeded', 'api_key_banned'] as const;
 const NEW_ITEM = newItem('Miso');
 

@@ -9,6 +9,7 @@ const STANDARD_STREAMS = [0, 1, 2];
  */
 export function passOverLostTerminals(): void {
   const terminals = STANDARD_STREAMS.filter(isatty);
+  if (terminals.length === 0) return;
   process.on('exit', () => {
     for (const terminal of terminals) if (!isatty(terminal)) closeSync(terminal);
   });

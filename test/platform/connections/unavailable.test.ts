@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { generateKey } from '../../../src/platform/keys/format.js';
-import { expectErrorBody } from '../../support/expect-error-body.js';
+import { expectErrorBody, expectMcpErrorBody } from '../../support/expect-error-body.js';
 import { oldToolCall, toolCall } from '../../support/mcp.js';
 import { create, list, newItem, otherList, read, TABLE, TEXT } from '../../support/operations-under-test.js';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
@@ -50,7 +50,7 @@ async function expectToolUnavailable(init: RequestInit): Promise<void> {
   const { status, headers, body } = await call('/mcp', init);
   if (status !== 200) {
     expect([status, headers.get('retry-after')]).toEqual([503, '1']);
-    return expectErrorBody(body, 'service_unavailable');
+    return expectMcpErrorBody(body, 'service_unavailable');
   }
   const error = { code: 'service_unavailable', status: 503, retryAfterSeconds: 1 };
   expect(body.result).toMatchObject({ isError: true, structuredContent: error });

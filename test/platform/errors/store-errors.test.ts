@@ -16,8 +16,9 @@ import {
 // Files share modules: this one has its own, and leaves none behind.
 vi.hoisted(() => vi.resetModules());
 
-vi.mock('../../../src/errors.js', () => ({
+vi.mock('../../../src/errors.js', async (importActual) => ({
   ERRORS: {
+    ...(await importActual<{ ERRORS: object }>()).ERRORS,
     toy_in_use: {
       status: 409,
       trpcCode: 'CONFLICT',

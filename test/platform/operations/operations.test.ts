@@ -4,7 +4,7 @@ import { createProcedure, type OperationMeta } from '../../../src/platform/opera
 import { INPUT_ERROR, integer } from '../../../src/platform/operations/input.js';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
 import { createRouter, type Resource } from '../../../src/platform/operations/resource.js';
-import { expectErrorBody } from '../../support/expect-error-body.js';
+import { expectMcpErrorBody } from '../../support/expect-error-body.js';
 import { oldToolCall, toolCall } from '../../support/mcp.js';
 import { createChecker } from '../../support/openapi-checker.js';
 import { list } from '../../support/operations-under-test.js';
@@ -146,7 +146,7 @@ test('a call whose cost only its body tells is denied where that is too much, an
   };
   expect(await send()).toMatchObject({ status: 200, remaining: '5', wait: null });
   const { body, ...denied } = await send();
-  expectErrorBody(body, 'rate_limit_exceeded');
+  expectMcpErrorBody(body, 'rate_limit_exceeded');
   expect(denied).toEqual({ status: 429, remaining: '4', wait: expect.stringMatching(/^[1-9]\d*$/) });
 });
 

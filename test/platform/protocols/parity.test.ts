@@ -165,7 +165,7 @@ const pages: readonly (readonly [query: string, input: unknown, status: 200 | 40
   ['limit=-1', { limit: -1 }, 400],
   ['limit=1.5', { limit: 1.5 }, 400],
   ['limit=', { limit: '' }, 400],
-  ['limit=null', { limit: 'null' }, 400],
+  ['limit=null', { limit: null }, 400],
   ['limit=true', { limit: true }, 400],
   ['limit=0x10', { limit: '0x10' }, 400],
   ['limit=1e1', { limit: '1e1' }, 400],

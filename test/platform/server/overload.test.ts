@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
 import { afterEach, expect, test, vi } from 'vitest';
 import { createOverloadMonitor } from '../../../src/platform/server/overload.js';
-import { expectErrorBody } from '../../support/expect-error-body.js';
+import { expectErrorBody, expectMcpErrorBody } from '../../support/expect-error-body.js';
 import { oldToolCall } from '../../support/mcp.js';
 import { list } from '../../support/operations-under-test.js';
 import {
@@ -41,8 +41,10 @@ async function expectOverloaded({ url }: TestService, call: ReturnType<typeof cr
     expect([response?.status, response?.headers.get('retry-after')]).toEqual([503, '2']);
     expect(response?.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/);
   }
-  for (const error of [rest?.body, rpc?.body.error.data.error, tool.body])
-    expectErrorBody(error, 'service_unavailable', expect.stringContaining('overloaded'));
+  const message = expect.stringContaining('overloaded');
+  for (const error of [rest?.body, rpc?.body.error.data.error])
+    expectErrorBody(error, 'service_unavailable', message);
+  expectMcpErrorBody(tool.body, 'service_unavailable', message);
   expect(others.map(({ status }) => status)).toEqual([404, 200, 200]);
   expect(withoutKey.status).toBe(401);
   expect(metrics).toMatch(/^animal_store_service_overloaded\{reason="event_loop"\} 1$/m);
