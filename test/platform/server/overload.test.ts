@@ -57,6 +57,8 @@ function block(durationMs: number): void {
 
 test('requests are denied while the event loop lags, and served again once it recovers', async () => {
   const { service, call } = await serve({ overload: { delayMs: 100, sampleIntervalMs: 20 } });
+  // A process that listens loads what requests need: not while it is late.
+  await expect.poll(async () => (await call('/health/ready')).status).toBe(200);
   const busy = setInterval(() => block(200), 1);
   try {
     await expect.poll(async () => (await call(list.path)).status).toBe(503);
