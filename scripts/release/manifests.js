@@ -91,7 +91,7 @@ function checkUnit(folder) {
  * @param {string} output
  * @param {string} path of the unit
  * @returns {string[]}
- * @internal
+ * @public for its test
  */
 export function findUnitProblems(output, path) {
   const names = [path, basename(path)];
