@@ -362,7 +362,7 @@ export interface components {
      */
     Plan: 'free' | 'pro' | 'business' | 'enterprise';
     /** @description What an API key can allow: one of these, or one that a later version adds */
-    Scope: ('pets:read' | 'pets:write' | 'orders:read' | 'orders:write') | string;
+    Scope: string | ('pets:read' | 'pets:write' | 'orders:read' | 'orders:write');
     /** @description A limit of an API key, and what is left of it */
     KeyLimit: {
       /**

@@ -37,7 +37,6 @@ const scope = z.enum(SCOPES).meta({
   description: 'What an API key can allow: one of these, or one that a later version adds',
   override: ({ jsonSchema }) => {
     jsonSchema.anyOf = [{ type: 'string', enum: [...SCOPES] }, { type: 'string' }];
-    delete jsonSchema.type;
     delete jsonSchema.enum;
   },
 });
