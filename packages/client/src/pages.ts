@@ -6,8 +6,12 @@ interface PageInput {
   readonly cursor?: number | undefined;
 }
 
+/** To tRPC, an input that may be left out is void, too. */
+// biome-ignore lint/suspicious/noConfusingVoidType: it is part of the type that is inferred
+type None = void | undefined;
+
 /** The input of a list without the cursor */
-type Filter<Input> = Omit<NonNullable<Input>, 'cursor'>;
+type Filter<Input> = Omit<Exclude<Input, None>, 'cursor'>;
 
 interface Options {
   readonly signal?: AbortSignal;
@@ -33,7 +37,7 @@ const nextCursors = new WeakMap<object, number | null>();
  *
  * @example for await (const page of pages(client.listPets, { status: 'available' })) show(page);
  */
-export async function* pages<Input extends PageInput | undefined, Item extends { readonly id: number }>(
+export async function* pages<Input extends PageInput | None, Item extends { readonly id: number }>(
   list: List<Input, Item>,
   ...[filter, options = {}]: Arguments<Input>
 ): AsyncGenerator<Item[], void, undefined> {
@@ -53,7 +57,7 @@ export async function* pages<Input extends PageInput | undefined, Item extends {
  *
  * @example for await (const pet of items(client.listPets, { status: 'available' })) show(pet);
  */
-export async function* items<Input extends PageInput | undefined, Item extends { readonly id: number }>(
+export async function* items<Input extends PageInput | None, Item extends { readonly id: number }>(
   list: List<Input, Item>,
   ...rest: Arguments<Input>
 ): AsyncGenerator<Item, void, undefined> {
