@@ -67,7 +67,9 @@ describe.each(operations)(
         expect(tags.get('returns')).toContain(maxItems === undefined ? '' : `At most ${maxItems} items`);
       }
       const { signature } = editor.hover(member);
-      const inputName = operation.requestBody
+      // What has a path, too, is more than its body.
+      const isBody = operation.requestBody && !operation.parameters?.some((each) => each.in === 'path');
+      const inputName = isBody
         ? refName(operation.requestBody.content['application/json'].schema)
         : `${name.slice(0, 1).toUpperCase()}${name.slice(1)}Input`;
       if (inputs.length > 0) expect(signature).toMatch(new RegExp(`input: .*\\b${inputName}\\b`));

@@ -120,8 +120,8 @@ const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
   ],
   [
     /no encryption/i,
-    'it demands TLS: add sslmode=verify-full to DATABASE_URL; where its certificate cannot be checked, as on Heroku, set ' +
-      'PGSSLMODE=no-verify.',
+    'check whether it demands TLS, which sslmode=verify-full in DATABASE_URL asks for; where its certificate cannot be ' +
+      'checked, as on Heroku, set PGSSLMODE=no-verify.',
   ],
   [/certificate/i, 'check its certificate; NODE_EXTRA_CA_CERTS names a file with the CA that signed it.'],
   [
