@@ -102,6 +102,8 @@ describe.skipIf(executable === undefined)('the storefront reads its key', { time
     // Once it has ended, there is nothing to ask for in time.
     await page.clock.setFixedTime(Date.parse(expiresAt ?? '') + 1_000);
     await notice.waitFor({ state: 'detached' });
+    // The pages of the other tests have the same clock.
+    await page.clock.setSystemTime(Date.now());
   });
 
   test('a key that expires later is not', async () => {
