@@ -7,7 +7,8 @@ const SCRIPT = `
   import setUp from './test/support/global-setup.ts';
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => setTimeout(() => process.exit(), 1));
   const provide = (name, value) => { if (name === 'postgresUrl') console.log('PostgreSQL at ' + value); };
-  await setUp({ provide, onTestsRerun() {} });
+  const globTestFiles = async () => ({ testFiles: [] });
+  await setUp({ provide, onTestsRerun() {}, globTestFiles });
   console.log('prepared');
   setInterval(() => {}, 1_000);
 `;
