@@ -106,9 +106,12 @@ export function openConnections(
     keys,
     /** Rejects when a statement that requests use does not work on a connection that they use, or writes nothing. */
     async checkStatements() {
-      await checkPrimary(pool);
-      await Promise.all([reads, writes, keys].map((each) => each.check()));
-      await checkTimeSettings(async (text) => (await pool.query(text)).rows);
+      // At the same time: a process that is late has no time for one after the other.
+      await Promise.all([
+        checkPrimary(pool),
+        ...[reads, writes, keys].map((each) => each.check()),
+        checkTimeSettings(async (text) => (await pool.query(text)).rows),
+      ]);
     },
     /** How many connections there are, how many are idle, and how many queries wait for one */
     countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') =>
