@@ -19,8 +19,8 @@ import { describeEndOfLife } from './process/end-of-life.js';
 import { loadEnvironmentFile } from './process/environment-file.js';
 import { listen } from './process/listen.js';
 import { createLogger, type ProcessLog } from './process/logger.js';
-import { describeUnsharedLimits } from './process/process-limits.js';
 import { passOverLostTerminals } from './process/terminals.js';
+import { describeUnsharedLimits } from './process/unshared-limits.js';
 import { createService, type Service } from './service.js';
 
 /** How long requests may take to finish after a signal. */

@@ -18,7 +18,7 @@ import { deleteExpiredCreates } from './tables/idempotency.js';
 import { createDurations } from './timing/durations.js';
 import { repeat } from './timing/repeat.js';
 import { OPERATION_TIMEOUT_MS, withTimeout } from './timing/timeouts.js';
-import { flushRegularly, UNTOLD_CALL, UsageCounter } from './usage/counter.js';
+import { flushRegularly, UNNAMED_CALL, UsageCounter } from './usage/counter.js';
 import { createUsageStore } from './usage/store.js';
 
 /** How long the start waits for Redis, so that not even the first requests are counted in memory. */
@@ -58,7 +58,7 @@ export async function createService(options: ServiceOptions) {
   const usages = createUsageStore(database);
   const usage = new UsageCounter({
     store: usages,
-    operations: [...Object.keys(router._def.procedures), UNTOLD_CALL],
+    operations: [...Object.keys(router._def.procedures), UNNAMED_CALL],
     now,
     warn: warn('usage could not be stored yet; it is tried again'),
   });

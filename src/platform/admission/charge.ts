@@ -2,7 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Subject } from '../limits/limiter.js';
 import type { Metrics } from '../monitoring/metrics.js';
 import type { RequestTarget } from '../operations/builder.js';
-import { UNTOLD_CALL, type UsageCounter } from '../usage/counter.js';
+import { UNNAMED_CALL, type UsageCounter } from '../usage/counter.js';
 import { type AnnounceOptions, announceDeprecation } from './announcements.js';
 import {
   checkLimits,
@@ -70,7 +70,7 @@ export function countUsage(
 ): void {
   const { apiKey, target } = admission;
   const { calls, cost } = target;
-  const counted = calls.length === 0 && outcome === 'denied' ? [UNTOLD_CALL] : calls;
+  const counted = calls.length === 0 && outcome === 'denied' ? [UNNAMED_CALL] : calls;
   if (apiKey !== undefined && calls.length <= cost) usage.count(apiKey.id, counted, outcome);
 }
 

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
-import { maskControls, OperatorError } from '../errors/operator-error.js';
+import { OperatorError } from '../errors/operator-error.js';
+import { maskControls } from '../errors/terminal-text.js';
 import type { KeyHistoryStore } from '../keys/history-store.js';
 import type { ApiKey, KeyStore, ListedKey } from '../keys/store.js';
 import type { Resource } from '../operations/resource.js';

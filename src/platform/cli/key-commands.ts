@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { toInstalledCommands } from '../errors/installed-commands.js';
+import { escapeControls } from '../errors/terminal-text.js';
 import { CHANGES } from './change-commands.js';
 import { ID, type KeyCommand, type KeyTools } from './key-command.js';
 import { REPORTS } from './report-commands.js';
@@ -24,7 +25,9 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): void {
       withKeys(`keys ${name}`, async (tools) => {
         const { json, text, key } = await run(tools, command);
         const output = command.opts().quiet ? key : text;
-        process.stdout.write(command.opts().json ? `${toJson(json)}\n` : `${output}\n`);
+        process.stdout.write(
+          command.opts().json ? `${escapeControls(JSON.stringify(json))}\n` : `${output}\n`,
+        );
       }),
     );
     addExamples(
@@ -32,14 +35,6 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): void {
       examples.map((example) => `${name} ${example}`.trimEnd()),
     );
   }
-}
-
-/** JSON without what a terminal obeys: the escapes mean the same. JSON.stringify escapes only what JSON demands. */
-function toJson(value: unknown): string {
-  return JSON.stringify(value).replaceAll(
-    /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
 }
 
 function addExamples(command: Command, examples: readonly string[]): void {

@@ -1,4 +1,4 @@
-import { maskControls } from '../errors/operator-error.js';
+import { maskControls } from '../errors/terminal-text.js';
 import { listDeprecated, type Operation } from '../operations/list-operations.js';
 import type { Counts, DayRange, KeyUsage, Usage } from '../usage/store.js';
 

@@ -1,5 +1,6 @@
 import { type Command, Option } from 'commander';
-import { maskControls, OperatorError } from '../errors/operator-error.js';
+import { OperatorError } from '../errors/operator-error.js';
+import { maskControls } from '../errors/terminal-text.js';
 import type { Operation } from '../operations/list-operations.js';
 import { type Counts, type DayRange, lastDays, type Usage, type UsageStore } from '../usage/store.js';
 import { parseDay, parseOwner } from './arguments.js';

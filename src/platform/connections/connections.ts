@@ -106,7 +106,6 @@ export function openConnections(
     keys,
     /** Rejects when a statement that requests use does not work on a connection that they use, or writes nothing. */
     async checkStatements() {
-      // At the same time: a process that is late has no time for one after the other.
       await Promise.all([
         checkPrimary(pool),
         ...[reads, writes, keys].map((each) => each.check()),

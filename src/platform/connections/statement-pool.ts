@@ -105,9 +105,13 @@ export function createStatementPool(
      * rights, tables and types, and neither takes a turn among the inserts nor fails on a server that is read-only.
      */
     async check() {
-      await checkTimeSettings((text) => run({ text }, []));
-      for (const { name, text, emptyValues } of checked.values())
-        await (writes ? run({ text: `EXPLAIN ${text}` }, emptyValues) : run({ name, text }, emptyValues));
+      const check = ({ name, text, emptyValues }: CheckedStatement) =>
+        writes ? run({ text: `EXPLAIN ${text}` }, emptyValues) : run({ name, text }, emptyValues);
+      // On all connections at the same time: where the event loop lags, each round trip takes long.
+      await Promise.all([
+        checkTimeSettings((text) => run({ text }, [])),
+        ...[...checked.values()].map(check),
+      ]);
     },
   };
 }

@@ -8,8 +8,8 @@ const MAX_COUNTS = 100_000;
 /** The most counts that one statement adds: few enough to hold other nodes up for milliseconds only. */
 const MAX_ROWS_PER_STATEMENT = 1_000;
 
-/** What a denied request counts as that had not said what it calls, since its body was not read. */
-export const UNTOLD_CALL = 'mcp';
+/** What a denied request counts as whose head did not name what it calls: its body was not read. */
+export const UNNAMED_CALL = 'mcp';
 
 export interface UsageOptions {
   readonly store: Pick<UsageStore, 'add'>;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { formatTable, summariseKeys } from '../../../src/platform/cli/tables.js';
-import { maskControls } from '../../../src/platform/errors/operator-error.js';
+import { maskControls } from '../../../src/platform/errors/terminal-text.js';
 import { list } from '../../support/operations-under-test.js';
 
 /** What a key called on a day, as the database reports it */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { describeUnsharedLimits } from '../../../src/platform/process/process-limits.js';
+import { describeUnsharedLimits } from '../../../src/platform/process/unshared-limits.js';
 import { setUpServiceProcesses } from '../../support/service-processes.js';
 import { createTestDatabase } from '../../support/test-service.js';
 
