@@ -33,7 +33,7 @@ export interface BackendOptions {
 
 /**
  * Sets up a database with 100,000 pets and API keys, and a Redis. Two checkouts never share them: their migrations and
- * what they keep in Redis may differ. All content goes into columns that every version has.
+ * what they keep in Redis may differ. All content goes into columns that every version has; `hint` had another name once.
  */
 export async function createBackend(
   postgres: BenchPostgres,
@@ -74,10 +74,14 @@ async function addPets(client: pg.Client): Promise<void> {
 
 async function addKeys(client: pg.Client, count: number): Promise<Keys> {
   const generate = () => Array.from({ length: count }, () => generateKey('as_test_'));
+  const hint = await client.query(
+    `SELECT attname AS name FROM pg_attribute
+    WHERE attrelid = 'api_keys'::regclass AND attname IN ('hint', 'start')`,
+  );
   const add = async (perDay: number) => {
     const keys = generate();
     await client.query(
-      `INSERT INTO api_keys (name, hash, hint, plan, per_minute, per_day)
+      `INSERT INTO api_keys (name, hash, ${hint.rows[0]?.name}, plan, per_minute, per_day)
       SELECT 'bench', hash, 'as_test_0000', 'enterprise', $2, $3 FROM unnest($1::bytea[]) AS hash`,
       [keys.map(hashKey), UNLIMITED, perDay],
     );

@@ -29,7 +29,7 @@ export interface Case {
   readonly method: 'GET' | 'POST';
   path(n: number): string;
   readonly body?: (n: number) => string;
-  /** Besides the key and those of the body */
+  /** Besides the key and those of the body. {@link UNIQUE} in a value becomes another number in each request. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly key: keyof Keys;
   readonly status: number;
@@ -37,10 +37,23 @@ export interface Case {
   expected(n: number): readonly string[];
 }
 
+/** As many characters as the number that takes its place has digits */
+export const UNIQUE = '#'.repeat(16);
+
 const firstAndLast = (n: number, count: number) => [`"id":${n + 1},`, `"id":${n + count},`];
 const rpcInput = (value: object) => `input=${encodeURIComponent(JSON.stringify(value))}`;
 const TEN = Array.from({ length: 10 }, (_, index) => index);
 const BATCH_PATH = `/trpc/${TEN.map(() => 'getPet').join()}`;
+
+const create = {
+  name: 'create',
+  method: 'POST',
+  path: () => '/v1/pets',
+  body: (n) => JSON.stringify({ name: `Pet number ${n}`, categoryId: n, status: 'pending' }),
+  key: 'unlimited',
+  status: 201,
+  expected: (n) => [`"name":"Pet number ${n}","categoryId":${n},"status":"pending"`],
+} satisfies Case;
 
 export const cases = {
   list20: get(
@@ -63,15 +76,8 @@ export const cases = {
     (n) => `/v1/pets/${n}`,
     (n) => [`"id":${n},`],
   ),
-  create: {
-    name: 'create',
-    method: 'POST',
-    path: () => '/v1/pets',
-    body: (n) => JSON.stringify({ name: `Pet number ${n}`, categoryId: n, status: 'pending' }),
-    key: 'unlimited',
-    status: 201,
-    expected: (n) => [`"name":"Pet number ${n}","categoryId":${n},"status":"pending"`],
-  },
+  create,
+  keyedCreate: { ...create, name: 'keyed create', headers: { 'Idempotency-Key': UNIQUE } },
   badKey: {
     ...get(
       'bad key',
@@ -131,8 +137,12 @@ export function isRpc(caseId: CaseId): boolean {
   return !cases[caseId].path(1).startsWith('/v1');
 }
 
-/** The REST case that reads the same, for servers without the others; a batch is compared with a single get. */
-export const restCounterparts: Partial<Record<CaseId, CaseId>> = {
+/**
+ * The case that the examples are measured with where they have not got this one: the same over REST, without an
+ * idempotency key. A batch is compared with a single get.
+ */
+export const counterparts: Partial<Record<CaseId, CaseId>> = {
+  keyedCreate: 'create',
   rpcList20: 'list20',
   rpcGet: 'get',
   rpcBatch: 'get',

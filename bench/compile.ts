@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { rm, symlink } from 'node:fs/promises';
+import { mkdir, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { createTemporaryFolder } from '../test/support/temporary-folder.js';
@@ -21,6 +21,8 @@ export async function compileServers(names: readonly string[]): Promise<Compiled
   await promisify(execFile)(process.execPath, [TSC, ...FLAGS, '--outDir', folder, ...files], {
     cwd: THIS_CHECKOUT,
   });
+  // It is not there if there was nothing to compile.
+  await mkdir(join(folder, 'bench'), { recursive: true });
   // package.json leads imports of #store/ to the build.
   for (const name of ['node_modules', 'bench/node_modules', 'package.json', 'dist']) {
     await symlink(join(THIS_CHECKOUT, name), join(folder, name));

@@ -4,6 +4,8 @@ import type { RecordableHistogram } from 'node:perf_hooks';
 
 export interface PreparedRequest {
   readonly bytes: Buffer;
+  /** Where a number of its own is written before the request is sent; below 0: nowhere */
+  readonly uniqueAt: number;
   /** Of the right response, and a space */
   readonly status: Buffer;
   /** Texts in the body of the right response */

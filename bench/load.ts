@@ -1,5 +1,5 @@
 import { createHistogram } from 'node:perf_hooks';
-import { type Case, type CaseId, cases, PET_COUNT } from './cases.js';
+import { type Case, type CaseId, cases, PET_COUNT, UNIQUE } from './cases.js';
 import { LoadConnection, type PreparedRequest } from './load-connection.js';
 
 /*
@@ -54,7 +54,9 @@ async function run(order: LoadOrder): Promise<LoadReport> {
   let sent = 0;
   const takeRequest = () => {
     sent += 1;
-    return requests[sent % requests.length] as PreparedRequest;
+    const request = requests[sent % requests.length] as PreparedRequest;
+    if (request.uniqueAt >= 0) request.bytes.write(toUnique(), request.uniqueAt, 'latin1');
+    return request;
   };
   const options = { takeRequest, latenciesUs, everyMs: (1000 * connections) / requestsPerSecond };
   const opened = Array.from(
@@ -78,6 +80,14 @@ async function run(order: LoadOrder): Promise<LoadReport> {
   };
 }
 
+let lastUnique = Date.now() * 1000;
+
+/** A number that no other request of this process has, nor one of a process before */
+function toUnique(): string {
+  lastUnique += 1;
+  return String(lastUnique).padStart(UNIQUE.length, '0');
+}
+
 function prepareRequests({ caseIds, keys }: LoadOrder): PreparedRequest[] {
   const perKey = Math.ceil(PREPARED_REQUESTS / keys.length);
   return Array.from({ length: perKey * keys.length }, (_, index) => {
@@ -85,8 +95,10 @@ function prepareRequests({ caseIds, keys }: LoadOrder): PreparedRequest[] {
     const turn = index + Math.floor(index / keys.length);
     const requestCase: Case = cases[caseIds[turn % caseIds.length] as CaseId];
     const n = 1 + Math.floor(Math.random() * (PET_COUNT - 400));
+    const bytes = Buffer.from(toRequest(requestCase, n, key), 'latin1');
     return {
-      bytes: Buffer.from(toRequest(requestCase, n, key), 'latin1'),
+      bytes,
+      uniqueAt: bytes.indexOf(UNIQUE),
       status: Buffer.from(`${requestCase.status} `),
       expected: requestCase.expected(n).map((text) => Buffer.from(text, 'latin1')),
     };

@@ -1,7 +1,7 @@
 import { type Case, type CaseId, cases, describeLoad, type Load } from './cases.js';
 import type { Measurement, RunOptions } from './rounds.js';
 import type { Cell, Figure } from './samples.js';
-import type { ServerName } from './servers.js';
+import { COMPARED_NAMES, type ServerName } from './servers.js';
 import { median, printTable, quantile, type Table } from './table.js';
 
 /** What was measured. */
@@ -17,7 +17,9 @@ export function printReport(report: Report): void {
     process.stdout.write(`${describeLoad(load)}\n\n`);
     if (report.names.includes('baseline')) printTable(compareWithBaseline(report, load));
     printTable(listFigures(report, load));
-    if (report.names.includes('before')) printTable(compareWithBefore(report, load));
+    for (const name of COMPARED_NAMES) {
+      if (report.names.includes(name)) printTable(compareWith(name, report, load));
+    }
   }
   printTable(listMemory(report));
 }
@@ -48,20 +50,20 @@ export function compareWithBaseline({ samples, names, caseIds }: Report, load: L
 }
 
 /**
- * Per case, service / before: the median of the ratios of all rounds, and between which values the middle half of them
+ * Per case, service / another checkout: the median of the ratios of all rounds, and between which values the middle half of them
  * is. A median within a wide middle half may be chance.
  */
-function compareWithBefore({ samples, caseIds }: Report, load: Load): Table {
+function compareWith(name: ServerName, { samples, caseIds }: Report, load: Load): Table {
   const toCells = (caseId: CaseId, figure: Figure) => {
-    const ratios = samples.ratios({ server: 'service', caseId, ...load }, { server: 'before' }, figure);
+    const ratios = samples.ratios({ server: 'service', caseId, ...load }, { server: name }, figure);
     const middleHalf = [0.25, 0.75].map((share) => quantile(ratios, share).toFixed(2));
     return [median(ratios).toFixed(3), middleHalf.join(' to ')];
   };
   const isMeasured = (caseId: CaseId) =>
-    ['service', 'before'].every((server) => samples.has({ server, caseId, ...load }));
+    ['service', name].every((server) => samples.has({ server, caseId, ...load }));
   return {
     headings: [
-      ...['service / before', 'requests/s', 'middle half'],
+      ...[`service / ${name}`, 'requests/s', 'middle half'],
       ...['CPU per request', 'middle half', 'p99', 'middle half'],
     ],
     rows: caseIds

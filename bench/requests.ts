@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { createBackend } from './backend.js';
+import { type Backend, createBackend } from './backend.js';
 import { CASE_IDS, type Load } from './cases.js';
 import { THIS_CHECKOUT } from './checkout.js';
 import { compileServers } from './compile.js';
@@ -10,12 +10,14 @@ import { printReport } from './report.js';
 import { writeResults } from './results.js';
 import { measureRounds } from './rounds.js';
 import { leaveServerCore } from './server-process.js';
-import { isExample, SERVER_NAMES, startServer } from './servers.js';
+import { COMPARED_NAMES, isExample, SERVER_NAMES, startServer } from './servers.js';
 
 const OPTIONS = {
   rounds: { type: 'string', default: '3' },
   /** For each case and server at each load in a round */
   seconds: { type: 'string', default: '2.5' },
+  /** The same before any counts */
+  'warm-up': { type: 'string', default: '3' },
   /** How many API keys take turns, comma-separated. Default: 256,1,10000; with --compare: 256,1 */
   keys: { type: 'string' },
   /** Comma-separated. Default: 1,8,32,128,512; with --compare: 32 */
@@ -29,7 +31,7 @@ const OPTIONS = {
   only: { type: 'string', default: CASE_IDS.join() },
   /** Comma-separated. Default: baseline,hono,service; with --compare: before,service */
   servers: { type: 'string' },
-  /** The folder of another, built checkout */
+  /** The folders of one or two other, built checkouts, comma-separated: `before` and `older` */
   compare: { type: 'string' },
   /** Limits in memory instead of Redis */
   embedded: { type: 'boolean', default: false },
@@ -43,7 +45,7 @@ const OPTIONS = {
 
 /** Sends each case to the service and, for comparison, to others. */
 export async function benchRequests(args: string[]): Promise<void> {
-  const { names, caseIds, run, compare, embedded, profile, write, ...values } = readOptions(args);
+  const { names, caseIds, run, folders, embedded, profile, write, ...values } = readOptions(args);
   const importedModule = values.import === undefined ? undefined : resolve(values.import);
   leaveServerCore();
   const opened: { close(): Promise<void> }[] = [];
@@ -58,9 +60,10 @@ export async function benchRequests(args: string[]): Promise<void> {
     const addBackend = async (name: string, checkout: string) =>
       closeLater(await createBackend(postgres, { name, checkout, keyCount, withRedis: !embedded }));
     const current = await addBackend('current', THIS_CHECKOUT);
-    const before = compare === undefined ? undefined : await addBackend('before', resolve(compare));
+    const compared = new Map<string, Backend>();
+    for (const [name, checkout] of folders) compared.set(name, await addBackend(name, resolve(checkout)));
     const isExhausted = caseIds.includes('overLimit');
-    const options = { folder, current, before, isProfiled: profile, importedModule, isExhausted };
+    const options = { folder, current, compared, isProfiled: profile, importedModule, isExhausted };
     const starts = names.map((name) => () => startServer(name, options));
     const report = { ...(await measureRounds(starts, caseIds, run)), names, caseIds, run };
     printReport(report);
@@ -75,11 +78,16 @@ const MAIN_CONNECTIONS = 32;
 function readOptions(args: string[]) {
   const { values } = parseArgs({ args, options: OPTIONS });
   const { rounds, seconds, only, compare, write } = values;
+  const folders = (compare?.split(',') ?? []).map((folder, index) => {
+    const name = COMPARED_NAMES[index];
+    if (name === undefined) throw new Error(`--compare takes at most ${COMPARED_NAMES.length} folders`);
+    return [name, folder] as const;
+  });
   if (write && compare !== undefined) throw new Error('bench/RESULTS.md does not hold comparisons');
   const defaults =
     compare === undefined
       ? { servers: 'baseline,hono,service', connections: '1,8,32,128,512', keys: '256,1,10000' }
-      : { servers: 'before,service', connections: '32', keys: '256,1' };
+      : { servers: [...folders.map(([name]) => name), 'service'].join(), connections: '32', keys: '256,1' };
   const readList = (option: 'keys' | 'connections') =>
     readNumbers(option, values[option] ?? defaults[option]);
   const connections = readList('connections');
@@ -93,11 +101,13 @@ function readOptions(args: string[]) {
   );
   return {
     ...values,
+    folders,
     names: readNames('servers', values.servers ?? defaults.servers, SERVER_NAMES),
     caseIds: readNames('only', only, CASE_IDS),
     run: {
       rounds: readNumber('rounds', rounds),
       seconds: readNumber('seconds', seconds),
+      warmUpSeconds: readNumber('warm-up', values['warm-up']),
       loads,
       rpcConnections: mainConnections,
     },

@@ -1,12 +1,11 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { type CaseId, cases, isRpc, type Load } from './cases.js';
+import { type CaseId, cases, counterparts, isRpc, type Load } from './cases.js';
 import type { LoadFailure, LoadOrder, LoadReport } from './load.js';
 import { type Sample, Samples } from './samples.js';
 import { type BenchServer, isExample } from './servers.js';
 
-/** For each case and server in a round. A process takes half a minute to become as fast as it will be. */
-const WARM_UP = { connections: 32, seconds: 3 };
+const WARM_UP_CONNECTIONS = 32;
 /** So much memory for new objects that the load generator hardly ever collects garbage while it measures */
 const LOAD_FLAGS = ['--max-semi-space-size=64'];
 
@@ -14,6 +13,8 @@ export interface RunOptions {
   readonly rounds: number;
   /** For each case and server at each load in a round */
   readonly seconds: number;
+  /** For each case and server in a round, before any counts. A process takes half a minute to become as fast as it will be */
+  readonly warmUpSeconds: number;
   /** In this order. The warm-up is made with the keys of the first. */
   readonly loads: readonly Load[];
   /** The numbers of connections at which tRPC cases are measured */
@@ -42,9 +43,10 @@ interface Step extends Load {
 export async function measureRounds(
   starts: readonly (() => Promise<BenchServer>)[],
   caseIds: readonly CaseId[],
-  { rounds, seconds, loads, rpcConnections }: RunOptions,
+  { rounds, seconds, warmUpSeconds, loads, rpcConnections }: RunOptions,
 ): Promise<Measurement> {
-  const warmUp = caseIds.map((caseId): Step => ({ caseId, keys: loads[0]?.keys ?? 1, ...WARM_UP }));
+  const warmUpLoad = { connections: WARM_UP_CONNECTIONS, keys: loads[0]?.keys ?? 1 };
+  const warmUp = caseIds.map((caseId): Step => ({ caseId, ...warmUpLoad, seconds: warmUpSeconds }));
   const steps = loads.flatMap((load) =>
     caseIds
       .filter((caseId) => !isRpc(caseId) || rpcConnections.includes(load.connections))
@@ -94,7 +96,7 @@ async function measureStep(
   samples?: Samples,
 ): Promise<void> {
   for (const server of servers) {
-    if (isExample(server.name) && isRpc(step.caseId)) continue;
+    if (isExample(server.name) && step.caseId in counterparts) continue;
     const sample = await measure(generator, server, step);
     samples?.add({ server: server.name, ...step }, sample);
   }

@@ -1,4 +1,4 @@
-import { type CaseId, type Load, restCounterparts } from './cases.js';
+import { type CaseId, counterparts, type Load } from './cases.js';
 import { median } from './table.js';
 
 /** One case on one server at one load: what is measured once per round. */
@@ -48,9 +48,9 @@ export class Samples {
     return this.#find(cell).map((sample, round) => sample[figure] / (others[round]?.[figure] ?? Number.NaN));
   }
 
-  /** The median of a figure's ratios to the baseline, which has no tRPC: there, to its REST counterpart. */
+  /** The median of a figure's ratios to the baseline: to its counterpart of the case where it has not got the case. */
   ofBaseline(cell: Cell, figure: Figure): number {
-    const caseId = restCounterparts[cell.caseId] ?? cell.caseId;
+    const caseId = counterparts[cell.caseId] ?? cell.caseId;
     return median(this.ratios(cell, { server: 'baseline', caseId }, figure));
   }
 

@@ -6,7 +6,9 @@ import type { CpuTimes } from './cpu-time.js';
 import { type ServerProcess, startProcess } from './server-process.js';
 
 const EXAMPLE_NAMES = ['baseline', 'hono'] as const;
-export const SERVER_NAMES = [...EXAMPLE_NAMES, 'service', 'before'] as const;
+/** Of other checkouts, in the order of --compare */
+export const COMPARED_NAMES = ['before', 'older'] as const;
+export const SERVER_NAMES = [...EXAMPLE_NAMES, 'service', ...COMPARED_NAMES] as const;
 
 export type ServerName = (typeof SERVER_NAMES)[number];
 
@@ -19,8 +21,8 @@ export interface BenchServer extends Pick<ServerProcess, 'port' | 'peakMemory' |
 
 export interface StartOptions {
   readonly current: Backend;
-  /** Of the checkout to compare with */
-  readonly before?: Backend | undefined;
+  /** Of the checkouts to compare with, by the server's name */
+  readonly compared?: ReadonlyMap<string, Backend>;
   /** Of the compiled examples */
   readonly folder?: string;
   readonly isProfiled?: boolean;
@@ -42,9 +44,9 @@ export function isExample(name: ServerName): boolean {
  * a checkout, as `npm start` does.
  */
 export async function startServer(name: ServerName, options: StartOptions): Promise<BenchServer> {
-  const { folder = '', current, before, isProfiled, importedModule, isExhausted } = options;
-  const backend = name === 'before' ? before : current;
-  if (backend === undefined) throw new Error('There is no server before: --compare=FOLDER adds it');
+  const { folder = '', current, compared, isProfiled, importedModule, isExhausted } = options;
+  const backend = COMPARED_NAMES.some((each) => each === name) ? compared?.get(name) : current;
+  if (backend === undefined) throw new Error(`There is no server ${name}: --compare=FOLDER adds it`);
   const { databaseUrl, redisUrl, checkout, keys } = backend;
   const environment = {
     DATABASE_URL: databaseUrl,
@@ -53,7 +55,7 @@ export async function startServer(name: ServerName, options: StartOptions): Prom
     APP_ENV: 'staging',
     ...options.environment,
   };
-  const profile = isProfiled && name === 'service' ? ['--cpu-prof'] : [];
+  const profile = isProfiled && !isExample(name) ? ['--cpu-prof'] : [];
   const imports = importedModule !== undefined && name === 'service' ? ['--import', importedModule] : [];
   const server = await (isExample(name)
     ? startProcess([`bench/${name}.js`], folder, environment)
