@@ -16,19 +16,15 @@ export interface Deprecation {
 
 /**
  * The headers of every response of a deprecated operation: Deprecation (RFC 9745), Sunset (RFC 8594), and a Link to the
- * successor (RFC 5829) and, with the relations of the first two, to what there is to read about both. None once the
- * operation is removed.
+ * successor (RFC 5829) and, with the relations of the first two, to what there is to read about both. Once the operation is
+ * removed, its responses are without them.
  *
  * @param publicUrl the address that clients use, without a trailing slash
- * @param now Unix milliseconds
  */
 export function deprecationHeaders(
-  deprecation: Deprecation,
+  { since, removal, successor }: Deprecation,
   publicUrl: string,
-  now: number,
 ): Record<string, string> {
-  if (isRemoved(deprecation, now)) return {};
-  const { since, removal, successor } = deprecation;
   const policy = `<${publicUrl}${POLICY_PATH}>`;
   return {
     deprecation: `@${since.getTime() / 1000}`,
