@@ -9,7 +9,7 @@ import { applyMigrations } from './migration-runner.js';
 import { MIGRATIONS_TABLE, PRISMA_FOLDER, readMigrations } from './migrations.js';
 import { withEngine } from './schema-engine.js';
 
-/** What a draft cannot know. CONTRIBUTING.md has the recipe, and `…_pets` all of it. */
+/** What a draft cannot know. docs/recipes.md has the recipe, and `…_pets` all of it. */
 const REMINDERS = `-- A draft: what prisma/schema.prisma has and the migrations have not. Add what Prisma cannot express, and delete these lines.
 --
 -- * Ids: BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) in place of BIGSERIAL.
