@@ -4,7 +4,8 @@ import { createRouter } from './platform/operations/resource.js';
 import { ownKey } from './platform/own-key/procedures.js';
 
 /**
- * Every resource of the service; `ownKey` comes with the platform, and may be left out. Routes, stores, usage counts and the OpenAPI document come from this list.
+ * Every resource of the service. Routes, stores, usage counts and the OpenAPI document are made of this list. `ownKey`
+ * comes with the platform, and may be left out.
  *
  * @internal
  */

@@ -265,7 +265,7 @@ export type Operations = {
    * and a `limit` of 1 return animal 7 if there is one. If there is none, they return the animal with the
    * next higher id, or an empty array; so compare the id.
    *
-   * While more follow, the response has the address of the next page in `Link`.
+   * While more follow, there is a next page: `pages` and `items` ask for each.
    *
    * Needs the scope `pets:read`.
    *
@@ -321,7 +321,7 @@ export type Operations = {
    *
    * Experimental: parameters and fields may change within this version.
    *
-   * While more follow, the response has the address of the next page in `Link`.
+   * While more follow, there is a next page: `pages` and `items` ask for each.
    *
    * Needs the scope `orders:read`.
    *
