@@ -221,13 +221,15 @@ beforeAll(async () => {
 
   service = await startService({ resources: [bookings] });
   call = createCaller(service);
+  // You may be about to make a src/bookings/ of it.
   await service.database.pool.query(`
+    DROP TABLE IF EXISTS bookings CASCADE;
     CREATE TABLE bookings (
       id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, owner text NOT NULL, room text NOT NULL,
       starts_at timestamptz(3) NOT NULL);
     CREATE INDEX ON bookings (owner, id);
     CREATE INDEX ON bookings (owner, starts_at, id);
-    INSERT INTO insert_turns VALUES ('bookings');
+    INSERT INTO insert_turns VALUES ('bookings') ON CONFLICT DO NOTHING;
     GRANT SELECT, INSERT, UPDATE, DELETE ON bookings TO ${inject('serviceRole').name}`);
   const issue = async (name: string, owner?: string) =>
     (await service.keys.create({ name, plan: 'business', owner, expiresAt: null })).key;
