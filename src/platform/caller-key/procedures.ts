@@ -4,7 +4,7 @@ import { ApiError } from '../errors/api-error.js';
 import { createProcedure } from '../operations/builder.js';
 import type { Resource } from '../operations/resource.js';
 import { key, ownHint } from './schema.js';
-import { createCallerKeyStore, type CallerKeyStore } from './store.js';
+import { type CallerKeyStore, createCallerKeyStore } from './store.js';
 
 const procedure = createProcedure<{ readonly key: CallerKeyStore }>();
 
