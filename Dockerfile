@@ -32,7 +32,7 @@ FROM ${NODE_IMAGE}
 ARG VERSION=unknown
 ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Animal Store Service" \
-      org.opencontainers.image.description="A store's catalogue of animals over tRPC and REST" \
+      org.opencontainers.image.description="The API of an animal store, over REST, tRPC and the Model Context Protocol" \
       org.opencontainers.image.licenses="MIT" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${REVISION}"

@@ -8,7 +8,7 @@ import { startPostgres, withClient } from './postgres.js';
 import { printTable, writeTable } from './table.js';
 
 const OPTIONS = {
-  /** Of those, so many are in use; comma-separated numbers */
+  /** How many of the keys are in use; comma-separated numbers */
   keys: { type: 'string', default: '100,1000,10000' },
   stored: { type: 'string', default: '100000' },
   checks: { type: 'string', default: '200' },

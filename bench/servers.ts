@@ -28,7 +28,7 @@ export interface StartOptions {
   readonly isProfiled?: boolean;
   /** A module that the service loads before its own */
   readonly importedModule?: string | undefined;
-  /** Whether the exhausted keys are to be used up */
+  /** Whether to use up the limits of the exhausted keys first */
   readonly isExhausted?: boolean;
   /** Further variables of the environment */
   readonly environment?: Readonly<Record<string, string>>;

@@ -21,7 +21,7 @@ const OPERATION = 'getPet';
 /** Until every node has opened its connection and stored usage once */
 const WARM_UP_SECONDS = 29;
 
-/** What it costs PostgreSQL that every node stores the usage of the same keys, each of which each node sees every second. */
+/** What it costs PostgreSQL when every node sees the same keys every second, and stores their usage. */
 export async function benchUsage(args: string[]): Promise<void> {
   const { values } = parseArgs({ args, options: OPTIONS });
   const [nodeCount, keyCount] = [readNumber('nodes', values.nodes), readNumber('keys', values.keys)];

@@ -1,6 +1,6 @@
 /*
- * The command line, in the process that has brought its build up to date: npm skips the scripts around another, such as
- * `prekeys`, where `ignore-scripts` is set, and an old build would run.
+ * Brings the build up to date and runs the command line in the same process. A script such as `prekeys` would not do: npm
+ * skips it where `ignore-scripts` is set, and an old build would run.
  */
 import './build.js';
 

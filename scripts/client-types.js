@@ -6,6 +6,7 @@ const PROCEDURES = `
 type Query<Input, Output> = TRPCQueryProcedure<{ input: Input; output: Output; meta: unknown }>;
 type Mutation<Input, Output> = TRPCMutationProcedure<{ input: Input; output: Output; meta: unknown }>;
 `.trimStart();
+const NEXT_PAGE = 'While more follow, there is a next page: `pages` and `items` ask for each.';
 
 /**
  * What the typed client knows of the service: the types of its operations with the document's descriptions, bounds and
@@ -119,10 +120,13 @@ function printProcedure(operation, operations, named, print) {
   return `${comment}  ${name}: ${kind}<${takes}, ${returns}>;\n`;
 }
 
-/** The document's own paragraph on the deprecation names the successor by its path, which callers of REST need. */
+/** Two paragraphs of the document are for callers of REST: the successor by its path, and `Link`, which tRPC lacks. */
 function describeOperation({ described }) {
   const { summary, description, parameters = [] } = described;
-  const paragraphs = description.split('\n\n').filter((text) => !text.startsWith('Deprecated: '));
+  const paragraphs = description
+    .split('\n\n')
+    .filter((text) => !text.startsWith('Deprecated: '))
+    .map((text) => (text.startsWith('While more follow, ') ? NEXT_PAGE : text));
   const key = parameters.find((parameter) => parameter.name === 'Idempotency-Key');
   return [
     summary,

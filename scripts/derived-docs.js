@@ -6,7 +6,7 @@ const OPERATIONS = 'docs/operations.md';
 const SPEED = 'docs/speed.svg';
 
 /**
- * Every document that says what the code knows, too: its path, and the text with that as the code has it.
+ * Every document that repeats facts of the code: its path, and its text with those facts up to date.
  *
  * @param {object} document the OpenAPI document
  * @param {{ PLAN_NAMES: readonly string[], toPlanTable: () => string, SCOPES: readonly string[] }} contract
@@ -87,8 +87,8 @@ function toStabilityTable(operations) {
 }
 
 /**
- * Lists of 20 at the first load with 32 connections, as the bench has written it: what each server does beside the one that
- * was written by hand, in per cent.
+ * The bench's figures for lists of 20 at the first load with 32 connections: each server's, in per cent of the server that
+ * was written by hand.
  */
 function readSpeed(results) {
   const [, figures] = /^### 32 connections, .+\n\n((?:\|.*\n)+)/m.exec(results);
@@ -117,7 +117,7 @@ function replaceSpeed(text, { service }) {
 const SPEED_NAMES = { service: 'this service', hono: 'Hono, Drizzle', baseline: 'by hand' };
 const SPEED_MEASURES = { requests: 'lists of 20 a second', cpu: 'CPU time of a list' };
 
-/** Two groups of bars; colours that can be read on white and on black */
+/** Two groups of bars, in colours that can be read on white and on black */
 function drawSpeed(speed) {
   const lines = Object.entries(SPEED_MEASURES).flatMap(([measure, title], group) => {
     const top = 20 + group * 110;

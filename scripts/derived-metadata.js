@@ -16,8 +16,8 @@ spec:
 `;
 
 /**
- * Every file that repeats what package.json says, the version and the address of the repository, and the copy of the
- * alert rules: its path, and the text as it has to be.
+ * Every file that repeats the version or the repository's address of package.json, and the copy of the alert rules: its
+ * path, and its text with those up to date.
  *
  * @returns {Record<string, string>}
  */

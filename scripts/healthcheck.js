@@ -1,7 +1,7 @@
 /*
- * Exits with 0 while the service in this container is ready, for the container's HEALTHCHECK: the image has no curl.
- * The address to listen on serves to connect, too: on Linux, 0.0.0.0 and :: then mean this machine. The question goes
- * there directly: an agent of its own follows no proxy of the environment, as fetch and the global agent may.
+ * Exits with 0 while the service in this container is ready, for the container's HEALTHCHECK: the image has no curl. It
+ * connects to the address that the service listens on: on Linux, 0.0.0.0 and :: then mean this machine. An agent of its own
+ * follows no proxy of the environment, as fetch and the global agent may.
  */
 import { Agent, get } from 'node:http';
 
@@ -32,7 +32,7 @@ function ask() {
   });
 }
 
-/** Nothing that is still open keeps the process. */
+/** Exits even if something is still open. */
 function end(code, stream, text) {
   stream.write(`${text}\n`, () => process.exit(code));
 }

@@ -8,7 +8,10 @@ import { fileURLToPath } from 'node:url';
  * `npm test` needs it: the packages of folders with a lock file of their own. Commands that need them do so themselves.
  */
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
-/** Of a folder, a copy of the lock file whose packages it has: times say little once another branch was checked out. */
+/**
+ * A copy of the lock file whose packages a folder has. Times of modification say little after another branch was checked
+ * out.
+ */
 const INSTALLED = 'node_modules/.installed.json';
 
 /** Installs the packages of a folder unless those of its lock file are there. Ends this process if npm cannot. */

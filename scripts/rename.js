@@ -6,12 +6,13 @@ import { runCheckingTool } from './run-tool.js';
 /**
  * npm run rename -- --name library --title "Library Service" --key-prefix lib_
  *
- * Gives the service another name, in src/identity.ts and in every file of the repository that repeats it: packages, metrics,
- * manifests, documents and tests. For once, before the first deployment: keys, metrics and databases contain it.
+ * Gives the service another name, in src/identity.ts and in every file of the repository that repeats it: packages,
+ * metrics, manifests, documents and tests. Run it once, before the first deployment: keys, metrics and databases contain
+ * the name.
  */
 const IDENTITY = 'src/identity.ts';
 const USAGE = 'Usage: npm run rename -- --name library --title "Library Service" --key-prefix lib_';
-/** What has happened under the old name stays as it is; the lists of licences and pictures know none. */
+/** The history keeps the old name. Pictures contain none. */
 const UNCHANGED = /^(?:CHANGELOG\.md|docs\/releases\/|.*\.png$)/;
 
 const { name = '', title = '', 'key-prefix': keyPrefix = '' } = readOptions();

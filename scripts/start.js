@@ -1,6 +1,6 @@
 /*
- * `npm start`: the service, in the process that has brought its build up to date. A second process would take another
- * 0.1 s.
+ * `npm start`: brings the build up to date, and runs the service in the same process. A second process would take
+ * another 0.1 s.
  */
 import './build.js';
 

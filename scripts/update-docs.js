@@ -6,9 +6,9 @@ import { deriveRooms } from './derived-rooms.js';
 import { run, runCheckingTool } from './run-tool.js';
 
 /*
- * Updates everything in the repository that is derived: from the code the OpenAPI document, the types made from it, what
- * the client knows of the service, and the tables of plans, scopes and operations; from package.json the version and the
- * address of the repository. A change of the contract thus shows in the diff of a pull request.
+ * Updates everything in the repository that is derived. From the code: the OpenAPI document, the types made of it, the
+ * client's types, and the tables of plans, scopes and operations. From package.json: the version and the repository's
+ * address. So a change of the contract shows in the diff of a pull request.
  */
 const DOCUMENT = 'docs/openapi.json';
 const TYPES = 'test/support/openapi-types.ts';

@@ -18,8 +18,8 @@ export const IDENTITY = {
   /** The table that Prisma Studio opens; while it is empty, prisma/seed.sql may add the sample data. */
   mainTable: 'pets',
   /**
-   * What the service may do with the store's own tables: the least that its statements need. Who may read all of it, such
-   * as an analyst, gets SELECT on these tables by `npm run migrate -- --grant-read-to ROLE`.
+   * What the service may do with the store's own tables: the least that its statements need. A role that may read all of
+   * it, an analyst's for example, gets SELECT on these tables from `npm run migrate -- --grant-read-to ROLE`.
    */
   grants: {
     pets: ['SELECT', 'INSERT', 'UPDATE'],

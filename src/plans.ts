@@ -1,7 +1,7 @@
 /**
- * The windows in which requests are counted, shorter first. `field` is where Limits has the requests that fit into one. The
- * first is the minute, which every caller has: an address is limited by it alone, and what is denied within one counts
- * towards a ban.
+ * The windows in which requests are counted, the shortest first. `field` names the member of Limits that holds a window's
+ * limit. The first has to be the minute: every plan has it, an address is limited by it alone, and denials within a minute
+ * lead to a ban.
  */
 export const WINDOWS = [
   { name: 'minute', lengthMs: 60_000, field: 'perMinute' },
@@ -13,8 +13,8 @@ type Window = (typeof WINDOWS)[number];
 export type WindowName = Window['name'];
 
 /**
- * How many requests fit into each window. A caller has no window without a number, as one without a key, whose limit is
- * ANONYMOUS_PER_MINUTE, has no day.
+ * How many requests fit into each window. A window without a number does not limit the caller. A client without a key, for
+ * example, has ANONYMOUS_PER_MINUTE and no limit per day.
  */
 export interface Limits extends Readonly<Partial<Record<Window['field'], number | undefined>>> {
   readonly perMinute: number;
@@ -36,7 +36,7 @@ export type Plan = keyof typeof PLANS;
 
 export const PLAN_NAMES = Object.keys(PLANS) as Plan[];
 
-/** A key without the limits that its plan requires, which a database constraint rules out, gets those of this plan. */
+/** Its limits are for a key that lacks those of its own. A database constraint rules such keys out. */
 export const FALLBACK_PLAN = 'free';
 
 /** The plan of the key that a start on the embedded database prints. */

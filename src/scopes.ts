@@ -1,7 +1,7 @@
 /**
- * What keys can allow: every operation declares the scope that it needs, and a key has all scopes unless it was given
- * fewer. A new one is an item here and a migration that adds it to the column's constraint and default: the command
- * line, the OpenAPI document, the guide's table and the client's types follow.
+ * What keys can allow. Every operation declares the scope that it needs; a key has all scopes unless it was given fewer. A
+ * new scope is an item here and a migration that adds it to the column's constraint and default. The command line, the
+ * OpenAPI document, the guide's table and the client's types follow.
  */
 export const SCOPES = ['pets:read', 'pets:write', 'orders:read', 'orders:write'] as const;
 

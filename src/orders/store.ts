@@ -23,8 +23,8 @@ export function createOrderStore(database: Database) {
     },
 
     /**
-     * Places an order, and makes the animal pending. Of any number of orders for one animal, PostgreSQL lets one find it
-     * available: the others wait for its row, and find it pending.
+     * Places an order, and makes the animal pending. Of several orders for one animal at once, one finds it available. The
+     * others wait for its row, and then find it pending.
      *
      * @throws ApiError pet_not_available; invalid_request if there is no such animal
      */

@@ -18,7 +18,7 @@ export function createPetStore(database: Database) {
   return {
     ...createReads(database, pets, { filters: ['status', 'categoryId'] }),
     create: createInsert(database, pets),
-    /** Sets what is given, and leaves the rest to others who change the animal at the same time. */
+    /** Sets only the members that are given, so that changes of other members at the same time are kept. */
     async update({ petId, ...change }: PetChange): Promise<Pet | undefined> {
       const prisma = await database.loadPrisma();
       const [changed] = await prisma.pet.updateManyAndReturn({ where: { id: petId }, data: change });

@@ -52,7 +52,7 @@ export type AppOptions = ServerOptions &
     readonly publicUrl?: string | undefined;
     /** Builds the OpenAPI document */
     readonly buildDocument: (publicUrl: string) => Promise<object>;
-    /** Loads what operations need and is not loaded yet */
+    /** Loads the code that operations need and that is not loaded yet */
     readonly loadForOperations: () => Promise<unknown>;
     /** If set, another server has /metrics and /health */
     readonly metricsPort?: number | undefined;
@@ -79,7 +79,7 @@ export async function buildApp(options: AppOptions) {
   const checkReadiness = createCachedCheck(options.checkReadiness);
   const metrics = createMetrics({ ...options, server: app.server, overload, checkReadiness });
   identifyAddresses(app, readAddressId);
-  // Before every other hook, so that what those refuse is reported, too.
+  // Before every other hook, so that requests which those refuse are reported, too.
   reportRequests(
     app,
     operations.map(({ name }) => name),
@@ -142,7 +142,7 @@ export async function buildApp(options: AppOptions) {
   return { app, probes, load };
 }
 
-/** Returns the address that clients use, without a trailing slash; known until the last request is served. */
+/** Returns a function for the address that clients use, without a trailing slash. */
 function createPublicUrl(app: FastifyInstance, { host, publicUrl }: AppOptions): () => string {
   let localUrl = '';
   app.addHook('onListen', async () => {

@@ -16,10 +16,10 @@ export interface BatchOptions {
   /** The most batches that run at once. Default 2 */
   readonly maxConcurrent?: number;
   /**
-   * The fewest calls that are worth a batch of their own while another runs. Calls are then split into shares, of half of all
-   * that wait or run, so that one batch runs while the results of another are used: a batch takes a share, or all that wait
-   * if fewer than this would be left, and while one runs, fewer than a share wait for it to end. Default: nothing is split,
-   * a batch takes all that wait, and the process is idle until it has ended
+   * The fewest calls that are worth a batch of their own while another runs. Calls are then split into two shares, each
+   * half of all that wait or run, so that one batch runs while the results of the other are used. A batch takes a share, or
+   * all that wait if fewer than this would be left. While a batch runs, fewer calls than a share wait for its end. Default:
+   * nothing is split, and a batch takes all that wait
    */
   readonly splitFrom?: number;
   /** A call that waits longer is rejected with a TimeoutError, and never sent. Default: no limit */
@@ -72,7 +72,7 @@ export function createBatchLoader<Call, Result>(
       const count = waiting.length + yielding.length;
       const share = splitFrom > 0 ? Math.max(splitFrom, Math.floor((count + callsUnderWay) / 2)) : count;
       if (count === 0 || (running > 0 && count < Math.min(share, maxSize))) return;
-      // A rest that is no share of its own would have to wait.
+      // Calls that are fewer than a share would have to wait for another batch.
       const size = Math.min(count - share < splitFrom ? count : share, maxSize);
       const batch = waiting.splice(0, size);
       batch.push(...yielding.splice(0, size - batch.length));
@@ -90,7 +90,7 @@ export function createBatchLoader<Call, Result>(
       : settle());
     running -= 1;
     callsUnderWay -= batch.length;
-    // Before the results are used, which may take long when they are many.
+    // The next batch starts before the results are used, which may take long.
     sendNext();
     for (const [index, { resolve, reject }] of batch.entries()) {
       const result = results[index] as Result | Error;

@@ -1,7 +1,7 @@
 import { ApiError } from './errors/api-error.js';
 
 /**
- * Loads something at the first call, for all calls. A failure is forgotten: the next call tries again, so that it lasts no
+ * Loads something at the first call, for all calls. After a failure the next call tries again, so that the failure lasts no
  * longer than its cause.
  */
 export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
@@ -19,8 +19,8 @@ export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
  * The same for code that requests need. Whatever keeps it from being loaded, such as an installation that is being
  * replaced, is no failure of the database: a caller may try again, and the log has the cause.
  *
- * Node.js keeps a module that it found and could not read, or whose own imports failed, until the process ends. Whoever
- * loads one of ours imports first what may be missing.
+ * Node.js remembers a module that it could not read, or whose own imports failed, until the process ends. So import the
+ * packages that may be missing before a module of ours that imports them.
  *
  * @throws ApiError service_unavailable
  */

@@ -43,9 +43,8 @@ export interface Store {
 
 /** The process of the service, from its configuration to its exit after a signal. */
 export async function run(store: Store): Promise<never> {
-  // When many requests wait, V8 may conclude that what they allocate lives long, and allocate it in the old generation
-  // from then on, for as long as the process runs. Whatever such an object refers to outlives the collections of new
-  // objects.
+  // When many requests wait, V8 may conclude that their objects live long, and allocate such objects in the old generation
+  // for as long as the process runs. Whatever they refer to then outlives the collections of new objects.
   setFlagsFromString('--no-allocation-site-pretenuring');
   passOverLostTerminals();
   try {
@@ -89,7 +88,7 @@ async function openAndServe(
     await serve(service, config, output, shutdown, (url) => {
       output.print(banner.replaceAll('{url}', url));
       if (source.isEmbedded) void recordAddress(config.dataDir, url);
-      // The first caller who needs it does not wait for it, and need not succeed.
+      // Loaded now, so that no caller waits for it. A failure here is no failure of the start.
       service.load().catch((error: unknown) => output.log.warn({ err: error }, NOT_LOADED));
     });
   } finally {
@@ -164,7 +163,7 @@ function waitForShutdown(): Promise<string> {
   return new Promise((resolve) => {
     // A terminal that is closed sends SIGHUP.
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, resolve);
-    // By default Node.js opens a debugger to whoever may send a signal. `--disable-sigusr1` is not in every version.
+    // On SIGUSR1, Node.js would open a debugger by default. Not every version has `--disable-sigusr1`.
     process.on('SIGUSR1', () => {});
     process.on('disconnect', () => resolve('the process that started this one is gone'));
   });

@@ -39,12 +39,12 @@ export interface ServiceOptions {
   readonly config: ServiceConfig;
   readonly database: Database;
   readonly log: FastifyBaseLogger;
-  /** What the process counts itself, for the metrics */
+  /** Counters of the process, for the metrics */
   readonly counters?: AppOptions['counters'];
   /** The clock, in Unix milliseconds. Default `Date.now` */
   readonly now?: () => number;
   readonly resources: readonly Resource[];
-  /** What a test puts in the place of parts that would be built from the configuration */
+  /** For tests: replaces parts that would be built from the configuration */
   readonly overrides?: Partial<AppOptions>;
 }
 
@@ -65,7 +65,7 @@ export async function createService(options: ServiceOptions) {
   const endFlushing = flushRegularly(usage);
   const stores = resources.map((resource) => ({ ...resource, store: resource.createStore(database) }));
   const { redisUrls, readRedisUrls } = config;
-  // Not by the database itself: the commands have no metrics, and loading prom-client is a sixth of their time.
+  // Created here and not by the database: the commands have no metrics, and loading prom-client is a sixth of their time.
   const queryDurations = createDurations(
     'database_query_duration_seconds',
     'How long queries took, including failed ones; one statement may serve several requests',
@@ -115,7 +115,7 @@ export async function createService(options: ServiceOptions) {
     canRehearse: config.keyPrefix === TEST_PREFIX,
     countConnections: database.countConnections,
     async checkReadiness() {
-      // Beside the others, because a process that is late has no time for one after the other.
+      // Together with the others, because a process that is late has no time for one after the other.
       const statements = database.checkStatements();
       statements.catch(() => {});
       await checkSchema(database);

@@ -1,6 +1,6 @@
-/** By a pattern, because the `URL` of React Native knows too little of itself. */
+/** A pattern, because React Native's `URL` is incomplete. */
 const ADDRESS = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/i;
-/** What is behind it in an address of the service's own documents, and is not part of it */
+/** A path that the service's documents have after the address, and that is not part of it */
 const PREFIX = /\/(?:v1|trpc)$/i;
 
 /**

@@ -265,7 +265,7 @@ export type Operations = {
    * and a `limit` of 1 return animal 7 if there is one. If there is none, they return the animal with the
    * next higher id, or an empty array; so compare the id.
    *
-   * While more follow, the response has the address of the next page in `Link`.
+   * While more follow, there is a next page: `pages` and `items` ask for each.
    *
    * Needs the scope `pets:read`.
    *
@@ -304,7 +304,7 @@ export type Operations = {
    * Change an animal
    *
    * Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow
-   * any other. Whoever keeps a copy of the catalogue is not told: the animal keeps its id.
+   * any other. Programs that keep a copy of the catalogue do not notice the change: the animal keeps its id.
    *
    * Experimental: it may change within this version.
    *
@@ -321,7 +321,7 @@ export type Operations = {
    *
    * Experimental: parameters and fields may change within this version.
    *
-   * While more follow, the response has the address of the next page in `Link`.
+   * While more follow, there is a next page: `pages` and `items` ask for each.
    *
    * Needs the scope `orders:read`.
    *

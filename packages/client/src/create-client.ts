@@ -61,7 +61,7 @@ export interface ClientOptions {
  * `createPet.mutate(pet, { context: { idempotencyKey } })`; otherwise the client generates one.
  */
 export type Client = TRPCClient<AppRouter> & {
-  /** The same as `pages(client.listPets, filter, options)`, for those who have it from before there was `pages` */
+  /** The same as `pages(client.listPets, filter, options)`, kept for programs from before `pages` existed */
   listAllPets(filter?: PetFilter, options?: { signal?: AbortSignal }): AsyncGenerator<Pet[], void, undefined>;
   /** The rate limits as of the latest response */
   readonly limits: LimitWatch;
@@ -122,8 +122,9 @@ export function createClient(options: ClientOptions): Client {
 }
 
 /**
- * Unix milliseconds. Outside of pages not by Date.now(), with which Next.js refuses to prerender what creates a client. In
- * a page it is: performance.now() may stand still there while the computer sleeps, and countdowns compare with Date.now().
+ * Unix milliseconds. Outside of pages it avoids Date.now(): Next.js refuses to prerender a component that calls it. In a
+ * page it uses Date.now(): performance.now() may stand still while the computer sleeps, and countdowns compare with
+ * Date.now().
  */
 function now(): number {
   const hasPage = typeof document !== 'undefined';

@@ -17,7 +17,7 @@ interface Options {
   readonly signal?: AbortSignal;
 }
 
-/** What a list takes here. A list of what belongs to something has to be told to what. */
+/** The arguments of a list. A nested list, such as the loans of a book, requires the parameters of its path. */
 type Arguments<Input> =
   Partial<Filter<Input>> extends Filter<Input>
     ? [filter?: Filter<Input>, options?: Options]
@@ -28,7 +28,7 @@ interface List<Input, Item> {
   readonly query: (input: Input, options?: Options) => Promise<Item[]>;
 }
 
-/** What the service has said of the pages that it has returned. The entry goes with its array. */
+/** For each array that a list has returned, the cursor of the next page; null after the last page. */
 const nextCursors = new WeakMap<object, number | null>();
 
 /**
@@ -47,7 +47,7 @@ export async function* pages<Input extends PageInput | None, Item extends { read
     const page = await list.query({ ...filters, limit, cursor } as Input, options);
     if (page.length > 0) yield page;
     cursor = nextCursor(page);
-    // The service is an older one, so that a full page may be followed by an empty one.
+    // An older service sends no cursor, so a full page may be followed by an empty one.
     if (cursor === undefined && page.length >= limit) cursor = page.at(-1)?.id;
   } while (cursor != null);
 }
@@ -65,14 +65,14 @@ export async function* items<Input extends PageInput | None, Item extends { read
 }
 
 /**
- * The `cursor` of the page that follows one which a list of the client has returned; null if it is the last, and undefined
- * where the service has not said, as for a copy of the array: a page that is shorter than its `limit` is the last, then.
+ * The `cursor` of the page after one that a list of the client has returned; null after the last page. Undefined if it is
+ * not known, as for a copy of the array: then a page that is shorter than its `limit` is the last.
  */
 export function nextCursor(page: readonly unknown[]): number | null | undefined {
   return nextCursors.get(page);
 }
 
-/** Keeps what the header of a response says of the pages in its body, which a batch holds by their places. */
+/** Keeps the cursors in the header of a response for the pages in its body, which a batch has by their positions. */
 export function rememberCursors(headers: Headers, body: unknown): void {
   const results = (Array.isArray(body) ? body : [body]) as { result?: { data?: unknown } }[];
   for (const [, index, cursor] of (headers.get(NEXT_CURSOR_FIELD) ?? '').matchAll(/(\d+)=(-?\d+|null)/g)) {

@@ -89,8 +89,8 @@ async function runAttempts(
 }
 
 /**
- * Fixes the Idempotency-Key and the input, so that every attempt sends the same bytes whatever the caller changes in the
- * meantime; the service would reject other bytes under the same key.
+ * Fixes the Idempotency-Key and the input, so that every attempt sends the same bytes, even if the caller changes the input
+ * meanwhile. The service rejects different bytes under the same key.
  *
  * The key is also why creates are not batched: a batch has one key for all of its calls, and would have to be retried as
  * a whole.
@@ -155,7 +155,7 @@ function createDeadline(callerSignal: AbortSignal | null | undefined, seconds: n
   const unfollow = callerSignal ? onAbort(callerSignal, () => end(readReason(callerSignal))) : () => {};
   return {
     signal: controller.signal,
-    /** Why it has ended before the call: undefined if it has not. */
+    /** Why it ended before the call; undefined if it has not ended. */
     get reason() {
       return reason;
     },

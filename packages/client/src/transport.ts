@@ -8,7 +8,7 @@ export class NetworkError extends Error {
   }
 }
 
-/** Browsers do not tell a page whether its request was rejected because of its origin or failed for another reason. */
+/** Browsers do not let a page know whether its request failed because of its origin or for another reason. */
 function describe(url: string): string {
   const unreachable = 'The service could not be reached';
   const page = typeof location === 'undefined' ? undefined : location;
@@ -77,8 +77,8 @@ async function send(own: typeof fetch | undefined, url: string, options: Request
 }
 
 /**
- * Why Node.js's fetch has sent nothing, such as `bad port`. What fails on the network has a code there. Browsers do not tell
- * a page the two apart.
+ * Why Node.js's fetch has sent nothing, such as `bad port`. Failures on the network have a code there. Browsers do not let
+ * a page distinguish the two.
  */
 function readRefusal(error: unknown): string | undefined {
   if (!(error instanceof TypeError) || error.message !== 'fetch failed') return undefined;
@@ -108,8 +108,9 @@ function cannotBeSent(url: string, options: RequestInit): boolean {
 }
 
 /**
- * When parsing throws, tRPC drops the response and with it the status; it rejects undefined but keeps the response. So it
- * does with an array that has not one result for each call of the batch, which nobody but another server sends.
+ * When parsing throws, tRPC drops the response, and its status with it. When parsing returns undefined, it rejects and
+ * keeps the response. So this returns undefined, also for an array without one result for each call of the batch, which
+ * only another server sends.
  */
 function parseBody(text: string, url: string): unknown {
   try {

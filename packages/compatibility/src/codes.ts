@@ -20,7 +20,7 @@ function isAnyText({ type, enum: values }: Schema): boolean {
   return type === 'string' && values === undefined;
 }
 
-/** The codes of errors, named in an enum, may grow, and become open. None that is named may go. */
+/** Error codes in an enum may be added, and the list may become open. None may be removed. */
 export function compareCodes(
   olds: readonly Alternative[],
   nows: readonly Alternative[],

@@ -19,7 +19,7 @@ export interface SchemaComparison {
   isSame(old: unknown, now: unknown): boolean;
 }
 
-/** Whether one schema can stand for the other, of the pairs for which that was tried. */
+/** Whether one schema can replace the other, for the pairs that were tried. */
 interface Attempts {
   readonly known: Pairs<boolean>;
   /** Those that rest on one whose attempt has not ended, in their order. */

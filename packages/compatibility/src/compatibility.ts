@@ -60,7 +60,10 @@ function checkDocument(document: { readonly openapi?: unknown } | null): void {
   throw new DocumentError('it is no OpenAPI 3 document: `openapi` is not "3.…"');
 }
 
-/** What is not as OpenAPI has it, such as a list that is none, ends a comparison anywhere. */
+/**
+ * A document that is not valid OpenAPI, with a string for a list perhaps, makes a comparison throw anywhere; this names the
+ * operation.
+ */
 function explain<Result>(operation: string, compare: () => Result): Result {
   try {
     return compare();

@@ -5,7 +5,7 @@ import { resolve } from './references.js';
 import { compareContent } from './requests.js';
 import { compareSchemas } from './schemas.js';
 
-/** They go when a deprecation is withdrawn, as the 410 does. */
+/** These disappear when a deprecation is withdrawn, as the 410 does. */
 const DEPRECATION_HEADERS = ['deprecation', 'sunset', 'link'];
 
 export function compareResponses(operations: OperationComparison): void {

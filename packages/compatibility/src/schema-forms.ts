@@ -1,7 +1,7 @@
 import type { Schema } from './document.js';
 import { toOwnText } from './references.js';
 
-/** What is in a schema for readers, or is compared by itself (`default`). */
+/** Keywords for readers, and `default`, which is compared by itself. */
 const ANNOTATIONS = [
   ...['title', 'description', 'example', 'examples', 'externalDocs', '$comment', 'deprecated', 'default'],
   ...['xml', 'discriminator', 'readOnly', 'writeOnly', '$id', '$schema', '$anchor', '$defs', 'definitions'],

@@ -12,18 +12,18 @@ import { type CorsOptions, findOriginError, isPreflight, registerCors } from './
 import { limitHeaders, toSubject } from './limit-check.js';
 import { findHttpError, findMediaTypeError } from './request-checks.js';
 
-/** Of a route that says nothing, such as the one of @fastify/cors, or of none at all. */
+/** For a route without `readTarget`, such as that of @fastify/cors, and for a path without a route. */
 const UNKNOWN_TARGET: RequestTarget = { calls: [], cost: 1, error: new ApiError('not_found') };
 
-/** What admission finds of a request. */
+/** What admission finds out about a request. */
 interface Admission {
-  /** What the request asks for, by its head; by its body once that is read, where only that tells */
+  /** What the request asks for, as its headers say; where only the body says it, known once that is read */
   target: RequestTarget;
   /** The key that the request was admitted with */
   apiKey: ApiKey | undefined;
   /** What is left of the key's limits after the request */
   limits: readonly KeyLimit[];
-  /** Until when the key is banned, in Unix milliseconds, where that does not keep the request from being admitted */
+  /** Until when the key is banned, in Unix milliseconds; defined only for a request that is admitted all the same */
   bannedUntil: number | undefined;
   /** The error that each call of the request is to respond with */
   rehearsal: Rehearsal | undefined;
@@ -33,13 +33,13 @@ interface Admission {
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** What a request to this route asks for: every route of the protocols says so */
+    /** What a request to this route asks for; every route of the protocols has it */
     readTarget?: (request: FastifyRequest) => RequestTarget;
-    /** What it asks for once its body is read; undefined if its head has told that, or the body does not either */
+    /** What the body asks for; undefined if the headers have said it already, or the body names no operation */
     readBodyTarget?: (request: FastifyRequest) => RequestTarget | undefined;
   }
   interface FastifyRequest {
-    /** Whatever runs within the protocols finds it; outside of them there is none */
+    /** Set on every request of the protocols, and on no other */
     admission: Admission;
   }
 }
@@ -52,7 +52,10 @@ export interface AdmissionOptions extends Omit<ChargeOptions, 'metrics'>, Announ
 
 interface ProtocolOptions extends AdmissionOptions, ChargeOptions, CorsOptions {
   readonly protocol: Protocol;
-  /** Whether an Origin that CORS does not allow is an error. Default: browsers keep their scripts from the response */
+  /**
+   * Whether an Origin that CORS does not allow is an error. Default: false, and browsers keep the response from their
+   * scripts
+   */
   readonly refusesOrigins?: boolean;
   readonly overload: Pick<OverloadMonitor, 'check'>;
 }
@@ -64,9 +67,9 @@ export function readTarget(request: FastifyRequest): RequestTarget {
 }
 
 /**
- * Admits requests to a protocol. The checks run in the order that the contract specifies: route (404, 405), key, ban
- * and limits, load of the process, scope, media type. They read the head only, and nothing else runs before they have passed.
- * Where only the body names the operation, `chargeBody` takes the rest of its cost once the body has been read.
+ * Admits requests to a protocol. The checks run in the order that the contract specifies: route (404, 405), key, ban and
+ * limits, load of the process, scope, media type. They read only the request line and the headers, and run before anything
+ * else. Where only the body names the operation, `chargeBody` takes the rest of its cost once the body has been read.
  *
  * The error is determined first and thrown last, so that its response also carries the limit and CORS headers.
  */
@@ -115,7 +118,7 @@ async function findAdmissionError(
   const routeError = findRouteError(request, options);
   const found = await authenticate(request, options);
   if ('unavailable' in found) {
-    // Whose request this is remains unknown, so it counts against nobody.
+    // The key cannot be looked up, so the request counts against nobody.
     if (found.lastKnown !== undefined) await announceKey(found.lastKnown, cost, reply, options);
     return routeError ?? found.unavailable;
   }
@@ -141,13 +144,13 @@ async function findAdmissionError(
   return rehearse(request, result.binding.resetSeconds);
 }
 
-/** Why nothing serves the request, whoever sent it. */
+/** The 404 or 405 of a request that no operation serves, whoever sent it. */
 function findRouteError(request: FastifyRequest, options: ProtocolOptions): ApiError | undefined {
   const originError = options.refusesOrigins ? findOriginError(request, options) : undefined;
   return findHttpError(request) ?? request.admission.target.error ?? originError;
 }
 
-/** From the cache without waiting, if that tells. */
+/** Without waiting if the key is in the cache. */
 function authenticate(request: FastifyRequest, options: ProtocolOptions) {
   const { authenticator, limiter } = options;
   const { headers, admission } = request;
@@ -156,7 +159,7 @@ function authenticate(request: FastifyRequest, options: ProtocolOptions) {
   return authenticator.peek(authorization) ?? authenticator.authenticate(authorization, isOverLimit);
 }
 
-/** The headers of a key against which the request does not count. */
+/** Adds the headers of a key against which the request does not count. */
 async function announceKey(
   apiKey: ApiKey,
   cost: number,
@@ -167,7 +170,7 @@ async function announceKey(
   reply.headers(limitHeaders(await limiter.read(toSubject(apiKey), cost)));
 }
 
-/** The error that the client asks for, unless the calls of the request are to respond with it. */
+/** The error that the client asks for; undefined if each call of the request responds with it instead. */
 function rehearse(
   { admission, apiProtocol: protocol, headers }: FastifyRequest,
   resetSeconds: number,

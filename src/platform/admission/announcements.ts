@@ -5,7 +5,7 @@ import type { ApiKey } from '../keys/store.js';
 
 /** For how long before its expiry a key's responses announce it. */
 const EXPIRY_NOTICE_MS = 30 * 86_400_000;
-/** An operation that is not there is not deprecated: a response with one of these codes lacks the headers of that. */
+/** Responses with one of these codes name no operation, and so lack the headers of a deprecation. */
 const CODES_OF_MISSING: ReadonlySet<ErrorCode | undefined> = new Set([
   'method_not_allowed',
   'operation_removed',

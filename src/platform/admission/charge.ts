@@ -20,7 +20,10 @@ export interface ChargeOptions extends LimitCheckOptions {
   readonly anonymousPerMinute: number;
 }
 
-/** Counts a request against the limits of its key, or else its address, and tells the client, the operation and the metrics. */
+/**
+ * Counts a request against the limits of its key, or else of its address. Sets the headers of the limits, and counts usage
+ * and metrics.
+ */
 export async function charge(
   limited: Omit<LimitedRequest, 'apiKey' | 'address'>,
   request: FastifyRequest,
@@ -40,8 +43,8 @@ export async function charge(
 }
 
 /**
- * For a request whose body has told what it asks for: takes the cost beyond the one request that its head counted as, which
- * stays counted if this is denied. Counts the usage, and announces a deprecation.
+ * For a request whose operation only the body names. It has counted as one request so far; this takes the rest of its cost.
+ * The one stays counted if the rest is denied. Counts the usage, and announces a deprecation.
  *
  * @throws ApiError rate_limit_exceeded, api_key_banned
  */
@@ -60,8 +63,8 @@ export async function chargeBody(
 }
 
 /**
- * Each call of a batch counts for its operation. A batch that is too large runs none. What is denied counts although only its
- * body, which is not read then, would tell what it calls.
+ * Each call of a batch counts for its operation; a batch that is too large runs none. A denied request whose body would
+ * have named the operation counts as UNNAMED_CALL, because that body is not read.
  */
 export function countUsage(
   { admission }: FastifyRequest,

@@ -5,7 +5,7 @@ import type { ApiKey } from '../keys/store.js';
 import type { Limiter, Subject } from '../limits/limiter.js';
 import type { RateLimitResult } from '../limits/rate-limit-result.js';
 
-/** The most whole days that a timer of 2^31 milliseconds can wait, which is what JavaScript and others have. */
+/** The most whole days that a timer of 2^31 milliseconds can wait, which is the longest in JavaScript and elsewhere. */
 const MAX_RETRY_AFTER_SECONDS = 24 * 86_400;
 
 export interface LimitCheckOptions {
@@ -22,7 +22,10 @@ export interface LimitedRequest {
   readonly address: () => Subject;
   /** 1, or the number of calls of a batch */
   readonly cost: number;
-  /** Whether it costs the key nothing, and is admitted whatever its limits: then it has a limit of its own */
+  /**
+   * Whether it costs the key nothing, and is admitted while the key is over its limits: such requests have a limit of their
+   * own
+   */
   readonly isFreeForKey: boolean;
   /** Whether a denial counts towards a ban */
   readonly countsTowardsBan: boolean;
@@ -45,14 +48,14 @@ export async function checkLimits(
   const subject = apiKey === undefined ? address() : toSubject(apiKey);
   const bannedUntil = apiKey && bans.bannedUntil(apiKey);
   if (apiKey !== undefined && request.isFreeForKey) {
-    // The key's, where nothing that others send counts. It is as large as that of an address without a key.
+    // The window of free requests, which is the key's own. It allows as many as an address without a key has.
     const free = { ...subject, id: `free:${subject.id}`, limits: address().limits };
     const [ofFree, ofKey] = await Promise.all([limiter.consume(free, cost), limiter.read(subject, cost)]);
     if (ofFree.isAllowed) return { result: ofKey, bannedUntil };
     return { result: ofFree, error: toDenial(ofFree) };
   }
   if (apiKey !== undefined && bannedUntil !== undefined) {
-    // Another node may have begun the ban: what was denied before it leads to no second one, should it be lifted at once.
+    // Another node may have begun the ban. Denials from before it must not lead to a second one if it is lifted at once.
     limiter.resetDenied(subject);
     const result = await limiter.read(subject, cost);
     await endOfTick();
@@ -100,8 +103,8 @@ export function limitHeaders({ windows, binding }: RateLimitResult): Record<stri
 let tick: Promise<void> | undefined;
 
 /**
- * Resolves at the end of this event-loop tick: the denials that are known by then are written one after the other, which
- * halves what each costs (62 → 32 µs of CPU). Each is a write of its own.
+ * Resolves at the end of this event-loop tick. The denials that are known by then are written one after the other, which
+ * halves the cost of each (62 → 32 µs of CPU), although each is a write of its own.
  */
 function endOfTick(): Promise<void> {
   tick ??= new Promise((resolve) => {

@@ -10,7 +10,7 @@ const MAX_DURATION_MS = 36_525 * 86_400_000;
 /** Of every ban, with a day's room for another clock */
 const BANS_END = new Date('2099-12-31T00:00:00Z');
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
-/** As in git: a shorter beginning is more likely to be a slip. */
+/** As in git: a shorter prefix is more likely to be a slip. */
 const MIN_ID_PREFIX_CHARACTERS = 4;
 
 /** The options of a PlanChoice */

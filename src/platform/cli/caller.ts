@@ -5,9 +5,9 @@ import { IDENTITY } from '#store/identity.js';
 const MAX_NAME_BYTES = 63;
 
 /**
- * What a command calls itself in the database, for the history of keys and whoever looks at sessions: which command, and
- * which account of which machine runs it, such as `animal-store keys revoke by alice@desk`. With sudo, that is who called
- * it. PostgreSQL takes printable ASCII.
+ * The application_name of a command's connections, which the history of keys and pg_stat_activity show: the command, and
+ * the account and machine that run it, such as `animal-store keys revoke by alice@desk`. With sudo it is the account that
+ * called sudo. PostgreSQL takes printable ASCII.
  */
 export function describeCaller(command: string): string {
   const name = `${IDENTITY.name} ${command} by ${process.env.SUDO_USER || readAccount()}@${hostname()}`;

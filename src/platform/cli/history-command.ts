@@ -52,7 +52,7 @@ export const HISTORY: KeyCommand = {
   },
 };
 
-/** The history of the key whose id starts like that. @throws OperatorError unless it is one */
+/** The history of the key whose id has this prefix. @throws OperatorError unless exactly one key has it */
 async function readHistory(
   history: KeyHistoryStore,
   command: Command,

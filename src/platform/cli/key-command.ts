@@ -8,7 +8,7 @@ import type { UsageStore } from '../usage/store.js';
 import * as parse from './arguments.js';
 import { formatKeys, type Printed } from './key-view.js';
 
-/** An id as examples show it */
+/** The id in examples */
 export const ID = '0b54e7c0';
 
 /** What a command works with, open while it runs. */

@@ -61,8 +61,8 @@ export function addMigrateCommand(program: Command, withSource: WithSource): voi
 }
 
 /**
- * Applies pending migrations, and grants each role what it needs on the schema as it is then. Says what mends the record of
- * keys, where somebody has taken a trigger away.
+ * Applies pending migrations, then grants each role what it needs. If a trigger of the record of keys is missing, prints
+ * the SQL that restores it.
  */
 async function migrate({ url, database }: Source, { grantTo, grantReadTo }: GrantOptions): Promise<void> {
   const onWaiting = (message: string) => void process.stderr.write(`${message}\n`);

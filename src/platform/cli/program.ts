@@ -69,7 +69,7 @@ export interface CommandOptions {
 /** Runs the command that the arguments of the process name; exits with a code of its own if it fails. */
 export async function runCommand(options: CommandOptions): Promise<void> {
   passOverLostTerminals();
-  // A command whose output nobody takes is carried out nevertheless, and closes the database.
+  // A command whose output nobody reads is carried out all the same, and closes the database.
   let outputError: Error | undefined;
   process.stdout.on('error', (error) => {
     outputError ??= error;

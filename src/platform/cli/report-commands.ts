@@ -79,7 +79,7 @@ export const REPORTS: readonly KeyCommand[] = [
   HISTORY,
 ];
 
-/** Whether a key is what the options ask for. A key that was never used counts from when it was made. */
+/** Whether a key matches the options. A key that was never used counts as unused since its creation. */
 function fits(apiKey: ListedKey, { plan, state, unusedFor }: ListOptions, now: number): boolean {
   const usedAt = apiKey.lastUsedOn === null ? apiKey.createdAt.getTime() : Date.parse(apiKey.lastUsedOn);
   return (

@@ -6,8 +6,8 @@ import type { Counts, DayRange, KeyUsage, Usage } from '../usage/store.js';
 const SHORT_ID_CHARACTERS = 8;
 
 /**
- * What calls add up to: `requests` are all that were admitted, `deprecatedRequests` those of deprecated operations, and
- * the same of what was denied. The last days are those of either: whoever is denied calls all the same.
+ * Sums of usage. `requests` and `deprecatedRequests` were admitted, the latter of deprecated operations; the denied ones
+ * are counted apart. A last day is that of the last request, admitted or denied.
  */
 export function summariseUsage(rows: readonly Usage[], operations: readonly Operation[]) {
   const names = listDeprecated(operations);
@@ -123,7 +123,10 @@ export function shorten(text: string, columns: number): string {
   return characters.length <= columns ? text : `${characters.slice(0, columns - 1).join('')}…`;
 }
 
-/** Rows of cells as lines of aligned columns. Whoever may write to the database decides what is in a text. */
+/**
+ * Rows of cells as lines of aligned columns. Control characters are replaced: anybody who may write to the database may
+ * have put them there.
+ */
 export function formatTable(cells: readonly (readonly string[])[]): string {
   const rows = cells.map((row) => row.map((cell) => maskControls(cell)));
   const columns = rows[0]?.keys() ?? [];

@@ -131,7 +131,7 @@ function formatCsv(keys: readonly CsvKey[]): string {
 /** What a spreadsheet takes for the beginning of a formula (OWASP, CSV injection) */
 const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 
-/** A name is somebody else's text, and must be no formula: a single quote before it says that it is a text. */
+/** A spreadsheet must not run a name as a formula: a single quote before it marks it as text. */
 function quote(cell: string): string {
   const text = maskControls(FORMULA.test(cell) ? `'${cell}` : cell);
   return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

@@ -20,12 +20,15 @@ export function openDatabase(
   let prisma: PrismaClient | undefined;
   return {
     ...connections,
-    /** Prisma's client. The first call loads it, which takes 0.2 s and 39 MB: the service's once it listens, no command's. */
+    /**
+     * Prisma's client. The first call loads it, which takes 0.2 s and 39 MB. The service calls it once it listens; commands
+     * do not.
+     */
     loadPrisma: loadCode(async () => {
       prisma = await openPrisma(connections, observe);
       return prisma;
     }),
-    /** From now on, tells how long each query took, and which: the name of the statement, or `prisma` for all of Prisma's. */
+    /** From now on, calls the function with how long each query took, and the name of the statement, or `prisma`. */
     observeQueries(observeQuery: Observe): void {
       observer = observeQuery;
     },

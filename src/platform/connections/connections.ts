@@ -19,12 +19,12 @@ const MAX_POOL_CONNECTIONS = 4;
 const KEY_CONNECTIONS = 2;
 /** Two keep PostgreSQL as busy with reads as one Node.js process can; each further one makes the batches smaller. */
 export const READ_CONNECTIONS = 2;
-/** A rejected batch of rows is repeated row by row: PostgreSQL flushes together what several connections commit at once. */
+/** A rejected batch of rows is repeated row by row, and PostgreSQL flushes commits of several connections together. */
 const WRITE_CONNECTIONS = 4;
 
 export type Connections = Readonly<ReturnType<typeof openConnections>>;
 
-/** For what needs the pool for its queries only */
+/** For code that only runs queries on the pool */
 export interface Queries {
   readonly pool: Pick<pg.Pool, 'query'>;
 }
@@ -32,13 +32,13 @@ export interface Queries {
 export interface ConnectionOptions {
   /** Default: what a request may wait */
   readonly connectTimeoutMs?: number | undefined;
-  /** Called for each connection: the URL may have another password by then */
+  /** Called for each new connection, because the password in the URL may have changed */
   readonly readUrl?: () => string;
-  /** In place of the store's name and of what the URL says: what the connections show to others in the database */
+  /** The application_name, in place of the store's name and of the URL's */
   readonly applicationName?: string | undefined;
   /** Called with what each statement of reads, writes and keys took, and its name */
   readonly observe?: (seconds: number, statement: string) => void;
-  /** Called, once an hour at most, when the server refuses a further connection: how many there are, of how many */
+  /** Called at most once an hour when the server refuses a further connection: `count` are open of `most` */
   readonly onRefused?: ((error: Error, count: number, most: number) => void) | undefined;
 }
 
@@ -115,7 +115,7 @@ export function openConnections(
     /** How many connections there are, how many are idle, and how many queries wait for one */
     countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') =>
       pools.reduce((total, pool) => total + pool[kind], 0),
-    /** Opens a connection of each pool, so that the first requests need not wait for one. */
+    /** Opens a connection of each pool, so that the first requests do not wait for one. */
     async connect() {
       await Promise.all(pools.map(async (each) => (await each.connect()).release()));
     },

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { QUERY_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
 
-/** How much later than PostgreSQL has ended a statement its response may come. */
+/** How long after PostgreSQL has ended a statement its response may come. */
 const RESPONSE_MARGIN_MS = QUERY_TIMEOUT_MS - STATEMENT_TIMEOUT_MS;
 
 /**
@@ -19,7 +19,7 @@ export function allowLongStatements(pool: pg.Pool, timeoutMs: number): Pick<pg.P
       client.release();
       return result;
     } catch (error) {
-      // Which ends the transaction, too.
+      // This ends the transaction, too.
       client.release(true);
       throw error;
     }

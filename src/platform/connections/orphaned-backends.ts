@@ -7,7 +7,7 @@ const READ_TIMEOUT = 'Query read timeout';
 /** How often the server is asked about processes that may still be at work. */
 const ASK_INTERVAL_MS = 300;
 
-/** A process that is waiting for the client to say something notices that its connection was closed. */
+/** Busy processes only: one that waits for its client notices that the connection was closed. */
 const FIND_BUSY = `
   SELECT pid FROM pg_stat_activity
   WHERE pid = ANY ($1) AND usename = current_user AND state IS DISTINCT FROM 'idle'`;
@@ -34,7 +34,7 @@ export function countOrphanedBackends(size: PoolSize, config: OwnConfig): void {
     isAsking = true;
     while (orphans.size > 0 && !pool.ending) {
       const asked = [...orphans];
-      // Without an answer all of them may be busy.
+      // Without an answer, all of them count as busy.
       const busy = await findBusy(config, asked).catch(() => new Set(asked));
       const gone = asked.filter((pid) => !busy.has(pid));
       for (const pid of gone) orphans.delete(pid);

@@ -20,10 +20,10 @@ export class DatabaseOutage extends Error {
 const QUERY_ERRORS = /^(?:0A|21|22|23|42|44|54|P0)/;
 
 /**
- * What is left when somebody else restores, alters or takes away what a statement uses, or the session in which it was
- * prepared: a plan of before, a statement that is unknown or known twice, an object, a right or a constraint that is
- * missing (yet), and internal errors, such as "cache lookup failed". Not the statement is wrong: on another connection,
- * or a little later, it works.
+ * Errors of a statement whose objects or session somebody else has restored, altered or removed: an outdated plan, a
+ * prepared statement that is unknown or exists already, an object, a right or a constraint that is missing (yet), and
+ * internal errors such as "cache lookup failed". The statement itself is right: it works on another connection, or a little
+ * later.
  */
 const SHARING_ERRORS = /^(?:0A000|26000|3F000|42501|42703|42704|42804|42809|42883|42P01|42P05|42P10|XX000)$/;
 
@@ -36,7 +36,7 @@ const PRISMA_QUERY_ERRORS = /^P2(?!010|021|022|024|028|034|037)/;
 /** A deliberate answer, or a mistake in this program. */
 const THROWN_BY_CODE = [ApiError, TypeError, RangeError, ReferenceError, SyntaxError];
 
-/** An object of functions, and not of a class with private members, whose copy would lack them. */
+/** An object of functions. An instance of a class with private members does not fit: a copy of it would lack them. */
 export type Functions<T> = { [Name in keyof T]: T[Name] } extends T
   ? { readonly [Name in keyof T]: (...args: never[]) => unknown }
   : never;

@@ -1,11 +1,11 @@
 import type pg from 'pg';
 
-/** How many connections a pool may have by now. */
+/** How many connections a pool has and may have. */
 export interface PoolSize {
   readonly pool: pg.Pool;
-  /** As it was opened */
+  /** The size with which the pool was opened */
   readonly most: number;
-  /** Connections that work: idle ones, and those that somebody has */
+  /** Connections that work, idle or in use */
   readonly held: number;
   /** Server processes that keep a place in the pool, although it has closed their connections */
   orphaned: number;

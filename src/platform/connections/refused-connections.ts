@@ -6,9 +6,9 @@ import type { PoolSize } from './pool-size.js';
 const TOO_MANY_CONNECTIONS = '53300';
 /** How long a pool does without a further connection after one was refused. */
 const RETRY_AFTER_MS = 30_000;
-/** How soon a pool looks again whether another one, which is opening its first, has a connection by now. */
+/** How often a pool checks whether another one, which is opening its first connection, has it. */
 const OPENING_POLL_MS = 20;
-/** How often somebody is told. */
+/** How often `onRefused` is called at most. */
 const NOTICE_INTERVAL_MS = 3_600_000;
 
 type Callback = (
@@ -17,18 +17,18 @@ type Callback = (
   release?: (destroy?: Error | boolean) => void,
 ) => void;
 
-/** A pool of a process, and how it gets on with what the server allows. */
+/** A pool of the process, and how many connections the server allows it. */
 interface Member {
   readonly size: PoolSize;
-  /** Of the pool itself, which fails when the server refuses */
+  /** The pool's own `connect`, which fails when the server refuses */
   readonly connect: (callback: Callback) => void;
   refusedAtMs: number;
 }
 
 /**
- * Lets the pools of a process go on where the server allows fewer connections than their sizes. A pool that is refused one
- * waits for those that it has; one that has none is lent another pool's, whose settings differ in how statements are
- * planned only. Half a minute later the next request that needs a further connection tries again.
+ * Lets the pools of a process go on where the server allows fewer connections than their sizes. A pool that is refused a
+ * connection waits for those that it has. A pool without any borrows one of another pool, whose settings differ only in how
+ * statements are planned. After half a minute the next request that needs a further connection tries again.
  *
  * @param onRefused called with a refusal after which the process goes on, once an hour at most
  */
@@ -87,7 +87,7 @@ function findSource(member: Member, members: readonly Member[]): Member | undefi
     return member;
   }
   if (size.held > 0) return member;
-  // The one that misses it least: with an idle one, and of several the one that has the most.
+  // The pool that can spare one best: one with an idle connection, and of several the one with the most.
   const rank = (other: Member) => (other.size.pool.idleCount > 0 ? other.size.most : 0) + other.size.held;
   return members.filter((other) => other.size.held > 0).sort((a, b) => rank(b) - rank(a))[0];
 }

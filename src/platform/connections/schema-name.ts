@@ -13,16 +13,17 @@ export function schemaOf(url: string): string {
 export type InSchema = (name: string) => string;
 
 /**
- * Lets statements name their schema. Whoever shares a server connection through a pooler may have changed its
- * `search_path`, as pg_dump does, and what is first on it may be the table of somebody else.
+ * Lets statements name their schema. Behind a pooler, another client may have changed the `search_path` of the connection,
+ * as pg_dump does; an unqualified name could then mean another table.
  */
 export function createInSchema(schema: string): InSchema {
   return (name) => `${pg.escapeIdentifier(schema)}.${pg.escapeIdentifier(name)}`;
 }
 
 /**
- * For what names no schema, such as the body of an operator's trigger: the same as in a migration. PostgreSQL looks into
- * pg_catalog first, and temporary tables come last. As PostgreSQL itself shows the value, if the schema is no keyword.
+ * The `search_path` for unqualified names, such as those in an operator's trigger; the same as in a migration. PostgreSQL
+ * looks into pg_catalog first, and temporary tables come last. Written as PostgreSQL shows it, unless the schema is a
+ * keyword.
  */
 export function searchPathOf(schema: string): string {
   return `${/^[a-z_][a-z0-9_]*$/.test(schema) ? schema : pg.escapeIdentifier(schema)}, pg_temp`;

@@ -7,9 +7,9 @@ export type SessionSettings = Readonly<Record<string, string>>;
 /**
  * What every connection needs before its first use, whatever is set for the database, the role or the server.
  *
- * Prisma's adapter writes and reads times without their offset, which is only correct in UTC, and pg reads no date but ISO's.
- * A process that freezes within a transaction must not keep its locks, and what ends statements sooner than expected, or
- * idle connections, would be a 503.
+ * Prisma's adapter writes and reads times without their offset, which is only correct in UTC, and pg reads no date but
+ * ISO's. A process that freezes within a transaction must not keep its locks. Timeouts that end statements or idle
+ * connections sooner than expected would be a 503.
  */
 export const SESSION_SETTINGS: SessionSettings = {
   TimeZone: 'UTC',
@@ -25,11 +25,11 @@ export const SESSION_SETTINGS: SessionSettings = {
 };
 
 /**
- * The same for named statements, which are planned once per connection. Left to itself, PostgreSQL plans statements
- * with arrays again for every execution, because a plan for one element looks cheaper than the generic one, and on large
- * tables it compiles them, because it overestimates their cost. Either takes longer than the statement itself. All of
- * them have an index, and a plan made while a table was small must neither scan it once it is large, nor sort what the index
- * for all filters of a list has in order.
+ * The same for named statements, which are planned once per connection. By default, PostgreSQL plans statements with arrays
+ * again for every execution, because a plan for one element looks cheaper than the generic one. On large tables it also
+ * compiles them, because it overestimates their cost. Either takes longer than the statement itself. Every statement has an
+ * index. So a plan that was made while a table was small must neither scan it once it is large, nor sort rows that an index
+ * has in order.
  */
 export const STATEMENT_SETTINGS: SessionSettings = {
   ...SESSION_SETTINGS,
@@ -46,10 +46,9 @@ const OFF = '0';
 const LASTING_SOURCES = "'user', 'database', 'database user', 'client', 'session'";
 
 /**
- * Sets what differs, or might change with the configuration files, and nothing if the role has these values already: a
- * pooler hands what one client has set on to the next, or keeps the connection for that client alone. A version of
- * PostgreSQL may lack some of them.
- * Returns the number of the process that runs the queries.
+ * Sets the values that differ, or that might change with the configuration files. It sets nothing if the role has them all:
+ * a pooler would pass a client's settings on to the next one, or keep the connection for that client alone. A version of
+ * PostgreSQL may lack some of them. Returns the number of the server process.
  */
 export async function applySettings(client: pg.ClientBase, settings: SessionSettings): Promise<unknown> {
   const wanted = Object.entries(settings).map((setting) => `(${setting.map(pg.escapeLiteral).join(', ')})`);
@@ -60,7 +59,7 @@ export async function applySettings(client: pg.ClientBase, settings: SessionSett
   return rows[0]?.pid;
 }
 
-/** Those without which Prisma would read and write other times than are meant. */
+/** Without these, Prisma would read and write wrong times. */
 const TIME_SETTINGS = ['TimeZone', 'DateStyle'] as const;
 
 /**

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 
-/** The server only repeats what another one does. What the service counts and creates would be refused. */
+/** The server is a standby, which refuses whatever the service counts and creates. */
 export class StandbyError extends Error {
   override readonly name = 'StandbyError';
 

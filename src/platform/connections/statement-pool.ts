@@ -21,7 +21,7 @@ export function traceStatement<T>(run: () => Promise<T>, name: string, text?: st
     : run();
 }
 
-/** One that readiness tries. */
+/** A statement that readiness tries. */
 export interface CheckedStatement extends Statement {
   /** Values for which there are no rows */
   readonly emptyValues: readonly unknown[];
@@ -52,7 +52,7 @@ export function createStatementPool(
     // A new connection would have to plan the statements again.
     idleTimeoutMillis: 0,
     async onConnect(client) {
-      // When it breaks, its query gets the error; without a listener, the process would end besides.
+      // When it breaks, its query gets the error. Without a listener, the event would end the process.
       client.on('error', () => {});
       if (await supportsNames(client, await applySettings(client, settings))) withNames.add(client);
     },

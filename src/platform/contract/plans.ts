@@ -1,12 +1,12 @@
 import { FALLBACK_PLAN, type Limits, PLANS, type Plan, WINDOWS } from '#store/plans.js';
 
-/** The limits that a key whose plan has none has itself, each in a column of its row. */
+/** The limits of a key whose plan has none, each in a column of the key's row. */
 export interface OwnLimits {
   readonly perMinute: number | null;
   readonly perDay: number | null;
 }
 
-/** The limits of a key. One that lacks those of its own gets the fallback's: bad data must not lift the limits. */
+/** The limits of a key. If it lacks its own, it gets those of the fallback plan, so that bad data does not lift the limits. */
 export function limitsOf(key: { readonly plan: Plan } & OwnLimits): Limits {
   const fallback: Limits = PLANS[FALLBACK_PLAN];
   const { perMinute, perDay } = key;

@@ -9,15 +9,15 @@ export const REST_PREFIX = '/v1';
 /** The path prefix of tRPC. */
 export const TRPC_PREFIX = '/trpc';
 
-/** The path of the Model Context Protocol, which has no others. */
+/** The only path of the Model Context Protocol. */
 export const MCP_PREFIX = '/mcp';
 
 /** The most calls that one tRPC batch may contain. */
 export const MAX_BATCH_SIZE = 20;
 
 /**
- * Over tRPC, what Link is over REST: for each call that has returned a page, by its place in the batch, the cursor of the
- * next one, or null after the last: `0=20, 3=null`. Streams have none, because their head is sent first.
+ * Over tRPC, the header that Link is over REST. For each call of a batch that has returned a page, it has the cursor of the
+ * next page, or null after the last: `0=20, 3=null`. Streams have none, because their headers are sent first.
  */
 export const NEXT_CURSOR_FIELD = 'X-Next-Cursor';
 

@@ -8,7 +8,7 @@ const MEDIA_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.or
 export interface CatalogOptions {
   /** Without a trailing slash */
   readonly publicUrl: () => string;
-  /** Where the health is; undefined if clients cannot reach it */
+  /** The path of /health; undefined if clients cannot reach it */
   readonly statusPath: string | undefined;
 }
 
@@ -22,7 +22,7 @@ export function registerApiCatalog(app: FastifyInstance, { publicUrl, statusPath
     const link = (path: string, type: string) => ({ href: baseUrl + path, type });
     const status = statusPath === undefined ? {} : { status: [link(statusPath, 'application/json')] };
     const page = link('/docs', 'text/html');
-    // What a program that follows the links finds there: the prefix alone is no address of anything.
+    // Addresses at which a program finds something: the prefix alone leads nowhere.
     const [rest, tools] = [baseUrl + REST_PREFIX + IDENTITY.mainPath, baseUrl + MCP_PREFIX];
     const catalog = baseUrl + CATALOG_PATH;
     const linkset = [

@@ -26,7 +26,7 @@ export interface DocumentOptions {
   /** Without a trailing slash. */
   readonly publicUrl: string;
   readonly stagingUrl: string | undefined;
-  /** Whom a third party asks. Default: the reference page */
+  /** The address for questions. Default: the reference page */
   readonly contactUrl?: string | undefined;
 }
 

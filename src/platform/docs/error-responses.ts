@@ -43,7 +43,7 @@ export const errorSchema = {
   examples: [new ApiError('not_found').body],
 };
 
-/** Codes that only operations respond with that name them: see `errors` in OperationMeta */
+/** Codes that only apply to operations that name them: see `errors` in OperationMeta */
 const isDeclared = (code: ErrorCode) => definitions[code].appliesTo === 'declaring';
 const sharedCodes = restCodes.filter((code) => !isDeclared(code));
 
@@ -65,7 +65,7 @@ export function describeOwnErrors(
 /**
  * The statuses of the errors that an operation can respond with, in ascending order.
  *
- * @param declared codes that it responds with whatever its features
+ * @param declared codes that it responds with besides those of its features
  */
 export function listErrorStatuses(
   features: OperationFeatures,

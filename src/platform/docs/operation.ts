@@ -129,7 +129,7 @@ function listHeaders(operation: Operation): HeaderName[] {
 }
 
 /**
- * By reference, unless the operation has codes of its own, or it is deprecated and adds its headers, which a 405 and a 410
+ * By reference, unless the operation has codes of its own, or is deprecated: then it adds headers, which a 405 and a 410
  * lack.
  */
 function describeErrors(features: OperationFeatures, declared: Operation['errors']): Record<string, object> {

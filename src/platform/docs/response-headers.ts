@@ -10,10 +10,10 @@ const EXAMPLE_HOST = 'https://store.example.org';
 /** A limit and what is left of it: PostgreSQL stores limits as 32-bit integers. */
 const count = integerSchema(0, 2 ** 31 - 1);
 
-/** Of the key whose first response the examples show */
+/** The examples show the first response to a key of this plan. */
 const LIMITS: Limits = PLANS[FALLBACK_PLAN];
 
-/** Which revision of the draft the two headers follow: earlier than 08 had other parameters. */
+/** The revision of the draft that the two headers follow; those before 08 had other parameters. */
 const LIMITS_DRAFT = 'draft-ietf-httpapi-ratelimit-headers-10';
 
 /** Every header of a response that clients may rely on, by its name among the document's components. */
@@ -148,7 +148,7 @@ export const ERROR_HEADERS: readonly HeaderName[] = [...COMMON_HEADERS, 'Prefere
 /** The headers of every response of a deprecated operation. */
 export const DEPRECATION_HEADERS: readonly HeaderName[] = ['Deprecation', 'Sunset', 'Successor'];
 
-/** The field names of all, with the one that only tRPC has, which the document does not describe: the guide on TypeScript does. */
+/** All field names. One is tRPC's alone, which the guide on TypeScript describes, and not the document. */
 export const fieldNames = [...new Set([...Object.keys(headers).map(toFieldName), NEXT_CURSOR_FIELD])];
 
 /** The headers of a response, as references to the components. */

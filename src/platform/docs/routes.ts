@@ -85,7 +85,7 @@ async function serveFiles(app: FastifyInstance): Promise<void> {
       reply.header('cache-control', VERSIONED_FILE.test(path) ? CACHE_FOREVER : CACHE_AND_REVALIDATE);
     },
   });
-  // In the order that decides where a client accepts both alike: pages for browsers, texts for programs.
+  // The first is served to a client that accepts both alike: a page to browsers, a text to programs.
   serveEither(app, '/docs', { 'text/html': 'page.html', 'text/markdown': 'index.md' });
   serveEither(app, '/changelog', {
     'text/markdown': 'changelog-page.md',
@@ -102,7 +102,7 @@ async function serveFiles(app: FastifyInstance): Promise<void> {
     setHeaders: (reply) =>
       reply.headers({ 'cache-control': CACHE_FOREVER, 'content-type': 'application/gzip' }),
   });
-  // All are relative: a proxy may serve the page under a path of its own.
+  // Links are relative, because a proxy may serve the page under a path of its own.
   const client = readCurrentClient();
   app.get('/client.tgz', (_request, reply) => reply.redirect(client));
   app.get('/', (_request, reply) => reply.redirect('docs'));
@@ -111,7 +111,7 @@ async function serveFiles(app: FastifyInstance): Promise<void> {
 
 type FileError = Error & { readonly statusCode: number; readonly headers?: Record<string, string> };
 
-/** One of the files, by what the client accepts (RFC 9110, section 12.5.1); the first when it accepts none. */
+/** Serves the file that the client accepts (RFC 9110, section 12.5.1); the first one if it accepts none. */
 function serveEither(app: FastifyInstance, path: string, files: Readonly<Record<string, string>>): void {
   const [first = ''] = Object.keys(files);
   app.get(path, (request, reply) => {

@@ -29,8 +29,8 @@ export function describeDefaults(schema: Schema, named: Schemas): Schema {
 }
 
 /**
- * Leaves out `additionalProperties: false`, by which generated clients would refuse a member that a later version adds.
- * The schemas of requests stay as they are.
+ * Leaves out `additionalProperties: false`: generated clients would refuse members that a later version adds. The schemas
+ * of requests stay as they are.
  */
 export function openResponses(schemas: Schemas, bodies: Schemas): Schemas {
   const open = (schema: Schema): Schema =>

@@ -13,8 +13,7 @@ interface ServedText {
 }
 
 /**
- * Serves a text that stays the same while the process runs, as files are served: with an ETag, and compressed for those
- * who accept it.
+ * Serves a text that stays the same while the process runs, with an ETag, and compressed for clients that accept it.
  *
  * @param build called for the first request
  */
@@ -36,7 +35,10 @@ export function serveText(
   });
 }
 
-/** What a client says of the form that it prefers: a server may ignore it (RFC 9110, sections 12.5 and 14.2). */
+/**
+ * The headers in which a client names the form that it prefers. A server may ignore them (RFC 9110, sections 12.5 and
+ * 14.2).
+ */
 const PREFERENCES = ['accept', 'accept-encoding', 'range'] as const;
 /** No client sends more. The libraries that read these headers would take up to 16 ms for 16 KB. */
 const MAX_PREFERENCE_LENGTH = 1_024;
@@ -49,7 +51,7 @@ export const ignoreLongPreferences: onRequestHookHandler = ({ headers }, _reply,
   next();
 };
 
-/** Weak, because the compressed bytes have the same one (RFC 9110, section 8.8.1). */
+/** The ETag is weak, because the compressed bytes have the same one (RFC 9110, section 8.8.1). */
 async function toServed(text: string): Promise<ServedText> {
   const hash = createHash('sha256').update(text).digest('base64url');
   return { etag: `W/"${hash}"`, text, compressed: await promisify(gzip)(text, { level: 9 }) };

@@ -28,7 +28,10 @@ export interface ErrorDefinition {
   readonly examples?: readonly [string, ...string[]];
   /** The only protocol that responds with it. Default: all do */
   readonly protocol?: Protocol;
-  /** The operations that respond with it: with this feature or declaring it; `declaring`: only the latter. Default: all */
+  /**
+   * The operations that respond with it: those with this feature and those that declare it. `declaring`: only the latter.
+   * Default: all
+   */
   readonly appliesTo?: keyof OperationFeatures | 'declaring';
 }
 
@@ -161,7 +164,7 @@ const platformErrors = {
   },
 } as const satisfies Record<string, ErrorDefinition>;
 
-/** What a store says of a code: only operations that name it respond with it. */
+/** A store's own codes: only operations that name a code respond with it. */
 type StoreErrors = Readonly<Record<string, Omit<ErrorDefinition, 'protocol' | 'appliesTo'>>> & {
   readonly [Code in keyof typeof platformErrors]?: never;
 };

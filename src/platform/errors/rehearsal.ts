@@ -15,14 +15,14 @@ const PREFERENCE = new RegExp(
   'gy',
 );
 
-/** An error with one of these is that of the whole request; otherwise each call of a tRPC batch has an error of its own. */
+/** An error with one of these statuses ends the whole request. With any other, each call of a tRPC batch has its own error. */
 const REQUEST_STATUSES: ReadonlySet<number> = new Set([401, 405, 413, 415, 429, 501]);
 
 function isOfRequest(code: ErrorCode): boolean {
   return code === 'origin_not_allowed' || REQUEST_STATUSES.has(errorTable[code].status);
 }
 
-/** What the headers of a rehearsed error say. */
+/** What the headers of a rehearsed error need. */
 interface RehearsedRequest {
   /** The methods of the path, as in Allow */
   readonly allow: string | undefined;
@@ -31,7 +31,7 @@ interface RehearsedRequest {
   readonly protocol: Protocol | undefined;
 }
 
-/** An error that a client asks for, to see how it copes with it. */
+/** An error that a client asks for, to test how it handles it. */
 export interface Rehearsal {
   readonly code: ErrorCode;
   /** Whether each call of a batch responds with it, instead of the request as a whole */
@@ -43,7 +43,7 @@ export interface Rehearsal {
   createError(scope: Scope | 'any' | undefined, own?: ApiError): ApiError;
 }
 
-/** What a Prefer header asks for; undefined if for no error, and the error for a code that does not exist. */
+/** The error that a Prefer header asks for; undefined if it asks for none. For a code that does not exist, a 400. */
 export function readRehearsal(prefer: string, request: RehearsedRequest): Rehearsal | ApiError | undefined {
   const code = readPreference(prefer, 'error');
   if (code === undefined) return undefined;
@@ -75,7 +75,7 @@ function readPreference(prefer: string, name: string): string | undefined {
   return undefined;
 }
 
-/** The error as the part of the service creates it that it comes from. */
+/** The error as the part of the service that it belongs to creates it. */
 function createRealError(
   code: ErrorCode,
   scope: Scope | 'any' | undefined,

@@ -2,8 +2,8 @@
 const CONTROLS = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
 /**
- * A text for a terminal that may be somebody else's: a name, or an error of the database. The terminal would obey what it
- * has of control characters, so they become question marks.
+ * Makes a text safe for a terminal. A name or an error of the database may be anybody's text, and the terminal would obey
+ * its control characters, so they become question marks.
  *
  * @param kept those that belong to the text
  */

@@ -9,27 +9,27 @@ import { hashKey, isWellFormedKey, type KeyPrefix, readBearerKey, toHint } from 
 import { type ApiKey, type FoundKey, isActive, type KeyStore } from './store.js';
 
 /**
- * How long what is known of a key is trusted, from when the database was last asked about it. A change of a key, whoever makes
- * it and however, takes effect on every node within this time plus the length of a request; the contract allows two seconds.
+ * How long a key is trusted after the database was last asked about it. So any change of a key takes effect on every node
+ * within this time plus the length of a request. The contract allows two seconds.
  */
 export const KEY_TTL_MS = 1_500;
 /** How often the keys in use are checked: they stay trusted if the answer takes less than the rest of KEY_TTL_MS. */
 const CHECK_INTERVAL_MS = 1_000;
-/** So many take PostgreSQL some 40 ms, and a check of more is several statements. */
+/** PostgreSQL takes some 40 ms for this many keys. A check of more is several statements. */
 export const MAX_CHECKED_AT_ONCE = 5_000;
 /** The most keys cached at once, which takes about 64 MB. */
 const MAX_KEYS = 100_000;
-/** Besides those, so that a flood of unknown keys leaves the others alone. */
+/** Unknown keys have a cache of their own, so that a flood of them does not displace the others. */
 const MAX_UNKNOWN_KEYS = 10_000;
 /** One statement at a time, for as many keys as are found within a tick of the event loop. */
 const BATCHES = { maxSize: 50, maxConcurrent: 1, maxWaitMs: KEY_LOOKUP_TIMEOUT_MS };
 
-/** Whose request it is: a key's, nobody's, or not to be told while the database is unavailable. */
+/** Whose request it is: a key's, nobody's, or unknown while the database is unavailable. */
 export type Authentication =
   | { readonly apiKey: ApiKey }
   /** missing_api_key or invalid_api_key */
   | { readonly rejected: ApiError }
-  /** Why it cannot be told, and the key as it was last found, however long ago; undefined when it is not known */
+  /** Why it is unknown, and the key as it was last found, however long ago; undefined if it was never found */
   | { readonly unavailable: unknown; readonly lastKnown: ApiKey | undefined };
 
 /** Created once: they are the same for every request, and the errors have no stack. */
@@ -47,7 +47,7 @@ export interface AuthenticatorOptions {
 
 interface KnownKey {
   readonly apiKey: FoundKey;
-  /** When the database was last asked and had this key like this, by performance.now() */
+  /** When the question was sent whose answer last confirmed the key, by performance.now() */
   confirmedAt: number;
   /** Whether a request has used it since the last check began */
   isInUse: boolean;
@@ -65,10 +65,9 @@ const NEVER = Number.NEGATIVE_INFINITY;
  * keys in use have changed. It compares what their rows say, so it does not matter who has written to them, in which
  * transaction, or in which database.
  *
- * ## Known, but not trusted
- * It has been found before, but has changed since, or was not checked in time because it was not in use or there was no
- * answer. It is looked up together with others of this kind. While the database is unavailable, `lastKnown` still tells whose
- * request it is.
+ * ## Known, but not trusted It was found before. Since then it has changed, or it was not checked in time, because it was
+ * not in use or there was no answer. It is looked up together with others of this kind. While the database is unavailable,
+ * `lastKnown` still says whose request it is.
  *
  * ## Rejected
  * It was looked up within the last KEY_TTL_MS, and is not in the database. No query.
@@ -79,13 +78,13 @@ const NEVER = Number.NEGATIVE_INFINITY;
  */
 export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions) {
   // All are keyed by the usual form of the header, so that a key in use is neither parsed nor hashed again. Other forms
-  // share that entry: with extra spaces, each could be 16 KB long and an entry of its own.
-  // With `max` in place of sizes, the caches would take the memory for all of them now.
+  // share that entry: with extra spaces, each could be 16 KB long and an entry of its own. With `max` in place of sizes,
+  // the caches would allocate memory for all keys now.
   const sizeCalculation = () => 1;
   const known = new LRUCache<string, KnownKey>({ maxSize: MAX_KEYS, sizeCalculation });
   const unknown = new LRUCache<string, true>({ maxSize: MAX_UNKNOWN_KEYS, sizeCalculation, ttl: KEY_TTL_MS });
   const pending = new Map<string, Promise<ApiKey | undefined>>();
-  /** How often `forget` was called: a lookup that began before may not have seen why */
+  /** How often `forget` was called: a lookup that began before a call may not have seen the change */
   let forgotten = 0;
   /** What requests have used since the last check began */
   let inUse: KnownKey[] = [];
@@ -136,7 +135,7 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
     () => Math.max(0, checkedAt + CHECK_INTERVAL_MS - performance.now()),
     async () => {
       checkedAt = performance.now();
-      // Without an answer, keys are soon looked up one by one.
+      // Without an answer the keys expire, and are looked up one by one.
       await check().catch(() => {});
     },
   );
@@ -192,7 +191,10 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
     },
     /** The id of the key if it was valid when it was last found. */
     findKnownId: (authorization: string | undefined) => ifActive(peekStale(authorization))?.id,
-    /** Trusts nothing that is known of a key, old or new, or being looked up: this process has just changed its row. */
+    /**
+     * Distrusts a key, its predecessor of a rotation, and lookups that are under way: this process has just changed its
+     * row.
+     */
     forget(id: string): void {
       forgotten += 1;
       distrust(id);

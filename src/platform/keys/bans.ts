@@ -3,7 +3,7 @@ import { FIRST_BAN_SECONDS } from '../contract/plans.js';
 import { KEY_TTL_MS } from './authenticator.js';
 import type { ApiKey, KeyStore } from './store.js';
 
-/** Of a ban that the service starts; one by the operator may last longer. */
+/** The longest ban that the service starts; an operator's may last longer. */
 export const MAX_BAN_SECONDS = 86_400;
 /** A ban that starts within this time after the end of the previous one lasts twice as long. */
 const DOUBLING_WINDOW_MS = 86_400_000;
@@ -34,14 +34,14 @@ export interface BansOptions {
 export type Bans = ReturnType<typeof createBans>;
 
 /**
- * Bans keys that keep sending while they are over their limit; the limiter counts what was denied.
+ * Bans keys that keep sending while they are over their limit. The limiter counts the denials.
  *
- * A ban is two columns of the key's row, whose changes every node asks for. The node that starts a ban enforces it from
- * memory at once, until the row has it and every older copy of the row has expired. The clock of the database decides when
- * the ban ends.
+ * A ban is two columns of the key's row, and every node asks for changes of that. The node that starts a ban enforces it
+ * from memory at once, until the row has it and every older copy of the row has expired. The clock of the database decides
+ * when the ban ends.
  */
 export function createBans({ store, now, log }: BansOptions) {
-  // With `max` in place of sizes, the cache would take the memory for all of them now.
+  // With `max` in place of sizes, the cache would allocate memory for all keys now.
   const states = new LRUCache<string, OwnBan>({ maxSize: MAX_KEYS, sizeCalculation: () => 1 });
   let isClosed = false;
 

@@ -22,7 +22,7 @@ const KEYS = new RegExp(PATTERN, 'g');
 /** RFC 6750, section 2.1; the case of the scheme does not matter (RFC 9110, section 11.1). */
 const BEARER = /^bearer +(\S.*)$/i;
 
-/** What an Authorization header has as the key, whether or not it can be one. */
+/** The token of an Authorization header, whether or not it can be a key. */
 export function readBearerKey(authorization: string): string | undefined {
   return BEARER.exec(authorization)?.[1];
 }
@@ -38,9 +38,9 @@ export function isWellFormedKey(text: string, prefix: KeyPrefix): boolean {
   return text.startsWith(prefix) && KEY.test(text) && hasChecksum(text);
 }
 
-/** For the log: a text that may be a client's, with the hint in place of each key in it, of this deployment or another. */
+/** For the log: replaces each key in a text, of this deployment or another, by its hint. */
 export function redactKeys(text: string): string {
-  // Nearly every line of a log is without one, which the search for a prefix finds out in a tenth of the time.
+  // Nearly no line has a key. Searching for the prefix finds that out in a tenth of the time.
   if (!PREFIX.test(text)) return text;
   return text.replaceAll(KEYS, (key) => (hasChecksum(key) ? `${toHint(key)}…` : key));
 }

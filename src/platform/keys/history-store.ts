@@ -38,7 +38,7 @@ function createStatements(inSchema: InSchema) {
       WHERE ($1::uuid IS NULL OR api_key_id = $1)
         AND ($2::float8 IS NULL OR changed_at >= now() - make_interval(secs => $2))
       ORDER BY changed_at, column_name`,
-    /** A key that is gone is in the history, and one that has not changed for long is not. */
+    /** A deleted key is only in the history; a key that has not changed for long is only in the table. */
     findIds: `
       SELECT api_key_id AS id FROM ${history} WHERE api_key_id BETWEEN $1 AND $2
       UNION SELECT id FROM ${keys} WHERE id BETWEEN $1 AND $2 ORDER BY id`,
@@ -65,7 +65,7 @@ export function createKeyHistoryStore({ pool, inSchema }: Queries & Pick<Connect
       return rows.map(({ id }) => id);
     },
     /**
-     * Deletes the oldest changes from before a moment, a batch of them, and returns how many: 0 once there are none. Only the
+     * Deletes a batch of the oldest changes from before a moment, and returns how many: 0 once there are none. Only the
      * owner of the tables may.
      */
     async deleteBefore(moment: Date): Promise<number> {

@@ -1,7 +1,7 @@
 import type { Connections } from '../connections/connections.js';
 import { toInstalledCommands } from '../errors/installed-commands.js';
 
-/** What writes the history, as the migration creates it: when each fires, on which table */
+/** The triggers that write the history, as the migration creates them: when each fires, and on which table */
 const TRIGGERS: Readonly<Record<string, (table: string) => string>> = {
   api_keys_history: (table) => `AFTER INSERT OR UPDATE OR DELETE ON ${table} FOR EACH ROW`,
   api_keys_history_truncated: (table) => `BEFORE TRUNCATE ON ${table} FOR EACH STATEMENT`,
@@ -41,6 +41,6 @@ ALTER TABLE ${table} ENABLE ALWAYS TRIGGER ${name};`,
   };
 }
 
-/** For whoever cannot mend it, or is about to do something else */
+/** For readers who cannot mend it, or are doing something else */
 export const describeGap = ({ message }: HistoryGap) =>
   toInstalledCommands(`${message}: npm run migrate says what mends it.`);

@@ -74,8 +74,8 @@ const COLUMNS = `
   ${momentSql('banned_until')} AS "bannedUntil", ban_seconds AS "banSeconds"`;
 
 /**
- * A number that stands for everything that is read here. Another value of a column is another number, whoever has written it
- * and however: by SQL, by another database in the place of this one, or by a column that takes the name of another.
+ * A hash of all columns that are read here. It changes with any value, whether SQL has changed it, the database was
+ * replaced by another, or a column has taken the name of another.
  */
 const FINGERPRINT = `hash_record_extended(ROW(
   id, name, owner, hint, plan::text, per_minute, per_day, scopes, created_at, expires_at, previous_expires_at,
@@ -103,7 +103,7 @@ export function createStatements(inSchema: InSchema) {
         FROM ${keys} WHERE hash = ANY ($1::bytea[]) OR previous_hash = ANY ($1::bytea[])`,
       emptyValues: ['{}'],
     },
-    /** By an index whatever PostgreSQL thinks of the arrays: a join might read all keys. */
+    /** Phrased so that PostgreSQL uses the index whatever it expects of the arrays: a join might read all keys. */
     findChanged: {
       name: 'keys-find-changed',
       text: `

@@ -10,7 +10,7 @@ export interface ApiKey {
   readonly name: string;
   /** What the operator selects it by. Callers never see it. */
   readonly owner: string | null;
-  /** The key's first characters; of a key that was sent, its own, and not those of the one that has replaced it */
+  /** The key's first characters. For a key that was sent during the overlap of a rotation, those of the key that was sent */
   readonly hint: string;
   readonly plan: Plan;
   /** Its own limits, for enterprise only */
@@ -31,7 +31,7 @@ export interface ApiKey {
 
 /** A key as it was found by its hash */
 export interface FoundKey extends ApiKey {
-  /** Of its row as it was then, for `findChanged` */
+  /** A hash of its row at that time, for `findChanged` */
   readonly fingerprint: string;
 }
 
@@ -72,7 +72,7 @@ export function createKeyStore(
       lastUsedOn: row.lastUsedOn,
     }));
   const queryOne = async (text: string, ...values: unknown[]) => (await query(text, ...values)).at(0);
-  /** In the order of the ids, without those that no key has */
+  /** In the order of the ids, without ids that no key has */
   const updateAll = async (ids: readonly string[], text: string, ...values: unknown[]) => {
     const byId = new Map((await query(text, ids, ...values)).map((apiKey) => [apiKey.id, apiKey]));
     return ids.flatMap((id) => byId.get(id) ?? []);
@@ -113,7 +113,7 @@ export function createKeyStore(
     },
     /** The ids of those keys that have changed since they were found, or are gone. */
     async findChanged(found: readonly FoundKey[]): Promise<string[]> {
-      // Neither needs quotes, and pg would take four times as long for looking whether it does.
+      // Neither needs quotes; pg would take four times as long, because it checks each.
       const ids = `{${found.map(({ id }) => id)}}`;
       const fingerprints = `{${found.map(({ fingerprint }) => fingerprint)}}`;
       const rows = await keys.query<{ id: string }>(sql.findChanged, [ids, fingerprints]);

@@ -35,8 +35,8 @@ export interface CircuitBreakerOptions {
  * As in an electric circuit, commands go through. The first one that fails or times out opens the breaker; so does a lost
  * connection.
  *
- * ## Open
- * Commands are rejected at once, so that no request waits. So it starts, and every 200 ms it is half-open for a moment.
+ * ## Open Commands are rejected at once, so that no request waits. It starts in this state. Every 200 ms it is half-open
+ * for a moment.
  *
  * ## Half-open
  * One command, a trial in the background, goes through, and all others are still rejected. If the trial succeeds, the
@@ -51,7 +51,7 @@ export class CircuitBreaker {
   #failedTrials = 0;
   #trialKey: string;
   #reason = '';
-  /** What the log already says about this outage */
+  /** The reasons that are logged already for this outage */
   readonly #loggedReasons = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
 
@@ -84,7 +84,7 @@ export class CircuitBreaker {
     this.#scheduleTrial();
   }
 
-  /** For the reason why there is no connection, which says more than the command that fails for the lack of one. */
+  /** Logs why there is no connection, which says more than the error of a command that has none. */
   noteReason(error: Error): void {
     if (this.#state === 'open') this.#warn(toMessage(error));
   }

@@ -12,13 +12,13 @@ interface DeniedKey {
 }
 
 export interface DenialsOptions {
-  /** What this node knows of the denials of each key */
+  /** This node's counters of the denials of each key */
   readonly memory: MemoryStore;
   /** The store that counts for several processes; undefined while there is none */
   readonly findShared: () => Pick<MemoryStore, 'consume'> | undefined;
 }
 
-/** What a key was denied and is not counted yet */
+/** The denials of a key that are not counted yet */
 interface Gathered {
   readonly id: string;
   windows: readonly [Window];
@@ -32,7 +32,7 @@ interface Gathered {
  */
 export function createDenials({ memory, findShared }: DenialsOptions) {
   const gathered = new Map<string, Gathered>();
-  /** By key, the question that is under way. What it counts is not known here yet, so further denials wait for its reply. */
+  /** By key, the command that is under way. Its result is not known yet, so further denials wait for its reply. */
   const running = new Map<string, Promise<void>>();
   let timer: NodeJS.Timeout | undefined;
   const peek = ({ id, windows }: Pick<Gathered, 'id' | 'windows'>) =>
@@ -45,7 +45,7 @@ export function createDenials({ memory, findShared }: DenialsOptions) {
       if (!isAllowed) onLimit();
     };
     const question = findShared()?.consume(id, cost, options).then(act);
-    // Memory decides at once: not even a request of this tick comes between a denial and the ban that it leads to.
+    // Memory decides at once, so no request of this tick comes between a denial and the ban that it leads to.
     if (question === undefined) act(memory.decide(id, cost, options));
     else running.set(id, question);
     return question;
@@ -84,7 +84,7 @@ export function createDenials({ memory, findShared }: DenialsOptions) {
   };
 }
 
-/** With room for one less than the limit: the denial that reaches it is the first to find none. */
+/** A window with room for one less than the limit: the denial that reaches the limit is the first to find no room. */
 function toDeniedWindows({ perMinute }: Limits): readonly [Window] {
   const [{ name, lengthMs }] = WINDOWS;
   return [{ name, lengthMs, limit: perMinute - 1 }];

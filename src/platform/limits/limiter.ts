@@ -5,7 +5,7 @@ import { MemoryStore } from './memory-store.js';
 import { hasRoom, type RateLimitResult, toWindows } from './rate-limit-result.js';
 
 /**
- * A caller with limits: an API key by its UUID, and for what costs it nothing by another id, or a client without one by the
+ * A caller with limits: an API key by its UUID, and by another id for its free requests; a client without a key by the
  * `addressId` of its address.
  */
 export interface Subject {
@@ -24,10 +24,10 @@ export interface Limiter {
   /** What `consume` would decide now. Counts nothing; never rejects. */
   read(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
   /**
-   * Counts a denied request by its cost. Calls `onLimit` when as many requests of the subject were denied within a minute as
-   * it is allowed per minute, and counts from 0 again: over all nodes, each of which tells Redis within a second; by this node
-   * alone without Redis, and while it is away. Resolves when it has been called, for the request that reaches the limit by
-   * what this node knows.
+   * Counts a denied request by its cost. When as many requests of the subject were denied within a minute as it is allowed
+   * per minute, it calls `onLimit` and counts from 0 again. With Redis, the denials of all nodes count, within a second;
+   * without Redis, and while it is away, only those of this node. For the request that reaches the limit by what this node
+   * knows, it resolves after that call.
    */
   countDenied(subject: Subject, cost: number, onLimit: () => void): Promise<void> | undefined;
   /** Counts the denied requests of a subject from 0: for one whose limit another node has found to be reached. */
@@ -45,7 +45,7 @@ export interface Limiter {
 export interface LimiterOptions {
   /** None: memory. One: Redis or Valkey, or Sentinels. Several: nodes of a cluster. */
   readonly redisUrls: readonly string[];
-  /** The same by now, for connections that are made later */
+  /** Reads the URLs again, for connections that are made later */
   readonly readRedisUrls?: () => readonly string[];
   readonly log: Log;
   /** The prefix of every key in Redis. Default `limits` */

@@ -50,7 +50,7 @@ export class MemoryStore extends RateLimiterCompatibleAbstract {
 
   constructor({ maxSubjects, clock, now }: MemoryStoreOptions) {
     super();
-    // With `max`, the cache would take the memory for all of them now, and the time of a tenth of the start.
+    // With `max`, the cache would allocate memory for all subjects now, which takes a tenth of the start.
     this.#subjects = new LRUCache({ maxSize: maxSubjects, sizeCalculation: () => 1 });
     this.#clock = clock;
     this.#now = now;

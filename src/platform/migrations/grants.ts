@@ -14,7 +14,7 @@ const ALL: readonly Privilege[] = ['SELECT', 'INSERT', 'UPDATE', 'DELETE'];
 export const SERVICE_GRANTS: Grants = {
   ...IDENTITY.grants,
   api_keys: ['SELECT', 'INSERT', 'UPDATE'],
-  // The triggers of api_keys write it, with the rights of whoever changes a key. Nothing takes a row back.
+  // The triggers of api_keys write it, with the rights of the role that changes a key. Nothing deletes a row.
   api_key_history: ['SELECT', 'INSERT'],
   // UPDATE is what locking a row takes. Nothing changes one.
   insert_turns: ['SELECT', 'UPDATE'],
@@ -33,7 +33,7 @@ export const READ_GRANTS: Readonly<Record<string, '*' | readonly string[]>> = {
   ],
 };
 
-/** Of others, PostgreSQL grants nothing, with a warning only. */
+/** On tables of other owners, PostgreSQL grants nothing, and only warns. */
 const FIND_FOREIGN_TABLE = `
   SELECT relname AS name, pg_get_userbyid(relowner) AS owner FROM pg_class
   WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relname = $2 AND NOT pg_has_role(relowner, 'USAGE')`;

@@ -24,7 +24,7 @@ const LOCK_NOT_AVAILABLE = '55P03';
 /** SQLSTATE active_sql_transaction: of a statement that runs in none, such as CREATE INDEX CONCURRENTLY. */
 const NOT_IN_A_TRANSACTION = '25001';
 
-/** Who has the lock: whoever may connect sees these two of any session. */
+/** Who has the lock. Every role may see these two columns of any session. */
 const FIND_HOLDER = `
   SELECT pid, application_name FROM pg_locks JOIN pg_stat_activity USING (pid)
   WHERE locktype = 'advisory' AND (classid, objid, objsubid) = (0, ${LOCK}, 1) AND granted
@@ -52,7 +52,7 @@ const CREATE_HISTORY = `(
   applied_steps_count INTEGER NOT NULL DEFAULT 0
 )`;
 
-/** The role may have the timeouts of a request, as a connection pooler requires. */
+/** The role may have the timeouts of requests, as it must behind a connection pooler. */
 const SETTINGS =
   'SET statement_timeout = 0; SET lock_timeout = 0; SET idle_in_transaction_session_timeout = 0';
 
@@ -142,7 +142,7 @@ async function describeHolder(client: pg.Client): Promise<string> {
   return holder === undefined ? 'it is gone' : `pid ${holder.pid}, "${holder.application_name}"`;
 }
 
-/** Nothing of anybody else may be in the schema: the tables of the service would lie among them, or in their place. */
+/** The schema may hold no objects of others, which the service's tables would lie among. */
 async function createHistory(client: pg.Client, schema: string): Promise<[]> {
   const name = pg.escapeIdentifier(schema);
   try {
@@ -178,7 +178,7 @@ async function apply(client: pg.Client, table: string, { name, script, checksum 
   } catch (error) {
     const { message } = error as Error;
     await client.query('ROLLBACK').catch(() => {});
-    // Where the connection broke, what runs in no transaction stays unfinished, which counts as failed.
+    // If the connection broke, a statement outside of a transaction stays unfinished, which counts as failed.
     await client.query(`${start} ON CONFLICT DO NOTHING`).catch(() => {});
     await client.query(`UPDATE ${table} SET logs = $2 WHERE id = $1`, [id, message]).catch(() => {});
     throw toFailure(`${name} failed (${message})`, error);

@@ -12,7 +12,7 @@ const MIGRATIONS_FOLDER = join(PRISMA_FOLDER, 'migrations');
 /** Prisma's own table, and its name in messages */
 export const MIGRATIONS_TABLE = '_prisma_migrations';
 
-/** Where the migrations are recorded, or are to be */
+/** The schema in which the migrations are recorded */
 export interface MigratedSchema {
   readonly pool: Pick<pg.Pool, 'query'>;
   readonly schema: string;

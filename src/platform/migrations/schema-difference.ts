@@ -9,7 +9,7 @@ import { applyMigrations } from './migration-runner.js';
 import { MIGRATIONS_TABLE, PRISMA_FOLDER, readMigrations } from './migrations.js';
 import { withEngine } from './schema-engine.js';
 
-/** What a draft cannot know. CONTRIBUTING.md has the recipe, and `…_pets` all of it. */
+/** What a draft cannot contain: see docs/recipes.md. The migration `…_pets` has an example of each. */
 const REMINDERS = `-- A draft: what prisma/schema.prisma has and the migrations have not. Add what Prisma cannot express, and delete these lines.
 --
 -- * Ids: BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) in place of BIGSERIAL.
@@ -21,16 +21,16 @@ const REMINDERS = `-- A draft: what prisma/schema.prisma has and the migrations 
 `;
 
 /**
- * What would make the database of a URL what schema.prisma says, in words; undefined if nothing would. Whatever Prisma
- * cannot express, such as a CHECK constraint, is no difference.
+ * Describes how the database of a URL differs from schema.prisma; undefined if it does not. What Prisma cannot express,
+ * such as a CHECK constraint, is no difference.
  */
 export function findDrift(url: string, folder = PRISMA_FOLDER): Promise<string | undefined> {
   return compare(url, { folder, isScript: false });
 }
 
 /**
- * Writes a migration with the SQL for what schema.prisma has and the migrations have not, whatever the database of the URL
- * has: they are applied to another one on the same server, which exists only for that.
+ * Writes a migration with the SQL for what schema.prisma has and the migrations lack. To compare, it applies the migrations
+ * to a temporary database on the server of the URL.
  *
  * @param folder that of schema.prisma and the migrations
  * @returns the path of the file; undefined if the two agree
@@ -55,7 +55,7 @@ export async function draftMigration(
   return file;
 }
 
-/** The time now, as the names of migrations have it, but after that of the last. */
+/** The time now, in the form of migrations' names, and later than that of the last. */
 function chooseTime(last = ''): string {
   const now = new Date().toISOString().replaceAll(/\D/g, '').slice(0, 14);
   return String(Math.max(Number(now), Number.parseInt(last, 10) + 1 || 0));

@@ -26,8 +26,9 @@ interface LoadedEngine {
 }
 
 /**
- * Loaded once in a process, although each test file gets this module anew: the bindings belong to a package, so all files
- * share them, and what one file has left to the garbage collector would be freed in the memory of another one's instance.
+ * Loaded once in a process, although each test file gets this module anew. The bindings belong to a package, so all files
+ * share them: objects that one file leaves to the garbage collector would be freed in the memory of another file's
+ * instance.
  */
 const processWide = globalThis as { loadSchemaEngine?: () => Promise<LoadedEngine> };
 

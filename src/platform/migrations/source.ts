@@ -26,7 +26,7 @@ export interface SourceOptions extends Pick<ConnectionOptions, 'connectTimeoutMs
   };
   /** Only one service may use an embedded database, beside any number of guests (command line, Prisma Studio). */
   readonly role: 'service' | 'guest';
-  /** Whether pending migrations are not for the caller to apply. Default false */
+  /** Whether to leave pending migrations unapplied. Default false */
   readonly isLeftAsItIs?: boolean;
   readonly log: { info(message: string): void; warn(bindings: object, message: string): void };
 }

@@ -26,7 +26,7 @@ export interface GaugeSources {
     readonly waiting: number;
     /** How many requests were not counted */
     readonly dropped: number;
-    /** Of how many keys this process has lately denied more than half of the requests */
+    /** For how many keys this process has lately denied more than half of the requests */
     readonly mostlyDenied: number;
   };
 }

@@ -22,7 +22,7 @@ export interface RequestReport {
   /** A name from the router, `batch` for several at once, or `unknown` */
   readonly operation: string;
   readonly protocol: Protocol | 'other';
-  /** That of the error if a call failed in a response with another status; 499 when the client reset its connection before */
+  /** The status of the response, or of the error in it if a call failed; 499 if the client reset its connection before */
   readonly status: number;
   readonly seconds: number;
   /** Whether its error is one that the client asked for */

@@ -4,7 +4,7 @@ import { StandbyError } from '../connections/standby.js';
 import type { Limiter } from '../limits/limiter.js';
 import { READINESS_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
 
-/** What the log says while a part of the service cannot be loaded. A new process is the remedy for what Node.js keeps. */
+/** The log's message while code of the service cannot be loaded. Only a new process helps if Node.js remembers the failure. */
 export const NOT_LOADED =
   'not ready: a part of the service cannot be loaded; restart the process if its installation is complete';
 /** Longer than any answer takes; it ends connections that send no request. */
@@ -20,9 +20,9 @@ declare module 'fastify' {
 }
 
 interface ReadinessOptions {
-  /** Resolves with what an operator should know, although the service can serve */
+  /** Resolves with a warning for the operator, if there is one, while the service can serve */
   readonly checkReadiness: () => Promise<string | undefined>;
-  /** Loads what requests need and is not loaded yet */
+  /** Loads the code that requests need and that is not loaded yet */
   readonly load: () => Promise<unknown>;
   readonly limiter: Limiter;
   readonly isClosing: () => boolean;
@@ -44,7 +44,7 @@ interface Readiness {
 
 /** What operators' machines poll: `/metrics` and `/health`. Neither needs a key. */
 export interface Probes {
-  /** Can the process serve? Never rejects */
+  /** Whether the process can serve. Never rejects */
   readReadiness(): Promise<Readiness>;
   /** The metrics in Prometheus' text format */
   readMetrics(): Promise<string>;
@@ -54,7 +54,7 @@ export interface Probes {
 export function createReadiness({ checkReadiness, load, limiter, isClosing, log }: ReadinessOptions) {
   return async (): Promise<Readiness> => {
     if (isClosing()) return { status: 'draining' };
-    // At the same time, because a process that is late has no time for one after the other.
+    // All at the same time, because a process that is late has no time for one after the other.
     const checking = checkReadiness();
     checking.catch(() => {});
     try {

@@ -37,7 +37,7 @@ interface RequestTrace {
   readonly receivedAt: number;
   /** The names of the known operations that it calls, one for each call of a batch */
   readonly calls: readonly string[];
-  /** What a client makes up, as the log would have it: without keys, and no longer than it may be */
+  /** Texts that the client chose, as the log shows them: without keys, and shortened */
   readonly texts: RequestTexts;
   /** From `asyncEnd` on */
   report?: RequestReport;
@@ -88,7 +88,7 @@ export function reportRequests(
       if (trace !== undefined) requestChannel.asyncEnd.publish(Object.assign(trace, { report }));
       logRequest(request, report, names);
     };
-    // Its client has left while it waited in the queue. A response behind others on its connection does not close.
+    // The client has left while its request waited in the queue. A response behind others on its connection does not close.
     if (reply.raw.closed || request.raw.destroyed) return finish();
     // Fastify's onResponse hook does not run when the client leaves; a response always closes, and once.
     reply.raw.on('close', finish);
@@ -142,7 +142,7 @@ function readTexts({ url, headers }: FastifyRequest): RequestTexts {
   };
 }
 
-/** The path of a request without a route, which no pattern tells. The query may hold anything, so it is left out. */
+/** The path of a request without a route, which has no pattern. The query may hold anything, so it is left out. */
 function readUnknownPath({ url, routeOptions, is404 }: FastifyRequest): string | undefined {
   return is404 || routeOptions.url === undefined ? shorten(normalise(url.split('?', 1)[0] ?? '')) : undefined;
 }
@@ -158,7 +158,7 @@ function normalise(path: string): string {
   });
 }
 
-/** Keys come out before the end is cut off: most of one would be as good as all of it. */
+/** Keys are replaced before the text is cut off, because most of a key is nearly as good as all of it. */
 function shorten(text: string | undefined): string | undefined {
   return text === undefined ? undefined : redactKeys(text).slice(0, MAX_TEXT_LENGTH);
 }

@@ -18,7 +18,10 @@ export interface RequestContext {
   readonly limits: readonly KeyLimit[];
   /** Until when the key is banned, in Unix milliseconds; undefined if it is not. */
   readonly bannedUntil: number | undefined;
-  /** Ends a key by its id, and the one that a rotation has put in its place: for this process at once. */
+  /**
+   * Revokes a key by its id, and both keys of a rotation with it. In effect at once in this process, and within 2 s in
+   * others.
+   */
   readonly revokeKey: (id: string) => Promise<void>;
   /** The names of the deprecated operations. */
   readonly deprecated: ReadonlySet<string>;
@@ -27,13 +30,13 @@ export interface RequestContext {
   /** The Idempotency-Key of the request, which several calls of a tRPC batch share. */
   readonly idempotency: IdempotencyHeader | undefined;
   /**
-   * Runs a create, and returns its output; in operations declared `idempotent`, which have to call it. `create` takes the
+   * Runs a create and returns its output. Operations that are declared `idempotent` have to call it. `create` passes the
    * key of the call, undefined without an Idempotency-Key, to a function of createInsert or createOnce.
    */
   once<Output>(create: (key: IdempotencyKey | undefined) => Promise<CreateResult<Output>>): Promise<Output>;
   /** The error that every call of the request responds with. */
   readonly rehearsal: Rehearsal | undefined;
-  /** Tells the client where the page after `cursor` is; undefined over protocols that do not. */
+  /** Announces the page after `cursor`; undefined where a protocol cannot. */
   readonly linkNextPage: ((cursor: number) => void) | undefined;
 }
 
@@ -54,7 +57,7 @@ export interface KeyLimit {
   readonly resetAtMs: number;
 }
 
-/** What a request asks for. Its head tells that, or the body where the protocol has it nowhere else. */
+/** What a request asks for: its URL or headers say it, or its body where the protocol has it nowhere else. */
 export interface RequestTarget {
   /** The names of the operations that it calls: none, one, or one for each call of a batch. */
   readonly calls: readonly string[];
@@ -75,7 +78,7 @@ export interface RequestTarget {
 /** The methods whose requests have a body, which must be JSON. */
 export const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
-/** What a tool of assistants says that the operation does not. The hints are those of the Model Context Protocol. */
+/** What a tool says beyond its operation. The hints are those of the Model Context Protocol. */
 interface ToolMeta {
   /** For models, which see neither headers nor addresses. Default: the description of the operation */
   readonly description?: string;
@@ -103,15 +106,14 @@ export interface OperationMeta {
   /** What a key needs to be allowed to call it; `any` for an operation that every valid key may call. */
   readonly scope: Scope | 'any';
   /**
-   * Whether a request for nothing but this operation costs the key nothing, and is admitted while the key is over its limit
-   * or banned: for what its holder needs just then. A key has as many of these per minute as an address without a key has
-   * requests. Default: false
+   * Whether a request for this operation alone costs the key nothing, and is admitted while the key is over its limit or
+   * banned. A key has as many of these per minute as an address without a key has requests. Default: false
    */
   readonly freeForKey?: boolean;
   readonly deprecation?: Deprecation;
   /** How many requests a call counts as, for one that is much more work than others, such as an export. Default: 1 */
   readonly cost?: number;
-  /** The error codes that it responds with besides those that every operation like it does. */
+  /** The error codes that it responds with besides those of every operation. */
   readonly errors?: readonly ErrorCode[];
   /** Over REST, success is 200, or 204 for `.output(z.void())`, unless a 201 is declared here. */
   readonly success?: {
@@ -119,14 +121,14 @@ export interface OperationMeta {
     /** The new resource's path relative to the version, such as /pets/7, for Location: left out if it cannot be read */
     readonly location?: (output: never) => string;
   };
-  /** The message of its 404, where it has one of its own, from its input: best from the members that its path has. */
+  /** The message of its own 404, made of its input; best of the members that are in its path. */
   readonly describeMissing?: (input: never) => string;
   /** Whether it takes an Idempotency-Key. One that adds something should, or clients cannot repeat it safely. */
   readonly idempotent?: boolean;
   /**
-   * False keeps it from being a tool of assistants. A language model may take any text that it reads for an order, the
-   * name of an animal included, so this is for what must not happen by mistake and cannot be undone. An object has what
-   * a model should be told instead: a PATCH that sets values is idempotent, for example. Default: a tool
+   * `false`: it is no tool of assistants. A language model may take any text that it reads for an order, even the name of
+   * an animal, so this is for operations that cannot be undone. An object overrides what the tool says: that a PATCH is
+   * idempotent, for example. Default: a tool
    */
   readonly tool?: false | ToolMeta;
 }
@@ -140,8 +142,8 @@ const config = {
 /**
  * tRPC's procedure builder, for the operations of a resource.
  *
- * A `.use()` takes an operation's calls through tRPC's own runner, which checks outputs, too: a page of 20 takes about 65 µs
- * of CPU in place of 5, without the database. What several operations share costs nothing as a function.
+ * With a `.use()`, calls run through tRPC's own runner, which checks outputs, too. A page of 20 then takes about 65 µs of
+ * CPU in place of 5, the database aside. A function that several handlers call costs nothing.
  *
  * @example const procedure = createProcedure<{ readonly pets: PetStore }>();
  */

@@ -19,7 +19,7 @@ export type OperationDefinition = ProcedureDefinition &
 
 type JsonSchema = z.core.JSONSchema.BaseSchema;
 
-/** Whether it has a `.use()`: the last of the middlewares without a type is its handler. */
+/** Whether it has a `.use()`. The last of the middlewares without a type is its handler. */
 export function hasMiddleware({ middlewares }: ProcedureDefinition): boolean {
   return middlewares.filter(({ _type }) => _type === undefined).length > 1;
 }
@@ -60,7 +60,7 @@ function findMetaError(
   return undefined;
 }
 
-/** A key of every plan can call what its scopes allow. */
+/** No call may cost more than the smallest plan allows per minute. */
 const MAX_COST = Math.min(
   ...Object.values<Limits | undefined>(PLANS).map((limits) => limits?.perMinute ?? Infinity),
 );

@@ -47,7 +47,7 @@ interface CallOptions {
  * @throws TypeError when the procedure lacks what an operation must declare, or has what the protocols cannot serve
  */
 export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCProcedure {
-  // It may be anything: types are no obstacle to those who use `any`.
+  // With `any`, it may be something else than a procedure.
   const definition = (procedure._def ?? {}) as unknown as OperationDefinition;
   const definitionError = findDefinitionError(definition);
   if (definitionError !== undefined)
@@ -67,7 +67,8 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
         scope,
         createOwnError(rehearsal.code, definition, await options.getRawInput()),
       );
-    // Also for the runner, which parses it: a tool's arguments may be refused here before its Idempotency-Key is.
+    // Read for the runner, too: this may refuse a tool's arguments, which has to come before its Idempotency-Key is
+    // refused.
     const rawInput = await options.getRawInput();
     if (schema === undefined) parseInput(NO_INPUT, rawInput);
     const input = schema && !needsRunner ? parseInput(schema, rawInput) : undefined;
@@ -89,14 +90,14 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
   );
 }
 
-/** As tRPC documents it. What the runner finds wrong with the input gets the words that it has for other operations. */
+/** Runs it as tRPC documents. An error of the input gets the same words as without a middleware. */
 async function runWithMiddleware(
   procedure: AnyTRPCProcedure,
   options: CallOptions,
   schema: z.ZodType | undefined,
 ): Promise<unknown> {
   const { ctx, getRawInput } = options;
-  // `next({ ctx })` spreads the context, which would lose what it inherits: the stores.
+  // `next({ ctx })` spreads the context, which would lose the stores, because those are inherited.
   const flat = { ...Object.getPrototypeOf(ctx), ...ctx };
   try {
     return await procedure({ ...options, ctx: flat });
@@ -131,7 +132,7 @@ function createOwnError(
   return new ApiError('not_found', { message: meta.describeMissing(input as never) });
 }
 
-/** What says which one is missing: the input, or what of it the path would have, if the rest is invalid. */
+/** The input of `describeMissing`: the whole input, or its members in the path if the rest is invalid. */
 function readReference(schema: z.ZodType, path: string, rawInput: unknown): unknown {
   const input = schema.safeParse(rawInput);
   if (input.success) return input.data;

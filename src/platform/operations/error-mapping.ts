@@ -4,7 +4,10 @@ import { DatabaseOutage } from '../connections/outage.js';
 import { ApiError, type ErrorCode } from '../errors/api-error.js';
 import { isInputError } from './parse-input.js';
 
-/** What a client learns of a failure in any layer. The unexpected is `internal_error`, with its `cause` for the log. */
+/**
+ * The error that a client gets for a failure in any layer. An unexpected one is `internal_error`, with its `cause` for the
+ * log.
+ */
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof TRPCError) return fromTrpcError(error);
@@ -42,7 +45,7 @@ function fromZodError(error: ZodError): ApiError {
   }
   return new ApiError('invalid_request', {
     message: `${[...problems].join('; ')}.`,
-    // None if the input as a whole is invalid.
+    // Empty if the input as a whole is invalid.
     fields: fields.size === 0 ? undefined : Object.fromEntries(fields),
     cause: error,
   });

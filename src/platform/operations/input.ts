@@ -9,8 +9,9 @@ const MAX_INT32 = 2 ** 31 - 1;
 const LONE_SURROGATE = /\p{Surrogate}/u;
 const BLANK = /^\p{White_Space}+$/u;
 /**
- * White space as Unicode has it: few validators know \p{White_Space}, and \s lacks U+0085 and has U+FEFF, which is none.
- * It does not exclude NUL, which generators would write into their files as it is, and tools would take those for binary.
+ * White space as Unicode defines it. Few validators know \p{White_Space}, and \s lacks U+0085 and includes U+FEFF, which is
+ * not white space. The pattern does not exclude NUL: generators would write it into their files, which tools would take for
+ * binary.
  */
 const NOT_BLANK_PATTERN = '^[\\s\\S]*(?:[^\\s\\u0085]|\\ufeff)[\\s\\S]*$';
 
@@ -86,18 +87,18 @@ export function date(description: string) {
     .meta({ description: `${description} (RFC 3339, full-date)`, override: withoutPattern });
 }
 
-/** The year 0 is none to PostgreSQL. */
+/** PostgreSQL has no year 0. */
 const isInCalendar = (value: string) => !value.startsWith('0000');
 const YEAR_ERROR = 'must have a year from 0001 to 9999';
 
-/** The format says what a long pattern would. */
+/** The format says the same as the long pattern. */
 function withoutPattern({ jsonSchema }: { readonly jsonSchema: { pattern?: unknown } }): void {
   delete jsonSchema.pattern;
 }
 
 /**
  * An exact decimal number as text, such as 12.50; for a column of the type `decimal(precision, scale)`, which returns it
- * with `scale` digits after the point. As text, because a JSON number is a binary fraction, which 0.1 is not.
+ * with `scale` digits after the point. It is text because 0.1 is no binary fraction, as which programs read a JSON number.
  */
 export function decimal(precision: number, scale: number, description: string) {
   const integerDigits = precision - scale;

@@ -14,7 +14,7 @@ export function pageInput<Own extends Filters>(filters: Own) {
   return z.object(pageMembers(filters), { error: INPUT_ERROR }).prefault(nothing);
 }
 
-/** The same for the list of what belongs to something, which its path names: `{ bookId }` in `/books/{bookId}/loans`. */
+/** The same with required members, of the path (`{ bookId }` in `/books/{bookId}/loans`) or of the query. */
 export function nestedPageInput<Path extends Readonly<Record<string, z.ZodType>>, Own extends Filters>(
   path: Path,
   filters: Own,
@@ -40,9 +40,9 @@ export function pageOutput<Item extends z.ZodType>(item: Item) {
 }
 
 /**
- * Responds with a page: the bare array and, in `Link` or as the protocol has it, where the next page is.
+ * Responds with a page: the bare array. Announces the next page in the way of the protocol, over REST in `Link`.
  *
- * @param rows in ascending order of id, up to `limit + 1`: the extra one only shows that more follow
+ * @param rows in the order of the list, up to `limit + 1`: the extra one only shows that more follow
  */
 export function answerPage<Item extends { readonly id: number }>(
   { linkNextPage }: Pick<RequestContext, 'linkNextPage'>,

@@ -21,14 +21,14 @@ export function toInputError(cause: unknown, schema: z.ZodType, value: unknown):
 }
 
 /**
- * Whether it says what is wrong with an input. tRPC wraps in the same way what a handler's own use of zod throws, and what
- * is wrong with an output, which no client must learn: only the code tells them apart.
+ * Whether it is about an input. tRPC also wraps errors of a handler's own use of zod and of outputs, which no client may
+ * see: only the code differs.
  */
 export function isInputError(error: unknown): error is TRPCError & { readonly cause: z.ZodError } {
   return error instanceof TRPCError && error.code === 'BAD_REQUEST' && error.cause instanceof z.ZodError;
 }
 
-/** Callers take null for "left out", so the error of a member that may be left out says that it is not the same. */
+/** Callers often send null for a member that is left out, so the error says that null is not allowed. */
 function explainNulls(error: z.ZodError, schema: z.ZodType, value: unknown): z.ZodError {
   const issues = error.issues.map((issue) => {
     const isNull = readValue(value, issue.path) === null;

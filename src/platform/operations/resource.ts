@@ -7,7 +7,7 @@ import { toOperation } from './direct-call.js';
 
 type Procedures = Readonly<Record<string, AnyTRPCProcedure>>;
 
-/** A part of the API: a store and its operations. Nothing but the list in router.ts needs to know of one. */
+/** A part of the API: a store and its operations. Only the list in router.ts names it. */
 export interface Resource<Store extends Functions<Store> = object> {
   /** The name of the store in the procedures' context, and, capitalized, the tag in the OpenAPI document. */
   readonly name: string;

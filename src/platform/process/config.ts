@@ -59,7 +59,7 @@ const schema = z.object({
 /** Everything the environment configures. docs/configuration.md and .env.example describe each variable. */
 export type Config = Readonly<ReturnType<typeof toConfig>>;
 
-/** Those that hold passwords may be files instead: NAME_FILE is the path of one. */
+/** Variables that hold passwords may be files instead, at the path in NAME_FILE. */
 const SECRETS = ['DATABASE_URL', 'REDIS_URL'] as const;
 
 /** The names of everything that the service reads from its environment */
@@ -72,7 +72,7 @@ export const VARIABLES: ReadonlySet<string> = new Set([
  * Reads the configuration from environment variables; an empty one counts as unset.
  *
  * @param runtime what the process runs on, which decides what it can do
- * @param notices what is odd about the environment, and may be why something is invalid
+ * @param notices warnings about the environment, which may explain why something is invalid
  * @throws OperatorError naming every invalid variable, with its value unless that may contain a password
  */
 export function readConfig(
@@ -94,7 +94,7 @@ export function readConfig(
 }
 
 /**
- * Reads a secret again: its file may hold another password by now. Returns what it was before where there is no file, or
+ * Reads a secret again, because its file may hold another password by now. Returns the previous one if there is no file, or
  * nothing valid in it.
  */
 function createReader<T>(
@@ -130,7 +130,7 @@ function toConfig(data: z.output<typeof schema>, variables: Variables, ignoredPa
     ignoredParameters,
     /** Empty: limits live in memory; several: a cluster. Sentinels are one URL. */
     redisUrls: data.REDIS_URL,
-    /** The same two by now, for connections that are made later */
+    /** Read both again, for connections that are made later */
     readDatabaseUrl: createReader(variables, 'DATABASE_URL', DATABASE_URL, data.DATABASE_URL),
     readRedisUrls: createReader(variables, 'REDIS_URL', REDIS_URL, data.REDIS_URL),
     dataDir: data.DATA_DIR,
@@ -139,7 +139,7 @@ function toConfig(data: z.output<typeof schema>, variables: Variables, ignoredPa
     /** Without a trailing slash; undefined: http://HOST:PORT, with the port that the service listens on */
     publicUrl: data.PUBLIC_URL,
     stagingUrl: data.STAGING_URL,
-    /** Whom a third party asks */
+    /** Whom third parties ask */
     contactUrl: data.CONTACT_URL,
     /** Addresses and CIDR blocks */
     trustProxy: data.TRUST_PROXY,
@@ -154,7 +154,7 @@ function toConfig(data: z.output<typeof schema>, variables: Variables, ignoredPa
   };
 }
 
-/** Every address of this machine: to listen on, and not to call */
+/** All addresses of this machine: one can listen on them, and not call them */
 const ANY_ADDRESS = /^(?:0\.0\.0\.0|(?:0*:)+0*)$/;
 
 /**
@@ -178,7 +178,7 @@ function describeIssue({ path, message, input }: z.core.$ZodIssue): string {
   return `${name} ${message}${isSecret ? '' : `, not ${JSON.stringify(String(input))}`}`;
 }
 
-/** What is wrong between variables, and with those that are gone. */
+/** Conflicts between variables, and variables that no longer exist. */
 function* findConflicts(
   set: Readonly<Record<string, string | undefined>>,
   { platform, versions }: Runtime,

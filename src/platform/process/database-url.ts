@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What each parameter may be. pg reads all but `schema`, and takes any other without a word. */
+/** The values that each parameter may have. pg reads all but `schema`, and accepts unknown ones silently. */
 const PARAMETERS: Readonly<Record<string, RegExp>> = {
   schema: /^[^"\0]+$/,
   sslmode: /^(?:disable|prefer|require|verify-ca|verify-full|no-verify)$/,
@@ -18,8 +18,8 @@ const PARAMETERS: Readonly<Record<string, RegExp>> = {
 };
 
 /**
- * What the URLs of providers carry for other programs, or for what the service does by itself, and may be left out without
- * weakening anything: pools, timeouts, keep-alive, marks of a pooler. pg would take some of them.
+ * Parameters in providers' URLs that are for other programs, or for what the service does by itself: pools, timeouts,
+ * keep-alive, marks of a pooler. Leaving them out weakens nothing. pg would read some of them.
  */
 const IGNORED =
   /^(?:pgbouncer|connection_limit|pool_timeout|connect_timeout|keepalives(?:_idle|_interval|_count)?|client_encoding|channel_binding|supa|workaround)$/;
@@ -64,7 +64,7 @@ export function databaseUrl() {
     });
 }
 
-/** The names of those parameters of DATABASE_URL that are ignored. */
+/** The names of the parameters of DATABASE_URL that are ignored. */
 export function findIgnored(text: string): string[] {
   const names: string[] = [];
   mapParameters(text, (name) => {
@@ -74,7 +74,7 @@ export function findIgnored(text: string): string[] {
   return names;
 }
 
-/** Leaves all as it is written but the parameters. */
+/** Changes only the parameters of a URL. */
 function mapParameters(text: string, map: (name: string, pair: string) => readonly string[]): string {
   const [start = '', ...rest] = text.split('?');
   const pairs = rest.join('?').split('&');
@@ -100,7 +100,7 @@ function* describeParameters(parameters: URLSearchParams): Iterable<string> {
     yield 'has channel_binding=require, in place of which the service checks the certificate: write sslmode=verify-full';
 }
 
-/** In which a mode but verify-full does not check what the certificate is for. */
+/** In this mode, only verify-full checks the host name in the certificate. */
 const isLibpqCompatible = (parameters: URLSearchParams) =>
   parameters.get('uselibpqcompat') === 'true' && parameters.get('sslmode') !== 'verify-full';
 

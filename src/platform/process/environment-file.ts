@@ -12,14 +12,14 @@ const CUT_VALUE = /^[ \t]*(?:export[ \t]+)?([\w.-]+)[ \t]*=(?:[ \t]*((?!['"`\s])
  * Adds what `.env` in the working directory sets to the environment, if there is that file. Variables that are already
  * set take precedence.
  *
- * @returns a line about each name in it that no variable of the service has, such as `PROT`
- * @throws OperatorError when it cannot be read, is no text, or would be read otherwise than it looks
+ * @returns a line about each name that is no variable of the service, such as `PROT`
+ * @throws OperatorError when it cannot be read, is no text, or would not be read as it looks
  */
 export function loadEnvironmentFile(file = ENVIRONMENT_FILE, environment = process.env): string[] {
   if (!existsSync(file)) return [];
   const path = resolve(file);
   const text = decode(readBytes(path), path);
-  // Node.js 20 takes a comment in a last line without an end for a variable.
+  // Node.js 20 takes a comment in the last line for a variable if no line feed follows.
   const values = parseEnv(`${text}\n`);
   for (const [, name = '', start = ''] of text.matchAll(CUT_VALUE)) {
     // Within a quoted value of several lines, nothing is cut.

@@ -2,19 +2,19 @@ import { Counter } from 'prom-client';
 import sonicBoom from 'sonic-boom';
 import { IDENTITY } from '#store/identity.js';
 
-/** What waits in memory while the destination takes nothing: some 20,000 requests. What comes after that is lost. */
+/** How much waits in memory while the destination takes nothing: the lines of some 20,000 requests. Further lines are lost. */
 const MAX_WAITING_BYTES = 8 * 1024 * 1024;
-/** How often what waits is written, and how often a destination that has failed is tried again */
+/** How often waiting lines are written, and a destination that has failed is tried again */
 const FLUSH_INTERVAL_MS = 500;
 /** How often a process that ends without `close` tries to write to a pipe that is full, at intervals of 100 ms */
 const LAST_ATTEMPTS = 3;
 
-/** Standard output, for lines that nobody ever waits for. */
+/** Standard output, for lines that no request waits for. */
 export interface LogDestination {
   write(line: string): void;
-  /** Begins to write what waits. */
+  /** Begins to write the waiting lines. */
   flush(): void;
-  /** Writes what waits, before the process exits. Never rejects. Kills the process if nothing else would end it. */
+  /** Writes the waiting lines before the process exits. Never rejects. Kills the process if nothing else would end it. */
   close(withinMs: number): Promise<void>;
   /** For the registry that exports it; it is in none yet */
   readonly lostLines: Counter;
@@ -28,9 +28,9 @@ export interface LogDestinationOptions {
 }
 
 /**
- * Standard output may be on a file system that is full, a pipe that nobody reads, or a terminal that is gone. None of
- * that costs anything but lines: they wait up to a bound, and beyond it they are dropped and counted. What could not be
- * written is tried again, from where a part of it ended.
+ * Standard output may be on a full file system, a pipe that nobody reads, or a terminal that is gone. That costs lines, and
+ * nothing else: they wait up to a bound, and beyond it they are dropped and counted. A write that failed is repeated from
+ * where it ended.
  */
 export function openLogDestination({ minLength, onRecovery }: LogDestinationOptions): LogDestination {
   // Access makes pipes non-blocking. Without a listener, what else writes to them, such as a warning of Node.js, would
@@ -84,7 +84,7 @@ export function openLogDestination({ minLength, onRecovery }: LogDestinationOpti
     try {
       destination.flushSync();
     } catch {
-      // There is nowhere to say so.
+      // Nothing is left to report it to.
     }
   });
   return {

@@ -6,9 +6,9 @@ import type { Config } from './config.js';
 import { type LogDestination, openLogDestination } from './log-destination.js';
 
 /**
- * Lines are written in batches, because one write per line would cost a request more than the check of its limits does,
- * and a write hands them to another thread, which costs as much as several requests do. An exit writes what waits; a
- * killed process loses at most the last half second.
+ * Lines are written in batches. One write per line would cost a request more than the check of its limits, and handing
+ * lines to another thread costs as much as several requests. An exit writes the waiting lines; a killed process loses at
+ * most the last half second.
  */
 const BATCH_BYTES = 32 * 1024;
 
@@ -41,7 +41,7 @@ export async function createLogger({
     onRecovery: (details) => log.warn(details, 'the log is written again: lines of it were lost'),
   });
   const format = pretty?.(PRETTY) ?? String;
-  // A client's text may be anywhere in a line, in the message of an error above all; it must not make the log a list of keys.
+  // A client's text may be anywhere in a line, such as in the message of an error. A key in it must not reach the log.
   const stream = { write: (line: string) => write(format(redactKeys(line))), flush };
   const log = pino({ level: logLevel, serializers: { err: describeError } }, stream);
   return { log, print: write, close, lostLines };

@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs';
 
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** A URL takes far less. */
+/** Far more than a URL needs. */
 const MAX_BYTES = 65_536;
 
 /**

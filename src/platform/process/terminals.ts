@@ -4,8 +4,8 @@ import { isatty } from 'node:tty';
 const STANDARD_STREAMS = [0, 1, 2];
 
 /**
- * At its end Node.js puts the settings of its terminals back, and aborts with a core dump where one is gone. It passes over
- * a file descriptor that is closed, so those of lost terminals are closed before.
+ * On exit, Node.js restores the settings of its terminals, and aborts with a core dump if one is gone. It skips closed file
+ * descriptors, so those of lost terminals are closed before.
  */
 export function passOverLostTerminals(): void {
   const terminals = STANDARD_STREAMS.filter(isatty);

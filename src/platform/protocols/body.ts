@@ -16,7 +16,9 @@ export function ignoreBodies(app: FastifyInstance): void {
   app.addContentTypeParser('*', (_request, _payload, done) => done(null));
 }
 
-/** For every media type: admission has checked it. It only collects bytes: an error would close the connection. */
+/**
+ * Takes every media type, which admission has checked. It only collects bytes, because an error would close the connection.
+ */
 export function readBodyAs(
   app: FastifyInstance,
   read: (bytes: Uint8Array, request: FastifyRequest) => unknown,

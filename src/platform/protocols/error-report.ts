@@ -7,7 +7,7 @@ import { toApiError } from '../operations/error-mapping.js';
  * Returns what the client learns of an error, and adds its headers. The cause goes to the log, and the client can quote
  * the request id.
  *
- * @param path the procedure, where the route does not tell it
+ * @param path the procedure, where the route does not name it
  */
 export function reportError(
   error: unknown,

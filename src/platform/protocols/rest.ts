@@ -115,8 +115,8 @@ function readParameters(
 }
 
 /**
- * Text that is not of the parameter's type is left as it is, for the input schema to reject. A client that writes null means
- * what it would be in JSON, and is told the same.
+ * Text that is not of the parameter's type is left as it is, for the input schema to reject. The text `null` becomes null,
+ * so that the error is the same as for null in JSON.
  */
 function toValue({ type }: OperationParameter, text: string): unknown {
   if (type !== 'string' && text === 'null') return null;
@@ -144,7 +144,7 @@ function linkNextPage(
   reply: FastifyReply,
 ): void {
   const [path = ''] = url.split('?', 1);
-  // Nobody reads them again: the input has been made of them.
+  // Changed in place: nothing reads them after this.
   const parameters = query as URLSearchParams;
   parameters.set('cursor', String(cursor));
   const link = `<${publicUrl}${path}?${parameters}>; rel="next"`;

@@ -30,8 +30,8 @@ export async function respondWithTrpc(
     createContext: async () => context,
     onError: ({ error, path }) => report(error, path),
   });
-  // Idempotency-Replayed depends on every create of the batch, and what a rehearsed error adds on the calls that reject
-  // with it, so the head cannot be sent before they have finished.
+  // The headers depend on all calls of the batch: Idempotency-Replayed on every create, and those of a rehearsed error on
+  // the calls that reject with it. So they cannot be sent before the calls have finished.
   const isHeadOpen = context.idempotency !== undefined || context.rehearsal !== undefined;
   const isStream = response.headers.get('transfer-encoding') === 'chunked' && !isHeadOpen;
   const body = isStream ? response.body : Buffer.from(await response.arrayBuffer());

@@ -3,9 +3,12 @@ import { Socket } from 'node:net';
 
 /** How much of the rest of a request is dropped before its connection is closed. */
 const MAX_DROPPED_BYTES = 1_000_000;
-/** After a 413 it is all that the request has declared, up to this: its caller has a valid key, whose limits count it. */
+/** After a 413 all that the request has declared is dropped, up to this: its caller has a valid key, whose limits count it. */
 const MAX_DECLARED_BYTES = 32_000_000;
-/** How fast, for all connections together. It takes a tenth of a core, and eight clients could occupy one. */
+/**
+ * How fast the rest is read, for all connections together. This takes a tenth of a core; without a bound, eight clients
+ * could occupy a core.
+ */
 const DROPPED_BYTES_PER_MS = 32_000;
 /** How long a client that sends more has to read its response before its connection is reset. */
 const LINGER_MS = 1_000;

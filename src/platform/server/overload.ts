@@ -14,7 +14,7 @@ const OVERLOAD_LIMITS = {
 const LATE_SAMPLES_MIN = 2;
 /** Long enough for a queue to empty, and short enough not to leave the service idle afterwards. */
 const RETRY_SECONDS = 2;
-/** How long the queue counts as overloaded after a request that waited too long: until most of them are back. */
+/** How long the queue counts as overloaded after a request that waited too long: until most clients have tried again. */
 const QUEUE_REPORT_MS = RETRY_SECONDS * 1000;
 
 /** With `queue`, only requests that have waited too long for their turn get a 503. */
@@ -66,7 +66,7 @@ export function createOverloadMonitor({ log, overload }: OverloadOptions) {
       return readReason();
     },
     /**
-     * The error for a request that would only queue, or has: 503 with Retry-After; undefined while there is capacity.
+     * The 503 with Retry-After for a request that would wait too long, or has; undefined while there is capacity.
      *
      * @param queuedMs how long it has waited for its turn
      */

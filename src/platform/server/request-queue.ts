@@ -5,7 +5,7 @@ import { UnansweredRequests } from './unanswered.js';
 const MAX_PER_TICK = 32;
 /** How many of them may be one caller's while there are several: each request takes three such ticks (limits, database, response). */
 const MAX_PER_CALLER = 6;
-/** There are several callers for as long as this after a request that came from another caller than the one before it. */
+/** How long after a request of another caller than the previous one there count as several callers. */
 const SEVERAL_CALLERS_MS = 1_000;
 /** How many start while new connections arrive: Node.js accepts one connection per tick, so ticks have to be short then. */
 const MAX_PER_TICK_WHILE_ACCEPTING = 4;
@@ -23,7 +23,7 @@ declare module 'node:http' {
   }
 }
 
-/** Who sent a request, as far as its head says: whether it may be served is not known yet. */
+/** Who sent a request, by its headers. Whether it may be served is not known yet. */
 export interface Caller {
   /** Of a key or an address */
   readonly id: string;
@@ -50,8 +50,7 @@ interface Waiting {
  * Before a caller's request starts, at most one request of each other caller does, however many connections those have and
  * however many requests they have sent. No caller can make the ticks long for the others.
  *
- * ## New connections soon
- * They are accepted soon, however busy the existing ones are.
+ * ## New connections soon New connections are accepted soon, however busy the existing ones are.
  *
  * ## A bound for what waits
  * See UnansweredRequests.
@@ -136,10 +135,10 @@ export class RequestQueue {
 const MAX_CALLERS = 10_000;
 
 /**
- * What several callers wait for, taken in rounds: one request of each, then the next of each.
+ * The waiting requests of several callers, taken in rounds: one request of each caller, then the next of each.
  *
- * Callers are remembered without what they wait for. The tables that V8 replaces in a Map with much coming and going
- * keep those that follow them alive, and would keep the requests alive with them.
+ * Callers are stored apart from their requests. When many keys come and go, V8 replaces the table of a Map, and old tables
+ * keep their successors alive; they would keep the requests alive, too.
  */
 class Turns {
   /** How much waits, of all callers */
@@ -168,7 +167,7 @@ class Turns {
     this.size += 1;
   }
 
-  /** Takes a turn of this tick for a caller, and returns whether there is one: not if it has used all up, or waits. */
+  /** Takes a turn of this tick for a caller. Returns false if the caller has used all its turns, or has requests that wait. */
   takeTurn(caller: string): boolean {
     const round = this.#nextRound(caller);
     if (round >= this.#end || (this.size > 0 && round > this.#first)) return false;

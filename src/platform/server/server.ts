@@ -10,11 +10,11 @@ import type { RequestQueue } from './request-queue.js';
 const BODY_LIMIT_BYTES = 64 * 1024;
 /** Node.js limits the request line and headers to 16 KiB in total; path parameters need no limit of their own. */
 const MAX_PARAM_LENGTH = 16 * 1024;
-/** None that holds the beginning of an API key, because it is logged and sent back. */
+/** It must not contain the beginning of an API key, because it is logged and sent back. */
 const REQUEST_ID = new RegExp(`^(?!.*${IDENTITY.keyPrefix}(?:live|test)_)[\\w.:/+=-]{1,128}$`);
 /**
- * How an absolute form begins. No authority is longer (RFC 1035, section 2.3.4), and to encode one that is not ASCII takes
- * work that grows with the square of its length.
+ * The beginning of an absolute form. No authority is longer (RFC 1035, section 2.3.4), and the time to encode one that is
+ * not ASCII grows with the square of its length.
  */
 const ABSOLUTE_FORM = /^https?:\/\/[^/?#]{1,300}(?:[/?#]|$)/i;
 /** A path without a route. */

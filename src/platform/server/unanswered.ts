@@ -14,13 +14,13 @@ const MAX_UNPREFERRED = 2_000;
 /** The same for preferred requests. It is higher, so that the others cannot keep them from being pipelined. */
 const MAX_WITH_PREFERRED = 2 * MAX_UNPREFERRED;
 
-/** What the service owes the client of a connection. */
+/** The responses that the service owes the client of a connection. */
 interface Debt {
   /** The responses that have not been sent, in the order of their requests, which is that in which they close */
   readonly owed: ServerResponse[];
   /** The response to the last request, until both are over */
   last: ServerResponse | undefined;
-  /** Whether the connection was closed for a request too many. Nothing more happens to those that wait. */
+  /** Whether the connection was closed because of one request too many. Its waiting requests are dropped. */
   isCancelled: boolean;
   readonly settle: () => void;
 }

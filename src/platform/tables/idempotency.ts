@@ -12,7 +12,7 @@ const IS_EXPIRED = `created_at <= now() - interval '${IDEMPOTENCY_TTL_HOURS} hou
 export const deleteExpiredSql = (inSchema: InSchema) =>
   deleteOldSql(inSchema(TABLE), 'created_at', IS_EXPIRED);
 
-/** Identifies one create. The same key sent to another operation, or by another API key, is a different one. */
+/** Identifies one create. The same key for another operation, or from another API key, identifies another create. */
 export interface IdempotencyKey {
   readonly apiKeyId: string;
   /** The Idempotency-Key of the request, which several calls of a tRPC batch share */
@@ -50,7 +50,7 @@ export const toKeyValues = (key: IdempotencyKey) => COLUMNS.map(([, , member]) =
 /** Those that identify it, without the hash */
 export const toIdValues = (key: IdempotencyKey) => ID_COLUMNS.map(([, , member]) => key[member]);
 
-/** What a statement asks about a key. `toValue` names the value of a column of idempotent_creates in the statement. */
+/** The parts of a statement about a key. `toValue` returns the SQL for the value of a column of idempotent_creates. */
 export function keySql(inSchema: InSchema, toValue: (column: string, type: string, index: number) => string) {
   const id = ID_COLUMNS.map(([column, type], index) => toValue(column, type, index)).join(', ');
   const isId = `(${ID_COLUMNS.map(([column]) => column).join(', ')}) = (${id})`;
@@ -59,7 +59,7 @@ export function keySql(inSchema: InSchema, toValue: (column: string, type: strin
     isId,
     /** The number of the advisory lock that a create holds while it runs */
     lock: `hashtextextended(concat_ws(' ', ${id}), 0)`,
-    /** Not by EXISTS, which PostgreSQL may answer by reading the keys of a whole day. */
+    /** Not EXISTS: PostgreSQL may answer that by reading the keys of a whole day. */
     isStored: `(SELECT true FROM ${inSchema(TABLE)} WHERE ${isId}) IS TRUE`,
   };
 }

@@ -15,13 +15,13 @@ import {
 import { takeTurnSql } from './insert-turns.js';
 import { type InsertColumn, type Table, type TableSql, typeSql } from './table.js';
 
-/** Few enough for a statement to take much less than STATEMENT_TIMEOUT_MS, and for their locks to fit in memory. */
+/** Few enough that a statement takes much less than STATEMENT_TIMEOUT_MS, and that PostgreSQL has room for their locks. */
 const MAX_ROWS = 100;
 /** A create that waited longer has been answered with a 503, and should not be stored afterwards. */
 const BATCHES = { maxSize: MAX_ROWS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
 /** SQLSTATE, PostgreSQL's appendix A. */
 const UNIQUE_VIOLATION = '23505';
-/** PostgreSQL aborted the statement, for one of its rows perhaps: a deadlock, a deferred check, a trigger that waits. */
+/** PostgreSQL aborted the statement, perhaps for one of its rows: a deadlock, a deferred check, a trigger that waits. */
 const ABORTED = /^(?:40|57014)/;
 
 /** Inserts a row. @throws ApiError idempotency_key_reused, idempotency_key_in_use */
@@ -87,11 +87,11 @@ function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: 
 }
 
 /**
- * Runs a batch row by row when PostgreSQL rejects or aborts it as a whole, in which case nothing of it has been stored.
- * While a whole table is locked each row waits again: as many as there are connections, until their callers have given up.
+ * Runs a batch row by row when PostgreSQL rejects or aborts it, which means that nothing of it is stored. While a whole
+ * table is locked, the rows wait again, as many at once as there are connections, until their callers have given up.
  *
- * No row is to blame for an id that is stored already: somebody has brought ids along, by COPY or replication, and left the
- * sequence behind. The next attempt draws others.
+ * An id that is stored already is no row's fault: somebody has inserted rows with ids, by COPY or replication, and left the
+ * sequence behind. The next attempt draws other ids.
  */
 function isolateRejections<Call, Result>(
   { name }: TableSql,
@@ -118,8 +118,8 @@ function violates(error: unknown, code: string, constraint: string): boolean {
 }
 
 /**
- * The rows of a batch as a table with their positions. They are one parameter: JSON has null, lists and text whatever the
- * settings of the session are, and no type of the schema, which may be restored as another of the same name.
+ * The rows of a batch as a table with their positions. They are one JSON parameter. JSON does not depend on settings of the
+ * session, nor on types of the schema, which a restore may replace by others of the same name.
  */
 function givenSql(columns: readonly InsertColumn[], inSchema: InSchema): string {
   const fields = columns.map(({ field }) => field).join(', ');
@@ -128,8 +128,8 @@ function givenSql(columns: readonly InsertColumn[], inSchema: InSchema): string 
 }
 
 /**
- * The INSERT, up to what further tables its rows come from. It takes the turn of its table before it draws an id, because
- * the join has no row before that. With ORDER BY row_position the ids ascend in the order of the rows.
+ * The INSERT, to which further tables and conditions may be added. It takes the turn of its table before it draws an id,
+ * because the join has no row before that. With ORDER BY row_position, ids ascend in the order of the rows.
  */
 function insertSql({ name, insertColumns }: TableSql, inSchema: InSchema): string {
   return `
@@ -138,14 +138,14 @@ function insertSql({ name, insertColumns }: TableSql, inSchema: InSchema): strin
 }
 
 /**
- * True, or an error whose text says why, so that nothing is stored: nobody could tell whose row is missing. PostgreSQL has
- * no other way to raise an error from within a statement.
+ * True, or an error whose text says why, so that nothing is stored; otherwise it would be unknown whose row is missing.
+ * PostgreSQL has no other way to raise an error from within a statement.
  */
 const isCompleteSql = (given: string) => `
   (SELECT CASE count(*) WHEN ${given} THEN true ELSE (count(*) || ' of ' || ${given} ||
      ' rows were inserted: a trigger leaves rows out, or insert_turns lacks the table')::boolean END FROM created)`;
 
-/** What it returns has no certain order. */
+/** Its result has no certain order. */
 function rowsSql(table: TableSql, inSchema: InSchema): string {
   return `
     WITH created AS (
@@ -158,7 +158,7 @@ function rowsSql(table: TableSql, inSchema: InSchema): string {
 
 /** With a prefix, because a table may have columns of these names. */
 const toKeyField = (column: string) => `request_${column}`;
-/** What createKeyedRowLoader adds to a row. */
+/** The columns that createKeyedRowLoader adds to a row. */
 const KEY_OF_ROW: readonly InsertColumn[] = KEY_COLUMNS.map(([column, type]) => ({
   column,
   field: toKeyField(column),

@@ -4,8 +4,8 @@ import type { Queries } from '../connections/connections.js';
 const BATCH_SIZE = 1_000;
 
 /**
- * Deletes the oldest rows of a table, a batch of them. Two nodes that delete the same ones at once wait for each other, and
- * one of them finds none left. By row address, which has one plan however large the table is.
+ * Deletes a batch of the oldest rows of a table. Two nodes that delete the same rows at once wait for each other, and one
+ * of them finds none left. It deletes by row address, which has the same plan however large the table is.
  *
  * @param table with its schema, quoted
  * @param column when a row was written; it has an index

@@ -94,7 +94,7 @@ export function createOnce(database: Pick<Database, 'pool' | 'inSchema' | 'loadP
   };
 }
 
-/** The lock in a statement of its own: only one that begins after it sees what the last holder has stored. */
+/** The lock is a statement of its own: only a statement that begins after it sees what the last holder has stored. */
 function createStatements(inSchema: InSchema) {
   const { lock, isStored } = keySql(inSchema, toKeyParameter);
   const values = KEY_COLUMNS.map(([column, type], index) => toKeyParameter(column, type, index));
@@ -107,9 +107,9 @@ function createStatements(inSchema: InSchema) {
 }
 
 /**
- * The first response is made of what later ones are made of, so that they are equal byte for byte.
+ * The first response is made of the stored JSON, as later ones are, so that they are equal byte for byte.
  *
- * @throws TypeError for what no response can hold: nothing of the create is stored then
+ * @throws TypeError for an output that no response can hold; nothing of the create is stored then
  */
 function toJson(output: unknown): string {
   const json: string | undefined = JSON.stringify(output);

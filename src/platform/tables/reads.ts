@@ -9,17 +9,18 @@ import { type JsonColumns, type Table, typeSql } from './table.js';
 const MAX_PAGES_PER_STATEMENT = 32;
 const MAX_ROWS_PER_STATEMENT = 100;
 /**
- * Fewer reads wait while a statement is under way: another one would cost this process 60 µs. More are divided between
- * statements: if all shared one, this process would be idle while PostgreSQL runs it, which takes longer for pages.
+ * Fewer reads than this wait while a statement is under way, because another one would cost this process 60 µs. More are
+ * divided between statements: if all shared one, this process would be idle while PostgreSQL runs it. That takes longer for
+ * pages.
  */
 const MIN_PAGES_PER_STATEMENT = 4;
 const MIN_ROWS_PER_STATEMENT = 8;
 /** A read that waited longer has been answered with a 503. */
 const READS = { maxConcurrent: READ_CONNECTIONS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
-/** Each combination of filters is a statement with an index of its own. */
+/** Each combination of filters is a statement of its own, and needs an index. */
 const MAX_FILTERS = 3;
 
-/** A page of a list: up to `limit` rows whose id is greater than `cursor`, with such values in the fields to filter by. */
+/** A page of a list: up to `limit` rows whose id is greater than `cursor`, and whose fields have the values to filter by. */
 type PageOf<Row, Filter extends keyof Row> = {
   readonly limit: number;
   readonly cursor?: number | undefined;
@@ -39,8 +40,8 @@ export interface ReadOptions<Filter> {
 }
 
 /**
- * Reads the rows of a table by page and by id, with statements that PostgreSQL parses and plans once per connection, and
- * that the requests of one moment share. May fail with a database error: see isDatabaseOutage.
+ * Reads the rows of a table by page and by id. PostgreSQL parses and plans the statements once per connection, and
+ * simultaneous requests share them. May fail with a database error: see isDatabaseOutage.
  */
 export function createReads<Row, NewRow, Filter extends keyof Row & string = never>(
   { reads, inSchema }: Pick<Database, 'reads' | 'inSchema'>,
@@ -59,7 +60,8 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
   const createListStatement = (by: readonly Filter[]): CheckedStatement => {
     const columns = by.map((field) => table.toColumn(field));
     const wanted = by.map((_, index) => `filter_${index}`);
-    // As text at first: PostgreSQL keeps the type of a parameter, and an enum may be restored as another of the same name.
+    // Parameters are text at first: PostgreSQL keeps the type of a parameter, and a restore may replace an enum by another
+    // of the same name.
     const arrays = by.map(
       (field, index) => `, $${index + 3}::text[]::${typeSql(table.types[field], inSchema)}[]`,
     );
@@ -133,7 +135,7 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
   };
 }
 
-/** As PostgreSQL reads it. pg would quote and escape each number by itself. */
+/** An array as PostgreSQL reads it. pg would quote and escape each number. */
 const toArray = (numbers: readonly number[]) => `{${numbers.join()}}`;
 
 const row = (values: readonly string[]) => (values.length === 1 ? values[0] : `(${values.join(', ')})`);

@@ -1,16 +1,16 @@
 import type { InSchema } from '../connections/schema-name.js';
 
-/** Enums are named after their table and column, such as `pet_status`. The underscore tells them from other types. */
+/** Enums are named after their table and column, such as `pet_status`. The underscore distinguishes them from other types. */
 type EnumName = `${string}_${string}`;
 
 type IntegerType = 'bigint' | 'integer';
 /**
- * `date` is written 2026-01-31, `timestamptz` 2026-01-31T09:30:00.000Z. A `decimal` is text, such as 12.50: as a JSON number
- * it would be the nearest binary fraction, and sums of money would not add up.
+ * `date` is written 2026-01-31, `timestamptz` 2026-01-31T09:30:00.000Z. A `decimal` is text, such as 12.50: as a JSON
+ * number it would be rounded to a binary fraction, and sums of money would not add up.
  */
 type TextType = 'text' | 'date' | 'timestamptz' | 'decimal';
 
-/** The SQL types whose JSON is such a value. A row lacks no value: what is not known is null, never left out. */
+/** The SQL types whose JSON is such a value. Rows have every member: an unknown value is null, never left out. */
 type SqlType<Value> = [Value] extends [number]
   ? IntegerType
   : [Value] extends [boolean]
@@ -34,7 +34,7 @@ type ListType<Element> = [Element] extends [number]
 
 type SqlTypes<Row> = { readonly [Field in keyof Row]-?: SqlType<Exclude<Row[Field], null>> };
 
-/** Rows by column: a row that has `id` is made of the first value of each array, and so on. Null for no rows. */
+/** Rows by column: the first row is made of the first value of each array, and so on. Null if there are no rows. */
 export type JsonColumns = readonly (readonly unknown[] | null)[];
 
 /** A column that is inserted, in quotes, with the field that it is named after, also in quotes, and the type of both */
@@ -44,7 +44,7 @@ export interface InsertColumn {
   readonly type: string;
 }
 
-/** What statements are made of. */
+/** The parts that statements are made of. */
 export interface TableSql {
   readonly name: string;
   /** The columns that an insert sets: all but `id`, which PostgreSQL assigns */
@@ -55,7 +55,10 @@ export interface TableSql {
   readonly jsonColumns: string;
 }
 
-/** What reads and writes the rows of a table. A constraint keeps integers within what a JavaScript number holds exactly. */
+/**
+ * A table, for reads and inserts. A constraint in the database keeps its integers within what a JavaScript number holds
+ * exactly.
+ */
 export interface Table<Row, NewRow> extends TableSql {
   /** The SQL type of each field */
   readonly types: SqlTypes<Row>;
@@ -78,7 +81,7 @@ export function table<Row extends NewRow & { readonly id: number }, NewRow exten
   const fields = Object.keys(types) as (keyof Row & string)[];
   const pairs = fields.map((field) => `'${field}', ${jsonSql(toColumn(field), types[field])}`);
   const arrays = fields.map((field) => {
-    // Lists of several lengths are no array of PostgreSQL.
+    // Lists of different lengths cannot be one array of PostgreSQL.
     const aggregate = isList(types[field]) ? 'json_agg' : 'array_agg';
     return `${aggregate}(${jsonSql(toColumn(field), types[field])})`;
   });
@@ -112,8 +115,8 @@ export function typeSql(type: string, inSchema: InSchema): string {
 }
 
 /**
- * What JSON has of a column, whatever DateStyle and TimeZone are; PostgreSQL itself writes dates in JSON as ISO 8601 has
- * them. A time that to_char cannot write, `infinity`, must not become none.
+ * The JSON of a column, independent of DateStyle and TimeZone; PostgreSQL itself writes dates in JSON as ISO 8601.
+ * `infinity`, which to_char cannot write, must not become null.
  */
 function jsonSql(column: string, type: string): string {
   if (type === 'decimal') return `${column}::text`;

@@ -7,7 +7,7 @@ const DURATION_BUCKETS = [
 ];
 
 /**
- * A histogram of durations, for the registry that exports it; it is in none yet.
+ * A histogram of durations that is in no registry yet.
  *
  * @param name without the store's prefix
  */

@@ -1,6 +1,6 @@
 /**
  * Runs a task now, and after each run again when `untilNextMs` have passed. The task must not reject. Returns a function
- * that ends that and waits for the run in progress.
+ * that stops it and waits for the run in progress.
  */
 export function repeat(untilNextMs: () => number, run: () => Promise<void>): () => Promise<void> {
   let isEnded = false;

@@ -10,7 +10,7 @@ export const CONNECT_TIMEOUT_MS = 1_000;
  * while the abandoned one went on waiting for its lock and counted towards `max_connections`.
  */
 export const STATEMENT_TIMEOUT_MS = 1_200;
-/** The response to a statement. PostgreSQL has ended it by then, so a connection without one is dead. */
+/** The response to a statement. PostgreSQL has ended the statement by then, so a connection without a response is dead. */
 export const QUERY_TIMEOUT_MS = 1_500;
 /** The key lookup, however many statements it takes. */
 export const KEY_LOOKUP_TIMEOUT_MS = 1_200;
@@ -21,7 +21,10 @@ export const READINESS_TIMEOUT_MS = 2_000;
 /** One command to Redis. */
 export const REDIS_TIMEOUT_MS = 160;
 
-/** Opening a connection for a command or a migration: nobody repeats one readily, and it loads modules meanwhile. */
+/**
+ * Opening a connection for a command or a migration. Longer, because a command loads modules meanwhile, and is not repeated
+ * by itself.
+ */
 export const COMMAND_CONNECT_TIMEOUT_MS = 10_000;
 /** One statement of a command, which may read the usage of all keys for a year. */
 export const COMMAND_STATEMENT_TIMEOUT_MS = 30_000;
@@ -38,8 +41,8 @@ const COUNTED_INTERVAL_MS = 40;
  * Settles like the promise, or rejects with a TimeoutError.
  *
  * Intervals are counted instead of time: a pause of this process, such as a garbage collection, is one interval however
- * long it lasts, and so is not taken for a stall of the other side. And what has arrived by the end of the last one is
- * read before it counts as missing, because setImmediate runs after that.
+ * long it lasts, and so is not taken for a stall of the other side. Data that has arrived by the end of the last interval
+ * is read before it counts as missing, because setImmediate runs after that.
  */
 export function withTimeout<T>(timeoutMs: number, promise: PromiseLike<T>): Promise<T> {
   return new Promise((resolve, reject) => {

@@ -8,7 +8,7 @@ const MAX_COUNTS = 100_000;
 /** The most counts that one statement adds: few enough to hold other nodes up for milliseconds only. */
 const MAX_ROWS_PER_STATEMENT = 1_000;
 
-/** What a denied request counts as whose head did not name what it calls: its body was not read. */
+/** The operation of a denied request whose headers do not name one; its body was not read. */
 export const UNNAMED_CALL = 'mcp';
 
 export interface UsageOptions {
@@ -24,9 +24,9 @@ export interface UsageOptions {
 /**
  * Counts the calls of each key in memory, and adds them to what is stored within 30 seconds.
  *
- * Counts that could not be stored are put back, so each is stored at least once: a process that is killed loses what it
- * counted since its last flush, and when the response to a COMMIT is lost, what that stored is added twice. Usage is
- * indicative; limits are counted elsewhere, and exactly.
+ * Counts that could not be stored are put back. So a count is added twice if the response to its COMMIT is lost, and a
+ * killed process loses what it has counted since its last flush. Usage is indicative; limits are counted elsewhere, and
+ * exactly.
  */
 export class UsageCounter {
   readonly #options: UsageOptions;
@@ -44,7 +44,7 @@ export class UsageCounter {
     return [...this.#counts.values()].reduce((total, { size }) => total + size, 0);
   }
 
-  /** How many requests were not counted, for want of room */
+  /** How many requests were not counted because there was no room */
   get dropped(): number {
     return this.#dropped;
   }
@@ -86,7 +86,7 @@ export class UsageCounter {
   /** Flushes for the last time. Call it when no request is running and the database is still open. */
   async close(): Promise<void> {
     await this.flush();
-    // An unavailable database gets a second chance, which takes a few seconds at most.
+    // One more attempt for an unavailable database, which takes a few seconds at most.
     if (this.waiting > 0) await this.flush();
   }
 
@@ -119,7 +119,10 @@ export class UsageCounter {
     return [...balances.values()].filter((balance) => balance > 0).length;
   }
 
-  /** In the order of the keys: nodes that flush at once follow each other, and a statement finds its rows side by side. */
+  /**
+   * Sorted by key, so that nodes that flush at once wait for each other in the same order, and a statement's rows are close
+   * together.
+   */
   #take(): NewUsage[] {
     const rows = [...this.#counts].flatMap(([name, ofKeys]) => {
       const [days, operation = ''] = name.split(' ');
@@ -132,8 +135,8 @@ export class UsageCounter {
 }
 
 /**
- * Flushes in intervals, the first of which is shorter by chance: nodes that start together would make each other wait.
- * Returns a function that ends that and waits for the flush in progress.
+ * Flushes at intervals. The first is shortened at random, so that nodes that start together do not make each other wait.
+ * Returns a function that stops it and waits for the flush in progress.
  */
 export function flushRegularly(usage: UsageCounter): () => Promise<void> {
   let nextMs = Math.random() * FLUSH_INTERVAL_MS;

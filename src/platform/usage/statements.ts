@@ -14,7 +14,7 @@ const FIRST_KEPT_DAY = "(statement_timestamp() AT TIME ZONE 'UTC')::date - $1::i
 const GIVEN =
   'json_to_recordset($1) AS given ("apiKeyId" uuid, day date, operation text, requests bigint, denied bigint)';
 
-/** For this transaction only. What other nodes add takes a few milliseconds; whoever keeps a lock for longer is passed over. */
+/** For this transaction only. Other nodes hold locks for a few milliseconds; rows that are locked for longer are left out. */
 const WAIT_BRIEFLY = "(SELECT set_config('lock_timeout', '500ms', true)) AS setting";
 
 export function createStatements(inSchema: InSchema) {
@@ -25,7 +25,7 @@ export function createStatements(inSchema: InSchema) {
     ON CONFLICT (api_key_id, day, operation) DO UPDATE
     SET requests = stored.requests + excluded.requests, denied = stored.denied + excluded.denied`;
   return {
-    /** Fails where somebody keeps a row locked. */
+    /** Fails if a row stays locked. */
     add: {
       name: 'usage-add',
       text: `
@@ -33,7 +33,7 @@ export function createStatements(inSchema: InSchema) {
         SELECT "apiKeyId", day, operation, requests, denied FROM ${WAIT_BRIEFLY}, ${GIVEN} ${ADD_UP}`,
       emptyValues: ['[]'],
     },
-    /** Adds to all rows but those, and returns what was to be added to them. */
+    /** Adds to all rows that are not locked, and returns the counts for those that are. */
     addToUnlocked: {
       name: 'usage-add-to-unlocked',
       text: `
@@ -71,7 +71,7 @@ export function createStatements(inSchema: InSchema) {
       FROM ${usage} AS usage JOIN ${keys} AS keys ON keys.id = api_key_id
       WHERE usage.day BETWEEN $1 AND $2 AND ($3::uuid[] IS NULL OR api_key_id = ANY ($3))
       ORDER BY usage.day DESC, operation COLLATE "C"`,
-    /** What is left of a deleted key goes with its day. */
+    /** The usage of a deleted key is deleted with its day. */
     deleteExpired: `
       WITH expired AS (SELECT ${FIRST_KEPT_DAY} AS before)
       DELETE FROM ${usage} USING expired WHERE day < before AND (

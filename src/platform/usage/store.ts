@@ -5,7 +5,7 @@ import { createStatements } from './statements.js';
 /** For how many days usage is shown unless others are asked for, today included. */
 export const SHOWN_DAYS = 30;
 export const DAY_MS = 86_400_000;
-/** SQLSTATE: somebody has kept a row locked for longer than a statement waits. */
+/** SQLSTATE lock_not_available: a row was locked for longer than a statement waits. */
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /** How many requests were admitted, and how many a limit or a ban denied */
@@ -28,7 +28,7 @@ export interface KeyUsage extends Usage {
   readonly owner: string | null;
 }
 
-/** What is to be added to the usage of a key. */
+/** A count to add to the usage of a key. */
 export interface NewUsage extends Usage {
   readonly apiKeyId: string;
 }
@@ -43,7 +43,7 @@ export type UsageStore = ReturnType<typeof createUsageStore>;
 
 type Stored<Row> = Omit<Row, keyof Counts> & Readonly<Record<keyof Counts, string>>;
 
-/** PostgreSQL's whole numbers arrive as text, which no setting changes. They are within what a number of JavaScript holds. */
+/** A bigint arrives as text, whatever the settings are, and fits into a JavaScript number. */
 const withNumbers = <Row extends Readonly<Record<keyof Counts, string>>>(rows: readonly Row[]) =>
   rows.map((row) => ({ ...row, requests: Number(row.requests), denied: Number(row.denied) }));
 
@@ -57,8 +57,8 @@ export function createUsageStore({
   writes.register(sql.add, sql.addToUnlocked);
   return {
     /**
-     * Adds to what is stored, all or nothing, except for rows that somebody keeps locked: returns what was to be added to
-     * those. No two rows may be of one key, day and operation.
+     * Adds counts to what is stored, all or none, except for rows that somebody keeps locked, whose counts it returns. No
+     * two counts may be of one key, day and operation.
      */
     async add(rows: readonly NewUsage[]): Promise<readonly NewUsage[]> {
       for (const statement of [sql.add, sql.addToUnlocked]) {

@@ -35,7 +35,7 @@ export class RedisConnection {
     return this.#client instanceof Cluster;
   }
 
-  /** Whether scripts can run, in a cluster for whichever key. */
+  /** Whether scripts can run; in a cluster, for every key. */
   get isReady(): boolean {
     return this.#client instanceof Cluster ? isConnected(this.#client) : this.#client.status === 'ready';
   }
@@ -48,8 +48,8 @@ export class RedisConnection {
   }
 
   /**
-   * Replaces a connection that seems to be dead, or was made with another password than there is by now; does nothing while
-   * a new one is being made.
+   * Replaces a connection that seems to be dead, or was made with an outdated password. Does nothing while a new one is
+   * being made.
    */
   reconnect(): void {
     const urls = this.#options.readUrls();

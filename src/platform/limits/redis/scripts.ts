@@ -5,7 +5,7 @@ const FIELDS = NAMES.flatMap((name) => [`'${name}'`, `'${name}Ends'`]);
 /** What HMGET has read of FIELDS, as windows */
 const READ_WINDOWS = NAMES.map((name, n) => `window('${name}', held[${2 * n + 1}], held[${2 * n + 2}])`);
 
-/** By which a call names a window: names would cost Redis a fifth to a half more per call. */
+/** The number of each window in a call. Names would cost Redis a fifth to a half more per call. */
 export const WINDOW_NUMBERS = Object.fromEntries(NAMES.map((name, n) => [name, n + 1])) as Readonly<
   Record<WindowName, number>
 >;

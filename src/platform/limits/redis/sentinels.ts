@@ -15,8 +15,8 @@ const WATCH_OPTIONS = {
 const CHANNEL = '+switch-master';
 
 /**
- * A connection to the primary that the Sentinels name, who are asked in turn, for each connection anew; and one to each
- * Sentinel, so that a primary that has been replaced is abandoned even if it still responds.
+ * A connection to the primary that the Sentinels name; they are asked in turn, anew for each connection. Beside it one to
+ * each Sentinel, so that a primary that has been replaced is abandoned even if it still responds.
  */
 export function openPrimary(
   text: string,
@@ -78,7 +78,7 @@ function watchSentinels(
   });
 }
 
-/** What ioredis says of Sentinels, unless the connections that watch them give the reason, which it hides. */
+/** ioredis' message about Sentinels, or the reason of the connections that watch them, which ioredis hides. */
 function readReason({ message }: Error, { name }: SentinelUrl): string | undefined {
   // All are said to be unreachable once each has been asked, whatever they replied.
   if (/Connection is closed\.$|^All sentinels are unreachable/.test(message)) return undefined;

@@ -56,7 +56,7 @@ interface RedisStoreOptions {
   readonly connection: Pick<RedisConnection, 'consumeLimits' | 'isCluster'>;
   readonly breaker: CircuitBreaker;
   readonly keyPrefix: string;
-  /** What decides when Redis fails, as the library calls it: this node's memory, with the counters of the last reply */
+  /** The library's name for what decides when Redis fails: this node's memory, with the counters of the last reply */
   readonly insuranceLimiter: MemoryStore;
   /** Unix milliseconds */
   readonly now: () => number;
@@ -112,8 +112,8 @@ export class RedisStore extends RateLimiterCompatibleAbstract {
   }
 
   /**
-   * The insurance limiter decides after any error without a word, so one of this class would go unnoticed: it opens the
-   * circuit breaker, which logs it and shows as `degraded`.
+   * The insurance limiter decides silently after any error, so a mistake in this class would go unnoticed. It opens the
+   * circuit breaker, which logs the error and shows as `degraded`.
    */
   async #runScript(calls: readonly Call[]): Promise<(RateLimitResult | Error)[]> {
     const { breaker, connection } = this.#options;
@@ -133,7 +133,8 @@ export class RedisStore extends RateLimiterCompatibleAbstract {
   /** A call as CONSUME_SCRIPT takes it, with what this node knows by now. */
   #toQuestion({ id, cost, windows, counts, restarts = false }: Call): Question {
     const { counters, ageMs } = this.#options.insuranceLimiter.peek(id, windows);
-    // What a reply has said of a window that restarts may be over. What this node has counted since is told.
+    // A reply's counts of a window with `restarts` may be outdated, because the window may have restarted. So only the
+    // counts that this node has added since are sent.
     const isOver = restarts && ageMs < Number.POSITIVE_INFINITY;
     const question: Question = [counts ? cost : 0, restarts ? 1 : 0];
     for (let index = 0; index < windows.length; index += 1) {

@@ -48,7 +48,7 @@ export function parseRedisUrls(text: string): string[] {
   return present;
 }
 
-/** Of what is no number, ioredis makes database 0. */
+/** If the database is no number, ioredis uses database 0. */
 function checkDatabase({ pathname, searchParams }: URL, isCluster: boolean): void {
   if ([...searchParams.keys()].some((key) => !SERVER_PARAMETERS.includes(key)))
     fail(`may have the parameters ${SERVER_PARAMETERS.join(', ')} and no others`);

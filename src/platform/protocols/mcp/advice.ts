@@ -1,7 +1,7 @@
 import type { ApiError, ErrorCode } from '../../errors/api-error.js';
 import { errorTable } from '../../errors/error-table.js';
 
-/** Where the words of the table are those of HTTP, what a model knows. */
+/** Messages in terms that a model knows, in place of those about HTTP. */
 const MESSAGES: Partial<Readonly<Record<ErrorCode, string>>> = {
   not_found: 'There is no such thing.',
   idempotency_key_in_use: 'The first call with this idempotencyKey is still running.',

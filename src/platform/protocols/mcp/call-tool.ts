@@ -86,7 +86,7 @@ function hash({ listed }: Tool, input: Arguments): Uint8Array {
   return hashRepeated('mcp', JSON.stringify(Object.fromEntries(members)));
 }
 
-/** How much of what a client sends is repeated to it */
+/** How many of a client's names an error repeats */
 const MAX_NAMES = 5;
 const MAX_NAME_LENGTH = 50;
 

@@ -40,7 +40,7 @@ interface Answer {
   readonly status: number;
   /** JSON; empty for a notification */
   readonly text: string;
-  /** JSON-RPC's, of an error that is none of a tool */
+  /** The code of a JSON-RPC error; undefined for the result of a tool */
   readonly errorCode: number | undefined;
 }
 
@@ -99,13 +99,16 @@ export function createEndpoint({ tools, log }: EndpointOptions): Endpoint {
   };
 }
 
-/** What the SDK would find out of nearly every message, by checking it twice. */
+/**
+ * Whether it is a tool call of the current revision, as nearly every message is. The SDK would check it twice to find that
+ * out.
+ */
 function isStatelessCall(body: unknown): boolean {
   const { method, params } = toMessage(body);
   return method === CALL_METHOD && params._meta[REVISION_META] !== undefined;
 }
 
-/** Of what no handler has answered: an error, or a short result that the SDK has by itself */
+/** The error in a response that no handler has made: an error, or a short result of the SDK's own */
 function readError(text: string): SdkError | undefined {
   return text === '' ? undefined : (JSON.parse(text) as { readonly error?: SdkError }).error;
 }

@@ -13,9 +13,9 @@ export interface McpOptions extends ContextOptions {
   readonly router: AnyTRPCRouter;
 }
 
-/** What a request asks for that calls no operation, or one that only its body tells. */
+/** The target of a request that calls no operation, or one that only its body names. */
 const NO_CALL: RequestTarget = { calls: [], cost: 1, listAllowed: () => ['POST'] };
-/** What a request asks for whose head says that it calls nothing: a body that disagrees is refused. */
+/** The target of a request whose headers say that it calls nothing: a body that disagrees is refused. */
 const FREE: RequestTarget = { ...NO_CALL, isFreeForKey: true };
 const FREE_METHOD = /^(?:server\/discover$|tools\/list$|notifications\/)/;
 const NOT_ALLOWED = new ApiError('method_not_allowed', { headers: { allow: 'POST' } });
@@ -59,7 +59,7 @@ export function registerMcp(
       readBodyTarget(request) {
         const { method, params } = toMessage(request.body);
         const head = readHead(request);
-        // A head that names another method is refused, and nothing is called.
+        // Headers that name another method are refused, and nothing is called.
         const isOpen = head.name === undefined && (head.method ?? CALL_METHOD) === CALL_METHOD;
         return isOpen && method === CALL_METHOD ? toTarget(params.name) : undefined;
       },
@@ -84,7 +84,7 @@ export function registerMcp(
   return loadEndpoint;
 }
 
-/** An ApiError for a body that cannot be read: that is the endpoint's to say, in JSON-RPC. */
+/** Returns an ApiError for a body that cannot be read; the endpoint responds with it in JSON-RPC. */
 function readJson(bytes: Uint8Array): unknown {
   try {
     return parseJson(decodeBody(bytes));

@@ -16,7 +16,7 @@ export interface Message {
 /** A name that is no plain ASCII is sent in this form, whose content is Base64 of UTF-8. */
 const BASE64 = /^=\?base64\?(.*)\?=$/;
 
-/** The members of a body, and none of one that is no object. */
+/** The members of a body; none if it is no object. */
 export function toMessage(body: unknown): Message {
   const { id, method, params } = toObject(body);
   const { name, _meta } = toObject(params);
@@ -29,7 +29,7 @@ function toObject(value: unknown): Readonly<Record<string, unknown>> {
     : {};
 }
 
-/** What the head says that the body asks for, of clients that send these headers: those of 2026-07-28 do. */
+/** What the body asks for according to the headers, which clients of 2026-07-28 send. */
 export function readHead({ headers }: FastifyRequest): { method?: string; name?: string } {
   const { 'mcp-method': method, 'mcp-name': name } = headers;
   if (typeof method !== 'string') return {};

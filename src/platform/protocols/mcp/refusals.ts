@@ -19,12 +19,12 @@ export interface Refusal {
 }
 
 /**
- * What the SDK would not refuse:
+ * Refuses what the SDK would not:
  *
  * - A batch. It does without in 2026-07-28, but would run up to 100 calls of an older one, which counts as one request.
  * - `subscriptions/listen`, which it answers with a stream even if there is nothing to subscribe to.
- * - Headers that disagree with the body of an older revision, which does not have them: admission has believed them.
- * - A revision that nobody knows, named only in a header.
+ * - Headers that disagree with the body of an older revision, which does not define them: admission has relied on them.
+ * - An unknown revision, named only in a header.
  *
  * @param body undefined if there is none, an ApiError if it cannot be read
  */

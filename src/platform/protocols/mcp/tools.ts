@@ -66,7 +66,7 @@ function list(operation: Operation): ListedTool {
     }),
     annotations: {
       readOnlyHint: method === 'GET',
-      // What declares that it adds something destroys nothing.
+      // An operation that declares a 201 destroys nothing.
       destructiveHint: method !== 'GET' && success === undefined,
       // By HTTP's definition (RFC 9110, section 9.2.2), or because it takes a key that makes it so.
       idempotentHint: (method !== 'POST' && method !== 'PATCH') || idempotent,
@@ -85,9 +85,9 @@ function describeArguments({ name, input, idempotent }: Operation): JsonSchema {
 }
 
 /**
- * What a tool returns, or the error that it returns instead. Clients built on the SDK's first version compare errors with
- * the schema, too, and would show that they differ from it in place of what the error says. So the schema has the least that
- * an error can be told by: the instructions of the server say what it has.
+ * The schema of what a tool returns, or of the error that it returns instead. Clients built on the SDK's first version
+ * validate errors, too, and would show a validation failure in place of the error. So the schema allows an error with as
+ * few members as identify one; the server's instructions describe them.
  */
 function describeOutput(operation: Operation, output: z.ZodType): JsonSchema {
   const success = isPage(operation) ? describePage(output) : toToolSchema(output, 'output');

@@ -1,10 +1,10 @@
 import type { Database } from '../connections/client.js';
 import { createUsageStore, lastDays } from '../usage/store.js';
 
-export type OwnKeyStore = ReturnType<typeof createOwnKeyStore>;
+export type CallerKeyStore = ReturnType<typeof createCallerKeyStore>;
 
 /** What is stored about a key outside of its row. The row itself comes with the request, as `ctx.apiKey`. */
-export function createOwnKeyStore(database: Database) {
+export function createCallerKeyStore(database: Database) {
   const usage = createUsageStore(database);
   return {
     /** What the key has called in the last 30 days (UTC), newest first. `now` is in Unix milliseconds. */

@@ -4,9 +4,9 @@ import { ApiError } from '../errors/api-error.js';
 import { createProcedure } from '../operations/builder.js';
 import type { Resource } from '../operations/resource.js';
 import { key, ownHint } from './schema.js';
-import { createOwnKeyStore, type OwnKeyStore } from './store.js';
+import { type CallerKeyStore, createCallerKeyStore } from './store.js';
 
-const procedure = createProcedure<{ readonly key: OwnKeyStore }>();
+const procedure = createProcedure<{ readonly key: CallerKeyStore }>();
 
 const getKey = procedure
   .meta({
@@ -25,9 +25,9 @@ const getKey = procedure
     freeForKey: true,
   })
   .output(key)
-  .query(async ({ ctx: { apiKey, limits, bannedUntil, deprecated, key: ownKeys, now } }) => {
+  .query(async ({ ctx: { apiKey, limits, bannedUntil, deprecated, key: store, now } }) => {
     const { name, hint, plan, scopes, createdAt, expiresAt } = apiKey;
-    const usage = await ownKeys.readUsage(apiKey.id, now());
+    const usage = await store.readUsage(apiKey.id, now());
     return {
       name,
       hint,
@@ -76,9 +76,9 @@ const revokeKey = procedure
     await ctx.revokeKey(ctx.apiKey.id);
   });
 
-export const ownKey = {
+export const callerKey = {
   name: 'key',
   description: 'Your API key',
-  createStore: createOwnKeyStore,
+  createStore: createCallerKeyStore,
   procedures: { getKey, revokeKey },
-} satisfies Resource<OwnKeyStore>;
+} satisfies Resource<CallerKeyStore>;

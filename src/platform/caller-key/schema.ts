@@ -6,7 +6,7 @@ import { instant, integer, text } from '../operations/input.js';
 
 /** PostgreSQL stores limits as 32-bit integers. */
 const MAX_LIMIT = 2 ** 31 - 1;
-/** More than any hint has, and less than would fill a log. */
+/** Longer than any hint, and too short to fill a log. */
 const MAX_HINT_LENGTH = 200;
 
 const LIMITS: Limits = PLANS[FALLBACK_PLAN];
@@ -31,7 +31,7 @@ const EXAMPLE = {
 } as const;
 
 const plan = z.enum(PLAN_NAMES).meta({ id: 'Plan', description: 'The plan that decides on the limits' });
-/** Scopes may be added. The alternatives in the document say so, as those of an error's code do. */
+/** Later versions may add scopes. The document says so by alternatives, as for error codes. */
 const scope = z.enum(SCOPES).meta({
   id: 'Scope',
   description: 'What an API key can allow: one of these, or one that a later version adds',
