@@ -230,5 +230,8 @@ test('the example of Patroni has the settings that the documents explain, and HA
   );
   for (const [, name = '', value] of explained) expect([name, `${settings[name]}`]).toEqual([name, value]);
   const [, host, port] = /^ *server a ([\d.:]+) check port (\d+)$/m.exec(documented) ?? [];
-  expect([patroni.postgresql.listen, patroni.restapi.listen]).toEqual([host, `${host?.split(':')[0]}:${port}`]);
+  expect([patroni.postgresql.listen, patroni.restapi.listen]).toEqual([
+    host,
+    `${host?.split(':')[0]}:${port}`,
+  ]);
 });

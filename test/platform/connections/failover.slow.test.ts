@@ -71,7 +71,8 @@ test('an asynchronous promotion loses creates, and the documented statements kee
     return Number(body.id);
   };
   const replicated = await createOne(before);
-  const countReplicated = async () => (await promoted.query(`SELECT FROM ${TABLE} WHERE id = ${replicated}`)).length;
+  const countReplicated = async () =>
+    (await promoted.query(`SELECT FROM ${TABLE} WHERE id = ${replicated}`)).length;
   await expect.poll(countReplicated).toBe(1);
   // It lacks what comes now.
   await promoted.end('SIGINT');

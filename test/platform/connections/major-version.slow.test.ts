@@ -35,10 +35,14 @@ describe.skipIf(!hasPostgresTools())('logical replication to another major versi
   /** Runs the question after which the documents say what to wait for. */
   const untilSays = async (question: RegExp, answer: string) => {
     const [command = expect.unreachable('the question is gone')] = question.exec(steps) ?? [];
-    await expect.poll(async () => (await follow(command)).trim(), { timeout: 30_000, interval: 200 }).toBe(answer);
+    await expect
+      .poll(async () => (await follow(command)).trim(), { timeout: 30_000, interval: 200 })
+      .toBe(answer);
   };
 
-  test('the documented steps bring data, keys and their record, and ids go on behind those that were given', async ({ annotate }) => {
+  test('the documented steps bring data, keys and their record, and ids go on behind those that were given', async ({
+    annotate,
+  }) => {
     const before = await startService({ databaseUrl: old.urlOf() });
     const { apiKey, key } = await before.keys.create({ name: 'moved', plan: 'business' });
     await before.keys.setPlan(apiKey.id, { plan: 'pro' });
