@@ -96,11 +96,8 @@ export async function benchCapacity(args: string[]): Promise<void> {
   }
   generator.disconnect();
   await postgres.close();
-  const tables = {
-    requests: listRequests(samples),
-    background: listBackground(samples),
-    needs: listNeeds(samples),
-  };
+  printTable(listBackground(samples));
+  const tables = { requests: listRequests(samples), needs: listNeeds(samples) };
   for (const [name, table] of Object.entries(tables)) {
     printTable(table);
     if (values.write) writeTable('docs/capacity.md', name, table);

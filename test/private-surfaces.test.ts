@@ -34,6 +34,20 @@ test('every private member of a library that the documents name is used where th
   }
 });
 
+test('every test that the documents name as evidence exists', () => {
+  const tests = readdirSync('test', { recursive: true, encoding: 'utf8' }).map((path) => join('test', path));
+  const documented = readFileSync('docs/tested.md', 'utf8');
+  const [, evidence = ''] = documented.split('| `npx vitest run …` |\n|---|---|---|\n');
+  const lines = (/^(?:\|.*\n)+/.exec(evidence)?.[0] ?? '').trim().split('\n');
+  const named = lines.flatMap((line) => {
+    const [, before = '', inner, after = ''] = /\| ([^|{]+?)(?:\{(.+)\}(.*))? \|$/.exec(line) ?? [];
+    return inner === undefined ? [before] : inner.split(',').map((name) => `${before}${name}${after}`);
+  });
+  expect(named.length).toBeGreaterThan(15);
+  const unknown = named.filter((name) => name !== 'by hand' && !tests.some((path) => path.includes(name)));
+  expect(unknown).toEqual([]);
+});
+
 /** A member of messages, by the Model Context Protocol */
 const OF_PROTOCOL = / _meta$/;
 

@@ -218,3 +218,20 @@ test('the service runs as a role that owns nothing, and only what migrates has t
   expect(secretsOf(job.spec.template.spec)).toEqual(['animal-store-migrate']);
   expect(secretsOf(template.spec)).toEqual(['animal-store']);
 });
+
+test('the example of Patroni has the settings that the documents explain, and HAProxy asks where its agent listens', () => {
+  const documented = readFileSync('docs/availability.md', 'utf8');
+  const patroni = parse(readFileSync(`${FOLDER}/patroni.yaml`, 'utf8'), { strict: true });
+  const { postgresql, ...dcs } = patroni.bootstrap.dcs;
+  const settings = { ...dcs, ...postgresql, ...postgresql.parameters };
+  const explained = [...documented.matchAll(/^\| `(\w+): (\w+)` \|/gm)];
+  expect(explained.map(([, name]) => name)).toEqual(
+    expect.arrayContaining(['synchronous_mode', 'failsafe_mode']),
+  );
+  for (const [, name = '', value] of explained) expect([name, `${settings[name]}`]).toEqual([name, value]);
+  const [, host, port] = /^ *server a ([\d.:]+) check port (\d+)$/m.exec(documented) ?? [];
+  expect([patroni.postgresql.listen, patroni.restapi.listen]).toEqual([
+    host,
+    `${host?.split(':')[0]}:${port}`,
+  ]);
+});

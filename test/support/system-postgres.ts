@@ -32,7 +32,7 @@ export class SystemPostgres {
     this.#process = process;
   }
 
-  static async start(): Promise<SystemPostgres> {
+  static async start(own: Readonly<Record<string, string>> = {}): Promise<SystemPostgres> {
     const folder = await createTemporaryFolder();
     const port = await freePort();
     const bin = execFileSync('pg_config', ['--bindir'], { encoding: 'utf8' }).trim();
@@ -45,7 +45,10 @@ export class SystemPostgres {
       ...identity,
     });
     await writeFile(join(data, 'pg_hba.conf'), 'host all all all trust\n');
-    const settings = [`port=${port}`, 'unix_socket_directories=', 'fsync=off', 'max_connections=200'];
+    const settings = [
+      ...[`port=${port}`, 'unix_socket_directories=', 'fsync=off', 'max_connections=200'],
+      ...Object.entries(own).map(([name, value]) => `${name}=${value}`),
+    ];
     const program = runCommand(
       join(bin, 'postgres'),
       ['-D', data, ...settings.flatMap((setting) => ['-c', setting])],

@@ -1,9 +1,11 @@
-import { afterEach, beforeEach, describe, test } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { type Load, startLoad } from '../../support/create-load.js';
 import { hasHaproxy } from '../../support/haproxy.js';
+import { create, TABLE } from '../../support/operations-under-test.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { type PrimaryProxy, startPrimaryProxy } from '../../support/primary-proxy.js';
-import { createCaller, startService, type TestService } from '../../support/test-service.js';
+import { createCaller, post, startService, type TestService } from '../../support/test-service.js';
 
 let primary: PostgresServer;
 let standby: PostgresServer;
@@ -49,4 +51,43 @@ describe.skipIf(!hasHaproxy())('a synchronous standby is promoted behind one por
       );
     },
   );
+});
+
+/** The statements of docs/availability.md */
+const [, SKIP_IDS = ''] =
+  /^## Skip ids$.*?^```sql\n(.*?)^```$/ms.exec(readFileSync('docs/availability.md', 'utf8')) ?? [];
+
+test('an asynchronous promotion loses creates, and the documented statements keep their ids from being given again', async () => {
+  const former = await PostgresServer.start();
+  onTestFinished(() => former.close());
+  const promoted = await former.startStandby();
+  onTestFinished(() => promoted.close());
+  await former.end('SIGINT');
+  await former.run({});
+  const before = await startService({ databaseUrl: former.url });
+  const createOne = async (on: TestService) => {
+    const { status, body } = await createCaller(on)(create.path, post(create.body));
+    expect(status).toBe(201);
+    return Number(body.id);
+  };
+  const replicated = await createOne(before);
+  const countReplicated = async () =>
+    (await promoted.query(`SELECT FROM ${TABLE} WHERE id = ${replicated}`)).length;
+  await expect.poll(countReplicated).toBe(1);
+  // It lacks what comes now.
+  await promoted.end('SIGINT');
+  let lost = replicated;
+  for (let n = 0; n < 40; n += 1) lost = await createOne(before);
+  await before.close();
+  await former.end('SIGKILL');
+
+  await promoted.run();
+  await promoted.query('SELECT pg_promote()');
+  const sequence = `pg_get_serial_sequence('${TABLE}', 'id')`;
+  const [next] = await promoted.query<{ id: string }>(`SELECT nextval(${sequence}) AS id`);
+  expect(Number(next?.id)).toBeLessThanOrEqual(lost);
+  await promoted.query(SKIP_IDS);
+  const after = await startService({ databaseUrl: promoted.url });
+  onTestFinished(() => after.close());
+  expect(await createOne(after)).toBeGreaterThan(lost);
 });

@@ -25,10 +25,10 @@ afterEach(async () => {
 
 vi.setConfig({ testTimeout: 60_000 });
 
-/** Installs what docs/operations.md names. Without a package registry tests are skipped; with CI=true that fails. */
+/** Installs what docs/tested.md names. Without a package registry tests are skipped; with CI=true that fails. */
 function install(): boolean {
   const [, packages = ''] =
-    /^npm install --no-save --omit=dev (.+)$/m.exec(readFileSync('docs/operations.md', 'utf8')) ?? [];
+    /^npm install --no-save --omit=dev (.+)$/m.exec(readFileSync('docs/tested.md', 'utf8')) ?? [];
   copyFileSync('.npmrc', join(folder, '.npmrc'));
   const options = ['--no-audit', '--no-fund', '--ignore-scripts', '--prefix', folder];
   try {
@@ -41,7 +41,7 @@ function install(): boolean {
   }
 }
 
-/** The built service with the options of docs/operations.md, which look for the packages in this folder instead. */
+/** The built service with the options of docs/tested.md, which look for the packages in this folder instead. */
 async function startInstrumented(environment: Record<string, string>): Promise<Program> {
   const find = createRequire(join(folder, 'index.js')).resolve;
   const load = (name: string) => pathToFileURL(find(`@opentelemetry/${name}`)).href;
