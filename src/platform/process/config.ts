@@ -186,7 +186,7 @@ function* findConflicts(
   if (/^(?:staging|production)$/.test(set.APP_ENV ?? '') && set.DATABASE_URL === undefined)
     yield `DATABASE_URL must be set in ${set.APP_ENV}: the embedded PostgreSQL is for development`;
   if (set.WORKERS !== undefined)
-    yield 'WORKERS is gone: run several processes instead, with REUSE_PORT or as replicas behind a proxy (docs/deploy.md)';
+    yield 'WORKERS is gone: run several processes instead, with REUSE_PORT or as replicas behind a proxy (docs/operations.md)';
   if (set.HISTORY_DAYS !== undefined)
     yield 'HISTORY_DAYS is gone: changes of keys stay on record until the owner of the tables deletes them, with: npm run -s keys -- history --delete-before DATE';
   if (set.REUSE_PORT === 'true') {
