@@ -1,5 +1,10 @@
 import { createPrinter, describe, printComment, quote, refName } from './type-printer.js';
 
+/** How the document's paragraph on the next page begins, which is in `Link` over REST only */
+const NEXT_PAGE = 'While more follow, ';
+const NEXT_PAGE_HERE =
+  `${NEXT_PAGE}\`nextCursor(page)\` is the \`cursor\` of the next page; \`pages\` and \`items\` read on by themselves. Plain ` +
+  'tRPC has it in the header `X-Next-Cursor`.';
 const HEADER = '/* Written by `npm run docs:update` from the OpenAPI document and the router. */\n';
 const STABLE = 'stable';
 const PROCEDURES = `
@@ -119,10 +124,13 @@ function printProcedure(operation, operations, named, print) {
   return `${comment}  ${name}: ${kind}<${takes}, ${returns}>;\n`;
 }
 
-/** The document's own paragraph on the deprecation names the successor by its path, which callers of REST need. */
+/** The document's own paragraphs on the deprecation and on the next page name a path and a header, as callers of REST need. */
 function describeOperation({ described }) {
   const { summary, description, parameters = [] } = described;
-  const paragraphs = description.split('\n\n').filter((text) => !text.startsWith('Deprecated: '));
+  const paragraphs = description
+    .split('\n\n')
+    .filter((text) => !text.startsWith('Deprecated: '))
+    .map((text) => (text.startsWith(NEXT_PAGE) ? NEXT_PAGE_HERE : text));
   const key = parameters.find((parameter) => parameter.name === 'Idempotency-Key');
   return [
     summary,
