@@ -1,12 +1,16 @@
 import { createPrinter, describe, printComment, quote, refName } from './type-printer.js';
 
+/** How the document's paragraph on the next page begins, which is in `Link` over REST only */
+const NEXT_PAGE = 'While more follow, ';
+const NEXT_PAGE_HERE =
+  `${NEXT_PAGE}\`nextCursor(page)\` is the \`cursor\` of the next page; \`pages\` and \`items\` read on by themselves. Plain ` +
+  'tRPC has it in the header `X-Next-Cursor`.';
 const HEADER = '/* Written by `npm run docs:update` from the OpenAPI document and the router. */\n';
 const STABLE = 'stable';
 const PROCEDURES = `
 type Query<Input, Output> = TRPCQueryProcedure<{ input: Input; output: Output; meta: unknown }>;
 type Mutation<Input, Output> = TRPCMutationProcedure<{ input: Input; output: Output; meta: unknown }>;
 `.trimStart();
-const NEXT_PAGE = 'While more follow, there is a next page: `pages` and `items` ask for each.';
 
 /**
  * What the typed client knows of the service: the types of its operations with the document's descriptions, bounds and
@@ -120,13 +124,13 @@ function printProcedure(operation, operations, named, print) {
   return `${comment}  ${name}: ${kind}<${takes}, ${returns}>;\n`;
 }
 
-/** Two paragraphs of the document are for callers of REST: the successor by its path, and `Link`, which tRPC lacks. */
+/** The document's own paragraphs on the deprecation and on the next page name a path and a header, as callers of REST need. */
 function describeOperation({ described }) {
   const { summary, description, parameters = [] } = described;
   const paragraphs = description
     .split('\n\n')
     .filter((text) => !text.startsWith('Deprecated: '))
-    .map((text) => (text.startsWith('While more follow, ') ? NEXT_PAGE : text));
+    .map((text) => (text.startsWith(NEXT_PAGE) ? NEXT_PAGE_HERE : text));
   const key = parameters.find((parameter) => parameter.name === 'Idempotency-Key');
   return [
     summary,

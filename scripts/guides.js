@@ -139,7 +139,7 @@ function toHtml({ name, tokens }, toHref, addresses) {
       const id = address === undefined ? '' : ` id="${address.slice(1)}"`;
       return `<h${depth}${id}>${content}</h${depth}>\n`;
     },
-    html: ({ text }) => escapeHtml(text),
+    html: ({ text }) => toFoldHtml(text) ?? escapeHtml(text),
     // What scrolls sideways has to be in the order of the Tab key.
     code: ({ text }) => `<pre tabindex="0"><code>${escapeHtml(text)}\n</code></pre>\n`,
     table(token) {
@@ -161,8 +161,20 @@ function listLinks(token) {
   return links;
 }
 
+/** The only HTML that a guide may have: the beginning and the end of a part that is folded */
+const FOLD = /^<details>\n<summary>([^<]+)<\/summary>\s*$/;
+const FOLD_END = /^<\/details>\s*$/;
+
+/** The tag that begins or ends a folded part; undefined for any other HTML. */
+function toFoldHtml(text) {
+  const [, summary] = FOLD.exec(text) ?? [];
+  if (summary !== undefined) return `<details>\n<summary>${escapeHtml(summary)}</summary>\n`;
+  return FOLD_END.test(text) ? '</details>\n' : undefined;
+}
+
 /** What is read, without the marks of Markdown. */
 function toText(token) {
+  if (token.type === 'html') return FOLD.exec(token.text)?.[1] ?? token.text.replace(FOLD_END, '');
   if (token.type === 'table')
     return [token.header, ...token.rows].map((row) => row.map(toText).join(' ')).join('\n');
   if (token.type === 'list') return token.items.map(toText).join('\n');

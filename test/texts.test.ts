@@ -6,6 +6,7 @@ import { addKeyCommands } from '../src/platform/cli/key-commands.js';
 import { addMigrateCommand } from '../src/platform/cli/migrate.js';
 import { errorTable } from '../src/platform/errors/error-table.js';
 import { toInstalledCommands } from '../src/platform/errors/installed-commands.js';
+import { GUIDES_FOLDER, listGuides } from './guides/code-blocks.js';
 import { connectClient } from './support/mcp.js';
 import { runCommand } from './support/process.js';
 import { createTemporaryFolder } from './support/temporary-folder.js';
@@ -29,7 +30,11 @@ const sources = folders.flatMap((folder) =>
 
 /** A command as texts have it, such as `npm run -s keys -- create --name shop` */
 const COMMAND = /npm run (?:-s )?([\w:]+)((?: -- [^'"`\n;,.]*)?)/g;
-const commands = sources.flatMap(({ path, text }) =>
+const guides = listGuides().map((name) => {
+  const path = join(GUIDES_FOLDER, name);
+  return { path, text: readFileSync(path, 'utf8').replaceAll('\\\n', '') };
+});
+const commands = [...sources, ...guides].flatMap(({ path, text }) =>
   [...text.matchAll(COMMAND)].map(([, script = '', args = '']) => ({
     path,
     script,
@@ -106,6 +111,55 @@ function listDescriptions(node: unknown): string[] {
     ...Object.values(node).flatMap(listDescriptions),
   ];
 }
+
+/** All descriptions of the document, what an editor shows, what the command line says, and what a first start prints */
+function listTexts(): { place: string; text: string }[] {
+  const document: unknown = JSON.parse(readFileSync('docs/openapi.json', 'utf8'));
+  const read = (path: string) => ({ place: path, text: readFileSync(path, 'utf8') });
+  const listHelp = (command: Command): string[] => [
+    command.helpInformation(),
+    ...command.commands.flatMap(listHelp),
+  ];
+  return [
+    ...listDescriptions(document).map((text) => ({ place: 'docs/openapi.json', text })),
+    ...listHelp(program).map((text) => ({ place: '--help', text })),
+    read('packages/client/src/contract.ts'),
+    read('packages/reference-page/src/samples.js'),
+    read('src/platform/run.ts'),
+    ...sources
+      .filter(({ path }) => path.startsWith('src/platform/protocols/mcp/'))
+      .map(({ path }) => read(path)),
+  ].map(({ place, text }) => ({ place, text: text.replaceAll(/['"`]? ?\+?\s+(?:\* |['"`])?/g, ' ') }));
+}
+
+test('what is promised outside of the guides is in them, with the same figures and by the same names', () => {
+  const said = guides
+    .map(({ text }) => text)
+    .join('\n')
+    .replaceAll(/\s+/g, ' ');
+  // What the command line says is for operators, who have documents of their own.
+  const texts = listTexts().filter(({ place }) => place !== '--help');
+  const found = texts.flatMap(({ place, text }) => [
+    ...[
+      ...text.matchAll(/(?<![\w.-])\d[\d,]* (?:hours?|minutes|days|months|(?:visible ASCII )?characters)\b/g),
+    ].map(([words]) => ({ place, words })),
+    ...[...text.matchAll(/\b(?:X-[A-Z]|Idempotency|Retry|RateLimit)[\w-]*-\w+\b/g)].map(([words]) => ({
+      place,
+      words,
+    })),
+  ]);
+  expect(found.length).toBeGreaterThan(10);
+  expect(found.filter(({ words }) => !said.includes(words))).toEqual([]);
+});
+
+test('a key is revoked, in every text, and does not end by a call', () => {
+  const wrong = listTexts().flatMap(({ place, text }) =>
+    [...text.matchAll(/\b[Ee]nds? (?:a|the|your|its) (?:API )?key\b(?! for good, revoke)/g)].map(
+      ([said]) => ({ place, said }),
+    ),
+  );
+  expect(wrong).toEqual([]);
+});
 
 test('every name in a text that a model reads is that of a tool, an argument, or a member of what it gets', async () => {
   const service = await startService();

@@ -14,6 +14,9 @@ import { resources } from '../../src/router.js';
 import { createChecker } from '../support/openapi-checker.js';
 import { GUIDES_FOLDER, listGuides, readCodeBlocks } from './code-blocks.js';
 
+const MAX_WORDS = 4_000;
+const MAX_WORDS_WITH_FOLDED = 5_500;
+
 interface JsonSchema {
   readonly properties: Readonly<Record<string, { readonly maxLength?: number }>>;
 }
@@ -31,6 +34,14 @@ function read(name: string): string {
   return guides.get(name) ?? expect.unreachable(`there is no ${name}`);
 }
 
+/** The fine print: closed on GitHub and on the page until somebody opens it */
+const FOLDED = /^<details>\n<summary>[^<\n]+<\/summary>\n\n(.+?)\n\n<\/details>$/gms;
+
+/** How many words are read: without code, and without what only marks a table or a list */
+function countWords(text: string): number {
+  return text.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word)).length;
+}
+
 function withoutCode(guide: string): string {
   return guide.replaceAll(/^ *```.*?^ *```$/gms, '');
 }
@@ -38,16 +49,27 @@ function withoutCode(guide: string): string {
 /** As in addresses */
 function listHeadings(guide: string): string[] {
   const headings = withoutCode(guide).matchAll(/^## (.+)$/gm);
-  return Array.from(headings, ([, heading = '']) => heading.toLowerCase().replaceAll(' ', '-'));
+  return Array.from(headings, ([, heading = '']) =>
+    heading
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
 }
 
 describe.each(names)('%s', (name) => {
   const text = withoutCode(read(name));
 
-  test('is a section of the reference page: one title, then smaller headings, and no HTML', () => {
+  test('is a section of the reference page: one title, then smaller headings, and no HTML but what folds a part', () => {
     expect(text).toMatch(/^# \S/);
     expect(text.match(/^#+ /gm)?.filter((heading) => heading === '# ')).toHaveLength(1);
-    expect(text.replaceAll(/`[^`]+`/g, '')).not.toMatch(/<[a-z!/]/i);
+    const open = text.replaceAll(FOLDED, '');
+    expect(open.replaceAll(/`[^`]+`/g, '')).not.toMatch(/<[a-z!/]/i);
+    // Scalar and GitHub end a part at a heading, and the page has its code in tabs.
+    for (const [, folded = ''] of read(name).matchAll(FOLDED)) {
+      expect(folded).not.toMatch(/^(?:#|\s*```)/m);
+      expect(folded.replaceAll(/`[^`]+`/g, '')).not.toMatch(/<[a-z!/]/i);
+    }
   });
 
   test('links to nothing but other guides, and to headings that they have', () => {
@@ -78,6 +100,20 @@ describe.each(names)('%s', (name) => {
       ]).toContain(header);
     }
   });
+});
+
+test('the guides together stay short enough to be read, with what is folded, too', () => {
+  const texts = names.map((name) => withoutCode(read(name)));
+  const all = countWords(texts.join('\n').replaceAll(/<[^>]+>/g, ' '));
+  const open = countWords(texts.join('\n').replaceAll(FOLDED, ''));
+  expect([open <= MAX_WORDS, all <= MAX_WORDS_WITH_FOLDED], `${open} words, ${all} with folded ones`).toEqual(
+    [true, true],
+  );
+});
+
+// The guide to errors is nothing but such a table.
+test.each(names.filter((name) => name !== '03-errors.md'))('%s says in a table what can go wrong', (name) => {
+  expect(withoutCode(read(name))).toMatch(/^## What can go wrong\n\n\|(?:.+\|){3}\n\|/m);
 });
 
 test('the guide to errors explains every code with its status, by ascending status', () => {

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasProgram } from '../support/programs.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
 import { startService, type TestService } from '../support/test-service.js';
 import { type CodeBlock, readCodeBlocks } from './code-blocks.js';
+import { installMovedClock } from './moved-clock.js';
 import { answerWithError, startUnreliableProxy } from './unreliable-proxy.js';
 
 /** The programs of the guide add Rex and Pixel, and are refused an animal without a name. */
@@ -14,64 +14,43 @@ const programs = readCodeBlocks().filter(({ code }) => code.includes("IMPORT = '
 const DONE = /^2 added, 1 refused\n2 name must have/;
 const STATE = 'spring-2026.jsonl';
 const DAY_SECONDS = 86_400;
+/** Waits from here on are not waited for: the clock is moved. */
+const LONG_SECONDS = 3_600;
 
 /** Ends a run */
 const FORBIDDEN = answerWithError(403, 'insufficient_scope');
-
-/*
- * Clocks that move on by the hours that a program wants to wait, and write down how long. Random numbers are 0, so that
- * there is no other wait; in JavaScript, shorter timers are those of fetch.
- */
-const JS_CLOCK = `
-const { now } = Date;
-const { setTimeout } = globalThis;
-let movedMs = 0;
-Date.now = () => now() + movedMs;
-Math.random = () => 0;
-globalThis.setTimeout = (callback, ms, ...rest) => {
-  if (ms < 3_600_000) return setTimeout(callback, ms, ...rest);
-  movedMs += ms;
-  console.error('waited', Math.round(ms / 1000));
-  return setImmediate(callback);
-};`;
-const PYTHON_CLOCK = `
-import random, sys, time
-now, moved = time.time, 0
-def sleep(seconds):
-    global moved
-    moved += seconds
-    if seconds >= 3600:
-        print('waited', round(seconds), file=sys.stderr)
-time.time, time.sleep, random.random = lambda: now() + moved, sleep, lambda: 0
-`;
 
 type Treatments = Parameters<typeof startUnreliableProxy>[1];
 
 interface Run {
   readonly code: number;
+  readonly requestCount: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
 let service: TestService;
 let folder: string;
+let clock: Awaited<ReturnType<typeof installMovedClock>>;
 
 beforeAll(async () => {
   service = await startService();
   folder = await createTemporaryFolder();
-  await writeFile(join(folder, 'clock.mjs'), JS_CLOCK);
-  await writeFile(join(folder, 'sitecustomize.py'), PYTHON_CLOCK);
+  clock = await installMovedClock(folder, LONG_SECONDS);
 });
 afterAll(async () => {
   await service?.close();
   await rm(folder, { recursive: true, force: true });
 });
 
-/** An import with a key of its own. An animal like its first one was there before. */
-async function prepareImport() {
+const REX = { name: 'Rex', categoryId: 3 };
+const PIXEL = { name: 'Pixel', categoryId: 2 };
+
+/** An import with a key of its own. An animal like one of its own was there before. */
+async function prepareImport(before = REX) {
   const cwd = await mkdtemp(join(folder, 'import-'));
   const { key } = await service.keys.create({ name: 'import', expiresAt: null, plan: 'business' });
-  const { id: lastId } = await service.items.create({ name: 'Rex', categoryId: 3 });
+  const { id: lastId } = await service.items.create(before);
 
   /** Runs the program until it ends. Its first creates are treated as given. */
   async function run({ language, code }: CodeBlock, creates: Treatments = [], path = ''): Promise<Run> {
@@ -79,16 +58,11 @@ async function prepareImport() {
     const isPython = language === 'python';
     const file = join(cwd, isPython ? 'import.py' : 'import.mjs');
     await writeFile(file, code);
-    const args = isPython ? [file] : ['--import', pathToFileURL(join(folder, 'clock.mjs')).href, file];
-    const env = {
-      PATH: process.env.PATH,
-      PYTHONPATH: folder,
-      ANIMAL_STORE_URL: proxy.url + path,
-      ANIMAL_STORE_KEY: key,
-    };
+    const args = isPython ? [file] : [...clock.nodeArgs, file];
+    const env = { ...clock.env, ANIMAL_STORE_URL: proxy.url + path, ANIMAL_STORE_KEY: key };
     return new Promise<Run>((finish) => {
       execFile(isPython ? 'python3' : process.execPath, args, { cwd, env }, (error, stdout, stderr) => {
-        finish({ code: Number(error?.code ?? 0), stdout, stderr });
+        finish({ code: Number(error?.code ?? 0), requestCount: proxy.requestCount(), stdout, stderr });
       });
     }).finally(() => proxy.close());
   }
@@ -107,7 +81,13 @@ async function prepareImport() {
       state.replace(startedAt, (seconds) => String(Number(seconds) - DAY_SECONDS)),
     );
   }
-  return { run, listAdded, letDayPass, statePath };
+  /** What somebody writes into the last line who has been asked whether an animal is that of the record */
+  async function answer(member: 'id' | 'after', id: number): Promise<void> {
+    const lines = (await readFile(statePath, 'utf8')).trimEnd().split('\n');
+    const last = { ...JSON.parse(lines.pop() ?? ''), [member]: id };
+    await writeFile(statePath, `${[...lines, JSON.stringify(last)].join('\n')}\n`);
+  }
+  return { run, listAdded, letDayPass, answer, lastId, statePath };
 }
 
 /** As the service does in the course of a day */
@@ -136,22 +116,63 @@ const hasPython = hasProgram('python3', '--version');
 const runnable = programs.filter(({ language }) => language !== 'python' || hasPython);
 
 describe.each(runnable)('the long import in $language', (program) => {
-  test('an animal whose response was lost is not added again after a wait of a day', async () => {
+  test('each record is one request, beside the one for what is left, which costs nothing', async () => {
     const { run, listAdded } = await prepareImport();
-    expectDone(await run(program, ['lost', denyForDay]));
+    const { requestCount, ...done } = await run(program);
+    expectDone({ requestCount, ...done });
+    expect(requestCount).toBe(4);
+    expect(await listAdded()).toEqual(['Rex', 'Pixel']);
+  });
+
+  test('an animal whose response was lost is not added again after a wait of a day', async () => {
+    const { run, listAdded } = await prepareImport(PIXEL);
+    expectDone(await run(program, ['forwarded', 'forwarded', 'lost', denyForDay]));
     expect(await listAdded()).toEqual(['Rex', 'Pixel']);
   });
 
   test('nor when a day has passed between two runs', async () => {
-    const { run, listAdded, letDayPass } = await prepareImport();
-    expect((await run(program, ['lost', FORBIDDEN])).code).toBe(1);
+    const { run, listAdded, letDayPass } = await prepareImport(PIXEL);
+    expect((await run(program, ['forwarded', 'forwarded', 'lost', FORBIDDEN])).code).toBe(1);
     await letDayPass();
     expectDone(await run(program));
     expect(await listAdded()).toEqual(['Rex', 'Pixel']);
   });
 
   test('an animal that was there before the import is not taken for one that it added', async () => {
+    const { run, listAdded, letDayPass } = await prepareImport(PIXEL);
+    expect((await run(program, ['forwarded', 'forwarded', 'not sent', FORBIDDEN])).code).toBe(1);
+    await letDayPass();
+    expectDone(await run(program));
+    expect(await listAdded()).toEqual(['Rex', 'Pixel']);
+  });
+
+  test.each([
+    ['lost', 'id'],
+    ['not sent', 'after'],
+  ] as const)(
+    'the first animal, which was %s more than a day ago, is neither added twice nor taken for another: it asks',
+    async (treatment, member) => {
+      const { run, listAdded, letDayPass, answer, lastId } = await prepareImport();
+      expect((await run(program, [treatment, FORBIDDEN])).code).toBe(1);
+      await letDayPass();
+      const added = await service.items.list({ limit: 100, cursor: lastId });
+      const like = added.at(-1)?.id ?? lastId;
+      for (const _again of [1, 2]) {
+        const { code, stderr } = await run(program);
+        expect(code).toBe(1);
+        expect(stderr).toContain(
+          `Is record 1 animal ${like}? In the last line of ${STATE}, add "id": ${like} if it is, else set "after" to ${like}.`,
+        );
+      }
+      await answer(member, like);
+      expectDone(await run(program));
+      expect(await listAdded()).toEqual(['Rex', 'Pixel']);
+    },
+  );
+
+  test('where nothing is like the first animal, it is added without a question', async () => {
     const { run, listAdded, letDayPass } = await prepareImport();
+    await service.database.pool.query("DELETE FROM pets WHERE name = 'Rex'");
     expect((await run(program, ['not sent', FORBIDDEN])).code).toBe(1);
     await letDayPass();
     expectDone(await run(program));
@@ -185,7 +206,12 @@ describe.each(runnable)('the long import in $language', (program) => {
   test('it goes on after the page of a proxy', async () => {
     const { run, listAdded } = await prepareImport();
     const headers = { 'content-type': 'text/html', 'retry-after': 'Fri, 31 Dec 1999 23:59:59 GMT' };
-    expectDone(await run(program, [{ status: 502, headers, body: '<h1>Bad Gateway</h1>' }]));
+    const { stderr, ...done } = await run(program, [
+      { status: 502, headers, body: '<h1>Bad Gateway</h1>' },
+      answerWithError(503, 'service_unavailable', { 'retry-after': '1' }),
+    ]);
+    expectDone({ stderr, ...done });
+    expect(stderr).toMatch(/^0 of 3; the response is a 503, goes on at /m);
     expect(await listAdded()).toEqual(['Rex', 'Pixel']);
   });
 
@@ -205,7 +231,9 @@ describe.each(runnable)('the long import in $language', (program) => {
     const usedUp = { replaced: { ratelimit: `"minute";r=59;t=60, "day";r=0;t=${DAY_SECONDS}` } };
     const { stderr, ...done } = await run(program, [usedUp, 'forwarded', usedUp]);
     expectDone({ stderr, ...done });
-    expect(stderr).toBe(`waited ${DAY_SECONDS}\n`);
+    expect(stderr).toMatch(
+      /^1 of 3; the day is used up, goes on at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\nwaited 86400\n$/,
+    );
   });
 });
 

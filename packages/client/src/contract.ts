@@ -265,7 +265,8 @@ export type Operations = {
    * and a `limit` of 1 return animal 7 if there is one. If there is none, they return the animal with the
    * next higher id, or an empty array; so compare the id.
    *
-   * While more follow, there is a next page: `pages` and `items` ask for each.
+   * While more follow, `nextCursor(page)` is the `cursor` of the next page; `pages` and `items` read on by
+   * themselves. Plain tRPC has it in the header `X-Next-Cursor`.
    *
    * Needs the scope `pets:read`.
    *
@@ -304,7 +305,7 @@ export type Operations = {
    * Change an animal
    *
    * Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow
-   * any other. Programs that keep a copy of the catalogue do not notice the change: the animal keeps its id.
+   * any other. Whoever keeps a copy of the catalogue is not told: the animal keeps its id.
    *
    * Experimental: it may change within this version.
    *
@@ -321,7 +322,8 @@ export type Operations = {
    *
    * Experimental: parameters and fields may change within this version.
    *
-   * While more follow, there is a next page: `pages` and `items` ask for each.
+   * While more follow, `nextCursor(page)` is the `cursor` of the next page; `pages` and `items` read on by
+   * themselves. Plain tRPC has it in the header `X-Next-Cursor`.
    *
    * Needs the scope `orders:read`.
    *
@@ -364,10 +366,10 @@ export type Operations = {
    * Revoke your API key
    *
    * Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler
-   * nor a stray click ends one. It takes effect at once on the process that answers, and within 2 seconds
-   * everywhere; repeated, it is a 401. During the overlap of a rotation it ends the old key and the new one,
-   * whichever is sent. It costs the key nothing, and works while the key is over its limit or banned: such
-   * requests have a limit of their own.
+   * nor a stray click revokes one. It takes effect at once on the process that answers, and within 2 seconds
+   * everywhere; repeated, it is a 401. During the overlap of a rotation it revokes the old key and the new
+   * one, whichever is sent. It costs the key nothing, and works while the key is over its limit or banned:
+   * such requests have a limit of their own.
    *
    * Any key may call it.
    *

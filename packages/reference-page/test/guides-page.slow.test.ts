@@ -306,6 +306,19 @@ describe.skipIf(executable === undefined)(
       }
     });
 
+    test('fine print is folded, and opens and closes by a click and by the keyboard', async () => {
+      const page = await open('#description/bans');
+      const fold = page.locator('details', { hasText: 'HTTP pipelining' }).first();
+      await fold.waitFor({ state: 'attached' });
+      const text = fold.getByText('HTTP pipelining');
+      expect(await text.isVisible()).toBe(false);
+      await fold.locator('summary').click();
+      await text.waitFor();
+      await takeScreenshot(page, 'folded');
+      await fold.locator('summary').press('Enter');
+      await expect.poll(() => text.isVisible()).toBe(false);
+    });
+
     test('a search opens by Ctrl+K and by the button, finds words in the guides, and Enter leads to the section', async () => {
       const page = await open();
       const dialog = page.getByRole('dialog', { name: 'Search' });

@@ -99,6 +99,34 @@ test('code stays as it is, whatever it looks like, and no HTML of a guide become
   expect(link.html).not.toMatch(/<script|<b /);
 });
 
+test('what is folded is a part that can be opened, with its links, and its words are found by the search', () => {
+  const text =
+    '# A\n\n<details>\n<summary>Fine print & more</summary>\n\n- See [keys](01-keys.md).\n\n</details>\n\n## B';
+  const { html, description, markdown, sections } = prepareGuides([KEYS, ERRORS, { name: '3.md', text }]);
+  expect(html).toContain(
+    '<details>\n<summary>Fine print &amp; more</summary>\n<ul>\n' +
+      '<li>See <a href="#description/keys">keys</a>.</li>\n</ul>\n</details>\n',
+  );
+  expect(description).toContain(
+    '<details>\n<summary>Fine print & more</summary>\n\n- See [keys](#description/keys).',
+  );
+  expect(markdown).toContain('- See [keys](docs/01-keys.md).\n\n</details>');
+  const found = sections.find(({ title }) => title === 'A');
+  expect(found?.text.split('\n').filter(Boolean)).toEqual(['Fine print & more', 'See keys.']);
+});
+
+test('HTML that only looks like a folded part stays text', () => {
+  for (const block of [
+    '<details open>\n<summary>A</summary>',
+    '<details>\n<summary><b>A</b></summary>',
+    '<details>\n<summary>A</summary><script>',
+    '</details><script>',
+  ]) {
+    const { html } = prepareGuides([{ name: '1.md', text: `# A\n\n${block}\n\n` }]);
+    expect([block, html.match(/<(?:details|summary|script|b)\b/)]).toEqual([block, null]);
+  }
+});
+
 test('every link between the guides of the repository leads to a heading, and each has one title', async () => {
   const guides = await readGuides();
   const { html } = prepareGuides(guides);

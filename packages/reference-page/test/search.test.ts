@@ -24,6 +24,8 @@ const document = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
 const { summary } = document.paths[create.documentPath].post;
 const sections: readonly Section[] = [...prepareGuides(guides).sections, ...toSections(document)];
 
+const NOT_OFFERED = 'A first call: Not offered: do this instead';
+
 function search(query: string): string[] {
   return searchSections(sections, query).map(({ place, title }: Section) => `${place}: ${title}`);
 }
@@ -36,10 +38,32 @@ test.each([
   ['idempotency', 'Safe retries: The Idempotency-Key header'],
   ['X-Request-Id', 'Errors: Reporting an error'],
   ['ban', 'Rate limits: Bans'],
-  ['unknown query parameter', 'Pagination: Pagination'],
+  ['unknown query parameter', 'Pagination: What can go wrong'],
   [create.name, `${create.name}, POST ${create.documentPath}: ${summary}`],
 ])('a search for %s leads to %s first', (query, first) => {
   expect(search(query)[0]).toBe(first);
+});
+
+test.each([
+  ['bulk', NOT_OFFERED],
+  ['batch', 'TypeScript and tRPC: Batches'],
+  ['import', 'Safe retries: A long import'],
+  ['webhook', 'Keep a copy up to date: Keep a copy up to date'],
+  ['filter', 'Pagination: Filters'],
+  ['sort', 'Pagination: Sorting, and the newest first'],
+  ['newest', 'Pagination: Sorting, and the newest first'],
+  ['latest', 'Pagination: Sorting, and the newest first'],
+  ['delete', "A shop's day: Update or delete an animal"],
+  ['update', "A shop's day: Update or delete an animal"],
+  ['event', NOT_OFFERED],
+])('%s, which people type, leads to %s, and what is not offered to what to do instead', (query, first) => {
+  expect(search(query)[0]).toBe(first);
+});
+
+test('what is not offered names what people look for, and each row says what to do instead', () => {
+  const words = ['bulk', 'batch', 'webhook', 'filter', 'sort', 'newest', 'delete', 'update'];
+  for (const word of words)
+    expect([word, search(word)]).toEqual([word, expect.arrayContaining([NOT_OFFERED])]);
 });
 
 test('every error code and every header of the document is found, whatever its case', () => {

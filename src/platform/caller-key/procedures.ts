@@ -57,8 +57,8 @@ const revokeKey = procedure
       summary: 'Revoke your API key',
       description:
         'Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler nor a ' +
-        'stray click ends one. It takes effect at once on the process that answers, and within 2 seconds everywhere; ' +
-        'repeated, it is a 401. During the overlap of a rotation it ends the old key and the new one, whichever is sent. ' +
+        'stray click revokes one. It takes effect at once on the process that answers, and within 2 seconds everywhere; ' +
+        'repeated, it is a 401. During the overlap of a rotation it revokes the old key and the new one, whichever is sent. ' +
         'It costs the key nothing, and works while the key is over its limit or banned: such requests have a limit of ' +
         'their own.',
       successDescription: 'The key is revoked',

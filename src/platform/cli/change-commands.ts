@@ -72,7 +72,7 @@ export const CHANGES: readonly KeyCommand[] = [
   },
   {
     name: 'revoke',
-    description: 'end a key, and the old one that it replaced',
+    description: 'revoke a key, and the old one that it replaced',
     examples: [ID, '--owner acme --yes'],
     addArguments: addIdOrOwner,
     run: (tools, command) =>
