@@ -305,7 +305,7 @@ export type Operations = {
    * Change an animal
    *
    * Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow
-   * any other. Whoever keeps a copy of the catalogue is not told: the animal keeps its id.
+   * any other. Programs that keep a copy of the catalogue do not notice the change: the animal keeps its id.
    *
    * Experimental: it may change within this version.
    *
