@@ -93,7 +93,7 @@ async function writeReferencePage() {
   if (isUpToDate(join(PAGE_OUTPUT, 'page.html'), [...sources, INSTALLED])) return;
 
   // Loaded here, because a production install, which builds nothing, lacks what they import.
-  const [{ prepareGuides }, { renderChangelog, renderPage }, { IDENTITY }] = await Promise.all([
+  const [{ prepareGuides }, { prepareStart, renderChangelog, renderPage }, { IDENTITY }] = await Promise.all([
     import('./guides.js'),
     import('./reference-page.js'),
     import('../dist/identity.js'),
@@ -105,8 +105,10 @@ async function writeReferencePage() {
   rmSync(PAGE_OUTPUT, { recursive: true, force: true });
   mkdirSync(PAGE_OUTPUT, { recursive: true });
   writeWithGzip(bundle, readFileSync(join(plugin, 'js/standalone.js')));
-  const { description, sections, toAddress, ...texts } = prepareGuides(guides.map(readGuide));
-  writeWithGzip('guides.json', JSON.stringify({ description, sections, client: readCurrentClient() }));
+  const prepared = prepareGuides(guides.map(readGuide));
+  const { description, sections, toAddress } = prepared;
+  const start = prepareStart(toAddress);
+  writeWithGzip('guides.json', JSON.stringify({ start, description, sections, client: readCurrentClient() }));
   for (const name of names.filter((name) => name !== 'page.html')) {
     writeWithGzip(name, readFileSync(join(PAGE_SOURCE, name)));
   }
@@ -119,7 +121,7 @@ async function writeReferencePage() {
     'docs/scalar.js',
     `docs/${bundle}`,
   );
-  const page = renderPage(template, openapi, { ...texts, sections });
+  const page = renderPage(template, openapi, prepared);
   writeWithGzip('index.md', page.markdown);
   // Last, because its presence marks the folder, and with it the build, as complete.
   writeWithGzip('page.html', page.html);

@@ -1,9 +1,8 @@
 import { Marked, Renderer } from 'marked';
+import { PAGE_TITLES } from '../packages/reference-page/src/introduction.js';
 import { LANGUAGES } from '../packages/reference-page/src/languages.js';
 
 const IS_ABSOLUTE = /^[a-z]+:/;
-/** The sections that the page has before the guides. */
-const PAGE_TITLES = ['Introduction', 'Help'];
 const marked = new Marked();
 
 /**
@@ -141,7 +140,7 @@ function toHtml({ name, tokens }, toHref, addresses) {
     },
     html: ({ text }) => toFoldHtml(text) ?? escapeHtml(text),
     // What scrolls sideways has to be in the order of the Tab key.
-    code: ({ text }) => `<pre tabindex="0"><code>${escapeHtml(text)}\n</code></pre>\n`,
+    code: ({ text }) => `<pre><code tabindex="0">${escapeHtml(text)}\n</code></pre>\n`,
     table(token) {
       return `<div class="table" tabindex="0">${Renderer.prototype.table.call(this, token)}</div>\n`;
     },
@@ -150,7 +149,25 @@ function toHtml({ name, tokens }, toHref, addresses) {
       return `<a href="${escapeHtml(target)}">${this.parser.parseInline(inline)}</a>`;
     },
   };
-  return new Marked({ renderer }).parser(tokens);
+  const inHtml = new Marked({ renderer });
+  return divideByLanguages(tokens)
+    .map((part) => {
+      const html = inHtml.parser(part);
+      return isLanguage(part[0]) ? `<div class="by-language">\n${html}</div>\n` : html;
+    })
+    .join('');
+}
+
+/** An example in several languages is a part of its own, of which the page's blocks.js makes tabs. */
+function divideByLanguages(tokens) {
+  const parts = [];
+  for (const token of tokens) {
+    const isFirst = parts.length === 0;
+    const changes = token.type === 'heading' && isLanguage(token) !== isLanguage(parts.at(-1)?.[0] ?? {});
+    if (isFirst || changes) parts.push([]);
+    parts.at(-1).push(token);
+  }
+  return parts;
 }
 
 function listLinks(token) {

@@ -1,13 +1,26 @@
+import { listIntroduction, toMarkdown } from '../packages/reference-page/src/introduction.js';
 import { escapeHtml, rewriteLinks } from './guides.js';
 
 /** The identifier of the feed, and the beginning of its entries' (RFC 4151): the same wherever it is served. */
 const FEED_ID = 'tag:animal-store.example,2025:interface';
 /** An entry of the changelog, such as "## 1.0.0 - 2025-12-05". */
 const ENTRY = /^## (\S+) - (\d{4}-\d{2}-\d{2})$/m;
-const HELP =
-  'For a key, a larger plan, or an answer that is not in the guides, ask the operator: the address that `info.contact` of ' +
-  'the document has, or else whoever gave you the address of this page. Quote the `X-Request-Id` of the response that you ' +
-  'ask about.';
+const START = `1. **Get a key** from OPERATOR. If you run the service yourself, its first start in development prints one.
+2. **Make a call** with your key in place of \`as_test_…\`:
+
+\`\`\`bash
+curl -H 'Authorization: Bearer as_test_…' 'https://store.example.org/v1/pets?limit=2'
+\`\`\`
+
+With JavaScript, the field under "Authentication" puts your key into every example on this page.
+[A first call](02-first-call.md) has the response, and the same call in other languages.
+[Getting and keeping a key](01-keys.md) says what a key may do, and what to do when it leaks.`;
+const OPERATOR = 'the operator (`info.contact` of the document), or else whoever gave you the address of this page';
+
+/** How to begin, in Markdown, for the page or for a text beside the guides. */
+export function prepareStart(toAddress = (target) => `docs/${target}`) {
+  return rewriteLinks(START, (target) => toAddress(target, 'The page')).markdown;
+}
 
 /**
  * The page before Scalar runs, which is also the page without JavaScript, and the same as Markdown: the introduction, the
@@ -15,9 +28,9 @@ const HELP =
  *
  * @param {string} template page.html
  * @param {object} openapi the OpenAPI document
- * @param texts what prepareGuides returns
+ * @param guides what prepareGuides returns
  */
-export function renderPage(template, openapi, { sections, html, markdown }) {
+export function renderPage(template, openapi, { sections, html, markdown, toAddress }) {
   const operations = Object.entries(openapi.paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, operation]) => ({ ...operation, path, method: method.toUpperCase() })),
   );
@@ -25,50 +38,42 @@ export function renderPage(template, openapi, { sections, html, markdown }) {
     ...tag,
     operations: operations.filter((operation) => operation.tags.includes(tag.name)),
   }));
-  const introduction = [
-    openapi.info.description,
-    'The document is served as [JSON](openapi.json) and as [YAML](openapi.yaml), and every guide as [Markdown](llms.txt).',
-  ].join('\n\n');
-  const reference = tags.flatMap(({ name, description, operations: own }) => [
-    { depth: 2, title: name, id: `tag/${name.toLowerCase()}`, text: description },
-    ...own.map(describeOperation),
-  ]);
-  const toHref = (target) => target;
-  const text = [
-    '<h1 id="description/introduction">Introduction</h1>',
-    rewriteLinks(introduction, toHref).html,
-    '<h2 id="description/help">Help</h2>',
-    rewriteLinks(HELP, toHref).html,
-    html,
-    '<h1 id="operations">Operations</h1>',
-    ...reference.flatMap(({ depth, title, id, text }) => [
-      `<h${depth} id="${id}">${escapeHtml(title)}</h${depth}>`,
-      rewriteLinks(text ?? '', toHref).html,
+  const { title, description } = openapi.info;
+  const introduction = listIntroduction(description, prepareStart(toAddress), OPERATOR);
+  const reference = [
+    { depth: 1, title: 'Operations', address: '#operations' },
+    ...tags.flatMap(({ name, description, operations: own }) => [
+      { depth: 2, title: name, address: `#tag/${name.toLowerCase()}`, text: description },
+      ...own.map(describeOperation),
     ]),
   ];
-  const titles = [
-    { title: 'Introduction', address: '#description/introduction' },
-    ...sections.filter(({ title, place }) => title === place),
-    { title: 'Operations', address: '#operations' },
-  ];
   const toItem = ({ title, address }) => `<li><a href="${address}">${escapeHtml(title)}</a></li>`;
-  const own = reference.filter(({ depth }) => depth === 3);
   const links = [
-    ...titles.map(toItem),
-    `<li><ul>${own.map(({ title, id }) => toItem({ title, address: `#${id}` })).join('')}</ul></li>`,
+    ...[introduction[0], reference[0]].map(toItem),
+    `<li><ul>${reference
+      .filter(({ depth }) => depth === 3)
+      .map(toItem)
+      .join('')}</ul></li>`,
+    ...sections.filter(({ title, place }) => title === place).map(toItem),
   ];
+  const [, ...others] = listIntroduction(description, prepareStart(), OPERATOR);
   return {
     html: template
       .replace('<!-- contents -->', () => `<ul>${links.join('')}</ul>`)
-      .replace('<!-- text -->', () => text.join('\n')),
+      .replace('<!-- text -->', () =>
+        [...introduction.map(toHtml), html, ...reference.map(toHtml)].join('\n'),
+      ),
     markdown: [
-      `# ${openapi.info.title}\n\n${introduction}`,
-      `## Help\n\n${HELP}`,
+      ...[{ ...introduction[0], title }, ...others].map(toMarkdown),
       markdown,
-      '# Operations',
-      ...reference.flatMap(({ depth, title, text }) => [`${'#'.repeat(depth)} ${title}`, text ?? []].flat()),
+      ...reference.map(toMarkdown),
     ].join('\n\n'),
   };
+}
+
+function toHtml({ depth, title, address, text = '' }) {
+  const heading = `<h${depth} id="${address.slice(1)}">${escapeHtml(title)}</h${depth}>`;
+  return `${heading}\n${rewriteLinks(text, (target) => target).html}`;
 }
 
 /** It has the address that it has once Scalar runs. */
@@ -77,7 +82,7 @@ function describeOperation({ operationId, summary, description, path, method, ta
   return {
     depth: 3,
     title: summary,
-    id: `tag/${tag.toLowerCase()}/${method}${path}`,
+    address: `#tag/${tag.toLowerCase()}/${method}${path}`,
     text: `\`${method} /v1${path}\` (${operationId}; ${notes.join(', ')})\n\n${description}`,
   };
 }

@@ -4,7 +4,7 @@
  */
 import { LANGUAGES } from './languages.js';
 
-const BLOCKS = '.markdown pre > code, .request-card pre > code';
+const BLOCKS = ':is(.text, .markdown, .request-card) pre > code';
 /** The guides read the address and the key from the environment, each language in its own way. */
 const PLACEHOLDER =
   /(?<open>\$\{process\.env\.|\$|process\.env\.|os\.environ\['|(?:System\.getenv|os\.Getenv)\(")ANIMAL_STORE_(?<name>URL|KEY)(?:\}| \?\? ''|'\]|"\))?|(?<url>https:\/\/store\.example\.org)|(?<=Bearer |KEY=|apiKey: ')as_test_…/g;
@@ -46,7 +46,7 @@ export function watchLanguage() {
 
 /** Does nothing to blocks that are as they should be, so it may run after every change of the page. */
 export function prepareBlocks() {
-  document.querySelectorAll('.introduction-description .markdown').forEach(gatherTabs);
+  document.querySelectorAll('.by-language, .introduction-description .markdown').forEach(gatherTabs);
   for (const code of document.querySelectorAll(BLOCKS)) {
     fillIn(code);
     addCopyButton(code);
@@ -109,7 +109,7 @@ async function copy(code) {
   document.execCommand('copy');
 }
 
-/** Makes tabs of the paragraphs that are the name of a language, each with all that is below it. */
+/** Makes tabs of the headings and paragraphs that are the name of a language, each with all that is below it. */
 function gatherTabs(container) {
   const titles = [...container.children].filter(isLanguage);
   if (titles.length === 0) return;
@@ -136,7 +136,8 @@ function gatherTabs(container) {
 }
 
 function isLanguage({ tagName, firstElementChild, textContent }) {
-  return tagName === 'P' && firstElementChild?.tagName === 'STRONG' && LANGUAGES.includes(textContent);
+  const isTitle = tagName === 'H4' || (tagName === 'P' && firstElementChild?.tagName === 'STRONG');
+  return isTitle && LANGUAGES.includes(textContent);
 }
 
 function chooseLanguage(language) {

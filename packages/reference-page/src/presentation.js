@@ -17,6 +17,17 @@ export function prepareForReaders(openapi) {
   operations.flatMap(({ parameters = [] }) => parameters).forEach(omitFromRequests);
 }
 
+/**
+ * Puts the operations into the menu before the guides, where Scalar has them last. What is not named here keeps its order.
+ *
+ * @param {object} openapi is changed
+ * @param {string} slug the first part of every address
+ */
+export function orderMenu(openapi, slug) {
+  const tags = openapi.tags.map(({ name }) => `tag/${name.toLowerCase()}`);
+  openapi['x-scalar-order'] = ['description/introduction', ...tags].map((address) => `${slug}/${address}`);
+}
+
 function addBadge(operation) {
   operation['x-badges'] = [{ name: operation['x-stability'], position: 'before' }];
 }

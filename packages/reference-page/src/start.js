@@ -1,42 +1,17 @@
 import { repairMarkup } from './accessibility.js';
 import { prepareBlocks, readKey, readLanguage, watchKey, watchLanguage } from './blocks.js';
-import { prepareForReaders } from './presentation.js';
+import { listIntroduction, toMarkdown } from './introduction.js';
+import { orderMenu, prepareForReaders } from './presentation.js';
 import { addSamples } from './samples.js';
 import { toSections, watchSearch } from './search.js';
 
-/** Before the sections of the guides, and beside them in the sidebar. Links are relative to the page. */
-const toIntroduction = ({ description, contact }) => `# Introduction
-
-${description}
-
-Code generators and other tools can use the document as [JSON](openapi.json) or as [YAML](openapi.yaml), and language
-models [the guides as Markdown](llms.txt).
-
-## Help
-
-${toHelp(contact.url)} Quote the \`X-Request-Id\` of the response that you ask about.`;
-
-/** The sections of the introduction, for the search */
-function listIntroduction(introduction) {
-  const parts = introduction.split(/^#+ (.+)\n/m).slice(1);
-  return ['introduction', 'help'].map((slug, index) => {
-    const [title, text] = parts.slice(index * 2);
-    return { title, place: 'Introduction', address: `#description/${slug}`, text };
-  });
-}
-
-/** Without a CONTACT_URL, the document names the page itself. */
-function toHelp(url) {
-  const operator = url.endsWith('/docs')
-    ? 'whoever gave you the address of this page'
-    : `[the operator](${url})`;
-  return `For a key, a larger plan, or an answer that is not in the guides, ask ${operator}.`;
-}
-
+/** The first part of every address on Scalar's page. */
+const SLUG = 'animal-store';
 const MAX_WAIT_FOR_PAINT_MS = 1_000;
 
 watchKey();
 watchLanguage();
+prepareBlocks();
 watchPage();
 showReference();
 
@@ -47,19 +22,19 @@ async function showReference() {
     loadBundle(),
   ]);
   const baseUrl = new URL('v1', document.baseURI).href;
-  const introduction = toIntroduction(openapi.info);
-  watchSearch([...listIntroduction(introduction), ...guides.sections, ...toSections(openapi)]);
-  const description = `${introduction}\n\n${guides.description}`;
+  const introduction = listIntroduction(openapi.info.description, guides.start, toOperator(openapi.info.contact));
+  watchSearch([...introduction, ...guides.sections, ...toSections(openapi)]);
+  const description = [...introduction.map(toMarkdown), guides.description].join('\n\n');
   // The section "Help" has the contact, which Scalar shows as a name without its address.
   openapi.info = { ...openapi.info, description, contact: undefined };
   prepareForReaders(openapi);
+  orderMenu(openapi, SLUG);
   addSamples(openapi, baseUrl, readLanguage(), guides.client);
-  keepPlace();
   // https://scalar.com/products/api-references/configuration. Every feature that calls or links to another host is off.
   globalThis.Scalar.createApiReference('#reference', {
     content: openapi,
     title: 'Animal Store Service',
-    slug: 'animal-store',
+    slug: SLUG,
     authentication: {
       preferredSecurityScheme: 'bearerAuth',
       securitySchemes: { bearerAuth: { token: readKey() } },
@@ -81,6 +56,12 @@ async function showReference() {
     // the page's policy allows no other.
     servers: [{ url: baseUrl, description: 'This server' }],
   });
+  swapText();
+}
+
+/** Without a CONTACT_URL, the document names the page itself. */
+function toOperator({ url }) {
+  return url.endsWith('/docs') ? 'whoever gave you the address of this page' : `[the operator](${url})`;
 }
 
 /** The bundle runs for a second or more, so the reader gets the text first. A page in the background is not painted. */
@@ -101,13 +82,26 @@ function loadBundle() {
   });
 }
 
-/** Whoever has begun to read goes on in the same section: Scalar shows the one in the address. */
-function keepPlace() {
-  if (location.hash !== '' || scrollY === 0) return;
-  const passed = [...document.querySelectorAll('.text main [id]')].filter(
+/** The text stays until Scalar has rendered the section that is being read, which then has the same place. */
+function swapText() {
+  const text = document.querySelector('.text');
+  const passed = [...text.querySelectorAll('main :is(h1, h2, h3)[id]')].filter(
     (heading) => heading.getBoundingClientRect().top < innerHeight / 2,
   );
-  if (passed.length > 0) history.replaceState(null, '', `#${passed.at(-1).id}`);
+  const heading = passed.at(-1) ?? text.querySelector('main :is(h1, h2, h3)[id]');
+  const section = document.getElementById(`${SLUG}/${heading.id}`);
+  if (section === null || section.getClientRects().length === 0) {
+    requestAnimationFrame(swapText);
+    return;
+  }
+  // What follows below would move when its examples become tabs.
+  prepareBlocks();
+  const isMoved = scrollY > 0;
+  const { top } = heading.getBoundingClientRect();
+  text.remove();
+  if (!isMoved) return;
+  const target = section.querySelector('h1, h2, h3') ?? section;
+  scrollBy(0, target.getBoundingClientRect().top - top);
 }
 
 /** Scalar renders sections as they come into view, so every change of the page is looked at. */

@@ -162,7 +162,9 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
     await page.setViewportSize({ width: options.width ?? 1440, height: 900 });
     await page.emulateMedia({ colorScheme: options.colorScheme ?? 'light', reducedMotion: 'reduce' });
     await page.route('**/docs/guides.json', (route) =>
-      route.fulfill({ json: { ...prepareGuides(GUIDES), client: 'client-1.0.0-0123456789abcdef.tgz' } }),
+      route.fulfill({
+        json: { ...prepareGuides(GUIDES), start: 'Begin.', client: 'client-1.0.0-0123456789abcdef.tgz' },
+      }),
     );
     await page.goto(`${service.url}/docs${hash}`);
     await untilReference(page);
@@ -170,14 +172,14 @@ describe.skipIf(executable === undefined)('the reference page in a browser', () 
     return watched;
   }
 
-  test('guides are sections of the sidebar, before the operations, and links between them lead there', async () => {
+  test('guides are sections of the sidebar, after the operations, and links between them lead there', async () => {
     const { page, ...watched } = await openGuides();
     const document = await fetch(`${service.url}/openapi.json`);
     const { tags } = (await document.json()) as { tags: { name: string }[] };
     const entries = page.getByRole('complementary').locator('ul').first().locator('> li');
     await expect
       .poll(async () => (await entries.allInnerTexts()).map((text) => text.trim().split('\n')[0]))
-      .toEqual(['Introduction', 'Keys', 'Limits', ...tags.map(({ name }) => name), 'Models']);
+      .toEqual(['Introduction', ...tags.map(({ name }) => name), 'Keys', 'Limits', 'Models']);
     for (const [link, hash] of [
       ['waiting', '#description/wait-for-retry-after'],
       ['Get a key', '#description/keys'],

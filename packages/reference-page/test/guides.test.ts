@@ -142,7 +142,9 @@ test('every link between the guides of the repository leads to a heading, and ea
 
 test('a heading of the third level that is a language is a tab of the section before it, any other is a section', () => {
   const text = '# Calls\n\n## Lists\n\n### curl\n\nShort.\n\n### Python\n\nLong.\n\n### Pages\n\nNext.';
-  const { description, sections } = prepareGuides([{ name: '1.md', text }]);
+  const { description, sections, html } = prepareGuides([{ name: '1.md', text }]);
   expect(description).toContain('## Lists\n\n**curl**\n\nShort.\n\n**Python**\n\nLong.\n\n### Pages');
   expect(sections.map(({ title }) => title)).toEqual(['Calls', 'Lists', 'Pages']);
+  const [, tabs] = /<div class="by-language">\n(.*?)<\/div>/s.exec(html) ?? [];
+  expect(tabs).toBe('<h4>curl</h4>\n<p>Short.</p>\n<h4>Python</h4>\n<p>Long.</p>\n');
 });

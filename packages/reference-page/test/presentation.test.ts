@@ -36,3 +36,13 @@ test('every operation has its stability as a badge', async () => {
   expect(operations.length).toBeGreaterThan(0);
   for (const operation of operations) expect(operation['x-badges'][0]?.name).toBe(operation['x-stability']);
 });
+
+test('the menu has the introduction and the operations before everything else', () => {
+  const document: Record<string, unknown> = { tags: [{ name: 'Pets' }, { name: 'Orders' }] };
+  module.orderMenu(document, 'store');
+  expect(document['x-scalar-order']).toEqual([
+    'store/description/introduction',
+    'store/tag/pets',
+    'store/tag/orders',
+  ]);
+});

@@ -1,0 +1,46 @@
+/*
+ * What the page has before the guides. The build writes it into the page as text, and start.js hands it to Scalar with
+ * the contact of the operator.
+ */
+const FORMATS =
+  'Code generators and other tools can use the document as [JSON](openapi.json) or as [YAML](openapi.yaml), and language ' +
+  'models [the guides as Markdown](llms.txt).';
+/** The titles of the sections, with their addresses */
+const TITLES = {
+  introduction: 'Introduction',
+  'get-a-key-make-a-call': 'Get a key, make a call',
+  'what-holds-for-all-operations': 'What holds for all operations',
+  help: 'Help',
+};
+
+/** No heading of a guide gets the address of one of these. */
+export const PAGE_TITLES = Object.values(TITLES);
+
+/**
+ * The sections, whose texts are Markdown.
+ *
+ * @param {string} description that of the document, whose first paragraph says what the service is
+ * @param {string} start how to begin, in Markdown, with the word OPERATOR in it
+ * @param {string} operator whom to ask, in Markdown
+ */
+export function listIntroduction(description, start, operator) {
+  const [identity, ...rest] = description.split('\n\n');
+  const texts = [
+    identity,
+    start.replace('OPERATOR', operator),
+    [...rest, FORMATS].join('\n\n'),
+    `For a key, a larger plan, or an answer that is not in the guides, ask ${operator}. Quote the \`X-Request-Id\` of the ` +
+      'response that you ask about.',
+  ];
+  return Object.entries(TITLES).map(([slug, title], index) => ({
+    depth: index === 0 ? 1 : 2,
+    title,
+    place: TITLES.introduction,
+    address: `#description/${slug}`,
+    text: texts[index],
+  }));
+}
+
+export function toMarkdown({ depth, title, text = '' }) {
+  return `${'#'.repeat(depth)} ${title}\n\n${text}`.trim();
+}
