@@ -1,5 +1,6 @@
 import { defaultServerConditions } from 'vite';
 import { defineConfig } from 'vitest/config';
+import { SlowFirst } from './test/support/slow-first.js';
 
 // The packages of this repository are tested from their sources.
 const resolve = { conditions: ['@animal-store/source', ...defaultServerConditions] };
@@ -16,7 +17,8 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 20_000, interval: 20 } },
-    maxWorkers: 2,
+    maxWorkers: 3,
+    sequence: { sequencer: SlowFirst },
     // A file gets the project's modules anew, but not the packages: loading these for each was a sixth of the time.
     isolate: false,
   },

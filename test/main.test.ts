@@ -3,7 +3,7 @@ import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
-import { beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
 import { describeEndOfLife } from '../src/platform/process/end-of-life.js';
 import { execute } from './support/execute.js';
 import { create, list, newItem, read, TEXT } from './support/operations-under-test.js';
@@ -15,45 +15,80 @@ import { createCaller, createTestDatabase, post } from './support/test-service.j
 const processes = setUpServiceProcesses();
 const { programs, start } = processes;
 
-test('the first start on the embedded default serves a sample catalogue, its curl line works as pasted, and each request is one short line in the log', async () => {
-  const service = start();
-  const { call, path } = await untilReady(service);
-  const { status, body, headers } = await call(path);
-  expect([status, body.length]).toEqual([200, 5]);
-  const next = new RegExp(`^<http://127\\.0\\.0\\.1:\\d+${list.path}\\?limit=5&cursor=5>; rel="next"$`);
-  expect(headers.get('link')).toMatch(next);
-  await service.until(new RegExp(`^\\[[\\d:]+\\] INFO: GET ${list.path} 200 \\d+ ms$`, 'm'));
-  expect((await call('/health/ready', { key: null })).status).toBe(200);
-  expect((await stat(join(processes.dataDir, 'development-key'))).mode & 0o777).toBe(0o600);
-  expect(await stop(service)).toBe(0);
-});
+/** On one DATA_DIR, one service after the other */
+describe('on the embedded default', () => {
+  type Ready = Awaited<ReturnType<typeof untilReady>>;
+  let dataDir: string;
+  let service: Program;
+  let ready: Ready;
+  const startNext = async (): Promise<Ready> => {
+    service = run('main', [], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'info' });
+    ready = await untilReady(service);
+    return ready;
+  };
+  const readAddress = () => readFile(join(dataDir, 'development-address'), 'utf8').catch(() => '');
+  beforeAll(async () => {
+    dataDir = await createTemporaryFolder();
+    await startNext();
+  });
+  afterAll(async () => {
+    await stop(service);
+    await rm(dataDir, { recursive: true });
+  });
 
-test('the first start names what comes next: commands that package.json has, and where the client is', async () => {
-  const folder = await createTemporaryFolder();
-  const service = start({ DATA_DIR: folder });
-  const { url } = await untilReady(service);
-  await service.until(/client-.*\.tgz/);
-  const output = service.output();
-  const commands = [...output.matchAll(/^ {2}npm run ([\w:]+)/gm)].map(([, name = '']) => name);
-  expect(commands).toEqual(['studio', 'keys', 'storefront']);
-  expect(Object.keys(JSON.parse(await readFile('package.json', 'utf8')).scripts)).toEqual(
-    expect.arrayContaining(commands),
-  );
-  const [, client = ''] = /npm install (\S+)/.exec(output) ?? [];
-  // Not the address that leads there: a lock file would have it with the checksum of today's client.
-  expect(client).toMatch(new RegExp(`^${url}/client-\\d+\\.\\d+\\.\\d+-[\\da-f]{16}\\.tgz$`));
-  expect((await fetch(client)).status).toBe(200);
-  await stop(service);
-  await rm(folder, { recursive: true });
-});
+  test('the first start serves a sample catalogue, its curl line works as pasted, and each request is one short line in the log', async () => {
+    const { call, path } = ready;
+    const { status, body, headers } = await call(path);
+    expect([status, body.length]).toEqual([200, 5]);
+    const next = new RegExp(`^<http://127\\.0\\.0\\.1:\\d+${list.path}\\?limit=5&cursor=5>; rel="next"$`);
+    expect(headers.get('link')).toMatch(next);
+    await service.until(new RegExp(`^\\[[\\d:]+\\] INFO: GET ${list.path} 200 \\d+ ms$`, 'm'));
+    expect((await call('/health/ready', { key: null })).status).toBe(200);
+    expect((await stat(join(dataDir, 'development-key'))).mode & 0o777).toBe(0o600);
+  });
 
-test('while it runs on the embedded default, its address is beside its key, for what is started next to it', async () => {
-  const service = start();
-  const { url } = await untilReady(service);
-  const readAddress = () => readFile(join(processes.dataDir, 'development-address'), 'utf8').catch(() => '');
-  await expect.poll(readAddress).toBe(`${url}\n`);
-  await stop(service);
-  expect(await readAddress()).toBe('');
+  test('the first start names what comes next: commands that package.json has, and where the client is', async () => {
+    await service.until(/client-.*\.tgz/);
+    const output = service.output();
+    const commands = [...output.matchAll(/^ {2}npm run ([\w:]+)/gm)].map(([, name = '']) => name);
+    expect(commands).toEqual(['studio', 'keys', 'storefront']);
+    expect(Object.keys(JSON.parse(await readFile('package.json', 'utf8')).scripts)).toEqual(
+      expect.arrayContaining(commands),
+    );
+    const [, client = ''] = /npm install (\S+)/.exec(output) ?? [];
+    // Not the address that leads there: a lock file would have it with the checksum of today's client.
+    expect(client).toMatch(new RegExp(`^${ready.url}/client-\\d+\\.\\d+\\.\\d+-[\\da-f]{16}\\.tgz$`));
+    expect((await fetch(client)).status).toBe(200);
+  });
+
+  test('while it runs, its address is beside its key, for what is started next to it', async () => {
+    await expect.poll(readAddress).toBe(`${ready.url}\n`);
+  });
+
+  test('a second service on the same DATA_DIR exits with a clear message', async () => {
+    const second = start({ DATA_DIR: dataDir });
+    expect(await second.ended).toBe(1);
+    expect(second.output()).toContain(dataDir);
+    expect(second.output()).not.toMatch(/ at .*\.js:/);
+  });
+
+  test('a later start keeps the key and the items, and does not add the sample catalogue again', async () => {
+    const first = ready;
+    const created = await first.call(create.path, post(newItem('Rex')));
+    expect(await stop(service)).toBe(0);
+    expect(await readAddress()).toBe('');
+    const second = await startNext();
+    expect(second.key).toBe(first.key);
+    expect((await second.call(read.pathOf(created.body.id))).body).toEqual(created.body);
+    expect((await second.call(`${list.path}?limit=100`)).body).toHaveLength(created.body.id);
+  });
+
+  test('after SIGKILL the service starts again with everything it acknowledged', async () => {
+    const created = await ready.call(create.path, post(newItem('Survivor')));
+    expect(await stop(service, 'SIGKILL')).toBe('SIGKILL');
+    const second = await startNext();
+    expect((await second.call(read.pathOf(created.body.id))).body[TEXT]).toBe('Survivor');
+  });
 });
 
 test('variables that are meant for another PostgreSQL do not reach the embedded one', async () => {
@@ -67,32 +102,6 @@ test('variables that are meant for another PostgreSQL do not reach the embedded 
   );
   const created = await call(create.path, post(newItem('Žofka')));
   expect(created).toMatchObject({ status: 201, body: { [TEXT]: 'Žofka' } });
-});
-
-test('a later start keeps the key and the items, and does not add the sample catalogue again', async () => {
-  const first = await untilReady(start());
-  const created = await first.call(create.path, post(newItem('Rex')));
-  expect(await stop(programs[0] as Program)).toBe(0);
-  const second = await untilReady(start());
-  expect(second.key).toBe(first.key);
-  expect((await second.call(read.pathOf(created.body.id))).body).toEqual(created.body);
-  expect((await second.call(`${list.path}?limit=100`)).body).toHaveLength(created.body.id);
-});
-
-test('after SIGKILL the service starts again with everything it acknowledged', async () => {
-  const first = await untilReady(start());
-  const created = await first.call(create.path, post(newItem('Survivor')));
-  expect(await stop(programs[0] as Program, 'SIGKILL')).toBe('SIGKILL');
-  const second = await untilReady(start());
-  expect((await second.call(read.pathOf(created.body.id))).body[TEXT]).toBe('Survivor');
-});
-
-test('a second service on the same DATA_DIR exits with a clear message', async () => {
-  await untilReady(start());
-  const second = start();
-  expect(await second.ended).toBe(1);
-  expect(second.output()).toContain(processes.dataDir);
-  expect(second.output()).not.toMatch(/ at .*\.js:/);
 });
 
 test('invalid variables stop the start with one message that names them all', async () => {

@@ -7,8 +7,8 @@ const SCRIPT = `
   import setUp from './test/support/global-setup.ts';
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => setTimeout(() => process.exit(), 1));
   const provide = (name, value) => { if (name === 'postgresUrl') console.log('PostgreSQL at ' + value); };
-  const globTestFiles = async () => ({ testFiles: [] });
-  await setUp({ provide, onTestsRerun() {}, globTestFiles });
+  const vitest = { state: { getPaths: () => [] } };
+  await setUp({ provide, onTestsRerun() {}, vitest });
   console.log('prepared');
   setInterval(() => {}, 1_000);
 `;

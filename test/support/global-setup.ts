@@ -39,7 +39,7 @@ const NEEDED_BY = {
 /** Builds what is out of date, and prepares one PostgreSQL and, where there is one, one Redis for all test files. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   build();
-  await installPackages(project);
+  installPackages(project);
   project.onTestsRerun(async () => build());
   const closers: (() => Promise<void>)[] = [];
   const close = async () => {
@@ -133,9 +133,8 @@ function joinServer(url: string, prefix: string): PostgresServer {
 }
 
 /** Installs what the test files of this run need beside the packages of the root. */
-async function installPackages(project: TestProject): Promise<void> {
-  const { testFiles } = await project.globTestFiles();
-  const chosen = testFiles.filter((file) => project.vitest.getModuleSpecifications(file).length > 0);
+function installPackages(project: TestProject): void {
+  const chosen = project.vitest.state.getPaths();
   const folders = Object.entries(NEEDED_BY).filter(([, pattern]) =>
     chosen.some((file) => pattern.test(file)),
   );
