@@ -18,7 +18,7 @@ export interface RequestContext {
   readonly limits: readonly KeyLimit[];
   /** Until when the key is banned, in Unix milliseconds; undefined if it is not. */
   readonly bannedUntil: number | undefined;
-  /** Revokes a key by its id, and the one that a rotation has put in its place: for this process at once. */
+  /** Ends a key by its id, and the one that a rotation has put in its place: for this process at once. */
   readonly revokeKey: (id: string) => Promise<void>;
   /** The names of the deprecated operations. */
   readonly deprecated: ReadonlySet<string>;

@@ -9,7 +9,7 @@ import { readIdempotencyHeader } from './idempotency-header.js';
 export interface ContextOptions {
   readonly operations: readonly Operation[];
   readonly stores: Stores;
-  /** Revokes a key, so that this process rejects it from when the promise resolves. */
+  /** Ends a key, so that this process rejects it from when the promise resolves. */
   readonly revokeKey: RequestContext['revokeKey'];
   /** The clock, in Unix milliseconds. */
   readonly now: () => number;
