@@ -76,7 +76,7 @@ const revokeKey = procedure
     await ctx.revokeKey(ctx.apiKey.id);
   });
 
-export const callerKey = {
+export const ownKey = {
   name: 'key',
   description: 'Your API key',
   createStore: createCallerKeyStore,
