@@ -3,8 +3,9 @@
  * those that are its own in the `errors` of its `.meta()`, and throws `new ApiError(code)`. A code never changes its meaning:
  * clients depend on it.
  *
- * The document and the client's types follow, and the table in docs/guides/03-errors.md gets a row. Like scopes.ts, this file
- * imports nothing, and the platform imports it as #store/errors.js.
+ * What is missing by its id is the platform's `not_found`. `npm run docs:update` brings a new code to the document and the
+ * client's types; add its row to the table in docs/guides/03-errors.md. Like scopes.ts, this file imports nothing; the platform
+ * imports it as #store/errors.js.
  */
 export const ERRORS = {
   pet_not_available: {

@@ -36,7 +36,7 @@ export type Plan = keyof typeof PLANS;
 
 export const PLAN_NAMES = Object.keys(PLANS) as Plan[];
 
-/** Its limits are for a key that lacks those of its own. A database constraint rules such keys out. */
+/** Its limits would apply to a key of `enterprise` without limits of its own, which the database does not allow. */
 export const FALLBACK_PLAN = 'free';
 
 /** The plan of the key that a start on the embedded database prints. */

@@ -5,7 +5,10 @@ import type { IdempotencyKey } from '../platform/tables/idempotency.js';
 import { createOnce } from '../platform/tables/once.js';
 import type { NewOrder, Order, OrdersPage } from './schema.js';
 
-/** All queries on orders. Every method may fail with a database error: see isDatabaseOutage. */
+/**
+ * All queries on orders, with Prisma: few requests are for them, and an order changes two tables. The store of pets shows how the
+ * platform's own statements read and insert. Every method may fail with a database error: see isDatabaseOutage.
+ */
 export type OrderStore = ReturnType<typeof createOrderStore>;
 
 export function createOrderStore(database: Database) {

@@ -68,9 +68,9 @@ const getPet = procedure
       path: '/pets/{petId}',
       summary: 'Get one animal',
       description:
-        'Fetches one animal by its identifier. `GET /pets` with the `status` filter replaces it. To find one animal, give ' +
-        'it a `limit` of 1 and, as its `cursor`, the identifier minus one, instead: it returns the animal if there is one. ' +
-        'If there is none, it returns the animal with the next higher id, or an empty array; so compare the id.',
+        'Fetches one animal by its identifier. `GET /pets` with the `status` filter replaces it. To find one ' +
+        'animal, call it with a `limit` of 1 and the identifier minus one as its `cursor`. It returns that animal. If there is ' +
+        'none, it returns the one with the next higher id, or an empty array, so compare the id.',
       successDescription: 'The animal',
     },
     stability: 'stable',
