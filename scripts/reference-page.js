@@ -5,6 +5,7 @@ import { escapeHtml, rewriteLinks } from './guides.js';
 const FEED_ID = 'tag:animal-store.example,2025:interface';
 /** An entry of the changelog, such as "## 1.0.0 - 2025-12-05". */
 const ENTRY = /^## (\S+) - (\d{4}-\d{2}-\d{2})$/m;
+/** The first thing that a reader needs. OPERATOR stands for whom to ask. */
 const START = `1. **Get a key** from OPERATOR. If you run the service yourself, its first start in development prints one.
 2. **Make a call** with your key in place of \`as_test_…\`:
 
@@ -15,7 +16,8 @@ curl -H 'Authorization: Bearer as_test_…' 'https://store.example.org/v1/pets?l
 With JavaScript, the field under "Authentication" puts your key into every example on this page.
 [A first call](02-first-call.md) has the response, and the same call in other languages.
 [Getting and keeping a key](01-keys.md) says what a key may do, and what to do when it leaks.`;
-const OPERATOR = 'the operator (`info.contact` of the document), or else whoever gave you the address of this page';
+const OPERATOR =
+  'the operator (`info.contact` of the document), or else whoever gave you the address of this page';
 
 /** How to begin, in Markdown, for the page or for a text beside the guides. */
 export function prepareStart(toAddress = (target) => `docs/${target}`) {

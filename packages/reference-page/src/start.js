@@ -22,7 +22,11 @@ async function showReference() {
     loadBundle(),
   ]);
   const baseUrl = new URL('v1', document.baseURI).href;
-  const introduction = listIntroduction(openapi.info.description, guides.start, toOperator(openapi.info.contact));
+  const introduction = listIntroduction(
+    openapi.info.description,
+    guides.start,
+    toOperator(openapi.info.contact),
+  );
   watchSearch([...introduction, ...guides.sections, ...toSections(openapi)]);
   const description = [...introduction.map(toMarkdown), guides.description].join('\n\n');
   // The section "Help" has the contact, which Scalar shows as a name without its address.
@@ -85,16 +89,15 @@ function loadBundle() {
 /** The text stays until Scalar has rendered the section that is being read, which then has the same place. */
 function swapText() {
   const text = document.querySelector('.text');
-  const passed = [...text.querySelectorAll('main :is(h1, h2, h3)[id]')].filter(
-    (heading) => heading.getBoundingClientRect().top < innerHeight / 2,
-  );
-  const heading = passed.at(-1) ?? text.querySelector('main :is(h1, h2, h3)[id]');
+  const headings = [...text.querySelectorAll('main :is(h1, h2, h3)[id*="/"]')];
+  const isPassed = (heading) => heading.getBoundingClientRect().top < innerHeight / 2;
+  const heading = headings.findLast(isPassed) ?? headings[0];
   const section = document.getElementById(`${SLUG}/${heading.id}`);
   if (section === null || section.getClientRects().length === 0) {
     requestAnimationFrame(swapText);
     return;
   }
-  // What follows below would move when its examples become tabs.
+  // Its examples become tabs now: the sections below would move later.
   prepareBlocks();
   const isMoved = scrollY > 0;
   const { top } = heading.getBoundingClientRect();

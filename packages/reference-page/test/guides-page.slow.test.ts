@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { listGuides, readCodeBlocks } from '../../../test/guides/code-blocks.js';
-import { type Browser, findBrowser, launchBrowser, openPage } from '../../../test/support/browser.js';
+import { type Browser, findBrowser, findViolations, launchBrowser, openPage } from '../../../test/support/browser.js';
 import { REUSE_EXAMPLES } from '../../../test/support/operations-under-test.js';
 import { hasProgram } from '../../../test/support/programs.js';
 import { createTemporaryFolder } from '../../../test/support/temporary-folder.js';
@@ -456,11 +456,16 @@ describe.skipIf(executable === undefined)(
       const { page } = await openPage(browser.context);
       await page.route(/scalar-\d/, (route) => route.fulfill({ contentType: 'text/javascript', body: '' }));
       await page.route('**/guides.json', () => {});
-      for (const width of [1440, 390]) {
+      for (const [width, colorScheme] of [
+        [1440, 'light'],
+        [390, 'dark'],
+      ] as const) {
         await page.setViewportSize({ width, height: 844 });
+        await page.emulateMedia({ colorScheme });
         await page.goto(`${service.url}/docs`);
         const heading = page.getByRole('heading', { name: 'Get a key, make a call', exact: true });
         expect((await heading.boundingBox())?.y).toBeLessThan(844);
+        expect(await findViolations(page)).toEqual([]);
       }
       const links = await page.getByRole('navigation').getByRole('link').allInnerTexts();
       expect(links.indexOf('Add an animal')).toBeLessThan(links.indexOf('Pagination'));

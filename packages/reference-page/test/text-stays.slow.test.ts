@@ -69,10 +69,11 @@ describe.skipIf(executable === undefined)('the text of the page', { timeout: PAG
   });
 
   test.each([
-    ['', 1440],
-    ['', 390],
-    ['#tag/pets/POST/pets', 1440],
-  ])('that is being read stays where it is, at %j, %i pixels wide', async (hash, width) => {
+    ['Pagination', '', 1440],
+    ['Pagination', '', 390],
+    ['Pagination', '#tag/pets/POST/pets', 1440],
+    ['Add an animal', '', 1440],
+  ])('%s stays where it is when it is read, at %j, %i pixels wide', async (name, hash, width) => {
     let release = () => {};
     const released = new Promise<void>((resolve) => (release = resolve));
     await browser.context.route(/scalar-\d/, async (route) => {
@@ -81,7 +82,7 @@ describe.skipIf(executable === undefined)('the text of the page', { timeout: PAG
     });
     const page = await open(hash, width);
     await browser.context.unroute(/scalar-\d/);
-    const heading = page.getByRole('heading', { name: 'Pagination', exact: true, level: 1 });
+    const heading = page.getByRole('heading', { name, exact: true });
     await heading.evaluate((element) => element.scrollIntoView());
     const before = await heading.boundingBox();
     release();
