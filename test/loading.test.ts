@@ -5,22 +5,25 @@ import { isDatabaseOutage } from '../src/platform/connections/outage.js';
 import { message, toolCall } from './support/mcp.js';
 import { withoutModule } from './support/missing-module.js';
 import { list, otherList } from './support/operations-under-test.js';
-import { runNode } from './support/process.js';
-import { stop, untilReady } from './support/service-processes.js';
+import { runKeys, runNode, UNREACHED_LIMITS, untilListening } from './support/process.js';
+import { stop } from './support/service-processes.js';
+import { asService } from './support/service-role.js';
 import { createTemporaryFolder } from './support/temporary-folder.js';
-import type { Caller } from './support/test-service.js';
+import { type Caller, createCaller, createTestDatabase } from './support/test-service.js';
 
-const dataDir = await createTemporaryFolder();
+const DATABASE_URL = await createTestDatabase();
+const { key } = await runKeys({ DATABASE_URL }, 'create', '--name', 'x', ...UNREACHED_LIMITS);
 const marker = join(await createTemporaryFolder(), 'missing');
 
 /** Starts the built service in a process in which a package is missing until `install` is called. */
 async function startWithout(specifier: string) {
   await writeFile(marker, '');
-  const environment = { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'info' };
+  const environment = { DATABASE_URL: asService(DATABASE_URL), PORT: '0', LOG_LEVEL: 'info' };
   const service = runNode([...withoutModule(specifier, marker), 'dist/main.js'], environment);
   onTestFinished(async () => void (await stop(service)));
   const install = () => rm(marker);
-  return { service, install, ...(await untilReady(service)) };
+  const url = await untilListening(service);
+  return { service, install, url, call: createCaller({ url, key }) };
 }
 
 const readReadiness = async (call: Caller) => {

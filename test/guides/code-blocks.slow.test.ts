@@ -135,7 +135,8 @@ describe('every code block of the guides and the README runs', () => {
   }
 });
 
-describe('a sample that waits for Retry-After waits until a date, too, which a proxy may send', () => {
+/** All at once, because each waits for seconds. */
+describe.concurrent('a sample that waits for Retry-After waits until a date, too, which a proxy may send', () => {
   const waiting = runnable.filter(
     ({ language, code }) => ['js', 'python'].includes(language) && code.includes("'Retry-After'"),
   );

@@ -1,14 +1,21 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { connectClient, message, oldToolCall, toolCall } from '../../support/mcp.js';
 import { list } from '../../support/operations-under-test.js';
-import { createCaller, post, startService, type TestServiceOptions } from '../../support/test-service.js';
+import {
+  createCaller,
+  createTestDatabase,
+  post,
+  startService,
+  type TestServiceOptions,
+} from '../../support/test-service.js';
 
 /** As many requests without a key an address has in a minute, and as many free ones a key */
 const PER_MINUTE = 8;
 const SHOP = 'https://shop.example';
+const databaseUrl = await createTestDatabase();
 
 async function serve(options: TestServiceOptions = {}) {
-  const service = await startService({ anonymousPerMinute: PER_MINUTE, ...options });
+  const service = await startService({ databaseUrl, anonymousPerMinute: PER_MINUTE, ...options });
   onTestFinished(() => service.close());
   const issue = (perMinute = 100, perDay = 1_000) =>
     service.keys.create({ name: 'shop', plan: 'enterprise', expiresAt: null, perMinute, perDay });

@@ -17,6 +17,8 @@ test('keys can be created and listed with or without a running service; create p
     const program = run('cli', ['keys', ...args], { DATA_DIR: processes.dataDir });
     return { code: await program.ended, output: program.output() };
   };
+  /** Once a service runs, its PostgreSQL is there for the process of the tests, too. */
+  const keysBeside = (...args: string[]) => runInProcess(['keys', ...args], { DATA_DIR: processes.dataDir });
   const before = await keys('create', '--name', 'before', '--plan', 'free', '--json');
   expect(before.output.trim().split('\n')).toHaveLength(1);
   const issued = JSON.parse(before.output);
@@ -49,9 +51,9 @@ test('keys can be created and listed with or without a running service; create p
   const listed = JSON.parse((await keys('list', '--json')).output);
   expect(listed.map(({ name }: { name: string }) => name)).toEqual(['before', 'development', 'big']);
   expect(JSON.stringify(listed)).not.toContain(beside.key);
-  for (const report of ['usage', 'history']) expect((await keys(report, issued.id)).code).toBe(0);
-  expect((await keys('revoke', beside.id)).code).toBe(0);
-  const rotated = await keys('rotate', beside.id);
+  for (const report of ['usage', 'history']) expect((await keysBeside(report, issued.id)).code).toBe(0);
+  expect((await keysBeside('revoke', beside.id)).code).toBe(0);
+  const rotated = await keysBeside('rotate', beside.id);
   expect([rotated.code, rotated.output]).toEqual([
     1,
     expect.stringContaining('is revoked, so nothing was changed'),

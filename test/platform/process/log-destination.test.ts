@@ -10,7 +10,7 @@ import { createCaller, createTestDatabase } from '../../support/test-service.js'
 
 const processes = setUpServiceProcesses();
 
-const LINES = 100_000;
+const LINES = 60_000;
 
 /** Writes more lines than may wait, says on standard error that it has, and ends when it gets SIGTERM. */
 const FLOOD = `

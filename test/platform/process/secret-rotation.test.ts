@@ -64,7 +64,7 @@ test.skipIf(!canStartRedis())(
     const admin = new Redis(urlWith('before'));
     onTestFinished(() => admin.disconnect());
     const REDIS_URL_FILE = await writeSecret('redis-url', urlWith('before'));
-    const service = processes.start({ REDIS_URL_FILE });
+    const service = processes.start({ DATABASE_URL: await createTestDatabase(), REDIS_URL_FILE });
     const call = createCaller({ url: await untilListening(service), key: '' });
     const readLimits = async () => (await call('/health/ready', { key: null })).body.limits;
     await expect.poll(readLimits).toBe('redis');

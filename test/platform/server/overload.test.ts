@@ -249,9 +249,9 @@ test('a connection is not closed while its responses are read slowly', async () 
     setTimeout(() => socket.resume(), 5);
   });
   const length = await askForMuch(service, socket);
-  await expect.poll(() => count, { timeout: 30_000 }).toBeGreaterThan(length);
+  await expect.poll(() => count, { timeout: 100_000 }).toBeGreaterThan(length);
   expect(socket.closed).toBe(false);
-}, 60_000);
+});
 
 /** How many connections are open, that of the scrape included. */
 async function readConnections({ url }: TestService): Promise<number> {

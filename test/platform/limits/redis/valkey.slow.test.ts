@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { afterAll, afterEach, describe, expect, test, vi } from 'vitest';
 import {
   closeAll,
   consumeMany,
@@ -16,6 +16,7 @@ import { until } from '../../../support/until.js';
 
 vi.stubEnv('TEST_REDIS_SERVER', 'valkey-server');
 const hasRedis = canStartRedis();
+afterAll(() => void vi.unstubAllEnvs());
 
 afterEach(closeAll);
 
