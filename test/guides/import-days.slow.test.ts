@@ -106,7 +106,7 @@ test.each(runnable)(
       const { created, denied, seconds, stdout, waits } = await importAll(program, 'free', lostCreates);
       expect([created, denied, stdout]).toEqual([COUNT, 0, `${COUNT} added, 0 refused\n`]);
       expect(guide).toContain(
-        lostCreates === 0 ? `they take ${words} days` : 'and a sixth as soon as one is repeated',
+        lostCreates === 0 ? `the import spans ${words} daily windows` : 'One retry pushes it into a sixth.',
       );
       const days = Math.ceil(seconds / DAY_SECONDS);
       expect(days).toBe(5 + lostCreates);
