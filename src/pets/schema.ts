@@ -60,14 +60,16 @@ export const petReference = z.object(
 );
 
 /** Not `newPet.partial()`, which would keep the default, and reset a status that is left out. */
+const changes = {
+  name: sentName.exactOptional(),
+  categoryId: categoryId.exactOptional(),
+  status: petStatus.meta({ description: 'Availability of the animal' }).exactOptional(),
+};
+
 export const petChange = petReference
-  .extend({
-    name: sentName.exactOptional(),
-    categoryId: categoryId.exactOptional(),
-    status: petStatus.meta({ description: 'Availability of the animal' }).exactOptional(),
-  })
+  .extend(changes)
   .refine(({ petId: _petId, ...change }) => Object.keys(change).length > 0, {
-    error: 'At least one of name, categoryId and status is required',
+    error: `At least one of ${new Intl.ListFormat('en-GB').format(Object.keys(changes))} is required`,
   })
   .meta({
     id: 'PetChange',

@@ -34,6 +34,15 @@ test('the specified schemas are there, and their ids are positive', () => {
     expect(schemas[name]).toMatchObject({ properties: { id: { minimum: 1 } } });
 });
 
+test('no key without a scope may call an operation on animals or orders', () => {
+  const own = operations.filter(({ tags }) => ['Pets', 'Orders'].includes(`${tags}`));
+  expect(own.length).toBeGreaterThanOrEqual(SPECIFIED_OPERATIONS.length);
+  for (const { operationId, method, security, tags } of own) {
+    const scope = `${tags}`.toLowerCase() + (method === 'GET' ? ':read' : ':write');
+    expect([operationId, security]).toEqual([operationId, [{ bearerAuth: [scope] }]]);
+  }
+});
+
 test('getPet is deprecated until its removal', () => {
   expect(findOperation('getPet')).toMatchObject({ deprecated: true, 'x-sunset': '2030-12-05T00:00:00Z' });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Pet } from '../../src/pets/schema.js';
+import { newPet, type Pet, petChange } from '../../src/pets/schema.js';
 import { message, toolCall } from '../support/mcp.js';
 import {
   type Caller,
@@ -18,6 +18,9 @@ beforeAll(async () => {
   call = createCaller(service);
 });
 afterAll(() => service.close());
+
+/** Members of a new animal that stay as they are. */
+const UNCHANGEABLE: readonly string[] = [];
 
 const patch = (body: unknown) => ({ ...post(body), method: 'PATCH' });
 
@@ -57,6 +60,11 @@ test.each(Object.entries(UPDATES))(
     }
   },
 );
+
+test('every member of a new animal can be changed, but those that are named above', () => {
+  const { petId: _petId, ...changes } = petChange.shape;
+  expect([...Object.keys(changes), ...UNCHANGEABLE].sort()).toEqual(Object.keys(newPet.shape).sort());
+});
 
 test('any status may follow any other, and itself', async () => {
   const { id } = await addPet();

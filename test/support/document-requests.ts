@@ -10,6 +10,7 @@ interface Schema {
   readonly type?: string | readonly string[];
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly anyOf?: readonly Schema[];
+  readonly examples?: readonly unknown[];
 }
 type Members = Readonly<Record<string, unknown>>;
 
@@ -34,13 +35,18 @@ export function fillPath({ path }: ListedOperation, value: string): string {
   return path.replace(/\{\w+\}/g, value);
 }
 
-/** What a query has to have besides, from the values that a test knows; '' if there is nothing. */
-export function requiredQuery(
-  { parameters = [] }: ListedOperation,
-  values: Readonly<Record<string, string>>,
-): string {
+/** The parameters that a query must have, with the values that a test knows, or else with their examples. */
+export function requiredParameters({ parameters = [] }: ListedOperation, values: Members = {}): Members {
   const required = parameters.filter((parameter) => parameter.in === 'query' && parameter.required);
-  const query = new URLSearchParams(required.map(({ name }) => [name, values[name] ?? '']));
+  return Object.fromEntries(
+    required.map(({ name, schema }) => [name, values[name] ?? (schema as Schema).examples?.[0] ?? '']),
+  );
+}
+
+/** The same as the end of a URL; '' if there are none. */
+export function requiredQuery(operation: ListedOperation, values: Members = {}): string {
+  const parameters = Object.entries(requiredParameters(operation, values));
+  const query = new URLSearchParams(parameters.map(([name, value]) => [name, String(value)]));
   return query.size === 0 ? '' : `?${query}`;
 }
 
@@ -61,7 +67,11 @@ export function callRpc(
     : call(`/trpc/${operationId}`, { ...post(input), ...init });
 }
 
-/** The path of items that creates have just added, one within the other, or else of the first that there are. */
+/**
+ * The path of items that creates have just added, one within the other, or else of the first that there are.
+ *
+ * @param call with a key that the items may belong to
+ */
 export async function existingPath(
   operations: readonly ListedOperation[],
   operation: ListedOperation,

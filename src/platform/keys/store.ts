@@ -8,7 +8,7 @@ import { createStatements, type HashedRow, type KeyRow, type ListedRow, toApiKey
 export interface ApiKey {
   readonly id: string;
   readonly name: string;
-  /** What the operator selects it by. Callers never see it. */
+  /** What the operator selects it by. Callers never see it. A store may let rows belong to it. */
   readonly owner: string | null;
   /** The key's first characters. For a key that was sent during the overlap of a rotation, those of the key that was sent */
   readonly hint: string;

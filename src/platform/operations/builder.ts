@@ -121,13 +121,13 @@ export interface OperationMeta {
     /** The new resource's path relative to the version, such as /pets/7, for Location: left out if it cannot be read */
     readonly location?: (output: never) => string;
   };
-  /** The message of its own 404, made of its input; best of the members that are in its path. */
+  /** Builds the message of its 404 from the input. Use only path parameters: the rest may be invalid. */
   readonly describeMissing?: (input: never) => string;
   /** Whether it takes an Idempotency-Key. One that adds something should, or clients cannot repeat it safely. */
   readonly idempotent?: boolean;
   /**
-   * `false`: it is no tool of assistants. A language model may take any text that it reads for an order, even the name of
-   * an animal, so this is for operations that cannot be undone. An object overrides what the tool says: that a PATCH is
+   * `false`: it is no tool of assistants. A language model may take any text that it reads for an instruction, even the
+   * name of an animal, so this is for operations that cannot be undone. An object overrides what the tool says: that a PATCH is
    * idempotent, for example. Default: a tool
    */
   readonly tool?: false | ToolMeta;

@@ -22,7 +22,7 @@ function fromTrpcError(error: TRPCError): ApiError {
   if (code === 'NOT_FOUND') return new ApiError('not_found', { cause: error });
   if (code === 'METHOD_NOT_SUPPORTED') return new ApiError('method_not_allowed', { cause: error });
   if (code !== 'PARSE_ERROR' && code !== 'BAD_REQUEST') {
-    // For the log: tRPC's own words are around what is wrong with an output, and a middleware's in an error without a cause.
+    // Keep tRPC's error for the log: it says that a ZodError is about the output. A middleware's error may have no cause.
     const isOwn = cause === undefined || cause instanceof ZodError;
     return isOwn ? new ApiError('internal_error', { cause: error }) : toApiError(cause);
   }

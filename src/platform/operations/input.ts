@@ -98,7 +98,8 @@ function withoutPattern({ jsonSchema }: { readonly jsonSchema: { pattern?: unkno
 
 /**
  * An exact decimal number as text, such as 12.50; for a column of the type `decimal(precision, scale)`, which returns it
- * with `scale` digits after the point. It is text because 0.1 is no binary fraction, as which programs read a JSON number.
+ * with `scale` digits after the point. It is text because programs read JSON numbers as binary
+ * fractions, which cannot hold 0.1 exactly.
  */
 export function decimal(precision: number, scale: number, description: string) {
   const integerDigits = precision - scale;

@@ -138,8 +138,8 @@ function insertSql({ name, insertColumns }: TableSql, inSchema: InSchema): strin
 }
 
 /**
- * True, or an error whose text says why, so that nothing is stored; otherwise it would be unknown whose row is missing.
- * PostgreSQL has no other way to raise an error from within a statement.
+ * SQL: true if every row was inserted. If not, it raises an error that says why, and nothing is stored: we could not tell
+ * which caller's row is missing. A failing cast is PostgreSQL's only way to raise an error from within a statement.
  */
 const isCompleteSql = (given: string) => `
   (SELECT CASE count(*) WHEN ${given} THEN true ELSE (count(*) || ' of ' || ${given} ||

@@ -9,9 +9,9 @@ import { type JsonColumns, type Table, typeSql } from './table.js';
 const MAX_PAGES_PER_STATEMENT = 32;
 const MAX_ROWS_PER_STATEMENT = 100;
 /**
- * Fewer reads than this wait while a statement is under way, because another one would cost this process 60 µs. More are
- * divided between statements: if all shared one, this process would be idle while PostgreSQL runs it. That takes longer for
- * pages.
+ * Fewer reads than this wait while a statement is under way, because another one would cost this process 60 µs. With more,
+ * two statements share the work, so this process handles one result while PostgreSQL runs the other. Pages take PostgreSQL
+ * longer, so their threshold is lower.
  */
 const MIN_PAGES_PER_STATEMENT = 4;
 const MIN_ROWS_PER_STATEMENT = 8;

@@ -8,6 +8,8 @@ import {
   fillPath,
   ordinaryInit,
   readPathParameters,
+  requiredParameters,
+  requiredQuery,
 } from '../../support/document-requests.js';
 import { oldToolCall, toolCall } from '../../support/mcp.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
@@ -51,7 +53,9 @@ beforeAll(async () => {
   await service.items.create(create.body);
   await service.database.pool.query(INSERT_OTHERS);
   for (const scopes of COMBINATIONS) {
-    const { key, apiKey } = await service.keys.create({ name: name(scopes), scopes, ...ENTERPRISE });
+    // Of one owner, so that each key finds what another one has created
+    const choice = { name: name(scopes), owner: 'Scoped', scopes, ...ENTERPRISE };
+    const { key, apiKey } = await service.keys.create(choice);
     expect(apiKey.scopes).toEqual(scopes);
     keys.set(name(scopes), key);
   }
@@ -78,10 +82,13 @@ function scopeOf({ security }: ListedOperation): Scope {
 /** The ordinary request of the document, for an item that exists. */
 async function validSample(operation: ListedOperation): Promise<Sample> {
   await service.database.pool.query(REUSE_EXAMPLES);
-  const path = await existingPath(operations, operation, call);
+  const path = await existingPath(operations, operation, (created, init) =>
+    call(created, { ...init, key: keys.get(name(SCOPES)) ?? '' }),
+  );
   const body = bodyOf(operation) as object | undefined;
-  const input = { ...readPathParameters(operation, path), ...body };
-  return { path: `/v1${path}`, init: ordinaryInit(operation), input, arguments: input };
+  const input = { ...readPathParameters(operation, path), ...requiredParameters(operation), ...body };
+  const query = requiredQuery(operation);
+  return { path: `/v1${path}${query}`, init: ordinaryInit(operation), input, arguments: input };
 }
 
 /** No operation takes a list as its input. Over REST, a parameter or a body is wrong. */

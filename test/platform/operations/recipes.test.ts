@@ -45,13 +45,14 @@ const newBooking = z
   .object({ room, startsAt }, { error: INPUT_ERROR })
   .meta({ id: 'NewBooking', examples: [{ room: EXAMPLE.room, startsAt: EXAMPLE.startsAt }] });
 const bookingReference = z.object(
-  { bookingId: int64().meta({ description: 'Identifier of the booking' }) },
+  { bookingId: int64().meta({ description: 'Identifier of the booking', examples: [EXAMPLE.id] }) },
   { error: INPUT_ERROR },
 );
 const bookingChange = bookingReference
   .extend({ startsAt })
   .meta({ id: 'BookingChange', examples: [{ startsAt: EXAMPLE.startsAt }] });
-const bookingsPage = nestedPageInput({ day: date('The day in UTC') }, {});
+const day = date('The day in UTC').meta({ examples: ['2026-01-31'] });
+const bookingsPage = nestedPageInput({ day }, {});
 const bookingList = pageOutput(booking).meta({ id: 'Bookings', examples: [[EXAMPLE]] });
 
 type Booking = z.output<typeof booking>;
@@ -109,13 +110,13 @@ function createBookingStore(database: Database) {
     async get(owner: string, id: number) {
       const { booking } = await loadPrisma();
       const found = await booking.findFirst({ where: { id, owner } });
-      return found && toBooking(found);
+      return found ? toBooking(found) : undefined;
     },
     async move(owner: string, { bookingId, startsAt }: BookingChange) {
       const { booking } = await loadPrisma();
       const where = { id: bookingId, owner };
       const [changed] = await booking.updateManyAndReturn({ where, data: { startsAt } });
-      return changed && toBooking(changed);
+      return changed ? toBooking(changed) : undefined;
     },
     async cancel(owner: string, id: number) {
       const { booking } = await loadPrisma();
@@ -153,7 +154,7 @@ const getBooking = procedure
   .output(booking)
   .query(async ({ ctx, input }) => {
     const found = await ctx.bookings.get(ownerOf(ctx), input.bookingId);
-    if (found === null) throw new ApiError('not_found');
+    if (found === undefined) throw new ApiError('not_found');
     return found;
   });
 const moveBooking = procedure

@@ -3,7 +3,15 @@ import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
 import { createInsert } from '../../../src/platform/tables/inserts.js';
 import { table } from '../../../src/platform/tables/table.js';
 import { OPERATION_TIMEOUT_MS } from '../../../src/platform/timing/timeouts.js';
-import { create, insertSql, list, newItem, TABLE, TEXT } from '../../support/operations-under-test.js';
+import {
+  create,
+  insertSql,
+  list,
+  newItem,
+  newItemSchema,
+  TABLE,
+  TEXT,
+} from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -80,7 +88,7 @@ test('creates that are pending together share statements, and each gets its own 
     names.map((name, n) => service.items.create({ ...newItem(name, n + 1), ...list.filter })),
   );
   expect(created.map(({ id, ...item }) => item)).toEqual(
-    names.map((name, n) => ({ ...newItem(name, n + 1), ...list.filter })),
+    names.map((name, n) => newItemSchema.parse({ ...newItem(name, n + 1), ...list.filter })),
   );
   const { rows } = await service.database.pool.query(`SELECT id::int, ${TEXT} FROM ${TABLE} ORDER BY id`);
   expect(rows).toEqual(created.map((item) => ({ id: item.id, [TEXT]: item[TEXT] })));
