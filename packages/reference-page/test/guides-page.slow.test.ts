@@ -6,7 +6,13 @@ import { promisify } from 'node:util';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { listGuides, readCodeBlocks } from '../../../test/guides/code-blocks.js';
-import { type Browser, findBrowser, findViolations, launchBrowser, openPage } from '../../../test/support/browser.js';
+import {
+  type Browser,
+  findBrowser,
+  findViolations,
+  launchBrowser,
+  openPage,
+} from '../../../test/support/browser.js';
 import { REUSE_EXAMPLES } from '../../../test/support/operations-under-test.js';
 import { hasProgram } from '../../../test/support/programs.js';
 import { createTemporaryFolder } from '../../../test/support/temporary-folder.js';
