@@ -45,7 +45,7 @@ describe.skipIf(executable === undefined)('the text of the page', { timeout: PAG
     await page.locator('body:has(#reference):not(:has(.text))').waitFor({ timeout: PAGE_TIMEOUT_MS });
   }
 
-  const readFrames = (page: Page) => page.evaluate(() => Reflect.get(window, 'frames') as Frame[]);
+  const readFrames = (page: Page) => page.evaluate(() => Reflect.get(window, 'watchedFrames') as Frame[]);
 
   test.each([
     ['', 1440, 1],
@@ -98,7 +98,7 @@ describe.skipIf(executable === undefined)('the text of the page', { timeout: PAG
 /** Runs in the page: writes down of every frame whether there is text in the main column. */
 function watchFrames(): void {
   const frames: Frame[] = [];
-  Object.assign(window, { frames });
+  Object.assign(window, { watchedFrames: frames });
   const { port1: before, port2: after } = new MessageChannel();
   // What runs next after the callbacks of a frame sees what has been painted.
   after.onmessage = () => {
