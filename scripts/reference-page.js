@@ -13,7 +13,6 @@ const START = `1. **Get a key** from OPERATOR. If you run the service yourself, 
 curl -H 'Authorization: Bearer as_test_…' 'https://store.example.org/v1/pets?limit=2'
 \`\`\`
 
-With JavaScript, the field under "Authentication" puts your key into every example on this page.
 [A first call](02-first-call.md) has the response, and the same call in other languages.
 [Getting and keeping a key](01-keys.md) says what a key may do, and what to do when it leaks.`;
 const OPERATOR =

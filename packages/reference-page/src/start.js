@@ -7,7 +7,10 @@ import { toSections, watchSearch } from './search.js';
 
 /** The first part of every address on Scalar's page. */
 const SLUG = 'animal-store';
+const KEY_FIELD = 'The field under "Authentication" puts your key into every example on this page.';
 const MAX_WAIT_FOR_PAINT_MS = 1_000;
+/** A heading above this belongs to the section that is being read. */
+const READING_TOP_PX = 100;
 
 watchKey();
 watchLanguage();
@@ -24,7 +27,7 @@ async function showReference() {
   const baseUrl = new URL('v1', document.baseURI).href;
   const introduction = listIntroduction(
     openapi.info.description,
-    guides.start,
+    `${guides.start}\n\n${KEY_FIELD}`,
     toOperator(openapi.info.contact),
   );
   watchSearch([...introduction, ...guides.sections, ...toSections(openapi)]);
@@ -34,6 +37,7 @@ async function showReference() {
   prepareForReaders(openapi);
   orderMenu(openapi, SLUG);
   addSamples(openapi, baseUrl, readLanguage(), guides.client);
+  hideAddress();
   // https://scalar.com/products/api-references/configuration. Every feature that calls or links to another host is off.
   globalThis.Scalar.createApiReference('#reference', {
     content: openapi,
@@ -86,23 +90,30 @@ function loadBundle() {
   });
 }
 
+/** Scalar would return to the section in the address until it has rendered all, however far the reader has got. */
+function hideAddress() {
+  if (document.querySelector('.text :target') === null) return;
+  history.replaceState(null, '', location.pathname + location.search);
+}
+
 /** The text stays until Scalar has rendered the section that is being read, which then has the same place. */
 function swapText() {
   const text = document.querySelector('.text');
   const headings = [...text.querySelectorAll('main :is(h1, h2, h3)[id*="/"]')];
-  const isPassed = (heading) => heading.getBoundingClientRect().top < innerHeight / 2;
-  const heading = headings.findLast(isPassed) ?? headings[0];
-  const section = document.getElementById(`${SLUG}/${heading.id}`);
+  const isPassed = (heading) => heading.getBoundingClientRect().top < READING_TOP_PX;
+  const last = Math.max(headings.findLastIndex(isPassed), 0);
+  const section = document.getElementById(`${SLUG}/${headings[last].id}`);
   if (section === null || section.getClientRects().length === 0) {
     requestAnimationFrame(swapText);
     return;
   }
   // Its examples become tabs now: the sections below would move later.
   prepareBlocks();
+  const { top } = headings[last].getBoundingClientRect();
   const isMoved = scrollY > 0;
-  const { top } = heading.getBoundingClientRect();
   text.remove();
   if (!isMoved) return;
+  history.replaceState(null, '', `#${headings[last].id}`);
   const target = section.querySelector('h1, h2, h3') ?? section;
   scrollBy(0, target.getBoundingClientRect().top - top);
 }

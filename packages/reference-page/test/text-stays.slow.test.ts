@@ -1,5 +1,5 @@
 import type { Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type Browser, findBrowser, launchBrowser, openPage } from '../../../test/support/browser.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
 
@@ -81,7 +81,8 @@ describe.skipIf(executable === undefined)('the text of the page', { timeout: PAG
       await route.continue();
     });
     const page = await open(hash, width);
-    await browser.context.unroute(/scalar-\d/);
+    onTestFinished(() => browser.context.unroute(/scalar-\d/));
+    await page.locator('.text .copy-block').first().waitFor({ state: 'attached' });
     const heading = page.getByRole('heading', { name, exact: true });
     await heading.evaluate((element) => element.scrollIntoView());
     const before = await heading.boundingBox();
@@ -89,7 +90,7 @@ describe.skipIf(executable === undefined)('the text of the page', { timeout: PAG
     await untilReplaced(page);
     await page.waitForTimeout(WATCH_AFTERWARDS_MS);
     const after = await heading.boundingBox();
-    expect(Math.abs((after?.y ?? Number.NaN) - (before?.y ?? 0))).toBeLessThan(8);
+    expect(Math.abs(Number(after?.y) - Number(before?.y))).toBeLessThan(8);
     await page.close();
   });
 });
