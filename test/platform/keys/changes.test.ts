@@ -1,10 +1,12 @@
-import { beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { execute } from '../../support/execute.js';
 import { create, list, otherList } from '../../support/operations-under-test.js';
 import { runKeys } from '../../support/process.js';
 import { findRedis } from '../../support/redis.js';
 import { createCaller, createTestDatabase } from '../../support/test-service.js';
-import { startTwoNodes, useNewKey } from '../../support/two-nodes.js';
+import { closeNodes, startTwoNodes, useNewKey } from '../../support/two-nodes.js';
+
+afterAll(closeNodes);
 
 // That it takes 2 s at most is shown in test/platform/contract/promised-times.test.ts.
 

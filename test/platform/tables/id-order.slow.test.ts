@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
 import { execute } from '../../support/execute.js';
 import { toolCall } from '../../support/mcp.js';
 import {
@@ -19,7 +19,9 @@ import {
   rpcPath,
   type TestResponse,
 } from '../../support/test-service.js';
-import { startNode } from '../../support/two-nodes.js';
+import { closeNodes, startNode } from '../../support/two-nodes.js';
+
+afterAll(closeNodes);
 
 /** ID_ORDER_CREATES=50000 makes each test a run of minutes. */
 const CREATES = Number(process.env.ID_ORDER_CREATES || 4_000);
