@@ -70,8 +70,8 @@ const EXPLANATION = [
   '- [README.md](README.md) says what the servers are. The service runs as `npm start` runs it, with its log at info, ' +
     'on an external PostgreSQL and Redis; the others have neither a log nor metrics.',
   '- The baseline and Hono look up a key in the database and trust it for a second; the service asks which have changed.',
-  '- Only the service has tRPC. Its cases are compared with the REST response of the baseline to ' +
-    'the same query, a batch of ten gets with a single get.',
+  '- Only the service has tRPC and idempotency keys. Its cases are compared with the REST response of the baseline to ' +
+    'the same query, a batch of ten gets with a single get, and a keyed create with a create.',
   '- "Bad key": as many well-formed keys take turns that nobody has. "Over the limit": as many keys that have all ' +
     'used up their daily limit.',
   '- CPU is microseconds per request: of the server, of all processes of PostgreSQL, of Redis, and of the load ' +

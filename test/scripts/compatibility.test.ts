@@ -109,7 +109,7 @@ test.skipIf(deprecated === undefined)(
     const guide = await readFile('docs/guides/compatibility.md', 'utf8');
     const { 'x-deprecated-since': since, 'x-sunset': sunset } = document.paths[deprecated ?? ''].get;
     const deprecation = { since: new Date(since), removal: new Date(sunset), successor: list.documentPath };
-    const headers = deprecationHeaders(deprecation, 'https://store.example.org');
+    const headers = deprecationHeaders(deprecation, 'https://store.example.org', 0);
     for (const value of Object.values(headers)) expect(guide).toContain(`: ${value}\n`);
   },
 );

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { type Deprecation, deprecationHeaders, isRemoved } from '../contract/deprecation.js';
+import { deprecationHeaders } from '../contract/deprecation.js';
 import type { ErrorCode } from '../errors/api-error.js';
 import type { ApiKey } from '../keys/store.js';
 
@@ -24,12 +24,6 @@ export interface AnnounceOptions {
   readonly now: () => number;
 }
 
-/** Of each deprecation, with the address that its links begin with: the same for every request until the removal */
-const prepared = new WeakMap<
-  Deprecation,
-  { readonly url: string; readonly headers: Record<string, string> }
->();
-
 /** Says that what the request asks for is deprecated, if it is. */
 export function announceDeprecation(
   { admission: { target, error, rehearsal } }: FastifyRequest,
@@ -38,12 +32,6 @@ export function announceDeprecation(
 ): void {
   const { deprecation } = target;
   const { code } = (error ?? rehearsal ?? {}) as { readonly code?: ErrorCode };
-  if (deprecation === undefined || CODES_OF_MISSING.has(code) || isRemoved(deprecation, now())) return;
-  const url = publicUrl();
-  let found = prepared.get(deprecation);
-  if (found?.url !== url) {
-    found = { url, headers: deprecationHeaders(deprecation, url) };
-    prepared.set(deprecation, found);
-  }
-  reply.headers(found.headers);
+  if (deprecation !== undefined && !CODES_OF_MISSING.has(code))
+    reply.headers(deprecationHeaders(deprecation, publicUrl(), now()));
 }

@@ -79,7 +79,7 @@ export function goOnWhenRefused(sizes: readonly PoolSize[], onRefused: (error: E
   }
 }
 
-/** The pool whose connection is waited for; undefined if none has any. */
+/** The pool to take a connection from; undefined if no pool has any. */
 function findSource(member: Member, members: readonly Member[]): Member | undefined {
   const { size, refusedAtMs } = member;
   if (performance.now() > refusedAtMs + RETRY_AFTER_MS) {

@@ -16,15 +16,19 @@ export interface Deprecation {
 
 /**
  * The headers of every response of a deprecated operation: Deprecation (RFC 9745), Sunset (RFC 8594), and a Link to the
- * successor (RFC 5829) and, with the relations of the first two, to what there is to read about both. Once the operation is
- * removed, its responses are without them.
+ * successor (RFC 5829) and, with the relations of the first two, to what there is to read about both. None once the
+ * operation is removed.
  *
  * @param publicUrl the address that clients use, without a trailing slash
+ * @param now Unix milliseconds
  */
 export function deprecationHeaders(
-  { since, removal, successor }: Deprecation,
+  deprecation: Deprecation,
   publicUrl: string,
+  now: number,
 ): Record<string, string> {
+  if (isRemoved(deprecation, now)) return {};
+  const { since, removal, successor } = deprecation;
   const policy = `<${publicUrl}${POLICY_PATH}>`;
   return {
     deprecation: `@${since.getTime() / 1000}`,
