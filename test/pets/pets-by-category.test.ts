@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Pet } from '../../src/pets/schema.js';
+import { explainPrepared } from '../support/explain.js';
 import { toolCall } from '../support/mcp.js';
 import {
   type Caller,
@@ -85,11 +86,8 @@ test('each combination of filters has an index that PostgreSQL uses, in a plan t
   await service.database.pool.query(
     "INSERT INTO pets (name, category_id) SELECT 'Pet', 1000 + n FROM generate_series(1, 20000) n",
   );
-  const explain = async (by: string, values: string) => {
-    const text = `EXPLAIN EXECUTE "pets-list-by-${by}" ('{1}', '{20}', ${values})`;
-    const rows = await service.serviceDatabase.reads.query({ name: by, text }, []);
-    return rows.map((row) => row['QUERY PLAN']).join('\n');
-  };
+  const explain = (by: string, values: string) =>
+    explainPrepared(service.serviceDatabase.reads.pool, `pets-list-by-${by}`, `'{1}', '{20}', ${values}`);
   expect(await explain('status', "'{sold}'")).toContain('pets_status_id_idx');
   expect(await explain('categoryId', "'{3}'")).toContain('pets_category_id_id_idx');
   expect(await explain('status-categoryId', "'{sold}', '{3}'")).toContain('pets_status_category_id_id_idx');

@@ -1,9 +1,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createStatements } from '../../../src/platform/keys/statements.js';
 import { execute } from '../../support/execute.js';
+import { explainPrepared } from '../../support/explain.js';
 import { create, insertSql, list, TABLE } from '../../support/operations-under-test.js';
 import { startService, type TestService } from '../../support/test-service.js';
 
@@ -92,17 +92,14 @@ test('a plan made for a small table does not scan one that has grown', async () 
   await Promise.all([id, id, id].map((each) => items.get(each)));
   // Not by the service's pool, whose statements end after 1.2 s.
   await execute(service.databaseUrl, `${insertSql("'Item ' || n")} FROM generate_series(1, 20000) AS n`);
-  const explain = async (call: string) => {
-    const rows = await serviceDatabase.reads.query({ name: call, text: `EXPLAIN EXECUTE ${call}` }, []);
-    return rows.map((row) => row['QUERY PLAN']).join('\n');
-  };
+  const explain = (name: string, values: string) =>
+    explainPrepared(serviceDatabase.reads.pool, `${TABLE}-${name}`, values);
   const [value] = Object.values(list.filter);
-  const filtered = await explain(`"${TABLE}-list-by-${list.filterName}" ('{1}', '{20}', '{${value}}')`);
+  const filtered = await explain(`list-by-${list.filterName}`, `'{1}', '{20}', '{${value}}'`);
   expect(filtered).toContain(`Index Scan using ${TABLE}_${list.filterName}_id_idx`);
-  const all = await explain(`"${TABLE}-list" ('{1}', '{20}')`);
-  expect(all).toContain(`Index Scan using ${TABLE}_pkey`);
-  expect(await explain(`"${TABLE}-get" (1)`)).not.toContain('Seq Scan');
-  expect(await explain(`"${TABLE}-get-all" ('{1}')`)).not.toContain('Seq Scan');
+  expect(await explain('list', "'{1}', '{20}'")).toContain(`Index Scan using ${TABLE}_pkey`);
+  expect(await explain('get', '1')).not.toContain('Seq Scan');
+  expect(await explain('get-all', "'{1}'")).not.toContain('Seq Scan');
 });
 
 test('a create with an Idempotency-Key looks its key up, however many there are, in a plan made for few or for many', async () => {
@@ -116,11 +113,7 @@ test('a create with an Idempotency-Key looks its key up, however many there are,
       batchIndex: 0,
       bodyHash: new Uint8Array(32),
     });
-  const explain = async () => {
-    const call = `EXPLAIN EXECUTE "${TABLE}-create-keyed" ('[]')`;
-    const rows = await serviceDatabase.writes.query({ name: `explain ${randomUUID()}`, text: call }, []);
-    return rows.map((row) => row['QUERY PLAN']).join('\n');
-  };
+  const explain = () => explainPrepared(serviceDatabase.writes.pool, `${TABLE}-create-keyed`, "'[]'");
   const byKey = /Index (?:Only )?Scan using idempotent_creates_pkey[^\n]*\n\s*Index Cond: [^\n]*api_key_id/;
   await createKeyed('few');
   expect(await explain()).toMatch(byKey);
