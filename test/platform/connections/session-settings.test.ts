@@ -116,13 +116,12 @@ test.each(["datestyle = 'German'", "timezone = 'America/St_Johns'"])(
           ),
         ]);
         each.off('acquire', spoil);
-        await Promise.all(
-          Array.from({ length: each.options.max }, async () => {
-            const client = await each.connect();
-            await client.query("SET datestyle = 'ISO, MDY'; SET timezone = 'UTC'");
-            client.release();
-          }),
-        );
+        // All at once: one that still runs a statement would be missed if another were released, and taken again, meanwhile.
+        const clients = await Promise.all(Array.from({ length: each.options.max }, () => each.connect()));
+        for (const client of clients) {
+          await client.query("SET datestyle = 'ISO, MDY'; SET timezone = 'UTC'");
+          client.release();
+        }
       }
     } finally {
       await close();
