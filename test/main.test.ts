@@ -58,7 +58,9 @@ describe('on the embedded default', () => {
     const [, client = ''] = /npm install (\S+)/.exec(output) ?? [];
     // Not the address that leads there: a lock file would have it with the checksum of today's client.
     expect(client).toMatch(new RegExp(`^${ready.url}/client-\\d+\\.\\d+\\.\\d+-[\\da-f]{16}\\.tgz$`));
-    expect((await fetch(client)).status).toBe(200);
+    const { status, body } = await fetch(client);
+    expect(status).toBe(200);
+    await body?.cancel();
   });
 
   test('while it runs, its address is beside its key, for what is started next to it', async () => {

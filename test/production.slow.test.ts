@@ -81,7 +81,11 @@ test('a production install migrates, issues a key, and serves both protocols and
   const call = createCaller({ url, key });
   expect((await call('/v1/pets')).status).toBe(200);
   expect((await call('/trpc/listPets')).status).toBe(200);
-  for (const path of ['/docs', '/client.tgz']) expect((await fetch(url + path)).status).toBe(200);
+  for (const path of ['/docs', '/client.tgz']) {
+    const { status, body } = await fetch(url + path);
+    expect(status).toBe(200);
+    await body?.cancel();
+  }
 });
 
 test('a production install without DATABASE_URL says that it has no PostgreSQL of its own', async () => {
