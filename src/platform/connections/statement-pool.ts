@@ -72,7 +72,7 @@ export function createStatementPool(
         client.release();
         return rows;
       } catch (error) {
-        // Its stack leads to the socket. Whoever waits for this query is of more use.
+        // The error was made where the answer arrived. A stack that shows who ran the query is of more use.
         Error.captureStackTrace(error as Error);
         const isStale = used.has(client) && isSessionStale(error);
         // After a statement that PostgreSQL rejected, the connection is as good as before.
@@ -118,8 +118,8 @@ export function createStatementPool(
 }
 
 /**
- * Runs a query as `client.query` does with an object. That would copy the object by its property descriptors, which takes 2 %
- * of a request that is alone.
+ * Runs a query as `client.query` does when it is given an object. It would first copy that object, property by property,
+ * which takes 2 to 3 % of the CPU of a lone request.
  */
 function runQuery<Row extends pg.QueryResultRow>(
   client: pg.ClientBase,

@@ -116,7 +116,7 @@ test.each(["datestyle = 'German'", "timezone = 'America/St_Johns'"])(
           ),
         ]);
         each.off('acquire', spoil);
-        // All at once: one that still runs a statement would be missed if another were released, and taken again, meanwhile.
+        // All are taken before any is released. Otherwise one could be taken twice, and one that is still busy be missed.
         const clients = await Promise.all(Array.from({ length: each.options.max }, () => each.connect()));
         for (const client of clients) {
           await client.query("SET datestyle = 'ISO, MDY'; SET timezone = 'UTC'");
