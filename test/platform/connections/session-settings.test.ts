@@ -5,6 +5,7 @@ import { isDatabaseOutage } from '../../../src/platform/connections/outage.js';
 import { addSampleData } from '../../../src/platform/migrations/source.js';
 import { createInsert } from '../../../src/platform/tables/inserts.js';
 import { table } from '../../../src/platform/tables/table.js';
+import { onEveryConnection } from '../../support/every-connection.js';
 import { issueRefusedKeys, type RefusedKeys, runEveryOperation } from '../../support/every-operation.js';
 import { execute } from '../../support/execute.js';
 import { list } from '../../support/operations-under-test.js';
@@ -116,12 +117,9 @@ test.each(["datestyle = 'German'", "timezone = 'America/St_Johns'"])(
           ),
         ]);
         each.off('acquire', spoil);
-        // All are taken before any is released. Otherwise one could be taken twice, and one that is still busy be missed.
-        const clients = await Promise.all(Array.from({ length: each.options.max }, () => each.connect()));
-        for (const client of clients) {
-          await client.query("SET datestyle = 'ISO, MDY'; SET timezone = 'UTC'");
-          client.release();
-        }
+        await onEveryConnection(each, (client) =>
+          client.query("SET datestyle = 'ISO, MDY'; SET timezone = 'UTC'"),
+        );
       }
     } finally {
       await close();

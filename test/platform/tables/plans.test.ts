@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createStatements } from '../../../src/platform/keys/statements.js';
+import { onEveryConnection } from '../../support/every-connection.js';
 import { execute } from '../../support/execute.js';
 import { explainPrepared } from '../../support/explain.js';
 import { create, insertSql, list, TABLE } from '../../support/operations-under-test.js';
@@ -35,9 +36,7 @@ test('PostgreSQL plans a statement of the stores once, however often it runs', a
   /** On all connections of a pool: which of them ran a statement is open. */
   const read = async (name: 'reads' | 'writes' | 'keys') => {
     const { pool } = serviceDatabase[name];
-    const clients = await Promise.all(Array.from({ length: pool.options.max }, () => pool.connect()));
-    const found = await Promise.all(clients.map((client) => client.query(statement)));
-    for (const client of clients) client.release();
+    const found = await onEveryConnection(pool, (client) => client.query(statement));
     const plans = new Map(found.flatMap(({ rows }) => rows.map((row) => [row.name, row.custom_plans])));
     return [...plans].sort();
   };
