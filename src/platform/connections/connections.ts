@@ -59,6 +59,9 @@ export function openConnections(
   class Client extends pg.Client {
     constructor(given?: pg.ClientConfig) {
       super({ ...given, connectionString: readUrl() });
+      // When a connection breaks, whoever uses it gets the error of its next query. The pools listen only while one is
+      // idle, and without a listener the event ends the process.
+      this.on('error', () => {});
     }
   }
   const config = {

@@ -67,8 +67,6 @@ function endOpenTransaction(error: Error | undefined, client: pg.Client): boolea
 
 async function findBusy(config: OwnConfig, pids: readonly number[]): Promise<ReadonlySet<number>> {
   const client = new config.Client(config);
-  // An error of the connection ends the query, which tells enough.
-  client.on('error', () => {});
   try {
     await client.connect();
     const { rows } = await client.query<{ pid: number }>(FIND_BUSY, [pids]);

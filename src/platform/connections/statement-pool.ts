@@ -52,8 +52,6 @@ export function createStatementPool(
     // A new connection would have to plan the statements again.
     idleTimeoutMillis: 0,
     async onConnect(client) {
-      // When it breaks, its query gets the error. Without a listener, the event would end the process.
-      client.on('error', () => {});
       if (await supportsNames(client, await applySettings(client, settings))) withNames.add(client);
     },
   });

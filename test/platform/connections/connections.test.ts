@@ -50,6 +50,23 @@ test('connections that are found stalled at the same moment do not end the proce
   expect(onUncaught).not.toHaveBeenCalled();
 });
 
+test.each(['pool', 'reads', 'writes', 'keys'] as const)(
+  'a connection that breaks as it passes from one request to the next fails only what is sent on it (%s)',
+  async (name) => {
+    const pool = name === 'pool' ? connections.pool : connections[name].pool;
+    const [first, ...others] = await Promise.all(
+      Array.from({ length: pool.options.max }, () => pool.connect()),
+    );
+    const next = pool.connect();
+    first?.release();
+    // PostgreSQL may send the end of a statement and that of the connection together, as when it is restarted.
+    first?.emit('error', new Error('terminating connection due to administrator command'));
+    expect(await next).toBe(first);
+    for (const client of [first, ...others]) client?.release(true);
+    expect((await pool.query('SELECT 1 AS value')).rows).toEqual([{ value: 1 }]);
+  },
+);
+
 /** The server processes of the connections, by a connection of its own. */
 const listBackends = () =>
   execute<{ pid: number }>(

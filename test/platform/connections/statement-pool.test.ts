@@ -37,6 +37,8 @@ beforeEach(async () => {
     { application_name: 'waits' },
   );
   statements.pool.on('error', () => {});
+  // As for all connections of a process
+  statements.pool.on('connect', (client) => client.on('error', () => {}));
   close = async () => {
     await statements.pool.end();
     for (const socket of sockets) socket.destroy();
