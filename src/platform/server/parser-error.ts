@@ -27,11 +27,7 @@ export function handleParserError(
   if (socket.destroyed || rejectedSockets.has(socket)) return;
   const last = socket.debt?.last;
   // The connection ends with the response to an earlier request anyway (RFC 9112, section 9.6).
-  if (last?.req.complete && !last.shouldKeepAlive) {
-    // Whatever follows would be read, copied and rejected, 64 KB at a time.
-    socket.pause();
-    return;
-  }
+  if (last?.req.complete && !last.shouldKeepAlive) return;
   const reqId = randomUUID();
   this.log.debug({ reqId, code: error.code, address: addressId(socket.remoteAddress) }, 'malformed HTTP');
   rejectSocket(socket, toParserError(error), reqId);
