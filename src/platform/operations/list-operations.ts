@@ -24,6 +24,8 @@ export interface OperationParameter {
   readonly in: 'path' | 'query';
   /** A JSON Schema type; other types are strings, as an enum is. */
   readonly type: 'integer' | 'number' | 'boolean' | 'string';
+  /** Whether the text `null` stands for null, because it cannot be a value: free text can be anything. */
+  readonly hasNullText: boolean;
 }
 
 /** @throws TypeError when an operation has a parameter that a path or a query cannot carry */
@@ -73,7 +75,7 @@ function listParameters(
     ([member, property]): OperationParameter[] => {
       const isInPath = path.includes(`{${member}}`);
       if (!isInPath && METHODS_WITH_BODY.has(method)) return [];
-      const { type, anyOf, oneOf } = resolve(property);
+      const { type, anyOf, oneOf, enum: values } = resolve(property);
       const what = type === 'array' || type === 'object' ? `an ${type}` : (anyOf ?? oneOf) && 'a union';
       if (what !== undefined) {
         throw new TypeError(
@@ -81,7 +83,14 @@ function listParameters(
         );
       }
       const isScalar = type === 'integer' || type === 'number' || type === 'boolean';
-      return [{ name: member, in: isInPath ? 'path' : 'query', type: isScalar ? type : 'string' }];
+      return [
+        {
+          name: member,
+          in: isInPath ? 'path' : 'query',
+          type: isScalar ? type : 'string',
+          hasNullText: isScalar || values?.includes('null') === false,
+        },
+      ];
     },
   );
 }

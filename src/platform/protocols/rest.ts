@@ -118,8 +118,8 @@ function readParameters(
  * Text that is not of the parameter's type is left as it is, for the input schema to reject. The text `null` becomes null,
  * so that the error is the same as for null in JSON.
  */
-function toValue({ type }: OperationParameter, text: string): unknown {
-  if (type !== 'string' && text === 'null') return null;
+function toValue({ type, hasNullText }: OperationParameter, text: string): unknown {
+  if (hasNullText && text === 'null') return null;
   if (type === 'string' || !PATTERNS[type].test(text)) return text;
   return type === 'boolean' ? text === 'true' : Number(text);
 }

@@ -1,7 +1,12 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
+import { createProcedure } from '../../../src/platform/operations/builder.js';
+import { text } from '../../../src/platform/operations/input.js';
+import { listOperations } from '../../../src/platform/operations/list-operations.js';
 import { parseInput } from '../../../src/platform/operations/parse-input.js';
-import { create, list, TEXT } from '../../support/operations-under-test.js';
+import { createRouter, type Resource } from '../../../src/platform/operations/resource.js';
+import { type JsonSchema, toArgumentsSchema } from '../../../src/platform/protocols/mcp/schemas.js';
+import { create, list, resources, TEXT } from '../../support/operations-under-test.js';
 import { createCaller, post, rpcPath, startService } from '../../support/test-service.js';
 
 test('null for a member that may be left out is refused with words that say so, over both protocols', async () => {
@@ -20,22 +25,62 @@ test('null for a member that may be left out is refused with words that say so, 
   expect(page.body.error.message).toMatch(
     /^limit must be an integer from 1 to 100, or left out; null is not allowed; cursor .*, or left out; null is not allowed\.$/,
   );
-  const query = await call(`${list.path}?cursor=null&limit=null`);
-  expect(query.body.message).toBe(page.body.error.message);
   const required = await call(create.path, post({ ...create.body, [TEXT]: null }));
   expect(required.body.message).toMatch(new RegExp(`^${TEXT} must be a string of 1 to \\d+ characters\\.$`));
   await service.close();
 });
 
+/** Its parameters may be the text `null`. */
+const words: Resource = {
+  name: 'words',
+  description: 'Words',
+  createStore: () => ({}),
+  procedures: {
+    listWords: createProcedure()
+      .meta({
+        openapi: { method: 'GET', path: '/words', summary: 'List words' },
+        stability: 'beta',
+        scope: list.scope,
+      })
+      .input(z.object({ kind: z.enum(['null', 'void']).optional(), word: text(1, 9).optional() }))
+      .output(z.object({ kind: z.string().optional(), word: z.string().optional() }))
+      .query(({ input }) => input),
+  },
+};
+
+test('the text null in a query is refused as null is over tRPC, unless the parameter may be that text', async () => {
+  const all = [...resources, words];
+  const service = await startService({ resources: all });
+  const call = createCaller(service);
+  const refused: string[] = [];
+  for (const { name, method, path, input, parameters } of listOperations(createRouter(all))) {
+    const inPath = parameters.filter((each) => each.in === 'path').map((each) => [each.name, 1]);
+    for (const { name: parameter } of parameters.filter((each) => each.in === 'query')) {
+      const { properties = {} } = toArgumentsSchema(input);
+      const { type, enum: values } = properties[parameter] as JsonSchema;
+      const isText = type === 'string' && values?.includes('null') !== false;
+      const sent = { ...Object.fromEntries(inPath), [parameter]: isText ? 'null' : null };
+      const rest = await call(`/v1${path.replaceAll(/\{\w+\}/g, '1')}?${parameter}=null`, { method });
+      const trpc = await (method === 'GET' ? call(rpcPath(name, sent)) : call(`/trpc/${name}`, post(sent)));
+      const [asText, asNull] = [rest.body?.message, trpc.body.error?.message];
+      expect([name, parameter, asText]).toEqual([name, parameter, asNull]);
+      if (!isText) refused.push(parameter);
+    }
+  }
+  expect(refused).toEqual(expect.arrayContaining(list.members));
+  expect((await call('/v1/words?kind=null&word=null')).body).toEqual({ kind: 'null', word: 'null' });
+  await service.close();
+});
+
 test('it says so for every way to declare such a member, at any depth, and never where null is allowed', () => {
-  const text = z.string({ error: 'must be a string' });
+  const member = z.string({ error: 'must be a string' });
   const schema = z.object({
-    optional: text.optional(),
-    exact: text.exactOptional(),
-    default: text.default('a'),
-    nullable: text.nullable().optional(),
-    required: text,
-    list: z.array(z.object({ inner: text.optional() }).prefault({})),
+    optional: member.optional(),
+    exact: member.exactOptional(),
+    default: member.default('a'),
+    nullable: member.nullable().optional(),
+    required: member,
+    list: z.array(z.object({ inner: member.optional() }).prefault({})),
   });
   const nothing = { optional: null, exact: null, default: null, nullable: null, required: null };
   const problem = 'must be a string, or left out; null is not allowed';
