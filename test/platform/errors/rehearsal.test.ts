@@ -203,9 +203,14 @@ test('headers and details are those of the real error', async () => {
   expect(Number(await header('rate_limit_exceeded', 'retry-after'))).toBeGreaterThan(0);
   expect(await header('api_key_banned', 'retry-after')).toBe('300');
   expect(Number(await header('service_unavailable', 'retry-after'))).toBeGreaterThan(0);
-  for (const path of [list.path, read.pathOf(1), '/v1/key', list.trpc]) {
+  const requests = [
+    ...[list.path, read.pathOf(1), '/v1/key', list.trpc].map((path) => ({ path, init: {} })),
+    ...MODE_NAMES.map((mode) => ({ path: '/mcp', init: toolCalls[mode](list.name) })),
+    { path: '/mcp', init: message('tools/list') },
+  ];
+  for (const { path, init } of requests) {
     const real = await call(path, { method: 'PROPFIND' });
-    const rehearsed = await call(path, prefer('method_not_allowed'));
+    const rehearsed = await call(path, prefer('method_not_allowed', init));
     expect([path, rehearsed.headers.get('allow')]).toEqual([path, real.headers.get('allow')]);
   }
   const { body } = await call(`${list.trpc},${otherList.name}?batch=1`, prefer('insufficient_scope'));
