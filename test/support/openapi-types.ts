@@ -351,7 +351,7 @@ export interface components {
       expiresAt: string | null;
       /** @description Until when all other requests of the key are denied, because it kept sending while it was over its limit, or the operator has banned it (RFC 3339, UTC); null if it is not banned */
       bannedUntil: string | null;
-      /** @description The limits, as the headers of the same response say */
+      /** @description The limits of the key, and what is left of each */
       limits: components['schemas']['KeyLimit'][];
       /** @description What the key has called in the last 30 days (UTC), newest first, up to half a minute ago */
       usage: components['schemas']['OperationUsage'][];
@@ -402,7 +402,7 @@ export interface components {
       requests: number;
       /**
        * Format: int64
-       * @description How many further requests a limit or a ban refused, with a 429
+       * @description How many further requests a limit or a ban refused
        */
       denied: number;
       /** @description Whether the operation is deprecated */

@@ -98,7 +98,7 @@ export type Key = {
    * or the operator has banned it (RFC 3339, UTC); null if it is not banned
    */
   bannedUntil: string | null;
-  /** The limits, as the headers of the same response say */
+  /** The limits of the key, and what is left of each */
   limits: KeyLimit[];
   /** What the key has called in the last 30 days (UTC), newest first, up to half a minute ago */
   usage: OperationUsage[];
@@ -130,7 +130,7 @@ export type OperationUsage = {
   operation: string;
   /** How many requests of the key were admitted. An integer from 0 to 2^53 − 1. */
   requests: number;
-  /** How many further requests a limit or a ban refused, with a 429. An integer from 0 to 2^53 − 1. */
+  /** How many further requests a limit or a ban refused. An integer from 0 to 2^53 − 1. */
   denied: number;
   /** Whether the operation is deprecated */
   deprecated: boolean;

@@ -8,6 +8,10 @@ import { type CallerKeyStore, createCallerKeyStore } from './store.js';
 
 const procedure = createProcedure<{ readonly key: CallerKeyStore }>();
 
+const GET_KEY =
+  'What the service knows of the key that the request is made with: its plan, its scopes, what is left of its limits, and ' +
+  'what it has called on which day. Never the key itself.';
+
 const getKey = procedure
   .meta({
     openapi: {
@@ -15,14 +19,15 @@ const getKey = procedure
       path: '/key',
       summary: 'Get your API key',
       description:
-        'What the service knows of the key that the request is made with: its plan, its scopes, what is left of its ' +
-        'limits, and what it has called on which day. Never the key itself. It costs the key nothing, and works while the ' +
-        'key is over its limit or banned: such requests have a limit of their own.',
+        `${GET_KEY} It costs the key nothing, and works while the key is over its limit or banned: such requests have a ` +
+        'limit of their own.',
       successDescription: 'The key',
     },
     stability: 'beta',
     scope: 'any',
     freeForKey: true,
+    // It is free over MCP only for clients that name the tool in a header.
+    tool: { description: GET_KEY },
   })
   .output(key)
   .query(async ({ ctx: { apiKey, limits, bannedUntil, deprecated, key: store, now } }) => {

@@ -63,7 +63,7 @@ const operationUsage = z
       description: 'How many requests of the key were admitted',
     }),
     denied: integer(0, Number.MAX_SAFE_INTEGER).meta({
-      description: 'How many further requests a limit or a ban refused, with a 429',
+      description: 'How many further requests a limit or a ban refused',
     }),
     deprecated: z.boolean().meta({ description: 'Whether the operation is deprecated' }),
   })
@@ -98,7 +98,7 @@ export const key = z
           'Until when all other requests of the key are denied, because it kept sending while it was over its limit, or ' +
           'the operator has banned it (RFC 3339, UTC); null if it is not banned',
       }),
-    limits: z.array(keyLimit).meta({ description: 'The limits, as the headers of the same response say' }),
+    limits: z.array(keyLimit).meta({ description: 'The limits of the key, and what is left of each' }),
     usage: z.array(operationUsage).meta({
       description: 'What the key has called in the last 30 days (UTC), newest first, up to half a minute ago',
     }),

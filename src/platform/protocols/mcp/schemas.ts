@@ -41,8 +41,13 @@ export function toToolSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSch
  * which does not exist must not get everything.
  */
 export function toArgumentsSchema(schema: z.ZodType | undefined): JsonSchema & { type: 'object' } {
-  // A default of the whole is for calls without arguments, which have an empty object instead.
-  const { default: _default, ...rest } = schema === undefined ? {} : toToolSchema(schema, 'input');
+  // A default of the whole is for calls without arguments, which have an empty object instead. A description of the whole is
+  // that of a body, which may have further members; the tool has its own.
+  const {
+    default: _default,
+    description: _description,
+    ...rest
+  } = schema === undefined ? {} : toToolSchema(schema, 'input');
   const { properties = {} } = rest;
   return { ...rest, type: 'object', properties, additionalProperties: rest.additionalProperties ?? false };
 }

@@ -355,8 +355,35 @@ test('what looks for OAuth after a refused key is told that there is none, and w
   }
 });
 
-test('no tool is described in words that only HTTP has', async () => {
+/** Every description in a tool or a schema, at any depth */
+function listDescriptions(value: unknown): string[] {
+  const found: string[] = [];
+  JSON.stringify(value, (key, each) => {
+    if (key === 'description' && typeof each === 'string') found.push(each);
+    return each;
+  });
+  return found;
+}
+
+test('no tool, argument or member of a result is described in words that only HTTP has', async () => {
   const { tools } = (await call('/mcp', message('tools/list'))).body.result;
-  for (const { name, description } of tools)
-    expect(description, name).not.toMatch(/Idempotency-Key|header|\bHTTP\b|\b[45]\d\d\b|`Link`/);
+  for (const tool of tools)
+    for (const description of listDescriptions(tool))
+      expect(description, tool.name).not.toMatch(/Idempotency-Key|header|\bHTTP\b|\ba [45]\d\d\b|`Link`/);
+});
+
+test('no tool says that it ignores an argument which it does not have', async () => {
+  const { tools } = (await call('/mcp', message('tools/list'))).body.result;
+  for (const { name, inputSchema } of tools)
+    expect(inputSchema.description ?? '', name).not.toMatch(/ignore/);
+});
+
+test('no tool promises to be free, or to answer over the limit: it depends on what a client sends', async () => {
+  const { tools } = (await call('/mcp', message('tools/list'))).body.result;
+  const free = operations.filter(({ freeForKey, tool }) => freeForKey && tool !== false);
+  expect(free).not.toEqual([]);
+  for (const { name } of free) {
+    const { description } = tools.find((tool: { name: string }) => tool.name === name);
+    expect(description, name).not.toMatch(/costs|free|over its limit/);
+  }
 });
