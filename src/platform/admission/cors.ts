@@ -31,14 +31,12 @@ export async function registerCors(
   const options = { methods, exposedHeaders, maxAge: MAX_AGE_SECONDS };
   // A list of origins as the plugin's own option would answer every preflight with a 204, of other origins and of
   // unknown paths, too.
-  const delegator = async ({
-    admission: { error },
-    headers,
-  }: FastifyRequest): Promise<FastifyCorsOptions> => {
-    const { origin } = headers;
+  const delegator = async (request: FastifyRequest): Promise<FastifyCorsOptions> => {
+    const { error } = request.admission;
+    const { origin } = request.headers;
     if (origin === undefined || !isAllowed(corsOrigins, origin)) return { origin: false };
     const isUnknown = error instanceof ApiError && error.code === 'not_found';
-    const preflight = headers['access-control-request-method'] !== undefined && !isUnknown;
+    const preflight = isPreflight(request, { corsOrigins }) && !isUnknown;
     return { ...options, origin, preflight };
   };
   await app.register(cors, { delegator });
@@ -53,13 +51,16 @@ export function findOriginError(
   return new ApiError('origin_not_allowed');
 }
 
-/** Whether a browser asks if a script of an allowed origin may send a request, which costs nothing. */
+/**
+ * Whether a browser asks if a script of an allowed origin may send a request, which costs nothing. It names a method: the
+ * plugin would refuse an empty name in words of its own.
+ */
 export function isPreflight(
   { method, headers }: FastifyRequest,
   { corsOrigins }: Pick<CorsOptions, 'corsOrigins'>,
 ): boolean {
   const { origin } = headers;
-  const asks = method === 'OPTIONS' && headers['access-control-request-method'] !== undefined;
+  const asks = method === 'OPTIONS' && Boolean(headers['access-control-request-method']);
   return asks && origin !== undefined && isAllowed(corsOrigins, origin);
 }
 

@@ -78,6 +78,16 @@ test('OPTIONS that is not a preflight is rejected like any other method', async 
   expect((await call('/v1/nope', { method: 'OPTIONS', key: null })).status).toBe(404);
 });
 
+test('an OPTIONS request that names no method is rejected in words of the service, over every protocol', async () => {
+  for (const path of [list.path, list.trpc, '/mcp']) {
+    const headers = { origin: SHOP, 'access-control-request-method': '' };
+    const { status, body, headers: responded } = await call(path, { method: 'OPTIONS', key: null, headers });
+    const { code } = body.error?.data.error ?? body;
+    expect([path, status, code]).toEqual([path, 405, 'method_not_allowed']);
+    expect(responded.get('access-control-allow-origin')).toBe(SHOP);
+  }
+});
+
 test('a script of a configured origin may read every response, with the headers that it needs', async () => {
   const headers = { origin: SHOP };
   const responses = [
