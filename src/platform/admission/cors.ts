@@ -32,9 +32,12 @@ export async function registerCors(
   // A list of origins as the plugin's own option would answer every preflight with a 204, of other origins and of
   // unknown paths, too.
   const delegator = async (request: FastifyRequest): Promise<FastifyCorsOptions> => {
-    const { error } = request.admission;
-    const { origin } = request.headers;
-    if (origin === undefined || !isAllowed(corsOrigins, origin)) return { origin: false };
+    const { admission, headers, routeOptions } = request;
+    const { origin } = headers;
+    // Without a prefix, the plugin's own route has the paths of everything else, too.
+    const isElsewhere = routeOptions.url === '*';
+    if (origin === undefined || isElsewhere || !isAllowed(corsOrigins, origin)) return { origin: false };
+    const error = admission?.error;
     const isUnknown = error instanceof ApiError && error.code === 'not_found';
     const preflight = isPreflight(request, { corsOrigins }) && !isUnknown;
     return { ...options, origin, preflight };

@@ -1,6 +1,7 @@
+import { discoverOAuthServerInfo, registerClient } from '@modelcontextprotocol/client';
 import Ajv from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { errorTable } from '../../../../src/platform/errors/error-table.js';
 import { createProcedure } from '../../../../src/platform/operations/builder.js';
@@ -352,6 +353,44 @@ test('what looks for OAuth after a refused key is told that there is none, and w
       expect([path, status, body.code]).toEqual([path, 404, 'not_found']);
       expect(body.message).toContain('Authorization: Bearer <API_KEY>');
     }
+  }
+});
+
+test('pages of allowed origins may read that wherever the SDK looks, and nothing else outside of protocols', async () => {
+  const origin = 'http://localhost:6274';
+  const open = await startService({ corsOrigins: 'localhost' });
+  onTestFinished(() => open.close());
+  const callOpen = createCaller(open);
+  const asked: string[] = [];
+  /** Like a browser, asks first whether the page may send the request. */
+  const fetchFn = async (url: string | URL, init: RequestInit = {}) => {
+    const { pathname } = new URL(url);
+    const { method = 'GET' } = init;
+    const names = [...new Headers(init.headers).keys()].join(',');
+    const preflight = { 'access-control-request-method': method, 'access-control-request-headers': names };
+    const allowed = await callOpen(pathname, {
+      method: 'OPTIONS',
+      key: null,
+      headers: { origin, ...preflight },
+    });
+    expect([pathname, allowed.status]).toEqual([pathname, 204]);
+    expect(allowed.headers.get('access-control-allow-methods')).toContain(method);
+    expect(allowed.headers.get('access-control-allow-headers')).toBe(names);
+    const response = await fetch(url, { ...init, headers: { ...(init.headers as object), origin } });
+    expect([pathname, response.headers.get('access-control-allow-origin')]).toEqual([pathname, origin]);
+    expect(await response.clone().text()).toContain('Authorization: Bearer <API_KEY>');
+    asked.push(pathname);
+    return response;
+  };
+  await discoverOAuthServerInfo(`${open.url}/mcp`, { fetchFn });
+  const clientMetadata = { redirect_uris: [`${origin}/oauth/callback`] };
+  await expect(registerClient(open.url, { clientMetadata, fetchFn })).rejects.toThrow('Bearer <API_KEY>');
+  expect(asked).toEqual(expect.arrayContaining(['/.well-known/oauth-protected-resource/mcp', '/register']));
+  const headers = { origin, 'access-control-request-method': 'GET' };
+  for (const path of ['/openapi.json', '/nope']) {
+    const closed = await callOpen(path, { method: 'OPTIONS', key: null, headers });
+    expect([path, closed.status]).toEqual([path, path === '/nope' ? 404 : 405]);
+    expect(closed.headers.get('access-control-allow-origin')).toBeNull();
   }
 });
 
