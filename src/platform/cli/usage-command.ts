@@ -128,11 +128,14 @@ function formatCsv(keys: readonly CsvKey[]): string {
   return [CSV_COLUMNS.join(','), ...lines].join('\n');
 }
 
-/** What a spreadsheet takes for the beginning of a formula (OWASP, CSV injection) */
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
+/**
+ * Before what a spreadsheet takes for the beginning of a formula (OWASP, CSV injection). In many countries a semicolon
+ * separates cells. Quotes at the beginning of a cell are no part of it.
+ */
+const FORMULA = /(?<=^|;)(?="*[=+\-@\t\r\n＝＋－＠])/g;
 
 /** A spreadsheet must not run a name as a formula: a single quote before it marks it as text. */
 function quote(cell: string): string {
-  const text = maskControls(FORMULA.test(cell) ? `'${cell}` : cell);
+  const text = maskControls(cell.replace(FORMULA, "'"));
   return /[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
