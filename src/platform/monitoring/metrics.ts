@@ -19,7 +19,7 @@ export interface MetricsOptions extends Omit<GaugeSources, 'server' | 'overload'
 
 /** A finished request, as metrics and logs see it. Every label has few values, whatever clients send. */
 export interface RequestReport {
-  /** A name from the router, `batch` for several at once, or `unknown` */
+  /** A name from the router, `batch` for a batch of different ones, or `unknown` */
   readonly operation: string;
   readonly protocol: Protocol | 'other';
   /** The status of the response, or of the error in it if a call failed; 499 if the client reset its connection before */

@@ -76,7 +76,7 @@ export function reportRequests(
       const distinct = called.length > 1 ? [...new Set(called)] : called;
       const names = distinct.filter((name) => known.has(name));
       const report: RequestReport = {
-        operation: called.length > 1 && names.length > 0 ? 'batch' : (names[0] ?? 'unknown'),
+        operation: distinct.length > 1 && names.length > 0 ? 'batch' : (names[0] ?? 'unknown'),
         protocol: request.apiProtocol ?? 'other',
         status: reply.raw.writableFinished
           ? (request.errorStatus ?? reply.raw.statusCode)

@@ -54,7 +54,7 @@ const counts = (text: string) =>
     ),
   );
 
-test('requests are counted by operation, protocol and status, and a batch once', async () => {
+test('requests are counted by operation, protocol and status, and a batch of one operation as one of that', async () => {
   const { service, call } = await serve();
   await call(list.path);
   await call(list.path, { key: null });
@@ -62,6 +62,7 @@ test('requests are counted by operation, protocol and status, and a batch once',
   await call(rpcPath(list.name, { limit: 0 }));
   await call(`${list.trpc},${read.name},nope?batch=1`);
   await call(`${list.trpc}?batch=1`);
+  await call(`${create.trpc},${create.name}?batch=1`, post({ 0: create.body, 1: create.body }));
   await call('/mcp', toolCall(list.name));
   await call('/mcp', oldToolCall(list.name, { limit: 0 }));
   await call('/mcp', message('tools/list'));
@@ -75,6 +76,7 @@ test('requests are counted by operation, protocol and status, and a batch once',
       [`${create.name} rest 201`]: 1,
       [`${list.name} trpc 400`]: 1,
       [`${list.name} trpc 200`]: 1,
+      [`${create.name} trpc 200`]: 1,
       'batch trpc 207': 1,
       [`${list.name} mcp 200`]: 1,
       [`${list.name} mcp 400`]: 1,
