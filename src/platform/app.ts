@@ -159,13 +159,7 @@ function createPublicUrl(app: FastifyInstance, { host, publicUrl }: AppOptions):
  * Where an assistant looks for OAuth once its key was refused (RFC 8414, 9728, 7591). It shows what it finds there, in a
  * browser, too.
  */
-const OAUTH_PATHS = [
-  ...['/register', '/authorize', '/token'],
-  ...['oauth-protected-resource', 'oauth-authorization-server', 'openid-configuration'].flatMap((name) => [
-    `/.well-known/${name}`,
-    `/.well-known/${name}${MCP_PREFIX}`,
-  ]),
-];
+const OAUTH_PATHS = ['/register', '/authorize', '/token', '/.well-known/oauth-*', '/.well-known/openid-*'];
 const NO_OAUTH = new ApiError('not_found', {
   message:
     'There is no OAuth here, and nothing to register or log in to: send a valid API key as: Authorization: Bearer <API_KEY>',

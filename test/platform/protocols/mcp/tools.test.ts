@@ -344,7 +344,7 @@ test('over the limit, the body says how long to wait, because no header reaches 
 });
 
 test('what looks for OAuth after a refused key is told that there is none, and where the key goes', async () => {
-  const suffixes = ['', '/mcp'];
+  const suffixes = ['', '/mcp', '/v1'];
   const metadata = ['oauth-protected-resource', 'oauth-authorization-server', 'openid-configuration'];
   const paths = metadata.flatMap((name) => suffixes.map((suffix) => `/.well-known/${name}${suffix}`));
   for (const path of ['/register', '/authorize', '/token', ...paths]) {
