@@ -86,7 +86,7 @@ function checkUnit(folder) {
 }
 
 /**
- * The lines of systemd-analyze about a unit, and those about none.
+ * The lines of systemd-analyze about a unit or its drop-ins (in `<unit>.d/`), and those about none.
  *
  * @param {string} output
  * @param {string} path of the unit
@@ -97,7 +97,9 @@ export function findUnitProblems(output, path) {
   const names = [path, basename(path)];
   return output.split('\n').filter((line) => {
     const [, unit] =
-      /^(\S+?\.(?:service|socket|target|mount|timer|slice|path|device|swap|scope))(?=[:\s])/.exec(line) ?? [];
+      /^(\S+?[./](?:service|socket|target|mount|timer|slice|path|device|swap|scope))(?=[:\s]|\.d\/)/.exec(
+        line,
+      ) ?? [];
     return line !== '' && (unit === undefined || names.includes(unit));
   });
 }
