@@ -154,16 +154,18 @@ function toConfig(data: z.output<typeof schema>, variables: Variables, ignoredPa
   };
 }
 
-/** All addresses of this machine: one can listen on them, and not call them */
-const ANY_ADDRESS = /^(?:0\.0\.0\.0|(?:0*:)+0*)$/;
+/** All addresses of this machine, as URL spells them: one can listen on them, and not call them */
+const ANY_ADDRESS = /^(?:0\.0\.0\.0|\[::(?:ffff:0:0)?\])$/;
 
 /**
  * The URL of a service on this machine; an IPv6 host is put in brackets (RFC 3986, section 3.2.2). One that listens on all
  * addresses is called by the name of its own machine.
  */
 export function toLocalUrl(host: string, port: number): string {
-  if (ANY_ADDRESS.test(host)) return `http://localhost:${port}`;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+  // An address with a zone is no URL.
+  const isAny = URL.canParse(url) && ANY_ADDRESS.test(new URL(url).hostname);
+  return isAny ? `http://localhost:${port}` : url;
 }
 
 /** One problem is one line; several are a list. */
