@@ -56,7 +56,7 @@ export function isApiError(error: unknown): error is ApiClientError {
  */
 export function toClientError(failure: unknown, now: number): Failure {
   const error = TRPCClientError.from<AppRouter>(failure as Error);
-  const body = error.data?.error;
+  const body = readBody(error);
   if (body !== undefined) return new ApiClientError(error, body, readRetryAfter(error, now));
   const response = responseOf(error);
   if (response === undefined) return error;
@@ -64,9 +64,15 @@ export function toClientError(failure: unknown, now: number): Failure {
   return TRPCClientError.from<AppRouter>(new UnexpectedResponseError(response), { meta });
 }
 
+/** The service's error. That of another tRPC server has no such body, or another one, whatever the types say. */
+export function readBody({ data }: Failure): ErrorBody | undefined {
+  const body: Partial<ErrorBody> | null | undefined = data?.error;
+  return typeof body?.code === 'string' && typeof body.status === 'number' ? (body as ErrorBody) : undefined;
+}
+
 /** The HTTP status of this call; the status of the response may be that of a whole batch. */
 export function readStatus(failure: Failure): number | undefined {
-  return failure.data?.error.status ?? responseOf(failure)?.status;
+  return readBody(failure)?.status ?? responseOf(failure)?.status;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Operation, OperationLink, TRPCLink } from '@trpc/client';
 import { observable } from '@trpc/server/observable';
 import { createAbortError, onAbort, readReason } from './abort.js';
-import { type Failure, readRetryAfter, readStatus, toClientError } from './api-error.js';
+import { type Failure, readBody, readRetryAfter, readStatus, toClientError } from './api-error.js';
 import type { AppRouter } from './app-router.js';
 import { IDEMPOTENT_MUTATIONS } from './protocol.js';
 import { NetworkError } from './transport.js';
@@ -134,7 +134,7 @@ function runAttempt(op: Operation, next: Next, signal: AbortSignal): Promise<Res
 function findRetryDelay(failure: Failure, attempt: number, { now, random }: Clock): number | undefined {
   const isNetworkError = failure.cause instanceof NetworkError;
   // An earlier attempt of this create is still running: its response was lost or took too long.
-  const isStillRunning = failure.data?.error.code === 'idempotency_key_in_use';
+  const isStillRunning = readBody(failure)?.code === 'idempotency_key_in_use';
   const isTransient = TRANSIENT_STATUSES.includes(readStatus(failure) ?? 0);
   if (!isNetworkError && !isStillRunning && !isTransient) return undefined;
   const retryAfterSeconds = readRetryAfter(failure, now());

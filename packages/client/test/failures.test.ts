@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { failConnection, respondAsProxy } from '../../../test/support/intercepted-fetch.js';
-import { list } from '../../../test/support/operations-under-test.js';
+import { create, list, newItem } from '../../../test/support/operations-under-test.js';
 import { startService, type TestService } from '../../../test/support/test-service.js';
 import { createClient } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';
@@ -116,6 +116,39 @@ test('JSON of another server has the same name', async () => {
   ]);
   const failure = await failureOf(client[list.name].query());
   expect(failure.cause).toMatchObject({ name: 'UnexpectedResponseError' });
+});
+
+/** What other tRPC servers say: `data` as tRPC itself makes it, or as a formatter of theirs does. */
+const FOREIGN_DATA = [
+  undefined,
+  null,
+  'text',
+  { code: 'NOT_FOUND', httpStatus: 404, path: 'x' },
+  { error: null },
+  { error: 'text' },
+  { error: {} },
+  { error: { code: 'not_found' } },
+  { error: { status: 404 } },
+  { error: { code: 404, status: 'not_found' } },
+];
+
+test.each(FOREIGN_DATA)('an error of another tRPC server has the same name: %j', async (data) => {
+  const error = { message: 'No procedure found', code: -32_004, data };
+  const respond = (body: unknown) => () => Response.json(body, { status: 404 });
+  const { client, sent } = connectWith(
+    service,
+    [[{ error }], [{ error }, { error }], { error }].map(respond),
+  );
+  const failures = [
+    await failureOf(client[list.name].query()),
+    ...(await Promise.all([1, 2].map((limit) => failureOf(client[list.name].query({ limit }))))),
+    await failureOf(client[create.name].mutate(newItem('Rex'))),
+  ];
+  for (const failure of failures) {
+    expect(failure.cause).toMatchObject({ name: 'UnexpectedResponseError' });
+    expect(failure.message).toContain('(404, application/json)');
+  }
+  expect(sent).toHaveLength(3);
 });
 
 test.each([
