@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
+import { Agent, get, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseEnv } from 'node:util';
@@ -93,12 +94,22 @@ async function findRunning(): Promise<Target | undefined> {
   const read = async (file: string) => (await readFile(join(dataDir, file), 'utf8')).trim();
   try {
     const [url, key] = [await read('development-address'), await read('development-key')];
-    const signal = AbortSignal.timeout(PROBE_TIMEOUT_MS);
-    const { ok } = await fetch(`${url}/v1/key`, { headers: { authorization: `Bearer ${key}` }, signal });
-    return ok ? { url, key } : undefined;
+    return (await knows({ url, key })) ? { url, key } : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Whether the service accepts the key. An agent of its own follows no proxy of the environment, as fetch may. */
+async function knows({ url, key }: Target): Promise<boolean> {
+  const request = get(`${url}/v1/key`, {
+    agent: new Agent(),
+    headers: { authorization: `Bearer ${key}` },
+    signal: AbortSignal.timeout(PROBE_TIMEOUT_MS),
+  });
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  response.resume();
+  return response.statusCode === 200;
 }
 
 /** Forwards the output of the service, and finds its address and the development key in it. */

@@ -1,5 +1,5 @@
 import { chmod, rm, writeFile } from 'node:fs/promises';
-import { createServer, type Server } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { type Environment, type Program, runCommand, runNode } from '../support/process.js';
@@ -89,6 +89,30 @@ test('beside a running service it shows that one, and leaves it running; after i
   const own = start({ DATA_DIR: dataDir });
   expect((await own.until(ADDRESS))[2]).toBe(key);
   expect(own.output()).toContain('The storefront, with that key');
+});
+
+test('beside a running service it asks that one directly, whatever proxy the environment names', async () => {
+  const dataDir = join(folder, '.proxied');
+  const service = runNode(['dist/main.js'], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn' });
+  onTestFinished(async () => {
+    service.child.kill('SIGTERM');
+    await service.ended;
+  });
+  await service.until(/ready at/);
+  let connections = 0;
+  const proxy = createServer((socket) => {
+    connections += 1;
+    socket.destroy();
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void proxy.close());
+  const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const beside = start({ DATA_DIR: dataDir, NODE_USE_ENV_PROXY: '1', HTTP_PROXY: url, http_proxy: url });
+  const [, page = '', key = ''] = await beside.until(ADDRESS);
+  expect(beside.output()).toContain('The storefront of the service at');
+  const headers = { authorization: `Bearer ${key}` };
+  expect((await fetch(`${page}trpc/listPets`, { headers })).status).toBe(200);
+  expect(connections).toBe(0);
 });
 
 test('repeated SIGINT, as from Ctrl-C, still stops both cleanly', async () => {
