@@ -1,6 +1,9 @@
+import { readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import pg from 'pg';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { runNode } from './process.js';
+import { createTemporaryFolder } from './temporary-folder.js';
 
 /** What Vitest does at a signal, and what it calls before the tests */
 const SCRIPT = `
@@ -33,4 +36,23 @@ test.each([
   expect(await run.ended).toBe(code);
   const client = new pg.Client({ connectionString });
   await expect(client.connect()).rejects.toThrow('ECONNREFUSED');
+});
+
+const RUN = `
+  import { startVitest } from 'vitest/node';
+  await startVitest('test', [], { watch: false, include: ['test/support/interrupted-run.ts'] });
+`;
+
+test('a run of tests that a signal ends leaves no service behind, nor any PostgreSQL that a test has started', async () => {
+  const folder = await createTemporaryFolder();
+  onTestFinished(() => rm(folder, { recursive: true }));
+  const run = runNode(['--input-type=module', '--eval', RUN], { TMPDIR: folder });
+  await run.until(/all are running/);
+  const findServers = () =>
+    readdirSync(folder, { recursive: true }).filter((name) => String(name).endsWith('/postmaster.pid'));
+  // With that of the run
+  expect(findServers()).toHaveLength(3);
+  run.child.kill('SIGTERM');
+  expect(await run.ended).toBe(143);
+  await expect.poll(findServers).toEqual([]);
 });

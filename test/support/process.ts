@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect } from 'vitest';
 import { runInProcess } from './command.js';
+import { endWithTests } from './end-with-tests.js';
 import { asServiceUnlessOwner, INHERITED } from './environment.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
@@ -106,6 +107,7 @@ export function runCommand(
     env: { ...INHERITED, ...environment },
     stdio: ['ignore', stdout ?? 'pipe', 'pipe'],
   });
+  endWithTests(child);
   let output = '';
   const listeners = new Set<() => void>();
   for (const stream of [child.stdout, child.stderr]) {

@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { endWithTests } from './end-with-tests.js';
 import { freePort } from './free-port.js';
 import { isOnPath, reportMissing } from './programs.js';
 import { until } from './until.js';
@@ -56,11 +57,6 @@ function findBinary(): string | undefined {
   return undefined;
 }
 
-const running = new Set<ChildProcess>();
-process.once('exit', () => {
-  for (const server of running) server.kill('SIGKILL');
-});
-
 /** A server process that a test can suspend, kill, and start again on the same port. */
 export class RedisServer implements TestRedis {
   readonly port: number;
@@ -97,7 +93,7 @@ export class RedisServer implements TestRedis {
     const flags = [...this.#mode, ...required, '--dir', this.#folder, ...this.#flags];
     const server = spawn(this.#binary, flags, { stdio: 'ignore' });
     this.#process = server;
-    running.add(server);
+    endWithTests(server);
     await until(async () => {
       if (server.exitCode !== null) throw new Error(`${this.#binary} ${flags.join(' ')}: ${server.exitCode}`);
       return (await responds(this.url)) || undefined;
@@ -118,7 +114,6 @@ export class RedisServer implements TestRedis {
     const child = this.#process;
     this.#process = undefined;
     if (!child || child.exitCode !== null || child.signalCode !== null) return;
-    running.delete(child);
     child.kill('SIGKILL');
     await once(child, 'exit');
   }

@@ -1,0 +1,13 @@
+import { test } from 'vitest';
+import { PostgresServer } from './postgres-server.js';
+import { run } from './process.js';
+import { untilReady } from './service-processes.js';
+import { createTemporaryFolder } from './temporary-folder.js';
+
+/** What runs when global-setup.slow.test.ts ends a run of tests: it would go on until it times out. */
+test('a service with its PostgreSQL, and a PostgreSQL of the test', async () => {
+  await untilReady(run('main', [], { DATA_DIR: await createTemporaryFolder(), PORT: '0' }));
+  await PostgresServer.start();
+  process.stdout.write('all are running\n');
+  await new Promise(() => {});
+});
