@@ -5,6 +5,7 @@ import { readCode, toDatabaseError } from '../connections/outage.js';
 import { schemaOf } from '../connections/schema-name.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { COMMAND_CONNECT_TIMEOUT_MS } from '../timing/timeouts.js';
+import { describeTableHolders, isLockTimeout, type LockWait, lock } from './lock-waits.js';
 import {
   failedEarlier,
   findPending,
@@ -15,30 +16,8 @@ import {
   toFailure,
 } from './migrations.js';
 
-/** The advisory lock of Prisma's schema engine, so that `prisma migrate deploy` and this runner wait for each other. */
-const LOCK = 72_707_369;
-
-/** SQLSTATE lock_not_available: of `lock_timeout`. */
-const LOCK_NOT_AVAILABLE = '55P03';
-
 /** SQLSTATE active_sql_transaction: of a statement that runs in none, such as CREATE INDEX CONCURRENTLY. */
 const NOT_IN_A_TRANSACTION = '25001';
-
-/** Who has the lock. Every role may see these two columns of any session. */
-const FIND_HOLDER = `
-  SELECT pid, application_name FROM pg_locks JOIN pg_stat_activity USING (pid)
-  WHERE locktype = 'advisory' AND (classid, objid, objsubid) = (0, ${LOCK}, 1) AND granted
-    AND pg_locks.database = (SELECT oid FROM pg_database WHERE datname = current_database())`;
-
-/** What to do while another migration has the lock. */
-export interface LockWait {
-  /** Called with what is waited for, once */
-  readonly onWaiting: (message: string) => void;
-  /** After how long. Default 5 s */
-  readonly noticeMs?: number;
-  /** How long at most. Default 60 s */
-  readonly timeoutMs?: number;
-}
 
 /** Prisma's table, as its schema engine creates it. */
 const CREATE_HISTORY = `(
@@ -81,7 +60,7 @@ export async function applyMigrations(url: string, folder?: string, wait?: LockW
     if (unfinished !== undefined) throw failedEarlier(unfinished.name);
     const pending = findPending(recorded, migrations);
     const table = `${pg.escapeIdentifier(schema)}.${MIGRATIONS_TABLE}`;
-    for (const migration of pending) await apply(client, table, migration);
+    for (const migration of pending) await apply(client, table, migration, wait?.tableMs);
     return pending.map(({ name }) => name);
   });
 }
@@ -109,39 +88,6 @@ async function withConnection<T>(url: string, use: (client: pg.Client) => Promis
   }
 }
 
-async function lock(
-  client: pg.Client,
-  { onWaiting, noticeMs = 5_000, timeoutMs = 60_000 }: Partial<LockWait> = {},
-): Promise<void> {
-  if (await lockWithin(client, noticeMs)) return;
-  const holder = await describeHolder(client);
-  onWaiting?.(`waiting for another migration to end: ${holder}`);
-  if (await lockWithin(client, timeoutMs - noticeMs)) return;
-  throw new OperatorError(
-    `Another migration has not ended within ${timeoutMs / 1_000} s (${holder}): wait for it, or end that session with pg_terminate_backend, and try again.`,
-    { exitCode: 4 },
-  );
-}
-
-async function lockWithin(client: pg.Client, timeoutMs: number): Promise<boolean> {
-  try {
-    // One transaction, so that the timeout is also gone when it fails.
-    await client.query(
-      `SET lock_timeout = ${timeoutMs}; SELECT pg_advisory_lock(${LOCK}); SET lock_timeout = 0`,
-    );
-    return true;
-  } catch (error) {
-    if (readCode(error) !== LOCK_NOT_AVAILABLE) throw error;
-    return false;
-  }
-}
-
-async function describeHolder(client: pg.Client): Promise<string> {
-  const { rows } = await client.query<{ pid: number; application_name: string }>(FIND_HOLDER);
-  const [holder] = rows;
-  return holder === undefined ? 'it is gone' : `pid ${holder.pid}, "${holder.application_name}"`;
-}
-
 /** The schema may hold no objects of others, which the service's tables would lie among. */
 async function createHistory(client: pg.Client, schema: string): Promise<[]> {
   const name = pg.escapeIdentifier(schema);
@@ -162,14 +108,21 @@ async function createHistory(client: pg.Client, schema: string): Promise<[]> {
 }
 
 /** Applies a migration, and records it. If the process is killed meanwhile, either both are done or nothing is. */
-async function apply(client: pg.Client, table: string, { name, script, checksum }: Migration): Promise<void> {
+async function apply(
+  client: pg.Client,
+  table: string,
+  { name, script, checksum }: Migration,
+  tableMs = 5_000,
+): Promise<void> {
   const id = randomUUID();
   const values = [id, checksum, name].map((value) => pg.escapeLiteral(value)).join(', ');
+  // Requests queue behind it meanwhile. Outside of a transaction it waits as long as it takes: it would leave an invalid index.
+  const limit = `SET LOCAL lock_timeout = ${tableMs}`;
   const start = `INSERT INTO ${table} (id, checksum, migration_name) VALUES (${values})`;
   const finish = `UPDATE ${table} SET finished_at = clock_timestamp(), applied_steps_count = 1 WHERE id = '${id}'`;
   try {
     // A query without values may hold several statements, which are one transaction. A script may end with a comment.
-    await client.query([start, script, finish].join('\n;\n')).catch(async (error: unknown) => {
+    await client.query([limit, start, script, finish].join('\n;\n')).catch(async (error: unknown) => {
       if (readCode(error) !== NOT_IN_A_TRANSACTION) throw error;
       await client.query(start);
       await client.query(script);
@@ -178,9 +131,24 @@ async function apply(client: pg.Client, table: string, { name, script, checksum 
   } catch (error) {
     const { message } = error as Error;
     await client.query('ROLLBACK').catch(() => {});
+    if (isLockTimeout(error) && !(await isRecorded(client, table, id)))
+      throw lockedOut(name, await describeTableHolders(client, tableMs), error);
     // If the connection broke, a statement outside of a transaction stays unfinished, which counts as failed.
     await client.query(`${start} ON CONFLICT DO NOTHING`).catch(() => {});
     await client.query(`UPDATE ${table} SET logs = $2 WHERE id = $1`, [id, message]).catch(() => {});
     throw toFailure(`${name} failed (${message})`, error);
   }
+}
+
+/** A script that ends its transaction itself may have done some of its work. */
+async function isRecorded(client: pg.Client, table: string, id: string): Promise<boolean> {
+  const { rowCount } = await client.query(`SELECT FROM ${table} WHERE id = $1`, [id]);
+  return rowCount !== 0;
+}
+
+function lockedOut(name: string, holders: string, cause: unknown): OperatorError {
+  return new OperatorError(
+    `Migration ${name} waited too long for a lock, and nothing of it was applied. Look at the sessions with open transactions (${holders}), wait for them or end them with pg_terminate_backend, and repeat: npm run migrate.`,
+    { cause, exitCode: 4 },
+  );
 }

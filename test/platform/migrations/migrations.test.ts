@@ -245,6 +245,53 @@ test('a migration that waits for another says for whom, goes on when that ends, 
   expect((await applied).length).toBeGreaterThan(0);
 });
 
+/** A session that has written to a table and leaves its transaction open, and a migration that needs the table. */
+async function holdTable(script: string) {
+  const url = await createTestDatabase('template0');
+  const { folder, write } = await createMigrations();
+  await write('20260101000000_first', 'CREATE TABLE first (id int);');
+  await applyMigrations(url, folder);
+  const other = new pg.Client({ connectionString: url, application_name: 'report 7' });
+  await other.connect();
+  await other.query('BEGIN; INSERT INTO first VALUES (1)');
+  await write('20260101000001_second', script);
+  return { url, folder, other };
+}
+
+test('a migration waits only briefly for a table, says who holds it, leaves nothing, and can be repeated', async () => {
+  const script = 'CREATE TABLE second (id int); ALTER TABLE first ADD COLUMN name text;';
+  const { url, folder, other } = await holdTable(script);
+  const before = await execute(url, HISTORY);
+  const { rows } = await other.query('SELECT pg_backend_pid() AS pid');
+  const failed = applyMigrations(url, folder, { onWaiting() {}, tableMs: 500 });
+  const refusal = `Migration 20260101000001_second .*\\(pid ${rows[0].pid}, "report 7"\\).*: npm run migrate\\.`;
+  await expect(failed).rejects.toThrow(new RegExp(`^${refusal}$`));
+  await expect(failed).rejects.toMatchObject({ exitCode: 4 });
+  expect(await execute(url, "SELECT to_regclass('second') AS second")).toEqual([{ second: null }]);
+  expect(await execute(url, HISTORY)).toEqual(before);
+  await other.end();
+  expect(await applyMigrations(url, folder)).toEqual(['20260101000001_second']);
+});
+
+test.each([
+  [
+    'that sets a lock_timeout of its own',
+    "SET LOCAL lock_timeout = '1h'; ALTER TABLE first ADD COLUMN name text;",
+  ],
+  ['that runs in no transaction', 'CREATE INDEX CONCURRENTLY first_id ON first (id);'],
+])('a migration %s waits as long as it says', async (_kind, script) => {
+  const { url, folder, other } = await holdTable(script);
+  const applied = applyMigrations(url, folder, { onWaiting() {}, tableMs: 1 });
+  const waitsForLong = `
+    SELECT 1 FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock' AND query_start < now() - interval '300 ms'`;
+  const isWaiting = async () => (await execute(url, waitsForLong)).length;
+  const early = applied.then((names) => expect.unreachable(`applied ${names}`));
+  await Promise.race([early, expect.poll(isWaiting).toBe(1)]);
+  await other.end();
+  expect(await applied).toEqual(['20260101000001_second']);
+});
+
 test("Prisma's engine waits for whoever has the lock that this service takes", async () => {
   const { folder, write } = await createMigrations();
   await write('20260101000000_first', 'CREATE TABLE first (id int);');
