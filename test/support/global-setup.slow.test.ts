@@ -51,7 +51,7 @@ test('a run of tests that a signal ends leaves no service behind, nor any Postgr
   const findServers = () =>
     readdirSync(folder, { recursive: true }).filter((name) => String(name).endsWith('/postmaster.pid'));
   // With that of the run
-  expect(findServers()).toHaveLength(3);
+  await expect.poll(findServers).toHaveLength(3);
   run.child.kill('SIGTERM');
   expect(await run.ended).toBe(143);
   await expect.poll(findServers).toEqual([]);
