@@ -2,7 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type AdmissionOptions, readTarget, registerAdmission } from './admission/admission.js';
-import { type CorsOptions, registerCors } from './admission/cors.js';
+import type { CorsOptions } from './admission/cors.js';
+import { registerNoOAuth } from './admission/no-oauth.js';
 import { findHttpError } from './admission/request-checks.js';
 import { MCP_PREFIX, REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
 import { registerApiCatalog } from './docs/api-catalog.js';
@@ -139,10 +140,7 @@ export async function buildApp(options: AppOptions) {
   await app.register(rest, { prefix: REST_PREFIX });
   await app.register(trpc, { prefix: TRPC_PREFIX });
   await app.register(mcp, { prefix: MCP_PREFIX });
-  await app.register(async (scope) => {
-    await registerCors(scope, { ...checks, corsMethods: ['GET', 'POST'] });
-    for (const path of OAUTH_PATHS) scope.all(path, () => Promise.reject(NO_OAUTH));
-  });
+  await app.register((scope) => registerNoOAuth(scope, checks));
   return { app, probes, load };
 }
 
@@ -154,16 +152,6 @@ function createPublicUrl(app: FastifyInstance, { host, publicUrl }: AppOptions):
   });
   return () => publicUrl ?? localUrl;
 }
-
-/**
- * Where an assistant looks for OAuth once its key was refused (RFC 8414, 9728, 7591). It shows what it finds there, in a
- * browser, too.
- */
-const OAUTH_PATHS = ['/register', '/authorize', '/token', '/.well-known/oauth-*', '/.well-known/openid-*'];
-const NO_OAUTH = new ApiError('not_found', {
-  message:
-    'There is no OAuth here, and nothing to register or log in to: send a valid API key as: Authorization: Bearer <API_KEY>',
-});
 
 /** Errors that a handler or a hook throws. Those of tRPC calls and of tools are part of a response: see rpc.ts, call-tool.ts. */
 function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void {

@@ -20,8 +20,8 @@ export function loadOnce<T>(load: () => Promise<T>): () => Promise<T> {
  * replaced, is no failure of the database: a caller may try again, and the log has the cause.
  *
  * Node.js remembers a module that it could not read, or whose own imports failed, until the process ends. So import the
- * packages that may be missing before a module of ours that imports them. All versions but 22 also remember that a package
- * was missing. Only a restart helps then, as the line of the failed probe says.
+ * packages that may be missing before a module of ours that imports them. All versions except 22 also remember a package
+ * that was missing. Then only a restart helps, as the log says when the probe fails.
  *
  * @throws ApiError service_unavailable
  */

@@ -65,13 +65,19 @@ test('npm run storefront forwards SIGTERM, and exits with 0 after service and pa
   await expect(fetch(page)).rejects.toThrow();
 });
 
-test('beside a running service it shows that one, and leaves it running; after its end it has one of its own', async () => {
-  const dataDir = join(folder, '.running');
+/** A service that may run until the test has finished */
+function startService(dataDir: string): Program {
   const service = runNode(['dist/main.js'], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn' });
   onTestFinished(async () => {
     service.child.kill('SIGKILL');
     await service.ended;
   });
+  return service;
+}
+
+test('beside a running service it shows that one, and leaves it running; after its end it has one of its own', async () => {
+  const dataDir = join(folder, '.running');
+  const service = startService(dataDir);
   const [, url = ''] = await service.until(/ready at (http:\/\/[^,]+),/);
   const beside = start({ DATA_DIR: dataDir });
   const [, page = '', key = ''] = await beside.until(ADDRESS);
@@ -93,12 +99,7 @@ test('beside a running service it shows that one, and leaves it running; after i
 
 test('beside a running service it asks that one directly, whatever proxy the environment names', async () => {
   const dataDir = join(folder, '.proxied');
-  const service = runNode(['dist/main.js'], { DATA_DIR: dataDir, PORT: '0', LOG_LEVEL: 'warn' });
-  onTestFinished(async () => {
-    service.child.kill('SIGTERM');
-    await service.ended;
-  });
-  await service.until(/ready at/);
+  await startService(dataDir).until(/ready at/);
   let connections = 0;
   const proxy = createServer((socket) => {
     connections += 1;

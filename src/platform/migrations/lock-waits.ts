@@ -69,5 +69,5 @@ export const isLockTimeout = (error: unknown) => readCode(error) === LOCK_NOT_AV
 
 async function describeHolders(client: pg.Client, sql: string, values: unknown[] = []): Promise<string> {
   const { rows } = await client.query<{ pid: number; application_name: string }>(sql, values);
-  return rows.map((each) => `pid ${each.pid}, "${each.application_name}"`).join('; ') || 'it is gone';
+  return rows.map((each) => `pid ${each.pid}, "${each.application_name}"`).join('; ') || 'now gone';
 }
