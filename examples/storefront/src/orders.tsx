@@ -1,4 +1,4 @@
-import type { Order } from '@animal-store/client';
+import { nextCursor, type Order } from '@animal-store/client';
 import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useEffect } from 'react';
 import { useAnnounce } from './announcer.js';
@@ -20,10 +20,7 @@ const MAX_NAME_PAGES = 5;
  */
 export function Orders({ mayReadPets }: { mayReadPets: boolean }) {
   const query = useInfiniteQuery(
-    useTRPC().listOrders.infiniteQueryOptions(
-      { limit: PAGE_SIZE },
-      { getNextPageParam: (page) => (page.length < PAGE_SIZE ? undefined : page.at(-1)?.id) },
-    ),
+    useTRPC().listOrders.infiniteQueryOptions({ limit: PAGE_SIZE }, { getNextPageParam: nextCursor }),
   );
   const error = useLastError(query);
   const announce = useAnnounce();

@@ -1,4 +1,4 @@
-import type { Pet, PetStatus } from '@animal-store/client';
+import { nextCursor, type Pet, type PetStatus } from '@animal-store/client';
 import { type InfiniteData, useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useTRPC } from './connection.js';
 
@@ -29,8 +29,8 @@ export function usePetPages(status: PetStatus | undefined, categoryId: number | 
   return useInfiniteQuery(
     trpc.listPets.infiniteQueryOptions(
       { limit: PAGE_SIZE, ...(status && { status }), ...(categoryId !== undefined && { categoryId }) },
-      // A page that is not full is the last one. A full one may be followed by an empty one.
-      { getNextPageParam: (page) => (page.length < PAGE_SIZE ? undefined : page.at(-1)?.id) },
+      // A page in which an animal was replaced is a copy. If it is not full, it is still the last.
+      { getNextPageParam: (page) => (page.length < PAGE_SIZE ? null : nextCursor(page)) },
     ),
   );
 }

@@ -46,10 +46,9 @@ export async function* pages<Input extends PageInput | None, Item extends { read
   do {
     const page = await list.query({ ...filters, limit, cursor } as Input, options);
     if (page.length > 0) yield page;
-    cursor = nextCursor(page);
     // An older service sends no cursor, so a full page may be followed by an empty one.
-    if (cursor === undefined && page.length >= limit) cursor = page.at(-1)?.id;
-  } while (cursor != null);
+    cursor = nextCursors.has(page) || page.length >= limit ? nextCursor(page) : null;
+  } while (cursor !== null);
 }
 
 /**
@@ -65,11 +64,12 @@ export async function* items<Input extends PageInput | None, Item extends { read
 }
 
 /**
- * The `cursor` of the page after one that a list of the client has returned; null after the last page. Undefined if it is
- * not known, as for a copy of the array: then a page that is shorter than its `limit` is the last.
+ * The `cursor` of the page after one that a list of the client has returned; null after the last page. Of a copy, as caches
+ * make them, it is the id of the last item, so that the last page may be followed by an empty one; null if it is empty.
  */
-export function nextCursor(page: readonly unknown[]): number | null | undefined {
-  return nextCursors.get(page);
+export function nextCursor(page: readonly { readonly id: number }[]): number | null {
+  const known = nextCursors.get(page);
+  return known === undefined ? (page.at(-1)?.id ?? null) : known;
 }
 
 /** Keeps the cursors in the header of a response for the pages in its body, which a batch has by their positions. */

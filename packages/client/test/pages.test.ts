@@ -118,7 +118,7 @@ test('items iterates over the items of all pages, and requests none that is not 
   expect(sent).toHaveLength(3);
 });
 
-test('each page of a batch has its own next cursor; a page that nobody spoke of has none', async () => {
+test('each page of a batch has its own next cursor', async () => {
   const { client, sent } = connect();
   const { id = 0 } = pets[1] ?? {};
   const [first, failed, last] = await Promise.allSettled([
@@ -131,5 +131,27 @@ test('each page of a batch has its own next cursor; a page that nobody spoke of 
   const read = (result: PromiseSettledResult<Pet[]>) =>
     result.status === 'fulfilled' ? nextCursor(result.value) : 'failed';
   expect([first, last].map(read)).toEqual([id, null]);
-  expect(nextCursor([...pets])).toBe(undefined);
+});
+
+test.each<[string, (page: Pet[]) => Pet[]]>([
+  ['a shallow copy', (page) => [...page]],
+  ['a structured clone', structuredClone],
+  ['a copy from JSON', (page) => JSON.parse(JSON.stringify(page))],
+])('%s of each page leads to every item in either order, at one more request', async (_what, copy) => {
+  const { client, sent } = connect();
+  const oldestFirst = (cursor?: number) => client.listPets.query({ limit: 2, cursor });
+  const newestFirst = async (cursor = Number.POSITIVE_INFINITY) =>
+    pets
+      .toReversed()
+      .filter(({ id }) => id < cursor)
+      .slice(0, 2);
+  const readFrom = async (list: (cursor?: number) => Promise<Pet[]>, cursor?: number): Promise<Pet[]> => {
+    const page = copy(await list(cursor));
+    const next = nextCursor(page);
+    return next == null ? page : [...page, ...(await readFrom(list, next))];
+  };
+  expect(await readFrom(oldestFirst)).toEqual(pets);
+  expect(sent).toHaveLength(4);
+  expect(await readFrom(newestFirst)).toEqual(pets.toReversed());
+  expect(nextCursor(copy([]))).toBe(null);
 });
