@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { getuid } from 'node:process';
 import { inject } from 'vitest';
 import { applyMigrations } from '../../src/platform/migrations/migration-runner.js';
+import { execute } from './execute.js';
 import { freePort } from './free-port.js';
 import type { PostgresServer } from './postgres-server.js';
 import { type Program, runCommand } from './process.js';
@@ -16,9 +17,11 @@ import { createTemporaryFolder } from './temporary-folder.js';
 const PG_DUMP = process.env.PG_DUMP || 'pg_dump';
 const DATABASE = 'animal_store';
 
+type Settings = Readonly<Record<string, string>>;
+
 export const hasPostgresTools = () => hasProgram(PG_DUMP, '--version') && hasProgram('pg_config', '--bindir');
 
-/** A server of the PostgreSQL that is installed on this machine, with the schema and its tools. */
+/** A server of the PostgreSQL that is installed on this machine, with its tools, or of another one. */
 export class SystemPostgres {
   readonly port: number;
   readonly account: PostgresServer['account'];
@@ -32,10 +35,18 @@ export class SystemPostgres {
     this.#process = process;
   }
 
-  static async start(own: Readonly<Record<string, string>> = {}): Promise<SystemPostgres> {
+  /** Starts it with the schema. */
+  static async start(settings: Settings = {}, bin?: string): Promise<SystemPostgres> {
+    const server = await SystemPostgres.startEmpty(settings, bin);
+    await applyMigrations(server.urlOf());
+    await createServiceRole(server.urlOf(), inject('serviceRole'));
+    return server;
+  }
+
+  /** @param bin the folder of its programs */
+  static async startEmpty(own: Settings = {}, bin = findInstalled()): Promise<SystemPostgres> {
     const folder = await createTemporaryFolder();
     const port = await freePort();
-    const bin = execFileSync('pg_config', ['--bindir'], { encoding: 'utf8' }).trim();
     const account = findAccount();
     if (account) chownSync(folder, account.uid, account.gid);
     const identity = account ? { uid: account.uid, gid: account.gid } : {};
@@ -57,13 +68,7 @@ export class SystemPostgres {
     );
     await program.until(/ready to accept connections/);
     const server = new SystemPostgres(folder, port, account, program);
-    execFileSync('psql', [
-      '-c',
-      `CREATE DATABASE ${DATABASE}`,
-      server.urlOf(port).replace(`/${DATABASE}?`, '/postgres?'),
-    ]);
-    await applyMigrations(server.urlOf());
-    await createServiceRole(server.urlOf(), inject('serviceRole'));
+    await execute(server.urlOf().replace(`/${DATABASE}?`, '/postgres?'), `CREATE DATABASE ${DATABASE}`);
     return server;
   }
 
@@ -78,6 +83,8 @@ export class SystemPostgres {
     await rm(this.#folder, { recursive: true, force: true });
   }
 }
+
+const findInstalled = () => execFileSync('pg_config', ['--bindir'], { encoding: 'utf8' }).trim();
 
 /** PostgreSQL refuses to run as root. */
 function findAccount(): PostgresServer['account'] {

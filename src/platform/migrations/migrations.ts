@@ -12,6 +12,9 @@ const MIGRATIONS_FOLDER = join(PRISMA_FOLDER, 'migrations');
 /** Prisma's own table, and its name in messages */
 export const MIGRATIONS_TABLE = '_prisma_migrations';
 
+/** The major version of PostgreSQL from which on there is everything that statements use, such as hash_record_extended. */
+const OLDEST_POSTGRES = 14;
+
 /** The schema in which the migrations are recorded */
 export interface MigratedSchema {
   readonly pool: Pick<pg.Pool, 'query'>;
@@ -67,22 +70,35 @@ export async function listPendingMigrations(database: MigratedSchema): Promise<r
   return findPending((await readHistory(database)) ?? [], await readMigrations());
 }
 
-/** Undefined where there is no such table. */
+/**
+ * Undefined where there is no such table.
+ *
+ * @throws OperatorError when the database cannot be used, or its server is older than OLDEST_POSTGRES
+ */
 export async function readHistory({
   pool,
   schema,
 }: MigratedSchema): Promise<readonly RecordedMigration[] | undefined> {
   const table = `${pg.escapeIdentifier(schema)}.${MIGRATIONS_TABLE}`;
   try {
-    const { rows: tables } = await pool.query('SELECT to_regclass($1) AS found', [table]);
-    if (tables[0].found === null) return undefined;
+    const { rows: servers } = await pool.query(
+      "SELECT current_setting('server_version') AS version, to_regclass($1) AS found",
+      [table],
+    );
+    const { version, found } = servers[0];
+    if (Number.parseInt(version, 10) < OLDEST_POSTGRES) {
+      throw new OperatorError(
+        `The server of DATABASE_URL is PostgreSQL ${version}, which the service cannot use: upgrade it to ${OLDEST_POSTGRES} or later.`,
+      );
+    }
+    if (found === null) return undefined;
     const { rows } = await pool.query<RecordedMigration>(`
       SELECT migration_name AS name, checksum, finished_at IS NOT NULL AS "isFinished",
         finished_at IS NULL AND logs IS NOT NULL AS "isFailed"
       FROM ${table} WHERE rolled_back_at IS NULL`);
     return rows;
   } catch (error) {
-    throw toDatabaseError(error);
+    throw error instanceof OperatorError ? error : toDatabaseError(error);
   }
 }
 

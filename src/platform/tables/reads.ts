@@ -17,8 +17,8 @@ const MIN_PAGES_PER_STATEMENT = 4;
 const MIN_ROWS_PER_STATEMENT = 8;
 /** A read that waited longer has been answered with a 503. */
 const READS = { maxConcurrent: READ_CONNECTIONS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
-/** Each combination of filters is a statement of its own, and needs an index. */
-const MAX_FILTERS = 3;
+/** Each combination of filters is a statement of its own, and needs an index. Up to PostgreSQL 16, three could not use theirs. */
+const MAX_FILTERS = 2;
 
 /** A page of a list: up to `limit` rows whose id is greater than `cursor`, and whose fields have the values to filter by. */
 type PageOf<Row, Filter extends keyof Row> = {
@@ -55,7 +55,9 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
    * One page for each index of the arrays: cursors, row counts and the values of the filters.
    *
    * The condition is phrased so that only the index on the filters and `id` can answer it. For `status = … AND id > …`
-   * PostgreSQL assumes that each status is spread evenly over the ids, and scans all ids where it is not.
+   * PostgreSQL assumes that each status is spread evenly over the ids, and scans all ids where it is not. So the last filter
+   * and `id` are compared as one row. A filter before it is not part of that row: up to PostgreSQL 17, the scan would not end
+   * with the rows that match. It is no plain `=` either: the index on the last filter and `id` would do for the order then.
    */
   const createListStatement = (by: readonly Filter[]): CheckedStatement => {
     const columns = by.map((field) => table.toColumn(field));
@@ -66,10 +68,14 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
       (field, index) => `, $${index + 3}::text[]::${typeSql(table.types[field], inSchema)}[]`,
     );
     const order = [...columns, 'id'].join(', ');
-    const from = [...wanted.map((each) => `wanted.${each}`), 'wanted.cursor'].join(', ');
-    const isWithin =
-      by.length === 0 ? '' : `AND ${row(columns)} <= ${row(wanted.map((each) => `wanted.${each}`))}`;
-    const condition = `(${order}) > (${from}) ${isWithin} AND ${where}`;
+    const conditions = columns.map((column, index) => {
+      const value = `wanted.${wanted[index]}`;
+      return index < columns.length - 1
+        ? `${column} = ANY (ARRAY[${value}])`
+        : `(${column}, id) > (${value}, wanted.cursor) AND ${column} <= ${value}`;
+    });
+    if (by.length === 0) conditions.push('id > wanted.cursor');
+    const condition = [...conditions, where].join(' AND ');
     return {
       name: [table.name, 'list', ...(by.length === 0 ? [] : ['by', ...by])].join('-'),
       text: `
@@ -137,5 +143,3 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
 
 /** An array as PostgreSQL reads it. pg would quote and escape each number. */
 const toArray = (numbers: readonly number[]) => `{${numbers.join()}}`;
-
-const row = (values: readonly string[]) => (values.length === 1 ? values[0] : `(${values.join(', ')})`);

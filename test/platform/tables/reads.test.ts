@@ -154,16 +154,18 @@ describe('pages of a filtered list', () => {
   afterAll(() => own.close());
 
   test('have the rows that match all filters of the request, by ascending id, up to one more than the limit', async () => {
-    const reads = createReads(own, rentals, { filters: ['boatId', 'state', 'order'] });
-    const filters = [undefined, 0, 1].flatMap((boatId) =>
-      [undefined, 'out' as const].flatMap((state) =>
-        [undefined, '"a"'].flatMap((order) =>
-          [undefined, 5].map((cursor) => ({ boatId, state, order, cursor })),
-        ),
-      ),
+    const byBoat = createReads(own, rentals, { filters: ['boatId', 'state'] });
+    const byOrder = createReads(own, rentals, { filters: ['order', 'state'] });
+    const states = [undefined, 'out' as const].flatMap((state) =>
+      [undefined, 5].map((cursor) => ({ limit: 2, state, cursor })),
     );
-    const pages = await Promise.all(filters.map((filter) => reads.list({ limit: 2, ...filter })));
-    const expected = filters.map(({ cursor = 0, ...filter }) =>
+    const ofBoats = [undefined, 0, 1].flatMap((boatId) => states.map((each) => ({ boatId, ...each })));
+    const ofOrders = [undefined, '"a"'].flatMap((order) => states.map((each) => ({ order, ...each })));
+    const pages = await Promise.all([
+      ...ofBoats.map((each) => byBoat.list(each)),
+      ...ofOrders.map((each) => byOrder.list(each)),
+    ]);
+    const expected = [...ofBoats, ...ofOrders].map(({ limit, cursor = 0, ...filter }) =>
       rows
         .filter(({ id }) => id > cursor)
         .filter((rental) =>
@@ -171,7 +173,7 @@ describe('pages of a filtered list', () => {
             ([name, value]) => value === undefined || rental[name as keyof Rental] === value,
           ),
         )
-        .slice(0, 3),
+        .slice(0, limit + 1),
     );
     expect(pages).toEqual(expected);
   });
@@ -224,7 +226,7 @@ test('a table that is read in two ways under the same names stops the start', as
 });
 
 test('more filters than there can be statements for are refused at the start', () => {
-  expect(() => createReads(database, rentals, { filters: ['boatId', 'state', 'order', 'due'] })).toThrow(
-    'rentals: pages can be filtered by at most 3 fields at once',
+  expect(() => createReads(database, rentals, { filters: ['boatId', 'state', 'order'] })).toThrow(
+    'rentals: pages can be filtered by at most 2 fields at once',
   );
 });
