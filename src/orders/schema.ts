@@ -42,4 +42,3 @@ export const ordersPage = pageInput({});
 
 export type NewOrder = z.output<typeof newOrder>;
 export type Order = z.output<typeof order>;
-export type OrdersPage = z.output<typeof ordersPage>;

@@ -3,27 +3,28 @@ import type { Order as OrderRow } from '../platform/connections/generated/client
 import { ApiError } from '../platform/errors/api-error.js';
 import type { IdempotencyKey } from '../platform/tables/idempotency.js';
 import { createOnce } from '../platform/tables/once.js';
-import type { NewOrder, Order, OrdersPage } from './schema.js';
+import { createReads } from '../platform/tables/reads.js';
+import { table } from '../platform/tables/table.js';
+import type { NewOrder, Order } from './schema.js';
+
+const orders = table<Order, Omit<Order, 'id'>>('orders', {
+  id: 'bigint',
+  petId: 'bigint',
+  quantity: 'integer',
+  status: 'order_status',
+  createdAt: 'timestamptz',
+});
 
 /**
- * All queries on orders, with Prisma: few requests are for them, and an order changes two tables. The store of pets shows how the
- * platform's own statements read and insert. Every method may fail with a database error: see isDatabaseOutage.
+ * All queries on orders. An order changes two tables, with Prisma; reads never wait behind that. Every method may fail with a
+ * database error: see isDatabaseOutage.
  */
 export type OrderStore = ReturnType<typeof createOrderStore>;
 
 export function createOrderStore(database: Database) {
   const once = createOnce(database);
   return {
-    /** The page after `cursor`, by ascending id, and the order that follows it, if there is one. */
-    async list({ limit, cursor = 0 }: OrdersPage): Promise<Order[]> {
-      const prisma = await database.loadPrisma();
-      const rows = await prisma.order.findMany({
-        where: { id: { gt: cursor } },
-        orderBy: { id: 'asc' },
-        take: limit + 1,
-      });
-      return rows.map(toOrder);
-    },
+    ...createReads(database, orders),
 
     /**
      * Places an order, and makes the animal pending. Of several orders for one animal at once, one finds it available. The

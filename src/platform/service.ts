@@ -118,8 +118,9 @@ export async function createService(options: ServiceOptions) {
       // Together with the others, because a process that is late has no time for one after the other.
       const statements = database.checkStatements();
       statements.catch(() => {});
-      await checkSchema(database);
-      const gap = await findHistoryGap(database);
+      const reads = { ...database, pool: database.reads.pool };
+      await checkSchema(reads);
+      const gap = await findHistoryGap(reads);
       await statements;
       return gap && describeGap(gap);
     },

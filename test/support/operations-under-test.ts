@@ -1,8 +1,8 @@
 /**
  * The store that the tests of the platform call. They take it from this file alone, so that a store of something else can
  * keep the animals for its tests, or name its own operations here: see docs/your-own.md. What they need is a list with a
- * filter, a create that takes an Idempotency-Key, a read of one by its id, and a second list, nested or not, that needs
- * another scope, that Prisma reads, and that shows a time.
+ * filter, a create that takes an Idempotency-Key, a read of one by its id, an operation that Prisma runs, and a second list,
+ * nested or not, that needs another scope and shows a time.
  */
 import { z } from 'zod';
 import type { PrismaClient } from '../../src/platform/connections/generated/client.js';
@@ -77,6 +77,11 @@ export const LEAST_NUMBER = -(2 ** 53 - 1);
 export const OTHER_TABLE = 'orders';
 /** The types of the store's own that columns of TABLE have */
 export const TYPES = ['pet_status'];
+/** An operation that needs Prisma's client, of an item that there is not */
+export const withPrisma = {
+  path: '/v1/pets/1',
+  init: { method: 'PATCH', headers: { 'content-type': 'application/json' }, body: '{"status":"sold"}' },
+} as const;
 /** Prisma's name of its model, and a query of it */
 export const OTHER_MODEL = 'Order';
 export const readOthers = (prisma: PrismaClient) => prisma.order.findMany({ take: 1 });

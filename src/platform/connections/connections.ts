@@ -12,15 +12,19 @@ import {
   STATEMENT_SETTINGS,
 } from './session-settings.js';
 import { checkPrimary } from './standby.js';
-import { createStatementPool } from './statement-pool.js';
+import { createStatementPool, hasRoom } from './statement-pool.js';
 
-const MAX_POOL_CONNECTIONS = 4;
+/** What Prisma writes may keep all of them waiting, for a locked row or a standby. */
+const PRISMA_CONNECTIONS = 4;
 /** Key lookups have their own, so that neither a locked table nor a flood of unknown keys delays others. */
 const KEY_CONNECTIONS = 2;
 /** Two keep PostgreSQL as busy with reads as one Node.js process can; each further one makes the batches smaller. */
-export const READ_CONNECTIONS = 2;
+export const READS_PER_TABLE = 2;
 /** A rejected batch of rows is repeated row by row, and PostgreSQL flushes commits of several connections together. */
-const WRITE_CONNECTIONS = 4;
+const WRITES_PER_TABLE = 2;
+/** Beside those of one table, which may be locked, there is one for the others. */
+const READ_CONNECTIONS = READS_PER_TABLE + 1;
+const WRITE_CONNECTIONS = WRITES_PER_TABLE + 1;
 
 export type Connections = Readonly<ReturnType<typeof openConnections>>;
 
@@ -77,18 +81,22 @@ export function openConnections(
     // As a setting, because pg prefers what a URL says.
     ...(applicationName !== undefined && { application_name: applicationName }),
   };
-  const createStatements = (max: number, writes = false) =>
-    createStatementPool({ ...config, max }, { ...STATEMENT_SETTINGS, ...own }, { observe, writes });
+  const createStatements = (max: number, maxPerTable?: number, writes = false) =>
+    createStatementPool(
+      { ...config, max },
+      { ...STATEMENT_SETTINGS, ...own },
+      { maxPerTable, observe, writes },
+    );
   /** For single statements that read */
-  const reads = createStatements(READ_CONNECTIONS);
+  const reads = createStatements(READ_CONNECTIONS, READS_PER_TABLE);
   /** For single statements that write */
-  const writes = createStatements(WRITE_CONNECTIONS, true);
+  const writes = createStatements(WRITE_CONNECTIONS, WRITES_PER_TABLE, true);
   /** For the lookup of API keys */
   const keys = createStatements(KEY_CONNECTIONS);
-  /** For statements of every kind, and for Prisma */
+  /** For Prisma, and for the commands */
   const pool = new pg.Pool({
     ...config,
-    max: MAX_POOL_CONNECTIONS,
+    max: PRISMA_CONNECTIONS,
     async onConnect(connected) {
       await applySettings(connected, { ...SESSION_SETTINGS, ...own });
     },
@@ -107,12 +115,14 @@ export function openConnections(
     reads,
     writes,
     keys,
-    /** Rejects when a statement that requests use does not work on a connection that they use, or writes nothing. */
+    /** Rejects when a statement that requests use does not work, or writes nothing. It never waits behind one that writes. */
     async checkStatements() {
       await Promise.all([
-        checkPrimary(pool),
-        ...[reads, writes, keys].map((each) => each.check()),
-        checkTimeSettings(async (text) => (await pool.query(text)).rows),
+        checkPrimary(reads.pool),
+        reads.check(),
+        keys.check(),
+        writes.check(reads.run),
+        hasRoom(pool) && checkTimeSettings(async (text) => (await pool.query(text)).rows),
       ]);
     },
     /** How many connections there are, how many are idle, and how many queries wait for one */

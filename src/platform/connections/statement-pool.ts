@@ -4,15 +4,20 @@ import { IDENTITY } from '#store/identity.js';
 import { measure } from '../timing/timeouts.js';
 import { isSessionStale } from './outage.js';
 import { applySettings, checkTimeSettings, type SessionSettings } from './session-settings.js';
+import { limitByTable } from './table-limits.js';
 
 /** PostgreSQL parses and plans a statement once per connection, under its name. */
 export interface Statement {
   readonly name: string;
   readonly text: string;
+  /** Only some of the statements on one table run at once: see limitByTable. Default: no limit */
+  readonly table?: string;
 }
 
 /** For tracing, around each statement on PostgreSQL. Nothing is published without subscribers. */
-const statementChannel = tracingChannel<unknown, Partial<Statement>>(`${IDENTITY.name}.statement`);
+const statementChannel = tracingChannel<unknown, { readonly name: string; readonly text?: string }>(
+  `${IDENTITY.name}.statement`,
+);
 
 /** Runs a statement, which subscribers of the channel see. Of Prisma's only the name is known. */
 export function traceStatement<T>(run: () => Promise<T>, name: string, text?: string): Promise<T> {
@@ -30,6 +35,8 @@ export interface CheckedStatement extends Statement {
 export type StatementPool = Readonly<ReturnType<typeof createStatementPool>>;
 
 interface StatementPoolOptions {
+  /** How many statements on one table may run at once. Default: no limit */
+  readonly maxPerTable?: number | undefined;
   /** Called with what each statement took, and its name */
   readonly observe?: ((seconds: number, statement: string) => void) | undefined;
   /** Whether its statements change anything. Default: false */
@@ -44,7 +51,7 @@ interface StatementPoolOptions {
 export function createStatementPool(
   config: pg.PoolConfig,
   settings: SessionSettings,
-  { observe, writes = false }: StatementPoolOptions = {},
+  { maxPerTable = Number.POSITIVE_INFINITY, observe, writes = false }: StatementPoolOptions = {},
 ) {
   const withNames = new WeakSet<pg.ClientBase>();
   const pool = new pg.Pool({
@@ -58,8 +65,9 @@ export function createStatementPool(
   /** Connections on which a statement has worked. If one fails there later, others may have changed the session meanwhile. */
   const used = new WeakSet<pg.ClientBase>();
   const checked = new Map<string, CheckedStatement>();
-  const run = async <Row extends pg.QueryResultRow>(
-    { name, text }: Pick<Statement, 'text'> & { readonly name?: string },
+  const limit = limitByTable(maxPerTable);
+  const runNow = async <Row extends pg.QueryResultRow>(
+    { name, text }: Omit<Statement, 'name'> & { readonly name?: string | undefined },
     values: readonly unknown[],
   ): Promise<Row[]> => {
     for (;;) {
@@ -79,8 +87,11 @@ export function createStatementPool(
       }
     }
   };
+  const run: typeof runNow = (statement, values) => limit(statement.table, () => runNow(statement, values));
   return {
     pool,
+    /** The same as `query`, of a statement that may have no name, and that nobody observes. */
+    run,
     /**
      * The rows of a statement. May fail with a database error: see isDatabaseOutage. If it fails because others have
      * changed its session or the schema, it is repeated on other connections, at the latest on a new one, whose error counts.
@@ -100,20 +111,29 @@ export function createStatementPool(
       }
     },
     /**
-     * Tries the registered statements where requests use them. Those that write are only planned: that needs the same
-     * rights, tables and types, and neither takes a turn among the inserts nor fails on a server that is read-only.
+     * Tries the registered statements. Those that write are only planned: that needs the same rights, tables and types, and
+     * neither takes a turn among the inserts nor fails on a server that is read-only.
+     *
+     * @param runPlan plans those, in another pool: requests may keep the connections of this one waiting, for a standby or a
+     *   locked row
      */
-    async check() {
-      const check = ({ name, text, emptyValues }: CheckedStatement) =>
-        writes ? run({ text: `EXPLAIN ${text}` }, emptyValues) : run({ name, text }, emptyValues);
+    async check(runPlan = run) {
+      const check = ({ emptyValues, ...statement }: CheckedStatement) =>
+        writes
+          ? runPlan({ ...statement, name: undefined, text: `EXPLAIN ${statement.text}` }, emptyValues)
+          : run(statement, emptyValues);
       // On all connections at the same time: where the event loop lags, each round trip takes long.
       await Promise.all([
-        checkTimeSettings((text) => run({ text }, [])),
+        hasRoom(pool) && checkTimeSettings((text) => run({ text }, [])),
         ...[...checked.values()].map(check),
       ]);
     },
   };
 }
+
+/** Whether a query would get a connection without waiting for the end of another. */
+export const hasRoom = ({ idleCount, totalCount, options }: pg.Pool) =>
+  idleCount > 0 || totalCount < options.max;
 
 /**
  * Runs a query as `client.query` does when it is given an object. It would first copy that object, property by property,

@@ -95,7 +95,7 @@ export function createKeyStore(
   const setPlanAll = (ids: readonly string[], { plan, perMinute, perDay }: PlanChoice) =>
     updateAll(ids, sql.update('plan = $2, per_minute = $3, per_day = $4'), plan, perMinute, perDay);
   const countByPlan = async (text: string, ...moments: Date[]): Promise<ReadonlyMap<Plan, number>> => {
-    const { rows } = await pool.query<{ plan: Plan; count: number }>(text, moments);
+    const { rows } = await keys.pool.query<{ plan: Plan; count: number }>(text, moments);
     return new Map(rows.map(({ plan, count }) => [plan, count]));
   };
   return {

@@ -1,13 +1,13 @@
 import type { Database } from '../connections/client.js';
-import { createUsageStore, lastDays } from '../usage/store.js';
+import { createUsageReader, lastDays } from '../usage/store.js';
 
 export type CallerKeyStore = ReturnType<typeof createCallerKeyStore>;
 
 /** What is stored about a key outside of its row. The row itself comes with the request, as `ctx.apiKey`. */
 export function createCallerKeyStore(database: Database) {
-  const usage = createUsageStore(database);
+  const readUsage = createUsageReader(database);
   return {
     /** What the key has called in the last 30 days (UTC), newest first. `now` is in Unix milliseconds. */
-    readUsage: (apiKeyId: string, now: number) => usage.read(apiKeyId, lastDays(now)),
+    readUsage: (apiKeyId: string, now: number) => readUsage(apiKeyId, lastDays(now)),
   };
 }

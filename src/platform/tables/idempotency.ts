@@ -95,7 +95,7 @@ export async function deleteExpiredCreates({
  * @throws ApiError idempotency_key_reused; idempotency_key_in_use when another one goes on for too long
  */
 export async function createOrReplay<Output>(
-  database: Pick<Database, 'pool' | 'inSchema'>,
+  database: Pick<Database, 'writes' | 'inSchema'>,
   key: IdempotencyKey,
   attempt: () => Promise<CreateAttempt<Output>>,
 ): Promise<CreateResult<Output>> {
@@ -117,10 +117,10 @@ export async function createOrReplay<Output>(
  * @throws ApiError idempotency_key_reused
  */
 async function findStoredCreate<Output>(
-  { pool, inSchema }: Pick<Database, 'pool' | 'inSchema'>,
+  { writes, inSchema }: Pick<Database, 'writes' | 'inSchema'>,
   key: IdempotencyKey,
 ): Promise<{ output: Output } | undefined> {
-  const { rows } = await pool.query<{ body_hash: Buffer; response: Output }>(
+  const { rows } = await writes.pool.query<{ body_hash: Buffer; response: Output }>(
     findStoredSql(inSchema),
     toIdValues(key),
   );

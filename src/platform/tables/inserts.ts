@@ -43,7 +43,7 @@ interface KeyedRow<NewRow> {
  * only one succeed, and an advisory lock saves the others the wait.
  */
 export function createInsert<Row, NewRow>(
-  database: Pick<Database, 'pool' | 'writes' | 'inSchema'>,
+  database: Pick<Database, 'writes' | 'inSchema'>,
   table: Table<Row, NewRow>,
 ): Insert<NewRow, Row> {
   const rows = createRowLoader(database, table);
@@ -55,7 +55,7 @@ export function createInsert<Row, NewRow>(
 }
 
 function createRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table<Row, NewRow>) {
-  const statement = { name: `${table.name}-create`, text: rowsSql(table, inSchema) };
+  const statement = { table: table.name, name: `${table.name}-create`, text: rowsSql(table, inSchema) };
   writes.register({ ...statement, emptyValues: ['[]'] });
   const insertAll = async (batch: readonly NewRow[]) => {
     const rows = await writes.query<{ id: string; output: Row }>(statement, [table.toJson(batch)]);
@@ -65,7 +65,8 @@ function createRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table
 }
 
 function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: Table<Row, NewRow>) {
-  const statement = { name: `${table.name}-create-keyed`, text: keyedRowsSql(table, inSchema) };
+  const text = keyedRowsSql(table, inSchema);
+  const statement = { table: table.name, name: `${table.name}-create-keyed`, text };
   writes.register({ ...statement, emptyValues: ['[]'] });
   const insertAll = async (batch: readonly KeyedRow<NewRow>[]): Promise<CreateAttempt<Row>[]> => {
     const given = table.toJson(batch.map(({ row, key }) => ({ ...row, ...toKeyMembers(key) })));

@@ -48,7 +48,7 @@ export type Once = <Output>(
  * stored in the same transaction, so that both are stored or neither, and repetitions behave as those of createInsert,
  * which is faster for rows of one table.
  */
-export function createOnce(database: Pick<Database, 'pool' | 'inSchema' | 'loadPrisma'>): Once {
+export function createOnce(database: Pick<Database, 'writes' | 'inSchema' | 'loadPrisma'>): Once {
   const statements = createStatements(database.inSchema);
   const toTakeTurn =
     (transaction: Transaction): TakeTurn =>

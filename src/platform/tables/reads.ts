@@ -1,6 +1,6 @@
 import { createBatchLoader } from '../batch-loader.js';
 import type { Database } from '../connections/client.js';
-import { READ_CONNECTIONS } from '../connections/connections.js';
+import { READS_PER_TABLE } from '../connections/connections.js';
 import type { CheckedStatement } from '../connections/statement-pool.js';
 import { OPERATION_TIMEOUT_MS } from '../timing/timeouts.js';
 import { type JsonColumns, type Table, typeSql } from './table.js';
@@ -16,7 +16,7 @@ const MAX_ROWS_PER_STATEMENT = 100;
 const MIN_PAGES_PER_STATEMENT = 4;
 const MIN_ROWS_PER_STATEMENT = 8;
 /** A read that waited longer has been answered with a 503. */
-const READS = { maxConcurrent: READ_CONNECTIONS, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
+const READS = { maxConcurrent: READS_PER_TABLE, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
 /** Each combination of filters is a statement of its own, and needs an index. Up to PostgreSQL 16, three could not use theirs. */
 const MAX_FILTERS = 2;
 
@@ -77,6 +77,7 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
     if (by.length === 0) conditions.push('id > wanted.cursor');
     const condition = [...conditions, where].join(' AND ');
     return {
+      table: table.name,
       name: [table.name, 'list', ...(by.length === 0 ? [] : ['by', ...by])].join('-'),
       text: `
         SELECT (
@@ -90,11 +91,13 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
     };
   };
   const getStatement = {
+    table: table.name,
     name: `${table.name}-get`,
     text: `SELECT ${table.json} AS row FROM ${name} WHERE id = $1 AND ${where}`,
     emptyValues: [0],
   };
   const getAllStatement = {
+    table: table.name,
     name: `${table.name}-get-all`,
     text: `SELECT ${table.jsonColumns} AS columns FROM ${name} WHERE id = ANY ($1) AND ${where}`,
     emptyValues: ['{}'],

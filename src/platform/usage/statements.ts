@@ -17,8 +17,10 @@ const GIVEN =
 /** For this transaction only. Other nodes hold locks for a few milliseconds; rows that are locked for longer are left out. */
 const WAIT_BRIEFLY = "(SELECT set_config('lock_timeout', '500ms', true)) AS setting";
 
+const TABLE = 'api_key_usage';
+
 export function createStatements(inSchema: InSchema) {
-  const [keys, usage] = ['api_keys', 'api_key_usage'].map(inSchema);
+  const [keys, usage] = ['api_keys', TABLE].map(inSchema);
   /** In the order of the primary key, so that nodes that add to the same rows at once cannot deadlock. */
   const ADD_UP = `
     ORDER BY 1, 2, 3
@@ -27,6 +29,7 @@ export function createStatements(inSchema: InSchema) {
   return {
     /** Fails if a row stays locked. */
     add: {
+      table: TABLE,
       name: 'usage-add',
       text: `
         INSERT INTO ${usage} AS stored (api_key_id, day, operation, requests, denied)
@@ -35,6 +38,7 @@ export function createStatements(inSchema: InSchema) {
     },
     /** Adds to all rows that are not locked, and returns the counts for those that are. */
     addToUnlocked: {
+      table: TABLE,
       name: 'usage-add-to-unlocked',
       text: `
         WITH given AS (
@@ -54,10 +58,15 @@ export function createStatements(inSchema: InSchema) {
           'denied', given.denied) AS row FROM locked JOIN given USING (api_key_id, day, operation)`,
       emptyValues: ['[]'],
     },
-    read: `
-      SELECT ${daySql('day')} AS day, operation, requests, denied FROM ${usage} AS usage
-      WHERE api_key_id = $1 AND usage.day BETWEEN $2 AND $3
-      ORDER BY usage.day DESC, operation COLLATE "C"`,
+    read: {
+      table: TABLE,
+      name: 'usage-read',
+      text: `
+        SELECT ${daySql('day')} AS day, operation, requests, denied FROM ${usage} AS usage
+        WHERE api_key_id = $1 AND usage.day BETWEEN $2 AND $3
+        ORDER BY usage.day DESC, operation COLLATE "C"`,
+      emptyValues: ['00000000-0000-0000-0000-000000000000', '2000-01-01', '2000-01-01'],
+    },
     /** Of all keys if `$3` is null */
     readKeys: `
       SELECT id, name, owner, operation, sum(requests) AS requests, sum(denied) AS denied,

@@ -73,7 +73,7 @@ export function createUsageStore({
     },
     /** The calls of a key by day and operation, newest first; days without a call are left out. */
     async read(apiKeyId: string, { from, to }: DayRange) {
-      const { rows } = await pool.query<Stored<Usage>>(sql.read, [apiKeyId, from, to]);
+      const { rows } = await pool.query<Stored<Usage>>(sql.read.text, [apiKeyId, from, to]);
       return withNumbers(rows);
     },
     /** The calls by key and operation, of these keys or of all. */
@@ -92,6 +92,14 @@ export function createUsageStore({
      */
     deleteExpired: async (days: number) => writes.pool.query(sql.deleteExpired, [days]),
   };
+}
+
+/** Reads the usage of a key as requests read: by a statement that readiness tries. */
+export function createUsageReader({ reads, inSchema }: Pick<Connections, 'reads' | 'inSchema'>) {
+  const { read } = createStatements(inSchema);
+  reads.register(read);
+  return async (apiKeyId: string, { from, to }: DayRange) =>
+    withNumbers(await reads.query<Stored<Usage>>(read, [apiKeyId, from, to]));
 }
 
 /** The UTC day of a moment in Unix milliseconds, as YYYY-MM-DD. */

@@ -1,6 +1,8 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { create, list, otherList, read, TABLE } from '../../support/operations-under-test.js';
+import { listEveryCall } from '../../support/every-call.js';
+import { create, list, OTHER_TABLE, otherList, read, TABLE } from '../../support/operations-under-test.js';
 import {
   type Caller,
   createCaller,
@@ -86,6 +88,41 @@ test('a locked table never takes more connections than documented, and is served
   const after = await Promise.all(sendOneOfEach());
   expect(after).toEqual([200, 200, 200, 201, 201]);
 });
+
+test.each([
+  { table: TABLE, needing: [list.name, read.name] },
+  { table: OTHER_TABLE, needing: [otherList.name] },
+  { table: 'api_key_usage', needing: ['getKey'] },
+])(
+  'while the table $table is locked, and readiness is asked, every read of another one is answered',
+  async ({ table, needing }) => {
+    const { key, apiKey } = await service.keys.create({ name: 'endable', plan: 'pro' });
+    const calls = await listEveryCall(call, { key, hint: apiKey.hint });
+    const locker = new pg.Client(databaseUrl);
+    await locker.connect();
+    await locker.query(`BEGIN; LOCK TABLE ${table}`);
+    const seen = new Map<string, Set<number>>();
+    const pending: Promise<unknown>[] = [];
+    const ask = (name: string, status: Promise<number>) =>
+      pending.push(status.then((found) => seen.set(name, (seen.get(name) ?? new Set()).add(found))));
+    for (const endsAt = performance.now() + 4_000; performance.now() < endsAt; await delay(100)) {
+      for (const each of calls) if (each.isRead) ask(each.operation, each.send(call));
+      ask(
+        'readiness',
+        call('/health/ready', { key: null }).then(({ status }) => status),
+      );
+    }
+    await Promise.all(pending);
+    await locker.end();
+    const reads = new Set(calls.filter(({ isRead }) => isRead).map(({ operation }) => operation));
+    expect([...seen]).toEqual(
+      expect.arrayContaining([
+        ...[...reads].map((name) => [name, new Set([needing.some((each) => each === name) ? 503 : 200])]),
+        ['readiness', new Set([503])],
+      ]),
+    );
+  },
+);
 
 test('when all connections are dead without a word, a single caller is served again', async () => {
   await Promise.all(Array.from({ length: 20 }, sendOneOfEach).flat());

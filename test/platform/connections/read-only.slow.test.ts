@@ -1,9 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { create, list, otherList } from '../../support/operations-under-test.js';
+import type { KeyStore } from '../../../src/platform/keys/store.js';
+import { type EveryCall, listEveryCall, nameOf } from '../../support/every-call.js';
+import { create, list } from '../../support/operations-under-test.js';
 import { PostgresServer } from '../../support/postgres-server.js';
 import { runKeys, UNREACHED_LIMITS, untilListening } from '../../support/process.js';
 import { setUpServiceProcesses } from '../../support/service-processes.js';
 import { type Caller, createCaller, post, startService } from '../../support/test-service.js';
+
+type IssuedKey = Awaited<ReturnType<KeyStore['create']>>;
 
 let servers: PostgresServer[];
 
@@ -16,10 +20,11 @@ afterEach(async () => {
 // Its services stop before the servers do.
 const processes = setUpServiceProcesses();
 
-async function expectReadsOnly(call: Caller): Promise<void> {
-  for (const path of [list.path, `${list.path}?${list.filterQuery}`, list.trpc, otherList.path]) {
+async function expectReadsOnly(call: Caller, calls: readonly EveryCall[]): Promise<void> {
+  for (const each of calls)
+    expect([nameOf(each), await each.send(call)]).toEqual([nameOf(each), each.isRead ? 200 : 503]);
+  for (const path of [list.path, `${list.path}?${list.filterQuery}`, list.trpc])
     expect([path, (await call(path)).status]).toEqual([path, 200]);
-  }
   const creates = [
     await call(create.path, post(create.body)),
     await call(create.path, post(create.body, { 'idempotency-key': 'read-only' })),
@@ -27,6 +32,12 @@ async function expectReadsOnly(call: Caller): Promise<void> {
   ];
   expect(creates.map(({ status }) => status)).toEqual([503, 503, 503]);
   expect(creates.map(({ headers }) => headers.get('retry-after'))).toEqual(['1', '1', '1']);
+}
+
+/** Adds what the examples name, and lists all calls. */
+async function prepare(call: Caller, { key, apiKey }: IssuedKey): Promise<EveryCall[]> {
+  for (let n = 0; n < 10; n += 1) expect((await call(create.path, post(create.body))).status).toBe(201);
+  return listEveryCall(call, { key, hint: apiKey.hint });
 }
 
 async function readReadiness(call: Caller) {
@@ -43,11 +54,11 @@ test('default_transaction_read_only is switched on and off: reads 200, creates 5
   const [server] = servers as [PostgresServer];
   const service = await startService({ databaseUrl: server.url });
   const call = createCaller(service);
-  expect((await call(create.path, post(create.body))).status).toBe(201);
+  const calls = await prepare(call, await service.keys.create({ name: 'endable', plan: 'pro' }));
   await server.query('ALTER SYSTEM SET default_transaction_read_only = on');
   await server.reload();
   await expect.poll(async () => (await call(create.path, post(create.body))).status).toBe(503);
-  await expectReadsOnly(call);
+  await expectReadsOnly(call, calls);
   expect(await readReadiness(call)).toEqual([200, 'ok']);
   await server.query('ALTER SYSTEM RESET default_transaction_read_only');
   await server.reload();
@@ -63,11 +74,17 @@ test('a hot standby: the service starts on it and is not ready, reads 200, creat
   const [primary] = servers as [PostgresServer];
   const issue = ['create', '--name', 'reader', ...UNREACHED_LIMITS];
   const { key } = await runKeys({ DATABASE_URL: primary.url, APP_ENV: 'staging' }, ...issue);
+  const before = await startService({ databaseUrl: primary.url });
+  const calls = await prepare(
+    createCaller(before),
+    await before.keys.create({ name: 'endable', plan: 'pro' }),
+  );
+  await before.close();
   const standby = await primary.startStandby();
   servers.push(standby);
   const service = processes.start({ DATABASE_URL: standby.url, APP_ENV: 'staging' });
   const call = createCaller({ url: await untilListening(service), key });
-  await expectReadsOnly(call);
+  await expectReadsOnly(call, calls);
   expect(await readReadiness(call)).toEqual([503, 'standby']);
   await service.until(/leads to a standby.*not ready: the database cannot be used/);
   await standby.query('SELECT pg_promote()');

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { generateKey } from '../../../src/platform/keys/format.js';
+import { listEveryCall, nameOf } from '../../support/every-call.js';
 import { expectErrorBody, expectMcpErrorBody } from '../../support/expect-error-body.js';
 import { oldToolCall, toolCall } from '../../support/mcp.js';
 import { create, list, newItem, otherList, read, TABLE, TEXT } from '../../support/operations-under-test.js';
@@ -59,8 +60,12 @@ async function expectToolUnavailable(init: RequestInit): Promise<void> {
 test.each(['cut', 'stall'] as const)(
   'PostgreSQL unavailable (%s): 503 over all protocols, readiness reports it, and it recovers by itself',
   async (breakConnections) => {
+    const { key, apiKey } = await service.keys.create({ name: 'endable', plan: 'pro' });
+    const calls = await listEveryCall(call, { key, hint: apiKey.hint });
     await proxy[breakConnections]();
     await expectUnavailable(list.path);
+    const outcomes = calls.map(async (each) => [nameOf(each), await each.send(call)]);
+    expect(await Promise.all(outcomes)).toEqual(calls.map((each) => [nameOf(each), 503]));
     await Promise.all([
       expectUnavailable(read.pathOf(1)),
       expectUnavailable(create.path, post(create.body)),

@@ -7,7 +7,7 @@ import { afterEach, expect, onTestFinished, test } from 'vitest';
 import { createLimiter } from '../../../src/platform/limits/limiter.js';
 import { createCachedCheck } from '../../../src/platform/monitoring/probes.js';
 import { message, oldToolCall, toolCall } from '../../support/mcp.js';
-import { create, list, otherList, read, TABLE } from '../../support/operations-under-test.js';
+import { create, list, read, readOthers, TABLE } from '../../support/operations-under-test.js';
 import {
   createCaller,
   createTestDatabase,
@@ -208,7 +208,7 @@ test('the version, query durations and the number of banned keys by plan are exp
   });
   await call(list.path);
   await call(create.path, post(create.body));
-  await call(otherList.path);
+  await readOthers(await service.serviceDatabase.loadPrisma());
   const { version } = JSON.parse(await readFile('package.json', 'utf8'));
   const text = await scrape(service);
   expect(text).toContain(
