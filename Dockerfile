@@ -3,7 +3,7 @@
 #   docker build --tag animal-store .
 #   docker build --tag animal-store --secret id=npmrc,src=$HOME/.npmrc .     # with a registry or mirror of your own
 
-# An image with Node.js 24 or later, npm and a shell. Renovate adds its digest, and renews it.
+# An image with Node.js 24.6 or later (see NODE_OPTIONS), npm and a shell. Renovate adds its digest, and renews it.
 ARG NODE_IMAGE=node:24-bookworm-slim
 
 FROM ${NODE_IMAGE} AS manifests

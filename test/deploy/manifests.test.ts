@@ -235,3 +235,11 @@ test('the example of Patroni has the settings that the documents explain, and HA
     `${host?.split(':')[0]}:${port}`,
   ]);
 });
+
+test('the example of Patroni asks for the version that the documents ask for', () => {
+  const [inExample, inDocument] = [`${FOLDER}/patroni.yaml`, 'docs/availability.md'].map(
+    (path) => /Patroni ([\d.]+\d) or later/.exec(readFileSync(path, 'utf8'))?.[1],
+  );
+  expect(inExample).toMatch(/^\d+\.\d+\.\d+$/);
+  expect(inDocument).toBe(inExample);
+});

@@ -38,7 +38,7 @@ export async function startPrometheus(targets: readonly string[]): Promise<Prome
     ],
     {},
   );
-  const [, address = ''] = await program.until(/"Listening on" address=(\S+)/);
+  const [, address = ''] = await program.until(/"Listening on" .*?address=(\S+)/);
   await program.until(/Server is ready/);
   return {
     async listMetrics() {

@@ -192,9 +192,9 @@ function* findConflicts(
   if (set.HISTORY_DAYS !== undefined)
     yield 'HISTORY_DAYS is gone: changes of keys stay on record until the owner of the tables deletes them, with: npm run -s keys -- history --delete-before DATE';
   if (set.REUSE_PORT === 'true') {
-    // 22.12 brought the option; earlier versions of 22 and all of 23, which lacked it at first, are not supported anyway.
+    // 22.12 brought the option. The oldest supported version of 22 is 22.13, and 23, which lacked it at first, is refused.
     if (platform !== 'linux' || Number.parseInt(versions.node, 10) < 22)
-      yield `REUSE_PORT needs Linux and Node.js 22.12 or later; this is ${versions.node} on ${platform}`;
+      yield `REUSE_PORT needs Linux and Node.js 22.13 or later; this is ${versions.node} on ${platform}`;
     else if (set.DATABASE_URL === undefined || splitList(set.REDIS_URL ?? '').length === 0)
       yield 'REUSE_PORT needs DATABASE_URL and REDIS_URL: the processes share their data and their limits';
   }

@@ -508,7 +508,7 @@ test.each([
   ['24.0.0', 'darwin'],
   ['24.0.0', 'win32'],
 ] as const)('REUSE_PORT on Node.js %s and %s is refused with one line', (node, platform) => {
-  const message = /^[^\n]*REUSE_PORT needs Linux and Node\.js 22\.12 or later; this is [^\n]*$/;
+  const message = /^[^\n]*REUSE_PORT needs Linux and Node\.js 22\.13 or later; this is [^\n]*$/;
   for (const environment of [shared, { REUSE_PORT: 'true' }])
     expect(() => readWith(environment, node, platform)).toThrow(message);
   expect(readWith({ ...shared, REUSE_PORT: 'false' }, node, platform).reusePort).toBe(false);

@@ -97,6 +97,6 @@ test.skipIf(canReusePort)(
   async () => {
     const service = start({ REUSE_PORT: 'true' });
     expect(await service.ended).toBe(1);
-    expect(service.output()).toMatch(/^[^\n]*REUSE_PORT needs Linux and Node\.js 22\.12 or later[^\n]*\n$/);
+    expect(service.output()).toMatch(/^[^\n]*REUSE_PORT needs Linux and Node\.js 22\.13 or later[^\n]*\n$/);
   },
 );
