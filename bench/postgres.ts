@@ -7,6 +7,8 @@ import { readTreeCpuTime } from './cpu-time.js';
 
 /** A PostgreSQL of the bench's own, started with this process's CPU affinity and deleted when it is closed. */
 export interface BenchPostgres {
+  /** Of a superuser */
+  readonly url: string;
   /** Creates a database, migrated by the command line of the checkout; returns its URL. */
   createDatabase(name: string, checkout: string): Promise<string>;
   /** CPU time of all its processes since the start, in microseconds */
@@ -27,6 +29,7 @@ export async function startPostgres(settings: readonly string[] = []): Promise<B
     client.query<{ pid: number }>(`SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int AS pid`),
   );
   return {
+    url: postgres.url,
     cpuTime: () => readTreeCpuTime(rows[0]?.pid),
     async createDatabase(name, checkout) {
       await withClient(postgres.url, (client) => client.query(`CREATE DATABASE ${name}`));

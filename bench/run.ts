@@ -1,4 +1,5 @@
 import { benchCapacity } from './capacity.js';
+import { benchCreates } from './creates.js';
 import { benchGrowth } from './growth.js';
 import { benchKeys } from './keys.js';
 import { benchProxy } from './proxy.js';
@@ -10,6 +11,7 @@ const benches: Readonly<Record<string, (args: string[]) => Promise<void>>> = {
   requests: benchRequests,
   capacity: benchCapacity,
   proxy: benchProxy,
+  creates: benchCreates,
   usage: benchUsage,
   keys: benchKeys,
   growth: benchGrowth,

@@ -20,10 +20,10 @@ const PRISMA_CONNECTIONS = 4;
 const KEY_CONNECTIONS = 2;
 /** Two keep PostgreSQL as busy with reads as one Node.js process can; each further one makes the batches smaller. */
 export const READS_PER_TABLE = 2;
-/** A rejected batch of rows is repeated row by row, and PostgreSQL flushes commits of several connections together. */
-const WRITES_PER_TABLE = 2;
-/** Beside those of one table, which may be locked, there is one for the others. */
-const READ_CONNECTIONS = READS_PER_TABLE + 1;
+/** Creates of one table take turns. A second one would only wait, and keep other processes from their turn. */
+const WRITES_PER_TABLE = 1;
+/** Beside those of one table, which may be locked, there is one for the others, and one for readiness. */
+const READ_CONNECTIONS = READS_PER_TABLE + 2;
 const WRITE_CONNECTIONS = WRITES_PER_TABLE + 1;
 
 export type Connections = Readonly<ReturnType<typeof openConnections>>;
@@ -115,13 +115,15 @@ export function openConnections(
     reads,
     writes,
     keys,
-    /** Rejects when a statement that requests use does not work, or writes nothing. It never waits behind one that writes. */
+    /**
+     * Rejects when a statement that requests use does not work, or writes nothing. Statements that write are planned where
+     * others read, because requests may keep their connections waiting, for a standby or a locked row.
+     */
     async checkStatements() {
       await Promise.all([
         checkPrimary(reads.pool),
-        reads.check(),
-        keys.check(),
-        writes.check(reads.run),
+        ...[reads, writes, keys].map((each) => each.check()),
+        reads.pool.query(writes.describePlans()),
         hasRoom(pool) && checkTimeSettings(async (text) => (await pool.query(text)).rows),
       ]);
     },

@@ -39,7 +39,7 @@ interface StatementPoolOptions {
   readonly maxPerTable?: number | undefined;
   /** Called with what each statement took, and its name */
   readonly observe?: ((seconds: number, statement: string) => void) | undefined;
-  /** Whether its statements change anything. Default: false */
+  /** Whether its statements change anything, so that trying them is not for `check`. Default: false */
   readonly writes?: boolean;
 }
 
@@ -90,8 +90,6 @@ export function createStatementPool(
   const run: typeof runNow = (statement, values) => limit(statement.table, () => runNow(statement, values));
   return {
     pool,
-    /** The same as `query`, of a statement that may have no name, and that nobody observes. */
-    run,
     /**
      * The rows of a statement. May fail with a database error: see isDatabaseOutage. If it fails because others have
      * changed its session or the schema, it is repeated on other connections, at the latest on a new one, whose error counts.
@@ -110,26 +108,24 @@ export function createStatementPool(
         checked.set(name, statement);
       }
     },
-    /**
-     * Tries the registered statements. Those that write are only planned: that needs the same rights, tables and types, and
-     * neither takes a turn among the inserts nor fails on a server that is read-only.
-     *
-     * @param runPlan plans those, in another pool: requests may keep the connections of this one waiting, for a standby or a
-     *   locked row
-     */
-    async check(runPlan = run) {
-      const check = ({ emptyValues, ...statement }: CheckedStatement) =>
-        writes
-          ? runPlan({ ...statement, name: undefined, text: `EXPLAIN ${statement.text}` }, emptyValues)
-          : run(statement, emptyValues);
+    /** Tries the registered statements, and the settings if there is a connection that does not keep it waiting. */
+    async check() {
       // On all connections at the same time: where the event loop lags, each round trip takes long.
       await Promise.all([
         hasRoom(pool) && checkTimeSettings((text) => run({ text }, [])),
-        ...[...checked.values()].map(check),
+        ...(writes ? [] : [...checked.values()].map(({ emptyValues, ...each }) => run(each, emptyValues))),
       ]);
     },
+    /**
+     * SQL that only plans the registered statements. That needs the same rights, tables and types, and neither takes a turn
+     * among the inserts nor fails on a server that is read-only.
+     */
+    describePlans: () => [...checked.values()].map(toPlan).join(';'),
   };
 }
+
+const toPlan = ({ text, emptyValues }: CheckedStatement) =>
+  `EXPLAIN ${text.replace(/\$(\d+)/g, (_, number) => pg.escapeLiteral(String(emptyValues[number - 1])))}`;
 
 /** Whether a query would get a connection without waiting for the end of another. */
 export const hasRoom = ({ idleCount, totalCount, options }: pg.Pool) =>

@@ -105,7 +105,7 @@ test.each([
     const pending: Promise<unknown>[] = [];
     const ask = (name: string, status: Promise<number>) =>
       pending.push(status.then((found) => seen.set(name, (seen.get(name) ?? new Set()).add(found))));
-    for (const endsAt = performance.now() + 4_000; performance.now() < endsAt; await delay(100)) {
+    for (const endsAt = performance.now() + 4_000; performance.now() < endsAt; await delay(250)) {
       for (const each of calls) if (each.isRead) ask(each.operation, each.send(call));
       ask(
         'readiness',

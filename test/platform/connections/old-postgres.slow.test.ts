@@ -1,29 +1,43 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { addSampleData } from '../../../src/platform/migrations/source.js';
+import { listEveryCall, nameOf } from '../../support/every-call.js';
 import { issueRefusedKeys, runEveryOperation } from '../../support/every-operation.js';
+import { execute } from '../../support/execute.js';
 import { installPostgres } from '../../support/old-postgres.js';
+import { REUSE_EXAMPLES } from '../../support/operations-under-test.js';
 import { runNode } from '../../support/process.js';
 import { SystemPostgres } from '../../support/system-postgres.js';
-import { createTestDatabase, startService } from '../../support/test-service.js';
+import { createCaller, createTestDatabase, startService } from '../../support/test-service.js';
 
 const [tooOld, oldest] = [await installPostgres(13), await installPostgres(14)];
 
+/** What comes of everything, and the status of each operation over each protocol. */
 async function runOn(databaseUrl: string) {
   const service = await startService({ databaseUrl });
+  const call = createCaller(service);
   await addSampleData(service.database);
   const outcome = await runEveryOperation(service, await issueRefusedKeys(service));
-  const { status } = await fetch(`${service.url}/health/ready`);
+  const { key, apiKey } = await service.keys.create({ name: 'endable', plan: 'pro' });
+  const statuses: [name: string, status: number][] = [];
+  for (const each of await listEveryCall(call, { key, hint: apiKey.hint })) {
+    await service.database.pool.query(REUSE_EXAMPLES);
+    statuses.push([nameOf(each), await each.send(call)]);
+  }
+  const readiness = (await call('/health/ready', { key: null })).body;
   await service.close();
-  return { ...outcome, status };
+  return { ...outcome, statuses, readiness };
 }
 
 test.skipIf(oldest === undefined)(
-  'on the oldest PostgreSQL every operation answers as on the embedded one',
+  'on the oldest PostgreSQL every operation answers as on the embedded one, over all protocols',
   { timeout: 60_000 },
   async () => {
     const server = await SystemPostgres.start({}, oldest);
     onTestFinished(() => server.close());
-    expect(await runOn(server.urlOf())).toEqual(await runOn(await createTestDatabase()));
+    const found = await runOn(server.urlOf());
+    expect(found).toEqual(await runOn(await createTestDatabase()));
+    expect(found.statuses.filter(([, status]) => status >= 500)).toEqual([]);
+    expect(found.readiness).toMatchObject({ status: 'ok' });
   },
 );
 
@@ -44,5 +58,10 @@ test.skipIf(tooOld === undefined)(
         ),
       ]);
     }
+    const tables = await execute<{ count: number }>(
+      server.urlOf(),
+      "SELECT count(*)::int FROM pg_class WHERE relnamespace = 'public'::regnamespace",
+    );
+    expect(tables).toEqual([{ count: 0 }]);
   },
 );

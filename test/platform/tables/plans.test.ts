@@ -57,15 +57,18 @@ test('readiness tries every named statement that the service runs', async () => 
   const { items, keys, serviceDatabase } = service;
   const tried = new AsyncLocalStorage<string[]>();
   const used = new Map<string, string>();
-  const { query } = pg.Client.prototype;
+  const { query: send } = pg.Client.prototype;
   const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (
     this: pg.Client,
     ...args: unknown[]
   ) {
-    const { name, text = '' } = args[0] as { name?: string; text?: string };
-    tried.getStore()?.push(text.replace('EXPLAIN ', ''));
+    const [query] = args as [string | { name?: string; text?: string }];
+    const { name, text = '' } = typeof query === 'string' ? { text: query } : query;
+    // Those that write are planned together, with their values.
+    const plans = text.split(';').map((each) => each.replace('EXPLAIN ', '').replaceAll("'[]'", '$1'));
+    tried.getStore()?.push(text, ...plans);
     if (name !== undefined && name !== 'name-test') used.set(name, text);
-    return Reflect.apply(query, this, args);
+    return Reflect.apply(send, this, args);
   });
   onTestFinished(() => spy.mockRestore());
   const body = { ...create.body, ...list.filter };
