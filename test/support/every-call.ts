@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { listOperations } from '../../src/platform/operations/list-operations.js';
 import {
   bodyOf,
@@ -59,6 +60,64 @@ export async function listEveryCall(
 }
 
 export const nameOf = ({ operation, protocol }: EveryCall) => `${operation} over ${protocol}`;
+
+/** How often every read is called over every protocol, and every write over one of them */
+const INTERVAL_MS = 100;
+/** What operators' machines poll */
+export const PROBES = ['/health/ready', '/metrics'];
+
+export interface Outcome {
+  /** What each read, each write and each probe was answered with */
+  readonly statuses: ReadonlyMap<string, ReadonlySet<number>>;
+  readonly counts: { readonly reads: number; readonly writes: number; readonly probes: number };
+  /** The most that there were at once */
+  readonly connections: number;
+  readonly p99Ms: number;
+}
+
+/** Calls everything for so many seconds: reads one after the other, and writes beside them. `countConnections` is of PostgreSQL's. */
+export async function callEverything(
+  { url, call }: { readonly url: string; readonly call: Caller },
+  calls: readonly EveryCall[],
+  seconds: number,
+  countConnections: () => Promise<number>,
+): Promise<Outcome> {
+  const statuses = new Map<string, Set<number>>();
+  const note = (name: string, status: number) =>
+    statuses.set(name, (statuses.get(name) ?? new Set()).add(status));
+  const reads = calls.filter(({ isRead }) => isRead);
+  const writes = calls.filter(({ isRead }) => !isRead);
+  const operations = [...new Set(writes.map(({ operation }) => operation))];
+  const durationsMs: number[] = [];
+  const pending: Promise<unknown>[] = [];
+  let connections = 0;
+  let probes = 0;
+  const endsAt = performance.now() + seconds * 1_000;
+  for (let n = 0; performance.now() < endsAt; n += 1) {
+    for (const operation of operations) {
+      const protocols = writes.filter((each) => each.operation === operation);
+      const write = protocols[n % protocols.length] as EveryCall;
+      pending.push(write.send(call).then((status) => note(nameOf(write), status)));
+    }
+    for (const read of reads) {
+      const startedAt = performance.now();
+      note(nameOf(read), await read.send(call));
+      durationsMs.push(performance.now() - startedAt);
+    }
+    for (const path of PROBES) note(path, (await fetch(url + path)).status);
+    probes += PROBES.length;
+    connections = Math.max(connections, await countConnections());
+    await delay(INTERVAL_MS);
+  }
+  await Promise.all(pending);
+  durationsMs.sort((a, b) => a - b);
+  return {
+    statuses,
+    counts: { reads: durationsMs.length, writes: pending.length, probes },
+    connections,
+    p99Ms: durationsMs[Math.ceil(0.99 * durationsMs.length) - 1] ?? 0,
+  };
+}
 
 /** An error of an operation is a result, whose HTTP status is 200. */
 function statusOfTool({ status, body }: TestResponse): number {

@@ -94,6 +94,7 @@ export function createKeyStore(
   const revokeAll = (ids: readonly string[], at: Date) => updateAll(ids, sql.revoke, at);
   const setPlanAll = (ids: readonly string[], { plan, perMinute, perDay }: PlanChoice) =>
     updateAll(ids, sql.update('plan = $2, per_minute = $3, per_day = $4'), plan, perMinute, perDay);
+  /** For the metrics, on the connections of lookups, where nothing that writes keeps them waiting */
   const countByPlan = async (text: string, ...moments: Date[]): Promise<ReadonlyMap<Plan, number>> => {
     const { rows } = await keys.pool.query<{ plan: Plan; count: number }>(text, moments);
     return new Map(rows.map(({ plan, count }) => [plan, count]));

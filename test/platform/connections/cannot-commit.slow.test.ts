@@ -1,7 +1,6 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterAll, expect, onTestFinished, test } from 'vitest';
-import { type EveryCall, listEveryCall, nameOf } from '../../support/every-call.js';
+import { callEverything, listEveryCall, nameOf, PROBES } from '../../support/every-call.js';
 import {
   create,
   list,
@@ -19,13 +18,8 @@ afterAll(closeNodes);
 
 /** CANNOT_COMMIT_SECONDS=60 makes each fault last a minute. */
 const SECONDS = Number(process.env.CANNOT_COMMIT_SECONDS || 12);
-/** How often every read is called over every protocol, and every write over one of them */
-const INTERVAL_MS = 100;
 /** As docs/capacity.md promises: the sizes of the four pools, and one more for each */
 const MAX_CONNECTIONS = 12 + 4;
-
-/** What operators' machines poll, and what tells them how the service is */
-const PROBES = ['/health/ready', '/metrics'];
 
 async function cannotCommit(server: PostgresServer) {
   // Nobody by this name ever acknowledges a commit.
@@ -43,58 +37,6 @@ async function keepRowsLocked(server: PostgresServer) {
   for (const sql of ['BEGIN', ...[TABLE, OTHER_TABLE].map((table) => `SELECT FROM ${table} FOR UPDATE`)])
     await locker.query(sql);
   return () => locker.end();
-}
-
-interface Outcome {
-  /** What each read, each write and each probe was answered with */
-  readonly statuses: ReadonlyMap<string, ReadonlySet<number>>;
-  readonly counts: { readonly reads: number; readonly writes: number; readonly probes: number };
-  /** The most that there were at once */
-  readonly connections: number;
-  readonly p99Ms: number;
-}
-
-/** Calls everything for SECONDS, reads one after the other and writes beside them. */
-async function callEverything(
-  { url, call }: { readonly url: string; readonly call: Caller },
-  calls: readonly EveryCall[],
-  countConnections: () => Promise<number>,
-): Promise<Outcome> {
-  const statuses = new Map<string, Set<number>>();
-  const note = (name: string, status: number) =>
-    statuses.set(name, (statuses.get(name) ?? new Set()).add(status));
-  const reads = calls.filter(({ isRead }) => isRead);
-  const writes = calls.filter(({ isRead }) => !isRead);
-  const operations = [...new Set(writes.map(({ operation }) => operation))];
-  const durationsMs: number[] = [];
-  const pending: Promise<unknown>[] = [];
-  let connections = 0;
-  let probes = 0;
-  const endsAt = performance.now() + SECONDS * 1_000;
-  for (let n = 0; performance.now() < endsAt; n += 1) {
-    for (const operation of operations) {
-      const protocols = writes.filter((each) => each.operation === operation);
-      const write = protocols[n % protocols.length] as EveryCall;
-      pending.push(write.send(call).then((status) => note(nameOf(write), status)));
-    }
-    for (const read of reads) {
-      const startedAt = performance.now();
-      note(nameOf(read), await read.send(call));
-      durationsMs.push(performance.now() - startedAt);
-    }
-    for (const path of PROBES) note(path, (await fetch(url + path)).status);
-    probes += PROBES.length;
-    connections = Math.max(connections, await countConnections());
-    await delay(INTERVAL_MS);
-  }
-  await Promise.all(pending);
-  durationsMs.sort((a, b) => a - b);
-  return {
-    statuses,
-    counts: { reads: durationsMs.length, writes: pending.length, probes },
-    connections,
-    p99Ms: durationsMs[Math.ceil(0.99 * durationsMs.length) - 1] ?? 0,
-  };
 }
 
 /** Reads on from the last id that it saw. */
@@ -144,6 +86,7 @@ test.for(FAULTS)(
     const { statuses, counts, connections, p99Ms } = await callEverything(
       { url, call },
       calls,
+      SECONDS,
       countConnections,
     );
     await reader.readOn();

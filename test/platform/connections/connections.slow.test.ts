@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { listEveryCall } from '../../support/every-call.js';
+import { callEverything, listEveryCall, nameOf } from '../../support/every-call.js';
 import { create, list, OTHER_TABLE, otherList, read, TABLE } from '../../support/operations-under-test.js';
 import {
   type Caller,
@@ -123,6 +123,34 @@ test.each([
     );
   },
 );
+
+test('while PostgreSQL ends one connection after the other, every operation answers or is a 503, over all protocols', {
+  timeout: 60_000,
+}, async ({ annotate }) => {
+  const { key, apiKey } = await service.keys.create({ name: 'endable', plan: 'pro' });
+  // The examples name some of them.
+  for (let n = 0; n < 10; n += 1) await call(create.path, post(create.body));
+  const calls = await listEveryCall(call, { key, hint: apiKey.hint });
+  let [ended, isOver] = [0, false];
+  const killing = (async () => {
+    while (!isOver) {
+      const pids = await listBackends();
+      const pid = pids[ended % Math.max(1, pids.length)];
+      if (pid !== undefined) await direct.query('SELECT pg_terminate_backend($1)', [pid]);
+      ended += 1;
+      await delay(50);
+    }
+  })();
+  const { statuses, counts } = await callEverything({ url: service.url, call }, calls, 8, async () => 0);
+  isOver = true;
+  await killing;
+  const failed = [...statuses].filter(([, found]) =>
+    [...found].some((status) => status >= 500 && status !== 503),
+  );
+  expect(failed).toEqual([]);
+  for (const each of calls.filter(({ isRead }) => isRead)) expect(statuses.get(nameOf(each))).toContain(200);
+  await annotate(`${JSON.stringify(counts)}; ${ended} connections ended`);
+});
 
 test('when all connections are dead without a word, a single caller is served again', async () => {
   await Promise.all(Array.from({ length: 20 }, sendOneOfEach).flat());
