@@ -75,7 +75,7 @@ export interface Outcome {
   readonly p99Ms: number;
 }
 
-/** Calls everything for so many seconds: reads one after the other, and writes beside them. `countConnections` is of PostgreSQL's. */
+/** Calls everything for so many seconds: reads one after the other, writes and probes beside them. `countConnections` is of PostgreSQL's. */
 export async function callEverything(
   { url, call }: { readonly url: string; readonly call: Caller },
   calls: readonly EveryCall[],
@@ -104,7 +104,7 @@ export async function callEverything(
       note(nameOf(read), await read.send(call));
       durationsMs.push(performance.now() - startedAt);
     }
-    for (const path of PROBES) note(path, (await fetch(url + path)).status);
+    for (const path of PROBES) pending.push(fetch(url + path).then(({ status }) => note(path, status)));
     probes += PROBES.length;
     connections = Math.max(connections, await countConnections());
     await delay(INTERVAL_MS);
