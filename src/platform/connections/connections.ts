@@ -81,16 +81,12 @@ export function openConnections(
     // As a setting, because pg prefers what a URL says.
     ...(applicationName !== undefined && { application_name: applicationName }),
   };
-  const createStatements = (max: number, maxPerTable?: number, writes = false) =>
-    createStatementPool(
-      { ...config, max },
-      { ...STATEMENT_SETTINGS, ...own },
-      { maxPerTable, observe, writes },
-    );
+  const createStatements = (max: number, maxPerTable?: number) =>
+    createStatementPool({ ...config, max }, { ...STATEMENT_SETTINGS, ...own }, { maxPerTable, observe });
   /** For single statements that read */
   const reads = createStatements(READ_CONNECTIONS, READS_PER_TABLE);
   /** For single statements that write */
-  const writes = createStatements(WRITE_CONNECTIONS, WRITES_PER_TABLE, true);
+  const writes = createStatements(WRITE_CONNECTIONS, WRITES_PER_TABLE);
   /** For the lookup of API keys */
   const keys = createStatements(KEY_CONNECTIONS);
   /** For Prisma, and for the commands */
@@ -122,7 +118,8 @@ export function openConnections(
     async checkStatements() {
       await Promise.all([
         checkPrimary(reads.pool),
-        ...[reads, writes, keys].map((each) => each.check()),
+        ...[reads, keys].map((each) => each.check()),
+        ...[reads, writes, keys].map((each) => each.checkSettings()),
         reads.pool.query(writes.describePlans()),
         hasRoom(pool) && checkTimeSettings(async (text) => (await pool.query(text)).rows),
       ]);

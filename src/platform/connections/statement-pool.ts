@@ -39,8 +39,6 @@ interface StatementPoolOptions {
   readonly maxPerTable?: number | undefined;
   /** Called with what each statement took, and its name */
   readonly observe?: ((seconds: number, statement: string) => void) | undefined;
-  /** Whether its statements change anything, so that trying them is not for `check`. Default: false */
-  readonly writes?: boolean;
 }
 
 /**
@@ -51,7 +49,7 @@ interface StatementPoolOptions {
 export function createStatementPool(
   config: pg.PoolConfig,
   settings: SessionSettings,
-  { maxPerTable = Number.POSITIVE_INFINITY, observe, writes = false }: StatementPoolOptions = {},
+  { maxPerTable = Number.POSITIVE_INFINITY, observe }: StatementPoolOptions = {},
 ) {
   const withNames = new WeakSet<pg.ClientBase>();
   const pool = new pg.Pool({
@@ -67,7 +65,7 @@ export function createStatementPool(
   const checked = new Map<string, CheckedStatement>();
   const limit = limitByTable(maxPerTable);
   const runNow = async <Row extends pg.QueryResultRow>(
-    { name, text }: Omit<Statement, 'name'> & { readonly name?: string | undefined },
+    { name, text }: Omit<Statement, 'name'> & { readonly name?: string },
     values: readonly unknown[],
   ): Promise<Row[]> => {
     for (;;) {
@@ -108,14 +106,10 @@ export function createStatementPool(
         checked.set(name, statement);
       }
     },
-    /** Tries the registered statements, and the settings if there is a connection that does not keep it waiting. */
-    async check() {
-      // On all connections at the same time: where the event loop lags, each round trip takes long.
-      await Promise.all([
-        hasRoom(pool) && checkTimeSettings((text) => run({ text }, [])),
-        ...(writes ? [] : [...checked.values()].map(({ emptyValues, ...each }) => run(each, emptyValues))),
-      ]);
-    },
+    /** Checks the settings of a session, if there is a connection that does not keep it waiting. */
+    checkSettings: async () => hasRoom(pool) && checkTimeSettings((text) => run({ text }, [])),
+    /** Tries the registered statements, on all connections at once: where the event loop lags, each round trip takes long. */
+    check: () => Promise.all([...checked.values()].map(({ emptyValues, ...each }) => run(each, emptyValues))),
     /**
      * SQL that only plans the registered statements. That needs the same rights, tables and types, and neither takes a turn
      * among the inserts nor fails on a server that is read-only.

@@ -17,10 +17,7 @@ import { type InsertColumn, type Table, type TableSql, typeSql } from './table.j
 
 /** Few enough that a statement takes much less than STATEMENT_TIMEOUT_MS, and that PostgreSQL has room for their locks. */
 const MAX_ROWS = 100;
-/**
- * One at a time: a second insert would only wait for the turn that the first one holds, and keep the processes behind it
- * waiting. A create that waited longer has been answered with a 503, and should not be stored afterwards.
- */
+/** One insert at a time, as WRITES_PER_TABLE says. A create that waited longer has got a 503, and should not be stored later. */
 const BATCHES = { maxSize: MAX_ROWS, maxConcurrent: 1, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
 /** SQLSTATE, PostgreSQL's appendix A. */
 const UNIQUE_VIOLATION = '23505';
