@@ -53,8 +53,6 @@ export type AppOptions = ServerOptions &
     readonly publicUrl?: string | undefined;
     /** Builds the OpenAPI document */
     readonly buildDocument: (publicUrl: string) => Promise<object>;
-    /** Loads the code that operations need and that is not loaded yet */
-    readonly loadForOperations: () => Promise<unknown>;
     /** If set, another server has /metrics and /health */
     readonly metricsPort?: number | undefined;
   };
@@ -99,10 +97,8 @@ export async function buildApp(options: AppOptions) {
   answerErrorsWith(app, sendError);
   ignoreBodies(app);
 
-  let loadTools: () => Promise<unknown>;
-  const load = () => Promise.all([options.loadForOperations(), loadTools()]);
   const probes: Probes = {
-    readReadiness: createReadiness({ ...options, checkReadiness, load, isClosing }),
+    readReadiness: createReadiness({ ...options, checkReadiness, isClosing }),
     readMetrics: () => metrics.registry.metrics(),
   };
   const hasProbes = options.metricsPort === undefined;
@@ -134,14 +130,14 @@ export async function buildApp(options: AppOptions) {
       protocol: 'mcp',
       refusesOrigins: true,
     });
-    loadTools = registerMcp(scope, parts);
+    registerMcp(scope, parts);
     answerErrorsWith(scope, sendMcpError);
   };
   await app.register(rest, { prefix: REST_PREFIX });
   await app.register(trpc, { prefix: TRPC_PREFIX });
   await app.register(mcp, { prefix: MCP_PREFIX });
   await app.register((scope) => registerNoOAuth(scope, checks));
-  return { app, probes, load };
+  return { app, probes };
 }
 
 /** Returns a function for the address that clients use, without a trailing slash. */

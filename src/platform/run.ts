@@ -11,7 +11,7 @@ import { describeGap, findHistoryGap } from './keys/history-triggers.js';
 import { createKeyStore } from './keys/store.js';
 import { checkSchema } from './migrations/grants.js';
 import { addSampleData, type DatabaseSource, openSource } from './migrations/source.js';
-import { buildProbeServer, NOT_LOADED } from './monitoring/probes.js';
+import { buildProbeServer } from './monitoring/probes.js';
 import type { Resource } from './operations/resource.js';
 import { type Config, readConfig, toLocalUrl } from './process/config.js';
 import { forgetAddress, recordAddress } from './process/development-address.js';
@@ -84,12 +84,12 @@ async function openAndServe(
     const gap = await findHistoryGap(database);
     if (gap !== undefined) output.log.warn(describeGap(gap));
     const counters = [output.lostLines];
+    // So that no caller waits for it.
+    await database.loadPrisma();
     const service = await createService({ config, database, log: output.log, resources, counters });
     await serve(service, config, output, shutdown, (url) => {
       output.print(banner.replaceAll('{url}', url));
       if (source.isEmbedded) void recordAddress(config.dataDir, url);
-      // Loaded now, so that no caller waits for it. A failure here is no failure of the start.
-      service.load().catch((error: unknown) => output.log.warn({ err: error }, NOT_LOADED));
     });
   } finally {
     if (source.isEmbedded) await forgetAddress(config.dataDir);

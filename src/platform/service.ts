@@ -10,7 +10,6 @@ import { TEST_PREFIX } from './keys/format.js';
 import { describeGap, findHistoryGap } from './keys/history-triggers.js';
 import { createKeyStore } from './keys/store.js';
 import { createLimiter } from './limits/limiter.js';
-import { loadCode } from './load-once.js';
 import { checkSchema } from './migrations/grants.js';
 import { createRouter, type Resource } from './operations/resource.js';
 import type { Config } from './process/config.js';
@@ -91,8 +90,7 @@ export async function createService(options: ServiceOptions) {
     // Without Redis the service starts nevertheless, and counts in memory.
     limiter.ready(REDIS_WAIT_MS).catch(() => {}),
   ]);
-  const loadDocument = loadCode(() => import('./docs/document.js'));
-  const { app, probes, load } = await buildApp({
+  const { app, probes } = await buildApp({
     ...config,
     connections: { keepAliveTimeout: config.keepAliveSeconds * 1_000 },
     log,
@@ -124,7 +122,6 @@ export async function createService(options: ServiceOptions) {
       await statements;
       return gap && describeGap(gap);
     },
-    loadForOperations: database.loadPrisma,
     counters,
     durations: [queryDurations, ...(redisUrls.length > 0 ? [redisDurations] : [])],
     async countKeys() {
@@ -133,7 +130,7 @@ export async function createService(options: ServiceOptions) {
       return { banned, expiring };
     },
     async buildDocument(publicUrl) {
-      const { buildDocument } = await loadDocument();
+      const { buildDocument } = await import('./docs/document.js');
       return buildDocument({ ...config, resources, publicUrl });
     },
     ...overrides,
@@ -155,5 +152,5 @@ export async function createService(options: ServiceOptions) {
     closeChannel.publish({ waitFor: (promise: PromiseLike<unknown>) => pending.push(promise) });
     await Promise.allSettled(pending);
   };
-  return { app, probes, load, keys, limiter, close };
+  return { app, probes, keys, limiter, close };
 }

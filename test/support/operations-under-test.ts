@@ -77,11 +77,6 @@ export const LEAST_NUMBER = -(2 ** 53 - 1);
 export const OTHER_TABLE = 'orders';
 /** The types of the store's own that columns of TABLE have */
 export const TYPES = ['pet_status'];
-/** An operation that needs Prisma's client, of an item that there is not */
-export const withPrisma = {
-  path: '/v1/pets/1',
-  init: { method: 'PATCH', headers: { 'content-type': 'application/json' }, body: '{"status":"sold"}' },
-} as const;
 /** Prisma's name of its model, and a query of it */
 export const OTHER_MODEL = 'Order';
 export const readOthers = (prisma: PrismaClient) => prisma.order.findMany({ take: 1 });

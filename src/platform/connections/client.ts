@@ -1,4 +1,4 @@
-import { loadCode } from '../load-once.js';
+import { loadOnce } from '../load-once.js';
 import { measure } from '../timing/timeouts.js';
 import { type ConnectionOptions, type Connections, openConnections } from './connections.js';
 import type { PrismaClient } from './generated/client.js';
@@ -21,10 +21,10 @@ export function openDatabase(
   return {
     ...connections,
     /**
-     * Prisma's client. The first call loads it, which takes 0.2 s and 39 MB. The service calls it once it listens; commands
+     * Prisma's client. The first call loads it, which takes 0.2 s and 39 MB. The service calls it before it listens; commands
      * do not.
      */
-    loadPrisma: loadCode(async () => {
+    loadPrisma: loadOnce(async () => {
       prisma = await openPrisma(connections, observe);
       return prisma;
     }),
@@ -41,8 +41,6 @@ export function openDatabase(
 
 async function openPrisma({ pool, schema }: Connections, observe: Observe): Promise<PrismaClient> {
   const { PrismaPg } = await import('@prisma/adapter-pg');
-  // The client imports it, and could not be loaded again if it were missing for a moment.
-  await import('@prisma/client/runtime/client');
   const { PrismaClient } = await import('./generated/client.js');
   const client = new PrismaClient({ adapter: new PrismaPg(pool, { schema }), errorFormat: 'minimal' });
   // Otherwise the first query would load the rest, its compiler.

@@ -79,8 +79,6 @@ export function isDatabaseOutage(error: unknown): boolean {
   if (THROWN_BY_CODE.some((each) => error instanceof each)) return false;
   if (error.name === 'PrismaClientValidationError') return false;
   const code = readCode(error);
-  // Of an import: see load-once.ts for code that may be missing for a while.
-  if (/MODULE_NOT_FOUND$/.test(code)) return false;
   return SHARING_ERRORS.test(code) || !(QUERY_ERRORS.test(code) || PRISMA_QUERY_ERRORS.test(code));
 }
 

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 import Negotiator from 'negotiator';
-import { loadCode, loadOnce } from '../load-once.js';
+import { loadOnce } from '../load-once.js';
 import { ignoreLongPreferences, serveText } from './served-text.js';
 
 /** Written by scripts/build.js: reference-page/, the guides and Scalar's bundle, each file with a gzipped copy. */
@@ -44,12 +44,11 @@ export async function registerDocs(
   buildDocument: () => Promise<object>,
 ): Promise<void> {
   const readDocument = loadOnce(buildDocument);
-  const loadYaml = loadCode(() => import('yaml'));
   serveText(app, '/openapi.json', 'application/json; charset=utf-8', async () =>
     JSON.stringify(await readDocument()),
   );
   serveText(app, '/openapi.yaml', 'application/yaml', async () => {
-    const { stringify } = await loadYaml();
+    const { stringify } = await import('yaml');
     return stringify(await readDocument(), YAML_OPTIONS);
   });
   await app.register(serveFiles);

@@ -4,9 +4,6 @@ import { StandbyError } from '../connections/standby.js';
 import type { Limiter } from '../limits/limiter.js';
 import { READINESS_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
 
-/** The log's message while code of the service cannot be loaded. Only a new process helps if Node.js remembers the failure. */
-export const NOT_LOADED =
-  'not ready: a part of the service cannot be loaded; restart the process if its installation is complete';
 /** Longer than any answer takes; it ends connections that send no request. */
 const REQUEST_TIMEOUT_MS = 10_000;
 /** How long a successful check stays valid. */
@@ -22,8 +19,6 @@ declare module 'fastify' {
 interface ReadinessOptions {
   /** Resolves with a warning for the operator, if there is one, while the service can serve */
   readonly checkReadiness: () => Promise<string | undefined>;
-  /** Loads the code that requests need and that is not loaded yet */
-  readonly load: () => Promise<unknown>;
   readonly limiter: Limiter;
   readonly isClosing: () => boolean;
   readonly log: FastifyBaseLogger;
@@ -34,8 +29,6 @@ interface Readiness {
   /** `degraded` when limits are counted without Redis, which does not keep the service from serving */
   readonly status: 'ok' | 'degraded' | 'unavailable' | 'draining';
   readonly database?: 'ok' | 'unavailable' | 'standby';
-  /** `unavailable` while a part of it cannot be loaded */
-  readonly code?: 'unavailable';
   /** Where limits are counted */
   readonly limits?: string;
   /** What is wrong, and does not keep the service from serving */
@@ -51,20 +44,11 @@ export interface Probes {
 }
 
 /** A process that is shutting down finishes its requests, but is not ready. */
-export function createReadiness({ checkReadiness, load, limiter, isClosing, log }: ReadinessOptions) {
+export function createReadiness({ checkReadiness, limiter, isClosing, log }: ReadinessOptions) {
   return async (): Promise<Readiness> => {
     if (isClosing()) return { status: 'draining' };
-    // All at the same time, because a process that is late has no time for one after the other.
-    const checking = checkReadiness();
-    checking.catch(() => {});
     try {
-      await withTimeout(READINESS_TIMEOUT_MS, load());
-    } catch (error) {
-      log.warn({ err: error }, NOT_LOADED);
-      return { status: 'unavailable', code: 'unavailable', limits: limiter.state };
-    }
-    try {
-      const warning = await checking;
+      const warning = await checkReadiness();
       const limits = limiter.state;
       const status = limits === 'degraded' ? 'degraded' : 'ok';
       return { status, database: 'ok', limits, ...(warning !== undefined && { warning }) };

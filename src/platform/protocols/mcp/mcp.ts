@@ -1,11 +1,11 @@
 import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError } from '../../errors/api-error.js';
-import { loadCode } from '../../load-once.js';
 import type { RequestTarget } from '../../operations/builder.js';
 import { decodeBody, parseJson, readBodyAs } from '../body.js';
 import { type ContextOptions, createContextFactory } from '../context.js';
 import { sendJson } from '../json-response.js';
+import { createEndpoint } from './endpoint.js';
 import { CALL_METHOD, type Message, readHead, toMessage } from './message.js';
 import { createTools } from './tools.js';
 
@@ -24,13 +24,8 @@ const OTHER_METHOD: RequestTarget = { ...NO_CALL, error: NOT_ALLOWED };
 /**
  * Serves the operations as tools of the Model Context Protocol (https://modelcontextprotocol.io/specification/2026-07-28):
  * each request is one message, and its response the answer as JSON.
- *
- * @returns loads the SDK, which takes 60 ms of CPU time and 10 MB: for a process that listens, before anybody calls a tool
  */
-export function registerMcp(
-  app: FastifyInstance,
-  { router, ...options }: McpOptions,
-): () => Promise<unknown> {
+export function registerMcp(app: FastifyInstance, { router, ...options }: McpOptions): void {
   const tools = createTools(options.operations, router);
   const createContext = createContextFactory(options);
   const toTarget = (name: unknown): RequestTarget => {
@@ -39,12 +34,7 @@ export function registerMcp(
     const { scope, deprecation, freeForKey, cost = 1 } = operation;
     return { ...NO_CALL, calls: [operation.name], cost, scope, deprecation, isFreeForKey: freeForKey };
   };
-  const loadEndpoint = loadCode(async () => {
-    // The endpoint imports it, and could not be loaded again if it were missing for a moment.
-    await import('@modelcontextprotocol/server');
-    const { createEndpoint } = await import('./endpoint.js');
-    return createEndpoint({ tools, log: app.log });
-  });
+  const answerMessage = createEndpoint({ tools, log: app.log });
   readBodyAs(app, readJson);
   app.route({
     method: [...app.supportedMethods],
@@ -71,7 +61,6 @@ export function registerMcp(
       if (typeof traceparent === 'string') request.traceparent = traceparent;
       const rehearsed = findRehearsedError(request, message);
       if (rehearsed !== undefined) throw rehearsed;
-      const answerMessage = await loadEndpoint();
       const { status, text, errorCode } = await answerMessage(
         { request, reply, createContext },
         request.body,
@@ -81,7 +70,6 @@ export function registerMcp(
       return text === '' ? reply.send() : sendJson(reply, text);
     },
   });
-  return loadEndpoint;
 }
 
 /** Returns an ApiError for a body that cannot be read; the endpoint responds with it in JSON-RPC. */
