@@ -2,7 +2,6 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { deriveClient } from './client-types.js';
 import { deriveDocs } from './derived-docs.js';
 import { deriveMetadata } from './derived-metadata.js';
-import { deriveRooms } from './derived-rooms.js';
 import { run, runCheckingTool } from './run-tool.js';
 
 /*
@@ -38,6 +37,5 @@ const texts = {
   ...deriveDocs(document, contract),
   ...deriveClient(document, contract),
   ...deriveMetadata(),
-  ...deriveRooms(),
 };
 for (const [path, text] of Object.entries(texts)) writeFileSync(path, text);

@@ -1,14 +1,23 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { IDENTITY } from '../../src/identity.js';
 import { SCOPES } from '../../src/scopes.js';
 import { create, list, otherList, read } from '../support/operations-under-test.js';
 
 const PLATFORM = 'src/platform';
-const { readRooms, readStoreImports } = await import(pathToFileURL('scripts/derived-rooms.js').href);
-const rooms: { name: string; imports: string[] }[] = readRooms();
+const rooms = readTable('| room | what belongs there | imports |');
+
+/** The rows of a table in the README: a room, or a file that lies beside them, and what the last cell names. */
+function readTable(headings: string) {
+  const [, table = ''] = readFileSync(`${PLATFORM}/README.md`, 'utf8').split(`${headings}\n`);
+  const rows = table.split('\n\n', 1)[0]?.split('\n').slice(1) ?? [];
+  return rows.map((row) => {
+    const { name = '', last = '' } =
+      /^\| \[?`(?<name>[\w./-]+)`.*\| (?<last>[^|]*) \|$/.exec(row)?.groups ?? {};
+    return { name, imports: [...last.matchAll(/[\w./-]+/g)].map(([each]) => each) };
+  });
+}
 
 /** The paths of the sources below a folder, without Prisma's client. */
 function listSources(folder: string): string[] {
@@ -22,8 +31,7 @@ function listImports(path: string): string[] {
   const imported = [...readFileSync(path, 'utf8').matchAll(/(?:from |import |import\()'(\.[^']+)'/g)];
   return imported
     .map(([, target = '']) => join(dirname(path), target))
-    .filter((target) => target.startsWith(`${PLATFORM}/`))
-    .map((target) => toRoom(target));
+    .map((target) => (target.startsWith(`${PLATFORM}/`) ? toRoom(target) : target));
 }
 
 function toRoom(path: string): string {
@@ -32,7 +40,7 @@ function toRoom(path: string): string {
   return rooms.some(({ name }) => name === nested) ? nested : outer.replace(/\.js$/, '.ts');
 }
 
-test('every room is in the table of rooms, and allows the imports that it has and no more', () => {
+test('every room is in the table of rooms, imports what its row names and no more, and only what is below it', () => {
   const used = new Map<string, Set<string>>();
   for (const path of listSources(PLATFORM)) {
     const room = toRoom(path);
@@ -42,17 +50,21 @@ test('every room is in the table of rooms, and allows the imports that it has an
     );
   }
   for (const top of ['app.ts', 'run.ts', 'service.ts']) used.delete(top);
+  const names = rooms.map(({ name }) => name);
+  for (const [index, { name, imports }] of rooms.entries())
+    expect([name, imports.filter((each) => names.indexOf(each) <= index)]).toEqual([name, []]);
   const tabled = rooms.map(({ name, imports }) => [name, [...imports].sort()]);
   expect(Object.fromEntries(tabled)).toEqual(
     Object.fromEntries([...used].map(([room, imports]) => [room, [...imports].sort()])),
   );
 });
 
-test('the table of what a store may use names every room that one uses, and no other', () => {
+test('the table of what a store may use names every room that one uses, and no other; nor does a store use another', () => {
   const used = listSources('src')
     .filter((path) => !path.startsWith(`${PLATFORM}/`) && path.split('/').length > 2)
-    .flatMap(listImports);
-  expect([...new Set(used)].sort()).toEqual([...readStoreImports()].sort());
+    .flatMap((path) => listImports(path).filter((target) => dirname(target) !== dirname(path)));
+  const tabled = readTable('| room | names | for |').map(({ name }) => name);
+  expect([...new Set(used)].sort()).toEqual([...new Set(tabled)].sort());
 });
 
 test('every room has a README that says what belongs there, what does not, and what to read first', () => {

@@ -26,11 +26,9 @@ test('the document changes only together with its reviewed copy', async () => {
 test('every document and manifest says what the code and package.json say', async () => {
   const { deriveDocs } = await import(pathToFileURL('scripts/derived-docs.js').href);
   const { deriveMetadata } = await import(pathToFileURL('scripts/derived-metadata.js').href);
-  const { deriveRooms } = await import(pathToFileURL('scripts/derived-rooms.js').href);
   const texts: Record<string, string> = {
     ...deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }),
     ...deriveMetadata(),
-    ...deriveRooms(),
   };
   const outdated = [];
   for (const [path, text] of Object.entries(texts)) {
