@@ -10,6 +10,8 @@ import { run, runCheckingTool, runTool } from './run-tool.js';
  * npm run check -- lint types    only these steps
  */
 const DOCUMENT = 'docs/openapi.json';
+/** They have packages of their own. */
+const FOLDERS = ['bench', 'examples/storefront'];
 
 const STEPS = {
   build: () => run(process.execPath, ['scripts/build.js', '--check']),
@@ -17,11 +19,15 @@ const STEPS = {
     runCheckingTool('@biomejs/biome', ['check', '--error-on-warnings', ...(fix ? ['--write'] : [])]),
   // The build checks the types of src.
   types() {
-    for (const folder of ['bench', 'examples/storefront']) installFolder(folder);
-    for (const project of ['test', 'bench', 'examples/storefront'])
-      runTool('typescript-native', ['--project', project]);
+    // The types that third parties generate, with which a test is compiled.
+    runCheckingTool('openapi-typescript', [DOCUMENT, '--output', 'test/support/openapi-types.ts']);
+    for (const folder of FOLDERS) installFolder(folder);
+    for (const project of ['test', ...FOLDERS]) runTool('typescript-native', ['--project', project]);
   },
-  unused: () => runCheckingTool('knip', []),
+  unused() {
+    for (const folder of FOLDERS) installFolder(folder);
+    runCheckingTool('knip', []);
+  },
   openapi: lintDocument,
   compatibility: () => run(process.execPath, ['scripts/check-compatibility.js']),
 };

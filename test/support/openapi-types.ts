@@ -4,1520 +4,1499 @@
  */
 
 export interface paths {
-  '/pets': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/pets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List animals
+         * @description A page of animals by ascending id.
+         *
+         *     To find one animal by its id, ask for a page of one that starts after the id before it: a `cursor` of 6 and a `limit` of 1 return animal 7 if there is one. If there is none, they return the animal with the next higher id, or an empty array; so compare the id.
+         *
+         *     While more follow, the response has the address of the next page in `Link`.
+         *
+         *     Needs the scope `pets:read`.
+         */
+        get: operations["listPets"];
+        put?: never;
+        /**
+         * Add an animal
+         * @description Adds an animal to the catalogue.
+         *
+         *     Needs the scope `pets:write`.
+         */
+        post: operations["createPet"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * List animals
-     * @description A page of animals by ascending id.
-     *
-     *     To find one animal by its id, ask for a page of one that starts after the id before it: a `cursor` of 6 and a `limit` of 1 return animal 7 if there is one. If there is none, they return the animal with the next higher id, or an empty array; so compare the id.
-     *
-     *     While more follow, the response has the address of the next page in `Link`.
-     *
-     *     Needs the scope `pets:read`.
-     */
-    get: operations['listPets'];
-    put?: never;
-    /**
-     * Add an animal
-     * @description Adds an animal to the catalogue.
-     *
-     *     Needs the scope `pets:write`.
-     */
-    post: operations['createPet'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/pets/{petId}': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/pets/{petId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get one animal
+         * @deprecated
+         * @description Fetches one animal by its identifier. `GET /pets` with the `status` filter replaces it. To find one animal, call it with a `limit` of 1 and the identifier minus one as its `cursor`. It returns that animal. If there is none, it returns the one with the next higher id, or an empty array, so compare the id.
+         *
+         *     Needs the scope `pets:read`.
+         *
+         *     Deprecated: it will be removed on 2030-12-05T00:00:00Z and respond with 410 `operation_removed` from that instant. Use `GET /pets` instead.
+         */
+        get: operations["getPet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /**
+         * Change an animal
+         * @description Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow any other. Programs that keep a copy of the catalogue do not notice the change: the animal keeps its id.
+         *
+         *     Experimental: it may change within this version.
+         *
+         *     Needs the scope `pets:write`.
+         */
+        patch: operations["updatePet"];
+        trace?: never;
     };
-    /**
-     * Get one animal
-     * @deprecated
-     * @description Fetches one animal by its identifier. `GET /pets` with the `status` filter replaces it. To find one animal, call it with a `limit` of 1 and the identifier minus one as its `cursor`. It returns that animal. If there is none, it returns the one with the next higher id, or an empty array, so compare the id.
-     *
-     *     Needs the scope `pets:read`.
-     *
-     *     Deprecated: it will be removed on 2030-12-05T00:00:00Z and respond with 410 `operation_removed` from that instant. Use `GET /pets` instead.
-     */
-    get: operations['getPet'];
-    put?: never;
-    post?: never;
-    delete?: never;
-    options?: never;
-    head?: never;
-    /**
-     * Change an animal
-     * @description Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow any other. Programs that keep a copy of the catalogue do not notice the change: the animal keeps its id.
-     *
-     *     Experimental: it may change within this version.
-     *
-     *     Needs the scope `pets:write`.
-     */
-    patch: operations['updatePet'];
-    trace?: never;
-  };
-  '/store/orders': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/store/orders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List orders
+         * @description A page of orders by ascending id.
+         *
+         *     Experimental: parameters and fields may change within this version.
+         *
+         *     While more follow, the response has the address of the next page in `Link`.
+         *
+         *     Needs the scope `orders:read`.
+         */
+        get: operations["listOrders"];
+        put?: never;
+        /**
+         * Order an animal
+         * @description Places an order for an animal that is available, and makes the animal pending. Of several orders for one animal, one is placed.
+         *
+         *     Experimental: it may change within this version.
+         *
+         *     Needs the scope `orders:write`.
+         */
+        post: operations["createOrder"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * List orders
-     * @description A page of orders by ascending id.
-     *
-     *     Experimental: parameters and fields may change within this version.
-     *
-     *     While more follow, the response has the address of the next page in `Link`.
-     *
-     *     Needs the scope `orders:read`.
-     */
-    get: operations['listOrders'];
-    put?: never;
-    /**
-     * Order an animal
-     * @description Places an order for an animal that is available, and makes the animal pending. Of several orders for one animal, one is placed.
-     *
-     *     Experimental: it may change within this version.
-     *
-     *     Needs the scope `orders:write`.
-     */
-    post: operations['createOrder'];
-    delete?: never;
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
-  '/key': {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    "/key": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get your API key
+         * @description What the service knows of the key that the request is made with: its plan, its scopes, what is left of its limits, and what it has called on which day. Never the key itself. It costs the key nothing, and works while the key is over its limit or banned: such requests have a limit of their own.
+         *
+         *     Any key may call it.
+         */
+        get: operations["getKey"];
+        put?: never;
+        post?: never;
+        /**
+         * Revoke your API key
+         * @description Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler nor a stray click revokes one. It takes effect at once on the process that answers, and within 2 seconds everywhere; repeated, it is a 401. During the overlap of a rotation it revokes the old key and the new one, whichever is sent. It costs the key nothing, and works while the key is over its limit or banned: such requests have a limit of their own.
+         *
+         *     Any key may call it.
+         */
+        delete: operations["revokeKey"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
     };
-    /**
-     * Get your API key
-     * @description What the service knows of the key that the request is made with: its plan, its scopes, what is left of its limits, and what it has called on which day. Never the key itself. It costs the key nothing, and works while the key is over its limit or banned: such requests have a limit of their own.
-     *
-     *     Any key may call it.
-     */
-    get: operations['getKey'];
-    put?: never;
-    post?: never;
-    /**
-     * Revoke your API key
-     * @description Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler nor a stray click revokes one. It takes effect at once on the process that answers, and within 2 seconds everywhere; repeated, it is a 401. During the overlap of a rotation it revokes the old key and the new one, whichever is sent. It costs the key nothing, and works while the key is over its limit or banned: such requests have a limit of their own.
-     *
-     *     Any key may call it.
-     */
-    delete: operations['revokeKey'];
-    options?: never;
-    head?: never;
-    patch?: never;
-    trace?: never;
-  };
 }
 export type webhooks = Record<string, never>;
 export interface components {
-  schemas: {
-    /**
-     * @description An animal to add. Unknown members are ignored.
-     * @example {
-     *       "name": "Rex",
-     *       "categoryId": 3,
-     *       "status": "available"
-     *     }
-     */
-    NewPet: {
-      /** @description The animal's name: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or half of a surrogate pair. */
-      name: string;
-      /**
-       * Format: int64
-       * @description Identifier of the category the animal belongs to. The service stores it and does not check it: it has no list of categories. What each number stands for is up to whoever runs the store, and animals of the catalogue show those in use.
-       */
-      categoryId: number;
-      /** @description Availability of the animal; `"available"` if left out */
-      status?: components['schemas']['PetStatus'];
-    };
-    /**
-     * @description What changes of an animal. What is left out stays as it is. Unknown members are ignored.
-     * @example {
-     *       "status": "sold"
-     *     }
-     */
-    PetChange: {
-      /** @description The animal's name: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or half of a surrogate pair. */
-      name?: string;
-      /**
-       * Format: int64
-       * @description Identifier of the category the animal belongs to. The service stores it and does not check it: it has no list of categories. What each number stands for is up to whoever runs the store, and animals of the catalogue show those in use.
-       */
-      categoryId?: number;
-      /** @description Availability of the animal */
-      status?: components['schemas']['PetStatus'];
-    };
-    /**
-     * @description An animal to order. Unknown members are ignored.
-     * @example {
-     *       "petId": 7,
-     *       "quantity": 1
-     *     }
-     */
-    NewOrder: {
-      /**
-       * Format: int64
-       * @description Identifier of the animal ordered
-       */
-      petId: number;
-      /**
-       * Format: int32
-       * @description How many are ordered; `1` if left out
-       */
-      quantity?: number;
-    };
-    /**
-     * @description Availability of an animal
-     * @enum {string}
-     */
-    PetStatus: 'available' | 'pending' | 'sold';
-    /**
-     * @description Animals in ascending order of id
-     * @example [
-     *       {
-     *         "id": 7,
-     *         "name": "Rex",
-     *         "categoryId": 3,
-     *         "status": "available"
-     *       }
-     *     ]
-     */
-    Pets: components['schemas']['Pet'][];
-    /**
-     * @description An animal of the catalogue
-     * @example {
-     *       "id": 7,
-     *       "name": "Rex",
-     *       "categoryId": 3,
-     *       "status": "available"
-     *     }
-     */
-    Pet: {
-      /**
-       * Format: int64
-       * @description Unique identifier, assigned by the service: positive and increasing
-       */
-      id: number;
-      /** @description The animal's name: 1 to 200 Unicode code points */
-      name: string;
-      /**
-       * Format: int64
-       * @description Identifier of the category the animal belongs to. The service stores it and does not check it: it has no list of categories. What each number stands for is up to whoever runs the store, and animals of the catalogue show those in use.
-       */
-      categoryId: number;
-      status: components['schemas']['PetStatus'];
-    };
-    /**
-     * @description Orders in ascending order of id
-     * @example [
-     *       {
-     *         "id": 4,
-     *         "petId": 7,
-     *         "quantity": 1,
-     *         "status": "placed",
-     *         "createdAt": "2026-01-31T09:30:00.000Z"
-     *       }
-     *     ]
-     */
-    Orders: components['schemas']['Order'][];
-    /**
-     * @description An order of animals
-     * @example {
-     *       "id": 4,
-     *       "petId": 7,
-     *       "quantity": 1,
-     *       "status": "placed",
-     *       "createdAt": "2026-01-31T09:30:00.000Z"
-     *     }
-     */
-    Order: {
-      /**
-       * Format: int64
-       * @description Unique identifier: positive and increasing
-       */
-      id: number;
-      /**
-       * Format: int64
-       * @description Identifier of the animal ordered
-       */
-      petId: number;
-      /**
-       * Format: int32
-       * @description How many are ordered
-       */
-      quantity: number;
-      status: components['schemas']['OrderStatus'];
-      /**
-       * Format: date-time
-       * @description When the order was placed (RFC 3339, UTC)
-       */
-      createdAt: string;
-    };
-    /**
-     * @description The progress of an order
-     * @enum {string}
-     */
-    OrderStatus: 'placed' | 'approved' | 'delivered';
-    /**
-     * @description The API key that asks
-     * @example {
-     *       "name": "shop",
-     *       "hint": "as_live_4fK2",
-     *       "plan": "free",
-     *       "scopes": [
-     *         "pets:read",
-     *         "orders:read"
-     *       ],
-     *       "createdAt": "2026-01-31T09:30:00.000Z",
-     *       "expiresAt": null,
-     *       "bannedUntil": null,
-     *       "limits": [
-     *         {
-     *           "window": "minute",
-     *           "limit": 60,
-     *           "remaining": 59,
-     *           "resetsAt": "2026-01-31T09:46:00.000Z"
-     *         },
-     *         {
-     *           "window": "day",
-     *           "limit": 1000,
-     *           "remaining": 999,
-     *           "resetsAt": "2026-02-01T09:45:00.000Z"
-     *         }
-     *       ],
-     *       "usage": [
-     *         {
-     *           "day": "2026-01-31",
-     *           "operation": "listPets",
-     *           "requests": 48,
-     *           "denied": 0,
-     *           "deprecated": false
-     *         },
-     *         {
-     *           "day": "2026-01-31",
-     *           "operation": "getKey",
-     *           "requests": 12,
-     *           "denied": 0,
-     *           "deprecated": false
-     *         },
-     *         {
-     *           "day": "2026-01-30",
-     *           "operation": "listPets",
-     *           "requests": 1000,
-     *           "denied": 217,
-     *           "deprecated": false
-     *         }
-     *       ]
-     *     }
-     */
-    Key: {
-      /** @description What the operator of the service has named the key */
-      name: string;
-      /** @description The first characters of the key that was sent, to tell it from others */
-      hint: string;
-      plan: components['schemas']['Plan'];
-      /** @description What the key allows */
-      scopes: components['schemas']['Scope'][];
-      /**
-       * Format: date-time
-       * @description When the key was issued (RFC 3339, UTC)
-       */
-      createdAt: string;
-      /** @description When the key stops working (RFC 3339, UTC); null if it does not expire */
-      expiresAt: string | null;
-      /** @description Until when all other requests of the key are denied, because it kept sending while it was over its limit, or the operator has banned it (RFC 3339, UTC); null if it is not banned */
-      bannedUntil: string | null;
-      /** @description The limits of the key, and what is left of each */
-      limits: components['schemas']['KeyLimit'][];
-      /** @description What the key has called in the last 30 days (UTC), newest first, up to half a minute ago */
-      usage: components['schemas']['OperationUsage'][];
-    };
-    /**
-     * @description The plan that decides on the limits
-     * @enum {string}
-     */
-    Plan: 'free' | 'pro' | 'business' | 'enterprise';
-    /** @description What an API key can allow: one of these, or one that a later version adds */
-    Scope: string | ('pets:read' | 'pets:write' | 'orders:read' | 'orders:write');
-    /** @description A limit of an API key, and what is left of it */
-    KeyLimit: {
-      /**
-       * @description The window that the limit is for
-       * @enum {string}
-       */
-      window: 'minute' | 'day';
-      /**
-       * Format: int32
-       * @description Requests allowed in the window
-       */
-      limit: number;
-      /**
-       * Format: int32
-       * @description Requests left in the window
-       */
-      remaining: number;
-      /**
-       * Format: date-time
-       * @description When the window ends, rounded up to a second (RFC 3339, UTC)
-       */
-      resetsAt: string;
-    };
-    /** @description How often an API key has called an operation on a day */
-    OperationUsage: {
-      /**
-       * Format: date
-       * @description The day (UTC), as YYYY-MM-DD
-       */
-      day: string;
-      /** @description The name of the operation, or mcp for what was denied before its name was known */
-      operation: string;
-      /**
-       * Format: int64
-       * @description How many requests of the key were admitted
-       */
-      requests: number;
-      /**
-       * Format: int64
-       * @description How many further requests a limit or a ban refused
-       */
-      denied: number;
-      /** @description Whether the operation is deprecated */
-      deprecated: boolean;
-    };
-    /**
-     * @description The body of every response with a status of 400 or more
-     * @example {
-     *       "code": "not_found",
-     *       "message": "There is nothing at this address.",
-     *       "status": 404
-     *     }
-     */
-    Error: {
-      /** @description Machine-readable error code: one of these, or one that a later version adds */
-      code:
-        | (
-            | 'invalid_request'
-            | 'missing_api_key'
-            | 'invalid_api_key'
-            | 'insufficient_scope'
-            | 'origin_not_allowed'
-            | 'not_found'
-            | 'method_not_allowed'
-            | 'idempotency_key_in_use'
-            | 'operation_removed'
-            | 'payload_too_large'
-            | 'unsupported_media_type'
-            | 'idempotency_key_reused'
-            | 'rate_limit_exceeded'
-            | 'api_key_banned'
-            | 'internal_error'
-            | 'not_implemented'
-            | 'service_unavailable'
-            | 'pet_not_available'
-          )
-        | string;
-      /** @description Human-readable description */
-      message: string;
-      /**
-       * Format: int32
-       * @description The HTTP status code
-       */
-      status: number;
-    };
-  };
-  responses: {
-    /** @description `invalid_request`: the input is not JSON, or a field is missing or invalid, and `message` names each such field; or the request is not well-formed HTTP, and the response has no rate limit headers. */
-    BadRequest: {
-      headers: {
+    schemas: {
         /**
-         * @description Requests allowed in the window that is currently tighter for the caller
-         * @example 60
-         */
-        'X-RateLimit-Limit'?: number;
-        /**
-         * @description Requests left in the current window
-         * @example 59
-         */
-        'X-RateLimit-Remaining'?: number;
-        /**
-         * @description When the window ends: a Unix timestamp in seconds, rounded up
-         * @example 1769850060
-         */
-        'X-RateLimit-Reset'?: number;
-        /**
-         * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers-10)
-         * @example "minute";q=60;w=60, "day";q=1000;w=86400
-         */
-        'RateLimit-Policy'?: string;
-        /**
-         * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers-10)
-         * @example "minute";r=59;t=60, "day";r=999;t=86400
-         */
-        RateLimit?: string;
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-        'Preference-Applied': components['headers']['Preference-Applied'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /**
-     * @description `missing_api_key`: no bearer token was sent.
-     *
-     *     `invalid_api_key`: the API key is malformed, unknown, revoked or expired.
-     */
-    Unauthorized: {
-      headers: {
-        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-        RateLimit: components['headers']['RateLimit'];
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-        'Preference-Applied': components['headers']['Preference-Applied'];
-        'WWW-Authenticate': components['headers']['WWW-Authenticate'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description `insufficient_scope`: the API key lacks the scope of the operation; `WWW-Authenticate` names it. */
-    Forbidden: {
-      headers: {
-        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-        RateLimit: components['headers']['RateLimit'];
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-        'Preference-Applied': components['headers']['Preference-Applied'];
-        'WWW-Authenticate': components['headers']['WWW-Authenticate'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description `not_found`: there is nothing at this address. */
-    NotFound: {
-      headers: {
-        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-        RateLimit: components['headers']['RateLimit'];
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-        'Preference-Applied': components['headers']['Preference-Applied'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description `method_not_allowed`: the path does not support this method; `Allow` lists those it does. */
-    MethodNotAllowed: {
-      headers: {
-        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-        RateLimit: components['headers']['RateLimit'];
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-        'Preference-Applied': components['headers']['Preference-Applied'];
-        Allow: components['headers']['Allow'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description `idempotency_key_in_use`: a request with this Idempotency-Key is still running. */
-    Conflict: {
-      headers: {
-        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-        RateLimit: components['headers']['RateLimit'];
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-        'Preference-Applied': components['headers']['Preference-Applied'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description `operation_removed`: the operation's removal date has passed. */
-    Gone: {
-      headers: {
-        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-        RateLimit: components['headers']['RateLimit'];
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-        'Preference-Applied': components['headers']['Preference-Applied'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description `payload_too_large`: the body is larger than 64 KiB. */
-    PayloadTooLarge: {
-      headers: {
-        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-        RateLimit: components['headers']['RateLimit'];
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-        'Preference-Applied': components['headers']['Preference-Applied'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description `unsupported_media_type`: the body is not application/json, or has a Content-Encoding. */
-    UnsupportedMediaType: {
-      headers: {
-        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-        RateLimit: components['headers']['RateLimit'];
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-        'Preference-Applied': components['headers']['Preference-Applied'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description `idempotency_key_reused`: this Idempotency-Key was used with another body. */
-    UnprocessableEntity: {
-      headers: {
-        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-        RateLimit: components['headers']['RateLimit'];
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-        'Preference-Applied': components['headers']['Preference-Applied'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /**
-     * @description `rate_limit_exceeded`: the rate limit is used up; wait for `Retry-After`, and longer each time it comes again.
-     *
-     *     `api_key_banned`: the key kept sending while it was over its limit, or the operator has banned it; wait for `Retry-After`.
-     */
-    TooManyRequests: {
-      headers: {
-        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-        RateLimit: components['headers']['RateLimit'];
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-        'Preference-Applied': components['headers']['Preference-Applied'];
-        'Retry-After': components['headers']['Retry-After'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description `internal_error`: an error inside the service; quote the `X-Request-Id` when you report it. */
-    InternalServerError: {
-      headers: {
-        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-        RateLimit: components['headers']['RateLimit'];
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-        'Preference-Applied': components['headers']['Preference-Applied'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description `not_implemented`: the service knows no transfer coding but chunked; or it does not know the method, and the response has no rate limit headers. */
-    NotImplemented: {
-      headers: {
-        /**
-         * @description Requests allowed in the window that is currently tighter for the caller
-         * @example 60
-         */
-        'X-RateLimit-Limit'?: number;
-        /**
-         * @description Requests left in the current window
-         * @example 59
-         */
-        'X-RateLimit-Remaining'?: number;
-        /**
-         * @description When the window ends: a Unix timestamp in seconds, rounded up
-         * @example 1769850060
-         */
-        'X-RateLimit-Reset'?: number;
-        /**
-         * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers-10)
-         * @example "minute";q=60;w=60, "day";q=1000;w=86400
-         */
-        'RateLimit-Policy'?: string;
-        /**
-         * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers-10)
-         * @example "minute";r=59;t=60, "day";r=999;t=86400
-         */
-        RateLimit?: string;
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-        'Preference-Applied': components['headers']['Preference-Applied'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-    /** @description `service_unavailable`: the database cannot serve the request now, or the service is overloaded. */
-    ServiceUnavailable: {
-      headers: {
-        'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-        'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-        'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-        'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-        RateLimit: components['headers']['RateLimit'];
-        'X-Request-Id': components['headers']['X-Request-Id'];
-        'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-        'Preference-Applied': components['headers']['Preference-Applied'];
-        'Retry-After': components['headers']['Retry-After'];
-        [name: string]: unknown;
-      };
-      content: {
-        'application/json': components['schemas']['Error'];
-      };
-    };
-  };
-  parameters: never;
-  requestBodies: never;
-  headers: {
-    /**
-     * @description Requests allowed in the window that is currently tighter for the caller
-     * @example 60
-     */
-    'X-RateLimit-Limit': number;
-    /**
-     * @description Requests left in the current window
-     * @example 59
-     */
-    'X-RateLimit-Remaining': number;
-    /**
-     * @description When the window ends: a Unix timestamp in seconds, rounded up
-     * @example 1769850060
-     */
-    'X-RateLimit-Reset': number;
-    /**
-     * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers-10)
-     * @example "minute";q=60;w=60, "day";q=1000;w=86400
-     */
-    'RateLimit-Policy': string;
-    /**
-     * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers-10)
-     * @example "minute";r=59;t=60, "day";r=999;t=86400
-     */
-    RateLimit: string;
-    /**
-     * @description Identifies this request in the log of the service. An id that the client sends is kept.
-     * @example 0b0f0b5e-8f0c-4d0e-9d5b-3a1f6e0c7b1d
-     */
-    'X-Request-Id': string;
-    /**
-     * @description When the API key stops working (RFC 3339). Sent in its last 30 days.
-     * @example 2026-03-02T09:30:00.000Z
-     */
-    'X-API-Key-Expires': string;
-    /**
-     * @description Sent when the error is the one that `Prefer` asked for (RFC 7240)
-     * @example error=rate_limit_exceeded
-     */
-    'Preference-Applied': string;
-    /**
-     * @description Seconds to wait before the next attempt
-     * @example 60
-     */
-    'Retry-After': number;
-    /**
-     * @description How to authenticate, and with a 403 which scope the key lacks (RFC 6750)
-     * @example Bearer
-     */
-    'WWW-Authenticate': string;
-    /**
-     * @description The methods that this path supports
-     * @example GET, POST, HEAD
-     */
-    Allow: string;
-    /**
-     * @description The address of the new resource
-     * @example /v1/pets/7
-     */
-    Location: string;
-    /**
-     * @description Sent when this is the stored response to an earlier request with the same Idempotency-Key
-     * @example true
-     */
-    'Idempotency-Replayed': 'true';
-    /**
-     * @description The address of the next page, with `rel="next"` (RFC 8288). Sent only when more follow.
-     * @example <https://store.example.org/v1/pets?limit=20&cursor=20>; rel="next"
-     */
-    NextPage: string;
-    /**
-     * @description The address of the replacement, with `rel="successor-version"` (RFC 5829), and of what there is to read about the deprecation and the removal, with `rel="deprecation"` (RFC 9745) and `rel="sunset"` (RFC 8594). Sent until the removal.
-     * @example <https://store.example.org/v1/pets>; rel="successor-version", <https://store.example.org/docs#description/how-an-operation-is-removed>; rel="deprecation"; type="text/html", <https://store.example.org/docs#description/how-an-operation-is-removed>; rel="sunset"; type="text/html"
-     */
-    Successor: string;
-    /**
-     * @description Since when the operation is deprecated: a Unix timestamp (RFC 9745). Sent until the removal.
-     * @example @1764892800
-     */
-    Deprecation: string;
-    /**
-     * @description When the operation is removed: an HTTP date (RFC 8594). Sent until the removal.
-     * @example Thu, 05 Dec 2030 00:00:00 GMT
-     */
-    Sunset: string;
-  };
-  pathItems: never;
-}
-export type $defs = Record<string, never>;
-export interface operations {
-  listPets: {
-    parameters: {
-      query?: {
-        /** @description Maximum number of items to return */
-        limit?: number;
-        /** @description Filter by availability */
-        status?: components['schemas']['PetStatus'];
-        /** @description Filter by category (experimental) */
-        categoryId?: number;
-        /** @description The id of the last item of the previous page */
-        cursor?: number;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The animals of the page */
-      200: {
-        headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          Link: components['headers']['NextPage'];
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example [
-           *       {
-           *         "id": 7,
-           *         "name": "Rex",
-           *         "categoryId": 3,
-           *         "status": "available"
-           *       }
-           *     ]
-           */
-          'application/json': components['schemas']['Pets'];
-        };
-      };
-      400: components['responses']['BadRequest'];
-      401: components['responses']['Unauthorized'];
-      403: components['responses']['Forbidden'];
-      405: components['responses']['MethodNotAllowed'];
-      429: components['responses']['TooManyRequests'];
-      500: components['responses']['InternalServerError'];
-      501: components['responses']['NotImplemented'];
-      503: components['responses']['ServiceUnavailable'];
-    };
-  };
-  createPet: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again. Any 1 to 255 visible ASCII characters, such as a UUID. */
-        'Idempotency-Key'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
-        /**
+         * @description An animal to add. Unknown members are ignored.
          * @example {
          *       "name": "Rex",
          *       "categoryId": 3,
          *       "status": "available"
          *     }
          */
-        'application/json': components['schemas']['NewPet'];
-      };
-    };
-    responses: {
-      /** @description The added animal */
-      201: {
-        headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          Location: components['headers']['Location'];
-          'Idempotency-Replayed': components['headers']['Idempotency-Replayed'];
-          [name: string]: unknown;
+        NewPet: {
+            /** @description The animal's name: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or half of a surrogate pair. */
+            name: string;
+            /**
+             * Format: int64
+             * @description Identifier of the category the animal belongs to. The service stores it and does not check it: it has no list of categories. What each number stands for is up to whoever runs the store, and animals of the catalogue show those in use.
+             */
+            categoryId: number;
+            /** @description Availability of the animal; `"available"` if left out */
+            status?: components["schemas"]["PetStatus"];
         };
-        content: {
-          /**
-           * @example {
-           *       "id": 7,
-           *       "name": "Rex",
-           *       "categoryId": 3,
-           *       "status": "available"
-           *     }
-           */
-          'application/json': components['schemas']['Pet'];
-        };
-      };
-      400: components['responses']['BadRequest'];
-      401: components['responses']['Unauthorized'];
-      403: components['responses']['Forbidden'];
-      405: components['responses']['MethodNotAllowed'];
-      409: components['responses']['Conflict'];
-      413: components['responses']['PayloadTooLarge'];
-      415: components['responses']['UnsupportedMediaType'];
-      422: components['responses']['UnprocessableEntity'];
-      429: components['responses']['TooManyRequests'];
-      500: components['responses']['InternalServerError'];
-      501: components['responses']['NotImplemented'];
-      503: components['responses']['ServiceUnavailable'];
-    };
-  };
-  getPet: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description Identifier of the animal */
-        petId: number;
-      };
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The animal */
-      200: {
-        headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          Deprecation: components['headers']['Deprecation'];
-          Sunset: components['headers']['Sunset'];
-          Link: components['headers']['Successor'];
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example {
-           *       "id": 7,
-           *       "name": "Rex",
-           *       "categoryId": 3,
-           *       "status": "available"
-           *     }
-           */
-          'application/json': components['schemas']['Pet'];
-        };
-      };
-      /** @description `invalid_request`: the input is not JSON, or a field is missing or invalid, and `message` names each such field; or the request is not well-formed HTTP, and the response has no rate limit headers. */
-      400: {
-        headers: {
-          /**
-           * @description Requests allowed in the window that is currently tighter for the caller
-           * @example 60
-           */
-          'X-RateLimit-Limit'?: number;
-          /**
-           * @description Requests left in the current window
-           * @example 59
-           */
-          'X-RateLimit-Remaining'?: number;
-          /**
-           * @description When the window ends: a Unix timestamp in seconds, rounded up
-           * @example 1769850060
-           */
-          'X-RateLimit-Reset'?: number;
-          /**
-           * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers-10)
-           * @example "minute";q=60;w=60, "day";q=1000;w=86400
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers-10)
-           * @example "minute";r=59;t=60, "day";r=999;t=86400
-           */
-          RateLimit?: string;
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          'Preference-Applied': components['headers']['Preference-Applied'];
-          Deprecation: components['headers']['Deprecation'];
-          Sunset: components['headers']['Sunset'];
-          Link: components['headers']['Successor'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Error'];
-        };
-      };
-      /**
-       * @description `missing_api_key`: no bearer token was sent.
-       *
-       *     `invalid_api_key`: the API key is malformed, unknown, revoked or expired.
-       */
-      401: {
-        headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          'Preference-Applied': components['headers']['Preference-Applied'];
-          'WWW-Authenticate': components['headers']['WWW-Authenticate'];
-          Deprecation: components['headers']['Deprecation'];
-          Sunset: components['headers']['Sunset'];
-          Link: components['headers']['Successor'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Error'];
-        };
-      };
-      /** @description `insufficient_scope`: the API key lacks the scope of the operation; `WWW-Authenticate` names it. */
-      403: {
-        headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          'Preference-Applied': components['headers']['Preference-Applied'];
-          'WWW-Authenticate': components['headers']['WWW-Authenticate'];
-          Deprecation: components['headers']['Deprecation'];
-          Sunset: components['headers']['Sunset'];
-          Link: components['headers']['Successor'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Error'];
-        };
-      };
-      /** @description `not_found`: there is nothing at this address. */
-      404: {
-        headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          'Preference-Applied': components['headers']['Preference-Applied'];
-          Deprecation: components['headers']['Deprecation'];
-          Sunset: components['headers']['Sunset'];
-          Link: components['headers']['Successor'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Error'];
-        };
-      };
-      405: components['responses']['MethodNotAllowed'];
-      410: components['responses']['Gone'];
-      /**
-       * @description `rate_limit_exceeded`: the rate limit is used up; wait for `Retry-After`, and longer each time it comes again.
-       *
-       *     `api_key_banned`: the key kept sending while it was over its limit, or the operator has banned it; wait for `Retry-After`.
-       */
-      429: {
-        headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          'Preference-Applied': components['headers']['Preference-Applied'];
-          'Retry-After': components['headers']['Retry-After'];
-          Deprecation: components['headers']['Deprecation'];
-          Sunset: components['headers']['Sunset'];
-          Link: components['headers']['Successor'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Error'];
-        };
-      };
-      /** @description `internal_error`: an error inside the service; quote the `X-Request-Id` when you report it. */
-      500: {
-        headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          'Preference-Applied': components['headers']['Preference-Applied'];
-          Deprecation: components['headers']['Deprecation'];
-          Sunset: components['headers']['Sunset'];
-          Link: components['headers']['Successor'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Error'];
-        };
-      };
-      /** @description `not_implemented`: the service knows no transfer coding but chunked; or it does not know the method, and the response has no rate limit headers. */
-      501: {
-        headers: {
-          /**
-           * @description Requests allowed in the window that is currently tighter for the caller
-           * @example 60
-           */
-          'X-RateLimit-Limit'?: number;
-          /**
-           * @description Requests left in the current window
-           * @example 59
-           */
-          'X-RateLimit-Remaining'?: number;
-          /**
-           * @description When the window ends: a Unix timestamp in seconds, rounded up
-           * @example 1769850060
-           */
-          'X-RateLimit-Reset'?: number;
-          /**
-           * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers-10)
-           * @example "minute";q=60;w=60, "day";q=1000;w=86400
-           */
-          'RateLimit-Policy'?: string;
-          /**
-           * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers-10)
-           * @example "minute";r=59;t=60, "day";r=999;t=86400
-           */
-          RateLimit?: string;
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          'Preference-Applied': components['headers']['Preference-Applied'];
-          Deprecation: components['headers']['Deprecation'];
-          Sunset: components['headers']['Sunset'];
-          Link: components['headers']['Successor'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Error'];
-        };
-      };
-      /** @description `service_unavailable`: the database cannot serve the request now, or the service is overloaded. */
-      503: {
-        headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          'Preference-Applied': components['headers']['Preference-Applied'];
-          'Retry-After': components['headers']['Retry-After'];
-          Deprecation: components['headers']['Deprecation'];
-          Sunset: components['headers']['Sunset'];
-          Link: components['headers']['Successor'];
-          [name: string]: unknown;
-        };
-        content: {
-          'application/json': components['schemas']['Error'];
-        };
-      };
-    };
-  };
-  updatePet: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path: {
-        /** @description Identifier of the animal */
-        petId: number;
-      };
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
         /**
+         * @description What changes of an animal. What is left out stays as it is. Unknown members are ignored.
          * @example {
          *       "status": "sold"
          *     }
          */
-        'application/json': components['schemas']['PetChange'];
-      };
-    };
-    responses: {
-      /** @description The animal as it is now */
-      200: {
-        headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          [name: string]: unknown;
+        PetChange: {
+            /** @description The animal's name: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or half of a surrogate pair. */
+            name?: string;
+            /**
+             * Format: int64
+             * @description Identifier of the category the animal belongs to. The service stores it and does not check it: it has no list of categories. What each number stands for is up to whoever runs the store, and animals of the catalogue show those in use.
+             */
+            categoryId?: number;
+            /** @description Availability of the animal */
+            status?: components["schemas"]["PetStatus"];
         };
-        content: {
-          /**
-           * @example {
-           *       "id": 7,
-           *       "name": "Rex",
-           *       "categoryId": 3,
-           *       "status": "available"
-           *     }
-           */
-          'application/json': components['schemas']['Pet'];
-        };
-      };
-      400: components['responses']['BadRequest'];
-      401: components['responses']['Unauthorized'];
-      403: components['responses']['Forbidden'];
-      404: components['responses']['NotFound'];
-      405: components['responses']['MethodNotAllowed'];
-      413: components['responses']['PayloadTooLarge'];
-      415: components['responses']['UnsupportedMediaType'];
-      429: components['responses']['TooManyRequests'];
-      500: components['responses']['InternalServerError'];
-      501: components['responses']['NotImplemented'];
-      503: components['responses']['ServiceUnavailable'];
-    };
-  };
-  listOrders: {
-    parameters: {
-      query?: {
-        /** @description Maximum number of items to return */
-        limit?: number;
-        /** @description The id of the last item of the previous page */
-        cursor?: number;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The orders of the page */
-      200: {
-        headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          Link: components['headers']['NextPage'];
-          [name: string]: unknown;
-        };
-        content: {
-          /**
-           * @example [
-           *       {
-           *         "id": 4,
-           *         "petId": 7,
-           *         "quantity": 1,
-           *         "status": "placed",
-           *         "createdAt": "2026-01-31T09:30:00.000Z"
-           *       }
-           *     ]
-           */
-          'application/json': components['schemas']['Orders'];
-        };
-      };
-      400: components['responses']['BadRequest'];
-      401: components['responses']['Unauthorized'];
-      403: components['responses']['Forbidden'];
-      405: components['responses']['MethodNotAllowed'];
-      429: components['responses']['TooManyRequests'];
-      500: components['responses']['InternalServerError'];
-      501: components['responses']['NotImplemented'];
-      503: components['responses']['ServiceUnavailable'];
-    };
-  };
-  createOrder: {
-    parameters: {
-      query?: never;
-      header?: {
-        /** @description Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again. Any 1 to 255 visible ASCII characters, such as a UUID. */
-        'Idempotency-Key'?: string;
-      };
-      path?: never;
-      cookie?: never;
-    };
-    requestBody: {
-      content: {
         /**
+         * @description An animal to order. Unknown members are ignored.
          * @example {
          *       "petId": 7,
          *       "quantity": 1
          *     }
          */
-        'application/json': components['schemas']['NewOrder'];
-      };
+        NewOrder: {
+            /**
+             * Format: int64
+             * @description Identifier of the animal ordered
+             */
+            petId: number;
+            /**
+             * Format: int32
+             * @description How many are ordered; `1` if left out
+             */
+            quantity?: number;
+        };
+        /**
+         * @description Availability of an animal
+         * @enum {string}
+         */
+        PetStatus: "available" | "pending" | "sold";
+        /**
+         * @description Animals in ascending order of id
+         * @example [
+         *       {
+         *         "id": 7,
+         *         "name": "Rex",
+         *         "categoryId": 3,
+         *         "status": "available"
+         *       }
+         *     ]
+         */
+        Pets: components["schemas"]["Pet"][];
+        /**
+         * @description An animal of the catalogue
+         * @example {
+         *       "id": 7,
+         *       "name": "Rex",
+         *       "categoryId": 3,
+         *       "status": "available"
+         *     }
+         */
+        Pet: {
+            /**
+             * Format: int64
+             * @description Unique identifier, assigned by the service: positive and increasing
+             */
+            id: number;
+            /** @description The animal's name: 1 to 200 Unicode code points */
+            name: string;
+            /**
+             * Format: int64
+             * @description Identifier of the category the animal belongs to. The service stores it and does not check it: it has no list of categories. What each number stands for is up to whoever runs the store, and animals of the catalogue show those in use.
+             */
+            categoryId: number;
+            status: components["schemas"]["PetStatus"];
+        };
+        /**
+         * @description Orders in ascending order of id
+         * @example [
+         *       {
+         *         "id": 4,
+         *         "petId": 7,
+         *         "quantity": 1,
+         *         "status": "placed",
+         *         "createdAt": "2026-01-31T09:30:00.000Z"
+         *       }
+         *     ]
+         */
+        Orders: components["schemas"]["Order"][];
+        /**
+         * @description An order of animals
+         * @example {
+         *       "id": 4,
+         *       "petId": 7,
+         *       "quantity": 1,
+         *       "status": "placed",
+         *       "createdAt": "2026-01-31T09:30:00.000Z"
+         *     }
+         */
+        Order: {
+            /**
+             * Format: int64
+             * @description Unique identifier: positive and increasing
+             */
+            id: number;
+            /**
+             * Format: int64
+             * @description Identifier of the animal ordered
+             */
+            petId: number;
+            /**
+             * Format: int32
+             * @description How many are ordered
+             */
+            quantity: number;
+            status: components["schemas"]["OrderStatus"];
+            /**
+             * Format: date-time
+             * @description When the order was placed (RFC 3339, UTC)
+             */
+            createdAt: string;
+        };
+        /**
+         * @description The progress of an order
+         * @enum {string}
+         */
+        OrderStatus: "placed" | "approved" | "delivered";
+        /**
+         * @description The API key that asks
+         * @example {
+         *       "name": "shop",
+         *       "hint": "as_live_4fK2",
+         *       "plan": "free",
+         *       "scopes": [
+         *         "pets:read",
+         *         "orders:read"
+         *       ],
+         *       "createdAt": "2026-01-31T09:30:00.000Z",
+         *       "expiresAt": null,
+         *       "bannedUntil": null,
+         *       "limits": [
+         *         {
+         *           "window": "minute",
+         *           "limit": 60,
+         *           "remaining": 59,
+         *           "resetsAt": "2026-01-31T09:46:00.000Z"
+         *         },
+         *         {
+         *           "window": "day",
+         *           "limit": 1000,
+         *           "remaining": 999,
+         *           "resetsAt": "2026-02-01T09:45:00.000Z"
+         *         }
+         *       ],
+         *       "usage": [
+         *         {
+         *           "day": "2026-01-31",
+         *           "operation": "listPets",
+         *           "requests": 48,
+         *           "denied": 0,
+         *           "deprecated": false
+         *         },
+         *         {
+         *           "day": "2026-01-31",
+         *           "operation": "getKey",
+         *           "requests": 12,
+         *           "denied": 0,
+         *           "deprecated": false
+         *         },
+         *         {
+         *           "day": "2026-01-30",
+         *           "operation": "listPets",
+         *           "requests": 1000,
+         *           "denied": 217,
+         *           "deprecated": false
+         *         }
+         *       ]
+         *     }
+         */
+        Key: {
+            /** @description What the operator of the service has named the key */
+            name: string;
+            /** @description The first characters of the key that was sent, to tell it from others */
+            hint: string;
+            plan: components["schemas"]["Plan"];
+            /** @description What the key allows */
+            scopes: components["schemas"]["Scope"][];
+            /**
+             * Format: date-time
+             * @description When the key was issued (RFC 3339, UTC)
+             */
+            createdAt: string;
+            /** @description When the key stops working (RFC 3339, UTC); null if it does not expire */
+            expiresAt: string | null;
+            /** @description Until when all other requests of the key are denied, because it kept sending while it was over its limit, or the operator has banned it (RFC 3339, UTC); null if it is not banned */
+            bannedUntil: string | null;
+            /** @description The limits of the key, and what is left of each */
+            limits: components["schemas"]["KeyLimit"][];
+            /** @description What the key has called in the last 30 days (UTC), newest first, up to half a minute ago */
+            usage: components["schemas"]["OperationUsage"][];
+        };
+        /**
+         * @description The plan that decides on the limits
+         * @enum {string}
+         */
+        Plan: "free" | "pro" | "business" | "enterprise";
+        /** @description What an API key can allow: one of these, or one that a later version adds */
+        Scope: string | ("pets:read" | "pets:write" | "orders:read" | "orders:write");
+        /** @description A limit of an API key, and what is left of it */
+        KeyLimit: {
+            /**
+             * @description The window that the limit is for
+             * @enum {string}
+             */
+            window: "minute" | "day";
+            /**
+             * Format: int32
+             * @description Requests allowed in the window
+             */
+            limit: number;
+            /**
+             * Format: int32
+             * @description Requests left in the window
+             */
+            remaining: number;
+            /**
+             * Format: date-time
+             * @description When the window ends, rounded up to a second (RFC 3339, UTC)
+             */
+            resetsAt: string;
+        };
+        /** @description How often an API key has called an operation on a day */
+        OperationUsage: {
+            /**
+             * Format: date
+             * @description The day (UTC), as YYYY-MM-DD
+             */
+            day: string;
+            /** @description The name of the operation, or mcp for what was denied before its name was known */
+            operation: string;
+            /**
+             * Format: int64
+             * @description How many requests of the key were admitted
+             */
+            requests: number;
+            /**
+             * Format: int64
+             * @description How many further requests a limit or a ban refused
+             */
+            denied: number;
+            /** @description Whether the operation is deprecated */
+            deprecated: boolean;
+        };
+        /**
+         * @description The body of every response with a status of 400 or more
+         * @example {
+         *       "code": "not_found",
+         *       "message": "There is nothing at this address.",
+         *       "status": 404
+         *     }
+         */
+        Error: {
+            /** @description Machine-readable error code: one of these, or one that a later version adds */
+            code: ("invalid_request" | "missing_api_key" | "invalid_api_key" | "insufficient_scope" | "origin_not_allowed" | "not_found" | "method_not_allowed" | "idempotency_key_in_use" | "operation_removed" | "payload_too_large" | "unsupported_media_type" | "idempotency_key_reused" | "rate_limit_exceeded" | "api_key_banned" | "internal_error" | "not_implemented" | "service_unavailable" | "pet_not_available") | string;
+            /** @description Human-readable description */
+            message: string;
+            /**
+             * Format: int32
+             * @description The HTTP status code
+             */
+            status: number;
+        };
     };
     responses: {
-      /** @description The order placed */
-      201: {
-        headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          'Idempotency-Replayed': components['headers']['Idempotency-Replayed'];
-          [name: string]: unknown;
+        /** @description `invalid_request`: the input is not JSON, or a field is missing or invalid, and `message` names each such field; or the request is not well-formed HTTP, and the response has no rate limit headers. */
+        BadRequest: {
+            headers: {
+                /**
+                 * @description Requests allowed in the window that is currently tighter for the caller
+                 * @example 60
+                 */
+                "X-RateLimit-Limit"?: number;
+                /**
+                 * @description Requests left in the current window
+                 * @example 59
+                 */
+                "X-RateLimit-Remaining"?: number;
+                /**
+                 * @description When the window ends: a Unix timestamp in seconds, rounded up
+                 * @example 1769850060
+                 */
+                "X-RateLimit-Reset"?: number;
+                /**
+                 * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers-10)
+                 * @example "minute";q=60;w=60, "day";q=1000;w=86400
+                 */
+                "RateLimit-Policy"?: string;
+                /**
+                 * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers-10)
+                 * @example "minute";r=59;t=60, "day";r=999;t=86400
+                 */
+                RateLimit?: string;
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                "Preference-Applied": components["headers"]["Preference-Applied"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
         };
-        content: {
-          /**
-           * @example {
-           *       "id": 4,
-           *       "petId": 7,
-           *       "quantity": 1,
-           *       "status": "placed",
-           *       "createdAt": "2026-01-31T09:30:00.000Z"
-           *     }
-           */
-          'application/json': components['schemas']['Order'];
+        /**
+         * @description `missing_api_key`: no bearer token was sent.
+         *
+         *     `invalid_api_key`: the API key is malformed, unknown, revoked or expired.
+         */
+        Unauthorized: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                "Preference-Applied": components["headers"]["Preference-Applied"];
+                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
         };
-      };
-      400: components['responses']['BadRequest'];
-      401: components['responses']['Unauthorized'];
-      403: components['responses']['Forbidden'];
-      405: components['responses']['MethodNotAllowed'];
-      /**
-       * @description `idempotency_key_in_use`: a request with this Idempotency-Key is still running.
-       *
-       *     `pet_not_available`: the animal is pending or sold.
-       */
-      409: {
-        headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          'Preference-Applied': components['headers']['Preference-Applied'];
-          [name: string]: unknown;
+        /** @description `insufficient_scope`: the API key lacks the scope of the operation; `WWW-Authenticate` names it. */
+        Forbidden: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                "Preference-Applied": components["headers"]["Preference-Applied"];
+                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
         };
-        content: {
-          'application/json': components['schemas']['Error'];
+        /** @description `not_found`: there is nothing at this address. */
+        NotFound: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                "Preference-Applied": components["headers"]["Preference-Applied"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
         };
-      };
-      413: components['responses']['PayloadTooLarge'];
-      415: components['responses']['UnsupportedMediaType'];
-      422: components['responses']['UnprocessableEntity'];
-      429: components['responses']['TooManyRequests'];
-      500: components['responses']['InternalServerError'];
-      501: components['responses']['NotImplemented'];
-      503: components['responses']['ServiceUnavailable'];
+        /** @description `method_not_allowed`: the path does not support this method; `Allow` lists those it does. */
+        MethodNotAllowed: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                "Preference-Applied": components["headers"]["Preference-Applied"];
+                Allow: components["headers"]["Allow"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `idempotency_key_in_use`: a request with this Idempotency-Key is still running. */
+        Conflict: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                "Preference-Applied": components["headers"]["Preference-Applied"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `operation_removed`: the operation's removal date has passed. */
+        Gone: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                "Preference-Applied": components["headers"]["Preference-Applied"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `payload_too_large`: the body is larger than 64 KiB. */
+        PayloadTooLarge: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                "Preference-Applied": components["headers"]["Preference-Applied"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `unsupported_media_type`: the body is not application/json, or has a Content-Encoding. */
+        UnsupportedMediaType: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                "Preference-Applied": components["headers"]["Preference-Applied"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `idempotency_key_reused`: this Idempotency-Key was used with another body. */
+        UnprocessableEntity: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                "Preference-Applied": components["headers"]["Preference-Applied"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /**
+         * @description `rate_limit_exceeded`: the rate limit is used up; wait for `Retry-After`, and longer each time it comes again.
+         *
+         *     `api_key_banned`: the key kept sending while it was over its limit, or the operator has banned it; wait for `Retry-After`.
+         */
+        TooManyRequests: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                "Preference-Applied": components["headers"]["Preference-Applied"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `internal_error`: an error inside the service; quote the `X-Request-Id` when you report it. */
+        InternalServerError: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                "Preference-Applied": components["headers"]["Preference-Applied"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `not_implemented`: the service knows no transfer coding but chunked; or it does not know the method, and the response has no rate limit headers. */
+        NotImplemented: {
+            headers: {
+                /**
+                 * @description Requests allowed in the window that is currently tighter for the caller
+                 * @example 60
+                 */
+                "X-RateLimit-Limit"?: number;
+                /**
+                 * @description Requests left in the current window
+                 * @example 59
+                 */
+                "X-RateLimit-Remaining"?: number;
+                /**
+                 * @description When the window ends: a Unix timestamp in seconds, rounded up
+                 * @example 1769850060
+                 */
+                "X-RateLimit-Reset"?: number;
+                /**
+                 * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers-10)
+                 * @example "minute";q=60;w=60, "day";q=1000;w=86400
+                 */
+                "RateLimit-Policy"?: string;
+                /**
+                 * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers-10)
+                 * @example "minute";r=59;t=60, "day";r=999;t=86400
+                 */
+                RateLimit?: string;
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                "Preference-Applied": components["headers"]["Preference-Applied"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
+        /** @description `service_unavailable`: the database cannot serve the request now, or the service is overloaded. */
+        ServiceUnavailable: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                RateLimit: components["headers"]["RateLimit"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                "Preference-Applied": components["headers"]["Preference-Applied"];
+                "Retry-After": components["headers"]["Retry-After"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["Error"];
+            };
+        };
     };
-  };
-  getKey: {
-    parameters: {
-      query?: never;
-      header?: never;
-      path?: never;
-      cookie?: never;
+    parameters: never;
+    requestBodies: never;
+    headers: {
+        /**
+         * @description Requests allowed in the window that is currently tighter for the caller
+         * @example 60
+         */
+        "X-RateLimit-Limit": number;
+        /**
+         * @description Requests left in the current window
+         * @example 59
+         */
+        "X-RateLimit-Remaining": number;
+        /**
+         * @description When the window ends: a Unix timestamp in seconds, rounded up
+         * @example 1769850060
+         */
+        "X-RateLimit-Reset": number;
+        /**
+         * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers-10)
+         * @example "minute";q=60;w=60, "day";q=1000;w=86400
+         */
+        "RateLimit-Policy": string;
+        /**
+         * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers-10)
+         * @example "minute";r=59;t=60, "day";r=999;t=86400
+         */
+        RateLimit: string;
+        /**
+         * @description Identifies this request in the log of the service. An id that the client sends is kept.
+         * @example 0b0f0b5e-8f0c-4d0e-9d5b-3a1f6e0c7b1d
+         */
+        "X-Request-Id": string;
+        /**
+         * @description When the API key stops working (RFC 3339). Sent in its last 30 days.
+         * @example 2026-03-02T09:30:00.000Z
+         */
+        "X-API-Key-Expires": string;
+        /**
+         * @description Sent when the error is the one that `Prefer` asked for (RFC 7240)
+         * @example error=rate_limit_exceeded
+         */
+        "Preference-Applied": string;
+        /**
+         * @description Seconds to wait before the next attempt
+         * @example 60
+         */
+        "Retry-After": number;
+        /**
+         * @description How to authenticate, and with a 403 which scope the key lacks (RFC 6750)
+         * @example Bearer
+         */
+        "WWW-Authenticate": string;
+        /**
+         * @description The methods that this path supports
+         * @example GET, POST, HEAD
+         */
+        Allow: string;
+        /**
+         * @description The address of the new resource
+         * @example /v1/pets/7
+         */
+        Location: string;
+        /**
+         * @description Sent when this is the stored response to an earlier request with the same Idempotency-Key
+         * @example true
+         */
+        "Idempotency-Replayed": "true";
+        /**
+         * @description The address of the next page, with `rel="next"` (RFC 8288). Sent only when more follow.
+         * @example <https://store.example.org/v1/pets?limit=20&cursor=20>; rel="next"
+         */
+        NextPage: string;
+        /**
+         * @description The address of the replacement, with `rel="successor-version"` (RFC 5829), and of what there is to read about the deprecation and the removal, with `rel="deprecation"` (RFC 9745) and `rel="sunset"` (RFC 8594). Sent until the removal.
+         * @example <https://store.example.org/v1/pets>; rel="successor-version", <https://store.example.org/docs#description/how-an-operation-is-removed>; rel="deprecation"; type="text/html", <https://store.example.org/docs#description/how-an-operation-is-removed>; rel="sunset"; type="text/html"
+         */
+        Successor: string;
+        /**
+         * @description Since when the operation is deprecated: a Unix timestamp (RFC 9745). Sent until the removal.
+         * @example @1764892800
+         */
+        Deprecation: string;
+        /**
+         * @description When the operation is removed: an HTTP date (RFC 8594). Sent until the removal.
+         * @example Thu, 05 Dec 2030 00:00:00 GMT
+         */
+        Sunset: string;
     };
-    requestBody?: never;
-    responses: {
-      /** @description The key */
-      200: {
-        headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          [name: string]: unknown;
+    pathItems: never;
+}
+export type $defs = Record<string, never>;
+export interface operations {
+    listPets: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items to return */
+                limit?: number;
+                /** @description Filter by availability */
+                status?: components["schemas"]["PetStatus"];
+                /** @description Filter by category (experimental) */
+                categoryId?: number;
+                /** @description The id of the last item of the previous page */
+                cursor?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
         };
-        content: {
-          /**
-           * @example {
-           *       "name": "shop",
-           *       "hint": "as_live_4fK2",
-           *       "plan": "free",
-           *       "scopes": [
-           *         "pets:read",
-           *         "orders:read"
-           *       ],
-           *       "createdAt": "2026-01-31T09:30:00.000Z",
-           *       "expiresAt": null,
-           *       "bannedUntil": null,
-           *       "limits": [
-           *         {
-           *           "window": "minute",
-           *           "limit": 60,
-           *           "remaining": 59,
-           *           "resetsAt": "2026-01-31T09:46:00.000Z"
-           *         },
-           *         {
-           *           "window": "day",
-           *           "limit": 1000,
-           *           "remaining": 999,
-           *           "resetsAt": "2026-02-01T09:45:00.000Z"
-           *         }
-           *       ],
-           *       "usage": [
-           *         {
-           *           "day": "2026-01-31",
-           *           "operation": "listPets",
-           *           "requests": 48,
-           *           "denied": 0,
-           *           "deprecated": false
-           *         },
-           *         {
-           *           "day": "2026-01-31",
-           *           "operation": "getKey",
-           *           "requests": 12,
-           *           "denied": 0,
-           *           "deprecated": false
-           *         },
-           *         {
-           *           "day": "2026-01-30",
-           *           "operation": "listPets",
-           *           "requests": 1000,
-           *           "denied": 217,
-           *           "deprecated": false
-           *         }
-           *       ]
-           *     }
-           */
-          'application/json': components['schemas']['Key'];
+        requestBody?: never;
+        responses: {
+            /** @description The animals of the page */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    Link: components["headers"]["NextPage"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": 7,
+                     *         "name": "Rex",
+                     *         "categoryId": 3,
+                     *         "status": "available"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Pets"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            405: components["responses"]["MethodNotAllowed"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
         };
-      };
-      400: components['responses']['BadRequest'];
-      401: components['responses']['Unauthorized'];
-      405: components['responses']['MethodNotAllowed'];
-      429: components['responses']['TooManyRequests'];
-      500: components['responses']['InternalServerError'];
-      501: components['responses']['NotImplemented'];
-      503: components['responses']['ServiceUnavailable'];
     };
-  };
-  revokeKey: {
-    parameters: {
-      query: {
-        /** @description The hint of the key itself, as getKey shows it: with any other, nothing happens */
-        hint: string;
-      };
-      header?: never;
-      path?: never;
-      cookie?: never;
-    };
-    requestBody?: never;
-    responses: {
-      /** @description The key is revoked */
-      204: {
-        headers: {
-          'X-RateLimit-Limit': components['headers']['X-RateLimit-Limit'];
-          'X-RateLimit-Remaining': components['headers']['X-RateLimit-Remaining'];
-          'X-RateLimit-Reset': components['headers']['X-RateLimit-Reset'];
-          'RateLimit-Policy': components['headers']['RateLimit-Policy'];
-          RateLimit: components['headers']['RateLimit'];
-          'X-Request-Id': components['headers']['X-Request-Id'];
-          'X-API-Key-Expires': components['headers']['X-API-Key-Expires'];
-          [name: string]: unknown;
+    createPet: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again. Any 1 to 255 visible ASCII characters, such as a UUID. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
         };
-        content?: never;
-      };
-      400: components['responses']['BadRequest'];
-      401: components['responses']['Unauthorized'];
-      405: components['responses']['MethodNotAllowed'];
-      429: components['responses']['TooManyRequests'];
-      500: components['responses']['InternalServerError'];
-      501: components['responses']['NotImplemented'];
-      503: components['responses']['ServiceUnavailable'];
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "name": "Rex",
+                 *       "categoryId": 3,
+                 *       "status": "available"
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewPet"];
+            };
+        };
+        responses: {
+            /** @description The added animal */
+            201: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 7,
+                     *       "name": "Rex",
+                     *       "categoryId": 3,
+                     *       "status": "available"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Pet"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            405: components["responses"]["MethodNotAllowed"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
     };
-  };
+    getPet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the animal */
+                petId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The animal */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Link: components["headers"]["Successor"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 7,
+                     *       "name": "Rex",
+                     *       "categoryId": 3,
+                     *       "status": "available"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Pet"];
+                };
+            };
+            /** @description `invalid_request`: the input is not JSON, or a field is missing or invalid, and `message` names each such field; or the request is not well-formed HTTP, and the response has no rate limit headers. */
+            400: {
+                headers: {
+                    /**
+                     * @description Requests allowed in the window that is currently tighter for the caller
+                     * @example 60
+                     */
+                    "X-RateLimit-Limit"?: number;
+                    /**
+                     * @description Requests left in the current window
+                     * @example 59
+                     */
+                    "X-RateLimit-Remaining"?: number;
+                    /**
+                     * @description When the window ends: a Unix timestamp in seconds, rounded up
+                     * @example 1769850060
+                     */
+                    "X-RateLimit-Reset"?: number;
+                    /**
+                     * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers-10)
+                     * @example "minute";q=60;w=60, "day";q=1000;w=86400
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers-10)
+                     * @example "minute";r=59;t=60, "day";r=999;t=86400
+                     */
+                    RateLimit?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    "Preference-Applied": components["headers"]["Preference-Applied"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Link: components["headers"]["Successor"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /**
+             * @description `missing_api_key`: no bearer token was sent.
+             *
+             *     `invalid_api_key`: the API key is malformed, unknown, revoked or expired.
+             */
+            401: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    "Preference-Applied": components["headers"]["Preference-Applied"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Link: components["headers"]["Successor"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `insufficient_scope`: the API key lacks the scope of the operation; `WWW-Authenticate` names it. */
+            403: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    "Preference-Applied": components["headers"]["Preference-Applied"];
+                    "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Link: components["headers"]["Successor"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_found`: there is nothing at this address. */
+            404: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    "Preference-Applied": components["headers"]["Preference-Applied"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Link: components["headers"]["Successor"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            405: components["responses"]["MethodNotAllowed"];
+            410: components["responses"]["Gone"];
+            /**
+             * @description `rate_limit_exceeded`: the rate limit is used up; wait for `Retry-After`, and longer each time it comes again.
+             *
+             *     `api_key_banned`: the key kept sending while it was over its limit, or the operator has banned it; wait for `Retry-After`.
+             */
+            429: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    "Preference-Applied": components["headers"]["Preference-Applied"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Link: components["headers"]["Successor"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `internal_error`: an error inside the service; quote the `X-Request-Id` when you report it. */
+            500: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    "Preference-Applied": components["headers"]["Preference-Applied"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Link: components["headers"]["Successor"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `not_implemented`: the service knows no transfer coding but chunked; or it does not know the method, and the response has no rate limit headers. */
+            501: {
+                headers: {
+                    /**
+                     * @description Requests allowed in the window that is currently tighter for the caller
+                     * @example 60
+                     */
+                    "X-RateLimit-Limit"?: number;
+                    /**
+                     * @description Requests left in the current window
+                     * @example 59
+                     */
+                    "X-RateLimit-Remaining"?: number;
+                    /**
+                     * @description When the window ends: a Unix timestamp in seconds, rounded up
+                     * @example 1769850060
+                     */
+                    "X-RateLimit-Reset"?: number;
+                    /**
+                     * @description The windows: quota `q` and length `w` in seconds (draft-ietf-httpapi-ratelimit-headers-10)
+                     * @example "minute";q=60;w=60, "day";q=1000;w=86400
+                     */
+                    "RateLimit-Policy"?: string;
+                    /**
+                     * @description What is left of each window: requests `r` and seconds until it ends `t` (draft-ietf-httpapi-ratelimit-headers-10)
+                     * @example "minute";r=59;t=60, "day";r=999;t=86400
+                     */
+                    RateLimit?: string;
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    "Preference-Applied": components["headers"]["Preference-Applied"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Link: components["headers"]["Successor"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description `service_unavailable`: the database cannot serve the request now, or the service is overloaded. */
+            503: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    "Preference-Applied": components["headers"]["Preference-Applied"];
+                    "Retry-After": components["headers"]["Retry-After"];
+                    Deprecation: components["headers"]["Deprecation"];
+                    Sunset: components["headers"]["Sunset"];
+                    Link: components["headers"]["Successor"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    updatePet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the animal */
+                petId: number;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "status": "sold"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PetChange"];
+            };
+        };
+        responses: {
+            /** @description The animal as it is now */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 7,
+                     *       "name": "Rex",
+                     *       "categoryId": 3,
+                     *       "status": "available"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Pet"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            405: components["responses"]["MethodNotAllowed"];
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listOrders: {
+        parameters: {
+            query?: {
+                /** @description Maximum number of items to return */
+                limit?: number;
+                /** @description The id of the last item of the previous page */
+                cursor?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The orders of the page */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    Link: components["headers"]["NextPage"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example [
+                     *       {
+                     *         "id": 4,
+                     *         "petId": 7,
+                     *         "quantity": 1,
+                     *         "status": "placed",
+                     *         "createdAt": "2026-01-31T09:30:00.000Z"
+                     *       }
+                     *     ]
+                     */
+                    "application/json": components["schemas"]["Orders"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            405: components["responses"]["MethodNotAllowed"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    createOrder: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again. Any 1 to 255 visible ASCII characters, such as a UUID. */
+                "Idempotency-Key"?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "petId": 7,
+                 *       "quantity": 1
+                 *     }
+                 */
+                "application/json": components["schemas"]["NewOrder"];
+            };
+        };
+        responses: {
+            /** @description The order placed */
+            201: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 4,
+                     *       "petId": 7,
+                     *       "quantity": 1,
+                     *       "status": "placed",
+                     *       "createdAt": "2026-01-31T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Order"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            405: components["responses"]["MethodNotAllowed"];
+            /**
+             * @description `idempotency_key_in_use`: a request with this Idempotency-Key is still running.
+             *
+             *     `pet_not_available`: the animal is pending or sold.
+             */
+            409: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    "Preference-Applied": components["headers"]["Preference-Applied"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            413: components["responses"]["PayloadTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "name": "shop",
+                     *       "hint": "as_live_4fK2",
+                     *       "plan": "free",
+                     *       "scopes": [
+                     *         "pets:read",
+                     *         "orders:read"
+                     *       ],
+                     *       "createdAt": "2026-01-31T09:30:00.000Z",
+                     *       "expiresAt": null,
+                     *       "bannedUntil": null,
+                     *       "limits": [
+                     *         {
+                     *           "window": "minute",
+                     *           "limit": 60,
+                     *           "remaining": 59,
+                     *           "resetsAt": "2026-01-31T09:46:00.000Z"
+                     *         },
+                     *         {
+                     *           "window": "day",
+                     *           "limit": 1000,
+                     *           "remaining": 999,
+                     *           "resetsAt": "2026-02-01T09:45:00.000Z"
+                     *         }
+                     *       ],
+                     *       "usage": [
+                     *         {
+                     *           "day": "2026-01-31",
+                     *           "operation": "listPets",
+                     *           "requests": 48,
+                     *           "denied": 0,
+                     *           "deprecated": false
+                     *         },
+                     *         {
+                     *           "day": "2026-01-31",
+                     *           "operation": "getKey",
+                     *           "requests": 12,
+                     *           "denied": 0,
+                     *           "deprecated": false
+                     *         },
+                     *         {
+                     *           "day": "2026-01-30",
+                     *           "operation": "listPets",
+                     *           "requests": 1000,
+                     *           "denied": 217,
+                     *           "deprecated": false
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Key"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            405: components["responses"]["MethodNotAllowed"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    revokeKey: {
+        parameters: {
+            query: {
+                /** @description The hint of the key itself, as getKey shows it: with any other, nothing happens */
+                hint: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The key is revoked */
+            204: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            405: components["responses"]["MethodNotAllowed"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
 }
