@@ -3,9 +3,8 @@ import type { inferRouterInputs, inferRouterOutputs } from '@trpc/server';
 import { readReason } from './abort.js';
 import type { AppRouter } from './app-router.js';
 import { checkBaseUrl } from './base-url.js';
-import type { ErrorCode, ListPetsInput, Pet } from './contract.js';
+import type { ErrorCode } from './contract.js';
 import { createLimitWatch, type LimitWatch } from './limit-watch.js';
-import { pages } from './pages.js';
 import { MAX_BATCH_SIZE, TRPC_PREFIX } from './protocol.js';
 import { type Clock, retryLink } from './retry.js';
 import { createTransport } from './transport.js';
@@ -21,8 +20,6 @@ export type { Clock } from './retry.js';
 export type Inputs = inferRouterInputs<AppRouter>;
 /** What the operations return, by their names */
 export type Outputs = inferRouterOutputs<AppRouter>;
-/** The input of listPets without the cursor */
-export type PetFilter = Omit<ListPetsInput, 'cursor'>;
 
 /** The options of createClient */
 export interface ClientOptions {
@@ -57,12 +54,10 @@ export interface ClientOptions {
 }
 
 /**
- * The typed tRPC client of the service, with two additional members. To choose the Idempotency-Key of a create, call
+ * The typed tRPC client of the service, with one member of its own, `limits`. To choose the Idempotency-Key of a create, call
  * `createPet.mutate(pet, { context: { idempotencyKey } })`; otherwise the client generates one.
  */
 export type Client = TRPCClient<AppRouter> & {
-  /** The same as `pages(client.listPets, filter, options)`, kept for programs from before `pages` existed */
-  listAllPets(filter?: PetFilter, options?: { signal?: AbortSignal }): AsyncGenerator<Pet[], void, undefined>;
   /** The rate limits as of the latest response */
   readonly limits: LimitWatch;
 };
@@ -116,9 +111,8 @@ export function createClient(options: ClientOptions): Client {
       }),
     ],
   });
-  const listAllPets: Client['listAllPets'] = (...filter) => pages(trpc.listPets, ...filter);
-  // tRPC's client is a proxy that treats every member as a procedure, so it becomes the prototype of our own members.
-  return Object.assign(Object.create(trpc) as typeof trpc, { listAllPets, limits });
+  // tRPC's client is a proxy that treats every member as a procedure, so it becomes the prototype of our own member.
+  return Object.assign(Object.create(trpc) as typeof trpc, { limits });
 }
 
 /**

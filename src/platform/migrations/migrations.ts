@@ -105,21 +105,13 @@ export async function readHistory({
 /**
  * The migrations that are not finished.
  *
- * @throws OperatorError for a database of a version before the first migration, a migration that failed or that was
+ * @throws OperatorError for a migration that failed or that was
  * edited after it had been applied
  */
 export function findPending(
   recorded: readonly RecordedMigration[],
   migrations: readonly Migration[],
 ): readonly Migration[] {
-  const first = migrations[0]?.name ?? '';
-  // A baseline of Prisma's, such as 0_init, has no time in its name.
-  if (recorded.some(({ name }) => /^\d{14}_/.test(name) && name < first)) {
-    throw new OperatorError(
-      'The database was made by a version before 1.0: start with a new one. Create an empty database, and name it in ' +
-        'DATABASE_URL; without DATABASE_URL, delete DATA_DIR (.data). docs/operations.md says how its data gets into the new one.',
-    );
-  }
   const byName = new Map(recorded.map((each) => [each.name, each]));
   return migrations.filter((migration) => {
     const record = byName.get(migration.name);

@@ -189,8 +189,6 @@ function* findConflicts(
     yield `DATABASE_URL must be set in ${set.APP_ENV}: the embedded PostgreSQL is for development`;
   if (set.WORKERS !== undefined)
     yield 'WORKERS is gone: run several processes instead, with REUSE_PORT or as replicas behind a proxy (docs/operations.md)';
-  if (set.HISTORY_DAYS !== undefined)
-    yield 'HISTORY_DAYS is gone: changes of keys stay on record until the owner of the tables deletes them, with: npm run -s keys -- history --delete-before DATE';
   if (set.REUSE_PORT === 'true') {
     // 22.12 brought the option. The oldest supported version of 22 is 22.13, and 23, which lacked it at first, is refused.
     if (platform !== 'linux' || Number.parseInt(versions.node, 10) < 22)

@@ -490,11 +490,6 @@ test('only in development, and only without CORS_ORIGINS, every origin on localh
 test.each([
   ['WORKERS', '1', 'run several processes instead'],
   ['WORKERS', 'auto', 'run several processes instead'],
-  [
-    'HISTORY_DAYS',
-    '400',
-    'changes of keys stay on record until .*: npm run -s keys -- history --delete-before DATE',
-  ],
 ])('%s=%s is refused with one line that says what replaces it', (name, value, instead) => {
   const message = new RegExp(`^The configuration is invalid: ${name} is gone: ${instead}[^\\n]*$`);
   expect(() => readConfig({ [name]: value })).toThrow(message);
