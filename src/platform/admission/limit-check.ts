@@ -68,8 +68,7 @@ export async function checkLimits(
   const result = decision instanceof Promise ? await decision : decision;
   if (result.isAllowed) return { result };
   if (countsTowardsBan && apiKey !== undefined && bans.bannedUntil(apiKey) === undefined) {
-    const counting = limiter.countDenied(subject, cost, () => bans.ban(apiKey));
-    if (counting !== undefined) await counting;
+    await limiter.countDenied(subject, cost, () => bans.ban(apiKey));
   }
   if (!(decision instanceof Promise)) await endOfTick();
   return { result, error: toDenial(result) };

@@ -25,9 +25,8 @@ export interface Limiter {
   read(subject: Subject, cost: number): RateLimitResult | Promise<RateLimitResult>;
   /**
    * Counts a denied request by its cost. When as many requests of the subject were denied within a minute as it is allowed
-   * per minute, it calls `onLimit` and counts from 0 again. With Redis, the denials of all nodes count, within a second;
-   * without Redis, and while it is away, only those of this node. For the request that reaches the limit by what this node
-   * knows, it resolves after that call.
+   * per minute, it calls `onLimit` and counts from 0 again. With Redis, the denials of all nodes count; without Redis, and
+   * while it is away, only those of this node.
    */
   countDenied(subject: Subject, cost: number, onLimit: () => void): Promise<void> | undefined;
   /** Counts the denied requests of a subject from 0: for one whose limit another node has found to be reached. */
@@ -123,7 +122,6 @@ export async function createLimiter({
       await redis?.ready(withinMs);
     },
     async close() {
-      denials.close();
       redis?.close();
     },
   };
