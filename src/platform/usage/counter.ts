@@ -70,15 +70,13 @@ export class UsageCounter {
   async flush(): Promise<void> {
     this.#mostlyDenied = this.#countMostlyDenied();
     const rows = this.#take();
-    const locked: NewUsage[] = [];
     try {
       while (rows.length > 0) {
-        locked.push(...(await this.#options.store.add(rows.slice(0, MAX_ROWS_PER_STATEMENT))));
+        await this.#options.store.add(rows.slice(0, MAX_ROWS_PER_STATEMENT));
         rows.splice(0, MAX_ROWS_PER_STATEMENT);
       }
-      if (locked.length > 0) throw new Error(`Somebody has locked ${locked.length} rows`);
     } catch (error) {
-      for (const row of [...locked, ...rows]) this.#putBack(row);
+      for (const row of rows) this.#putBack(row);
       this.#options.warn(error);
     }
   }

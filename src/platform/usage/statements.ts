@@ -10,52 +10,22 @@ const daySql = (day: string) => `to_char(${day}, 'YYYY-MM-DD')`;
 /** The first of the last `$1` days, today included, by the clock of the database. */
 const FIRST_KEPT_DAY = "(statement_timestamp() AT TIME ZONE 'UTC')::date - $1::integer + 1";
 
-/** The counts to add, as JSON */
-const GIVEN =
-  'json_to_recordset($1) AS given ("apiKeyId" uuid, day date, operation text, requests bigint, denied bigint)';
-
-/** For this transaction only. Other nodes hold locks for a few milliseconds; rows that are locked for longer are left out. */
-const WAIT_BRIEFLY = "(SELECT set_config('lock_timeout', '500ms', true)) AS setting";
-
 const TABLE = 'api_key_usage';
 
 export function createStatements(inSchema: InSchema) {
   const [keys, usage] = ['api_keys', TABLE].map(inSchema);
-  /** In the order of the primary key, so that nodes that add to the same rows at once cannot deadlock. */
-  const ADD_UP = `
-    ORDER BY 1, 2, 3
-    ON CONFLICT (api_key_id, day, operation) DO UPDATE
-    SET requests = stored.requests + excluded.requests, denied = stored.denied + excluded.denied`;
   return {
-    /** Fails if a row stays locked. */
+    /** In the order of the primary key, so that nodes that add to the same rows at once cannot deadlock. */
     add: {
       table: TABLE,
       name: 'usage-add',
       text: `
         INSERT INTO ${usage} AS stored (api_key_id, day, operation, requests, denied)
-        SELECT "apiKeyId", day, operation, requests, denied FROM ${WAIT_BRIEFLY}, ${GIVEN} ${ADD_UP}`,
-      emptyValues: ['[]'],
-    },
-    /** Adds to all rows that are not locked, and returns the counts for those that are. */
-    addToUnlocked: {
-      table: TABLE,
-      name: 'usage-add-to-unlocked',
-      text: `
-        WITH given AS (
-          SELECT "apiKeyId" AS api_key_id, day, operation, requests, denied FROM ${GIVEN}
-        ), unlocked AS (
-          SELECT api_key_id, day, operation FROM ${usage} AS usage JOIN given USING (api_key_id, day, operation)
-          FOR NO KEY UPDATE OF usage SKIP LOCKED
-        ), locked AS (
-          SELECT api_key_id, day, operation FROM ${usage} JOIN given USING (api_key_id, day, operation)
-          EXCEPT SELECT * FROM unlocked
-        ), added AS (
-          INSERT INTO ${usage} AS stored (api_key_id, day, operation, requests, denied)
-          SELECT given.* FROM ${WAIT_BRIEFLY}, given
-          WHERE (api_key_id, day, operation) NOT IN (SELECT * FROM locked) ${ADD_UP}
-        )
-        SELECT json_build_object('apiKeyId', api_key_id, 'day', day, 'operation', operation, 'requests', given.requests,
-          'denied', given.denied) AS row FROM locked JOIN given USING (api_key_id, day, operation)`,
+        SELECT * FROM json_to_recordset($1)
+          AS given ("apiKeyId" uuid, day date, operation text, requests bigint, denied bigint)
+        ORDER BY 1, 2, 3
+        ON CONFLICT (api_key_id, day, operation) DO UPDATE
+        SET requests = stored.requests + excluded.requests, denied = stored.denied + excluded.denied`,
       emptyValues: ['[]'],
     },
     read: {

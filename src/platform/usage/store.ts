@@ -1,12 +1,9 @@
 import type { Connections, Queries } from '../connections/connections.js';
-import { readCode } from '../connections/outage.js';
 import { createStatements } from './statements.js';
 
 /** For how many days usage is shown unless others are asked for, today included. */
 export const SHOWN_DAYS = 30;
 export const DAY_MS = 86_400_000;
-/** SQLSTATE lock_not_available: a row was locked for longer than a statement waits. */
-const LOCK_NOT_AVAILABLE = '55P03';
 
 /** How many requests were admitted, and how many a limit or a ban denied */
 export interface Counts {
@@ -54,22 +51,11 @@ export function createUsageStore({
   inSchema,
 }: Queries & Pick<Connections, 'writes' | 'inSchema'>) {
   const sql = createStatements(inSchema);
-  writes.register(sql.add, sql.addToUnlocked);
+  writes.register(sql.add);
   return {
-    /**
-     * Adds counts to what is stored, all or none, except for rows that somebody keeps locked, whose counts it returns. No
-     * two counts may be of one key, day and operation.
-     */
-    async add(rows: readonly NewUsage[]): Promise<readonly NewUsage[]> {
-      for (const statement of [sql.add, sql.addToUnlocked]) {
-        try {
-          const locked = await writes.query<{ row: NewUsage }>(statement, [JSON.stringify(rows)]);
-          return locked.map(({ row }) => row);
-        } catch (error) {
-          if (readCode(error) !== LOCK_NOT_AVAILABLE) throw error;
-        }
-      }
-      return rows;
+    /** Adds counts to what is stored, all or none. No two may be of one key, day and operation. */
+    async add(rows: readonly NewUsage[]): Promise<void> {
+      await writes.query(sql.add, [JSON.stringify(rows)]);
     },
     /** The calls of a key by day and operation, newest first; days without a call are left out. */
     async read(apiKeyId: string, { from, to }: DayRange) {
