@@ -96,7 +96,6 @@ describe('on the embedded default', () => {
 test('variables that are meant for another PostgreSQL do not reach the embedded one', async () => {
   const { call } = await untilReady(
     start({
-      NODE_PG_FORCE_NATIVE: '1',
       PGOPTIONS: '-c default_transaction_read_only=on',
       PGSSLNEGOTIATION: 'direct',
       PGCLIENT_ENCODING: 'LATIN1',

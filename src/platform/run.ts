@@ -1,4 +1,3 @@
-import './connections/javascript-client.js';
 import type { AddressInfo } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import type { FastifyInstance } from 'fastify';
@@ -19,7 +18,6 @@ import { describeEndOfLife } from './process/end-of-life.js';
 import { loadEnvironmentFile } from './process/environment-file.js';
 import { listen } from './process/listen.js';
 import { createLogger, type ProcessLog } from './process/logger.js';
-import { passOverLostTerminals } from './process/terminals.js';
 import { describeUnsharedLimits } from './process/unshared-limits.js';
 import { createService, type Service } from './service.js';
 
@@ -46,7 +44,6 @@ export async function run(store: Store): Promise<never> {
   // When many requests wait, V8 may conclude that their objects live long, and allocate such objects in the old generation
   // for as long as the process runs. Whatever they refer to then outlives the collections of new objects.
   setFlagsFromString('--no-allocation-site-pretenuring');
-  passOverLostTerminals();
   try {
     const notices = loadEnvironmentFile();
     const shutdown = waitForShutdown();

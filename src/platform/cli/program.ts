@@ -1,4 +1,3 @@
-import '../connections/javascript-client.js';
 import { Command, CommanderError, Help } from 'commander';
 import { IDENTITY } from '#store/identity.js';
 import { allowLongStatements } from '../connections/long-statements.js';
@@ -20,7 +19,6 @@ import { addSampleData, openSource } from '../migrations/source.js';
 import type { Resource } from '../operations/resource.js';
 import { readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
-import { passOverLostTerminals } from '../process/terminals.js';
 import { COMMAND_CONNECT_TIMEOUT_MS, COMMAND_STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { createUsageStore } from '../usage/store.js';
 import { parseNumber } from './arguments.js';
@@ -68,7 +66,6 @@ export interface CommandOptions {
 
 /** Runs the command that the arguments of the process name; exits with a code of its own if it fails. */
 export async function runCommand(options: CommandOptions): Promise<void> {
-  passOverLostTerminals();
   // A command whose output nobody reads is carried out all the same, and closes the database.
   let outputError: Error | undefined;
   process.stdout.on('error', (error) => {

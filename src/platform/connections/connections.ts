@@ -5,14 +5,9 @@ import { countOrphanedBackends } from './orphaned-backends.js';
 import { createPoolSize } from './pool-size.js';
 import { goOnWhenRefused } from './refused-connections.js';
 import { createInSchema, schemaOf, searchPathOf } from './schema-name.js';
-import {
-  applySettings,
-  checkTimeSettings,
-  SESSION_SETTINGS,
-  STATEMENT_SETTINGS,
-} from './session-settings.js';
+import { applySettings, SESSION_SETTINGS, STATEMENT_SETTINGS } from './session-settings.js';
 import { checkPrimary } from './standby.js';
-import { createStatementPool, hasRoom } from './statement-pool.js';
+import { createStatementPool } from './statement-pool.js';
 
 /** What Prisma writes may keep all of them waiting, for a locked row or a standby. */
 const PRISMA_CONNECTIONS = 4;
@@ -119,9 +114,7 @@ export function openConnections(
       await Promise.all([
         checkPrimary(reads.pool),
         ...[reads, keys].map((each) => each.check()),
-        ...[reads, writes, keys].map((each) => each.checkSettings()),
         reads.pool.query(writes.describePlans()),
-        hasRoom(pool) && checkTimeSettings(async (text) => (await pool.query(text)).rows),
       ]);
     },
     /** How many connections there are, how many are idle, and how many queries wait for one */

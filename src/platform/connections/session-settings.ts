@@ -58,22 +58,3 @@ export async function applySettings(client: pg.ClientBase, settings: SessionSett
     FROM pg_settings JOIN (VALUES ${wanted.join(', ')}) AS wanted (name, value) USING (name)`);
   return rows[0]?.pid;
 }
-
-/** Without these, Prisma would read and write wrong times. */
-const TIME_SETTINGS = ['TimeZone', 'DateStyle'] as const;
-
-/**
- * Rejects when a session has lost them: a pooler has to keep both for each client, as PgBouncer does.
- *
- * @param query runs a statement where requests run theirs
- */
-export async function checkTimeSettings(
-  query: (text: string) => Promise<readonly Record<string, string>[]>,
-): Promise<void> {
-  const settings = TIME_SETTINGS.map((name) => `current_setting('${name}') AS "${name}"`);
-  const [found = {}] = await query(`SELECT ${settings.join(', ')}`);
-  for (const name of TIME_SETTINGS) {
-    if (found[name] !== SESSION_SETTINGS[name])
-      throw new Error(`${name} of a session is ${found[name]}: the pooler has to keep it for each client`);
-  }
-}

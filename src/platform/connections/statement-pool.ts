@@ -3,7 +3,7 @@ import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
 import { measure } from '../timing/timeouts.js';
 import { isSessionStale } from './outage.js';
-import { applySettings, checkTimeSettings, type SessionSettings } from './session-settings.js';
+import { applySettings, type SessionSettings } from './session-settings.js';
 import { limitByTable } from './table-limits.js';
 
 /** PostgreSQL parses and plans a statement once per connection, under its name. */
@@ -65,7 +65,7 @@ export function createStatementPool(
   const checked = new Map<string, CheckedStatement>();
   const limit = limitByTable(maxPerTable);
   const runNow = async <Row extends pg.QueryResultRow>(
-    { name, text }: Omit<Statement, 'name'> & { readonly name?: string },
+    { name, text }: Statement,
     values: readonly unknown[],
   ): Promise<Row[]> => {
     for (;;) {
@@ -106,8 +106,6 @@ export function createStatementPool(
         checked.set(name, statement);
       }
     },
-    /** Checks the settings of a session, if there is a connection that does not keep it waiting. */
-    checkSettings: async () => hasRoom(pool) && checkTimeSettings((text) => run({ text }, [])),
     /** Tries the registered statements, on all connections at once: where the event loop lags, each round trip takes long. */
     check: () => Promise.all([...checked.values()].map(({ emptyValues, ...each }) => run(each, emptyValues))),
     /**
@@ -120,10 +118,6 @@ export function createStatementPool(
 
 const toPlan = ({ text, emptyValues }: CheckedStatement) =>
   `EXPLAIN ${text.replace(/\$(\d+)/g, (_, number) => pg.escapeLiteral(String(emptyValues[number - 1])))}`;
-
-/** Whether a query would get a connection without waiting for the end of another. */
-export const hasRoom = ({ idleCount, totalCount, options }: pg.Pool) =>
-  idleCount > 0 || totalCount < options.max;
 
 /**
  * Runs a query as `client.query` does when it is given an object. It would first copy that object, property by property,

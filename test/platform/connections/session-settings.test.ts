@@ -1,11 +1,7 @@
-import type pg from 'pg';
 import { beforeAll, expect, test } from 'vitest';
-import { openConnections } from '../../../src/platform/connections/connections.js';
-import { isDatabaseOutage } from '../../../src/platform/connections/outage.js';
 import { addSampleData } from '../../../src/platform/migrations/source.js';
 import { createInsert } from '../../../src/platform/tables/inserts.js';
 import { table } from '../../../src/platform/tables/table.js';
-import { onEveryConnection } from '../../support/every-connection.js';
 import { issueRefusedKeys, type RefusedKeys, runEveryOperation } from '../../support/every-operation.js';
 import { execute } from '../../support/execute.js';
 import { list } from '../../support/operations-under-test.js';
@@ -99,33 +95,6 @@ test('settings that change between statements, as behind a pooler, change nothin
     expect(await runEveryOperation(service, refused)).toEqual(expected);
   });
 });
-
-test.each(["datestyle = 'German'", "timezone = 'America/St_Johns'"])(
-  'a pooler that lets clients see %s of each other makes readiness a 503 whose cause is named, on every pool',
-  async (setting) => {
-    const { pool, reads, writes, keys, checkStatements, close } = openConnections(databaseUrl, () => {});
-    try {
-      for (const each of [pool, reads.pool, writes.pool, keys.pool]) {
-        await checkStatements();
-        const spoil = (client: pg.ClientBase) => void client.query(`SET ${setting}`).catch(() => {});
-        each.on('acquire', spoil);
-        const failed: unknown = await checkStatements().catch((error: unknown) => error);
-        expect([isDatabaseOutage(failed), String(failed)]).toEqual([
-          true,
-          expect.stringMatching(
-            /^Error: (?:DateStyle|TimeZone) of a session is .*: the pooler has to keep it/,
-          ),
-        ]);
-        each.off('acquire', spoil);
-        await onEveryConnection(each, (client) =>
-          client.query("SET datestyle = 'ISO, MDY'; SET timezone = 'UTC'"),
-        );
-      }
-    } finally {
-      await close();
-    }
-  },
-);
 
 test('a null is stored as null, and the text NULL as text, whatever array_nulls is', async () => {
   await execute(
