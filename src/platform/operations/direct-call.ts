@@ -12,7 +12,7 @@ import { findDefinitionError, hasMiddleware, type OperationDefinition } from './
 import { toApiError } from './error-mapping.js';
 import { withOnce } from './idempotency-key.js';
 import { INPUT_ERROR } from './input.js';
-import { isInputError, parseInput, toInputError } from './parse-input.js';
+import { parseInput } from './parse-input.js';
 
 /** What an operation without an input takes: nothing, or an object, whose members are unknown and thus ignored. */
 const NO_INPUT = z.looseObject({}, { error: INPUT_ERROR }).optional();
@@ -75,7 +75,7 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
     const create = idempotent ? withOnce(options) : undefined;
     const { ctx } = create ?? options;
     const output = await (needsRunner
-      ? runWithMiddleware(procedure, { ...options, ctx }, schema)
+      ? runWithMiddleware(procedure, { ...options, ctx })
       : resolver({ ctx, input, path, signal, batchIndex }));
     create?.expectOnce();
     return output;
@@ -90,21 +90,11 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
   );
 }
 
-/** Runs it as tRPC documents. An error of the input gets the same words as without a middleware. */
-async function runWithMiddleware(
-  procedure: AnyTRPCProcedure,
-  options: CallOptions,
-  schema: z.ZodType | undefined,
-): Promise<unknown> {
-  const { ctx, getRawInput } = options;
+/** Runs it as tRPC documents. */
+function runWithMiddleware(procedure: AnyTRPCProcedure, options: CallOptions): Promise<unknown> {
+  const { ctx } = options;
   // `next({ ctx })` spreads the context, which would lose the stores, because those are inherited.
-  const flat = { ...Object.getPrototypeOf(ctx), ...ctx };
-  try {
-    return await procedure({ ...options, ctx: flat });
-  } catch (error) {
-    if (schema === undefined || !isInputError(error)) throw error;
-    throw toInputError(error.cause, schema, await getRawInput());
-  }
+  return procedure({ ...options, ctx: { ...Object.getPrototypeOf(ctx), ...ctx } });
 }
 
 function removed({ successor }: Deprecation): ApiError {

@@ -114,7 +114,13 @@ export function decimal(precision: number, scale: number, description: string) {
     .meta({ description: `${description} (a decimal number of at most ${range})` });
 }
 
-/** The message for a field: "is required" when it is absent, `problem` when it is wrong. */
+/**
+ * The message for a field: "is required" when it is absent, `problem` when it is wrong. Callers often send null for a member
+ * that is left out, so the error says that null is not allowed.
+ */
 export function fieldError(problem: string) {
-  return (issue: { readonly input?: unknown }) => (issue.input === undefined ? 'is required' : problem);
+  return ({ input }: { readonly input?: unknown }) => {
+    if (input === undefined) return 'is required';
+    return input === null ? `${problem}; null is not allowed` : problem;
+  };
 }
