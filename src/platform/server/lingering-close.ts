@@ -1,14 +1,17 @@
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 
+/** Of what follows a response, so much is dropped before the connection is closed. */
+const MAX_DROPPED_BYTES = 1_000_000;
 /** After a 413 all that the request has declared is dropped, up to this: its caller has a valid key, whose limits count it. */
 const MAX_DECLARED_BYTES = 32_000_000;
+/** How long a client that sends more has to read its response before its connection is reset. */
+const LINGER_MS = 1_000;
 
 /**
  * Lets the rest of a request arrive after its response, and drops it (RFC 9112, section 9.6). Node.js would close such a
  * connection at once, which resets it while the client still sends: many clients, of Python for example, read only then, and
- * would find a broken connection in place of a 401 or a 413. A connection that stays open would take whatever comes, which
- * read-bound.ts bounds.
+ * would find a broken connection in place of a 401 or a 413. A connection that stays open would take whatever comes.
  */
 export function closeAfterRequests(server: Server): void {
   server.on('connection', (socket) => {
@@ -18,13 +21,23 @@ export function closeAfterRequests(server: Server): void {
   server.on('request', (request, response) => {
     const { 'content-length': length, 'transfer-encoding': coding } = request.headers;
     if (length === undefined && coding === undefined) return;
-    response.once('finish', () => {
-      if (request.complete) return;
-      const declared = Number(length);
-      if (response.statusCode === 413 && declared <= MAX_DECLARED_BYTES)
-        request.socket.readBound?.allow(declared);
-      request.resume();
+    // Before the listener of Node.js, which drops the rest unseen unless somebody reads it.
+    response.prependOnceListener('finish', () => {
+      if (!request.complete) dropRest(request, response);
     });
+  });
+}
+
+function dropRest(request: IncomingMessage, { statusCode }: ServerResponse): void {
+  const declared = Number(request.headers['content-length']);
+  let left = statusCode === 413 && declared <= MAX_DECLARED_BYTES ? declared : MAX_DROPPED_BYTES;
+  request.read(0);
+  request.on('data', ({ length }: Buffer) => {
+    left -= length;
+    if (left >= 0) return;
+    request.pause();
+    request.socket.end();
+    setTimeout(() => request.socket.destroy(), LINGER_MS).unref();
   });
 }
 

@@ -5,7 +5,6 @@ import { IDENTITY } from '#store/identity.js';
 import { ApiError } from '../errors/api-error.js';
 import { closeAfterRequests } from './lingering-close.js';
 import { handleParserError, rejectSocket } from './parser-error.js';
-import { boundReads } from './read-bound.js';
 import type { RequestQueue } from './request-queue.js';
 
 const BODY_LIMIT_BYTES = 64 * 1024;
@@ -90,7 +89,6 @@ export function openServer({ log, connections }: ServerOptions, queue: RequestQu
   app.server.timeout = timeout;
   // A client that ends its side behind its request waits for the answer (RFC 9112, section 9.6). Idle ones are closed.
   Object.assign(app.server, { httpAllowHalfOpen: true });
-  boundReads(app.server);
   closeAfterRequests(app.server);
   addUnusualMethods(app);
   // An unknown Expect may be ignored (RFC 9110, section 10.1.1). Otherwise Node.js itself would reject it.
