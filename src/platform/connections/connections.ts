@@ -1,26 +1,19 @@
 import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
 import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS } from '../timing/timeouts.js';
+import { divideConnections } from './connection-limit.js';
 import { countOrphanedBackends } from './orphaned-backends.js';
-import { createPoolSize } from './pool-size.js';
-import { goOnWhenRefused } from './refused-connections.js';
+import { Pool } from './pool.js';
 import { createInSchema, schemaOf, searchPathOf } from './schema-name.js';
 import { applySettings, SESSION_SETTINGS, STATEMENT_SETTINGS } from './session-settings.js';
+import { shareLimit } from './shared-limit.js';
 import { checkPrimary } from './standby.js';
 import { createStatementPool } from './statement-pool.js';
 
-/** What Prisma writes may keep all of them waiting, for a locked row or a standby. */
-const PRISMA_CONNECTIONS = 4;
-/** Key lookups have their own, so that neither a locked table nor a flood of unknown keys delays others. */
-const KEY_CONNECTIONS = 2;
 /** Two keep PostgreSQL as busy with reads as one Node.js process can; each further one makes the batches smaller. */
 export const READS_PER_TABLE = 2;
 /** Creates of one table take turns. A second one would only wait, and keep other processes from their turn. */
 const WRITES_PER_TABLE = 1;
-/** Beside those of one table, which may be locked, there is one for the others, and one for readiness. */
-const READ_CONNECTIONS = READS_PER_TABLE + 2;
-const WRITE_CONNECTIONS = WRITES_PER_TABLE + 1;
-
 export type Connections = Readonly<ReturnType<typeof openConnections>>;
 
 /** For code that only runs queries on the pool */
@@ -76,29 +69,25 @@ export function openConnections(
     // As a setting, because pg prefers what a URL says.
     ...(applicationName !== undefined && { application_name: applicationName }),
   };
+  const sizes = divideConnections(url);
   const createStatements = (max: number, maxPerTable?: number) =>
     createStatementPool({ ...config, max }, { ...STATEMENT_SETTINGS, ...own }, { maxPerTable, observe });
-  /** For single statements that read */
-  const reads = createStatements(READ_CONNECTIONS, READS_PER_TABLE);
+  /** For single statements that read. Beside those of one table, which may be locked, there is one for others. */
+  const reads = createStatements(sizes.reads, Math.max(1, Math.min(READS_PER_TABLE, sizes.reads - 1)));
   /** For single statements that write */
-  const writes = createStatements(WRITE_CONNECTIONS, WRITES_PER_TABLE);
+  const writes = createStatements(sizes.writes, WRITES_PER_TABLE);
   /** For the lookup of API keys */
-  const keys = createStatements(KEY_CONNECTIONS);
+  const keys = createStatements(sizes.keys);
+  const onConnect = (client: pg.ClientBase) => applySettings(client, { ...SESSION_SETTINGS, ...own });
   /** For Prisma, and for the commands */
-  const pool = new pg.Pool({
-    ...config,
-    max: PRISMA_CONNECTIONS,
-    async onConnect(connected) {
-      await applySettings(connected, { ...SESSION_SETTINGS, ...own });
-    },
-  });
+  const pool = new Pool({ ...config, max: sizes.prisma, onConnect });
   const pools = [pool, reads.pool, writes.pool, keys.pool];
+  for (const each of pools) {
+    each.on('error', onIdleError);
+    countOrphanedBackends(each, config);
+  }
+  const { connect, openLacking } = shareLimit(pools, (...refusal) => onRefused?.(...refusal));
   let closing: Promise<unknown> | undefined;
-  for (const each of pools) each.on('error', onIdleError);
-  const sizes = pools.map(createPoolSize);
-  for (const size of sizes) countOrphanedBackends(size, config);
-  const count = (of: 'held' | 'most') => sizes.reduce((total, size) => total + size[of], 0);
-  goOnWhenRefused(sizes, (error) => onRefused?.(error, count('held'), count('most')));
   return {
     schema,
     inSchema: createInSchema(schema),
@@ -107,11 +96,13 @@ export function openConnections(
     writes,
     keys,
     /**
-     * Rejects when a statement that requests use does not work, or writes nothing. Statements that write are planned where
-     * others read, because requests may keep their connections waiting, for a standby or a locked row.
+     * Rejects when a pool has no connection and gets none, or a statement that requests use does not work, or writes
+     * nothing. Statements that write are planned where others read, because requests may keep their connections waiting,
+     * for a standby or a locked row.
      */
     async checkStatements() {
       await Promise.all([
+        openLacking(),
         checkPrimary(reads.pool),
         ...[reads, keys].map((each) => each.check()),
         reads.pool.query(writes.describePlans()),
@@ -120,10 +111,8 @@ export function openConnections(
     /** How many connections there are, how many are idle, and how many queries wait for one */
     countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') =>
       pools.reduce((total, pool) => total + pool[kind], 0),
-    /** Opens a connection of each pool, so that the first requests do not wait for one. */
-    async connect() {
-      await Promise.all(pools.map(async (each) => (await each.connect()).release()));
-    },
+    /** Opens a connection of each pool, so that the first requests do not wait for one: for a service. */
+    connect,
     /** May be called again. */
     async close() {
       closing ??= Promise.all(pools.map((each) => each.end()));

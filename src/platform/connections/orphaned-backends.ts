@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
-import type { PoolSize } from './pool-size.js';
+import type { Pool } from './pool.js';
 
 /** The message of pg's error for a query without a response, which has no code. */
 const READ_TIMEOUT = 'Query read timeout';
@@ -26,8 +26,7 @@ type OwnConfig = pg.ClientConfig & { readonly Client: new (config: pg.ClientConf
  *
  * @param config of a connection of the pool
  */
-export function countOrphanedBackends(size: PoolSize, config: OwnConfig): void {
-  const { pool } = size;
+export function countOrphanedBackends(pool: Pool, config: OwnConfig): void {
   const orphans = new Set<number>();
   let isAsking = false;
   const askUntilEnded = async () => {
@@ -38,7 +37,7 @@ export function countOrphanedBackends(size: PoolSize, config: OwnConfig): void {
       const busy = await findBusy(config, asked).catch(() => new Set(asked));
       const gone = asked.filter((pid) => !busy.has(pid));
       for (const pid of gone) orphans.delete(pid);
-      size.orphaned = orphans.size;
+      pool.orphaned = orphans.size;
       if (gone.length > 0) discardIdle(pool);
       if (orphans.size > 0) await delay(ASK_INTERVAL_MS, undefined, { ref: false });
     }
@@ -49,7 +48,7 @@ export function countOrphanedBackends(size: PoolSize, config: OwnConfig): void {
     const isUnanswered = error?.message === READ_TIMEOUT || endOpenTransaction(error, client);
     if (!isUnanswered) return;
     orphans.add(client.processID);
-    size.orphaned = orphans.size;
+    pool.orphaned = orphans.size;
     if (!isAsking) void askUntilEnded();
   });
 }

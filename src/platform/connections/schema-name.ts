@@ -4,9 +4,13 @@ const DEFAULT_SCHEMA = 'public';
 
 /** The schema that a database URL names in its parameter `schema`, as in Prisma's URLs; otherwise `public`. */
 export function schemaOf(url: string): string {
+  return readParameter(url, 'schema') || DEFAULT_SCHEMA;
+}
+
+/** A parameter of a database URL, which may lack what `URL` demands, such as a host. */
+export function readParameter(url: string, name: string): string | null {
   const start = url.indexOf('?');
-  const parameters = new URLSearchParams(start < 0 ? '' : url.slice(start));
-  return parameters.get('schema') || DEFAULT_SCHEMA;
+  return new URLSearchParams(start < 0 ? '' : url.slice(start)).get(name);
 }
 
 /** The name of a table, type or function with its schema, quoted, for use in SQL. */

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
 import { measure } from '../timing/timeouts.js';
 import { isSessionStale } from './outage.js';
+import { Pool } from './pool.js';
 import { applySettings, type SessionSettings } from './session-settings.js';
 import { limitByTable } from './table-limits.js';
 
@@ -47,19 +48,16 @@ interface StatementPoolOptions {
  * @param config of the pool
  */
 export function createStatementPool(
-  config: pg.PoolConfig,
+  config: pg.PoolConfig & { readonly max: number },
   settings: SessionSettings,
   { maxPerTable = Number.POSITIVE_INFINITY, observe }: StatementPoolOptions = {},
 ) {
   const withNames = new WeakSet<pg.ClientBase>();
-  const pool = new pg.Pool({
-    ...config,
-    // A new connection would have to plan the statements again.
-    idleTimeoutMillis: 0,
-    async onConnect(client) {
-      if (await supportsNames(client, await applySettings(client, settings))) withNames.add(client);
-    },
-  });
+  const onConnect = async (client: pg.ClientBase) => {
+    if (await supportsNames(client, await applySettings(client, settings))) withNames.add(client);
+  };
+  // A new connection would have to plan the statements again.
+  const pool = new Pool({ ...config, idleTimeoutMillis: 0, onConnect });
   /** Connections on which a statement has worked. If one fails there later, others may have changed the session meanwhile. */
   const used = new WeakSet<pg.ClientBase>();
   const checked = new Map<string, CheckedStatement>();

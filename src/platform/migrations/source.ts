@@ -50,7 +50,7 @@ export async function openSource(options: SourceOptions) {
     if (!isClosing) options.log.warn({ err: error }, 'a database connection broke');
   };
   const onRefused = (error: Error, count: number, most: number) => {
-    const message = `the database allows no further connection: the service goes on, more slowly, with ${count} of up to ${most}`;
+    const message = `the database allows no further connection: the service goes on, more slowly, with ${count} of up to ${most} (connection_limit=${count} in DATABASE_URL asks for no more)`;
     options.log.warn({ err: error }, message);
   };
   const readUrl = () => (isEmbedded ? undefined : options.config.readDatabaseUrl?.()) ?? url;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { LEAST_CONNECTIONS, LIMIT_PARAMETER } from '../connections/connection-limit.js';
 
-/** The values that each parameter may have. pg reads all but `schema`, and accepts unknown ones silently. */
+/** The values that each parameter may have. pg accepts unknown ones silently. */
 const PARAMETERS: Readonly<Record<string, RegExp>> = {
   schema: /^[^"\0]+$/,
   sslmode: /^(?:disable|prefer|require|verify-ca|verify-full|no-verify)$/,
@@ -15,6 +16,7 @@ const PARAMETERS: Readonly<Record<string, RegExp>> = {
   password: /./,
   application_name: /./,
   options: /./,
+  [LIMIT_PARAMETER]: /^\d{1,4}$/,
 };
 
 /**
@@ -22,7 +24,7 @@ const PARAMETERS: Readonly<Record<string, RegExp>> = {
  * keep-alive, marks of a pooler. Leaving them out weakens nothing. pg would read some of them.
  */
 const IGNORED =
-  /^(?:pgbouncer|connection_limit|pool_timeout|connect_timeout|keepalives(?:_idle|_interval|_count)?|client_encoding|channel_binding|supa|workaround)$/;
+  /^(?:pgbouncer|pool_timeout|connect_timeout|keepalives(?:_idle|_interval|_count)?|client_encoding|channel_binding|supa|workaround)$/;
 
 /** What those mean to others that they are taken from, and what to do instead. */
 const ADVICE: readonly (readonly [parameter: RegExp, advice: string])[] = [
@@ -92,6 +94,8 @@ function* describeParameters(parameters: URLSearchParams): Iterable<string> {
     else if (!allowed.test(parameters.get(name) ?? ''))
       yield `has the parameter ${name} with a value that it cannot have (docs/configuration.md)`;
   }
+  if (Number(parameters.get(LIMIT_PARAMETER) ?? LEAST_CONNECTIONS) < LEAST_CONNECTIONS)
+    yield `has a ${LIMIT_PARAMETER} below ${LEAST_CONNECTIONS}, which is the least that a process needs: raise it, or leave it out`;
   const mode = parameters.get('sslmode');
   const isVerified = /^(?:require|verify-ca|verify-full)$/.test(mode ?? '');
   if (parameters.get('sslrootcert') === 'system' && mode !== null && mode !== 'verify-full')

@@ -57,11 +57,15 @@ function createLog() {
   return { failures, log: pino({ level: 'warn' }, { write }) };
 }
 
-test.each([20, 10, 8, 5, 3])(
-  'where the role may have %i connections, requests of all kinds are served, more slowly, and readiness is 200',
-  async (limit) => {
+const LIMITS = [20, 12, 8, 5, 4];
+
+test.each(LIMITS.flatMap((limit) => [false, true].map((isSaid) => ({ limit, isSaid }))))(
+  'where the role may have $limit connections, requests of all kinds are served, more slowly, and readiness is 200 (connection_limit says so: $isSaid)',
+  async ({ limit, isSaid }) => {
     const { failures, log } = createLog();
-    const service = await startService({ databaseUrl, log });
+    const url = new URL(databaseUrl);
+    if (isSaid) url.searchParams.set('connection_limit', String(limit));
+    const service = await startService({ databaseUrl: url.href, log });
     // It has issued the key.
     await service.database.close();
     await allow(limit);
@@ -70,8 +74,9 @@ test.each([20, 10, 8, 5, 3])(
     const createFirst = async () => (await call(create.path, post(newItem('first')))).status;
     await expect.poll(createFirst).toBe(201);
     for (const name of ['one', 'two', 'three']) await expectServed(call, name);
-    expect(service.serviceDatabase.countConnections('totalCount')).toBeLessThanOrEqual(Math.min(limit, ALL));
-    // After they are lost, whichever pool comes first takes all that there may be.
+    const most = isSaid ? limit : Math.min(limit, ALL);
+    expect(service.serviceDatabase.countConnections('totalCount')).toBeLessThanOrEqual(most);
+    // After they are lost, whichever pool comes first must leave the others theirs.
     await end();
     await expectServed(call, 'again');
     // No caller has noticed that one was refused.
@@ -80,24 +85,65 @@ test.each([20, 10, 8, 5, 3])(
   },
 );
 
-test('where the database allows fewer connections, the log says so in one line', async () => {
+test('a process that was refused connections has all of them again soon after it may', async () => {
+  const service = await startService({ databaseUrl });
+  await service.database.close();
+  const call = createCaller(service);
+  await untilServed(() => call(create.path, post(newItem('first'))));
+  await allow(5);
+  await end();
+  const refusedUntil = performance.now() + 1_000;
+  let rounds = 0;
+  const serve = () => expectServed(call, `round-${rounds++}`);
+  while (performance.now() < refusedUntil) await serve();
+  const { pool, reads, writes, keys, countConnections } = service.serviceDatabase;
+  expect(countConnections('totalCount')).toBe(5);
+  await allow(-1);
+  const pools = [pool, reads.pool, writes.pool, keys.pool];
+  const takeAll = async () => {
+    const taking = pools.flatMap((each) => Array.from({ length: each.size }, () => each.connect()));
+    const taken = await Promise.allSettled(taking);
+    for (const each of taken) if (each.status === 'fulfilled') each.value.release();
+    return countConnections('totalCount');
+  };
+  await expect.poll(takeAll, { timeout: 5_000 }).toBe(ALL);
+  await service.close();
+});
+
+test('where the database allows fewer connections than there are pools, a process starts, is not ready, says why, and goes on trying; with as many, one line of the log says so', async () => {
   const database = new URL(ownerUrl).pathname.slice(1);
   const limitDatabase = (count: number) =>
     execute(ownerUrl, `ALTER DATABASE ${database} CONNECTION LIMIT ${count}`);
   const environment = { DATABASE_URL: databaseUrl, APP_ENV: 'staging' };
   const issue = ['create', '--name', 'x', ...UNREACHED_LIMITS];
   const { key } = await runKeys({ ...environment, DATABASE_URL: ownerUrl }, ...issue);
-  // Fewer than there are pools, so that one is refused however quick the machine is
   await limitDatabase(3);
   const service = processes.start(environment);
   const call = createCaller({ url: await untilListening(service), key });
+  const readReadiness = async () => (await call('/health/ready', { key: null })).status;
+  expect(await readReadiness()).toBe(503);
+  await service.until(/too many connections for database[^\n]*"not ready: /);
+  await limitDatabase(4);
+  await expect.poll(readReadiness).toBe(200);
   await untilServed(() => call(create.path, post(newItem('first'))));
-  for (const name of ['one', 'two']) await expectServed(call, name);
-  const lines = service.output().split('\n');
-  const said = lines.filter((line) => line.includes('no further connection'));
+  const readLines = () =>
+    service
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('no further connection'));
+  let rounds = 0;
+  const serve = async () => {
+    await expectServed(call, `round-${rounds++}`);
+    return readLines().length;
+  };
+  await expect.poll(serve, { timeout: 30_000 }).toBe(1);
+  await serve();
+  const said = readLines();
   expect(said.length).toBe(1);
   expect(JSON.parse(said[0] ?? '')).toMatchObject({
     level: 40,
-    msg: expect.stringMatching(/^the database allows no further connection: .* with [1-5] of up to 12$/),
+    msg: expect.stringMatching(
+      /^the database allows no further connection: .* with 4 of up to 12 \(connection_limit=4 in DATABASE_URL/,
+    ),
   });
 });

@@ -254,6 +254,8 @@ test.each([
   ['sslmode=', /parameter sslmode with a value/],
   ['sslmode=verifyfull', /parameter sslmode with a value/],
   ['sslmode=disable&sslmode=verify-full', /parameter sslmode twice/],
+  ['connection_limit=3', /connection_limit below 4/],
+  ['connection_limit=-1', /parameter connection_limit with a value/],
   ['schema=', /parameter schema with a value/],
   ['schema=a%22b', /parameter schema with a value/],
   ['hunter2@db/store', /has a parameter, which the service does not know/],
@@ -283,7 +285,7 @@ test('every parameter of DATABASE_URL that is taken is in the documents, and no 
       user: 'u',
       password: 'p',
     },
-    ...{ application_name: 'shop', options: '-c geqo=off' },
+    ...{ application_name: 'shop', options: '-c geqo=off', connection_limit: '8' },
   };
   const DATABASE_URL = `postgresql:///store?${new URLSearchParams(parameters)}`;
   expect(readConfig({ DATABASE_URL }).databaseUrl).toBe(DATABASE_URL);
@@ -309,9 +311,9 @@ const PROVIDERS: Readonly<Record<string, readonly [url: string, parameters: stri
     ['channel_binding'],
   ],
   'Supabase, its pooler': [
-    'postgresql://postgres.apbkobhfnmcqqzqeeqss:hunter2@aws-0-eu-west-1.pooler.supabase.com:6543/postgres?pgbouncer=true&connection_limit=1',
-    '',
-    ['pgbouncer', 'connection_limit'],
+    'postgresql://postgres.apbkobhfnmcqqzqeeqss:hunter2@aws-0-eu-west-1.pooler.supabase.com:6543/postgres?pgbouncer=true&connection_limit=8',
+    'connection_limit=8',
+    ['pgbouncer'],
   ],
   'Vercel, for Prisma': [
     'postgres://default:hunter2@ep-long-sun-12345678-pooler.us-east-1.aws.neon.tech/verceldb?pgbouncer=true&connect_timeout=15&sslmode=require',

@@ -1,0 +1,30 @@
+import { readParameter } from './schema-name.js';
+
+/**
+ * How many connections each pool of a process has, and the proportion in which another number is divided among them.
+ *
+ * What Prisma writes may keep all of its connections waiting, for a locked row or a standby. Two of the reads are for one
+ * table, which may be locked, one for the others, and one for readiness; of the writes one each for two tables. Lookups of
+ * keys have their own, so that neither a locked table nor a flood of unknown keys delays others.
+ */
+const SIZES = { prisma: 4, reads: 4, writes: 2, keys: 2 } as const;
+
+type PoolName = keyof typeof SIZES;
+
+export const LIMIT_PARAMETER = 'connection_limit';
+/** As many as there are pools, because each needs one. */
+export const LEAST_CONNECTIONS = Object.keys(SIZES).length;
+
+/** The sizes of the pools for a URL: its `connection_limit`, which Prisma calls so, is the sum of them. */
+export function divideConnections(url: string): Record<PoolName, number> {
+  const limit = readParameter(url, LIMIT_PARAMETER);
+  if (limit === null) return SIZES;
+  const sizes = { prisma: 1, reads: 1, writes: 1, keys: 1 };
+  const names = Object.keys(SIZES) as PoolName[];
+  const share = (name: PoolName) => sizes[name] / SIZES[name];
+  for (let left = Number(limit) - names.length; left > 0; left -= 1) {
+    const least = names.reduce((a, b) => (share(b) < share(a) ? b : a));
+    sizes[least] += 1;
+  }
+  return sizes;
+}
