@@ -59,7 +59,8 @@ const createPet = procedure
   .output(pet)
   .mutation(({ ctx, input }) => ctx.once((key) => ctx.pets.create(input, key)));
 
-const describeMissing = ({ petId }: PetReference) => `There is no pet with the id ${petId}.`;
+const missing = ({ petId }: PetReference) =>
+  new ApiError('not_found', { message: `There is no pet with the id ${petId}.` });
 
 const getPet = procedure
   .meta({
@@ -80,13 +81,12 @@ const getPet = procedure
       removal: new Date('2030-12-05T00:00:00Z'),
       successor: '/pets',
     },
-    describeMissing,
   })
   .input(petReference)
   .output(pet)
   .query(async ({ ctx, input }) => {
     const found = await ctx.pets.get(input.petId);
-    if (found === undefined) throw new ApiError('not_found', { message: describeMissing(input) });
+    if (found === undefined) throw missing(input);
     return found;
   });
 
@@ -104,14 +104,13 @@ const updatePet = procedure
     },
     stability: 'experimental',
     scope: 'pets:write',
-    describeMissing,
     tool: { idempotentHint: true },
   })
   .input(petChange)
   .output(pet)
   .mutation(async ({ ctx, input }) => {
     const changed = await ctx.pets.update(input);
-    if (changed === undefined) throw new ApiError('not_found', { message: describeMissing(input) });
+    if (changed === undefined) throw missing(input);
     return changed;
   });
 

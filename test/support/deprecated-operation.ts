@@ -20,7 +20,6 @@ const getOld = createProcedure()
       removal: new Date(REMOVAL),
       successor: '/new',
     },
-    describeMissing,
   })
   .input(
     z.object({ oldId: int64().meta({ description: 'Identifier', examples: [7] }) }, { error: INPUT_ERROR }),

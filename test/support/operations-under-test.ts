@@ -37,7 +37,6 @@ function find<Name extends string>(name: Name) {
     notNullable: Object.entries<z.ZodType>(object.shape as Record<string, z.ZodType>)
       .filter(([, member]) => !member.safeParse(null).success)
       .map(([member]) => member),
-    describeMissing: operation.describeMissing as (input: object) => string,
   };
 }
 

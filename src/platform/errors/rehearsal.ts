@@ -36,11 +36,8 @@ export interface Rehearsal {
   readonly code: ErrorCode;
   /** Whether each call of a batch responds with it, instead of the request as a whole */
   readonly isOfCalls: boolean;
-  /**
-   * @param scope that the operation needs
-   * @param own the error of this code as the operation itself creates it, if it does
-   */
-  createError(scope: Scope | 'any' | undefined, own?: ApiError): ApiError;
+  /** @param scope that the operation needs */
+  createError(scope: Scope | 'any' | undefined): ApiError;
 }
 
 /** The error that a Prefer header asks for; undefined if it asks for none. For a code that does not exist, a 400. */
@@ -55,8 +52,8 @@ export function readRehearsal(prefer: string, request: RehearsedRequest): Rehear
   return {
     code,
     isOfCalls: !isOfRequest(code),
-    createError(scope, own) {
-      const error = own ?? createRealError(code, scope, request);
+    createError(scope) {
+      const error = createStandardError(code, scope, request);
       const headers = { ...error.headers, 'preference-applied': `error=${code}` };
       return Object.assign(error, { headers });
     },
@@ -75,8 +72,8 @@ function readPreference(prefer: string, name: string): string | undefined {
   return undefined;
 }
 
-/** The error as the part of the service that it belongs to creates it. */
-function createRealError(
+/** The error with the headers that any request gets with it, and its standard message. */
+function createStandardError(
   code: ErrorCode,
   scope: Scope | 'any' | undefined,
   { allow, resetSeconds }: RehearsedRequest,

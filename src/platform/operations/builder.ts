@@ -121,8 +121,6 @@ export interface OperationMeta {
     /** The new resource's path relative to the version, such as /pets/7, for Location: left out if it cannot be read */
     readonly location?: (output: never) => string;
   };
-  /** Builds the message of its 404 from the input. Use only path parameters: the rest may be invalid. */
-  readonly describeMissing?: (input: never) => string;
   /** Whether it takes an Idempotency-Key. One that adds something should, or clients cannot repeat it safely. */
   readonly idempotent?: boolean;
   /**

@@ -4,12 +4,11 @@ import { z } from 'zod';
 import { IDENTITY } from '#store/identity.js';
 import type { Plan } from '#store/plans.js';
 import { type Deprecation, isRemoved } from '../contract/deprecation.js';
-import { ApiError, type ErrorCode } from '../errors/api-error.js';
+import { ApiError } from '../errors/api-error.js';
 import { errorTable } from '../errors/error-table.js';
 import { findScopeError } from '../keys/authenticator.js';
 import type { RequestContext } from './builder.js';
 import { findDefinitionError, hasMiddleware, type OperationDefinition } from './definition.js';
-import { toApiError } from './error-mapping.js';
 import { withOnce } from './idempotency-key.js';
 import { INPUT_ERROR } from './input.js';
 import { parseInput } from './parse-input.js';
@@ -61,15 +60,11 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
     const scopeError = findScopeError(options.ctx.apiKey, scope);
     if (scopeError !== undefined) throw scopeError;
     if (deprecation !== undefined && isRemoved(deprecation, options.ctx.now())) throw removed(deprecation);
-    const { rehearsal } = options.ctx;
-    if (rehearsal !== undefined)
-      throw rehearsal.createError(
-        scope,
-        createOwnError(rehearsal.code, definition, await options.getRawInput()),
-      );
     // Read for the runner, too: this may refuse a tool's arguments, which has to come before its Idempotency-Key is
-    // refused.
+    // refused, and a body that is no JSON, which comes before an error that is rehearsed.
     const rawInput = await options.getRawInput();
+    const { rehearsal } = options.ctx;
+    if (rehearsal !== undefined) throw rehearsal.createError(scope);
     if (schema === undefined) parseInput(NO_INPUT, rawInput);
     const input = schema && !needsRunner ? parseInput(schema, rawInput) : undefined;
     const create = idempotent ? withOnce(options) : undefined;
@@ -100,49 +95,4 @@ function runWithMiddleware(procedure: AnyTRPCProcedure, options: CallOptions): P
 function removed({ successor }: Deprecation): ApiError {
   const message = `${errorTable.operation_removed.message} Use ${successor} instead.`;
   return new ApiError('operation_removed', { message });
-}
-
-/** An error as this operation responds with it, for a rehearsal; undefined if every operation's is the same. */
-function createOwnError(
-  code: ErrorCode,
-  { meta, inputs: [schema] }: OperationDefinition,
-  rawInput: unknown,
-): ApiError | undefined {
-  if (code === 'operation_removed') return meta.deprecation && removed(meta.deprecation);
-  if (schema === undefined) return undefined;
-  if (code === 'invalid_request') {
-    return findInputError(
-      schema,
-      Object.fromEntries(Object.keys(shapeOf(schema)).map((name) => [name, null])),
-    );
-  }
-  if (code !== 'not_found' || meta.describeMissing === undefined) return undefined;
-  const input = readReference(schema, meta.openapi.path, rawInput);
-  if (input === undefined) return undefined;
-  return new ApiError('not_found', { message: meta.describeMissing(input as never) });
-}
-
-/** The input of `describeMissing`: the whole input, or its members in the path if the rest is invalid. */
-function readReference(schema: z.ZodType, path: string, rawInput: unknown): unknown {
-  const input = schema.safeParse(rawInput);
-  if (input.success) return input.data;
-  const inPath = Object.entries(shapeOf(schema)).filter(([name]) => path.includes(`{${name}}`));
-  return inPath.length === 0 ? undefined : z.object(Object.fromEntries(inPath)).safeParse(rawInput).data;
-}
-
-function findInputError(schema: z.ZodType, value: unknown): ApiError | undefined {
-  try {
-    parseInput(schema, value);
-    return undefined;
-  } catch (error) {
-    return toApiError(error);
-  }
-}
-
-/** The members of an object, and of one that has a default. */
-function shapeOf(schema: z.ZodType): Readonly<Record<string, z.ZodType>> {
-  if (schema instanceof z.ZodObject) return schema.shape as Record<string, z.ZodType>;
-  return schema instanceof z.ZodPrefault || schema instanceof z.ZodDefault || schema instanceof z.ZodOptional
-    ? shapeOf(schema.unwrap() as z.ZodType)
-    : {};
 }

@@ -529,7 +529,8 @@ test('an id over tRPC and to a tool is strict JSON: anything but an integer with
     }
   }
   const { body } = await call(rpcPath(read.name, read.inputOf(12345)));
-  expectErrorBody(body.error.data.error, 'not_found', read.describeMissing(read.inputOf(12345)));
+  const { body: overRest } = await call(read.pathOf(12345));
+  expectErrorBody(body.error.data.error, 'not_found', overRest.message);
 });
 
 test('over tRPC field errors are data as well; over REST the body has its three members only', async () => {

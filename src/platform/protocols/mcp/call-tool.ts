@@ -60,11 +60,10 @@ async function run(tool: Tool, all: Arguments, exchange: Exchange): Promise<Tool
   };
   const ctx = exchange.createContext(request, reply, linkNextPage, idempotency);
   const { type } = procedure._def;
-  // The input is checked after the scope, and not at all for an error that the client rehearses.
+  // The input is checked after the scope.
   const getRawInput = async () => {
-    if (ctx.rehearsal === undefined) checkNames(tool, all);
-    if (key === argument && argument !== undefined && ctx.rehearsal === undefined)
-      checkIdempotencyKey(argument);
+    checkNames(tool, all);
+    if (key === argument && argument !== undefined) checkIdempotencyKey(argument);
     return input;
   };
   const output = await procedure({ ctx, path, type, getRawInput, signal: undefined, batchIndex: 0 });
