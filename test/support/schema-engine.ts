@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MigrationList } from '@prisma/schema-engine-wasm';
+import { withEngine } from '../../scripts/migrations/schema-engine.js';
 import { PRISMA_FOLDER, readMigrations } from '../../src/platform/migrations/migrations.js';
-import { withEngine } from '../../src/platform/migrations/schema-engine.js';
 
 export const ALL_SCHEMAS = { externalTables: [], externalEnums: [] };
 

@@ -93,12 +93,6 @@ function parseScopes(text: string): Scope[] {
   return SCOPES.filter((scope) => names.includes(scope));
 }
 
-/** The end of the name of a migration, which begins with a time. */
-export function parseMigrationName(text: string): string {
-  if (/^[a-z][a-z\d_]{0,99}$/.test(text)) return text;
-  throw new InvalidArgumentError('The name of a migration is in snake case, such as pet_breed.');
-}
-
 export function parseNumber(noun: string, max: number): (text: string) => number {
   return (text) => {
     const number = Number(text);

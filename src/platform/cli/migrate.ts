@@ -1,16 +1,14 @@
-import { type Command, Option } from 'commander';
+import type { Command } from 'commander';
 import { findHistoryGap } from '../keys/history-triggers.js';
 import { applyGrants } from '../migrations/grants.js';
 import { applyMigrations } from '../migrations/migration-runner.js';
-import { checkMigrations } from '../migrations/migrations.js';
 import type { DatabaseSource, SourceOptions } from '../migrations/source.js';
 import type { Config } from '../process/config.js';
-import { parseMigrationName } from './arguments.js';
 
 /** Lets something use the database that the configuration names. */
 export type WithSource = (
   run: (source: DatabaseSource, config: Config) => Promise<void>,
-  options?: Pick<SourceOptions, 'applicationName' | 'isLeftAsItIs'>,
+  options?: Pick<SourceOptions, 'applicationName'>,
 ) => Promise<void>;
 
 interface GrantOptions {
@@ -18,15 +16,9 @@ interface GrantOptions {
   readonly grantReadTo?: string;
 }
 
-interface MigrateOptions extends GrantOptions {
-  readonly check?: boolean;
-  readonly draft?: string;
-}
-
 type Source = Pick<DatabaseSource, 'url' | 'database'>;
 
 export function addMigrateCommand(program: Command, withSource: WithSource): void {
-  const grants = ['grantTo', 'grantReadTo'];
   program
     .command('migrate')
     .description(
@@ -37,27 +29,7 @@ export function addMigrateCommand(program: Command, withSource: WithSource): voi
       '--grant-read-to <role>',
       "a role that reads the store's tables, usage and keys, without their hashes",
     )
-    .addOption(
-      new Option(
-        '--check',
-        'apply nothing, but say where the database and prisma/schema.prisma differ (in a development checkout)',
-      ).conflicts([...grants, 'draft']),
-    )
-    .addOption(
-      new Option(
-        '--draft <name>',
-        'apply nothing, but write a migration with what prisma/schema.prisma has and the migrations have not (in a development checkout)',
-      )
-        .argParser(parseMigrationName)
-        .conflicts(grants),
-    )
-    .action(async ({ check, draft, ...roles }: MigrateOptions) => {
-      if (draft === undefined && !check) return withSource((source) => migrate(source, roles));
-      const { loadSchemaEngine } = await import('../migrations/schema-engine.js');
-      await loadSchemaEngine();
-      const compare = draft === undefined ? checkDrift : (source: Source) => writeDraft(source, draft);
-      await withSource(compare, { isLeftAsItIs: true });
-    });
+    .action((roles: GrantOptions) => withSource((source) => migrate(source, roles)));
 }
 
 /**
@@ -82,26 +54,4 @@ async function migrate({ url, database }: Source, { grantTo, grantReadTo }: Gran
   }
   const gap = await findHistoryGap(database);
   if (gap !== undefined) process.stdout.write(`${gap.message}. To mend it, as the owner:\n\n${gap.sql}\n`);
-}
-
-async function checkDrift({ url, database }: Source): Promise<void> {
-  await checkMigrations(database);
-  const { findDrift } = await import('../migrations/schema-difference.js');
-  const drift = await findDrift(url);
-  if (drift === undefined) {
-    process.stdout.write('The database agrees with prisma/schema.prisma.\n');
-    return;
-  }
-  process.stdout.write(`What would make the database what prisma/schema.prisma says:\n${drift}`);
-  process.exitCode = 1;
-}
-
-async function writeDraft({ url }: Source, name: string): Promise<void> {
-  const { draftMigration } = await import('../migrations/schema-difference.js');
-  const path = await draftMigration(url, name);
-  process.stdout.write(
-    path === undefined
-      ? 'Nothing to draft: the migrations have all that prisma/schema.prisma says.\n'
-      : `wrote ${path}: complete it, as the lines at its head say.\n`,
-  );
 }

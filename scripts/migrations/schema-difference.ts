@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { schemaOf } from '../connections/schema-name.js';
-import { OperatorError } from '../errors/operator-error.js';
-import { COMMAND_CONNECT_TIMEOUT_MS } from '../timing/timeouts.js';
-import { applyMigrations } from './migration-runner.js';
-import { MIGRATIONS_TABLE, PRISMA_FOLDER, readMigrations } from './migrations.js';
+import { schemaOf } from '../../src/platform/connections/schema-name.js';
+import { OperatorError } from '../../src/platform/errors/operator-error.js';
+import { applyMigrations } from '../../src/platform/migrations/migration-runner.js';
+import { MIGRATIONS_TABLE, PRISMA_FOLDER, readMigrations } from '../../src/platform/migrations/migrations.js';
+import { COMMAND_CONNECT_TIMEOUT_MS } from '../../src/platform/timing/timeouts.js';
 import { withEngine } from './schema-engine.js';
 
 /** What a draft cannot contain: see docs/recipes.md. The migration `…_pets` has an example of each. */

@@ -1,14 +1,12 @@
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { draftMigration, findDrift } from '../../../scripts/migrations/schema-difference.js';
 import { OperatorError } from '../../../src/platform/errors/operator-error.js';
 import { applyMigrations } from '../../../src/platform/migrations/migration-runner.js';
 import { PRISMA_FOLDER, readMigrations } from '../../../src/platform/migrations/migrations.js';
-import { draftMigration, findDrift } from '../../../src/platform/migrations/schema-difference.js';
-import { runInProcess } from '../../support/command.js';
 import { execute } from '../../support/execute.js';
-import { withoutModule } from '../../support/missing-module.js';
-import { run, runNode } from '../../support/process.js';
+import { runNode } from '../../support/process.js';
 import { asService } from '../../support/service-role.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
 import { createTestDatabase } from '../../support/test-service.js';
@@ -115,33 +113,28 @@ test.each(['public', 'own'])(
   },
 );
 
-test('npm run migrate -- --check says where the database differs, and exits with 1 only then', async () => {
+/** As the npm scripts start them */
+const start = (tool: string, databaseUrl: string, ...args: string[]) =>
+  runNode(
+    ['--conditions=@animal-store/source', '--import', 'tsx', `scripts/migrations/${tool}.ts`, ...args],
+    { DATABASE_URL: databaseUrl },
+  );
+
+test('npm run migrate:check says where the database differs, and exits with 1 only then', async () => {
   const url = await createTestDatabase();
-  const agreeing = run('cli', ['migrate', '--check'], { DATABASE_URL: url });
+  const agreeing = start('check', url);
   expect([await agreeing.ended, agreeing.output()]).toEqual([0, expect.stringContaining('agrees')]);
   await execute(url, 'ALTER TABLE api_keys ADD COLUMN colour text');
-  const differing = run('cli', ['migrate', '--check'], { DATABASE_URL: url });
+  const differing = start('check', url);
   expect([await differing.ended, differing.output()]).toEqual([1, expect.stringContaining('colour')]);
 });
 
-test.each([[['--check']], [['--draft', 'new']]])(
-  'where the development dependencies are not installed, migrate %j says so on one line',
-  async (options) => {
-    const missing = withoutModule('@prisma/schema-engine-wasm/schema_engine_bg');
-    const program = runNode([...missing, 'dist/cli.js', 'migrate', ...options], {
-      DATABASE_URL: await createTestDatabase(),
-    });
-    expect(await program.ended).toBe(1);
-    expect(program.output()).toMatch(/^[^\n]*schema engine[^\n]*development dependencies[^\n]*\n$/);
-  },
-);
-
-test.each([
-  [['--draft', 'Pet breed'], /snake case/],
-  [['--draft', 'new', '--grant-to', 'service'], /cannot be used with/],
-  [['--check', '--draft', 'new'], /cannot be used with/],
-])('migrate %j fails with a message that says what is wrong', async (options, message) => {
-  const environment = { DATABASE_URL: 'postgresql://127.0.0.1:1/none' };
-  const { code, output } = await runInProcess(['migrate', ...options], environment);
-  expect([code, output]).toEqual([2, expect.stringMatching(message)]);
+test('npm run migrate:draft says that there is nothing to draft, and which names it takes', async () => {
+  const url = await createTestDatabase();
+  const drafting = start('draft', url, 'nothing');
+  expect([await drafting.ended, drafting.output()]).toEqual([0, expect.stringMatching(/^Nothing to draft/)]);
+  for (const args of [[], ['Pet breed'], ['new', 'old']]) {
+    const refused = start('draft', url, ...args);
+    expect([await refused.ended, refused.output()]).toEqual([2, expect.stringMatching(/snake case/)]);
+  }
 });

@@ -7,9 +7,8 @@ import type { SqlDriverAdapter, SqlQuery, SqlResultSet } from '@prisma/driver-ad
 import type { SchemaEngine } from '@prisma/schema-engine-wasm';
 import type * as EngineBindings from '@prisma/schema-engine-wasm/schema_engine_bg';
 import pg from 'pg';
-import { schemaOf } from '../connections/schema-name.js';
-import { OperatorError } from '../errors/operator-error.js';
-import { loadOnce } from '../load-once.js';
+import { schemaOf } from '../../src/platform/connections/schema-name.js';
+import { loadOnce } from '../../src/platform/load-once.js';
 
 // TypeScript declares WebAssembly only as part of the whole DOM library.
 declare const WebAssembly: {
@@ -36,12 +35,8 @@ const processWide = globalThis as { loadSchemaEngine?: () => Promise<LoadedEngin
 const CHAR_OID = 18;
 const TEXT_OID = 25;
 
-/**
- * Loads Prisma's schema engine, compiled to WebAssembly: what `prisma migrate` downloads as a binary.
- *
- * @throws OperatorError where the development dependencies are not installed
- */
-export function loadSchemaEngine(): Promise<LoadedEngine> {
+/** Loads Prisma's schema engine, compiled to WebAssembly: what `prisma migrate` downloads as a binary. */
+function loadSchemaEngine(): Promise<LoadedEngine> {
   processWide.loadSchemaEngine ??= loadOnce(loadEngine);
   return processWide.loadSchemaEngine();
 }
@@ -110,7 +105,8 @@ function correct<Adapter extends SqlDriverAdapter>(
 
 /** The package's entry imports its .wasm as a module, which Node.js 20 cannot do, so it is instantiated here. */
 async function loadEngine(): Promise<LoadedEngine> {
-  const { bindings, adapters } = await importInstalled();
+  const bindings = await import('@prisma/schema-engine-wasm/schema_engine_bg');
+  const adapters = await import('@prisma/driver-adapter-utils');
   const folder = dirname(createRequire(import.meta.url).resolve('@prisma/schema-engine-wasm'));
   const module = await WebAssembly.compile(await readFile(join(folder, 'schema_engine_bg.wasm')));
   const instance = await WebAssembly.instantiate(module, { './schema_engine_bg.js': bindings });
@@ -118,20 +114,6 @@ async function loadEngine(): Promise<LoadedEngine> {
   Object.assign(globalThis, { PRISMA_WASM_PANIC_REGISTRY: { set_message: failOnPanic } });
   (instance.exports.__wbindgen_start as () => void)();
   return { bindings, adapters };
-}
-
-/** Production installs no such dependencies. */
-async function importInstalled(): Promise<LoadedEngine> {
-  try {
-    const bindings = await import('@prisma/schema-engine-wasm/schema_engine_bg');
-    return { bindings, adapters: await import('@prisma/driver-adapter-utils') };
-  } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw cause;
-    throw new OperatorError(
-      'To compare a database with prisma/schema.prisma takes Prisma\'s schema engine: it is one of the development dependencies, which "npm ci" installs.',
-      { cause },
-    );
-  }
 }
 
 function failOnPanic(message: string): never {

@@ -1,0 +1,18 @@
+import { checkMigrations } from '../../src/platform/migrations/migrations.js';
+import { runOnSource } from './command.js';
+import { findDrift } from './schema-difference.js';
+
+/*
+ * `npm run migrate:check` changes nothing, and exits with 1 if the database and prisma/schema.prisma differ in tables, columns,
+ * types or indexes.
+ */
+await runOnSource(async ({ url, database }) => {
+  await checkMigrations(database);
+  const drift = await findDrift(url);
+  if (drift === undefined) {
+    process.stdout.write('The database agrees with prisma/schema.prisma.\n');
+    return;
+  }
+  process.stdout.write(`What would make the database what prisma/schema.prisma says:\n${drift}`);
+  process.exitCode = 1;
+});
