@@ -6,7 +6,7 @@ import { REST_PREFIX } from './contract/protocol.js';
 import { readCurrentClient } from './docs/routes.js';
 import { exitWithError } from './errors/operator-error.js';
 import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
-import { describeGap, findHistoryGap } from './keys/history-triggers.js';
+import { describeGap, findHistoryGap } from './keys/history.js';
 import { createKeyStore } from './keys/store.js';
 import { checkSchema } from './migrations/grants.js';
 import { addSampleData, type DatabaseSource, openSource } from './migrations/source.js';

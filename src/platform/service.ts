@@ -7,7 +7,7 @@ import { detectOutage, withOutages } from './connections/outage.js';
 import { createAuthenticator } from './keys/authenticator.js';
 import { createBans } from './keys/bans.js';
 import { TEST_PREFIX } from './keys/format.js';
-import { describeGap, findHistoryGap } from './keys/history-triggers.js';
+import { describeGap, findHistoryGap } from './keys/history.js';
 import { createKeyStore } from './keys/store.js';
 import { createLimiter } from './limits/limiter.js';
 import { checkSchema } from './migrations/grants.js';

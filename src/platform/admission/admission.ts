@@ -6,10 +6,9 @@ import { type Authenticator, findScopeError } from '../keys/authenticator.js';
 import type { ApiKey } from '../keys/store.js';
 import type { KeyLimit, RequestTarget } from '../operations/builder.js';
 import type { OverloadMonitor } from '../server/overload.js';
-import { type AnnounceOptions, announceDeprecation, announceExpiry } from './announcements.js';
-import { type ChargeOptions, charge, chargeBody, countUsage, toAddress } from './charge.js';
+import { type AnnounceOptions, announceDeprecation, announceExpiry, limitHeaders } from './announcements.js';
+import { type ChargeOptions, charge, chargeRest, countUsage, toAddress, toSubject } from './charge.js';
 import { type CorsOptions, findOriginError, isPreflight, registerCors } from './cors.js';
-import { limitHeaders, toSubject } from './limit-check.js';
 import { findHttpError, findMediaTypeError } from './request-checks.js';
 
 /** For a route without `readTarget`, such as that of @fastify/cors, and for a path without a route. */
@@ -69,7 +68,7 @@ export function readTarget(request: FastifyRequest): RequestTarget {
 /**
  * Admits requests to a protocol. The checks run in the order that the contract specifies: route (404, 405), key, ban and
  * limits, load of the process, scope, media type. They read only the request line and the headers, and run before anything
- * else. Where only the body names the operation, `chargeBody` takes the rest of its cost once the body has been read.
+ * else. Where only the body names the operation, `chargeRest` takes the rest of its cost once the body has been read.
  *
  * The error is determined first and thrown last, so that its response also carries the limit and CORS headers.
  */
@@ -96,7 +95,12 @@ export async function registerAdmission(app: FastifyInstance, options: ProtocolO
     if (readBodyTarget === undefined) return;
     route.preHandler = async (request, reply) => {
       const target = readBodyTarget(request);
-      if (target !== undefined) await chargeBody(target, request, reply, options);
+      if (target === undefined) return;
+      request.admission.target = target;
+      const check = await chargeRest(request, options);
+      if (check !== undefined) reply.headers(limitHeaders(check.result));
+      announceDeprecation(request, reply, options);
+      if (check?.error !== undefined) throw check.error;
     };
   });
 }
@@ -127,7 +131,8 @@ async function findAdmissionError(
     announceExpiry(found.apiKey, reply, options.now());
   }
   const limited = { cost, isFreeForKey, countsTowardsBan: routeError === undefined };
-  const { result, error: denial } = await charge(limited, request, reply, options);
+  const { result, error: denial } = await charge(limited, request, options);
+  reply.headers(limitHeaders(result));
   if (routeError !== undefined) return routeError;
   countUsage(request, options, denial === undefined ? 'requests' : 'denied');
   // A caller over its limit gets a 429 instead of a 401.

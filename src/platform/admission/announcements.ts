@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { deprecationHeaders } from '../contract/deprecation.js';
 import type { ErrorCode } from '../errors/api-error.js';
 import type { ApiKey } from '../keys/store.js';
+import type { RateLimitResult } from '../limits/rate-limit-result.js';
 
 /** For how long before its expiry a key's responses announce it. */
 const EXPIRY_NOTICE_MS = 30 * 86_400_000;
@@ -10,6 +11,23 @@ const CODES_OF_MISSING: ReadonlySet<ErrorCode | undefined> = new Set([
   'method_not_allowed',
   'operation_removed',
 ]);
+
+/**
+ * The headers that tell callers their limits, for every response.
+ *
+ * `X-RateLimit-*` are integers of the binding window, `-Reset` in Unix seconds rounded up. `RateLimit-Policy` and
+ * `RateLimit` follow draft-ietf-httpapi-ratelimit-headers (structured field lists, RFC 9651): quota `q`, window
+ * `w` in seconds, remaining `r`, seconds until reset `t`. `Retry-After` belongs to the error of a denied request.
+ */
+export function limitHeaders({ windows, binding }: RateLimitResult): Record<string, string> {
+  return {
+    'x-ratelimit-limit': String(binding.limit),
+    'x-ratelimit-remaining': String(binding.remaining),
+    'x-ratelimit-reset': String(Math.ceil(binding.resetAtMs / 1000)),
+    'ratelimit-policy': windows.map((w) => `"${w.name}";q=${w.limit};w=${w.windowSeconds}`).join(', '),
+    ratelimit: windows.map((w) => `"${w.name}";r=${w.remaining};t=${w.resetSeconds}`).join(', '),
+  };
+}
 
 /** Says when the key expires, if that is soon. */
 export function announceExpiry({ expiresAt }: ApiKey, reply: FastifyReply, now: number): void {

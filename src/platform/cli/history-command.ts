@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { DatabaseOutage, readCode } from '../connections/outage.js';
 import { OperatorError } from '../errors/operator-error.js';
-import type { KeyChange, KeyHistoryStore } from '../keys/history-store.js';
+import type { KeyChange, KeyHistoryStore } from '../keys/history.js';
 import * as parse from './arguments.js';
 import { ambiguous, expectFound, ID, type KeyCommand } from './key-command.js';
 import { formatHistory } from './key-history-view.js';

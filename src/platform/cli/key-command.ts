@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { OperatorError } from '../errors/operator-error.js';
 import { maskControls } from '../errors/terminal-text.js';
-import type { KeyHistoryStore } from '../keys/history-store.js';
+import type { KeyHistoryStore } from '../keys/history.js';
 import type { ApiKey, KeyStore, ListedKey } from '../keys/store.js';
 import type { Resource } from '../operations/resource.js';
 import type { UsageStore } from '../usage/store.js';

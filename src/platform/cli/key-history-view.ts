@@ -1,4 +1,4 @@
-import type { KeyChange } from '../keys/history-store.js';
+import type { KeyChange } from '../keys/history.js';
 import { formatTable, shorten, shortenId } from './tables.js';
 
 /** Values that are longer are in --json. */

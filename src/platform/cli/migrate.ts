@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { findHistoryGap } from '../keys/history-triggers.js';
+import { findHistoryGap } from '../keys/history.js';
 import { applyGrants } from '../migrations/grants.js';
 import { applyMigrations } from '../migrations/migration-runner.js';
 import type { DatabaseSource, SourceOptions } from '../migrations/source.js';

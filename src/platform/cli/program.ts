@@ -11,8 +11,7 @@ import {
 import { VERSION } from '../contract/version.js';
 import { toInstalledCommands } from '../errors/installed-commands.js';
 import { exitWithError, OperatorError } from '../errors/operator-error.js';
-import { createKeyHistoryStore } from '../keys/history-store.js';
-import { describeGap, findHistoryGap } from '../keys/history-triggers.js';
+import { createKeyHistoryStore, describeGap, findHistoryGap } from '../keys/history.js';
 import { createKeyStore } from '../keys/store.js';
 import { checkSchema } from '../migrations/grants.js';
 import { addSampleData, openSource } from '../migrations/source.js';

@@ -65,7 +65,8 @@ const NEVER = Number.NEGATIVE_INFINITY;
  * keys in use have changed. It compares what their rows say, so it does not matter who has written to them, in which
  * transaction, or in which database.
  *
- * ## Known, but not trusted It was found before. Since then it has changed, or it was not checked in time, because it was
+ * ## Known, but not trusted
+ * It was found before. Since then it has changed, or it was not checked in time, because it was
  * not in use or there was no answer. It is looked up together with others of this kind. While the database is unavailable,
  * `lastKnown` still says whose request it is.
  *

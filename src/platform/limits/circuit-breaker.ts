@@ -35,7 +35,8 @@ export interface CircuitBreakerOptions {
  * As in an electric circuit, commands go through. The first one that fails or times out opens the breaker; so does a lost
  * connection.
  *
- * ## Open Commands are rejected at once, so that no request waits. It starts in this state. Every 200 ms it is half-open
+ * ## Open
+ * Commands are rejected at once, so that no request waits. It starts in this state. Every 200 ms it is half-open
  * for a moment.
  *
  * ## Half-open

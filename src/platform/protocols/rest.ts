@@ -7,8 +7,8 @@ import { toApiError } from '../operations/error-mapping.js';
 import type { Operation, OperationParameter } from '../operations/list-operations.js';
 import { isInputError } from '../operations/parse-input.js';
 import { type ContextOptions, createContextFactory } from './context.js';
-import { sendJson } from './json-response.js';
 import { createOpenApiHandler } from './openapi-adapter.js';
+import { sendJson } from './responses.js';
 
 /** The form in which a path or a query carries each type other than strings. */
 const PATTERNS = {

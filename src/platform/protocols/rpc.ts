@@ -6,8 +6,7 @@ import { type RequestContext, type RequestTarget, toErrorShape } from '../operat
 import { isPage } from '../operations/list-operations.js';
 import { checkDepth } from './body.js';
 import { type ContextOptions, createContextFactory } from './context.js';
-import { reportError } from './error-report.js';
-import { sendJson } from './json-response.js';
+import { reportError, sendJson } from './responses.js';
 import { addVary, respondWithTrpc } from './rpc-stream.js';
 
 /** What the URL of a request says, parsed the way tRPC does, so that exactly the calls that are counted are run. */

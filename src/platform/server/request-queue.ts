@@ -50,7 +50,8 @@ interface Waiting {
  * Before a caller's request starts, at most one request of each other caller does, however many connections those have and
  * however many requests they have sent. No caller can make the ticks long for the others.
  *
- * ## New connections soon New connections are accepted soon, however busy the existing ones are.
+ * ## New connections soon
+ * New connections are accepted soon, however busy the existing ones are.
  *
  * ## A bound for what waits
  * See UnansweredRequests.

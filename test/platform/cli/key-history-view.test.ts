@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { formatHistory } from '../../../src/platform/cli/key-history-view.js';
-import type { KeyChange } from '../../../src/platform/keys/history-store.js';
+import type { KeyChange } from '../../../src/platform/keys/history.js';
 
 const CHANGE: KeyChange = {
   id: '0b54e7c0-0000-4000-8000-000000000000',

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Limits } from '../../../src/plans.js';
-import { checkLimits } from '../../../src/platform/admission/limit-check.js';
+import { checkLimits } from '../../../src/platform/admission/charge.js';
 import { createBans, nextBanSeconds } from '../../../src/platform/keys/bans.js';
 import type { ApiKey } from '../../../src/platform/keys/store.js';
 import {

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { createKeyHistoryStore } from '../../../src/platform/keys/history-store.js';
+import { createKeyHistoryStore } from '../../../src/platform/keys/history.js';
 import { runInProcess } from '../../support/command.js';
 import { execute } from '../../support/execute.js';
 import { readJson, run, runKeys, untilListening } from '../../support/process.js';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { createKeyHistoryStore, type KeyHistoryStore } from '../../../src/platform/keys/history-store.js';
+import { createKeyHistoryStore, type KeyHistoryStore } from '../../../src/platform/keys/history.js';
 import { runInProcess } from '../../support/command.js';
 import { execute } from '../../support/execute.js';
 import { COLUMN_CHANGES, NEW_ID } from '../../support/key-columns.js';

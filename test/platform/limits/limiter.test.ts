@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { RLWrapperTimeouts } from 'rate-limiter-flexible';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import type { Limits } from '../../../src/plans.js';
-import { limitHeaders } from '../../../src/platform/admission/limit-check.js';
+import { limitHeaders } from '../../../src/platform/admission/announcements.js';
 import type { CircuitBreaker } from '../../../src/platform/limits/circuit-breaker.js';
 import { createLimiter, MAX_SUBJECTS, type Subject } from '../../../src/platform/limits/limiter.js';
 import { MemoryStore } from '../../../src/platform/limits/memory-store.js';

@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { ApiError } from '../../errors/api-error.js';
 import { IDEMPOTENCY_KEY } from '../../operations/idempotency-key.js';
 import type { createContextFactory } from '../context.js';
-import { reportError } from '../error-report.js';
 import { createIdempotencyHeader, hashRepeated } from '../idempotency-header.js';
+import { reportError } from '../responses.js';
 import { toToolError } from './advice.js';
 import { IDEMPOTENCY_ARGUMENT, type Tool } from './tools.js';
 

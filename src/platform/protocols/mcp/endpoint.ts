@@ -13,8 +13,14 @@ import { ApiError } from '../../errors/api-error.js';
 import { findScopeError } from '../../keys/authenticator.js';
 import { callTool, type Exchange } from './call-tool.js';
 import { CALL_METHOD, REVISION_META, toMessage } from './message.js';
-import { findRefusal, SESSION_REVISIONS, toErrorText } from './refusals.js';
-import { OWN_MESSAGES, type SdkError, toRefusal } from './sdk-errors.js';
+import {
+  findRefusal,
+  OWN_MESSAGES,
+  type SdkError,
+  SESSION_REVISIONS,
+  toErrorText,
+  toRefusal,
+} from './refusals.js';
 import type { Tool } from './tools.js';
 
 const ACCEPTED = 'application/json, text/event-stream';

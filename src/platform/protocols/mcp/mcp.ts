@@ -4,7 +4,7 @@ import { ApiError } from '../../errors/api-error.js';
 import type { RequestTarget } from '../../operations/builder.js';
 import { decodeBody, parseJson, readBodyAs } from '../body.js';
 import { type ContextOptions, createContextFactory } from '../context.js';
-import { sendJson } from '../json-response.js';
+import { sendJson } from '../responses.js';
 import { createEndpoint } from './endpoint.js';
 import { CALL_METHOD, type Message, readHead, toMessage } from './message.js';
 import { createTools } from './tools.js';

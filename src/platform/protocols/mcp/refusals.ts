@@ -1,4 +1,8 @@
-import { ProtocolErrorCode, SUPPORTED_PROTOCOL_VERSIONS } from '@modelcontextprotocol/server';
+import {
+  ProtocolErrorCode,
+  SUPPORTED_PROTOCOL_VERSIONS,
+  specTypeSchemas,
+} from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../../errors/api-error.js';
 import { CALL_METHOD, type Message, REVISION_META, readHead, toMessage } from './message.js';
@@ -8,10 +12,10 @@ export const SESSION_REVISIONS = SUPPORTED_PROTOCOL_VERSIONS.filter((revision) =
 const REVISIONS = ['2026-07-28', ...SESSION_REVISIONS];
 
 /** The error code of the specification that the SDK has no name for. */
-export const HEADER_MISMATCH = -32_020;
+const HEADER_MISMATCH = -32_020;
 
 /** Why a message is not handed to the SDK: a JSON-RPC error with the HTTP status that the specification names for it. */
-export interface Refusal {
+interface Refusal {
   readonly status: number;
   readonly code: number;
   readonly message: string;
@@ -70,6 +74,96 @@ function findSubscription({ method }: Message): Refusal | undefined {
     code: ProtocolErrorCode.MethodNotFound,
     message: 'There is nothing to subscribe to.',
   };
+}
+
+/** What the SDK says of the members of `_meta` that a message of 2026-07-28 must have: which is wrong, or which are not there. */
+interface Envelope {
+  readonly key?: string;
+  readonly missing?: readonly string[];
+}
+
+/** JSON-RPC's error as the SDK writes it. */
+export interface SdkError {
+  readonly code: number;
+  readonly message: string;
+  readonly data?: { readonly envelope?: Envelope };
+}
+
+/** What the service's own handlers refuse params with. */
+export const OWN_MESSAGES = {
+  unknownTool: 'There is no tool of this name: tools/list has those that there are.',
+  cursor: 'The list of tools has one page, without a cursor.',
+} as const;
+const own: ReadonlySet<string> = new Set(Object.values(OWN_MESSAGES));
+
+/** The code of the SDK's transport for older revisions. */
+const BAD_REQUEST = -32_000;
+
+const MESSAGES: ReadonlyMap<number, string> = new Map([
+  [ProtocolErrorCode.InvalidRequest, 'The body is not a JSON-RPC message.'],
+  [ProtocolErrorCode.MethodNotFound, 'There is no such method.'],
+  [ProtocolErrorCode.InvalidParams, 'The params are not what the protocol says.'],
+  [ProtocolErrorCode.UnsupportedProtocolVersion, 'This revision of the protocol is not supported.'],
+  [
+    HEADER_MISMATCH,
+    'MCP-Protocol-Version, Mcp-Method and, for a call, Mcp-Name must be sent, and say what the body says.',
+  ],
+  [BAD_REQUEST, 'The message is of another revision than MCP-Protocol-Version says.'],
+]);
+
+/** The codes with which the SDK refuses params: not every method has the one that is meant for it. */
+const PARAMS_CODES: ReadonlySet<number> = new Set([
+  ProtocolErrorCode.InvalidParams,
+  ProtocolErrorCode.InternalError,
+]);
+
+type Schema = (typeof specTypeSchemas)['InitializeRequest' | 'CallToolRequest' | 'ListToolsRequest'];
+
+/** The methods with params of their own. */
+const SCHEMAS = new Map<unknown, Schema>([
+  ['initialize', specTypeSchemas.InitializeRequest],
+  ['tools/call', specTypeSchemas.CallToolRequest],
+  ['tools/list', specTypeSchemas.ListToolsRequest],
+]);
+
+/**
+ * What the SDK refuses a message with, in words of the service: those of the SDK quote its validator, an exception, or
+ * whatever the client has sent. Undefined if the SDK has failed.
+ */
+export async function toRefusal(
+  status: number,
+  { code, message, data }: SdkError,
+  body: unknown,
+): Promise<Refusal | undefined> {
+  if (status >= 500) return undefined;
+  if (own.has(message)) return { status, code, message };
+  const invalid = PARAMS_CODES.has(code) ? await findInvalidParams(body, data?.envelope) : undefined;
+  if (invalid !== undefined) return { ...invalid, status };
+  const known = MESSAGES.get(code);
+  if (known === undefined) return undefined;
+  // By the specification it says which revisions there are. Other data repeats the SDK's words.
+  const isRevision = code === ProtocolErrorCode.UnsupportedProtocolVersion;
+  return { status, code, message: known, ...(isRevision && data && { data }) };
+}
+
+/**
+ * Why the SDK has refused the params of a message, in words: its own text is what its validator prints, and its code for
+ * some methods that the service has failed. Undefined if the params are not why.
+ */
+async function findInvalidParams(
+  body: unknown,
+  envelope: Envelope = {},
+): Promise<Omit<Refusal, 'status'> | undefined> {
+  const { key, missing = key === undefined ? [] : [key] } = envelope;
+  const schema = missing.length > 0 ? undefined : SCHEMAS.get(toMessage(body).method);
+  const { issues = [] } = (await schema?.['~standard'].validate(body)) ?? {};
+  const names = [
+    ...missing.map((name) => (name === '_meta' ? 'params._meta' : `params._meta.${name}`)),
+    ...issues.map(({ path = [] }) => path.map(String).join('.')),
+  ];
+  if (names.length === 0) return undefined;
+  const message = `Missing, or of another type than the protocol says: ${names.join(', ')}.`;
+  return { code: ProtocolErrorCode.InvalidParams, message };
 }
 
 /** JSON-RPC's error response. It has the id of the request as far as that has one (https://www.jsonrpc.org/specification). */
