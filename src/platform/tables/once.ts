@@ -13,7 +13,7 @@ import {
   toKeyParameter,
   toKeyValues,
 } from './idempotency.js';
-import { takeTurnSql } from './insert-turns.js';
+import { takeTurnSql } from './insert-statements.js';
 
 /** A transaction that took longer would be stored after its caller has been told to try again. */
 const TRANSACTION_TIMEOUT_MS = OPERATION_TIMEOUT_MS - 100;

@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { createInSchema } from '../../../src/platform/connections/schema-name.js';
+import { keyedRowsSql } from '../../../src/platform/tables/insert-statements.js';
+import { table } from '../../../src/platform/tables/table.js';
+
+/** Without what only the layout of SQL needs */
+const compact = (sql: string) =>
+  sql
+    .replaceAll(/\s+/g, ' ')
+    .replaceAll(/ ?([()]) ?/g, '$1')
+    .trim();
+
+test('the SQL that is shown beside the statement of keyed creates is what the statement becomes', () => {
+  const source = readFileSync('src/platform/tables/insert-statements.ts', 'utf8');
+  const [, shown = ''] = /a column `name`:\n \*\n((?: \* {5}.*\n)+)/.exec(source) ?? [];
+  const boats = table<{ id: number; name: string }, { name: string }>('boats', {
+    id: 'bigint',
+    name: 'text',
+  });
+  expect(compact(shown.replaceAll(/^ \*/gm, ''))).toBe(
+    compact(keyedRowsSql(boats, createInSchema('public'))),
+  );
+});
