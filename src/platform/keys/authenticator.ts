@@ -3,22 +3,11 @@ import type { Scope } from '#store/scopes.js';
 import { createBatchLoader } from '../batch-loader.js';
 import { detectOutage } from '../connections/outage.js';
 import { ApiError, insufficientScope } from '../errors/api-error.js';
-import { repeat } from '../timing/repeat.js';
 import { KEY_LOOKUP_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
 import { hashKey, isWellFormedKey, type KeyPrefix, readBearerKey, toHint } from './format.js';
-import { type ApiKey, type FoundKey, isActive, type KeyStore } from './store.js';
+import { createKnownKeys, KEY_TTL_MS } from './known-keys.js';
+import { type ApiKey, isActive, type KeyStore } from './store.js';
 
-/**
- * How long a key is trusted after the database was last asked about it. So any change of a key takes effect on every node
- * within this time plus the length of a request. The contract allows two seconds.
- */
-export const KEY_TTL_MS = 1_500;
-/** How often the keys in use are checked: they stay trusted if the answer takes less than the rest of KEY_TTL_MS. */
-const CHECK_INTERVAL_MS = 1_000;
-/** PostgreSQL takes some 40 ms for this many keys. A check of more is several statements. */
-export const MAX_CHECKED_AT_ONCE = 5_000;
-/** The most keys cached at once, which takes about 64 MB. */
-const MAX_KEYS = 100_000;
 /** Unknown keys have a cache of their own, so that a flood of them does not displace the others. */
 const MAX_UNKNOWN_KEYS = 10_000;
 /** One statement at a time, for as many keys as are found within a tick of the event loop. */
@@ -45,17 +34,6 @@ export interface AuthenticatorOptions {
   readonly now: () => number;
 }
 
-interface KnownKey {
-  readonly apiKey: FoundKey;
-  /** When the question was sent whose answer last confirmed the key, by performance.now() */
-  confirmedAt: number;
-  /** Whether a request has used it since the last check began */
-  isInUse: boolean;
-}
-
-/** `confirmedAt` of a key that has to be looked up */
-const NEVER = Number.NEGATIVE_INFINITY;
-
 /**
  * Finds the key that a header names, with as few queries as the promise about changes allows. For a process, a key is in one
  * of these states:
@@ -66,9 +44,9 @@ const NEVER = Number.NEGATIVE_INFINITY;
  * transaction, or in which database.
  *
  * ## Known, but not trusted
- * It was found before. Since then it has changed, or it was not checked in time, because it was
- * not in use or there was no answer. It is looked up together with others of this kind. While the database is unavailable,
- * `lastKnown` still says whose request it is.
+ * It was found before. Since then it has changed, or it was not checked in time, because it was not in use or there was no
+ * answer. It is looked up together with others of this kind. While the database is unavailable, `lastKnown` still says whose
+ * request it is.
  *
  * ## Rejected
  * It was looked up within the last KEY_TTL_MS, and is not in the database. No query.
@@ -79,28 +57,19 @@ const NEVER = Number.NEGATIVE_INFINITY;
  */
 export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions) {
   // All are keyed by the usual form of the header, so that a key in use is neither parsed nor hashed again. Other forms
-  // share that entry: with extra spaces, each could be 16 KB long and an entry of its own. With `max` in place of sizes,
-  // the caches would allocate memory for all keys now.
-  const sizeCalculation = () => 1;
-  const known = new LRUCache<string, KnownKey>({ maxSize: MAX_KEYS, sizeCalculation });
-  const unknown = new LRUCache<string, true>({ maxSize: MAX_UNKNOWN_KEYS, sizeCalculation, ttl: KEY_TTL_MS });
+  // share that entry: with extra spaces, each could be 16 KB long and an entry of its own.
+  const known = createKnownKeys(store);
+  const unknown = new LRUCache<string, true>({
+    maxSize: MAX_UNKNOWN_KEYS,
+    sizeCalculation: () => 1,
+    ttl: KEY_TTL_MS,
+  });
   const pending = new Map<string, Promise<ApiKey | undefined>>();
   /** How often `forget` was called: a lookup that began before a call may not have seen the change */
   let forgotten = 0;
-  /** What requests have used since the last check began */
-  let inUse: KnownKey[] = [];
   // Anybody can make up keys that have to be looked up, so those that are known have statements of their own.
   const knownLookups = createBatchLoader(store.findByHashes, BATCHES);
   const unknownLookups = createBatchLoader(store.findByHashes, BATCHES);
-  const distrust = (id: string) => {
-    for (const entry of known.values()) if (entry.apiKey.id === id) entry.confirmedAt = NEVER;
-  };
-  const use = (entry: KnownKey) => {
-    if (!entry.isInUse) inUse.push(entry);
-    entry.isInUse = true;
-    return entry.apiKey;
-  };
-
   const lookUp = async (header: string, key: string, isLast: boolean) => {
     // The key is trusted from when the query was sent: a slow result is already old.
     const confirmedAt = performance.now();
@@ -111,41 +80,12 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
       return void unknown.set(header, true, { start: confirmedAt });
     }
     // The row has the hint of the key that a rotation has put in the place of this one.
-    const entry = { apiKey: { ...found, hint: toHint(key) }, confirmedAt, isInUse: false };
-    known.set(header, entry);
-    if (forgotten !== forgottenBefore) distrust(found.id);
-    return use(entry);
-  };
-  const check = async () => {
-    const entries = inUse;
-    inUse = [];
-    for (const entry of entries) entry.isInUse = false;
-    for (let start = 0; start < entries.length; start += MAX_CHECKED_AT_ONCE) {
-      const checked = entries.slice(start, start + MAX_CHECKED_AT_ONCE);
-      const askedAt = performance.now();
-      const changed = new Set(await store.findChanged(checked.map(({ apiKey }) => apiKey)));
-      for (const entry of checked) {
-        if (changed.has(entry.apiKey.id)) entry.confirmedAt = NEVER;
-        // One that was distrusted meanwhile stays so.
-        else if (entry.confirmedAt !== NEVER) entry.confirmedAt = askedAt;
-      }
-    }
-  };
-  let checkedAt = 0;
-  const endChecks = repeat(
-    () => Math.max(0, checkedAt + CHECK_INTERVAL_MS - performance.now()),
-    async () => {
-      checkedAt = performance.now();
-      // Without an answer the keys expire, and are looked up one by one.
-      await check().catch(() => {});
-    },
-  );
-  const findTrusted = (header: string) => {
-    const entry = known.get(header);
-    return entry && performance.now() - entry.confirmedAt < KEY_TTL_MS ? use(entry) : undefined;
+    const apiKey = known.add(header, { ...found, hint: toHint(key) }, confirmedAt);
+    if (forgotten !== forgottenBefore) known.distrust(found.id);
+    return apiKey;
   };
   const find = (header: string, key: string, isOverLimit: () => boolean) => {
-    const apiKey = findTrusted(header);
+    const apiKey = known.findTrusted(header);
     if (apiKey !== undefined || unknown.has(header)) return apiKey;
     const running =
       pending.get(header) ??
@@ -161,8 +101,7 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
   };
   const peekStale = (authorization: string | undefined) => {
     if (authorization === undefined) return undefined;
-    const entry = known.peek(authorization) ?? known.peek(`Bearer ${readBearerKey(authorization)}`);
-    return entry?.apiKey;
+    return known.peek(authorization) ?? known.peek(`Bearer ${readBearerKey(authorization)}`);
   };
   return {
     /**
@@ -187,7 +126,7 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
     /** The same from the cache alone; undefined when the key has to be looked up. */
     peek(authorization: string | undefined): Authentication | undefined {
       if (authorization === undefined) return MISSING_KEY;
-      const found = findTrusted(authorization);
+      const found = known.findTrusted(authorization);
       return found === undefined && !unknown.has(authorization) ? undefined : toAuthentication(found);
     },
     /** The id of the key if it was valid when it was last found. */
@@ -198,11 +137,11 @@ export function createAuthenticator({ store, prefix, now }: AuthenticatorOptions
      */
     forget(id: string): void {
       forgotten += 1;
-      distrust(id);
+      known.distrust(id);
       pending.clear();
     },
     /** Stops checking keys; call it before the database is closed. */
-    close: () => endChecks(),
+    close: () => known.close(),
   };
 }
 

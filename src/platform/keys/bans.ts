@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { FIRST_BAN_SECONDS } from '../contract/plans.js';
-import { KEY_TTL_MS } from './authenticator.js';
+import { KEY_TTL_MS } from './known-keys.js';
 import type { ApiKey, KeyStore } from './store.js';
 
 /** The longest ban that the service starts; an operator's may last longer. */

@@ -36,8 +36,8 @@ export interface CircuitBreakerOptions {
  * connection.
  *
  * ## Open
- * Commands are rejected at once, so that no request waits. It starts in this state. Every 200 ms it is half-open
- * for a moment.
+ * Commands are rejected at once, so that no request waits. It starts in this state. Every 200 ms it is half-open for a
+ * moment.
  *
  * ## Half-open
  * One command, a trial in the background, goes through, and all others are still rejected. If the trial succeeds, the

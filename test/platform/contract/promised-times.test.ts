@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { KEY_TTL_MS } from '../../../src/platform/keys/authenticator.js';
+import { KEY_TTL_MS } from '../../../src/platform/keys/known-keys.js';
 import {
   KEY_LOOKUP_TIMEOUT_MS,
   OPERATION_TIMEOUT_MS,

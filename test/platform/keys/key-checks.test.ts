@@ -1,10 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import {
-  createAuthenticator,
-  KEY_TTL_MS,
-  MAX_CHECKED_AT_ONCE,
-} from '../../../src/platform/keys/authenticator.js';
+import { createAuthenticator } from '../../../src/platform/keys/authenticator.js';
 import { generateKey, hashKey } from '../../../src/platform/keys/format.js';
+import { KEY_TTL_MS, MAX_CHECKED_AT_ONCE } from '../../../src/platform/keys/known-keys.js';
 import type { FoundKey } from '../../../src/platform/keys/store.js';
 
 /** From one check of the keys in use to the next */

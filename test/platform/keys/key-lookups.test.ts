@@ -1,6 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { createAuthenticator, KEY_TTL_MS } from '../../../src/platform/keys/authenticator.js';
+import { createAuthenticator } from '../../../src/platform/keys/authenticator.js';
 import { generateKey, hashKey } from '../../../src/platform/keys/format.js';
+import { KEY_TTL_MS } from '../../../src/platform/keys/known-keys.js';
 import type { FoundKey } from '../../../src/platform/keys/store.js';
 
 afterEach(() => vi.restoreAllMocks());
