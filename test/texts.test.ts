@@ -73,6 +73,15 @@ test('every command in a text is a script of package.json, with arguments that i
   for (const { path, name } of quoted) expect([path, findProblem(keys, [name])]).toEqual([path, undefined]);
 });
 
+test('a heading in a docstring is a line of its own', () => {
+  const headings = sources.flatMap(({ path, text }) =>
+    [...text.matchAll(/^ *\* #+ (.*)$/gm)].map(([, heading = '']) => ({ path, heading })),
+  );
+  expect(headings.length).toBeGreaterThan(10);
+  for (const each of headings)
+    expect(each).toEqual({ ...each, heading: expect.stringMatching(/^[^.:;]{1,40}$/) });
+});
+
 test('no text has the address that leads to the client, which a lock file must not have', () => {
   const advising = sources.filter(({ text }) => /npm install \S*\/client\.tgz/.test(text));
   expect(advising.map(({ path }) => path)).toEqual([]);

@@ -5,11 +5,13 @@ import { type AdmissionOptions, readTarget, registerAdmission } from './admissio
 import type { CorsOptions } from './admission/cors.js';
 import { registerNoOAuth } from './admission/no-oauth.js';
 import { findHttpError } from './admission/request-checks.js';
+import { BODY_LIMIT_BYTES } from './contract/bounds.js';
 import { MCP_PREFIX, REST_PREFIX, TRPC_PREFIX } from './contract/protocol.js';
 import { registerApiCatalog } from './docs/api-catalog.js';
 import { fieldNames } from './docs/response-headers.js';
 import { registerDocs } from './docs/routes.js';
 import { ApiError } from './errors/api-error.js';
+import { mayHaveKey } from './keys/format.js';
 import { createMetrics, type MetricsOptions } from './monitoring/metrics.js';
 import {
   createCachedCheck,
@@ -39,7 +41,7 @@ import { RequestQueue } from './server/request-queue.js';
 import { addSecurityHeaders, openServer, type ServerOptions } from './server/server.js';
 
 /** What the parts of the server take, and what they share. */
-export type AppOptions = ServerOptions &
+export type AppOptions = Pick<ServerOptions, 'log' | 'connections'> &
   OverloadOptions &
   Pick<CorsOptions, 'corsOrigins'> &
   MetricsOptions &
@@ -58,24 +60,26 @@ export type AppOptions = ServerOptions &
 
 /** The HTTP server: a list of everything that happens to a request. */
 export async function buildApp(options: AppOptions) {
-  const { router, authenticator } = options;
-  const probePaths = options.metricsPort === undefined ? PROBE_PATHS : [];
-  const isProxy = createProxyTrust(options.trustProxy);
-  const readAddressId = (request: IncomingMessage) => addressId(findClientAddress(request, isProxy));
+  const { log, now, router, authenticator, limiter, bans, usage } = options;
+  const hasProbes = options.metricsPort === undefined;
+  const readAddressId = createAddressReader(options.trustProxy);
   const queue = new RequestQueue((request) => {
     const keyId = authenticator.findKnownId(request.headers.authorization);
-    return {
-      id: keyId ?? readAddressId(request),
-      isPreferred: keyId !== undefined || probePaths.includes(request.url ?? ''),
-    };
+    const isProbe = hasProbes && PROBE_PATHS.includes(request.url ?? '');
+    return { id: keyId ?? readAddressId(request), isPreferred: keyId !== undefined || isProbe };
   });
-  const app = openServer(options, queue);
-  const publicUrl = createPublicUrl(app, options);
+  const { connections } = options;
+  const app = openServer({ log, connections, bodyLimitBytes: BODY_LIMIT_BYTES, mayHaveKey }, queue);
+  const publicUrl = createPublicUrl(app, options.host, options.publicUrl);
   const operations = listOperations(router);
-  const overload = createOverloadMonitor(options);
+  const overload = createOverloadMonitor({ log, overload: options.overload });
   app.addHook('onClose', async () => overload.close());
   const checkReadiness = createCachedCheck(options.checkReadiness);
-  const metrics = createMetrics({ ...options, server: app.server, overload, checkReadiness });
+  const { countKeys, countConnections, durations, counters } = options;
+  const metrics = createMetrics({
+    ...{ server: app.server, overload, checkReadiness, limiter, usage },
+    ...{ countKeys, countConnections, durations, counters },
+  });
   identifyAddresses(app, readAddressId);
   // Before every other hook, so that requests which those refuse are reported, too.
   reportRequests(
@@ -97,15 +101,19 @@ export async function buildApp(options: AppOptions) {
   ignoreBodies(app);
 
   const probes: Probes = {
-    readReadiness: createReadiness({ ...options, checkReadiness, isClosing }),
+    readReadiness: createReadiness({ checkReadiness, limiter, isClosing, log }),
     readMetrics: () => metrics.registry.metrics(),
   };
-  const hasProbes = options.metricsPort === undefined;
   if (hasProbes) registerProbes(app, probes);
   registerApiCatalog(app, { publicUrl, statusPath: hasProbes ? READY_PATH : undefined });
   await registerDocs(app, () => options.buildDocument(publicUrl()));
-  const parts = { ...options, operations, publicUrl };
-  const checks = { ...parts, exposedHeaders: fieldNames, overload, metrics };
+  const { stores, revokeKey, anonymousPerMinute, canRehearse, corsOrigins } = options;
+  const cors = { corsOrigins, exposedHeaders: fieldNames };
+  const checks = {
+    ...{ authenticator, limiter, bans, usage, metrics, overload },
+    ...{ anonymousPerMinute, canRehearse, publicUrl, now, ...cors },
+  };
+  const context = { operations, stores, revokeKey, now };
   const rest = async (scope: FastifyInstance) => {
     const corsMethods = operations.map(({ method }) => method);
     await registerAdmission(scope, { ...checks, corsMethods, protocol: 'rest' });
@@ -113,34 +121,35 @@ export async function buildApp(options: AppOptions) {
     readBodyAs(scope, (bytes, { admission }) =>
       bytes.length === 0 && admission.rehearsal !== undefined ? {} : parseJson(decodeBody(bytes)),
     );
-    registerRest(scope, parts);
+    registerRest(scope, { ...context, router, publicUrl });
     answerErrorsWith(scope, sendError);
   };
   const trpc = async (scope: FastifyInstance) => {
     await registerAdmission(scope, { ...checks, corsMethods: ['GET', 'POST'], protocol: 'trpc' });
     readBodyAs(scope, decodeBody);
-    registerRpc(scope, parts);
+    registerRpc(scope, { ...context, router });
     answerErrorsWith(scope, sendRpcError);
   };
   const mcp = async (scope: FastifyInstance) => {
-    await registerAdmission(scope, {
-      ...checks,
-      corsMethods: ['POST'],
-      protocol: 'mcp',
-      refusesOrigins: true,
-    });
-    registerMcp(scope, parts);
+    const corsMethods = ['POST'];
+    await registerAdmission(scope, { ...checks, corsMethods, protocol: 'mcp', refusesOrigins: true });
+    registerMcp(scope, { ...context, router });
     answerErrorsWith(scope, sendMcpError);
   };
   await app.register(rest, { prefix: REST_PREFIX });
   await app.register(trpc, { prefix: TRPC_PREFIX });
   await app.register(mcp, { prefix: MCP_PREFIX });
-  await app.register((scope) => registerNoOAuth(scope, checks));
+  await app.register((scope) => registerNoOAuth(scope, cors));
   return { app, probes };
 }
 
+function createAddressReader(trustProxy: readonly string[]): (request: IncomingMessage) => string {
+  const isProxy = createProxyTrust(trustProxy);
+  return (request) => addressId(findClientAddress(request, isProxy));
+}
+
 /** Returns a function for the address that clients use, without a trailing slash. */
-function createPublicUrl(app: FastifyInstance, { host, publicUrl }: AppOptions): () => string {
+function createPublicUrl(app: FastifyInstance, host: string, publicUrl: string | undefined): () => string {
   let localUrl = '';
   app.addHook('onListen', async () => {
     localUrl = toLocalUrl(host, (app.server.address() as AddressInfo).port);

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { IDEMPOTENCY_TTL_HOURS } from '../../src/platform/contract/bounds.js';
 import { MAX_BATCH_SIZE, MAX_PAGE_SIZE } from '../../src/platform/contract/protocol.js';
 import { errorTable } from '../../src/platform/errors/error-table.js';
 import { nextBanSeconds } from '../../src/platform/keys/bans.js';
@@ -9,7 +10,6 @@ import { listOperations } from '../../src/platform/operations/list-operations.js
 import { DEFAULT_PAGE_SIZE } from '../../src/platform/operations/pagination.js';
 import { createRouter } from '../../src/platform/operations/resource.js';
 import { readConfig } from '../../src/platform/process/config.js';
-import { IDEMPOTENCY_TTL_HOURS } from '../../src/platform/tables/idempotency.js';
 import { resources } from '../../src/router.js';
 import { createChecker } from '../support/openapi-checker.js';
 import { GUIDES_FOLDER, listGuides, readCodeBlocks } from './code-blocks.js';

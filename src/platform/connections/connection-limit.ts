@@ -12,7 +12,8 @@ const SIZES = { prisma: 4, reads: 4, writes: 2, keys: 2 } as const;
 type PoolName = keyof typeof SIZES;
 
 export const LIMIT_PARAMETER = 'connection_limit';
-/** As many as there are pools, because each needs one. */
+export const MOST_CONNECTIONS = Object.values(SIZES).reduce<number>((total, size) => total + size, 0);
+/** As many as there are pools, because each needs one. While commits hang, each also opens one more for a moment. */
 export const LEAST_CONNECTIONS = Object.keys(SIZES).length;
 
 /** The sizes of the pools for a URL: its `connection_limit`, which Prisma calls so, is the sum of them. */

@@ -1,6 +1,7 @@
 import { ApiError } from '../errors/api-error.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { withTimeout } from '../timing/timeouts.js';
+import { LEAST_CONNECTIONS, MOST_CONNECTIONS } from './connection-limit.js';
 
 /** The database cannot serve now: try again. `cause` says why. */
 export class DatabaseOutage extends Error {
@@ -125,7 +126,7 @@ const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [
     /too many (?:clients|connections)|connection slots are reserved/i,
     'pg_stat_activity says whose they are, and max_connections how many there may be; each process of the service opens ' +
-      'up to 12, and up to 4 more while commits hang.',
+      `up to ${MOST_CONNECTIONS}, and up to ${LEAST_CONNECTIONS} more while commits hang.`,
   ],
   [
     /(?:statement|lock) timeout|no answer within/i,

@@ -1,3 +1,4 @@
+import { IDEMPOTENCY_TTL_HOURS } from '../contract/bounds.js';
 import type { OperationFeatures } from '../errors/error-table.js';
 import { METHODS_WITH_BODY } from '../operations/builder.js';
 import { isPage, type Operation } from '../operations/list-operations.js';
@@ -34,8 +35,8 @@ const IDEMPOTENCY_KEY = {
   in: 'header',
   name: 'Idempotency-Key',
   description:
-    'Makes the request safe to repeat: for 24 hours the same key with the same body returns the first response again. ' +
-    'Any 1 to 255 visible ASCII characters, such as a UUID.',
+    `Makes the request safe to repeat: for ${IDEMPOTENCY_TTL_HOURS} hours the same key with the same body returns the first ` +
+    'response again. Any 1 to 255 visible ASCII characters, such as a UUID.',
   // Without an example: the reference page would put it into every code sample, and a key is good for one request.
   schema: { type: 'string', minLength: 1, maxLength: 255, pattern: '^[!-~]+$' },
 };

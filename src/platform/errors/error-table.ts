@@ -1,8 +1,10 @@
 import type { TRPC_ERROR_CODE_KEY } from '@trpc/server/rpc';
 import { ERRORS } from '#store/errors.js';
 import { SCOPES } from '#store/scopes.js';
+import { BODY_LIMIT_BYTES } from '../contract/bounds.js';
 import type { Protocol } from '../contract/protocol.js';
 
+const BODY_LIMIT = `${BODY_LIMIT_BYTES / 1024} KiB`;
 const EXAMPLE_SCOPE = SCOPES.find((scope) => scope.endsWith(':write')) ?? SCOPES[0];
 
 /** The features of an operation that decide which errors it can respond with. */
@@ -106,8 +108,8 @@ const platformErrors = {
   payload_too_large: {
     status: 413,
     trpcCode: 'PAYLOAD_TOO_LARGE',
-    message: 'The body is larger than 64 KiB.',
-    description: 'the body is larger than 64 KiB',
+    message: `The body is larger than ${BODY_LIMIT}.`,
+    description: `the body is larger than ${BODY_LIMIT}`,
     appliesTo: 'hasBody',
   },
   unsupported_media_type: {

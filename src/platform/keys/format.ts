@@ -27,6 +27,11 @@ export function readBearerKey(authorization: string): string | undefined {
   return BEARER.exec(authorization)?.[1];
 }
 
+/** Whether a text has the beginning of a key of any deployment. */
+export function mayHaveKey(text: string): boolean {
+  return PREFIX.test(text);
+}
+
 /** A new key: the prefix, 178 random bits in base 62, and the base-62 CRC-32 of everything before it. */
 export function generateKey(prefix: KeyPrefix): string {
   const random = Array.from({ length: RANDOM_LENGTH }, () => ALPHABET[randomInt(ALPHABET.length)]).join('');

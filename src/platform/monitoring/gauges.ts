@@ -71,13 +71,13 @@ export function addGauges(registry: Registry, sources: GaugeSources): void {
     () => OVERLOAD_REASONS.map((reason) => [reason, Number(overload.reason === reason)]),
     'reason',
   );
-  const waitingHelp = 'Counts of usage that are not stored yet; they are stored about every 24 s';
+  const waitingHelp = 'Counts of usage that are not stored yet';
   add('api_key_usage_waiting', waitingHelp, () => usage.waiting);
   const droppedHelp = 'Requests that usage does not count, because too many counts could not be stored';
   add('api_key_usage_dropped', droppedHelp, () => usage.dropped);
   add(
     'api_keys_mostly_denied',
-    'Keys more than half of whose requests to this process were denied in the last 24 s',
+    'Keys more than half of whose requests to this process were denied between the last two times that it stored usage',
     () => usage.mostlyDenied,
   );
   const read = createKeyCountReader(sources);

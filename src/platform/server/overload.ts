@@ -25,7 +25,7 @@ type OverloadReason = (typeof OVERLOAD_REASONS)[number];
 export interface OverloadOptions {
   readonly log: FastifyBaseLogger;
   /** Overrides individual defaults */
-  readonly overload?: Partial<typeof OVERLOAD_LIMITS>;
+  readonly overload?: Partial<typeof OVERLOAD_LIMITS> | undefined;
 }
 
 export type OverloadMonitor = Readonly<ReturnType<typeof createOverloadMonitor>>;

@@ -1,17 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { type IncomingMessage, METHODS } from 'node:http';
+import { type IncomingHttpHeaders, type IncomingMessage, METHODS } from 'node:http';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
-import { IDENTITY } from '#store/identity.js';
 import { ApiError } from '../errors/api-error.js';
 import { closeAfterRequests } from './lingering-close.js';
 import { handleParserError, rejectSocket } from './parser-error.js';
 import type { RequestQueue } from './request-queue.js';
 
-const BODY_LIMIT_BYTES = 64 * 1024;
 /** Node.js limits the request line and headers to 16 KiB in total; path parameters need no limit of their own. */
 const MAX_PARAM_LENGTH = 16 * 1024;
-/** It must not contain the beginning of an API key, because it is logged and sent back. */
-const REQUEST_ID = new RegExp(`^(?!.*${IDENTITY.keyPrefix}(?:live|test)_)[\\w.:/+=-]{1,128}$`);
+const REQUEST_ID = /^[\w.:/+=-]{1,128}$/;
 /**
  * The beginning of an absolute form. No authority is longer (RFC 1035, section 2.3.4), and the time to encode one that is
  * not ASCII grows with the square of its length.
@@ -57,26 +54,35 @@ const STRICT_TRANSPORT = { 'strict-transport-security': 'max-age=31536000' };
 
 export interface ServerOptions {
   readonly log: FastifyBaseLogger;
+  readonly bodyLimitBytes: number;
+  /** Whether a text may have a key in it. Then it is no request id, because that is logged and sent back. */
+  readonly mayHaveKey: (text: string) => boolean;
   /** Overrides individual defaults */
-  readonly connections?: Partial<typeof CONNECTION_LIMITS>;
+  readonly connections?: Partial<typeof CONNECTION_LIMITS> | undefined;
 }
 
 /** Settings that apply before there is a request: connections, and how their bytes are parsed. */
-export function openServer({ log, connections }: ServerOptions, queue: RequestQueue): FastifyInstance {
+export function openServer(
+  { log, connections, bodyLimitBytes, mayHaveKey }: ServerOptions,
+  queue: RequestQueue,
+): FastifyInstance {
   const { timeout, maxConnections, ...timeouts } = { ...CONNECTION_LIMITS, ...connections };
+  /** Keeps the client's own id if it is safe to log. */
+  const readRequestId = ({ 'x-request-id': id }: IncomingHttpHeaders) =>
+    typeof id === 'string' && REQUEST_ID.test(id) && !mayHaveKey(id) ? id : randomUUID();
   const app: FastifyInstance = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
     // A child logger per request would cost more than the log line itself, which has the request id anyway.
     childLoggerFactory: (logger) => logger,
-    genReqId: ({ headers }) => readRequestId(headers['x-request-id']),
+    genReqId: ({ headers }) => readRequestId(headers),
     rewriteUrl: toRoutableUrl,
     // Parses the query once, the way tRPC does. URLSearchParams drops a leading `?`, so this one protects the query's.
     routerOptions: {
       maxParamLength: MAX_PARAM_LENGTH,
       querystringParser: (text) => new URLSearchParams(`?${text}`) as never,
     },
-    bodyLimit: BODY_LIMIT_BYTES,
+    bodyLimit: bodyLimitBytes,
     // No route has a schema for Fastify. Its default compilers take about 5 % of the start to load.
     schemaController: { compilersFactory: { buildValidator: rejectSchema, buildSerializer: rejectSchema } },
     return503OnClosing: false,
@@ -97,18 +103,13 @@ export function openServer({ log, connections }: ServerOptions, queue: RequestQu
     // Node.js has given up the socket: nothing else reads from it or handles its errors.
     socket.on('error', () => socket.destroy()).resume();
     const error = new ApiError('invalid_request', { message: 'CONNECT is not supported.' });
-    rejectSocket(socket, error, readRequestId(headers['x-request-id']));
+    rejectSocket(socket, error, readRequestId(headers));
   });
   return app;
 }
 
 function rejectSchema(): never {
   throw new TypeError('Inputs are checked with zod, not by schemas of Fastify');
-}
-
-/** Keeps the client's own id if it is safe to log. */
-function readRequestId(header: string | string[] | undefined): string {
-  return typeof header === 'string' && REQUEST_ID.test(header) ? header : randomUUID();
 }
 
 /** Fastify knows only the common methods. The others get a 404 or 405, like any method that a path does not support. */

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Database } from '../connections/client.js';
 import type { InSchema } from '../connections/schema-name.js';
+import { IDEMPOTENCY_TTL_HOURS } from '../contract/bounds.js';
 import { ApiError } from '../errors/api-error.js';
 import { deleteOld, deleteOldSql } from './old-rows.js';
 
 const TABLE = 'idempotent_creates';
-/** How long a create is remembered under its Idempotency-Key, by the clock of the database. */
-export const IDEMPOTENCY_TTL_HOURS = 24;
+/** By the clock of the database */
 const IS_EXPIRED = `created_at <= now() - interval '${IDEMPOTENCY_TTL_HOURS} hours'`;
 
 export const deleteExpiredSql = (inSchema: InSchema) =>

@@ -2,7 +2,7 @@ import { repeat } from '../timing/repeat.js';
 import { type Counts, DAY_MS, type NewUsage, toDay, type UsageStore } from './store.js';
 
 /** How long after a flush the next one begins. */
-const FLUSH_INTERVAL_MS = 24_000;
+export const FLUSH_INTERVAL_MS = 24_000;
 /** The most counts of key, day and operation held at once, about 10 MB. Beyond that, new ones are dropped. */
 const MAX_COUNTS = 100_000;
 /** The most counts that one statement adds: few enough to hold other nodes up for milliseconds only. */
