@@ -2,7 +2,6 @@ import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
 import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS } from '../timing/timeouts.js';
 import { divideConnections } from './connection-limit.js';
-import { countOrphanedBackends } from './orphaned-backends.js';
 import { Pool } from './pool.js';
 import { createInSchema, schemaOf, searchPathOf } from './schema-name.js';
 import { applySettings, SESSION_SETTINGS, STATEMENT_SETTINGS } from './session-settings.js';
@@ -82,11 +81,8 @@ export function openConnections(
   /** For Prisma, and for the commands */
   const pool = new Pool({ ...config, max: sizes.prisma, onConnect });
   const pools = [pool, reads.pool, writes.pool, keys.pool];
-  for (const each of pools) {
-    each.on('error', onIdleError);
-    countOrphanedBackends(each, config);
-  }
-  const { connect, openLacking } = shareLimit(pools, (...refusal) => onRefused?.(...refusal));
+  for (const each of pools) each.on('error', onIdleError);
+  const { connect, openEmpty } = shareLimit(pools, (...refusal) => onRefused?.(...refusal));
   let closing: Promise<unknown> | undefined;
   return {
     schema,
@@ -102,7 +98,7 @@ export function openConnections(
      */
     async checkStatements() {
       await Promise.all([
-        openLacking(),
+        openEmpty(),
         checkPrimary(reads.pool),
         ...[reads, keys].map((each) => each.check()),
         reads.pool.query(writes.describePlans()),

@@ -3,8 +3,6 @@ import type { Pool } from './pool.js';
 /** How often `onRefused` is called at most. */
 const NOTICE_INTERVAL_MS = 3_600_000;
 
-const lacksOne = ({ held, orphaned }: Pool) => held + orphaned === 0;
-
 /**
  * Lets the pools of a process go on together where the server allows fewer connections than their sizes, down to one each:
  * once each has been opened, none opens a further one while another has none.
@@ -18,7 +16,7 @@ export function shareLimit(
   let keepsOneEach = false;
   let noticedAtMs = Number.NEGATIVE_INFINITY;
   const noteRefusal = (error: Error) => {
-    const goesOn = !pools.some(lacksOne);
+    const goesOn = !pools.some(({ isEmpty }) => isEmpty);
     if (!goesOn || performance.now() < noticedAtMs + NOTICE_INTERVAL_MS) return;
     noticedAtMs = performance.now();
     const count = pools.reduce((total, { held }) => total + held, 0);
@@ -26,24 +24,24 @@ export function shareLimit(
     onRefused(error, count, most);
   };
   /** Those that are being opened included, for which it waits. */
-  const openLacking = async (among = pools) => {
-    const lacking = among.filter(lacksOne);
-    await Promise.all(lacking.map(async (pool) => (await pool.connect()).release()));
+  const openEmpty = async (among = pools) => {
+    const empty = among.filter(({ isEmpty }) => isEmpty);
+    await Promise.all(empty.map(async (pool) => (await pool.connect()).release()));
   };
   for (const pool of pools) {
     pool.onRefused = noteRefusal;
-    pool.mayGrow = () => !(keepsOneEach && pools.some(lacksOne));
+    pool.mayGrow = () => !(keepsOneEach && pools.some(({ isEmpty }) => isEmpty));
     // After an outage, whichever comes first lets the others follow before it grows.
     pool.on('connect', () => {
-      if (keepsOneEach) openLacking(pools.filter(({ totalCount }) => totalCount === 0)).catch(() => {});
+      if (keepsOneEach) openEmpty(pools.filter(({ totalCount }) => totalCount === 0)).catch(() => {});
     });
   }
   return {
     /** Opens the first connection of each pool, and sees to it from now on that each can have one. */
     async connect() {
       keepsOneEach = true;
-      await openLacking();
+      await openEmpty();
     },
-    openLacking: () => openLacking(),
+    openEmpty: () => openEmpty(),
   };
 }

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
 import { measure } from '../timing/timeouts.js';
 import { isSessionStale } from './outage.js';
-import { Pool } from './pool.js';
+import { Pool, type PoolConfig } from './pool.js';
 import { applySettings, type SessionSettings } from './session-settings.js';
 import { limitByTable } from './table-limits.js';
 
@@ -48,7 +48,7 @@ interface StatementPoolOptions {
  * @param config of the pool
  */
 export function createStatementPool(
-  config: pg.PoolConfig & { readonly max: number },
+  config: PoolConfig,
   settings: SessionSettings,
   { maxPerTable = Number.POSITIVE_INFINITY, observe }: StatementPoolOptions = {},
 ) {

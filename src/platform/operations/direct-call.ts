@@ -1,5 +1,5 @@
 import { tracingChannel } from 'node:diagnostics_channel';
-import type { AnyTRPCProcedure, TRPCProcedureType } from '@trpc/server';
+import { type AnyTRPCProcedure, TRPCError, type TRPCProcedureType } from '@trpc/server';
 import { z } from 'zod';
 import { IDENTITY } from '#store/identity.js';
 import type { Plan } from '#store/plans.js';
@@ -11,7 +11,6 @@ import type { RequestContext } from './builder.js';
 import { findDefinitionError, hasMiddleware, type OperationDefinition } from './definition.js';
 import { withOnce } from './idempotency-key.js';
 import { INPUT_ERROR } from './input.js';
-import { parseInput } from './parse-input.js';
 
 /** What an operation without an input takes: nothing, or an object, whose members are unknown and thus ignored. */
 const NO_INPUT = z.looseObject({}, { error: INPUT_ERROR }).optional();
@@ -83,6 +82,19 @@ export function toOperation(name: string, procedure: AnyTRPCProcedure): AnyTRPCP
     (options: CallOptions) => (operationChannel.hasSubscribers ? trace(options) : call(options)),
     procedure,
   );
+}
+
+/**
+ * The parsed input of an operation.
+ *
+ * @throws TRPCError BAD_REQUEST, whose cause is a ZodError
+ */
+export function parseInput(schema: z.ZodType, value: unknown): unknown {
+  try {
+    return schema.parse(value);
+  } catch (cause) {
+    throw new TRPCError({ code: 'BAD_REQUEST', cause });
+  }
 }
 
 /** Runs it as tRPC documents. */

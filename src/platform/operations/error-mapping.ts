@@ -2,7 +2,6 @@ import { TRPCError } from '@trpc/server';
 import { ZodError } from 'zod';
 import { DatabaseOutage } from '../connections/outage.js';
 import { ApiError, type ErrorCode } from '../errors/api-error.js';
-import { isInputError } from './parse-input.js';
 
 /**
  * The error that a client gets for a failure in any layer. An unexpected one is `internal_error`, with its `cause` for the
@@ -13,6 +12,14 @@ export function toApiError(error: unknown): ApiError {
   if (error instanceof TRPCError) return fromTrpcError(error);
   if (error instanceof DatabaseOutage) return new ApiError('service_unavailable', { cause: error.cause });
   return fromHttpStatus(error);
+}
+
+/**
+ * Whether it is about an input. tRPC also wraps errors of a handler's own use of zod and of outputs, which no client may
+ * see: only the code differs.
+ */
+export function isInputError(error: unknown): error is TRPCError & { readonly cause: ZodError } {
+  return error instanceof TRPCError && error.code === 'BAD_REQUEST' && error.cause instanceof ZodError;
 }
 
 /** tRPC wraps whatever a procedure throws as `cause`. Errors that it creates have no cause, or a parser's error. */

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createProcedure } from '../../../src/platform/operations/builder.js';
+import { parseInput } from '../../../src/platform/operations/direct-call.js';
 import { fieldError, text } from '../../../src/platform/operations/input.js';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
-import { parseInput } from '../../../src/platform/operations/parse-input.js';
 import { createRouter, type Resource } from '../../../src/platform/operations/resource.js';
 import { type JsonSchema, toArgumentsSchema } from '../../../src/platform/protocols/mcp/schemas.js';
 import { create, list, resources, TEXT } from '../../support/operations-under-test.js';
