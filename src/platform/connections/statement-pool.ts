@@ -1,11 +1,11 @@
 import { tracingChannel } from 'node:diagnostics_channel';
+import pLimit, { type LimitFunction } from 'p-limit';
 import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
-import { measure } from '../timing/timeouts.js';
+import { CONNECT_TIMEOUT_MS, measure, TimeoutError } from '../timing/timeouts.js';
 import { isSessionStale } from './outage.js';
 import { Pool, type PoolConfig } from './pool.js';
 import { applySettings, type SessionSettings } from './session-settings.js';
-import { limitByTable } from './table-limits.js';
 
 /** PostgreSQL parses and plans a statement once per connection, under its name. */
 export interface Statement {
@@ -111,6 +111,26 @@ export function createStatementPool(
      * among the inserts nor fails on a server that is read-only.
      */
     describePlans: () => [...checked.values()].map(toPlan).join(';'),
+  };
+}
+
+/**
+ * Returns a function that runs at most `max` statements on one table at once. While somebody keeps a table locked, the other
+ * connections of the pool are left to statements on other tables. A statement that has waited longer than it would for a
+ * connection is rejected, and never sent.
+ */
+export function limitByTable(max: number) {
+  const limits = new Map<string, LimitFunction>();
+  return <Result>(table: string | undefined, run: () => Promise<Result>): Promise<Result> => {
+    if (table === undefined) return run();
+    const limit = limits.get(table) ?? pLimit(max);
+    limits.set(table, limit);
+    const since = performance.now();
+    return limit(() => {
+      if (performance.now() - since > CONNECT_TIMEOUT_MS)
+        throw new TimeoutError(`Other statements on ${table} took longer than ${CONNECT_TIMEOUT_MS} ms`);
+      return run();
+    });
   };
 }
 

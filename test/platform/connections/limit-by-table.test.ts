@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
-import { limitByTable } from '../../../src/platform/connections/table-limits.js';
+import { limitByTable } from '../../../src/platform/connections/statement-pool.js';
 import { CONNECT_TIMEOUT_MS, TimeoutError } from '../../../src/platform/timing/timeouts.js';
 
 afterEach(() => void vi.useRealTimers());
