@@ -1,7 +1,8 @@
+import { ApiError } from '../platform/errors/api-error.js';
 import { createProcedure } from '../platform/operations/builder.js';
 import { answerPage } from '../platform/operations/pagination.js';
 import type { Resource } from '../platform/operations/resource.js';
-import { newOrder, order, orderList, ordersPage } from './schema.js';
+import { newOrder, type Order, order, orderList, orderReference, ordersPage } from './schema.js';
 import { createOrderStore, type OrderStore } from './store.js';
 
 const procedure = createProcedure<{ readonly orders: OrderStore }>();
@@ -13,7 +14,7 @@ const listOrders = procedure
       path: '/store/orders',
       summary: 'List orders',
       description:
-        'A page of orders by ascending id.\n\n' +
+        'A page of orders: by ascending id, or with `order=newest` by descending id.\n\n' +
         'Experimental: parameters and fields may change within this version.',
       successDescription: 'The orders of the page',
     },
@@ -38,7 +39,7 @@ const createOrder = procedure
     },
     stability: 'experimental',
     scope: 'orders:write',
-    success: { status: 201 },
+    success: { status: 201, location: ({ id }: Order) => `/store/orders/${id}` },
     idempotent: true,
     errors: ['pet_not_available'],
   })
@@ -46,9 +47,31 @@ const createOrder = procedure
   .output(order)
   .mutation(({ ctx, input }) => ctx.once((key) => ctx.orders.place(input, key)));
 
+const getOrder = procedure
+  .meta({
+    openapi: {
+      method: 'GET',
+      path: '/store/orders/{orderId}',
+      summary: 'Get an order',
+      description:
+        'Fetches one order by its identifier.\n\n' + 'Experimental: fields may change within this version.',
+      successDescription: 'The order',
+    },
+    stability: 'experimental',
+    scope: 'orders:read',
+  })
+  .input(orderReference)
+  .output(order)
+  .query(async ({ ctx, input }) => {
+    const found = await ctx.orders.get(input.orderId);
+    if (found === undefined)
+      throw new ApiError('not_found', { message: `There is no order with the id ${input.orderId}.` });
+    return found;
+  });
+
 export const orders = {
   name: 'orders',
   description: 'Orders of animals',
   createStore: createOrderStore,
-  procedures: { listOrders, createOrder },
+  procedures: { listOrders, createOrder, getOrder },
 } satisfies Resource<OrderStore>;

@@ -24,7 +24,7 @@ export type OrderStore = ReturnType<typeof createOrderStore>;
 export function createOrderStore(database: Database) {
   const once = createOnce(database);
   return {
-    ...createReads(database, orders),
+    ...createReads(database, orders, { filters: ['status', 'petId'] }),
 
     /**
      * Places an order, and makes the animal pending. Of several orders for one animal at once, one finds it available. The

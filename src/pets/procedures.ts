@@ -22,11 +22,7 @@ const listPets = procedure
       method: 'GET',
       path: '/pets',
       summary: 'List animals',
-      description:
-        'A page of animals by ascending id.\n\n' +
-        'To find one animal by its id, ask for a page of one that starts after the id before it: a `cursor` of 6 and a ' +
-        '`limit` of 1 return animal 7 if there is one. If there is none, they return the animal with the next higher ' +
-        'id, or an empty array; so compare the id.',
+      description: 'A page of animals: by ascending id, or with `order=newest` by descending id.',
       successDescription: 'The animals of the page',
     },
     stability: 'stable',
@@ -34,7 +30,7 @@ const listPets = procedure
     tool: {
       description:
         'Finds animals: by `status` (only available ones can be ordered), by `categoryId`, or by both; without either, all ' +
-        'of them. They come by ascending id, so the newest are last.',
+        'of them. The oldest come first, or with an `order` of `newest` the newest.',
     },
   })
   .input(petsPage)

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { assignedId, fieldError, INPUT_ERROR, int64, text } from '../platform/operations/input.js';
-import { pageInput, pageOutput } from '../platform/operations/pagination.js';
+import { pageInput, pageOrder, pageOutput } from '../platform/operations/pagination.js';
 
 const MAX_NAME_LENGTH = 200;
 const EXAMPLE = { id: 7, name: 'Rex', categoryId: 3, status: 'available' } as const;
@@ -50,7 +50,7 @@ export const pet = z
 
 export const petList = pageOutput(pet).meta({
   id: 'Pets',
-  description: 'Animals in ascending order of id',
+  description: 'Animals by ascending id, or the newest first',
   examples: [[EXAMPLE]],
 });
 
@@ -83,6 +83,7 @@ export const petsPage = pageInput({
   categoryId: int64()
     .meta({ description: 'Filter by category (experimental)', examples: [EXAMPLE.categoryId] })
     .optional(),
+  order: pageOrder(' (experimental)'),
 });
 
 export type NewPet = z.output<typeof newPet>;

@@ -1,6 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { addSampleData } from '../../src/platform/migrations/source.js';
+import { expectErrorBody } from '../support/expect-error-body.js';
+import { toolCall } from '../support/mcp.js';
 import {
   type Caller,
   createCaller,
@@ -57,6 +59,72 @@ test('following Link visits every order once', async () => {
     )?.[1];
   }
   expect(seen).toEqual(all);
+});
+
+test('with order=newest the newest come first, and following Link visits every order once', async () => {
+  const all = (await call('/v1/store/orders?limit=100')).body;
+  const seen: unknown[] = [];
+  for (let path: string | undefined = '/v1/store/orders?order=newest&limit=3'; path !== undefined; ) {
+    const { body, headers } = await call(path);
+    seen.push(...body);
+    path =
+      /^<https:\/\/service\.example\/store(\/v1\/store\/orders\?order=newest&limit=3&cursor=\d+)>; rel="next"$/.exec(
+        headers.get('link') ?? '',
+      )?.[1];
+  }
+  expect(seen).toEqual(all.toReversed());
+  const { body } = await call(rpcPath('listOrders', { order: 'newest' }));
+  expect(body.result.data).toEqual(seen.slice(0, 20));
+  expect((await call('/v1/store/orders?order=oldest&limit=100')).body).toEqual(all);
+});
+
+test('orders are listed by status and by animal, alone and together, from either end', async () => {
+  const all = (await call('/v1/store/orders?limit=100')).body as { petId: number; status: string }[];
+  const [{ petId } = expect.unreachable()] = all;
+  const filters = [{ status: 'placed' }, { petId }, { petId, status: 'placed' }, { petId: 2 ** 53 - 1 }];
+  for (const filter of filters) {
+    const wanted = all.filter((order) =>
+      Object.entries(filter).every(([name, value]) => order[name as 'petId'] === value),
+    );
+    for (const order of ['oldest', 'newest'] as const) {
+      const query = new URLSearchParams({ ...filter, order, limit: '100' } as never);
+      const expected = order === 'newest' ? wanted.toReversed() : wanted;
+      expect([filter, order, (await call(`/v1/store/orders?${query}`)).body]).toEqual([
+        filter,
+        order,
+        expected,
+      ]);
+      const { body } = await call(rpcPath('listOrders', { ...filter, order, limit: 100 }));
+      expect(body.result.data).toEqual(expected);
+    }
+  }
+  for (const query of [
+    'status=lost',
+    'status=',
+    'petId=0',
+    'petId=x',
+    'order=random',
+    'order=newest&order=newest',
+  ])
+    expect([query, (await call(`/v1/store/orders?${query}`)).status]).toEqual([query, 400]);
+});
+
+test('createOrder names the address of its order, where getOrder finds it over every protocol', async () => {
+  const { body: pet } = await call('/v1/pets', post({ name: 'Ordered', categoryId: 1 }));
+  const { status, body, headers } = await call('/v1/store/orders', post({ petId: pet.id }));
+  expect([status, headers.get('location')]).toEqual([201, `/store/v1/store/orders/${body.id}`]);
+  expect((await call(`/v1/store/orders/${body.id}`)).body).toEqual(body);
+  expect((await call(rpcPath('getOrder', { orderId: body.id }))).body.result.data).toEqual(body);
+  const tool = await call('/mcp', toolCall('getOrder', { orderId: body.id }));
+  expect(tool.body.result.structuredContent).toEqual(body);
+});
+
+test('an order that there is not is a 404, whatever its id looks like over REST', async () => {
+  for (const id of ['999999', '0', '-1', 'x', '1.5', '99999999999999999999', '%31%20'])
+    expectErrorBody((await call(`/v1/store/orders/${id}`)).body, 'not_found');
+  const { body } = await call(rpcPath('getOrder', { orderId: 999999 }));
+  expectErrorBody(body.error.data.error, 'not_found', 'There is no order with the id 999999.');
+  expect((await call(rpcPath('getOrder', { orderId: 'x' }))).status).toBe(400);
 });
 
 test('limit and cursor are as strict as in listPets', async () => {

@@ -211,6 +211,23 @@ test('the status filter lists only animals of that status', async () => {
   expect(body.map(({ id }: { id: number }) => id)).toEqual(pending);
 });
 
+test('with order=newest the newest come first, whatever the filter, and following Link visits each animal once', async () => {
+  const ids = [...(await addPets(5)), ...(await addPets(3, 'sold')), ...(await addPets(4))];
+  const status = (id: number) => (ids.indexOf(id) >= 5 && ids.indexOf(id) < 8 ? 'sold' : 'available');
+  for (const filter of ['', '&status=available']) {
+    const seen: number[] = [];
+    for (let path: string | undefined = `/v1/pets?order=newest&limit=2${filter}`; path !== undefined; ) {
+      const { body, headers } = await call(path);
+      seen.push(...body.map(({ id }: { id: number }) => id));
+      path = /^<https:\/\/service\.example\/store(\/v1\/pets\?order=newest&limit=2\S*)>; rel="next"$/.exec(
+        headers.get('link') ?? '',
+      )?.[1];
+    }
+    const wanted = ids.filter((id) => filter === '' || status(id) === 'available');
+    expect(seen).toEqual(wanted.toReversed());
+  }
+});
+
 test('a cursor may be any integer within the bounds', async () => {
   const ids = await addPets(3);
   expect((await call('/v1/pets?cursor=-9007199254740991')).body).toHaveLength(3);

@@ -13,9 +13,7 @@ export interface paths {
         };
         /**
          * List animals
-         * @description A page of animals by ascending id.
-         *
-         *     To find one animal by its id, ask for a page of one that starts after the id before it: a `cursor` of 6 and a `limit` of 1 return animal 7 if there is one. If there is none, they return the animal with the next higher id, or an empty array; so compare the id.
+         * @description A page of animals: by ascending id, or with `order=newest` by descending id.
          *
          *     While more follow, the response has the address of the next page in `Link`.
          *
@@ -78,7 +76,7 @@ export interface paths {
         };
         /**
          * List orders
-         * @description A page of orders by ascending id.
+         * @description A page of orders: by ascending id, or with `order=newest` by descending id.
          *
          *     Experimental: parameters and fields may change within this version.
          *
@@ -97,6 +95,30 @@ export interface paths {
          *     Needs the scope `orders:write`.
          */
         post: operations["createOrder"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/store/orders/{orderId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Get an order
+         * @description Fetches one order by its identifier.
+         *
+         *     Experimental: fields may change within this version.
+         *
+         *     Needs the scope `orders:read`.
+         */
+        get: operations["getOrder"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -196,7 +218,12 @@ export interface components {
          */
         PetStatus: "available" | "pending" | "sold";
         /**
-         * @description Animals in ascending order of id
+         * @description The progress of an order
+         * @enum {string}
+         */
+        OrderStatus: "placed" | "approved" | "delivered";
+        /**
+         * @description Animals by ascending id, or the newest first
          * @example [
          *       {
          *         "id": 7,
@@ -232,7 +259,7 @@ export interface components {
             status: components["schemas"]["PetStatus"];
         };
         /**
-         * @description Orders in ascending order of id
+         * @description Orders by ascending id, or the newest first
          * @example [
          *       {
          *         "id": 4,
@@ -277,11 +304,6 @@ export interface components {
              */
             createdAt: string;
         };
-        /**
-         * @description The progress of an order
-         * @enum {string}
-         */
-        OrderStatus: "placed" | "approved" | "delivered";
         /**
          * @description The API key that asks
          * @example {
@@ -823,6 +845,8 @@ export interface operations {
                 status?: components["schemas"]["PetStatus"];
                 /** @description Filter by category (experimental) */
                 categoryId?: number;
+                /** @description Which come first: `oldest` (ascending ids, the default) or `newest` (descending) (experimental) */
+                order?: "oldest" | "newest";
                 /** @description The id of the last item of the previous page */
                 cursor?: number;
             };
@@ -1250,6 +1274,12 @@ export interface operations {
             query?: {
                 /** @description Maximum number of items to return */
                 limit?: number;
+                /** @description Filter by progress */
+                status?: components["schemas"]["OrderStatus"];
+                /** @description Filter by animal */
+                petId?: number;
+                /** @description Which come first: `oldest` (ascending ids, the default) or `newest` (descending) */
+                order?: "oldest" | "newest";
                 /** @description The id of the last item of the previous page */
                 cursor?: number;
             };
@@ -1329,6 +1359,7 @@ export interface operations {
                     RateLimit: components["headers"]["RateLimit"];
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    Location: components["headers"]["Location"];
                     "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
@@ -1373,6 +1404,54 @@ export interface operations {
             413: components["responses"]["PayloadTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    getOrder: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Identifier of the order */
+                orderId: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The order */
+            200: {
+                headers: {
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "X-API-Key-Expires": components["headers"]["X-API-Key-Expires"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "id": 4,
+                     *       "petId": 7,
+                     *       "quantity": 1,
+                     *       "status": "placed",
+                     *       "createdAt": "2026-01-31T09:30:00.000Z"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["Order"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            405: components["responses"]["MethodNotAllowed"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             501: components["responses"]["NotImplemented"];

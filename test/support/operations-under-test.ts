@@ -63,7 +63,7 @@ export const otherList = {
   /** What the input needs: of a nested list, the id of its parent, */
   input: {},
   /** and what other operations of the store need that neither `create` nor `read` has. */
-  furtherInput: {},
+  furtherInput: { orderId: 1 },
 };
 
 /** The table of the items, the member and the column of their text, and the table of the other list */

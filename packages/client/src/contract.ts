@@ -46,6 +46,9 @@ export type NewOrder = {
 /** Availability of an animal */
 export type PetStatus = 'available' | 'pending' | 'sold';
 
+/** The progress of an order */
+export type OrderStatus = 'placed' | 'approved' | 'delivered';
+
 /** An animal of the catalogue */
 export type Pet = {
   /** Unique identifier, assigned by the service: positive and increasing. An integer from 1 to 2^53 − 1. */
@@ -75,9 +78,6 @@ export type Order = {
   /** When the order was placed (RFC 3339, UTC) */
   createdAt: string;
 };
-
-/** The progress of an order */
-export type OrderStatus = 'placed' | 'approved' | 'delivered';
 
 /** The API key that asks */
 export type Key = {
@@ -204,6 +204,8 @@ export type ListPetsInput = {
   status?: PetStatus | undefined;
   /** Filter by category (experimental). An integer from −(2^53 − 1) to 2^53 − 1. */
   categoryId?: number | undefined;
+  /** Which come first: `oldest` (ascending ids, the default) or `newest` (descending) (experimental) */
+  order?: 'oldest' | 'newest' | undefined;
   /** The id of the last item of the previous page. An integer from −(2^53 − 1) to 2^53 − 1. */
   cursor?: number | undefined;
 };
@@ -241,8 +243,20 @@ export type ListOrdersInput = {
    * @default 20
    */
   limit?: number | undefined;
+  /** Filter by progress */
+  status?: OrderStatus | undefined;
+  /** Filter by animal. An integer from 1 to 2^53 − 1. */
+  petId?: number | undefined;
+  /** Which come first: `oldest` (ascending ids, the default) or `newest` (descending) */
+  order?: 'oldest' | 'newest' | undefined;
   /** The id of the last item of the previous page. An integer from −(2^53 − 1) to 2^53 − 1. */
   cursor?: number | undefined;
+};
+
+/** The input of getOrder */
+export type GetOrderInput = {
+  /** Identifier of the order. An integer from −(2^53 − 1) to 2^53 − 1. */
+  orderId: number;
 };
 
 /** The input of revokeKey */
@@ -259,18 +273,14 @@ export type Operations = {
   /**
    * List animals
    *
-   * A page of animals by ascending id.
-   *
-   * To find one animal by its id, ask for a page of one that starts after the id before it: a `cursor` of 6
-   * and a `limit` of 1 return animal 7 if there is one. If there is none, they return the animal with the
-   * next higher id, or an empty array; so compare the id.
+   * A page of animals: by ascending id, or with `order=newest` by descending id.
    *
    * While more follow, `nextCursor(page)` is the `cursor` of the next page; `pages` and `items` read on by
    * themselves. Plain tRPC has it in the header `X-Next-Cursor`.
    *
    * Needs the scope `pets:read`.
    *
-   * @returns Animals in ascending order of id. At most 100 items.
+   * @returns Animals by ascending id, or the newest first. At most 100 items.
    */
   listPets: Query<ListPetsInput | undefined, Pet[]>;
   /**
@@ -317,7 +327,7 @@ export type Operations = {
   /**
    * List orders
    *
-   * A page of orders by ascending id.
+   * A page of orders: by ascending id, or with `order=newest` by descending id.
    *
    * Experimental: parameters and fields may change within this version.
    *
@@ -326,7 +336,7 @@ export type Operations = {
    *
    * Needs the scope `orders:read`.
    *
-   * @returns Orders in ascending order of id. At most 100 items.
+   * @returns Orders by ascending id, or the newest first. At most 100 items.
    * @experimental
    */
   listOrders: Query<ListOrdersInput | undefined, Order[]>;
@@ -348,6 +358,19 @@ export type Operations = {
    * @experimental
    */
   createOrder: Mutation<NewOrder, Order>;
+  /**
+   * Get an order
+   *
+   * Fetches one order by its identifier.
+   *
+   * Experimental: fields may change within this version.
+   *
+   * Needs the scope `orders:read`.
+   *
+   * @returns The order
+   * @experimental
+   */
+  getOrder: Query<GetOrderInput, Order>;
   /**
    * Get your API key
    *

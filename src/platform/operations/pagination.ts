@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { MAX_PAGE_SIZE } from '../contract/protocol.js';
+import { PAGE_ORDERS } from '../tables/reads.js';
 import type { RequestContext } from './builder.js';
-import { INPUT_ERROR, int64, integer } from './input.js';
+import { fieldError, INPUT_ERROR, int64, integer } from './input.js';
 
 export const DEFAULT_PAGE_SIZE = 20;
 
@@ -32,6 +33,19 @@ function pageMembers<Own extends Filters>(filters: Own) {
       .meta({ description: 'The id of the last item of the previous page', examples: [20] })
       .optional(),
   };
+}
+
+/**
+ * A member of the input of a list that can be read from either end, as those of `createReads` can.
+ *
+ * @param mark says that it is experimental, where the list is stable
+ */
+export function pageOrder(mark = '') {
+  const description = 'Which come first: `oldest` (ascending ids, the default) or `newest` (descending)';
+  return z
+    .enum(PAGE_ORDERS, { error: fieldError(`must be one of ${PAGE_ORDERS.join(', ')}`) })
+    .meta({ description: description + mark })
+    .optional();
 }
 
 /** The output of every paginated list: a bare array, never longer than the largest `limit`. */

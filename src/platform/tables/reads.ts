@@ -19,15 +19,24 @@ const MIN_ROWS_PER_STATEMENT = 8;
 const READS = { maxConcurrent: READS_PER_TABLE, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
 /** Each combination of filters is a statement of its own, and needs an index. Up to PostgreSQL 16, three could not use theirs. */
 const MAX_FILTERS = 2;
+const RESERVED = ['limit', 'cursor', 'order'] as const;
+/** The cursor of the first page: ids are positive, and a JavaScript number holds all of them exactly. */
+const START = { oldest: 0, newest: 2 ** 53 } as const;
 
-/** A page of a list: up to `limit` rows whose id is greater than `cursor`, and whose fields have the values to filter by. */
+/** Which rows of a list come first: by ascending id, or by descending. */
+export const PAGE_ORDERS = ['oldest', 'newest'] as const;
+type PageOrder = (typeof PAGE_ORDERS)[number];
+
+/** A page of a list: up to `limit` rows beyond `cursor` in its order, whose fields have the values to filter by. */
 type PageOf<Row, Filter extends keyof Row> = {
   readonly limit: number;
   readonly cursor?: number | undefined;
+  /** Default: oldest */
+  readonly order?: PageOrder | undefined;
 } & { readonly [Field in Filter]?: Exclude<Row[Field], null> | undefined };
 
 export interface Reads<Row, Filter extends keyof Row> {
-  /** The page by ascending id, and the row that follows it, if there is one. */
+  /** The page in its order, and the row that follows it, if there is one. */
   list(page: PageOf<Row, Filter>): Promise<Row[]>;
   get(id: number): Promise<Row | undefined>;
 }
@@ -50,6 +59,8 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
 ): Reads<Row, Filter> {
   if (filters.length > MAX_FILTERS)
     throw new TypeError(`${table.name}: pages can be filtered by at most ${MAX_FILTERS} fields at once`);
+  if (filters.some((field) => (RESERVED as readonly string[]).includes(field)))
+    throw new TypeError(`${table.name}: ${RESERVED.join(', ')} are members of every page, and no filters`);
   const name = inSchema(table.name);
   /**
    * One page for each index of the arrays: cursors, row counts and the values of the filters.
@@ -59,7 +70,7 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
    * and `id` are compared as one row. A filter before it is not part of that row: up to PostgreSQL 17, the scan would not end
    * with the rows that match. It is no plain `=` either: the index on the last filter and `id` would do for the order then.
    */
-  const createListStatement = (by: readonly Filter[]): CheckedStatement => {
+  const createListStatement = (by: readonly Filter[], order: PageOrder): CheckedStatement => {
     const columns = by.map((field) => table.toColumn(field));
     const wanted = by.map((_, index) => `filter_${index}`);
     // Parameters are text at first: PostgreSQL keeps the type of a parameter, and a restore may replace an enum by another
@@ -67,22 +78,26 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
     const arrays = by.map(
       (field, index) => `, $${index + 3}::text[]::${typeSql(table.types[field], inSchema)}[]`,
     );
-    const order = [...columns, 'id'].join(', ');
+    const [beyond, within, direction] = order === 'oldest' ? ['>', '<=', ''] : ['<', '>=', ' DESC'];
+    const sorted = [...columns, 'id'].map((column) => column + direction).join(', ');
     const conditions = columns.map((column, index) => {
       const value = `wanted.${wanted[index]}`;
       return index < columns.length - 1
         ? `${column} = ANY (ARRAY[${value}])`
-        : `(${column}, id) > (${value}, wanted.cursor) AND ${column} <= ${value}`;
+        : `(${column}, id) ${beyond} (${value}, wanted.cursor) AND ${column} ${within} ${value}`;
     });
-    if (by.length === 0) conditions.push('id > wanted.cursor');
+    if (by.length === 0) conditions.push(`id ${beyond} wanted.cursor`);
     const condition = [...conditions, where].join(' AND ');
     return {
       table: table.name,
-      name: [table.name, 'list', ...(by.length === 0 ? [] : ['by', ...by])].join('-'),
+      name: [
+        ...[table.name, 'list', ...(by.length === 0 ? [] : ['by', ...by])],
+        ...(order === 'oldest' ? [] : [order]),
+      ].join('-'),
       text: `
         SELECT (
           SELECT ${table.jsonColumns}
-          FROM (SELECT * FROM ${name} WHERE ${condition} ORDER BY ${order} LIMIT wanted.row_count) AS page
+          FROM (SELECT * FROM ${name} WHERE ${condition} ORDER BY ${sorted} LIMIT wanted.row_count) AS page
         ) AS columns
         FROM unnest($1::bigint[], $2::integer[]${arrays.join('')})
           WITH ORDINALITY AS wanted (${['cursor', 'row_count', ...wanted, 'position'].join(', ')})
@@ -103,15 +118,14 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
     emptyValues: ['{}'],
   };
   reads.register(getStatement, getAllStatement);
-  /** By the filters of a page: bit n is whether it has the nth. */
-  const pageLoaders = Array.from({ length: 2 ** filters.length }, (_, bits) => {
-    const by = filters.filter((_, index) => bits & (1 << index));
-    const statement = createListStatement(by);
-    reads.register(statement);
+  const createPageLoader = (by: readonly Filter[], order: PageOrder) => {
+    const statement = createListStatement(by, order);
+    // The others are of the same table and columns. They are prepared when somebody asks for them.
+    if (order === 'oldest') reads.register(statement);
     return createBatchLoader<PageOf<Row, Filter>, Row[]>(
       async (pages) => {
         const rows = await reads.query<{ columns: JsonColumns }>(statement, [
-          toArray(pages.map(({ cursor = 0 }) => cursor)),
+          toArray(pages.map(({ cursor = START[order] }) => cursor)),
           toArray(pages.map(({ limit }) => limit + 1)),
           ...by.map((field) => pages.map((page) => page[field])),
         ]);
@@ -119,6 +133,11 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
       },
       { ...READS, splitFrom: MIN_PAGES_PER_STATEMENT, maxSize: MAX_PAGES_PER_STATEMENT },
     );
+  };
+  /** By the filters of a page: bit n is whether it has the nth. */
+  const pageLoaders = Array.from({ length: 2 ** filters.length }, (_, bits) => {
+    const by = filters.filter((_, index) => bits & (1 << index));
+    return { oldest: createPageLoader(by, 'oldest'), newest: createPageLoader(by, 'newest') };
   });
   const gets = createBatchLoader<number, Row | undefined>(
     async (ids) => {
@@ -138,7 +157,7 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
     list(page) {
       let bits = 0;
       for (const [index, field] of filters.entries()) if (page[field] !== undefined) bits |= 1 << index;
-      return (pageLoaders[bits] as (typeof pageLoaders)[number]).load(page);
+      return (pageLoaders[bits] as (typeof pageLoaders)[number])[page.order ?? 'oldest'].load(page);
     },
     get: (id) => gets.load(id),
   };

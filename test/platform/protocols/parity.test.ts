@@ -411,7 +411,9 @@ test.each(MODE_NAMES)(
     for (const { operationId, method, path, parameters = [] } of operations.filter(
       ({ method }) => method === 'GET',
     )) {
-      const input = parameters.some((each) => each.in === 'path') ? read.inputOf(id) : {};
+      const input = Object.fromEntries(
+        parameters.filter((each) => each.in === 'path').map(({ name }) => [name, id]),
+      );
       const overRest = await call(`/v1${path.replace(/\{\w+\}/, String(id))}`, { method });
       const overRpc = await call(rpcPath(operationId, input));
       const { structuredContent } = await client.callTool({ name: operationId, arguments: input });

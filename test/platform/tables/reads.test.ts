@@ -12,7 +12,7 @@ import { createTestDatabase } from '../../support/test-service.js';
 interface NewRental {
   readonly boatId: number;
   readonly state: 'out' | 'back';
-  readonly order: string | null;
+  readonly group: string | null;
   readonly due: string | null;
   readonly rentedAt: string;
   readonly fine: string | null;
@@ -26,7 +26,7 @@ const rentals = table<Rental, NewRental>('rentals', {
   id: 'bigint',
   boatId: 'bigint',
   state: 'rental_state',
-  order: 'text',
+  group: 'text',
   due: 'date',
   rentedAt: 'timestamptz',
   fine: 'decimal',
@@ -37,7 +37,7 @@ const rentals = table<Rental, NewRental>('rentals', {
 const SETUP = `
   CREATE TYPE rental_state AS ENUM ('out', 'back');
   CREATE TABLE rentals (
-    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, boat_id bigint NOT NULL, state rental_state NOT NULL, "order" text,
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, boat_id bigint NOT NULL, state rental_state NOT NULL, "group" text,
     due date, rented_at timestamptz NOT NULL, fine decimal(10, 2), tags text[] NOT NULL, pages bigint[],
     states rental_state[] NOT NULL, deleted_at timestamptz);
   CREATE INDEX ON rentals (boat_id, id); CREATE INDEX ON rentals (state, id); CREATE INDEX ON rentals (boat_id, state, id);
@@ -47,7 +47,7 @@ const SETUP = `
 const RENTAL: NewRental = {
   boatId: 1,
   state: 'out',
-  order: 'a',
+  group: 'a',
   due: '2026-02-03',
   rentedAt: '2026-01-31T23:59:59.123Z',
   fine: '12345678.90',
@@ -55,7 +55,7 @@ const RENTAL: NewRental = {
   pages: [1, -Number.MAX_SAFE_INTEGER],
   states: ['out', 'back'],
 };
-const EMPTY: NewRental = { ...RENTAL, order: null, due: null, fine: null, tags: [], pages: null, states: [] };
+const EMPTY: NewRental = { ...RENTAL, group: null, due: null, fine: null, tags: [], pages: null, states: [] };
 
 let databaseUrl: string;
 let database: Database;
@@ -144,7 +144,7 @@ describe('pages of a filtered list', () => {
         ...EMPTY,
         boatId: n % 3,
         state: n % 4 < 2 ? 'out' : 'back',
-        order: n % 2 ? '"a"' : 'b',
+        group: n % 2 ? '"a"' : 'b',
       } as const;
       created.push((await insert(rental)).output);
     }
@@ -153,21 +153,28 @@ describe('pages of a filtered list', () => {
   });
   afterAll(() => own.close());
 
-  test('have the rows that match all filters of the request, by ascending id, up to one more than the limit', async () => {
+  test('have the rows that match all filters of the request, the oldest or the newest first, up to one more than the limit', async () => {
     const byBoat = createReads(own, rentals, { filters: ['boatId', 'state'] });
-    const byOrder = createReads(own, rentals, { filters: ['order', 'state'] });
+    const byGroup = createReads(own, rentals, { filters: ['group', 'state'] });
     const states = [undefined, 'out' as const].flatMap((state) =>
-      [undefined, 5].map((cursor) => ({ limit: 2, state, cursor })),
+      [undefined, 5].flatMap((cursor) =>
+        [undefined, 'oldest' as const, 'newest' as const].map((order) => ({
+          limit: 2,
+          state,
+          cursor,
+          order,
+        })),
+      ),
     );
     const ofBoats = [undefined, 0, 1].flatMap((boatId) => states.map((each) => ({ boatId, ...each })));
-    const ofOrders = [undefined, '"a"'].flatMap((order) => states.map((each) => ({ order, ...each })));
+    const ofGroups = [undefined, '"a"'].flatMap((group) => states.map((each) => ({ group, ...each })));
     const pages = await Promise.all([
       ...ofBoats.map((each) => byBoat.list(each)),
-      ...ofOrders.map((each) => byOrder.list(each)),
+      ...ofGroups.map((each) => byGroup.list(each)),
     ]);
-    const expected = [...ofBoats, ...ofOrders].map(({ limit, cursor = 0, ...filter }) =>
-      rows
-        .filter(({ id }) => id > cursor)
+    const expected = [...ofBoats, ...ofGroups].map(({ limit, cursor, order, ...filter }) =>
+      (order === 'newest' ? rows.toReversed() : rows)
+        .filter(({ id }) => cursor === undefined || (order === 'newest' ? id < cursor : id > cursor))
         .filter((rental) =>
           Object.entries(filter).every(
             ([name, value]) => value === undefined || rental[name as keyof Rental] === value,
@@ -203,7 +210,7 @@ describe('pages of a filtered list', () => {
     );
     await execute(url, 'ANALYZE rentals');
     const other = openDatabase(asService(url), () => {});
-    createReads(other, rentals, { filters: ['boatId', 'state'] });
+    const reads = createReads(other, rentals, { filters: ['boatId', 'state'] });
     await other.reads.check();
     const explain = (by: string, values: string) =>
       explainPrepared(other.reads.pool, `rentals-list-by-${by}`, `'{1}', '{20}', ${values}`);
@@ -211,6 +218,14 @@ describe('pages of a filtered list', () => {
       'Index Scan using rentals_boat_id_state_id_idx',
     );
     expect(await explain('state', "'{out}'")).toContain('Index Scan using rentals_state_id_idx');
+    for (const state of ['out', undefined] as const)
+      await reads.list({ limit: 20, boatId: 1, state, order: 'newest' });
+    expect(await explain('boatId-state-newest', "'{1}', '{out}'")).toContain(
+      'Index Scan Backward using rentals_boat_id_state_id_idx',
+    );
+    expect(await explain('boatId-newest', "'{1}'")).toContain(
+      'Index Scan Backward using rentals_boat_id_id_idx',
+    );
     await other.close();
   });
 });
@@ -226,7 +241,13 @@ test('a table that is read in two ways under the same names stops the start', as
 });
 
 test('more filters than there can be statements for are refused at the start', () => {
-  expect(() => createReads(database, rentals, { filters: ['boatId', 'state', 'order'] })).toThrow(
+  expect(() => createReads(database, rentals, { filters: ['boatId', 'state', 'group'] })).toThrow(
     'rentals: pages can be filtered by at most 2 fields at once',
+  );
+});
+
+test('a filter with the name of another member of pages is refused at the start', () => {
+  expect(() => createReads(database, rentals, { filters: ['limit' as 'group'] })).toThrow(
+    'rentals: limit, cursor, order are members of every page, and no filters',
   );
 });

@@ -210,9 +210,12 @@ test('whatever a tool returns is as its schema says, errors too: not every clien
   const values = { ...create.body, ...read.inputOf(1), ...otherList.furtherInput };
   for (const { name, inputSchema, outputSchema } of tools) {
     const isInput = ajv.compile(inputSchema);
-    const example = Object.fromEntries(
-      Object.entries(values).filter(([member]) => Object.hasOwn(inputSchema.properties, member)),
-    );
+    const example = {
+      ...Object.fromEntries(
+        Object.entries(values).filter(([member]) => Object.hasOwn(inputSchema.properties, member)),
+      ),
+      ...inputSchema.examples?.[0],
+    };
     const isOutput = ajv.compile(outputSchema);
     expect([name, isInput(example)]).toEqual([name, true]);
     const results = [
@@ -305,7 +308,7 @@ test('an argument that a tool does not have is an error that names it and those 
   const known = list.members.join(', ');
   for (const [args, unknown] of [
     [{ [name]: 1, statuss: 'x' }, 'statuss'],
-    [{ sort: 'name', order: 'desc' }, 'sort, order'],
+    [{ sort: 'name', direction: 'desc' }, 'sort, direction'],
     [{ idempotencyKey: 'of a create' }, 'idempotencyKey'],
     [{ ['x'.repeat(60)]: 1 }, 'x'.repeat(50)],
   ] as const) {
