@@ -13,6 +13,7 @@ import { createStatementPool } from './statement-pool.js';
 export const READS_PER_TABLE = 2;
 /** Creates of one table take turns. A second one would only wait, and keep other processes from their turn. */
 const WRITES_PER_TABLE = 1;
+
 export type Connections = Readonly<ReturnType<typeof openConnections>>;
 
 /** For code that only runs queries on the pool */
@@ -102,6 +103,8 @@ export function openConnections(
         checkPrimary(reads.pool),
         ...[reads, keys].map((each) => each.check()),
         reads.pool.query(writes.describePlans()),
+        // Those of the other pools that nobody uses now are tried, so that nothing on the way cuts them off for being silent.
+        ...[pool, writes.pool].map((each) => each.idleCount > 0 && each.query('SELECT 1')),
       ]);
     },
     /** How many connections there are, how many are idle, and how many queries wait for one */

@@ -50,6 +50,22 @@ test('connections that are found stalled at the same moment do not end the proce
   expect(onUncaught).not.toHaveBeenCalled();
 });
 
+test('readiness tries an idle connection of each pool that only requests use otherwise, and waits for none that is in use', async () => {
+  const { pool, writes, checkStatements, connect } = connections;
+  await connect();
+  const tried: string[] = [];
+  for (const [name, each] of Object.entries({ pool, writes: writes.pool }))
+    each.on('acquire', () => void tried.push(name));
+  await checkStatements();
+  expect(tried).toEqual(['pool', 'writes']);
+  const all = [pool, writes.pool].flatMap((each) => Array.from({ length: each.size }, () => each.connect()));
+  const taken = await Promise.all(all);
+  tried.length = 0;
+  await checkStatements();
+  expect(tried).toEqual([]);
+  for (const each of taken) each.release();
+});
+
 test.each(['pool', 'reads', 'writes', 'keys'] as const)(
   'a connection that breaks as it passes from one request to the next fails only what is sent on it (%s)',
   async (name) => {
