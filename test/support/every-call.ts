@@ -11,8 +11,8 @@ import {
 } from './document-requests.js';
 import { toolCall } from './mcp.js';
 import { createChecker } from './openapi-checker.js';
-import { appRouter, resources } from './operations-under-test.js';
-import type { Caller, TestResponse } from './test-service.js';
+import { appRouter, create, resources } from './operations-under-test.js';
+import { type Caller, post, type TestResponse, untilServed } from './test-service.js';
 
 /** One operation over one protocol. */
 export interface EveryCall {
@@ -38,6 +38,8 @@ export async function listEveryCall(
   const { operations } = createChecker(resources);
   const tools = listOperations(appRouter).filter(({ tool }) => tool !== false);
   const calls: EveryCall[] = [];
+  // The examples name some of them.
+  for (let n = 0; n < 10; n += 1) await untilServed(() => call(create.path, post(create.body)));
   for (const operation of operations) {
     const { operationId, method } = operation;
     const values = { hint: endable.hint };
