@@ -80,6 +80,13 @@ describe('pages', () => {
     expect(sent).toHaveLength(1);
   });
 
+  test('reads from the newest on, page by page', async () => {
+    const { client, sent } = connect();
+    const found = await collect(pages(client.listPets, { order: 'newest', limit: 4 }));
+    expect(found.flat()).toEqual(pets.toReversed());
+    expect(sent).toHaveLength(2);
+  });
+
   test('requests no page that is not consumed', async () => {
     const { client, sent } = connect();
     for await (const page of pages(client.listPets, { limit: 2 })) {
