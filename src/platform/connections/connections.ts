@@ -102,7 +102,7 @@ export function openConnections(
         openEmpty(),
         checkPrimary(reads.pool),
         ...[reads, keys].map((each) => each.check()),
-        reads.pool.query(writes.describePlans()),
+        reads.pool.query([reads, writes].map((each) => each.describePlans()).join(';')),
         // Those of the other pools that nobody uses now are tried, so that nothing on the way cuts them off for being silent.
         ...[pool, writes.pool].map((each) => each.idleCount > 0 && each.query('SELECT 1')),
       ]);

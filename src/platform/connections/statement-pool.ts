@@ -31,6 +31,8 @@ export function traceStatement<T>(run: () => Promise<T>, name: string, text?: st
 export interface CheckedStatement extends Statement {
   /** Values for which there are no rows */
   readonly emptyValues: readonly unknown[];
+  /** Whether readiness does not run it: because it writes, or is one of many */
+  readonly isOnlyPlanned?: boolean;
 }
 
 export type StatementPool = Readonly<ReturnType<typeof createStatementPool>>;
@@ -104,13 +106,22 @@ export function createStatementPool(
         checked.set(name, statement);
       }
     },
-    /** Tries the registered statements, on all connections at once: where the event loop lags, each round trip takes long. */
-    check: () => Promise.all([...checked.values()].map(({ emptyValues, ...each }) => run(each, emptyValues))),
+    /** Tries registered statements, on all connections at once: where the event loop lags, each round trip takes long. */
+    check: () =>
+      Promise.all(
+        [...checked.values()]
+          .filter(({ isOnlyPlanned = false }) => !isOnlyPlanned)
+          .map(({ emptyValues, isOnlyPlanned: _, ...each }) => run(each, emptyValues)),
+      ),
     /**
-     * SQL that only plans the registered statements. That needs the same rights, tables and types, and neither takes a turn
-     * among the inserts nor fails on a server that is read-only.
+     * SQL that plans the others. That needs the same rights, tables and types, and neither takes a turn among the inserts nor
+     * fails on a server that is read-only.
      */
-    describePlans: () => [...checked.values()].map(toPlan).join(';'),
+    describePlans: () =>
+      [...checked.values()]
+        .filter(({ isOnlyPlanned }) => isOnlyPlanned)
+        .map(toPlan)
+        .join(';'),
   };
 }
 

@@ -120,8 +120,8 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
   reads.register(getStatement, getAllStatement);
   const createPageLoader = (by: readonly Filter[], order: PageOrder) => {
     const statement = createListStatement(by, order);
-    // The others are of the same table and columns. They are prepared when somebody asks for them.
-    if (order === 'oldest') reads.register(statement);
+    // Each further one that readiness runs would make it slower. They are prepared when somebody asks for them.
+    reads.register({ ...statement, isOnlyPlanned: order === 'newest' || by.length > 0 });
     return createBatchLoader<PageOf<Row, Filter>, Row[]>(
       async (pages) => {
         const rows = await reads.query<{ columns: JsonColumns }>(statement, [

@@ -27,6 +27,7 @@ export function createStatements(inSchema: InSchema) {
         ON CONFLICT (api_key_id, day, operation) DO UPDATE
         SET requests = stored.requests + excluded.requests, denied = stored.denied + excluded.denied`,
       emptyValues: ['[]'],
+      isOnlyPlanned: true,
     },
     read: {
       table: TABLE,

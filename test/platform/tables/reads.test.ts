@@ -211,7 +211,9 @@ describe('pages of a filtered list', () => {
     await execute(url, 'ANALYZE rentals');
     const other = openDatabase(asService(url), () => {});
     const reads = createReads(other, rentals, { filters: ['boatId', 'state'] });
-    await other.reads.check();
+    await other.reads.pool.query(other.reads.describePlans());
+    expect(other.reads.describePlans().match(/EXPLAIN/g)).toHaveLength(7);
+    for (const boatId of [1, undefined]) await reads.list({ limit: 20, boatId, state: 'out' });
     const explain = (by: string, values: string) =>
       explainPrepared(other.reads.pool, `rentals-list-by-${by}`, `'{1}', '{20}', ${values}`);
     expect(await explain('boatId-state', "'{1}', '{out}'")).toContain(
