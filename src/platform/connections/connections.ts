@@ -103,7 +103,7 @@ export function openConnections(
         checkPrimary(reads.pool),
         ...[reads, keys].map((each) => each.check()),
         reads.pool.query([reads, writes].map((each) => each.describePlans()).join(';')),
-        // Those of the other pools that nobody uses now are tried, so that nothing on the way cuts them off for being silent.
+        // Something on the way, such as a firewall, might cut off a connection that is silent for long.
         ...[pool, writes.pool].map((each) => each.idleCount > 0 && each.query('SELECT 1')),
       ]);
     },

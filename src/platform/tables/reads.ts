@@ -120,7 +120,7 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
   reads.register(getStatement, getAllStatement);
   const createPageLoader = (by: readonly Filter[], order: PageOrder) => {
     const statement = createListStatement(by, order);
-    // Each further one that readiness runs would make it slower. They are prepared when somebody asks for them.
+    // Readiness runs the plain list. The others it only plans, because they are many.
     reads.register({ ...statement, isOnlyPlanned: order === 'newest' || by.length > 0 });
     return createBatchLoader<PageOf<Row, Filter>, Row[]>(
       async (pages) => {
