@@ -34,6 +34,9 @@ const SHARING_ERRORS = /^(?:0A000|26000|3F000|42501|42703|42704|42804|42809|4288
  */
 const PRISMA_QUERY_ERRORS = /^P2(?!010|021|022|024|028|034|037)/;
 
+/** SQLSTATE, appendix A. */
+const UNIQUE_VIOLATION = '23505';
+
 /** A deliberate answer, or a mistake in this program. */
 const THROWN_BY_CODE = [ApiError, TypeError, RangeError, ReferenceError, SyntaxError];
 
@@ -88,19 +91,34 @@ export function isSessionStale(error: unknown): boolean {
   return error instanceof Error && SHARING_ERRORS.test(readCode(error));
 }
 
-/**
- * The SQLSTATE of a failed query, else the code of the error, or ''. Prisma's adapter describes a failed query under
- * `meta.driverAdapterError.cause`; a failure of COMMIT or ROLLBACK is the adapter's own error, with it under `cause`.
- */
+/** An error of pg; of Prisma, which has the adapter's below `meta`; or of its adapter, for a failure of COMMIT or ROLLBACK. */
+interface QueryError {
+  readonly code?: unknown;
+  readonly constraint?: unknown;
+  readonly cause?: AdapterCause;
+  readonly meta?: { readonly driverAdapterError?: { readonly cause?: AdapterCause } };
+}
+interface AdapterCause {
+  readonly originalCode?: unknown;
+  readonly constraint?: { readonly index?: unknown };
+}
+
+const readCause = ({ meta, cause }: QueryError) => meta?.driverAdapterError?.cause ?? cause;
+const firstText = (...values: unknown[]) =>
+  values.find((each): each is string => typeof each === 'string') ?? '';
+
+/** The SQLSTATE of a failed query, else the code of the error, or ''. */
 export function readCode(error: unknown): string {
-  const failed = error as {
-    code?: unknown;
-    cause?: unknown;
-    meta?: { driverAdapterError?: { cause?: unknown } };
-  };
-  const cause = failed.meta?.driverAdapterError?.cause ?? failed.cause;
-  const codes = [(cause as { originalCode?: unknown } | undefined)?.originalCode, failed.code];
-  return codes.find((each) => typeof each === 'string') ?? '';
+  const failed = error as QueryError;
+  return firstText(readCause(failed)?.originalCode, failed.code);
+}
+
+/** The unique constraint or index that a query violated, by its name, or ''. */
+export function readTaken(error: unknown): string {
+  const failed = error as QueryError;
+  return readCode(error) === UNIQUE_VIOLATION
+    ? firstText(readCause(failed)?.constraint?.index, failed.constraint)
+    : '';
 }
 
 /** The last line of an error's message: Prisma puts the reason there, after the call that failed. */

@@ -31,7 +31,7 @@ export interface RequestContext {
   readonly idempotency: IdempotencyHeader | undefined;
   /**
    * Runs a create and returns its output. Operations that are declared `idempotent` have to call it. `create` passes the
-   * key of the call, undefined without an Idempotency-Key, to a function of createInsert or createOnce.
+   * key of the call, undefined without an Idempotency-Key, to a function of createInsert or createTransactions.
    */
   once<Output>(create: (key: IdempotencyKey | undefined) => Promise<CreateResult<Output>>): Promise<Output>;
   /** The error that every call of the request responds with. */

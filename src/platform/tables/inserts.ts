@@ -1,6 +1,6 @@
 import { createBatchLoader } from '../batch-loader.js';
 import type { Database } from '../connections/client.js';
-import { DatabaseOutage, isDatabaseOutage } from '../connections/outage.js';
+import { DatabaseOutage, isDatabaseOutage, readTaken } from '../connections/outage.js';
 import { OPERATION_TIMEOUT_MS } from '../timing/timeouts.js';
 import { type CreateAttempt, type CreateResult, createOrReplay, type IdempotencyKey } from './idempotency.js';
 import { keyedRowsSql, rowsSql, toKeyMembers } from './insert-statements.js';
@@ -10,8 +10,6 @@ import type { Table, TableSql } from './table.js';
 const MAX_ROWS = 100;
 /** One insert at a time, as WRITES_PER_TABLE says. A create that waited longer has got a 503, and should not be stored later. */
 const BATCHES = { maxSize: MAX_ROWS, maxConcurrent: 1, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
-/** SQLSTATE, PostgreSQL's appendix A. */
-const UNIQUE_VIOLATION = '23505';
 /** PostgreSQL aborted the statement, perhaps for one of its rows: a deadlock, a deferred check, a trigger that waits. */
 const ABORTED = /^(?:40|57014)/;
 
@@ -68,7 +66,7 @@ function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: 
       );
     } catch (error) {
       // Another create with one of the keys succeeded while this waited; the next attempt finds it stored.
-      if (violates(error, UNIQUE_VIOLATION, 'idempotent_creates_pkey')) return insertAll(batch);
+      if (readTaken(error) === 'idempotent_creates_pkey') return insertAll(batch);
       throw error;
     }
   };
@@ -93,8 +91,7 @@ function isolateRejections<Call, Result>(
     try {
       return await run(batch);
     } catch (error) {
-      if (violates(error, UNIQUE_VIOLATION, `${name}_pkey`))
-        return batch.map(() => new DatabaseOutage(error));
+      if (readTaken(error) === `${name}_pkey`) return batch.map(() => new DatabaseOutage(error));
       const isRejection =
         !isDatabaseOutage(error) || ABORTED.test(String((error as { code?: unknown }).code));
       if (batch.length === 1 || !isRejection) return batch.map(() => error as Error);
@@ -102,9 +99,4 @@ function isolateRejections<Call, Result>(
     }
   };
   return isolate;
-}
-
-function violates(error: unknown, code: string, constraint: string): boolean {
-  const found = error as { code?: unknown; constraint?: unknown };
-  return found.code === code && found.constraint === constraint;
 }

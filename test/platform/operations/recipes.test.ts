@@ -18,7 +18,7 @@ import {
 import { answerPage, nestedPageInput, pageOutput } from '../../../src/platform/operations/pagination.js';
 import type { Resource } from '../../../src/platform/operations/resource.js';
 import type { CreateResult, IdempotencyKey } from '../../../src/platform/tables/idempotency.js';
-import { createOnce } from '../../../src/platform/tables/once.js';
+import { createTransactions, type Locks } from '../../../src/platform/tables/transactions.js';
 import { expectInvalidIdsRejected } from '../../support/document-requests.js';
 import { toolCall } from '../../support/mcp.js';
 import { createChecker } from '../../support/openapi-checker.js';
@@ -89,10 +89,12 @@ interface WithBookings {
     deleteMany(query: object): Promise<{ readonly count: number }>;
   };
 }
-type BookingsOnce = <Output>(
-  key: IdempotencyKey | undefined,
-  run: (transaction: WithBookings, takeTurn: (tableName: string) => Promise<void>) => Promise<Output>,
-) => Promise<CreateResult<Output>>;
+interface BookingTransactions {
+  once<Output>(
+    key: IdempotencyKey | undefined,
+    create: (transaction: WithBookings, locks: Locks) => Promise<Output>,
+  ): Promise<CreateResult<Output>>;
+}
 
 // --- store.ts
 
@@ -105,7 +107,7 @@ const toBooking = ({ id, room, startsAt }: BookingRow): Booking => ({
 
 function createBookingStore(database: Database) {
   const loadPrisma = database.loadPrisma as unknown as () => Promise<WithBookings>;
-  const once = createOnce(database) as unknown as BookingsOnce;
+  const transactions = createTransactions(database) as unknown as BookingTransactions;
   return {
     async get(owner: string, id: number) {
       const { booking } = await loadPrisma();
@@ -123,7 +125,7 @@ function createBookingStore(database: Database) {
       return (await booking.deleteMany({ where: { id, owner } })).count > 0;
     },
     book: (owner: string, input: NewBooking, key?: IdempotencyKey) =>
-      once<Booking>(key, async (transaction, takeTurn) => {
+      transactions.once<Booking>(key, async (transaction, { takeTurn }) => {
         await takeTurn('bookings');
         return toBooking(await transaction.booking.create({ data: { ...input, owner } }));
       }),
@@ -327,9 +329,11 @@ test('the rows of a day come by their time, page by page, over all protocols', a
 
 test('docs/recipes.md shows this code', () => {
   const lines = new Set(
-    readFileSync(import.meta.filename, 'utf8')
-      .split('\n')
-      .map((line) => line.trim()),
+    [import.meta.filename, 'src/orders/store.ts'].flatMap((path) =>
+      readFileSync(path, 'utf8')
+        .split('\n')
+        .map((line) => line.trim()),
+    ),
   );
   const blocks = [...readFileSync('docs/recipes.md', 'utf8').matchAll(/^```ts\n(.*?)^```/gms)];
   expect(blocks.length).toBeGreaterThan(3);

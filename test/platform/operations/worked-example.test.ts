@@ -8,8 +8,8 @@ import { assignedId, INPUT_ERROR, int64, text } from '../../../src/platform/oper
 import type { Resource } from '../../../src/platform/operations/resource.js';
 import type { IdempotencyKey } from '../../../src/platform/tables/idempotency.js';
 import { createInsert } from '../../../src/platform/tables/inserts.js';
-import { createOnce } from '../../../src/platform/tables/once.js';
 import { table } from '../../../src/platform/tables/table.js';
+import { createTransactions } from '../../../src/platform/tables/transactions.js';
 import { expectInvalidIdsRejected, expectUnstorableBodiesRejected } from '../../support/document-requests.js';
 import { message, toolCall } from '../../support/mcp.js';
 import { createChecker } from '../../support/openapi-checker.js';
@@ -47,7 +47,7 @@ type ToyStore = ReturnType<typeof createToyStore>;
 const toyTable = table<Toy, NewToy>('toys', { id: 'bigint', name: 'text' });
 function createToyStore(database: Database) {
   const { loadPrisma, inSchema } = database;
-  const once = createOnce(database);
+  const transactions = createTransactions(database);
   return {
     create: createInsert(database, toyTable),
     /**
@@ -55,7 +55,7 @@ function createToyStore(database: Database) {
      * both become visible in the order of their ids.
      */
     createBox: ({ label, names }: NewBox, key?: IdempotencyKey) =>
-      once<Box>(key, async (transaction, takeTurn) => {
+      transactions.once<Box>(key, async (transaction, { takeTurn }) => {
         const toys: Toy[] = [];
         await takeTurn('toys');
         for (const name of names) {

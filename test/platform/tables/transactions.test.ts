@@ -6,7 +6,7 @@ import { createProcedure } from '../../../src/platform/operations/builder.js';
 import { text } from '../../../src/platform/operations/input.js';
 import type { Resource } from '../../../src/platform/operations/resource.js';
 import type { IdempotencyKey } from '../../../src/platform/tables/idempotency.js';
-import { createOnce, type Once, type Transaction } from '../../../src/platform/tables/once.js';
+import { createTransactions, type Transaction } from '../../../src/platform/tables/transactions.js';
 import { BEGIN_FOR_LONG, execute } from '../../support/execute.js';
 import { holdCreate } from '../../support/hold-create.js';
 import {
@@ -34,10 +34,10 @@ let inTransaction: (transaction: Transaction) => Promise<unknown> = async () => 
 
 const createNoteStore = (database: Database) => {
   databaseOfStore = database;
-  const once = createOnce(database);
+  const transactions = createTransactions(database);
   return {
     create: (name: string, key: IdempotencyKey | undefined) =>
-      once(key, async (transaction, takeTurn) => {
+      transactions.once(key, async (transaction, { takeTurn }) => {
         await takeTurn(turnOf);
         const [note] = await transaction.$queryRaw<{ id: number; at: Date }[]>`
           INSERT INTO public.notes (name) VALUES (${name}) RETURNING id, at`;
@@ -227,7 +227,7 @@ test('a connection that ends within the transaction is a 503, and nothing is sto
 test.each([1n, undefined])(
   'an output that is no JSON (%s) is an error, and nothing is stored',
   async (output) => {
-    const once: Once = createOnce(service.serviceDatabase);
+    const transactions = createTransactions(service.serviceDatabase);
     const key = {
       apiKeyId: randomUUID(),
       value: 'a',
@@ -236,7 +236,7 @@ test.each([1n, undefined])(
       bodyHash: new Uint8Array(32),
     };
     for (const each of [undefined, key]) {
-      const created = once(each, async (transaction) => {
+      const created = transactions.once(each, async (transaction) => {
         await transaction.$executeRaw`INSERT INTO public.notes (name) VALUES ('No JSON')`;
         return output;
       });
