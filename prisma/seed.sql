@@ -25,17 +25,17 @@ INSERT INTO "pets" ("name", "category_id", "status") VALUES
     ('Rosie, beagle, 11 weeks', 1, 'available'),
     ('Jasper, corn snake, 18 months', 6, 'available');
 
-INSERT INTO "orders" ("pet_id", "quantity", "status", "created_at")
-SELECT "pets"."id", "sample"."quantity", "sample"."status"::"order_status", CURRENT_TIMESTAMP - "sample"."age"
+INSERT INTO "orders" ("pet_id", "status", "created_at")
+SELECT "pets"."id", "sample"."status"::"order_status", CURRENT_TIMESTAMP - "sample"."age"
 FROM (VALUES
-    ('Otto, dachshund, 5 months', 1, 'delivered', INTERVAL '12 days'),
-    ('Pearl, veiltail betta', 1, 'delivered', INTERVAL '9 days'),
-    ('Ziggy, leopard gecko, 1 year', 1, 'delivered', INTERVAL '6 days'),
-    ('Captain, African grey parrot, 6 years', 1, 'approved', INTERVAL '2 days'),
-    ('Luna, border collie, 12 weeks', 1, 'approved', INTERVAL '30 hours'),
-    ('Truffle, guinea pig, 6 months', 1, 'placed', INTERVAL '5 hours'),
-    ('Willow, Maine Coon, 5 months', 1, 'placed', INTERVAL '20 minutes'),
-    ('Neon tetras, school of ten', 3, 'placed', INTERVAL '4 minutes')
-) AS "sample" ("name", "quantity", "status", "age")
+    ('Otto, dachshund, 5 months', 'delivered', INTERVAL '12 days'),
+    ('Pearl, veiltail betta', 'delivered', INTERVAL '9 days'),
+    ('Ziggy, leopard gecko, 1 year', 'delivered', INTERVAL '6 days'),
+    ('Captain, African grey parrot, 6 years', 'approved', INTERVAL '2 days'),
+    ('Luna, border collie, 12 weeks', 'approved', INTERVAL '30 hours'),
+    ('Truffle, guinea pig, 6 months', 'placed', INTERVAL '5 hours'),
+    ('Willow, Maine Coon, 5 months', 'placed', INTERVAL '20 minutes'),
+    ('Neon tetras, school of ten', 'cancelled', INTERVAL '4 minutes')
+) AS "sample" ("name", "status", "age")
 JOIN "pets" ON "pets"."name" = "sample"."name"
 ORDER BY "sample"."age" DESC;

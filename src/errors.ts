@@ -12,6 +12,18 @@ export const ERRORS = {
     status: 409,
     trpcCode: 'CONFLICT',
     message: 'The animal is not available: somebody else has ordered or bought it.',
-    description: 'the animal is pending or sold',
+    description: 'the animal is pending or sold, or has an open order',
+  },
+  pet_has_open_order: {
+    status: 409,
+    trpcCode: 'CONFLICT',
+    message: 'The animal has an open order, and its status changes with that: deliver or cancel the order.',
+    description: 'the animal has an open order, and its status changes with that',
+  },
+  order_closed: {
+    status: 409,
+    trpcCode: 'CONFLICT',
+    message: 'The order is closed: it was delivered or cancelled, and nothing follows.',
+    description: 'the order was delivered or cancelled',
   },
 } as const;

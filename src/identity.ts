@@ -23,7 +23,7 @@ export const IDENTITY = {
    */
   grants: {
     pets: ['SELECT', 'INSERT', 'UPDATE'],
-    orders: ['SELECT', 'INSERT'],
+    orders: ['SELECT', 'INSERT', 'UPDATE'],
   },
   /** The path of a list of those, relative to the version, for examples and the first lines of `npm start` */
   mainPath: '/pets',

@@ -2,7 +2,16 @@ import { ApiError } from '../platform/errors/api-error.js';
 import { createProcedure } from '../platform/operations/builder.js';
 import { answerPage } from '../platform/operations/pagination.js';
 import type { Resource } from '../platform/operations/resource.js';
-import { newOrder, type Order, order, orderList, orderReference, ordersPage } from './schema.js';
+import {
+  newOrder,
+  type Order,
+  type OrderReference,
+  order,
+  orderChange,
+  orderList,
+  orderReference,
+  ordersPage,
+} from './schema.js';
 import { createOrderStore, type OrderStore } from './store.js';
 
 const procedure = createProcedure<{ readonly orders: OrderStore }>();
@@ -32,8 +41,8 @@ const createOrder = procedure
       path: '/store/orders',
       summary: 'Order an animal',
       description:
-        'Places an order for an animal that is available, and makes the animal pending. Of several orders for one ' +
-        'animal, one is placed.\n\n' +
+        'Places an order for an animal that is available, and makes the animal pending. An animal has one open order at ' +
+        'most, however many ask for it at once. The order is open until it is delivered or cancelled.\n\n' +
         'Experimental: it may change within this version.',
       successDescription: 'The order placed',
     },
@@ -46,6 +55,9 @@ const createOrder = procedure
   .input(newOrder)
   .output(order)
   .mutation(({ ctx, input }) => ctx.once((key) => ctx.orders.place(input, key)));
+
+const missing = ({ orderId }: OrderReference) =>
+  new ApiError('not_found', { message: `There is no order with the id ${orderId}.` });
 
 const getOrder = procedure
   .meta({
@@ -64,14 +76,45 @@ const getOrder = procedure
   .output(order)
   .query(async ({ ctx, input }) => {
     const found = await ctx.orders.get(input.orderId);
-    if (found === undefined)
-      throw new ApiError('not_found', { message: `There is no order with the id ${input.orderId}.` });
+    if (found === undefined) throw missing(input);
     return found;
+  });
+
+const updateOrder = procedure
+  .meta({
+    openapi: {
+      method: 'PATCH',
+      path: '/store/orders/{orderId}',
+      summary: 'Approve, deliver or cancel an order',
+      description:
+        'A placed order may be approved, delivered or cancelled, and an approved one delivered or cancelled. Its animal is ' +
+        'sold once it is delivered, and available again once it is cancelled. Then the order is closed, and nothing follows. The ' +
+        'status that it has already changes nothing.\n\n' +
+        'Experimental: it may change within this version.',
+      successDescription: 'The order as it is now',
+    },
+    stability: 'experimental',
+    scope: 'orders:write',
+    errors: ['order_closed'],
+    tool: {
+      description:
+        'Approves, delivers or cancels an order. To cancel one, call it with the `orderId` and a `status` of `cancelled`: the ' +
+        'animal is available again. A `status` of `delivered` makes the animal sold. Neither can be undone. To find the open ' +
+        'order of an animal, call listOrders with its `petId` and an `order` of `newest`.',
+      idempotentHint: true,
+    },
+  })
+  .input(orderChange)
+  .output(order)
+  .mutation(async ({ ctx, input }) => {
+    const changed = await ctx.orders.update(input);
+    if (changed === undefined) throw missing(input);
+    return changed;
   });
 
 export const orders = {
   name: 'orders',
   description: 'Orders of animals',
   createStore: createOrderStore,
-  procedures: { listOrders, createOrder, getOrder },
+  procedures: { listOrders, createOrder, getOrder, updateOrder },
 } satisfies Resource<OrderStore>;

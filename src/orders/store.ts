@@ -1,28 +1,30 @@
+import { ONE_OPEN_ORDER, petStatusWith, statusesBefore } from '../order-progress.js';
 import type { Database } from '../platform/connections/client.js';
 import type { Order as OrderRow } from '../platform/connections/generated/client.js';
+import { readTaken } from '../platform/connections/outage.js';
 import { ApiError } from '../platform/errors/api-error.js';
 import type { IdempotencyKey } from '../platform/tables/idempotency.js';
-import { createOnce } from '../platform/tables/once.js';
 import { createReads } from '../platform/tables/reads.js';
 import { table } from '../platform/tables/table.js';
-import type { NewOrder, Order } from './schema.js';
+import { createTransactions } from '../platform/tables/transactions.js';
+import type { NewOrder, Order, OrderChange } from './schema.js';
 
 const orders = table<Order, Omit<Order, 'id'>>('orders', {
   id: 'bigint',
   petId: 'bigint',
-  quantity: 'integer',
   status: 'order_status',
   createdAt: 'timestamptz',
 });
 
 /**
- * All queries on orders. An order changes two tables, with Prisma; reads never wait behind that. Every method may fail with a
- * database error: see isDatabaseOutage.
+ * All queries on orders. What changes an order changes its animal, too, in one transaction: it has the animal's row first, then
+ * the order's, then the turn, so that no two wait for each other in a circle. Every method may fail with a database error: see
+ * isDatabaseOutage.
  */
 export type OrderStore = ReturnType<typeof createOrderStore>;
 
 export function createOrderStore(database: Database) {
-  const once = createOnce(database);
+  const transactions = createTransactions(database);
   return {
     ...createReads(database, orders, { filters: ['status', 'petId'] }),
 
@@ -32,11 +34,11 @@ export function createOrderStore(database: Database) {
      *
      * @throws ApiError pet_not_available; invalid_request if there is no such animal
      */
-    place: ({ petId, quantity }: NewOrder, key?: IdempotencyKey) =>
-      once<Order>(key, async (transaction, takeTurn) => {
+    place: ({ petId }: NewOrder, key?: IdempotencyKey) =>
+      transactions.once<Order>(key, async (transaction, { takeTurn }) => {
         const { count } = await transaction.pet.updateMany({
           where: { id: petId, status: 'available' },
-          data: { status: 'pending' },
+          data: { status: petStatusWith('placed') },
         });
         if (count === 0) {
           if ((await transaction.pet.count({ where: { id: petId } })) > 0)
@@ -45,11 +47,44 @@ export function createOrderStore(database: Database) {
           throw new ApiError('invalid_request', { message: `petId ${fields.petId}.`, fields });
         }
         await takeTurn('orders');
-        return toOrder(await transaction.order.create({ data: { petId, quantity } }));
+        return toOrder(await transaction.order.create({ data: { petId } }).catch(throwIfOpen));
+      }),
+
+    /**
+     * Moves an order on, and its animal with it. The status that it has already changes nothing.
+     *
+     * @returns undefined if there is no such order
+     * @throws ApiError order_closed
+     */
+    update: ({ orderId, status }: OrderChange): Promise<Order | undefined> =>
+      transactions.run(async (transaction, { lockRow }) => {
+        const where = { id: orderId };
+        const found = await transaction.order.findUnique({ where });
+        if (found === null) return undefined;
+        await lockRow('pets', found.petId);
+        const [changed] = await transaction.order.updateManyAndReturn({
+          where: { ...where, status: { in: statusesBefore(status) } },
+          data: { status },
+        });
+        if (changed === undefined) {
+          const unchanged = await transaction.order.findUniqueOrThrow({ where });
+          if (unchanged.status !== status) throw new ApiError('order_closed');
+          return toOrder(unchanged);
+        }
+        await transaction.pet.update({
+          where: { id: changed.petId },
+          data: { status: petStatusWith(status) },
+        });
+        return toOrder(changed);
       }),
   };
 }
 
-function toOrder({ id, petId, quantity, status, createdAt }: OrderRow): Order {
-  return { id: Number(id), petId: Number(petId), quantity, status, createdAt: createdAt.toISOString() };
+/** Somebody has made the animal available with SQL while its order is open. */
+function throwIfOpen(error: unknown): never {
+  throw readTaken(error) === ONE_OPEN_ORDER ? new ApiError('pet_not_available') : error;
+}
+
+function toOrder({ id, petId, status, createdAt }: OrderRow): Order {
+  return { id: Number(id), petId: Number(petId), status, createdAt: createdAt.toISOString() };
 }

@@ -94,12 +94,13 @@ const updatePet = procedure
       summary: 'Change an animal',
       description:
         'Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow any ' +
-        'other. Programs that keep a copy of the catalogue do not notice the change: the animal keeps its id.\n\n' +
+        'other, but while the animal has an open order: then its status changes with the order (updateOrder). Programs that keep a copy of the catalogue do not notice the change: the animal keeps its id.\n\n' +
         'Experimental: it may change within this version.',
       successDescription: 'The animal as it is now',
     },
     stability: 'experimental',
     scope: 'pets:write',
+    errors: ['pet_has_open_order'],
     tool: { idempotentHint: true },
   })
   .input(petChange)

@@ -80,11 +80,23 @@ export const TYPES = ['pet_status'];
 export const OTHER_MODEL = 'Order';
 export const readOthers = (prisma: PrismaClient) => prisma.order.findMany({ take: 1 });
 
-/** Lets the example of every body be sent once more, where the state of an item allows that only once. */
-export const REUSE_EXAMPLES = `UPDATE ${TABLE} SET status = DEFAULT`;
+/**
+ * Lets the example of every body be sent once more, where the state of an item allows that only once: the animals are
+ * available, and of their orders the first is open, and of another animal than the example orders.
+ */
+export const REUSE_EXAMPLES = `
+  UPDATE ${OTHER_TABLE} SET status = 'cancelled';
+  UPDATE ${OTHER_TABLE} SET status = DEFAULT, pet_id = 1 WHERE id = (SELECT min(id) FROM ${OTHER_TABLE});
+  UPDATE ${TABLE} SET status = DEFAULT`;
+
+/** What the state of an item refuses after INSERT_OTHERS and REUSE_EXAMPLES, by the path relative to the version. */
+export const REFUSED: readonly (readonly [operation: string, path: string, change: object])[] = [
+  ['updatePet', `/pets/1`, { status: 'sold' }],
+  ['updateOrder', `/store/orders/2`, { status: 'approved' }],
+];
 
 /** Adds an item whose text is an SQL expression, or several with `FROM generate_series(…)` behind it. */
 export const insertSql = (text: string, schema = 'public') =>
   `INSERT INTO ${schema}.${TABLE} (name, category_id) SELECT ${text}, 1`;
 /** Adds one to the other list, of one parent if it is nested, for each item. */
-export const INSERT_OTHERS = `INSERT INTO ${OTHER_TABLE} (pet_id, quantity) SELECT id, 1 FROM ${TABLE}`;
+export const INSERT_OTHERS = `INSERT INTO ${OTHER_TABLE} (pet_id, status) SELECT id, 'cancelled' FROM ${TABLE}`;

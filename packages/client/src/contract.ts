@@ -39,15 +39,19 @@ export type PetChange = {
 export type NewOrder = {
   /** Identifier of the animal ordered. An integer from 1 to 2^53 − 1. */
   petId: number;
-  /** How many are ordered; `1` if left out. An integer from 1 to 2^31 − 1. */
-  quantity?: number | undefined;
+};
+
+/** What becomes of an order. Unknown members are ignored. */
+export type OrderChange = {
+  /** What follows */
+  status: 'approved' | 'delivered' | 'cancelled';
 };
 
 /** Availability of an animal */
 export type PetStatus = 'available' | 'pending' | 'sold';
 
 /** The progress of an order */
-export type OrderStatus = 'placed' | 'approved' | 'delivered';
+export type OrderStatus = 'placed' | 'approved' | 'delivered' | 'cancelled';
 
 /** An animal of the catalogue */
 export type Pet = {
@@ -65,14 +69,12 @@ export type Pet = {
   status: PetStatus;
 };
 
-/** An order of animals */
+/** An order of an animal */
 export type Order = {
   /** Unique identifier: positive and increasing. An integer from 1 to 2^53 − 1. */
   id: number;
   /** Identifier of the animal ordered. An integer from 1 to 2^53 − 1. */
   petId: number;
-  /** How many are ordered. An integer from 1 to 2^31 − 1. */
-  quantity: number;
   /** The progress of an order */
   status: OrderStatus;
   /** When the order was placed (RFC 3339, UTC) */
@@ -170,7 +172,9 @@ export type ErrorBody = {
  * - `not_implemented` (501): the service knows no transfer coding but chunked; or it does not know the
  *   method, and the response has no rate limit headers
  * - `service_unavailable` (503): the database cannot serve the request now, or the service is overloaded
- * - `pet_not_available` (409): the animal is pending or sold
+ * - `pet_not_available` (409): the animal is pending or sold, or has an open order
+ * - `pet_has_open_order` (409): the animal has an open order, and its status changes with that
+ * - `order_closed` (409): the order was delivered or cancelled
  */
 export type ErrorCode =
   | 'invalid_request'
@@ -190,7 +194,9 @@ export type ErrorCode =
   | 'internal_error'
   | 'not_implemented'
   | 'service_unavailable'
-  | 'pet_not_available';
+  | 'pet_not_available'
+  | 'pet_has_open_order'
+  | 'order_closed';
 
 /** The input of listPets */
 export type ListPetsInput = {
@@ -259,6 +265,14 @@ export type GetOrderInput = {
   orderId: number;
 };
 
+/** The input of updateOrder */
+export type UpdateOrderInput = {
+  /** Identifier of the order. An integer from −(2^53 − 1) to 2^53 − 1. */
+  orderId: number;
+  /** What follows */
+  status: 'approved' | 'delivered' | 'cancelled';
+};
+
 /** The input of revokeKey */
 export type RevokeKeyInput = {
   /** The hint of the key itself, as getKey shows it: with any other, nothing happens. 1 to 200 characters. */
@@ -314,7 +328,8 @@ export type Operations = {
    * Change an animal
    *
    * Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow
-   * any other. Programs that keep a copy of the catalogue do not notice the change: the animal keeps its id.
+   * any other, but while the animal has an open order: then its status changes with the order (updateOrder).
+   * Programs that keep a copy of the catalogue do not notice the change: the animal keeps its id.
    *
    * Experimental: it may change within this version.
    *
@@ -343,8 +358,8 @@ export type Operations = {
   /**
    * Order an animal
    *
-   * Places an order for an animal that is available, and makes the animal pending. Of several orders for one
-   * animal, one is placed.
+   * Places an order for an animal that is available, and makes the animal pending. An animal has one open
+   * order at most, however many ask for it at once. The order is open until it is delivered or cancelled.
    *
    * Experimental: it may change within this version.
    *
@@ -371,6 +386,21 @@ export type Operations = {
    * @experimental
    */
   getOrder: Query<GetOrderInput, Order>;
+  /**
+   * Approve, deliver or cancel an order
+   *
+   * A placed order may be approved, delivered or cancelled, and an approved one delivered or cancelled. Its
+   * animal is sold once it is delivered, and available again once it is cancelled. Then the order is closed,
+   * and nothing follows. The status that it has already changes nothing.
+   *
+   * Experimental: it may change within this version.
+   *
+   * Needs the scope `orders:write`.
+   *
+   * @returns The order as it is now
+   * @experimental
+   */
+  updateOrder: Mutation<UpdateOrderInput, Order>;
   /**
    * Get your API key
    *

@@ -26,6 +26,8 @@ import {
   list,
   newItem,
   otherList,
+  REFUSED,
+  REUSE_EXAMPLES,
   read,
   resources,
 } from '../../support/operations-under-test.js';
@@ -110,6 +112,7 @@ test('every operation responds to an ordinary request as the document says', asy
     // One of its own, because the operation may end it. The item is created with it, too, and may belong to it.
     const { key } = await service.keys.create({ name: 'ordinary', plan: 'free' });
     const byKey: Caller = (path, init) => call(path, { ...init, key });
+    await service.database.pool.query(REUSE_EXAMPLES);
     const path = await existingPath(operations, operation, byKey);
     const query = requiredQuery(operation, { hint: key.slice(0, 12) });
     const response = await byKey(`/v1${path}${query}`, ordinaryInit(operation));
@@ -164,6 +167,14 @@ test('every operation rejects invalid requests as the document says', async () =
     await expectStatus(operationId, 413, path, { ...post('x'.repeat(70_000)), method });
     await expectStatus(operationId, 415, path, { ...post('{}', { 'content-type': 'text/plain' }), method });
     await expectStatus(operationId, 415, path, { ...post('{}', { 'content-encoding': 'gzip' }), method });
+  }
+});
+
+test('what the state of an item refuses is a 409 as the document says', async () => {
+  await service.database.pool.query(REUSE_EXAMPLES);
+  for (const [operationId, path, change] of REFUSED) {
+    const { method } = findOperation(operationId);
+    await expectStatus(operationId, 409, path, { ...post(change), method });
   }
 });
 

@@ -34,12 +34,13 @@ const prefer = (code: string, init: RequestInit = {}): RequestInit => ({
   headers: { ...(init.headers as Record<string, string>), prefer: `error=${code}` },
 });
 
-const declaredErrors = new Map(
-  listOperations(createRouter(resources)).map(({ name, errors = [] }) => [name, errors]),
-);
+const declarations = new Map(listOperations(createRouter(resources)).map((each) => [each.name, each]));
 /** Whether only other operations really respond with it, as they declare */
-const isOfOthers = (code: ErrorCode, { operationId }: ListedOperation) =>
-  definitions[code].appliesTo === 'declaring' && !declaredErrors.get(operationId)?.includes(code);
+const isOfOthers = (code: ErrorCode, { operationId }: ListedOperation) => {
+  const { appliesTo } = definitions[code];
+  const { errors = [], idempotent = false } = declarations.get(operationId) ?? {};
+  return appliesTo === 'declaring' ? !errors.includes(code) : appliesTo === 'isIdempotent' && !idempotent;
+};
 
 /** What every operation says. The scope is the operation's own, and a denial says until when. */
 const standardMessage = (code: ErrorCode) =>

@@ -1,0 +1,3 @@
+import { testRaces } from './order-races.js';
+
+testRaces(3);

@@ -1,0 +1,156 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { OPEN_STATUSES } from '../../src/order-progress.js';
+import { execute } from '../support/execute.js';
+import {
+  type Caller,
+  createCaller,
+  createTestDatabase,
+  post,
+  startService,
+  type TestService,
+} from '../support/test-service.js';
+import { type Asked, ask, NAMES } from './ask.js';
+
+let service: TestService;
+let call: Caller;
+
+beforeAll(async () => {
+  service = await startService();
+  call = createCaller(service);
+});
+afterAll(() => service.close());
+
+async function addPet(status = 'available'): Promise<number> {
+  return (await call('/v1/pets', post({ name: 'Rex', categoryId: 3, status }))).body.id;
+}
+const statusOf = async (petId: number) => (await call(`/v1/pets/${petId}`)).body.status;
+const patch = (body: unknown) => ({ ...post(body), method: 'PATCH' });
+
+/** The call, its answer (members of the output, or the code of the error), and the status of the animal afterwards. */
+type Step = readonly [operation: Asked, input: object, answer: object | string, pet: string];
+const DAY: readonly Step[] = [
+  ['updateOrder', { orderId: 2 ** 40, status: 'approved' }, 'not_found', 'available'],
+  ['createOrder', {}, { status: 'placed' }, 'pending'],
+  ['createOrder', {}, 'pet_not_available', 'pending'],
+  ['updatePet', { status: 'available' }, 'pet_has_open_order', 'pending'],
+  ['updatePet', { status: 'sold', name: 'Lost' }, 'pet_has_open_order', 'pending'],
+  ['updatePet', { status: 'pending', name: 'Max' }, { status: 'pending', name: 'Max' }, 'pending'],
+  ['updatePet', { categoryId: 9 }, { name: 'Max', categoryId: 9 }, 'pending'],
+  ['updateOrder', { status: 'placed' }, 'invalid_request', 'pending'],
+  ['updateOrder', { status: 'approved' }, { status: 'approved' }, 'pending'],
+  ['updateOrder', { status: 'approved' }, { status: 'approved' }, 'pending'],
+  ['updatePet', { status: 'available' }, 'pet_has_open_order', 'pending'],
+  ['updateOrder', { status: 'cancelled' }, { status: 'cancelled' }, 'available'],
+  ['updateOrder', { status: 'cancelled' }, { status: 'cancelled' }, 'available'],
+  ['updateOrder', { status: 'approved' }, 'order_closed', 'available'],
+  ['updateOrder', { status: 'delivered' }, 'order_closed', 'available'],
+  ['updatePet', { status: 'sold' }, { status: 'sold' }, 'sold'],
+  ['updateOrder', { status: 'cancelled' }, { status: 'cancelled' }, 'sold'],
+  ['createOrder', {}, 'pet_not_available', 'sold'],
+  ['updatePet', { status: 'available' }, { status: 'available' }, 'available'],
+  ['createOrder', {}, { status: 'placed' }, 'pending'],
+  ['updateOrder', { status: 'delivered' }, { status: 'delivered' }, 'sold'],
+  ['updateOrder', { status: 'delivered' }, { status: 'delivered' }, 'sold'],
+  ['updateOrder', { status: 'approved' }, 'order_closed', 'sold'],
+  ['updateOrder', { status: 'cancelled' }, 'order_closed', 'sold'],
+  ['updatePet', { status: 'available' }, { status: 'available' }, 'available'],
+  ['createOrder', {}, { status: 'placed' }, 'pending'],
+  ['updateOrder', { status: 'cancelled' }, { status: 'cancelled' }, 'available'],
+  ['createOrder', {}, { status: 'placed' }, 'pending'],
+  ['updateOrder', { status: 'approved' }, { status: 'approved' }, 'pending'],
+  ['updateOrder', { status: 'delivered' }, { status: 'delivered' }, 'sold'],
+];
+
+test.each(NAMES)("over %s a shop's day has the answers of the table, call by call", async (name) => {
+  const petId = await addPet();
+  let orderId = 0;
+  for (const [n, [operation, input, answer, pet]] of DAY.entries()) {
+    const own = operation === 'updateOrder' ? { orderId } : { petId };
+    const { code, result } = await ask(name, call, operation, { ...own, ...input });
+    expect([n, code ?? result]).toEqual([
+      n,
+      typeof answer === 'string' ? answer : { ...result, ...answer, code: undefined },
+    ]);
+    if (operation === 'createOrder' && code === undefined) orderId = result.id;
+    if (orderId > 0)
+      expect((await ask(name, call, 'getOrder', { orderId })).result).toMatchObject({ id: orderId, petId });
+    expect([n, await statusOf(petId)]).toEqual([n, pet]);
+  }
+});
+
+test('what refuses the status of an animal names its open order', async () => {
+  const petId = await addPet();
+  const { body } = await call('/v1/store/orders', post({ petId }));
+  const refused = await call(`/v1/pets/${petId}`, patch({ status: 'sold' }));
+  expect([refused.status, refused.body.message]).toEqual([409, expect.stringContaining(`order ${body.id},`)]);
+});
+
+test('what is no status that may follow is a 400 that names those, and changes nothing', async () => {
+  const petId = await addPet();
+  const { body } = await call('/v1/store/orders', post({ petId }));
+  for (const status of ['placed', 'lost', '', null, 1, undefined, ['cancelled']]) {
+    const refused = await call(`/v1/store/orders/${body.id}`, patch({ status }));
+    expect([status, refused.status]).toEqual([status, 400]);
+  }
+  const refused = await call(`/v1/store/orders/${body.id}`, patch({ status: 'placed' }));
+  expect(refused.body.message).toContain('status must be one of approved, delivered, cancelled');
+  expect((await call(`/v1/store/orders/${body.id}`)).body).toEqual(body);
+});
+
+test('whoever inserts a second open order of an animal is refused by PostgreSQL, and such an animal cannot be ordered', async () => {
+  const petId = await addPet();
+  const { pool } = service.database;
+  for (const status of OPEN_STATUSES) {
+    const { rows } = await pool.query('INSERT INTO orders (pet_id, status) VALUES ($1, $2) RETURNING id', [
+      petId,
+      status,
+    ]);
+    await expect(pool.query('INSERT INTO orders (pet_id) VALUES ($1)', [petId])).rejects.toThrow(
+      'orders_open_pet_id_key',
+    );
+    // The animal is available, as nobody may make it over the API.
+    for (const name of NAMES)
+      expect((await ask(name, call, 'createOrder', { petId })).code).toBe('pet_not_available');
+    expect(await statusOf(petId)).toBe('available');
+    await pool.query('DELETE FROM orders WHERE id = $1', [rows[0].id]);
+  }
+});
+
+test('an order whose id is stored already is a 503, and the next one draws another id', async () => {
+  const databaseUrl = await createTestDatabase();
+  const other = await startService({ databaseUrl });
+  const callOther = createCaller(other);
+  for (let n = 0; n < 3; n += 1) await callOther('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
+  // As a restore of the data alone does.
+  await other.database.pool.query('INSERT INTO orders (id, pet_id) OVERRIDING SYSTEM VALUE VALUES (1, 1)');
+  const statuses = [];
+  for (let n = 0; n < 2; n += 1)
+    statuses.push((await callOther('/v1/store/orders', post({ petId: 2 }))).status);
+  await other.close();
+  expect(statuses).toEqual([503, 201]);
+});
+
+test('of several open orders that an animal has before the migration, the newest stays open', async () => {
+  const databaseUrl = await createTestDatabase();
+  const before = ['delivered', 'placed', 'approved', 'placed', 'delivered'].map(
+    (status) => `(1, '${status}')`,
+  );
+  await execute(
+    databaseUrl,
+    `DROP INDEX orders_open_pet_id_key;
+    INSERT INTO pets (name, category_id) VALUES ('Rex', 1), ('Max', 1);
+    INSERT INTO orders (pet_id, status) VALUES ${before}, (2, 'approved')`,
+  );
+  const folder = 'prisma/migrations/20261128000100_one_open_order';
+  await execute(databaseUrl, readFileSync(`${folder}/migration.sql`, 'utf8'));
+  const rows = await execute<{ status: string }>(databaseUrl, 'SELECT status FROM orders ORDER BY id');
+  expect(rows.map(({ status }) => status)).toEqual([
+    'delivered',
+    'cancelled',
+    'cancelled',
+    'placed',
+    'delivered',
+    'approved',
+  ]);
+});
