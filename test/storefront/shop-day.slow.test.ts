@@ -15,6 +15,7 @@ import { startService, type TestService } from '../support/test-service.js';
 
 const executable = findBrowser();
 const CATEGORY = 'Show animals of a category';
+const ORDERS_FILTER = 'Show orders by status';
 
 async function startWith(animals: readonly string[]): Promise<TestService> {
   const service = await startService();
@@ -63,7 +64,7 @@ describe.skipIf(executable === undefined)("the storefront's day", { timeout: 60_
     const { page } = visited;
     await page.getByRole('button', { name: 'Orders' }).click();
     await page.getByText('Nobody has ordered yet').waitFor();
-    await page.getByRole('button', { name: 'Animals' }).click();
+    await page.getByRole('button', { name: 'Animals', exact: true }).click();
     for (const [index, name] of ['Otto', 'Miso'].entries()) {
       await button(page, 'Order', name).click();
       await card(page, name)
@@ -73,11 +74,74 @@ describe.skipIf(executable === undefined)("the storefront's day", { timeout: 60_
     }
     await inspect(page, 'ordered');
     await page.getByRole('button', { name: 'Orders' }).click();
-    await page.getByText('The newest comes first.').waitFor();
     await page.getByRole('row', { name: /^No\. 2 Miso/ }).waitFor();
     const rows = await page.getByRole('row').allInnerTexts();
     expect(rows.slice(1).map((row) => /Miso|Otto/.exec(row)?.[0])).toEqual(['Miso', 'Otto']);
     expectNoErrors(visited);
+  });
+
+  test('a pending card leads to its order, which is approved and delivered, and the animal is sold', async () => {
+    const visited = await visit({ service: await startWith(['Miso', 'Otto']) });
+    const { page, url } = visited;
+    await button(page, 'Order', 'Otto').click();
+    await button(page, 'Order', 'Miso').click();
+    // Somebody who has seen nothing of the order finds out that it holds the animal.
+    await button(page, 'Mark as sold', 'Otto').click();
+    await card(page, 'Otto').getByText('It is ordered. Its status changes with its order').waitFor();
+    await inspect(page, 'held');
+    await button(page, 'Show its order', 'Otto').focus();
+    await page.keyboard.press('Enter');
+    await expectFocusOn(page.getByRole('heading', { name: 'Orders of No. 2' }));
+    expect(page.url()).toBe(`${url}?view=orders&animal=2`);
+    await page.getByText('That is all: 1 order.').waitFor();
+    const row = page.getByRole('row', { name: /^No\. 1 / });
+    await button(page, 'Approve', 'No. 1').focus();
+    await page.keyboard.press('Enter');
+    await announcement(page, 'Order 1: Approved.').waitFor();
+    await expectFocusOn(row);
+    await button(page, 'Deliver', 'No. 1').focus();
+    await page.keyboard.press('Enter');
+    await expectFocusOn(button(page, 'Yes, deliver', 'No. 1'));
+    await inspect(page, 'asked');
+    await page.keyboard.press('Enter');
+    await row.getByText('Delivered: its animal is sold now.', { exact: true }).waitFor();
+    await inspect(page, 'delivered');
+    expect(await page.getByRole('button', { name: /No\. 1$/ }).count()).toBe(0);
+    await page.getByRole('button', { name: 'Animals', exact: true }).click();
+    await card(page, 'Otto').locator('.badge', { hasText: 'Sold' }).waitFor();
+    expect(page.url()).toBe(url);
+    await page.goBack();
+    await page.getByRole('heading', { name: 'Orders of No. 2' }).waitFor();
+    expectNoErrors(visited, FAILED_REQUESTS);
+  });
+
+  test('an order that is cancelled makes its animal available, and a second clerk sees that it is closed', async () => {
+    const service = await startWith(['Miso']);
+    const [first, second] = [await visit({ service }), await visit({ service })];
+    await button(first.page, 'Order', 'Miso').click();
+    await card(first.page, 'Miso').getByText('Its order is No. 1.').waitFor();
+    for (const { page } of [first, second]) await page.getByRole('button', { name: 'Orders' }).click();
+    await button(first.page, 'Cancel', 'No. 1').click();
+    await button(first.page, 'Not now', 'No. 1').click();
+    await button(first.page, 'Cancel', 'No. 1').click();
+    await button(first.page, 'Yes, cancel', 'No. 1').click();
+    await first.page.getByText('Cancelled: its animal is available now.', { exact: true }).waitFor();
+    await button(second.page, 'Deliver', 'No. 1').click();
+    await button(second.page, 'Yes, deliver', 'No. 1').click();
+    await second.page.getByText('Somebody was faster: it is cancelled.', { exact: true }).waitFor();
+    await second.page.locator('.badge', { hasText: 'Cancelled' }).waitFor();
+    await inspect(second.page, 'closed');
+    await choose(second.page, ORDERS_FILTER, 'Placed');
+    await second.page.getByText('No order is placed').waitFor();
+    await inspect(second.page, 'no-orders');
+    await choose(second.page, ORDERS_FILTER, 'Cancelled');
+    await second.page.getByText('That is all: 1 order.').waitFor();
+    await second.page.reload();
+    await second.page.getByText('That is all: 1 order.').waitFor();
+    await first.page.getByRole('button', { name: 'Animals', exact: true }).click();
+    await button(first.page, 'Order', 'Miso').waitFor();
+    expectNoErrors(first);
+    expectNoErrors(second, FAILED_REQUESTS);
   });
 
   test('a clerk who orders an animal that is gone reads so, and the card is brought up to date', async () => {

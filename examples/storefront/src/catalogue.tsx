@@ -40,7 +40,12 @@ export function Catalogue(props: CatalogueProps) {
         </h2>
         <div className="filters">
           <CategoryFilter category={category} onChange={setCategory} />
-          <StatusFilter status={status} onChange={setStatus} />
+          <StatusFilter
+            legend="Show animals by status"
+            labels={STATUS_LABELS}
+            status={status}
+            onChange={setStatus}
+          />
         </div>
       </header>
       <PetList

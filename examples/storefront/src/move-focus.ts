@@ -14,9 +14,13 @@ export function moveFocusOnRemoval(button: HTMLElement | null): () => void {
 }
 
 /** The same for a button of a card: the focus moves to its card, which says what has come of it. */
-export function moveFocusToCard(button: HTMLElement | null): () => void {
-  const card = button?.closest<HTMLElement>('.card');
+export const moveFocusToCard = (button: HTMLElement | null) => moveFocusTo('.card', button);
+/** and for one of an order. */
+export const moveFocusToRow = (button: HTMLElement | null) => moveFocusTo('tr', button);
+
+function moveFocusTo(selector: string, button: HTMLElement | null): () => void {
+  const around = button?.closest<HTMLElement>(selector);
   return () => {
-    if (button === document.activeElement) card?.focus({ preventScroll: true });
+    if (button === document.activeElement) around?.focus({ preventScroll: true });
   };
 }

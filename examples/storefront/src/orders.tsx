@@ -1,34 +1,72 @@
-import { nextCursor, type Order } from '@animal-store/client';
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { useEffect } from 'react';
+import type { Pet, Scope } from '@animal-store/client';
+import { useEffect, useRef } from 'react';
 import { useAnnounce } from './announcer.js';
-import { useTRPC, useTRPCClient } from './connection.js';
+import { useChoiceInAddress } from './choice-in-address.js';
 import { KindIcon } from './illustration.js';
 import { LoadMore, useLastError } from './load-more.js';
 import { Notice } from './notice.js';
-import { formatMoment } from './time.js';
-import { ORDER_LABELS } from './vocabulary.js';
+import { useNames, useOrderPages } from './order-pages.js';
+import { OrderTable } from './order-table.js';
+import { StatusFilter } from './status-filter.js';
+import { showOrders } from './views.js';
+import { ORDER_LABELS, ORDER_STATUSES, type OrderStatus } from './vocabulary.js';
 import './orders.css';
 
-const PAGE_SIZE = 100;
-/** At most so many requests for the names of the animals, whose ids may be far apart */
-const MAX_NAME_PAGES = 5;
+const ANIMAL = /^\d{1,15}$/;
 
-/**
- * The orders: the newest first if one page has all, else oldest first, as the service lists them. Loads the next page near
- * the end, as the catalogue does.
- */
-export function Orders({ mayReadPets }: { mayReadPets: boolean }) {
-  const query = useInfiniteQuery(
-    useTRPC().listOrders.infiniteQueryOptions({ limit: PAGE_SIZE }, { getNextPageParam: nextCursor }),
+export interface OrdersProps {
+  /** Of the key: what it may do with the orders, and whether it may read the names of the animals */
+  readonly scopes: readonly Scope[];
+  /** Called with what has changed of an animal. */
+  readonly onPetChange: (pet: Pick<Pet, 'id' | 'status'>) => void;
+}
+
+/** The orders, the newest first, of one status or animal or all. Loads the next page near the end, as the catalogue does. */
+export function Orders(props: OrdersProps) {
+  const [status, setStatus] = useChoiceInAddress('progress', ORDER_STATUSES);
+  const [animal] = useChoiceInAddress('animal', ANIMAL);
+  const heading = useRef<HTMLHeadingElement>(null);
+  // Who comes from the card of an animal had the focus there.
+  useEffect(() => {
+    if (animal !== undefined) heading.current?.focus();
+  }, [animal]);
+  return (
+    <section className="orders" aria-labelledby="catalogue-heading">
+      <header className="catalogue-head">
+        <h2 id="catalogue-heading" ref={heading} tabIndex={-1}>
+          {animal === undefined ? 'Orders' : `Orders of No. ${animal}`}
+        </h2>
+        <div className="filters">
+          {animal !== undefined && (
+            <button type="button" className="button quiet small" onClick={() => showOrders()}>
+              Orders of all animals
+            </button>
+          )}
+          <StatusFilter
+            legend="Show orders by status"
+            labels={ORDER_LABELS}
+            status={status}
+            onChange={setStatus}
+          />
+        </div>
+      </header>
+      <OrderList key={`${status} ${animal}`} status={status} animal={animal} {...props} />
+    </section>
   );
+}
+
+interface OrderListProps extends OrdersProps {
+  readonly status: OrderStatus | undefined;
+  readonly animal: string | undefined;
+}
+
+function OrderList({ status, animal, scopes, onPetChange }: OrderListProps) {
+  const query = useOrderPages(status, animal === undefined ? undefined : Number(animal));
   const error = useLastError(query);
   const announce = useAnnounce();
   const isComplete = query.isSuccess && !query.hasNextPage;
-  const listed = query.data?.pages.flat() ?? [];
-  const isTurned = isComplete && query.data.pages.length === 1;
-  const orders = isTurned ? listed.toReversed() : listed;
-  const animals = useNames(mayReadPets ? listed.map(({ petId }) => petId) : []);
+  const orders = query.data?.pages.flat() ?? [];
+  const animals = useNames(scopes.includes('pets:read') ? orders.map(({ petId }) => petId) : []);
   const progress = query.isSuccess
     ? `${isComplete ? 'All shown' : 'Shown so far'}: ${countOrders(orders.length)}`
     : '';
@@ -38,16 +76,18 @@ export function Orders({ mayReadPets }: { mayReadPets: boolean }) {
 
   const loadMore = () => void query.fetchNextPage();
   const retry = () => (query.isFetchNextPageError ? loadMore() : void query.refetch());
+  if (isComplete && orders.length === 0)
+    return <NoOrders status={status} isOfAnimal={animal !== undefined} />;
   return (
-    <section className="orders" aria-labelledby="catalogue-heading" aria-busy={query.isFetching}>
-      <h2 id="catalogue-heading" tabIndex={-1}>
-        Orders
-      </h2>
-      {isComplete && orders.length === 0 && <NoOrders />}
-      {orders.length > 1 && (
-        <p className="orders-order">{isTurned ? 'The newest comes first.' : 'The oldest comes first.'}</p>
+    <>
+      {orders.length > 0 && (
+        <OrderTable
+          orders={orders}
+          animals={animals}
+          mayChange={scopes.includes('orders:write')}
+          onPetChange={onPetChange}
+        />
       )}
-      {orders.length > 0 && <OrderTable orders={orders} animals={animals} />}
       {query.isFetching && error === null && orders.length === 0 && <p className="orders-wait">Loading…</p>}
       {error !== null && (
         <Notice error={error} since={query.errorUpdatedAt} isRetrying={query.isFetching} onRetry={retry} />
@@ -59,86 +99,21 @@ export function Orders({ mayReadPets }: { mayReadPets: boolean }) {
           onLoad={loadMore}
         />
       )}
-      {isComplete && orders.length > 0 && (
-        <p className="catalogue-end">That is all: {countOrders(orders.length)}.</p>
-      )}
-    </section>
+      {isComplete && <p className="catalogue-end">That is all: {countOrders(orders.length)}.</p>}
+    </>
   );
 }
 
-/** The names of animals by their ids, as far as a few pages of the catalogue have them. */
-function useNames(ids: readonly number[]): ReadonlyMap<number, string> {
-  const client = useTRPCClient();
-  const wanted = [...new Set(ids)].sort((a, b) => a - b);
-  const { data } = useQuery({
-    queryKey: ['names', wanted],
-    enabled: wanted.length > 0,
-    placeholderData: keepPreviousData,
-    queryFn: async ({ signal }) => {
-      const names = new Map<number, string>();
-      let missing = wanted;
-      for (let page = 0; page < MAX_NAME_PAGES && missing[0] !== undefined; page += 1) {
-        const pets = await client.listPets.query({ cursor: missing[0] - 1, limit: PAGE_SIZE }, { signal });
-        for (const { id, name } of pets) names.set(id, name);
-        const last = pets.at(-1)?.id ?? Number.POSITIVE_INFINITY;
-        missing = missing.filter((id) => id > last);
-      }
-      return names;
-    },
-  });
-  return data ?? new Map<number, string>();
-}
-
-interface OrderTableProps {
-  readonly orders: readonly Order[];
-  readonly animals: ReadonlyMap<number, string>;
-}
-
-function OrderTable({ orders, animals }: OrderTableProps) {
-  return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: on narrow pages it scrolls, which the keyboard has to reach
-    <section className="orders-table" aria-label="All orders" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            {['Order', 'Animal', 'Status', 'Quantity', 'Placed'].map((heading) => (
-              <th key={heading} scope="col">
-                {heading}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {orders.map(({ id, petId, quantity, status, createdAt }) => (
-            <tr key={id}>
-              <th scope="row">No. {id}</th>
-              <td className="orders-animal">
-                <bdi title={animals.get(petId)}>{animals.get(petId)}</bdi>{' '}
-                <span className="card-number">No. {petId}</span>
-              </td>
-              <td>
-                <span className="badge" data-status={status}>
-                  {ORDER_LABELS[status]}
-                </span>
-              </td>
-              <td>{quantity.toLocaleString('en')}</td>
-              <td>
-                <time dateTime={createdAt}>{formatMoment(new Date(createdAt))}</time>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </section>
-  );
-}
-
-function NoOrders() {
+function NoOrders({ status, isOfAnimal }: { status: OrderStatus | undefined; isOfAnimal: boolean }) {
+  const isAny = status === undefined && !isOfAnimal;
+  const which = isOfAnimal ? 'No order of this animal' : 'No order';
+  const title =
+    status === undefined ? 'Nobody has ordered it' : `${which} is ${ORDER_LABELS[status].toLowerCase()}`;
   return (
     <div className="empty">
       <KindIcon kind="paw" />
-      <p className="empty-title">Nobody has ordered yet</p>
-      <p>Order an animal in the catalogue, and it appears here.</p>
+      <p className="empty-title">{isAny ? 'Nobody has ordered yet' : title}</p>
+      {isAny && <p>Order an animal in the catalogue, and it appears here.</p>}
     </div>
   );
 }

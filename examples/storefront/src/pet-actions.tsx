@@ -7,6 +7,7 @@ import { moveFocusToCard } from './move-focus.js';
 import { describeProblem } from './problem.js';
 import { type Failure, useWait } from './save-row.js';
 import { formatClock } from './time.js';
+import { showOrders } from './views.js';
 import { STATUS_LABELS } from './vocabulary.js';
 
 type Action = 'order' | 'sold' | 'available';
@@ -64,6 +65,7 @@ export function PetActions({ pet, scopes, labelId, onChange }: PetActionsProps) 
     },
   });
   const actions = ACTIONS[pet.status].filter((action) => scopes.includes(SCOPES[action]));
+  const hasOrder = pet.status === 'pending' && scopes.includes('orders:read');
   const isBlocked = isPending || waitSeconds > 0;
   return (
     <>
@@ -73,8 +75,19 @@ export function PetActions({ pet, scopes, labelId, onChange }: PetActionsProps) 
           {data.text}
         </p>
       )}
-      {actions.length > 0 && (
+      {(actions.length > 0 || hasOrder) && (
         <div className="card-actions">
+          {hasOrder && (
+            <button
+              id={`${id}-show`}
+              type="button"
+              className="button small"
+              aria-labelledby={`${id}-show ${labelId}`}
+              onClick={() => showOrders(pet.id)}
+            >
+              Show its order
+            </button>
+          )}
           {actions.map((action) => (
             <button
               key={action}
@@ -128,7 +141,8 @@ function useRun(pet: Pet) {
   };
 }
 
-function Reason({ error, waitSeconds }: { error: unknown; waitSeconds: number }) {
+/** Why it was not done, and when it can be tried again. */
+export function Reason({ error, waitSeconds }: { error: unknown; waitSeconds: number }) {
   const { title, text } = describeProblem(error);
   return (
     <p className="card-note" data-state="failed">

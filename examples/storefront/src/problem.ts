@@ -43,6 +43,12 @@ export function describeProblem(error: unknown): Problem {
         text: 'It went on asking after it was told to wait, so the store has closed to it for a while.',
         waitSeconds: retryAfterSeconds,
       };
+    case 'pet_has_open_order':
+      return {
+        type: 'error',
+        title: 'It is ordered',
+        text: 'Its status changes with its order: deliver or cancel that.',
+      };
     case 'service_unavailable':
       return unavailable(retryAfterSeconds);
     case 'internal_error': {

@@ -23,6 +23,8 @@ const CODES = {
   not_implemented: true,
   service_unavailable: true,
   pet_not_available: true,
+  pet_has_open_order: true,
+  order_closed: true,
 } as const satisfies Record<ErrorCode, true>;
 
 /** For development: every further request fails with the chosen code, so that each state of the page can be seen. */

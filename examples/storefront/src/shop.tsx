@@ -63,8 +63,10 @@ export function Shop({ apiKey, onKeyRefused, onLeave }: ShopProps) {
 }
 
 function FormAndCatalogue() {
-  const [view, setView] = useView();
+  const view = useView();
   const [added, setAdded] = useState<readonly Pet[]>([]);
+  const changeAdded = (pet: Pick<Pet, 'id' | 'status'>) =>
+    setAdded((before) => before.map((each) => (each.id === pet.id ? { ...each, ...pet } : each)));
   const createPet = useCreatePet((pet) => setAdded((before) => [pet, ...before]));
   const problem = createPet.isError ? describeProblem(createPet.error) : undefined;
   const isCutOff = problem?.type === 'unavailable';
@@ -92,15 +94,15 @@ function FormAndCatalogue() {
       )}
       <div>
         <Expiry expiresAt={key.data?.expiresAt ?? null} />
-        {mayReadOrders && <Views view={view} onChange={setView} />}
+        {mayReadOrders && <Views view={view} />}
         {isOrders ? (
-          <Orders mayReadPets={scopes.includes('pets:read')} />
+          <Orders scopes={scopes} onPetChange={changeAdded} />
         ) : (
           <Catalogue
             saving={createPet.isPending ? createPet.variables.pet : undefined}
             added={added}
             scopes={scopes}
-            onChange={(pet) => setAdded((before) => before.map((each) => (each.id === pet.id ? pet : each)))}
+            onChange={changeAdded}
           />
         )}
       </div>

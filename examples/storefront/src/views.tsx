@@ -1,4 +1,4 @@
-import { useChoiceInAddress } from './choice-in-address.js';
+import { goTo, useChoiceInAddress } from './choice-in-address.js';
 import './orders.css';
 
 const VIEWS = ['orders'] as const;
@@ -8,12 +8,14 @@ const LABELS: readonly [View, string][] = [
   ['orders', 'Orders'],
 ];
 
-export function useView() {
-  return useChoiceInAddress('view', VIEWS);
-}
+export const useView = () => useChoiceInAddress('view', VIEWS)[0];
+
+/** Shows the orders, all or those of one animal. */
+export const showOrders = (animal?: number) => goTo({ view: 'orders', animal: animal?.toString() });
+const showAnimals = () => goTo({ view: undefined, animal: undefined, progress: undefined });
 
 /** What is beside the form: the catalogue, or the orders. Only keys that may read orders get the choice. */
-export function Views({ view, onChange }: { view: View; onChange: (view: View) => void }) {
+export function Views({ view }: { view: View }) {
   return (
     <nav className="views" aria-label="What to see">
       {LABELS.map(([each, label]) => (
@@ -21,7 +23,7 @@ export function Views({ view, onChange }: { view: View; onChange: (view: View) =
           key={label}
           type="button"
           aria-current={view === each ? 'page' : undefined}
-          onClick={() => onChange(each)}
+          onClick={() => (each === 'orders' ? showOrders() : showAnimals())}
         >
           {label}
         </button>

@@ -1,5 +1,7 @@
 import type { Order, PetStatus } from '@animal-store/client';
 
+export type OrderStatus = Order['status'];
+
 /** The label of each status. A status that the service adds or removes fails the type check here. */
 export const STATUS_LABELS = {
   available: 'Available',
@@ -13,7 +15,10 @@ export const ORDER_LABELS = {
   placed: 'Placed',
   approved: 'Approved',
   delivered: 'Delivered',
-} as const satisfies Record<Order['status'], string>;
+  cancelled: 'Cancelled',
+} as const satisfies Record<OrderStatus, string>;
+
+export const ORDER_STATUSES = Object.keys(ORDER_LABELS) as OrderStatus[];
 
 export type Kind = 'dog' | 'cat' | 'bird' | 'fish' | 'rabbit' | 'tortoise' | 'paw';
 
