@@ -202,7 +202,7 @@ describe.skipIf(executable === undefined)("the storefront's form", { timeout: 60
     await press('Tab', 'Space', 'ArrowRight', 'Tab', 'ArrowRight', 'Enter');
     await page.getByText('Just added').waitFor();
     expect(await page.locator('.card').first().textContent()).toBe(
-      'Just addedCatsPearlPendingNo. 4Mark as soldMark as available',
+      'Just addedCatsPearlPendingNo. 4Show its orderMark as soldMark as available',
     );
     await expectFocus(page, 'Name');
     await press('Tab', 'Tab', 'Tab');

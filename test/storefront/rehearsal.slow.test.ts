@@ -15,6 +15,7 @@ const TITLES: Readonly<Record<string, string>> = {
   insufficient_scope: 'This key may not look',
   rate_limit_exceeded: 'A short pause',
   api_key_banned: 'This key is resting',
+  pet_has_open_order: 'It is ordered',
   service_unavailable: 'The store cannot be reached',
 };
 const KEY_CODES = ['missing_api_key', 'invalid_api_key'];

@@ -82,11 +82,12 @@ export const readOthers = (prisma: PrismaClient) => prisma.order.findMany({ take
 
 /**
  * Lets the example of every body be sent once more, where the state of an item allows that only once: the animals are
- * available, and of their orders the first is open, and of another animal than the example orders.
+ * available, and of their orders the first is open, as is the one that examples name, and of another animal than they order.
  */
 export const REUSE_EXAMPLES = `
   UPDATE ${OTHER_TABLE} SET status = 'cancelled';
-  UPDATE ${OTHER_TABLE} SET status = DEFAULT, pet_id = 1 WHERE id = (SELECT min(id) FROM ${OTHER_TABLE});
+  UPDATE ${OTHER_TABLE} SET status = DEFAULT, pet_id = CASE id WHEN 4 THEN 2 ELSE 1 END
+    WHERE id IN (4, (SELECT min(id) FROM ${OTHER_TABLE}));
   UPDATE ${TABLE} SET status = DEFAULT`;
 
 /** What the state of an item refuses after INSERT_OTHERS and REUSE_EXAMPLES, by the path relative to the version. */
