@@ -113,7 +113,7 @@ async function findAdmissionError(
 ): Promise<unknown> {
   const { admission, headers } = request;
   const { target } = admission;
-  const { cost, scope, isFreeForKey = false } = target;
+  const { cost, scope, freeForKey } = target;
   if (target.error?.code !== 'not_found' && isPreflight(request, options)) {
     // A browser sends it without the key, and by itself.
     reply.headers(limitHeaders(await options.limiter.read(toAddress(request, options), cost)));
@@ -130,7 +130,7 @@ async function findAdmissionError(
     admission.apiKey = found.apiKey;
     announceExpiry(found.apiKey, reply, options.now());
   }
-  const limited = { cost, isFreeForKey, countsTowardsBan: routeError === undefined };
+  const limited = { cost, freeForKey, countsTowardsBan: routeError === undefined };
   const { result, error: denial } = await charge(limited, request, options);
   reply.headers(limitHeaders(result));
   if (routeError !== undefined) return routeError;

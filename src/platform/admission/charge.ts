@@ -6,6 +6,7 @@ import type { ApiKey } from '../keys/store.js';
 import type { Limiter, Subject } from '../limits/limiter.js';
 import type { RateLimitResult } from '../limits/rate-limit-result.js';
 import type { Metrics } from '../monitoring/metrics.js';
+import type { FreeForKey } from '../operations/builder.js';
 import { UNNAMED_CALL, type UsageCounter } from '../usage/counter.js';
 
 /** The most whole days that a timer of 2^31 milliseconds can wait, which is the longest in JavaScript and elsewhere. */
@@ -37,9 +38,9 @@ export async function charge(
 ): Promise<LimitCheck> {
   const { admission } = request;
   const { apiKey } = admission;
-  const { cost, isFreeForKey, countsTowardsBan } = limited;
+  const { cost, freeForKey, countsTowardsBan } = limited;
   const address = () => toAddress(request, options);
-  const check = await checkLimits({ apiKey, address, cost, isFreeForKey, countsTowardsBan }, options);
+  const check = await checkLimits({ apiKey, address, cost, freeForKey, countsTowardsBan }, options);
   admission.limits = check.result.windows;
   admission.bannedUntil = check.bannedUntil;
   options.metrics.countDecision(check.error?.code, apiKey?.plan);
@@ -57,7 +58,7 @@ export async function chargeRest(
   options: ChargeOptions,
 ): Promise<LimitCheck | undefined> {
   const cost = request.admission.target.cost - 1;
-  const limited = { cost, isFreeForKey: false, countsTowardsBan: true };
+  const limited = { cost, freeForKey: undefined, countsTowardsBan: true };
   const check = cost > 0 ? await charge(limited, request, options) : undefined;
   countUsage(request, options, check?.error === undefined ? 'requests' : 'denied');
   return check;
@@ -92,11 +93,8 @@ export interface LimitedRequest {
   readonly address: () => Subject;
   /** 1, or the number of calls of a batch */
   readonly cost: number;
-  /**
-   * Whether it costs the key nothing, and is admitted while the key is over its limits: such requests have a limit of their
-   * own
-   */
-  readonly isFreeForKey: boolean;
+  /** Undefined for what costs the key something */
+  readonly freeForKey: FreeForKey | undefined;
   /** Whether a denial counts towards a ban */
   readonly countsTowardsBan: boolean;
 }
@@ -117,7 +115,9 @@ export async function checkLimits(
   const { apiKey, address, cost, countsTowardsBan } = request;
   const subject = apiKey === undefined ? address() : toSubject(apiKey);
   const bannedUntil = apiKey && bans.bannedUntil(apiKey);
-  if (apiKey !== undefined && request.isFreeForKey) {
+  if (apiKey !== undefined && request.freeForKey === 'always')
+    return { result: await limiter.read(subject, cost), bannedUntil };
+  if (apiKey !== undefined && request.freeForKey === 'windowed') {
     // The window of free requests, which is the key's own. It allows as many as an address without a key has.
     const free = { ...subject, id: `free:${subject.id}`, limits: address().limits };
     const [ofFree, ofKey] = await Promise.all([limiter.consume(free, cost), limiter.read(subject, cost)]);

@@ -57,14 +57,20 @@ export interface KeyLimit {
   readonly resetAtMs: number;
 }
 
+/**
+ * That a request for one operation alone costs the key nothing, and is admitted while the key is over its limit or banned.
+ * `windowed`: a key has as many of these per minute as an address without a key has requests. `always`: nothing limits
+ * them, so that whoever else holds the key cannot keep its owner from it.
+ */
+export type FreeForKey = 'windowed' | 'always';
+
 /** What a request asks for: its URL or headers say it, or its body where the protocol has it nowhere else. */
 export interface RequestTarget {
   /** The names of the operations that it calls: none, one, or one for each call of a batch. */
   readonly calls: readonly string[];
   /** How many requests it counts as. */
   readonly cost: number;
-  /** Whether it costs the key nothing: see OperationMeta. */
-  readonly isFreeForKey?: boolean | undefined;
+  readonly freeForKey?: FreeForKey | undefined;
   /** The scope that it needs; undefined for a batch, each of whose calls needs its own. */
   readonly scope?: Scope | 'any' | undefined;
   /** The deprecation of the operation, or of the first deprecated one in a batch. */
@@ -80,11 +86,11 @@ export const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'P
 
 /** What a tool says beyond its operation. The hints are those of the Model Context Protocol. */
 interface ToolMeta {
-  /** For models, which see neither headers nor addresses. Default: the description of the operation */
+  /** For models, which see neither headers nor addresses. Default: that of the operation, without "Experimental: …" */
   readonly description?: string;
   /** Whether it may overwrite or delete something. Default: true, unless it is a GET or declares a 201 */
   readonly destructiveHint?: boolean;
-  /** Whether a repetition with the same arguments changes nothing further. Default: false for POST and PATCH without a key */
+  /** Whether a repetition with the same arguments changes nothing further. Default: false for POST and PATCH */
   readonly idempotentHint?: boolean;
 }
 
@@ -105,11 +111,7 @@ export interface OperationMeta {
   readonly stability: 'stable' | 'beta' | 'experimental';
   /** What a key needs to be allowed to call it; `any` for an operation that every valid key may call. */
   readonly scope: Scope | 'any';
-  /**
-   * Whether a request for this operation alone costs the key nothing, and is admitted while the key is over its limit or
-   * banned. A key has as many of these per minute as an address without a key has requests. Default: false
-   */
-  readonly freeForKey?: boolean;
+  readonly freeForKey?: FreeForKey;
   readonly deprecation?: Deprecation;
   /** How many requests a call counts as, for one that is much more work than others, such as an export. Default: 1 */
   readonly cost?: number;

@@ -25,7 +25,7 @@ const getKey = procedure
     },
     stability: 'beta',
     scope: 'any',
-    freeForKey: true,
+    freeForKey: 'windowed',
     // It is free over MCP only for clients that name the tool in a header.
     tool: { description: GET_KEY },
   })
@@ -64,13 +64,12 @@ const revokeKey = procedure
         'Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler nor a ' +
         'stray click revokes one. It takes effect at once on the process that answers, and within 2 seconds everywhere; ' +
         'repeated, it is a 401. During the overlap of a rotation it revokes the old key and the new one, whichever is sent. ' +
-        'It costs the key nothing, and works while the key is over its limit or banned: such requests have a limit of ' +
-        'their own.',
+        'It costs the key nothing, has no limit, and works while the key is over its limit or banned.',
       successDescription: 'The key is revoked',
     },
     stability: 'beta',
     scope: 'any',
-    freeForKey: true,
+    freeForKey: 'always',
     tool: false,
   })
   .input(ownHint)

@@ -51,7 +51,7 @@ export function registerRpc(
       calls: names,
       // A batch that is too large runs nothing, and counts as one request.
       cost: names.length > MAX_BATCH_SIZE ? 1 : names.reduce((sum, name) => sum + costOf(name), 0),
-      isFreeForKey: names.length === 1 && called[0]?.freeForKey,
+      freeForKey: names.length === 1 ? called[0]?.freeForKey : undefined,
       scope: isBatch ? undefined : called[0]?.scope,
       deprecation: called.find(({ deprecation }) => deprecation !== undefined)?.deprecation,
       listAllowed: () => listAllowed(procedures, names),

@@ -136,18 +136,27 @@ test.each(WAYS)(
   },
 );
 
-test('what is refused costs the key nothing, and counts in its window of free requests, whose 429 it gets', async () => {
-  const limited = await startService({ databaseUrl: service.databaseUrl, anonymousPerMinute: 2 });
-  const callLimited = createCaller(limited);
-  const { key, hint } = await issue();
-  const statuses: number[] = [];
-  for (let n = 0; n < 2; n += 1)
-    statuses.push((await callLimited('/v1/key?hint=x', { key, method: 'DELETE' })).status);
-  const denied = await callLimited(`/v1/key?hint=${hint}`, { key, method: 'DELETE' });
-  expect([...statuses, denied.status]).toEqual([400, 400, 429]);
-  expect((await callLimited(list.path, { key })).headers.get('x-ratelimit-remaining')).toBe('299');
-  await limited.close();
-});
+test.each(WAYS)(
+  'over %s, nobody who holds a key keeps its owner from ending it: neither by requests for it, nor over its limit, nor by a ban',
+  async (_name, revoke) => {
+    const limited = await startService({ databaseUrl: service.databaseUrl, anonymousPerMinute: 2 });
+    const callLimited = createCaller(limited);
+    const { key, hint } = await issue({ plan: 'enterprise', perMinute: 2, perDay: 100 });
+    const statuses: number[] = [];
+    for (let n = 0; n < 4; n += 1) {
+      statuses.push((await callLimited('/v1/key?hint=x', { key, method: 'DELETE' })).status);
+      await callLimited('/v1/key', { key });
+    }
+    expect(statuses).toEqual([400, 400, 400, 400]);
+    const { headers } = await callLimited('/v1/key?hint=x', { key, method: 'DELETE' });
+    expect(headers.get('x-ratelimit-remaining')).toBe('2');
+    for (let n = 0; n < 5; n += 1) await call(list.path, { key });
+    expect((await call(list.path, { key })).body.code).toBe('api_key_banned');
+    expect((await revoke(key, hint)).status).toBeLessThan(300);
+    expect((await call(list.path, { key })).status).toBe(401);
+    await limited.close();
+  },
+);
 
 test('as one of several calls of a batch, ending the key counts like any other', async () => {
   const { key, hint } = await issue({ plan: 'enterprise', perMinute: 3, perDay: 100 });

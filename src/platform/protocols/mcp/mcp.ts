@@ -16,7 +16,7 @@ export interface McpOptions extends ContextOptions {
 /** The target of a request that calls no operation, or one that only its body names. */
 const NO_CALL: RequestTarget = { calls: [], cost: 1, listAllowed: () => ['POST'] };
 /** The target of a request whose headers say that it calls nothing: a body that disagrees is refused. */
-const FREE: RequestTarget = { ...NO_CALL, isFreeForKey: true };
+const FREE: RequestTarget = { ...NO_CALL, freeForKey: 'windowed' };
 const FREE_METHOD = /^(?:server\/discover$|tools\/list$|notifications\/)/;
 const NOT_ALLOWED = new ApiError('method_not_allowed', { headers: { allow: 'POST' } });
 const OTHER_METHOD: RequestTarget = { ...NO_CALL, error: NOT_ALLOWED };
@@ -32,7 +32,7 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
     const operation = typeof name === 'string' ? tools.get(name)?.operation : undefined;
     if (operation === undefined) return NO_CALL;
     const { scope, deprecation, freeForKey, cost = 1 } = operation;
-    return { ...NO_CALL, calls: [operation.name], cost, scope, deprecation, isFreeForKey: freeForKey };
+    return { ...NO_CALL, calls: [operation.name], cost, scope, deprecation, freeForKey };
   };
   const answerMessage = createEndpoint({ tools, log: app.log });
   readBodyAs(app, readJson);
