@@ -13,6 +13,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The code of the response's Error object, for the log */
     errorCode: string | undefined;
+    /** Why the database could not serve it, for the operator */
+    errorReason: string | undefined;
     /** The status of an error that travels in a response with another one, as the result of a call */
     errorStatus: number | undefined;
     /** The `traceparent` in the body of a request without one among its headers, where the protocol has a place for it */
@@ -66,7 +68,7 @@ export function reportRequests(
   app.addHook('onRoute', (route) => {
     route.config = { ...route.config, pattern: toPattern(route.url) };
   });
-  for (const name of ['errorCode', 'errorStatus', 'traceparent', 'traceIds'])
+  for (const name of ['errorCode', 'errorReason', 'errorStatus', 'traceparent', 'traceIds'])
     app.decorateRequest(name, undefined);
   app.addHook('onRequest', (request, reply, next) => {
     const { receivedAt = performance.now() } = request.raw;
@@ -173,12 +175,13 @@ interface RequestLine {
   path?: string | undefined;
   status?: number;
   code?: string | undefined;
+  reason?: string | undefined;
   rehearsed?: true | undefined;
   durationMs?: number;
   userAgent?: string | undefined;
 }
 
-/** A 5xx is only a warning here: its cause is logged on a line of its own. */
+/** A 5xx is only a warning here: the cause of a 500 is logged on a line of its own, and a 503 has a reason. */
 function logRequest(
   request: FastifyRequest,
   { protocol, status, seconds, isRehearsed }: RequestReport,
@@ -198,6 +201,7 @@ function logRequest(
   line.path = readUnknownPath(request);
   line.status = status;
   line.code = status === CLIENT_CLOSED_REQUEST ? 'client_left' : request.errorCode;
+  line.reason = request.errorReason;
   line.rehearsed = isRehearsed || undefined;
   line.durationMs = Math.round(seconds * 1_000_000) / 1000;
   line.userAgent = shorten(request.headers['user-agent']);

@@ -17,9 +17,11 @@ export function reportError(
 ): ApiError {
   const apiError = toApiError(error);
   request.errorCode ??= apiError.code;
-  // A rehearsed error has no cause, nor has one of overload: an overloaded process has no time for a second log line.
-  if (apiError.status >= 500 && apiError.cause !== undefined)
-    request.log.error({ ...identify(request), err: apiError.cause, path }, apiError.message);
+  const { status, cause } = apiError;
+  // A rehearsed error has no cause, nor has one of overload. An outage comes with many requests at once, so each has one line.
+  if (status === 503 && cause instanceof Error) request.errorReason ??= cause.message;
+  else if (status >= 500 && cause !== undefined)
+    request.log.error({ ...identify(request), err: cause, path }, apiError.message);
   reply.headers(apiError.headers);
   return apiError;
 }

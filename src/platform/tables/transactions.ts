@@ -2,7 +2,7 @@ import type { Database } from '../connections/client.js';
 import type { Prisma } from '../connections/generated/client.js';
 import { DatabaseOutage, readTaken } from '../connections/outage.js';
 import type { InSchema } from '../connections/schema-name.js';
-import { OPERATION_TIMEOUT_MS, TimeoutError } from '../timing/timeouts.js';
+import { OPERATION_TIMEOUT_MS, TimeoutError, withTimeout } from '../timing/timeouts.js';
 import {
   type CreateResult,
   createOrReplay,
@@ -103,11 +103,15 @@ async function transact<Result>(
   work: (transaction: Transaction) => Promise<Result>,
 ): Promise<Result> {
   const prisma = await loadPrisma();
-  const leftMs = Math.floor(endsAt - performance.now());
-  if (leftMs <= 0) throw new TimeoutError(`No transaction within ${TRANSACTION_TIMEOUT_MS} ms`);
-  // The wait for a connection is not part of `timeout`.
-  const maxWait = Math.ceil(leftMs / 3);
-  return prisma.$transaction(work, { maxWait, timeout: leftMs - maxWait }).catch((error: unknown) => {
+  const leftMs = () => Math.floor(endsAt - performance.now());
+  const inTime = async (transaction: Transaction) => {
+    const timeoutMs = leftMs();
+    if (timeoutMs <= 0) throw new TimeoutError(`No transaction within ${TRANSACTION_TIMEOUT_MS} ms`);
+    return withTimeout(timeoutMs, work(transaction));
+  };
+  const timeout = Math.max(leftMs(), 1);
+  // Prisma's `timeout` begins when `maxWait` has ended. The two together would take twice the time, so the work has its own.
+  return prisma.$transaction(inTime, { maxWait: timeout, timeout }).catch((error: unknown) => {
     // An id that is stored already is nobody's fault here: the next attempt draws another one. See createInsert.
     throw readTaken(error).endsWith('_pkey') ? new DatabaseOutage(error) : error;
   });

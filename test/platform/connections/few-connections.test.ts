@@ -53,7 +53,10 @@ async function expectServed(call: Caller, name: string): Promise<void> {
 /** What the log says of requests and probes that failed. */
 function createLog() {
   const failures: string[] = [];
-  const write = (line: string) => void failures.push(JSON.parse(line).err?.message ?? '');
+  const write = (line: string) => {
+    const { err, reason } = JSON.parse(line);
+    failures.push(err?.message ?? reason ?? '');
+  };
   return { failures, log: pino({ level: 'warn' }, { write }) };
 }
 

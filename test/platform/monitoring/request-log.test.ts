@@ -292,6 +292,22 @@ test('an internal error is logged once with its cause, and its request as a warn
   }
 });
 
+test('a request that the database cannot serve is one line with the reason, and without a stack', async () => {
+  await useOwnService();
+  const holder = await service.database.pool.connect();
+  await holder.query(`${BEGIN_FOR_LONG}; LOCK TABLE ${TABLE}`);
+  for (const path of [list.path, list.trpc]) {
+    written = '';
+    expect((await call(path)).status).toBe(503);
+    const line = await onlyLine();
+    expect(line).toMatchObject({ level: WARN, status: 503, code: 'service_unavailable' });
+    expect(line?.reason).toMatch(/lock timeout|statement timeout|No answer within/);
+    expect(written).not.toContain('stack');
+  }
+  await holder.query('ROLLBACK');
+  holder.release();
+});
+
 test('successful probes and scrapes are not logged', async () => {
   for (const path of ['/health/live', '/health/ready']) await call(path);
   await (await fetch(`${service.url}/metrics`)).text();
