@@ -38,6 +38,21 @@ const FIND_FOREIGN_TABLE = `
   SELECT relname AS name, pg_get_userbyid(relowner) AS owner FROM pg_class
   WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relname = $2 AND NOT pg_has_role(relowner, 'USAGE')`;
 
+/**
+ * Tables whose rows PostgreSQL hides from a role (`$3`, or the current one) instead of refusing: row level security is on, and no
+ * policy is for the role.
+ */
+const FIND_HIDDEN = `
+  SELECT string_agg(relname, ', ' ORDER BY relname) AS hidden
+  FROM pg_class, (SELECT coalesce($3, current_user)::name AS name) AS reader
+  WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relname = ANY ($2) AND relrowsecurity
+    AND (relforcerowsecurity OR NOT pg_has_role(reader.name, relowner, 'USAGE'))
+    AND NOT (SELECT rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = reader.name)
+    AND NOT EXISTS (
+      SELECT FROM pg_policy, unnest(polroles) AS allowed
+      WHERE polrelid = pg_class.oid AND (allowed = 0 OR pg_has_role(reader.name, allowed, 'USAGE'))
+    )`;
+
 /** `service`: SERVICE_GRANTS; `read`: READ_GRANTS */
 export type GrantKind = 'service' | 'read';
 
@@ -45,7 +60,7 @@ export type GrantKind = 'service' | 'read';
  * Grants a role what it needs on the migrated schema of a URL, whose role owns the tables. Takes nothing away, and may be
  * repeated, as after migrations that add tables.
  *
- * @throws OperatorError when there is no such role, or the role of the URL is not the owner
+ * @throws OperatorError when there is no such role, the role of the URL is not the owner, or row level security hides rows
  */
 export async function applyGrants(url: string, role: string, kind: GrantKind): Promise<void> {
   const schema = schemaOf(url);
@@ -78,6 +93,12 @@ export async function applyGrants(url: string, role: string, kind: GrantKind): P
     }
     // Several statements in one query are one transaction.
     await client.query(kind === 'service' ? serviceSql(schema, role) : readSql(schema, role));
+    await checkRowSecurity(
+      client,
+      schema,
+      Object.keys(kind === 'service' ? SERVICE_GRANTS : READ_GRANTS),
+      role,
+    );
   } catch (error) {
     throw error instanceof OperatorError ? error : toDatabaseError(error);
   } finally {
@@ -119,6 +140,23 @@ function grantSql(
   ].join('; ');
 }
 
+/** @throws OperatorError when row level security hides the rows of tables from a role, by default from the one that asks */
+async function checkRowSecurity(
+  database: Pick<pg.Pool, 'query'>,
+  schema: string,
+  tables: readonly string[],
+  role?: string,
+): Promise<void> {
+  const { rows } = await database.query<{ hidden: string | null }>(FIND_HIDDEN, [schema, tables, role]);
+  const hidden = rows[0]?.hidden;
+  if (hidden == null) return;
+  const whom = role === undefined ? 'the role of DATABASE_URL' : `"${role}"`;
+  throw new OperatorError(
+    `Row level security hides all rows of ${hidden} from ${whom}. Switch it off (ALTER TABLE … DISABLE ROW LEVEL SECURITY), ` +
+      'or create a policy for the role (docs/database.md#row-level-security).',
+  );
+}
+
 const FIND_MISSING = `
   SELECT string_agg(privilege || ' on ' || name, ', ') AS missing
   FROM unnest($2::text[], $3::text[]) AS needed (name, privilege)
@@ -127,9 +165,15 @@ const FIND_MISSING = `
 /**
  * Rejects when the service cannot run on a database: the one answer of the start, of readiness and of the commands.
  *
- * @throws OperatorError when the schema is behind (see checkMigrations), or the role lacks a grant
+ * @throws OperatorError when the schema is behind (see checkMigrations), or the role lacks a grant or sees no rows
  */
 export async function checkSchema(database: MigratedSchema): Promise<void> {
+  // It would hide the migrations, too.
+  await checkRowSecurity(database.pool, database.schema, Object.keys(SERVICE_GRANTS)).catch(
+    (error: unknown) => {
+      throw error instanceof OperatorError ? error : toDatabaseError(error);
+    },
+  );
   await checkMigrations(database);
   const needed = Object.entries(SERVICE_GRANTS).flatMap(([table, privileges]) =>
     privileges.map((privilege) => [table, privilege] as const),

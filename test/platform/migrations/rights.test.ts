@@ -244,6 +244,33 @@ test('a grant that is missing ends the start and shows in readiness, with the co
   await service.close();
 });
 
+test('row level security that hides rows instead of refusing is named by start, commands, readiness and --grant-to', async () => {
+  const { name } = inject('serviceRole');
+  for (const table of [TABLE, '_prisma_migrations']) {
+    const databaseUrl = await createTestDatabase();
+    const service = await startService({ databaseUrl });
+    onTestFinished(() => service.close());
+    const switchOn = (table: string) =>
+      execute(databaseUrl, `ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY`);
+    await switchOn(table);
+    const said = new RegExp(`Row level security hides all rows of ${table} from `);
+    const ready = async () => (await fetch(`${service.url}/health/ready`)).json();
+    await expect
+      .poll(async () => (await ready()).database?.reason ?? JSON.stringify(await ready()))
+      .toMatch(said);
+    const environment = { DATABASE_URL: asService(databaseUrl), APP_ENV: 'staging', PORT: '0' };
+    for (const args of ['main.js', 'cli.js keys list']) {
+      const program = runNode(`dist/${args}`.split(' '), environment);
+      expect([args, await program.ended]).toEqual([args, 1]);
+      expect(program.output()).toMatch(said);
+    }
+    await expect(applyGrants(databaseUrl, name, 'service')).rejects.toThrow(said);
+    await execute(databaseUrl, `CREATE POLICY all_rows ON ${table} TO ${name} USING (true)`);
+    await applyGrants(databaseUrl, name, 'service');
+    await expect.poll(async () => (await fetch(`${service.url}/health/ready`)).status).toBe(200);
+  }
+});
+
 test('what is for the owner is refused on one line for the role of the service', async () => {
   const own = await createTestDatabase();
   // A service that may create in every table with sample data could add it.
