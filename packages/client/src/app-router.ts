@@ -19,7 +19,7 @@ export interface AppRouter {
   };
 }
 
-interface RootTypes {
+export interface RootTypes {
   ctx: object;
   meta: object;
   errorShape: ErrorShape;
@@ -30,7 +30,7 @@ interface RootTypes {
 export type FieldErrors = Readonly<Record<string, string>>;
 
 /** tRPC's error shape with the service's error body in it */
-interface ErrorShape {
+export interface ErrorShape {
   message: string;
   code: TRPC_ERROR_CODE_NUMBER;
   data: {

@@ -18,7 +18,10 @@ export type NewPet = {
   status?: PetStatus | undefined;
 };
 
-/** What changes of an animal. What is left out stays as it is. Unknown members are ignored. */
+/**
+ * What changes of an animal: at least one member. What is left out stays as it is. Unknown members are
+ * ignored.
+ */
 export type PetChange = {
   /**
    * The animal's name: 1 to 200 Unicode code points, kept as sent. Not only white space, and without NUL or
@@ -208,7 +211,7 @@ export type ListPetsInput = {
   limit?: number | undefined;
   /** Filter by availability */
   status?: PetStatus | undefined;
-  /** Filter by category (experimental). An integer from −(2^53 − 1) to 2^53 − 1. */
+  /** Filter by category. An integer from −(2^53 − 1) to 2^53 − 1. */
   categoryId?: number | undefined;
   /** Which come first: `oldest` (ascending ids, the default) or `newest` (descending) (experimental) */
   order?: 'oldest' | 'newest' | undefined;
@@ -420,8 +423,8 @@ export type Operations = {
    * Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler
    * nor a stray click revokes one. It takes effect at once on the process that answers, and within 2 seconds
    * everywhere; repeated, it is a 401. During the overlap of a rotation it revokes the old key and the new
-   * one, whichever is sent. It costs the key nothing, and works while the key is over its limit or banned:
-   * such requests have a limit of their own.
+   * one, whichever is sent. It costs the key nothing, has no limit, and works while the key is over its limit
+   * or banned.
    *
    * Any key may call it.
    *

@@ -10,7 +10,7 @@ import { type Clock, retryLink } from './retry.js';
 import { createTransport } from './transport.js';
 
 export { ApiClientError, isApiError } from './api-error.js';
-export type { AppRouter, FieldErrors } from './app-router.js';
+export type { AppRouter, ErrorShape, FieldErrors, RootTypes } from './app-router.js';
 export type * from './contract.js';
 export type { LimitStatus, LimitWatch, WindowStatus } from './limit-watch.js';
 export { items, nextCursor, pages } from './pages.js';
