@@ -33,7 +33,7 @@ export interface CircuitBreakerOptions {
  *
  * ## Closed
  * As in an electric circuit, commands go through. The first one that fails or times out opens the breaker; so does a lost
- * connection.
+ * connection, without a word while nothing waits for an answer.
  *
  * ## Open
  * Commands are rejected at once, so that no request waits. It starts in this state. Every 200 ms it is half-open for a
@@ -55,6 +55,10 @@ export class CircuitBreaker {
   /** The reasons that are logged already for this outage */
   readonly #loggedReasons = new Set<string>();
   #timer: NodeJS.Timeout | undefined;
+  /** How many commands have no answer yet */
+  #waiting = 0;
+  /** Whether it is open for a connection that was closed while nothing waited, and nothing has failed since */
+  #isReconnecting = false;
 
   constructor(options: CircuitBreakerOptions) {
     this.#options = options;
@@ -62,26 +66,49 @@ export class CircuitBreaker {
     this.#scheduleTrial();
   }
 
-  /** Whether commands go through. */
+  /** Whether commands go through, or will as soon as the client has connected again. */
   get isClosed(): boolean {
-    return this.#state === 'closed';
+    return this.#state === 'closed' || this.#isReconnecting;
   }
 
   /** Runs a command on a key. Rejects within the timeout when it fails, and at once while the breaker is open. */
   run<T>(key: string, command: () => Promise<T>): Promise<T> {
     if (this.#state !== 'closed') return Promise.reject(OPEN_ERROR);
+    this.#waiting += 1;
     const result = measure(this.#options.observe, () => withTimeout(REDIS_TIMEOUT_MS, command()));
-    result.catch((error) => this.open(error, key));
+    const settle = () => {
+      this.#waiting -= 1;
+    };
+    result.then(settle, (error) => {
+      settle();
+      this.open(error, key);
+    });
     return result;
   }
 
-  /** Opens the breaker, unless it is open: for a failure outside of a command, such as a lost connection. */
+  /** Opens the breaker, unless it is open: for a failure outside of a command. */
   open(error: unknown, key = this.#trialKey): void {
     if (this.#state !== 'closed') return;
+    this.#open(key);
+    this.#warn(toMessage(error));
+  }
+
+  /**
+   * Opens the breaker for a connection that was closed. While nothing waits for an answer that is no outage: servers close
+   * idle connections. The log says nothing unless the client cannot connect again.
+   */
+  lose(): void {
+    if (this.#state !== 'closed') return;
+    this.#open(this.#trialKey);
+    if (this.#waiting === 0) this.#isReconnecting = true;
+    else this.#warn('The connection was closed');
+  }
+
+  #open(key: string): void {
     this.#state = 'open';
     this.#trialKey = key;
     this.#failedTrials = 0;
-    this.#warn(toMessage(error));
+    this.#reason = '';
     this.#scheduleTrial();
   }
 
@@ -124,7 +151,8 @@ export class CircuitBreaker {
     this.#reason = '';
     this.#loggedReasons.clear();
     clearTimeout(this.#timer);
-    this.#options.log.info({}, 'Limits are counted in Redis');
+    if (!this.#isReconnecting) this.#options.log.info({}, 'Limits are counted in Redis');
+    this.#isReconnecting = false;
   }
 
   #scheduleTrial(): void {
@@ -144,6 +172,7 @@ export class CircuitBreaker {
   /** Logs each reason of an outage once. */
   #warn(reason: string): void {
     this.#reason = reason;
+    this.#isReconnecting = false;
     if (this.#loggedReasons.has(reason)) return;
     this.#loggedReasons.add(reason);
     this.#options.log.warn({ reason }, 'Redis cannot be used: limits are counted in memory');

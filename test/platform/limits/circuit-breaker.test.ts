@@ -43,6 +43,38 @@ test('an outage is logged even if it has the reason of an earlier one, which is 
   breaker.dispose();
 });
 
+test('a connection that is closed while nothing waits is no outage, unless the client cannot connect again', async () => {
+  let isReachable = true;
+  const { breaker, reasons } = createBreaker(async () => {
+    if (!isReachable) throw new Error('refused');
+  });
+  await breaker.tryAgain();
+  breaker.lose();
+  expect([breaker.isClosed, reasons]).toEqual([true, []]);
+  await expect(breaker.run('key', async () => {})).rejects.toThrow();
+  await breaker.tryAgain();
+  await breaker.run('key', async () => {});
+  expect([breaker.isClosed, reasons]).toEqual([true, []]);
+  isReachable = false;
+  breaker.lose();
+  breaker.noteReason(new Error('refused'));
+  expect([breaker.isClosed, reasons]).toEqual([false, ['refused']]);
+  breaker.dispose();
+});
+
+test('a connection that is closed while a command waits is an outage', async () => {
+  const { breaker, reasons } = createBreaker(async () => {});
+  await breaker.tryAgain();
+  const waiting = breaker.run(
+    'key',
+    () => new Promise((_resolve, reject) => setImmediate(() => reject(new Error('lost')))),
+  );
+  breaker.lose();
+  expect([breaker.isClosed, reasons]).toEqual([false, ['The connection was closed']]);
+  await expect(waiting).rejects.toThrow('lost');
+  breaker.dispose();
+});
+
 test('a breaker whose trials fail tries again until one succeeds, and replaces the connection now and then', async () => {
   vi.useFakeTimers();
   onTestFinished(() => void vi.useRealTimers());

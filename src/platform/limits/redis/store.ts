@@ -32,7 +32,7 @@ export function openRedis({ readUrls, prefix, log, observe }: RedisOptions) {
   const connection = new RedisConnection({
     readUrls,
     onReady: () => breaker.tryAgain(),
-    onClose: () => breaker.open(new Error('The connection was closed')),
+    onClose: () => breaker.lose(),
     onError: (error) => breaker.noteReason(error),
   });
   return {

@@ -59,6 +59,25 @@ describe.skipIf(!hasRedis)('a Redis that fails', () => {
     expect((await limiter.consume(subject, 1)).binding.remaining).toBe(58);
   });
 
+  test('that closes idle connections: nothing is degraded, nothing is logged, and no request too many is admitted', async () => {
+    const redis = await server();
+    const { limiter, logged } = await node([redis.url]);
+    const said = logged.length;
+    const client = admin(redis);
+    await client.config('SET', 'timeout', '1');
+    const countConnections = async () =>
+      Number(/total_connections_received:(\d+)/.exec(await client.info('stats'))?.[1]);
+    const before = await countConnections();
+    const states = new Set<string>();
+    await until(async () => {
+      states.add(limiter.state);
+      return (await countConnections()) > before || undefined;
+    });
+    await reaches(limiter, 'redis');
+    expect([[...states], logged.slice(said)]).toEqual([['redis'], []]);
+    expect(countAllowed(await consumeMany(limiter, 100))).toBe(60);
+  });
+
   test('killed and restarted empty: the next requests carry the counts of the node over', async () => {
     const redis = await server();
     const { limiter } = await node([redis.url]);
