@@ -8,7 +8,8 @@
 
 CREATE ROLE animal_store_owner LOGIN PASSWORD :'owner_password';
 CREATE ROLE animal_store LOGIN PASSWORD :'service_password';
-CREATE DATABASE animal_store OWNER animal_store_owner;
+-- A copy of template1 would keep the encoding of the cluster, whichever that is.
+CREATE DATABASE animal_store ENCODING 'UTF8' TEMPLATE template0 OWNER animal_store_owner;
 
 \connect animal_store
 -- The default from PostgreSQL 15 on; before, every role may create tables there.
