@@ -3,6 +3,8 @@
  * those that are its own in the `errors` of its `.meta()`, and throws `new ApiError(code)`. A code never changes its meaning:
  * clients depend on it.
  *
+ * `message` and `description` are for people, and `advice` says to a language model, after the message, what to do next.
+ *
  * What is missing by its id is the platform's `not_found`. `npm run docs:update` brings a new code to the document and the
  * client's types; add its row to the table in docs/guides/03-errors.md. Like scopes.ts, this file imports nothing; the platform
  * imports it as #store/errors.js.
@@ -11,7 +13,8 @@ export const ERRORS = {
   pet_not_available: {
     status: 409,
     trpcCode: 'CONFLICT',
-    message: 'The animal is not available: somebody else has ordered or bought it.',
+    message: 'The animal is not available: it is pending, sold or ordered.',
+    advice: 'To find one that is available, call listPets with a `status` of `available`.',
     description: 'the animal is pending or sold, or has an open order',
   },
   pet_has_open_order: {
@@ -19,11 +22,14 @@ export const ERRORS = {
     trpcCode: 'CONFLICT',
     message: 'The animal has an open order, and its status changes with that: deliver or cancel the order.',
     description: 'the animal has an open order, and its status changes with that',
+    advice:
+      'That is updateOrder, with the id of the order. The other members of the animal can be changed meanwhile.',
   },
   order_closed: {
     status: 409,
     trpcCode: 'CONFLICT',
     message: 'The order is closed: it was delivered or cancelled, and nothing follows.',
     description: 'the order was delivered or cancelled',
+    advice: 'Calling again does not help: getOrder says which of the two it was.',
   },
 } as const;

@@ -51,6 +51,8 @@ const createOrder = procedure
     success: { status: 201, location: ({ id }: Order) => `/store/orders/${id}` },
     idempotent: true,
     errors: ['pet_not_available'],
+    // It takes an animal from everybody else.
+    tool: { destructiveHint: true },
   })
   .input(newOrder)
   .output(order)

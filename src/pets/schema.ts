@@ -73,15 +73,15 @@ export const petChange = petReference
   })
   .meta({
     id: 'PetChange',
-    description: 'What changes of an animal. What is left out stays as it is. Unknown members are ignored.',
+    description:
+      'What changes of an animal: at least one member. What is left out stays as it is. Unknown members are ignored.',
     examples: [{ status: 'sold' }],
-    override: { minProperties: 1 },
   });
 
 export const petsPage = pageInput({
   status: petStatus.meta({ description: 'Filter by availability' }).optional(),
   categoryId: int64()
-    .meta({ description: 'Filter by category (experimental)', examples: [EXAMPLE.categoryId] })
+    .meta({ description: 'Filter by category', examples: [EXAMPLE.categoryId] })
     .optional(),
   order: pageOrder(' (experimental)'),
 });

@@ -40,7 +40,6 @@ export const errorSchema = {
     status: { ...integerSchema(400, 599), description: 'The HTTP status code' },
   },
   required: ['code', 'message', 'status'],
-  examples: [new ApiError('not_found').body],
 };
 
 /** Codes that only apply to operations that name them: see `errors` in OperationMeta */

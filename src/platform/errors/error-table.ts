@@ -28,6 +28,8 @@ export interface ErrorDefinition {
   readonly description: string;
   /** The document's examples of a message, where `message` alone is not typical. */
   readonly examples?: readonly [string, ...string[]];
+  /** What a language model can do about it, after the message. */
+  readonly advice?: string;
   /** The only protocol that responds with it. Default: all do */
   readonly protocol?: Protocol;
   /**

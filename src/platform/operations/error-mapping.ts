@@ -31,13 +31,22 @@ function fromTrpcError(error: TRPCError): ApiError {
   if (code !== 'PARSE_ERROR' && code !== 'BAD_REQUEST') {
     // Keep tRPC's error for the log: it says that a ZodError is about the output. A middleware's error may have no cause.
     const isOwn = cause === undefined || cause instanceof ZodError;
-    return isOwn ? new ApiError('internal_error', { cause: error }) : toApiError(cause);
+    return isOwn ? new ApiError('internal_error', { cause: explain(error) }) : toApiError(cause);
   }
   const message =
     cause instanceof SyntaxError
       ? 'The input is not valid JSON.'
       : 'This is not a valid tRPC call: check the input, and that a batch has either queries or mutations.';
   return new ApiError('invalid_request', { message, cause: error });
+}
+
+/** For the author of a handler that throws an error of tRPC's, of whose code clients learn nothing. */
+function explain(error: TRPCError): Error {
+  return error.code === 'INTERNAL_SERVER_ERROR'
+    ? error
+    : new TypeError(`For what clients should know, throw new ApiError(…), not TRPCError ${error.code}`, {
+        cause: error,
+      });
 }
 
 /** Names each offending field: "name is required; limit must be an integer from 1 to 100." */

@@ -226,8 +226,8 @@ test('all of them are tools, with hints that say what they do', async () => {
   expect(
     tools.map(({ name, title, annotations }: Record<string, never>) => [name, title, annotations]),
   ).toMatchObject([
-    ['createToy', 'Add a toy', { readOnlyHint: false, destructiveHint: false, idempotentHint: true }],
-    ['createBox', 'Add a box of new toys', { idempotentHint: true }],
+    ['createToy', 'Add a toy', { readOnlyHint: false, destructiveHint: false, idempotentHint: false }],
+    ['createBox', 'Add a box of new toys', { idempotentHint: false }],
     ['renameToy', 'Rename a toy', { readOnlyHint: false, destructiveHint: true, idempotentHint: false }],
     ['deleteToy', 'Delete a toy', { readOnlyHint: false, destructiveHint: true, idempotentHint: true }],
   ]);

@@ -1,5 +1,5 @@
 import type { ApiError, ErrorCode } from '../../errors/api-error.js';
-import { errorTable } from '../../errors/error-table.js';
+import { type ErrorDefinition, errorTable } from '../../errors/error-table.js';
 
 /** Messages in terms that a model knows, in place of those about HTTP. */
 const MESSAGES: Partial<Readonly<Record<ErrorCode, string>>> = {
@@ -43,7 +43,8 @@ export interface ToolError {
 export function toToolError(error: ApiError, changes: boolean, requestId?: string): ToolError {
   const { code, message, status, fields, scope, headers } = error;
   const id = code === 'internal_error' && requestId !== undefined ? `It is ${requestId}.` : undefined;
-  const advice = ADVICE[code] ?? (changes ? ADVICE_ON_CHANGES[code] : undefined);
+  const { advice: ofStore }: ErrorDefinition = errorTable[code];
+  const advice = ofStore ?? ADVICE[code] ?? (changes ? ADVICE_ON_CHANGES[code] : undefined);
   const known = message === errorTable[code].message ? (MESSAGES[code] ?? message) : message;
   const sentences = [known, id, advice].filter((sentence) => sentence !== undefined);
   const retryAfter = headers['retry-after'];

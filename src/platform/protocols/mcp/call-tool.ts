@@ -108,7 +108,8 @@ function checkNames({ listed: { inputSchema } }: Tool, all: Arguments): void {
 
 function checkIdempotencyKey(argument: unknown): void {
   if (typeof argument === 'string' && IDEMPOTENCY_KEY.test(argument)) return;
-  const problem = 'must be a string of 1 to 255 visible ASCII characters';
+  const wrong = 'must be a string of 1 to 255 visible ASCII characters';
+  const problem = argument === null ? `${wrong}, or left out; null is not allowed` : wrong;
   throw new ApiError('invalid_request', {
     message: `${IDEMPOTENCY_ARGUMENT} ${problem}.`,
     fields: { [IDEMPOTENCY_ARGUMENT]: problem },

@@ -53,8 +53,8 @@ export function createTools(
 }
 
 function list(operation: Operation): ListedTool {
-  const { name, summary: title, description, output, method, success, idempotent = false, tool } = operation;
-  const { description: ownDescription = description, ...ownHints } = tool || {};
+  const { name, summary: title, description, output, method, success, tool } = operation;
+  const { description: ownDescription = describe(description), ...ownHints } = tool || {};
   const paragraphs = [ownDescription, isPage(operation) && PAGE_DESCRIPTION];
   return {
     name,
@@ -68,13 +68,20 @@ function list(operation: Operation): ListedTool {
       readOnlyHint: method === 'GET',
       // An operation that declares a 201 destroys nothing.
       destructiveHint: method !== 'GET' && success === undefined,
-      // By HTTP's definition (RFC 9110, section 9.2.2), or because it takes a key that makes it so.
-      idempotentHint: (method !== 'POST' && method !== 'PATCH') || idempotent,
+      // By HTTP's definition (RFC 9110, section 9.2.2). An Idempotency-Key makes one call so, and a model may leave it out.
+      idempotentHint: method !== 'POST' && method !== 'PATCH',
       openWorldHint: false,
       ...ownHints,
     },
   };
 }
+
+/** Without what is for people who write programs: how far they may rely on it. */
+const describe = (description: string | undefined) =>
+  description
+    ?.split('\n\n')
+    .filter((paragraph) => !paragraph.startsWith('Experimental: '))
+    .join('\n\n');
 
 function describeArguments({ name, input, idempotent }: Operation): JsonSchema {
   const schema = toArgumentsSchema(input);

@@ -105,7 +105,9 @@ test('a malformed key is an error of that argument, and nothing is added', async
   for (const idempotencyKey of ['', 'with space', 'ü', 'x'.repeat(256), 7, null, {}, []]) {
     expect(await callCreate({ ...newItem('Malformed'), idempotencyKey })).toMatchObject({
       code: 'invalid_request',
-      fields: { idempotencyKey: expect.stringContaining('visible ASCII') },
+      fields: {
+        idempotencyKey: expect.stringContaining(idempotencyKey === null ? 'left out' : 'visible ASCII'),
+      },
     });
   }
   expect((await callCreate(newItem('Malformed'), { 'idempotency-key': 'ü' })).code).toBe('invalid_request');

@@ -138,7 +138,8 @@ test('the hints say what a tool reads, adds and destroys', async () => {
     [create.name]: {
       readOnlyHint: false,
       destructiveHint: false,
-      idempotentHint: true,
+      // Without a key, a host that repeats it would add a second one.
+      idempotentHint: false,
       openWorldHint: false,
     },
   });
