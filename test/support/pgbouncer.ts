@@ -35,7 +35,7 @@ export class Pgbouncer {
       password,
       poolSize,
       mode = 'transaction',
-    }: { user: string; password: string; poolSize: number; mode?: 'transaction' | 'session' },
+    }: { user: string; password: string; poolSize: number; mode?: 'transaction' | 'session' | 'statement' },
   ): Promise<Pgbouncer> {
     const folder = await createTemporaryFolder();
     const port = await freePort();

@@ -103,8 +103,10 @@ export function openConnections(
         checkPrimary(reads.pool),
         ...[reads, keys].map((each) => each.check()),
         reads.pool.query([reads, writes].map((each) => each.describePlans()).join(';')),
-        // Something on the way, such as a firewall, might cut off a connection that is silent for long.
-        ...[pool, writes.pool].map((each) => each.idleCount > 0 && each.query('SELECT 1')),
+        // Something on the way, such as a firewall, might cut off a connection that is silent for long. Prisma's transactions do
+        // not work where a pooler takes each statement by itself.
+        pool.idleCount > 0 && tryTransaction(pool),
+        writes.pool.idleCount > 0 && writes.pool.query('SELECT 1'),
       ]);
     },
     /** How many connections there are, how many are idle, and how many queries wait for one */
@@ -118,4 +120,14 @@ export function openConnections(
       await closing;
     },
   };
+}
+
+async function tryTransaction(pool: pg.Pool): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    await client.query('COMMIT');
+  } finally {
+    client.release();
+  }
 }

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openConnections } from '../../../src/platform/connections/connections.js';
 import { create, list, OTHER_TABLE, otherList, read, TABLE } from '../../support/operations-under-test.js';
@@ -187,4 +188,26 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
       await annotate(`served again after ${Math.round(performance.now() - startedAt)} ms`);
     },
   );
+});
+
+describe.skipIf(!hasPgbouncer())('PgBouncer in statement mode', () => {
+  test('is not ready: it takes each statement by itself, which no transaction survives, and readiness says so', async () => {
+    const postgres = await PostgresServer.start();
+    await postgres.query(ROLE);
+    const options = { user: 'store', password: PASSWORD, poolSize: POOL_SIZE, mode: 'statement' } as const;
+    const pooler = await Pgbouncer.start(postgres, options);
+    const url = new URL(postgres.urlOf('store', PASSWORD));
+    url.port = String(pooler.port);
+    const lines: string[] = [];
+    const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+    const ofStatements = await startService({ databaseUrl: url.href, log });
+    const ready = async () => (await fetch(`${ofStatements.url}/health/ready`)).status;
+    await expect.poll(ready).toBe(503);
+    await expect
+      .poll(() => lines.join(''))
+      .toMatch(/transaction blocks not allowed in statement pooling mode/);
+    await ofStatements.close();
+    await pooler.close();
+    await postgres.close();
+  });
 });
