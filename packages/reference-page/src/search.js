@@ -1,6 +1,8 @@
 /*
  * A search of every word of the guides and the operations, in place of Scalar's, which knows only the headings of guides.
  */
+import { SYNONYMS } from './synonyms.js';
+
 const MAX_RESULTS = 12;
 /** How much a word in a heading, or in that of the guide, counts beside words in the text, which add up to less than 1. */
 const TITLE_WEIGHT = 2;
@@ -12,12 +14,24 @@ const CONTEXT_LENGTH = 60;
 const OPENERS = 'button:has(.sidebar-search-placeholder)';
 
 /**
- * The sections with all words of a query in them, best first.
+ * The sections with all words of a query in them, or else with those of a synonym, best first.
  *
  * @param {readonly { title: string, place: string, address: string, text: string }[]} sections
  * @param {string} query
  */
 export function searchSections(sections, query) {
+  return findSections(sections, toKnownWords(sections, query));
+}
+
+/** The query itself if it finds something, or else the synonym of a word or phrase in it. */
+function toKnownWords(sections, query) {
+  if (findSections(sections, query).length > 0) return query;
+  const text = query.toLowerCase().replace(/\s+/g, ' ');
+  const [, synonym] = [...SYNONYMS].find(([phrase]) => text.includes(phrase)) ?? [];
+  return synonym ?? query;
+}
+
+function findSections(sections, query) {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean);
   if (words.length === 0) return [];
   return sections
@@ -36,8 +50,13 @@ function rate({ title, place, text }, word) {
   return density + (has(title) ? TITLE_WEIGHT : 0) + (has(place) ? PLACE_WEIGHT : 0);
 }
 
+/** Where a search that finds nothing leads: the beginning of each guide. */
+export function listBeginnings(sections) {
+  return sections.filter(({ title, place }) => title === place);
+}
+
 /** The operations of a document as sections. */
-export function toSections({ paths }) {
+export function toSections({ paths, components }) {
   return Object.entries(paths).flatMap(([path, item]) =>
     Object.entries(item).map(([method, { summary, tags, ...operation }]) => ({
       title: summary,
@@ -47,15 +66,32 @@ export function toSections({ paths }) {
         operation.description,
         ...(operation.parameters ?? []).map(({ name, description }) => `${name}: ${description}`),
         ...Object.keys(operation.responses),
+        ...Object.values(operation.responses).flatMap(({ content }) =>
+          listMembers(content?.['application/json']?.schema, components),
+        ),
       ].join(' '),
     })),
   );
 }
 
+/** The members of what a schema describes, at any depth, each with its description. Responses with an error are references. */
+function listMembers(schema, components) {
+  const { properties = {}, items } = resolve(schema, components);
+  const own = Object.entries(properties).flatMap(([name, member]) => {
+    const { description = '' } = { ...resolve(member, components), ...member };
+    return [`${name}: ${description}`, ...listMembers(member, components)];
+  });
+  return items === undefined ? own : [...own, ...listMembers(items, components)];
+}
+
+function resolve(schema = {}, { schemas }) {
+  return schema.$ref === undefined ? schema : schemas[schema.$ref.split('/').at(-1)];
+}
+
 /** Opens on Ctrl+K, Cmd+K and Scalar's own button, before Scalar notices. */
 export function watchSearch(sections) {
   const dialog = document.querySelector('#search');
-  const [field, results, status] = dialog.querySelectorAll('input, ol, [role=status]');
+  const [field, status, results] = dialog.querySelectorAll('input, [role=status], ol');
   const open = (event) => {
     event.preventDefault();
     event.stopImmediatePropagation();
@@ -67,10 +103,13 @@ export function watchSearch(sections) {
   addEventListener('click', (event) => event.target.closest(OPENERS) && open(event), { capture: true });
 
   field.addEventListener('input', () => {
-    const found = searchSections(sections, field.value);
-    results.replaceChildren(...found.map((section) => createResult(section, field.value)));
-    const counted = found.length === 0 ? 'Nothing found' : `Sections found: ${found.length}`;
-    status.textContent = field.value.trim() === '' ? '' : counted;
+    const query = toKnownWords(sections, field.value);
+    const found = findSections(sections, query);
+    const isEmpty = field.value.trim() === '';
+    const offered = found.length === 0 && !isEmpty ? listBeginnings(sections) : found;
+    results.replaceChildren(...offered.map((section) => createResult(section, query)));
+    const counted = found.length === 0 ? 'Nothing found. The guides are:' : `Sections found: ${found.length}`;
+    status.textContent = isEmpty ? '' : counted;
   });
   dialog.addEventListener('keydown', (event) => {
     const links = [...results.querySelectorAll('a')];

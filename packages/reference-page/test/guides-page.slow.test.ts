@@ -360,9 +360,19 @@ describe.skipIf(executable === undefined)(
         await expect.poll(async () => (await target.boundingBox())?.y).toBeLessThan(400);
         expect(await target.evaluate((element) => element.getBoundingClientRect().bottom)).toBeGreaterThan(0);
       }
+    });
+
+    test('a search that finds nothing lists the guides, and each leads to its beginning', async () => {
+      const page = await open();
       await page.keyboard.press('Control+k');
       await page.getByRole('searchbox').fill('zyzzyva');
-      await expect.poll(() => dialog.getByRole('status').innerText()).toBe('Nothing found');
+      const dialog = page.getByRole('dialog', { name: 'Search' });
+      await expect.poll(() => dialog.getByRole('status').innerText()).toBe('Nothing found. The guides are:');
+      expect(await dialog.getByRole('link').count()).toBe(1 + listGuides().length);
+      await dialog.getByRole('link', { name: 'Rate limits', exact: true }).click();
+      await dialog.waitFor({ state: 'hidden' });
+      const target = page.locator('[id$="description/rate-limits"]').first();
+      await expect.poll(async () => (await target.boundingBox())?.y).toBeLessThan(400);
     });
 
     test('the arrow keys go through the results of a search and back to its field', async () => {

@@ -15,7 +15,9 @@ interface Section {
 
 const load = (path: string) => import(pathToFileURL(path).href);
 const { prepareGuides } = await load('scripts/guides.js');
-const { searchSections, toSections } = await load('packages/reference-page/src/search.js');
+const { listBeginnings, searchSections, toSections } = await load('packages/reference-page/src/search.js');
+const { listIntroduction } = await load('packages/reference-page/src/introduction.js');
+const { SYNONYMS } = await load('packages/reference-page/src/synonyms.js');
 
 const guides = await Promise.all(
   listGuides().map(async (name) => ({ name, text: await readFile(join(GUIDES_FOLDER, name), 'utf8') })),
@@ -23,11 +25,19 @@ const guides = await Promise.all(
 const document = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
 const { summary } = document.paths[create.documentPath].post;
 const sections: readonly Section[] = [...prepareGuides(guides).sections, ...toSections(document)];
+/** What the search of the page looks through */
+const page: readonly Section[] = [
+  ...listIntroduction(document.info.description, 'Begin.', 'the operator'),
+  ...sections,
+];
 
 const NOT_OFFERED = 'A first call: Not offered: do this instead';
+const LANGUAGES = 'A first call: In your language';
+const DOCUMENT = 'Introduction: What holds for all operations';
+const CREATE = `${create.name}, POST ${create.documentPath}: ${summary}`;
 
-function search(query: string): string[] {
-  return searchSections(sections, query).map(({ place, title }: Section) => `${place}: ${title}`);
+function search(query: string, among = sections): string[] {
+  return searchSections(among, query).map(({ place, title }: Section) => `${place}: ${title}`);
 }
 
 test.each([
@@ -39,7 +49,7 @@ test.each([
   ['X-Request-Id', 'Errors: Reporting an error'],
   ['ban', 'Rate limits: Bans'],
   ['unknown query parameter', 'Pagination: What can go wrong'],
-  [create.name, `${create.name}, POST ${create.documentPath}: ${summary}`],
+  [create.name, CREATE],
 ])('a search for %s leads to %s first', (query, first) => {
   expect(search(query)[0]).toBe(first);
 });
@@ -58,6 +68,52 @@ test.each([
   ['event', NOT_OFFERED],
 ])('%s, which people type, leads to %s, and what is not offered to what to do instead', (query, first) => {
   expect(search(query)[0]).toBe(first);
+});
+
+test.each([
+  ['search by name', NOT_OFFERED],
+  ['updated since', 'Keep a copy up to date: Keep a copy up to date'],
+  ['pip install', LANGUAGES],
+  ['buy', 'createOrder, POST /store/orders: Order an animal'],
+  ['c#', LANGUAGES],
+  ['cors', 'Getting and keeping a key: Getting a key'],
+  ['dashboard', 'getKey, GET /key: Get your API key'],
+  ['download', DOCUMENT],
+  ['graphql', DOCUMENT],
+  ['login', 'Getting and keeping a key: Getting a key'],
+  ['offset', 'Pagination: Pagination'],
+  ['photo', CREATE],
+  ['php', LANGUAGES],
+  ['postman', DOCUMENT],
+  ['price', 'Rate limits: Rate limits'],
+  ['refund', 'updateOrder, PATCH /store/orders/{orderId}: Approve, deliver or cancel an order'],
+  ['ruby', LANGUAGES],
+  ['sandbox', 'Getting and keeping a key: Environments'],
+])('%s, which no section has, leads to %s', (query, first) => {
+  expect(search(query, page)[0]).toBe(first);
+});
+
+test('a synonym is found by any case and beside other words, and leads somewhere', () => {
+  expect(search('  PIP   Install requests ')).toEqual(search('pip install'));
+  for (const [phrase, synonym] of SYNONYMS) {
+    expect([phrase, search(phrase, page)]).toEqual([phrase, search(synonym, page)]);
+    expect([phrase, search(synonym, page)]).not.toEqual([phrase, []]);
+  }
+});
+
+test('an operation is found by the members of its response, at any depth', () => {
+  const getKey = 'getKey, GET /key: Get your API key';
+  for (const member of ['usage', 'resetsAt', 'bannedUntil', 'denied'])
+    expect([member, search(member)]).toEqual([member, expect.arrayContaining([getKey])]);
+  expect(search('petId createdAt')).toContain('listOrders, GET /store/orders: List orders');
+});
+
+test('a search that finds nothing leads to the beginning of every guide', () => {
+  const beginnings: readonly Section[] = listBeginnings(page);
+  expect(beginnings.map(({ title }) => title)).toEqual([
+    'Introduction',
+    ...guides.map(({ text }) => /^# (.+)$/m.exec(text)?.[1]),
+  ]);
 });
 
 test('what is not offered names what people look for, and each row says what to do instead', () => {

@@ -1,0 +1,88 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { GUIDES_FOLDER, listGuides } from '../../../test/guides/code-blocks.js';
+import { type Browser, findBrowser, launchBrowser, openPage } from '../../../test/support/browser.js';
+import { startService, type TestService } from '../../../test/support/test-service.js';
+
+interface Section {
+  readonly title: string;
+  readonly address: string;
+}
+
+/** A slow machine that is busy, too, takes its time to run Scalar. */
+const PAGE_TIMEOUT_MS = 300_000;
+/** Scalar goes on rendering after it has taken the place of the text. */
+const WATCH_AFTERWARDS_MS = 500;
+/** A heading above this is what is read; narrow windows have a header above it. */
+const READING_TOP_PX = 100;
+/** How far above the window a heading may begin, because its box is taller than its letters */
+const TOLERANCE_PX = 8;
+const WIDTHS_PX = [1440, 390];
+
+const load = (path: string) => import(pathToFileURL(path).href);
+const { prepareGuides } = await load('scripts/guides.js');
+const { listBeginnings, toSections } = await load('packages/reference-page/src/search.js');
+
+const executable = findBrowser();
+const targets = await listTargets();
+
+/** The address and the heading of each operation and of each guide. */
+async function listTargets(): Promise<[address: string, title: string][]> {
+  const document = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
+  const guides = await Promise.all(
+    listGuides().map(async (name) => ({ name, text: await readFile(join(GUIDES_FOLDER, name), 'utf8') })),
+  );
+  const sections: Section[] = [...toSections(document), ...listBeginnings(prepareGuides(guides).sections)];
+  return sections.map(({ address, title }) => [address, title]);
+}
+
+describe.skipIf(executable === undefined)('a link, opened cold', { timeout: PAGE_TIMEOUT_MS }, () => {
+  let service: TestService;
+  let browser: Browser;
+
+  beforeAll(async () => {
+    service = await startService();
+    browser = await launchBrowser(executable ?? '');
+  }, PAGE_TIMEOUT_MS);
+  afterAll(async () => {
+    await browser?.close();
+    await service?.close();
+  });
+
+  async function openCold(address: string, width: number): Promise<Page> {
+    const { page } = await openPage(browser.context);
+    await page.setViewportSize({ width, height: 900 });
+    await page.goto(`${service.url}/docs${address}`, { waitUntil: 'commit' });
+    await page.locator('body:has(#reference):not(:has(.text))').waitFor({ timeout: PAGE_TIMEOUT_MS });
+    return page;
+  }
+
+  const readTopHeading = (page: Page) =>
+    page.locator('main :is(h1, h2, h3)').evaluateAll(
+      (headings, [from = 0, to = 0]) =>
+        headings
+          .filter((heading) => heading.checkVisibility())
+          .find((heading) => {
+            const { top } = heading.getBoundingClientRect();
+            return from < top && top < to;
+          })
+          ?.textContent?.trim(),
+      [-TOLERANCE_PX, READING_TOP_PX],
+    );
+
+  test.each(targets)('to %s has "%s" at the top of a wide and a narrow window', async (address, title) => {
+    const openAndRead = async (width: number) => {
+      const page = await openCold(address, width);
+      await expect.poll(() => readTopHeading(page), { message: `${width} pixels wide` }).toBe(title);
+      await page.waitForTimeout(WATCH_AFTERWARDS_MS);
+      const heading = await readTopHeading(page);
+      await page.close();
+      return heading;
+    };
+    // Two pages render at once: a machine with two cores takes half as long.
+    expect(await Promise.all(WIDTHS_PX.map(openAndRead))).toEqual(WIDTHS_PX.map(() => title));
+  });
+});
