@@ -16,6 +16,7 @@ import {
   fill,
   names,
   numbers,
+  POLL,
 } from '../support/storefront-page.js';
 import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
 
@@ -130,6 +131,18 @@ describe.skipIf(executable === undefined)('the storefront, when a request fails'
     await page.getByText('Just added').waitFor();
     expect(await numbers(page)).toEqual([4, 1, 2, 3]);
     expectNoErrors({ page, ...watched }, FAILED_REQUESTS);
+  });
+
+  test('with no request left, the buttons of the cards are off until the next window', async () => {
+    const { skip, page, ...watched } = await visitLimited(1, 3);
+    await names(page).nth(2).waitFor();
+    const sell = page.getByRole('button', { name: /^Mark as sold/ }).first();
+    await expect.poll(() => sell.getAttribute('aria-disabled'), POLL).toBe('true');
+    await skip(61);
+    await expect.poll(() => sell.getAttribute('aria-disabled'), POLL).toBe('false');
+    await sell.click();
+    await page.locator('.card-note').waitFor();
+    expectNoErrors({ page, ...watched });
   });
 
   test('during a ban it counts down and continues by itself', async () => {

@@ -2,11 +2,11 @@ import { isApiError, type Order, type Pet, type PetStatus } from '@animal-store/
 import { useMutation } from '@tanstack/react-query';
 import { useId, useState } from 'react';
 import { useAnnounce } from './announcer.js';
+import { useAttempt } from './attempt.js';
 import { useTRPCClient } from './connection.js';
 import { moveFocusToRow } from './move-focus.js';
 import { useReplaceOrder } from './order-pages.js';
 import { Reason } from './pet-actions.js';
-import { type Failure, useWait } from './save-row.js';
 import { ORDER_LABELS, type OrderStatus } from './vocabulary.js';
 
 type Next = Exclude<OrderStatus, 'placed'>;
@@ -34,10 +34,9 @@ export interface OrderActionsProps {
 
 /** The buttons of an order's row, and what came of the last one. What closes the order asks once more. */
 export function OrderActions({ order, labelId, onPetChange }: OrderActionsProps) {
-  const [failure, setFailure] = useState<Failure>();
   const [asked, setAsked] = useState<Next>();
   const announce = useAnnounce();
-  const waitSeconds = useWait(failure);
+  const { failure, setFailure, waitSeconds, ...attempt } = useAttempt();
   const replace = useReplaceOrder();
   const change = useChange(order);
   const { mutate, isPending, data } = useMutation({
@@ -52,7 +51,7 @@ export function OrderActions({ order, labelId, onPetChange }: OrderActionsProps)
     onError: (error) => setFailure({ error, atMs: Date.now() }),
     onSettled: () => setAsked(undefined),
   });
-  const isBlocked = isPending || waitSeconds > 0;
+  const isBlocked = isPending || attempt.isBlocked;
   const choose = (status: Next) => {
     if (isBlocked) return;
     if (PET_STATUS[status] === undefined || asked === status) mutate(status);

@@ -1,11 +1,11 @@
 import { isApiError, type Pet, type PetStatus, type Scope } from '@animal-store/client';
 import { useMutation } from '@tanstack/react-query';
-import { useId, useRef, useState } from 'react';
+import { useId, useRef } from 'react';
 import { useAnnounce } from './announcer.js';
+import { useAttempt } from './attempt.js';
 import { useTRPCClient } from './connection.js';
 import { moveFocusToCard } from './move-focus.js';
 import { describeProblem } from './problem.js';
-import { type Failure, useWait } from './save-row.js';
 import { formatClock } from './time.js';
 import { showOrders } from './views.js';
 import { STATUS_LABELS } from './vocabulary.js';
@@ -46,9 +46,8 @@ interface Outcome {
 
 /** The buttons of an animal's card, and what came of the last one. */
 export function PetActions({ pet, scopes, labelId, onChange }: PetActionsProps) {
-  const [failure, setFailure] = useState<Failure>();
   const announce = useAnnounce();
-  const waitSeconds = useWait(failure);
+  const { failure, setFailure, waitSeconds, ...attempt } = useAttempt();
   const run = useRun(pet);
   const id = useId();
   const { mutate, isPending, data } = useMutation({
@@ -66,7 +65,7 @@ export function PetActions({ pet, scopes, labelId, onChange }: PetActionsProps) 
   });
   const actions = ACTIONS[pet.status].filter((action) => scopes.includes(SCOPES[action]));
   const hasOrder = pet.status === 'pending' && scopes.includes('orders:read');
-  const isBlocked = isPending || waitSeconds > 0;
+  const isBlocked = isPending || attempt.isBlocked;
   return (
     <>
       {failure !== undefined && <Reason error={failure.error} waitSeconds={waitSeconds} />}

@@ -20,7 +20,7 @@ export interface LimitStatus extends WindowStatus {
   readonly windows: readonly WindowStatus[];
 }
 
-/** The latest limit status, in the form that React's `useSyncExternalStore` takes. */
+/** The latest limit status of the key, in the form that React's `useSyncExternalStore` takes. */
 export interface LimitWatch {
   /** Undefined before the first response; a new object with each response */
   readonly current: LimitStatus | undefined;

@@ -35,7 +35,7 @@ interface RequestOptions {
 
 /**
  * Wraps `fetch` for tRPC's links. It reads the whole body before it returns, so that a connection that breaks counts as
- * a network error and a body that is not JSON keeps its status, and passes the headers of each response to `onHeaders`.
+ * a network error and a body that is not JSON keeps its status, and passes the headers of each response about the key to `onHeaders`.
  *
  * @param own replaces the global `fetch`
  */
@@ -43,7 +43,8 @@ export function createTransport(own: typeof fetch | undefined, onHeaders: (heade
   return async (url: unknown, options: RequestInit | RequestOptions = {}): Promise<Response> => {
     const headers = createHeaders(options.headers);
     const { response, text } = await send(own, String(url), { ...options, headers } as RequestInit);
-    onHeaders(response.headers);
+    // The limits of a 401 are those of the address.
+    if (response.status !== 401) onHeaders(response.headers);
     const body = parseBody(text, String(url));
     rememberCursors(response.headers, body);
     return Object.assign(response, { json: async () => body });

@@ -130,3 +130,13 @@ test('a response that is not from the service leaves the limit status as it was'
   expect(current).toBeDefined();
   expect(client.limits.current).toBe(current);
 });
+
+test('the limits are those of the key: the response to one that has ended, which has those of the address, changes nothing', async () => {
+  let apiKey = service.key;
+  const { client } = connect({ apiKey: () => apiKey });
+  await client[list.name].query();
+  const { current } = client.limits;
+  apiKey = 'unknown';
+  await expect(client[list.name].query()).rejects.toMatchObject({ code: 'invalid_api_key' });
+  expect(client.limits.current).toBe(current);
+});
