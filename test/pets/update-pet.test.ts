@@ -8,6 +8,7 @@ import {
   startService,
   type TestResponse,
   type TestService,
+  untilServed,
 } from '../support/test-service.js';
 
 let service: TestService;
@@ -15,7 +16,9 @@ let call: Caller;
 
 beforeAll(async () => {
   service = await startService();
-  call = createCaller(service);
+  const send = createCaller(service);
+  // On a busy machine a change may be a 503, and changes nothing then.
+  call = (path, init) => untilServed(() => send(path, init));
 });
 afterAll(() => service.close());
 
@@ -61,9 +64,11 @@ test.each(Object.entries(UPDATES))(
   },
 );
 
+const { petId: _petId, ...changes } = petChange.shape;
+const MEMBERS = Object.keys(changes);
+
 test('every member of a new animal can be changed, but those that are named above', () => {
-  const { petId: _petId, ...changes } = petChange.shape;
-  expect([...Object.keys(changes), ...UNCHANGEABLE].sort()).toEqual(Object.keys(newPet.shape).sort());
+  expect([...MEMBERS, ...UNCHANGEABLE].sort()).toEqual(Object.keys(newPet.shape).sort());
 });
 
 test('any status may follow any other, and itself', async () => {
@@ -98,7 +103,7 @@ test.each(Object.entries(UPDATES))(
     const added = await addPet();
     const error = {
       code: 'invalid_request',
-      message: 'At least one of name, categoryId and status is required.',
+      message: `At least one of ${new Intl.ListFormat('en-GB').format(MEMBERS)} is required.`,
       status: 400,
     };
     expect(await update(added.id, {})).toEqual(error);

@@ -29,13 +29,14 @@ const { listBeginnings, toSections } = await load('packages/reference-page/src/s
 const executable = findBrowser();
 const targets = await listTargets();
 
-/** The address and the heading of each operation and of each guide. */
+/** The address and the heading of each operation, and of the guides that come first and last: a page takes some seconds. */
 async function listTargets(): Promise<[address: string, title: string][]> {
   const document = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
   const guides = await Promise.all(
     listGuides().map(async (name) => ({ name, text: await readFile(join(GUIDES_FOLDER, name), 'utf8') })),
   );
-  const sections: Section[] = [...toSections(document), ...listBeginnings(prepareGuides(guides).sections)];
+  const beginnings: Section[] = listBeginnings(prepareGuides(guides).sections);
+  const sections: Section[] = [...toSections(document), ...beginnings.slice(0, 1), ...beginnings.slice(-1)];
   return sections.map(({ address, title }) => [address, title]);
 }
 

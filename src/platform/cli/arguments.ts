@@ -1,6 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { PLAN_NAMES, PLANS } from '#store/plans.js';
 import { SCOPES, type Scope } from '#store/scopes.js';
+import { LIVE_PREFIX, TEST_PREFIX, toHint } from '../keys/format.js';
 import { completeId, type PlanChoice } from '../keys/store.js';
 
 /** The plans whose keys have limits of their own */
@@ -12,6 +13,9 @@ const BANS_END = new Date('2099-12-31T00:00:00Z');
 const UUID = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/i;
 /** As in git: a shorter prefix is more likely to be a slip. */
 const MIN_ID_PREFIX_CHARACTERS = 4;
+export const HINT_EXAMPLE = toHint(`${LIVE_PREFIX}R7kQ2mXw9v`);
+/** What follows is no part of a key: the list shows it to mean the rest. */
+const ELLIPSIS = /(?:…|\.\.\.)$/;
 
 /** The options of a PlanChoice */
 export function addPlanOptions(command: Command): Command {
@@ -107,4 +111,17 @@ export function parseId(text: string): string {
   throw new InvalidArgumentError(
     `An id looks like 0b54e7c0-3f6e-4d3a-9a53-6d8f4ce1a111; at least its first ${MIN_ID_PREFIX_CHARACTERS} characters are needed. "keys list" shows all.`,
   );
+}
+
+/** The same, or the first characters of a key, as many as are stored. More of a key is not for an argument. */
+export function parseIdOrHint(text: string): string {
+  const hint = text.replace(ELLIPSIS, '');
+  if (!isHint(hint)) return parseId(text);
+  if (hint.length === HINT_EXAMPLE.length) return hint;
+  throw new InvalidArgumentError(`Of a key, the first ${HINT_EXAMPLE.length} characters are needed.`);
+}
+
+/** Whether it is the beginning of a key. No id starts like one. */
+export function isHint(text: string): boolean {
+  return text.startsWith(LIVE_PREFIX) || text.startsWith(TEST_PREFIX);
 }

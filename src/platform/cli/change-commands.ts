@@ -101,15 +101,17 @@ export const CHANGES: readonly KeyCommand[] = [
   {
     name: 'set-scopes',
     description: 'change what a key may do',
-    examples: [`${ID} --scopes ${READ_SCOPES}`],
+    examples: [`${ID} --scopes ${READ_SCOPES}`, `--owner acme --scopes ${READ_SCOPES} --yes`],
     addArguments(command) {
-      addId(command);
+      addIdOrOwner(command);
       command.addOption(parse.createScopesOption().makeOptionMandatory());
     },
-    run: (tools, command) =>
-      changeOne(tools, command, (apiKey) =>
-        tools.store.setScopes(usableId(apiKey), command.opts<{ scopes: readonly Scope[] }>().scopes),
-      ),
+    run(tools, command) {
+      const { scopes } = command.opts<{ scopes: readonly Scope[] }>();
+      return changeSelected(tools, command, `given the scopes ${scopes}`, (apiKeys) =>
+        tools.store.setScopesAll(apiKeys.map(usableId), scopes),
+      );
+    },
   },
   {
     name: 'set-owner',

@@ -6,10 +6,12 @@ import type { ApiKey, KeyStore, ListedKey } from '../keys/store.js';
 import type { Resource } from '../operations/resource.js';
 import type { UsageStore } from '../usage/store.js';
 import * as parse from './arguments.js';
-import { formatKeys, type Printed } from './key-view.js';
+import { formatKeys, type Printed, type Streamed } from './key-view.js';
 
 /** The id in examples */
 export const ID = '0b54e7c0';
+/** The first characters of a key, too */
+export const HINT = parse.HINT_EXAMPLE;
 
 /** What a command works with, open while it runs. */
 export interface KeyTools {
@@ -28,7 +30,7 @@ export interface KeyCommand {
   readonly examples: readonly string[];
   /** Adds its arguments and options, besides --json. Invalid ones are reported before anything is opened. */
   readonly addArguments?: (command: Command) => void;
-  readonly run: (tools: KeyTools, command: Command) => Promise<Printed>;
+  readonly run: (tools: KeyTools, command: Command) => Promise<Printed | Streamed>;
 }
 
 /** The argument of a command on one key, for `findKey` */
@@ -40,28 +42,38 @@ export function addId(command: Command): void {
   );
 }
 
-/** Finds the key of the argument. @throws OperatorError unless exactly one matches */
-export async function findKey({ store }: Pick<KeyTools, 'store'>, command: Command): Promise<ListedKey> {
-  const prefix: string = command.processedArgs[0];
-  const found = await store.findByIdPrefix(prefix);
-  if (found.length <= 1) return expectFound(prefix, found[0]);
-  throw ambiguous(
-    prefix,
-    found.map(({ id, name }) => `${id}  ${name}`),
+/** The same for a command that may be told the first characters of the key instead. */
+export function addIdOrHint(command: Command): void {
+  command.argument(
+    '<id>',
+    'the id of the key or the beginning of it, or the first characters of the key, as "keys list" shows them',
+    parse.parseIdOrHint,
   );
 }
 
-export function ambiguous(prefix: string, candidates: readonly string[]): OperatorError {
+/** Finds the key of the argument. @throws OperatorError unless exactly one matches */
+export async function findKey({ store }: Pick<KeyTools, 'store'>, command: Command): Promise<ListedKey> {
+  const prefix: string = command.processedArgs[0];
+  const isHint = parse.isHint(prefix);
+  const found = await (isHint ? store.findByHint(prefix) : store.findByIdPrefix(prefix));
+  if (found.length <= 1) return expectFound(prefix, found[0], isHint ? 'that starts with' : 'with the id');
+  throw ambiguous(
+    prefix,
+    found.map(({ id, name }) => `${id}  ${name}`),
+    isHint,
+  );
+}
+
+export function ambiguous(prefix: string, candidates: readonly string[], isHint = false): OperatorError {
   const lines = candidates.map((candidate) => `\n  ${maskControls(candidate)}`).join('');
-  return new OperatorError(`The ids of ${candidates.length} keys start with ${prefix}:${lines}`, {
-    exitCode: 2,
-  });
+  const subject = `${isHint ? '' : 'The ids of '}${candidates.length} keys`;
+  return new OperatorError(`${subject} start with ${prefix}:${lines}`, { exitCode: 2 });
 }
 
 /** For the result of an update: the key may be gone since it was found. @throws OperatorError */
-export function expectFound<T>(id: string, found: T | undefined): T {
+export function expectFound<T>(id: string, found: T | undefined, what = 'with the id'): T {
   if (found !== undefined) return found;
-  throw new OperatorError(`There is no key with the id ${id}: "keys list" shows all.`, { exitCode: 3 });
+  throw new OperatorError(`There is no key ${what} ${id}: "keys list" shows all.`, { exitCode: 3 });
 }
 
 /** @throws OperatorError when the key is revoked, which nothing undoes */

@@ -3,7 +3,9 @@ import { toInstalledCommands } from '../errors/installed-commands.js';
 import { escapeControls } from '../errors/terminal-text.js';
 import { CHANGES } from './change-commands.js';
 import { ID, type KeyCommand, type KeyTools } from './key-command.js';
+import type { Printed, Streamed } from './key-view.js';
 import { REPORTS } from './report-commands.js';
+import { printReport } from './report-output.js';
 
 const COMMANDS: readonly KeyCommand[] = [...REPORTS, ...CHANGES];
 
@@ -18,16 +20,16 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): void {
     .version(program.version() ?? '')
     .showHelpAfterError('(--help shows the options of a command)');
   addExamples(keys, ['create --name shop --plan pro', 'list', `show ${ID}`, `revoke ${ID}`]);
-  for (const { name, description, examples, addArguments, run } of COMMANDS) {
+  for (const each of COMMANDS) {
+    const { name, description, examples, addArguments, run } = each;
     const command = keys.command(name).description(description);
     addArguments?.(command);
     command.option('--json', 'print one line of JSON').action(() =>
       withKeys(`keys ${name}`, async (tools) => {
-        const { json, text, key } = await run(tools, command);
-        const output = command.opts().quiet ? key : text;
-        process.stdout.write(
-          command.opts().json ? `${escapeControls(JSON.stringify(json))}\n` : `${output}\n`,
-        );
+        const parts = toParts(await run(tools, command), command.opts());
+        if (REPORTS.includes(each)) await printReport(parts);
+        // A result that nobody has read is an error: a key would be lost.
+        else for await (const part of parts) process.stdout.write(part);
       }),
     );
     addExamples(
@@ -35,6 +37,17 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): void {
       examples.map((example) => `${name} ${example}`.trimEnd()),
     );
   }
+}
+
+interface OutputOptions {
+  readonly json?: true;
+  readonly quiet?: true;
+}
+
+function toParts(result: Printed | Streamed, { json, quiet }: OutputOptions) {
+  if ('parts' in result) return result.parts;
+  if (json) return [`${escapeControls(JSON.stringify(result.json))}\n`];
+  return [`${quiet ? result.key : result.text}\n`];
 }
 
 function addExamples(command: Command, examples: readonly string[]): void {

@@ -1,17 +1,20 @@
 import { IDENTITY } from '#store/identity.js';
 import { SCOPES } from '#store/scopes.js';
 import { formatLimits, limitsOf } from '../contract/plans.js';
+import type { KeyState } from '../keys/statements.js';
 import type { ApiKey, ListedKey } from '../keys/store.js';
 import { formatTable, shorten, shortenId } from './tables.js';
-
-export const KEY_STATES = ['active', 'banned', 'expired', 'revoked'] as const;
-export type KeyState = (typeof KEY_STATES)[number];
 
 /** What a command prints: with --json, for people, and with --quiet */
 export interface Printed {
   readonly json: unknown;
   readonly text: string;
   readonly key?: string;
+}
+
+/** A report that may be long, in the form that the options ask for. Its parts are read while it is printed. */
+export interface Streamed {
+  readonly parts: AsyncIterable<string>;
 }
 
 type Field = readonly [label: string, value: string];
@@ -54,7 +57,12 @@ const NAME_CHARACTERS = 23 - IDENTITY.keyPrefix.length;
 
 /** Keys for people, one line each, 120 characters wide at most. What does not fit is in `keys show`. */
 export function formatKeys(apiKeys: readonly ListedKey[], now: number): string {
-  const rows = apiKeys.map((apiKey) => [
+  return formatKeyRows(apiKeys.map((apiKey) => toKeyRow(apiKey, now)));
+}
+
+/** What is shown of a key, for `formatKeyRows`. */
+export function toKeyRow(apiKey: ListedKey, now: number): string[] {
+  return [
     shortenId(apiKey.id),
     shorten(apiKey.name, NAME_CHARACTERS),
     apiKey.owner === null ? '-' : shorten(apiKey.owner, 14),
@@ -64,7 +72,10 @@ export function formatKeys(apiKeys: readonly ListedKey[], now: number): string {
     apiKey.lastUsedOn ?? '-',
     formatMinute(apiKey.expiresAt).slice(0, 10),
     stateOf(apiKey, now)[0],
-  ]);
+  ];
+}
+
+export function formatKeyRows(rows: readonly (readonly string[])[]): string {
   return formatTable([
     ['ID', 'NAME', 'OWNER', 'KEY', 'PLAN', 'SCOPES', 'LAST USED', 'EXPIRES', 'STATE'],
     ...rows,
@@ -88,7 +99,7 @@ export function formatKey(apiKey: ApiKey, now: number, more: readonly Field[] = 
   ]);
 }
 
-/** The state of a key, of which only `active` is served; and for people, with its moment. */
+/** The state of a key, as `keys/statements.ts` has it in SQL; and for people, with its moment. */
 function stateOf(apiKey: ApiKey, now: number): readonly [name: KeyState, description: string] {
   const { revokedAt, expiresAt, bannedUntil, previousExpiresAt } = apiKey;
   if (revokedAt !== null) return ['revoked', `revoked since ${formatMinute(revokedAt)}`];

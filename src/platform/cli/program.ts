@@ -25,6 +25,7 @@ import { describeCaller } from './caller.js';
 import type { KeyTools } from './key-command.js';
 import { addKeyCommands } from './key-commands.js';
 import { addMigrateCommand, type WithSource } from './migrate.js';
+import { ReaderGone } from './report-output.js';
 import { runStudio } from './studio.js';
 
 /*
@@ -53,7 +54,7 @@ const EXIT_CODES = `
 Exit codes:
   0  the command has done what it says
   1  anything else went wrong, as the message says
-  2  wrong usage: an unknown command or option, an invalid value, an id that fits several keys, --owner without --yes
+  2  wrong usage: an unknown command or option, an invalid value, an id or a hint that fits several keys, --owner without --yes
   3  there is no such key, or the owner has none
   4  the database cannot be reached, or rejects the command: trying again later may help`;
 
@@ -83,6 +84,7 @@ export async function runCommand(options: CommandOptions): Promise<void> {
   } catch (error) {
     // Commander has printed its message; it reports help and --version as errors, too.
     if (error instanceof CommanderError) process.exit(error.exitCode === 0 ? 0 : 2);
+    if (error instanceof ReaderGone) process.exit(0);
     const reported = toReported(error);
     exitWithError(reported, reported instanceof OperatorError ? reported.exitCode : 1);
   }

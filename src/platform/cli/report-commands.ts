@@ -1,54 +1,23 @@
-import { Option } from 'commander';
-import { PLAN_NAMES, type Plan } from '#store/plans.js';
 import { nextBanSeconds } from '../keys/bans.js';
-import type { ListedKey } from '../keys/store.js';
 import * as parse from './arguments.js';
 import { HISTORY } from './history-command.js';
-import { addId, findKey, ID, type KeyCommand } from './key-command.js';
-import * as view from './key-view.js';
+import { addIdOrHint, findKey, HINT, ID, type KeyCommand } from './key-command.js';
+import { printKey } from './key-view.js';
+import { LIST } from './list-command.js';
 import { addUsageOptions, printUsage, printUsageOfKeys, type UsageOptions } from './usage-command.js';
-
-interface ListOptions {
-  readonly plan?: Plan;
-  readonly state?: view.KeyState;
-  readonly owner?: string;
-  /** In seconds */
-  readonly unusedFor?: number;
-}
 
 /** The commands that change no key. */
 export const REPORTS: readonly KeyCommand[] = [
-  {
-    name: 'list',
-    description: 'show all keys, or those that match all given options',
-    examples: ['', '--owner acme', '--state active --unused-for 90d', '--plan enterprise --json'],
-    addArguments(command) {
-      command
-        .addOption(new Option('--plan <plan>', 'only keys of this plan').choices(PLAN_NAMES))
-        .addOption(new Option('--state <state>', 'only keys in this state').choices(view.KEY_STATES))
-        .option(
-          '--unused-for <duration>',
-          'only keys older than that, and not used since',
-          parse.parseDuration,
-        )
-        .option('--owner <owner>', 'only keys of this owner', parse.parseOwner);
-    },
-    async run({ store }, command) {
-      const options = command.opts<ListOptions>();
-      const found = options.owner === undefined ? store.list() : store.findByOwner(options.owner);
-      const now = Date.now();
-      return view.printKeys((await found).filter((apiKey) => fits(apiKey, options, now)));
-    },
-  },
+  LIST,
   {
     name: 'show',
     description: 'show one key, when it was used, and how long its next ban would last',
-    examples: [ID],
-    addArguments: addId,
+    examples: [ID, HINT],
+    addArguments: addIdOrHint,
     async run(tools, command) {
       const apiKey = await findKey(tools, command);
       const next = nextBanSeconds(apiKey, Date.now());
-      return view.printKey(apiKey, { nextBanSeconds: next }, [
+      return printKey(apiKey, { nextBanSeconds: next }, [
         ['Last used', apiKey.lastUsedOn ?? '-'],
         ['Next ban', `${next} s`],
       ]);
@@ -78,13 +47,3 @@ export const REPORTS: readonly KeyCommand[] = [
   },
   HISTORY,
 ];
-
-/** Whether a key matches the options. A key that was never used counts as unused since its creation. */
-function fits(apiKey: ListedKey, { plan, state, unusedFor }: ListOptions, now: number): boolean {
-  const usedAt = apiKey.lastUsedOn === null ? apiKey.createdAt.getTime() : Date.parse(apiKey.lastUsedOn);
-  return (
-    (plan === undefined || apiKey.plan === plan) &&
-    (state === undefined || view.toKeyJson(apiKey, now).state === state) &&
-    (unusedFor === undefined || usedAt < now - unusedFor * 1000)
-  );
-}

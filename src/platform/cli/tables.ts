@@ -130,7 +130,9 @@ export function shorten(text: string, columns: number): string {
 export function formatTable(cells: readonly (readonly string[])[]): string {
   const rows = cells.map((row) => row.map((cell) => maskControls(cell)));
   const columns = rows[0]?.keys() ?? [];
-  const widths = Array.from(columns, (column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const widths = Array.from(columns, (column) =>
+    rows.reduce((width, row) => Math.max(width, row[column]?.length ?? 0), 0),
+  );
   const lines = rows.map((row) => row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join('  '));
   return lines.map((line) => line.trimEnd()).join('\n');
 }

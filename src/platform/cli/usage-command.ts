@@ -5,7 +5,7 @@ import type { Operation } from '../operations/list-operations.js';
 import { type Counts, type DayRange, lastDays, type Usage, type UsageStore } from '../usage/store.js';
 import { parseDay, parseOwner } from './arguments.js';
 import type { KeyTools } from './key-command.js';
-import type { Printed } from './key-view.js';
+import type { Printed, Streamed } from './key-view.js';
 import { formatKeyUsage, formatUsage, summariseKeys, summariseUsage } from './tables.js';
 
 export interface UsageOptions {
@@ -24,6 +24,7 @@ interface Named {
 }
 
 const CSV_COLUMNS = ['id', 'name', 'owner', 'day', 'operation', 'requests', 'denied', 'deprecated'] as const;
+const CSV_TITLES = `${CSV_COLUMNS.join(',')}\n`;
 
 export function addUsageOptions(command: Command): Command {
   return command
@@ -34,7 +35,7 @@ export function addUsageOptions(command: Command): Command {
     )
     .option('--to <day>', 'the last day (UTC), included (default: today)', parseDay)
     .addOption(
-      new Option('--by <count>', 'put the keys with the most of these first')
+      new Option('--by <count>', 'put the keys with the most of these first; with --csv, on each day')
         .choices(['requests', 'denied'] satisfies (keyof Counts)[])
         .default('requests'),
     )
@@ -44,9 +45,10 @@ export function addUsageOptions(command: Command): Command {
     )
     .option('--owner <owner>', 'only the keys of this owner', parseOwner)
     .addOption(
-      new Option('--csv', `print ${CSV_COLUMNS.join(',')}: a line for each day and operation`).conflicts(
-        'json',
-      ),
+      new Option(
+        '--csv',
+        `print ${CSV_COLUMNS.join(',')}: a line for each day and operation, the newest day first`,
+      ).conflicts('json'),
     )
     .hook('preAction', checkOptions);
 }
@@ -78,7 +80,10 @@ export async function printUsage(
   const range = toRange(options, Date.now());
   const rows = await store.read(id, range);
   const summary = summariseUsage(rows, operations);
-  if (options.csv) return { json: undefined, text: formatCsv([{ id, name, owner, usage: summary.usage }]) };
+  if (options.csv) {
+    const lines = formatCsv([{ id, name, owner, usage: summary.usage }]);
+    return { json: undefined, text: `${CSV_TITLES}${lines}`.trimEnd() };
+  }
   return { json: { id, name, ...summary }, text: formatUsage(rows, operations, range) };
 }
 
@@ -87,22 +92,35 @@ export async function printUsageOfKeys(
   { store: keys, usage: store }: Pick<KeyTools, 'store' | 'usage'>,
   options: UsageOptions,
   operations: readonly Operation[],
-): Promise<Printed> {
+): Promise<Printed | Streamed> {
   const range = toRange(options, Date.now());
   const { deprecated } = options;
   const owned = options.owner === undefined ? undefined : await findOwned(keys, options.owner);
-  const rows = await (options.csv ? store.readKeyDays(range, owned) : store.readKeys(range, owned));
-  const all = summariseKeys(rows, operations, options.by);
+  if (options.csv) return { parts: readCsv(store, range, owned, options, operations) };
+  const all = summariseKeys(await store.readKeys(range, owned), operations, options.by);
   const chosen = all.filter(({ lastDeprecatedDay }) => !deprecated || lastDeprecatedDay !== null);
-  if (!options.csv) {
-    const kind = deprecated ? ' of deprecated operations' : '';
-    return { json: chosen.map(({ usage: _, ...key }) => key), text: formatKeyUsage(chosen, kind, range) };
+  const kind = deprecated ? ' of deprecated operations' : '';
+  return { json: chosen.map(({ usage: _, ...key }) => key), text: formatKeyUsage(chosen, kind, range) };
+}
+
+/** A day at a time: those of a year may take more memory than there is, and longer than a statement may. */
+async function* readCsv(
+  store: UsageStore,
+  range: DayRange,
+  owned: readonly string[] | undefined,
+  { by, deprecated }: UsageOptions,
+  operations: readonly Operation[],
+): AsyncIterable<string> {
+  yield CSV_TITLES;
+  for (const day of await store.findDays(range, owned)) {
+    const keys = summariseKeys(await store.readKeysOnDay(day, owned), operations, by);
+    yield formatCsv(
+      keys.map(({ usage, ...key }) => ({
+        ...key,
+        usage: usage.filter((row) => row.deprecated || !deprecated),
+      })),
+    );
   }
-  const wanted = chosen.map(({ usage, ...key }) => ({
-    ...key,
-    usage: deprecated ? usage.filter((row) => row.deprecated) : usage,
-  }));
-  return { json: undefined, text: formatCsv(wanted) };
 }
 
 /** @throws OperatorError if the owner has no keys: an empty table for a misspelt name would pass for no usage */
@@ -122,10 +140,10 @@ function formatCsv(keys: readonly CsvKey[]): string {
   const lines = keys.flatMap(({ id, name, owner, usage }) =>
     usage.map((row) => {
       const cells = { ...row, id, name, owner: owner ?? '' };
-      return CSV_COLUMNS.map((column) => quote(String(cells[column]))).join(',');
+      return `${CSV_COLUMNS.map((column) => quote(String(cells[column]))).join(',')}\n`;
     }),
   );
-  return [CSV_COLUMNS.join(','), ...lines].join('\n');
+  return lines.join('');
 }
 
 /**

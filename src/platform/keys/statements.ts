@@ -37,6 +37,23 @@ export interface ListedRow extends KeyRow {
   readonly lastUsedOn: string | null;
 }
 
+/** Of these, only `active` is served. */
+export const KEY_STATES = ['active', 'banned', 'expired', 'revoked'] as const;
+export type KeyState = (typeof KEY_STATES)[number];
+
+/** What a key has to fit to be listed. */
+export interface KeyFilter {
+  readonly owner?: string | undefined;
+  readonly plan?: Plan | undefined;
+  /** At the moment `at` */
+  readonly state?: KeyState | undefined;
+  readonly at?: Date | undefined;
+  /** It was neither used nor created since */
+  readonly unusedSince?: Date | undefined;
+  /** The key that it comes after, oldest first */
+  readonly after?: { readonly createdAt: Date; readonly id: string } | undefined;
+}
+
 /** The key of a row, without what the row has besides. */
 export function toApiKey({
   id,
@@ -73,6 +90,23 @@ const COLUMNS = `
   ${momentSql('previous_expires_at')} AS "previousExpiresAt", ${momentSql('revoked_at')} AS "revokedAt",
   ${momentSql('banned_until')} AS "bannedUntil", ban_seconds AS "banSeconds"`;
 
+/** One of KEY_STATES */
+const stateSql = (at: string) => `
+  CASE
+    WHEN revoked_at IS NOT NULL THEN 'revoked'
+    WHEN expires_at <= ${at} THEN 'expired'
+    WHEN banned_until > ${at} THEN 'banned'
+    ELSE 'active'
+  END`;
+
+/** The conditions of a KeyFilter. Each holds for all keys if its parameter is null. */
+const fitsSql = (lastDay: string) => `
+  ($1::text IS NULL OR owner = $1)
+  AND ($2::text IS NULL OR plan::text = $2)
+  AND ($3::text IS NULL OR ${stateSql('$4::timestamptz')} = $3)
+  AND ($5::timestamptz IS NULL OR coalesce(${lastDay}::timestamp AT TIME ZONE 'UTC', created_at) < $5)
+  AND ($6::timestamptz IS NULL OR (created_at, id) > ($6, $7::uuid))`;
+
 /**
  * A hash of all columns that are read here. It changes with any value, whether SQL has changed it, the database was
  * replaced by another, or a column has taken the name of another.
@@ -89,12 +123,14 @@ export function createStatements(inSchema: InSchema) {
   /** All keys with the ids in `$1`, or none of them */
   const update = (assignments: string) =>
     `UPDATE ${keys} SET ${assignments} WHERE id = ANY ($1::uuid[]) RETURNING ${COLUMNS}`;
+  const lastDay = `(SELECT max(day) FROM ${inSchema('api_key_usage')} AS usage WHERE usage.api_key_id = keys.id)`;
+  const selectListed = (condition: string) => `
+    SELECT ${COLUMNS}, to_char(${lastDay}, 'YYYY-MM-DD') AS "lastUsedOn"
+    FROM ${keys} AS keys WHERE ${condition} ORDER BY created_at, id`;
   return {
-    selectListed: `
-      SELECT ${COLUMNS}, (
-        SELECT to_char(max(day), 'YYYY-MM-DD') FROM ${inSchema('api_key_usage')} AS usage
-        WHERE usage.api_key_id = keys.id
-      ) AS "lastUsedOn" FROM ${keys} AS keys`,
+    selectListed,
+    /** Without a limit if `$8` is null */
+    list: `${selectListed(fitsSql(lastDay))} LIMIT $8`,
     find: `SELECT ${COLUMNS} FROM ${keys} WHERE id = $1`,
     findByHashes: {
       name: 'keys-find-by-hashes',

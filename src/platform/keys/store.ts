@@ -2,7 +2,8 @@ import type { Plan } from '#store/plans.js';
 import { SCOPES, type Scope } from '#store/scopes.js';
 import type { Connections, Queries } from '../connections/connections.js';
 import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
-import { createStatements, type HashedRow, type KeyRow, type ListedRow, toApiKey } from './statements.js';
+import type { HashedRow, KeyFilter, KeyRow, ListedRow } from './statements.js';
+import { createStatements, toApiKey } from './statements.js';
 
 /** A stored key: everything but the key itself. */
 export interface ApiKey {
@@ -94,6 +95,8 @@ export function createKeyStore(
   const revokeAll = (ids: readonly string[], at: Date) => updateAll(ids, sql.revoke, at);
   const setPlanAll = (ids: readonly string[], { plan, perMinute, perDay }: PlanChoice) =>
     updateAll(ids, sql.update('plan = $2, per_minute = $3, per_day = $4'), plan, perMinute, perDay);
+  const setScopesAll = (ids: readonly string[], scopes: readonly Scope[]) =>
+    updateAll(ids, sql.update('scopes = $2'), scopes);
   /** For the metrics, on the connections of lookups, where nothing that writes keeps them waiting */
   const countByPlan = async (text: string, ...moments: Date[]): Promise<ReadonlyMap<Plan, number>> => {
     const { rows } = await keys.pool.query<{ plan: Plan; count: number }>(text, moments);
@@ -130,26 +133,30 @@ export function createKeyStore(
         throw new Error('The key was not stored: a trigger of api_keys leaves it out');
       return { key, apiKey };
     },
-    /** All keys, oldest first. */
-    list: () => queryListed(`${sql.selectListed} ORDER BY created_at`),
+    /** The keys that fit, oldest first: all of them, or the first ones. */
+    list({ owner, plan, state, at = new Date(), unusedSince, after }: KeyFilter = {}, limit?: number) {
+      return queryListed(sql.list, owner, plan, state, at, unusedSince, after?.createdAt, after?.id, limit);
+    },
     find: (id: string) => queryOne(sql.find, id),
     /** The keys whose ids start with this, the first characters of a UUID in lower case or all of them, oldest first. */
     findByIdPrefix(prefix: string) {
       // PostgreSQL orders UUIDs as their text, so a prefix is a range of the primary key.
       const range = [completeId(prefix, '0'), completeId(prefix, 'f')];
-      return queryListed(`${sql.selectListed} WHERE id BETWEEN $1 AND $2 ORDER BY created_at`, ...range);
+      return queryListed(sql.selectListed('id BETWEEN $1 AND $2'), ...range);
     },
+    /** The keys that start with this, a whole hint, oldest first. */
+    findByHint: (hint: string) => queryListed(sql.selectListed('hint = $1'), hint),
     /** The keys of an owner, oldest first. */
-    findByOwner: (owner: string) =>
-      queryListed(`${sql.selectListed} WHERE owner = $1 ORDER BY created_at`, owner),
+    findByOwner: (owner: string) => queryListed(sql.selectListed('owner = $1'), owner),
     rotateAll,
     revokeAll,
     setPlanAll,
+    setScopesAll,
     /** The same for one key; undefined when there is none that could be changed. */
     rotate: async (id: string, overlapEndsAt?: Date) => (await rotateAll([id], overlapEndsAt)).at(0),
     setPlan: async (id: string, choice: PlanChoice) => (await setPlanAll([id], choice)).at(0),
     setOwner: (id: string, owner: string | null) => update(id, 'owner = $2', owner),
-    setScopes: (id: string, scopes: readonly Scope[]) => update(id, 'scopes = $2', scopes),
+    setScopes: async (id: string, scopes: readonly Scope[]) => (await setScopesAll([id], scopes)).at(0),
     /** For the service: of its connections, only those that write may be left waiting for a commit. */
     async revoke(id: string, at: Date) {
       await writes.pool.query(sql.revoke, [[id], at]);

@@ -185,7 +185,9 @@ function* findConflicts(
   set: Readonly<Record<string, string | undefined>>,
   { platform, versions }: Runtime,
 ): Iterable<string> {
-  if (/^(?:staging|production)$/.test(set.APP_ENV ?? '') && set.DATABASE_URL === undefined)
+  // What is wrong with a file is one problem, and not also that there is no URL.
+  const { DATABASE_URL = set.DATABASE_URL_FILE, REDIS_URL = set.REDIS_URL_FILE } = set;
+  if (/^(?:staging|production)$/.test(set.APP_ENV ?? '') && DATABASE_URL === undefined)
     yield `DATABASE_URL must be set in ${set.APP_ENV}: the embedded PostgreSQL is for development`;
   if (set.WORKERS !== undefined)
     yield 'WORKERS is gone: run several processes instead, with REUSE_PORT or as replicas behind a proxy (docs/operations.md)';
@@ -193,7 +195,7 @@ function* findConflicts(
     // 22.12 brought the option. The oldest supported version of 22 is 22.13, and 23, which lacked it at first, is refused.
     if (platform !== 'linux' || Number.parseInt(versions.node, 10) < 22)
       yield `REUSE_PORT needs Linux and Node.js 22.13 or later; this is ${versions.node} on ${platform}`;
-    else if (set.DATABASE_URL === undefined || splitList(set.REDIS_URL ?? '').length === 0)
+    else if (DATABASE_URL === undefined || splitList(REDIS_URL ?? '').length === 0)
       yield 'REUSE_PORT needs DATABASE_URL and REDIS_URL: the processes share their data and their limits';
   }
   const port = Number(set.PORT ?? DEFAULT_PORT);

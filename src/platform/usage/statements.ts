@@ -45,12 +45,25 @@ export function createStatements(inSchema: InSchema) {
       FROM ${usage} JOIN ${keys} AS keys ON keys.id = api_key_id
       WHERE day BETWEEN $1 AND $2 AND ($3::uuid[] IS NULL OR api_key_id = ANY ($3))
       GROUP BY id, operation`,
-    /** The same, each day by itself, in the order of `read` */
-    readKeyDays: `
+    /** One look into the index for each day, because a year of all keys is too much to read for a list of days */
+    findDays: `
+      WITH RECURSIVE days AS (
+        SELECT max(day) AS day FROM ${usage} WHERE day BETWEEN $1 AND $2
+        UNION ALL
+        SELECT (SELECT max(usage.day) FROM ${usage} AS usage WHERE usage.day BETWEEN $1 AND days.day - 1)
+        FROM days WHERE days.day IS NOT NULL
+      )
+      SELECT ${daySql('day')} AS day FROM days WHERE days.day IS NOT NULL ORDER BY days.day DESC`,
+    findDaysOfKeys: `
+      SELECT ${daySql('day')} AS day FROM ${usage} AS usage
+      WHERE usage.day BETWEEN $1 AND $2 AND api_key_id = ANY ($3)
+      GROUP BY usage.day ORDER BY usage.day DESC`,
+    /** Of all keys if `$2` is null */
+    readKeysOnDay: `
       SELECT id, name, owner, ${daySql('day')} AS day, operation, requests, denied
       FROM ${usage} AS usage JOIN ${keys} AS keys ON keys.id = api_key_id
-      WHERE usage.day BETWEEN $1 AND $2 AND ($3::uuid[] IS NULL OR api_key_id = ANY ($3))
-      ORDER BY usage.day DESC, operation COLLATE "C"`,
+      WHERE usage.day = $1 AND ($2::uuid[] IS NULL OR api_key_id = ANY ($2))
+      ORDER BY operation COLLATE "C", id`,
     /** The usage of a deleted key is deleted with its day. */
     deleteExpired: `
       WITH expired AS (SELECT ${FIRST_KEPT_DAY} AS before)

@@ -67,9 +67,17 @@ export function createUsageStore({
       const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeys, [from, to, ids]);
       return withNumbers(rows);
     },
-    /** The same by key, day and operation, newest first. */
-    async readKeyDays({ from, to }: DayRange, ids?: readonly string[]) {
-      const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeyDays, [from, to, ids]);
+    /** The days on which these keys, or any, have called something, newest first. */
+    async findDays({ from, to }: DayRange, ids?: readonly string[]) {
+      const found =
+        ids === undefined
+          ? pool.query<{ day: string }>(sql.findDays, [from, to])
+          : pool.query<{ day: string }>(sql.findDaysOfKeys, [from, to, ids]);
+      return (await found).rows.map(({ day }) => day);
+    },
+    /** The calls on one day by key and operation, of these keys or of all: all days at once may not fit into the memory. */
+    async readKeysOnDay(day: string, ids?: readonly string[]) {
+      const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeysOnDay, [day, ids]);
       return withNumbers(rows);
     },
     /**

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { PLAN_NAMES } from '../../../src/plans.js';
 import { CHANGES } from '../../../src/platform/cli/change-commands.js';
-import { KEY_STATES } from '../../../src/platform/cli/key-view.js';
 import { REPORTS } from '../../../src/platform/cli/report-commands.js';
+import { KEY_STATES } from '../../../src/platform/keys/statements.js';
 import { SCOPES } from '../../../src/scopes.js';
 import { runInProcess } from '../../support/command.js';
 import { list } from '../../support/operations-under-test.js';
@@ -57,6 +57,9 @@ test.each([
   [['set-scopes', '0b54e7c0', '--scopes', `${list.scope},`], new RegExp(SCOPES.join(', '))],
   [['set-scopes', '0b54e7c0'], /--scopes/],
   [['show', 'x'], /keys list/],
+  [['show', 'as_test_abc'], /the first 12 characters/],
+  [['show', 'as_test_abcde'], /the first 12 characters/],
+  [['revoke', 'as_test_abcd'], /An id looks like/],
   [['ban', '0b54e7c0', '--for', '0h'], /30d/],
   [['ban', '0b54e7c0', '--for', '36500d'], /before 2100: to end a key for good, revoke it/],
   [['list', '--state', 'lost'], new RegExp(KEY_STATES.join(', '))],
@@ -76,6 +79,7 @@ test.each([
   [['rotate', '--owner', 'x', '--yes', '-q'], /cannot be used with/],
   [['rotate'], /by its id, or all keys of an owner/],
   [['set-plan', '0b54e7c0', '--plan', 'pro', '--owner', 'x'], /by its id, or all keys of an owner/],
+  [['set-scopes', '--scopes', list.scope], /by its id, or all keys of an owner/],
   [['revoke', '0b54e7c0', '--yes'], /--yes belongs to --owner/],
   [['frobnicate'], /frobnicate/],
   [['show'], /missing required argument/],

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { SCOPES } from '../../../src/scopes.js';
 import { runInProcess } from '../../support/command.js';
 import { execute } from '../../support/execute.js';
 import { list } from '../../support/operations-under-test.js';
@@ -43,6 +44,7 @@ test.each([
   ['rotate', 'rotated', []],
   ['revoke', 'revoked', []],
   ['set-plan', 'moved to the plan pro', ['--plan', 'pro']],
+  ['set-scopes', `given the scopes ${list.scope}`, ['--scopes', list.scope]],
 ] as const)(
   '%s --owner changes nothing without --yes, and lists what would be %s',
   async (command, what, options) => {
@@ -102,6 +104,27 @@ test('set-plan and revoke --owner --yes change all keys of the owner, and no oth
       code: 3,
       output: expect.stringMatching(/^The owner "leaving" has no key that is not revoked.*\n$/),
     });
+});
+
+test('set-scopes --owner --yes changes what all keys of the owner may do, and no other', async () => {
+  const issued = [await create('first', 'reading'), await create('second', 'reading')];
+  const other = await create('x', 'writing');
+  const scopes = [list.scope];
+  const changed = await runKeys(
+    environment,
+    'set-scopes',
+    '--owner',
+    'reading',
+    '--scopes',
+    ...scopes,
+    '--yes',
+  );
+  expect(changed).toMatchObject([
+    { name: 'first', scopes, owner: 'reading' },
+    { name: 'second', scopes },
+  ]);
+  for (const { apiKey } of issued) expect(await service.keys.find(apiKey.id)).toMatchObject({ scopes });
+  expect((await service.keys.find(other.apiKey.id))?.scopes).toEqual(SCOPES);
 });
 
 test('if one key of an owner cannot be changed, none is', async () => {

@@ -32,6 +32,11 @@ test('they may be in the order of what was denied', () => {
   expect(summariseKeys(rows, [], 'denied').map(({ name }) => name)).toEqual(['c', 'b', 'a']);
 });
 
+test('a table may have any number of rows', () => {
+  const rows = Array.from({ length: 200_000 }, () => ['x', 'y']);
+  expect(formatTable([['LONG', 'Y'], ...rows]).slice(-8)).toBe('\nx     y');
+});
+
 test('a control character in a cell, which anybody who writes to the database may have put there, does not reach the terminal', () => {
   const table = formatTable([['NAME'], ['\u001b[2Jx\r\n\u009b1m']]);
   expect(table).toBe('NAME\n?[2Jx???1m');

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { printUsage } from '../../../src/platform/cli/usage-command.js';
+import type { KeyTools } from '../../../src/platform/cli/key-command.js';
+import { printUsage, printUsageOfKeys } from '../../../src/platform/cli/usage-command.js';
 import type { UsageStore } from '../../../src/platform/usage/store.js';
 import { list } from '../../support/operations-under-test.js';
 
@@ -33,4 +34,24 @@ test.each([
   const rest = `2026-01-01,${list.name},1,0,false`;
   expect(await printCsv(name, null)).toBe(`id,${cell},,${rest}`);
   expect(await printCsv('x', name)).toBe(`id,x,${cell},${rest}`);
+});
+
+test('the usage of all keys as CSV is read a day at a time, each when the one before is printed, so that it fits into the memory', async () => {
+  const read: string[] = [];
+  const days = {
+    findDays: async () => ['2026-01-03', '2026-01-01'],
+    async readKeysOnDay(day: string) {
+      read.push(day);
+      return [{ id: 'id', name: 'x', owner: null, day, operation: list.name, requests: 1, denied: 0 }];
+    },
+  } as unknown as UsageStore;
+  const tools = { store: {} as KeyTools['store'], usage: days };
+  const result = await printUsageOfKeys(tools, { by: 'requests', csv: true }, []);
+  const printed: string[] = [];
+  if ('parts' in result) for await (const part of result.parts) printed.push(`${read.length} ${part}`);
+  expect(printed).toEqual([
+    '0 id,name,owner,day,operation,requests,denied,deprecated\n',
+    `1 id,x,,2026-01-03,${list.name},1,0,false\n`,
+    `2 id,x,,2026-01-01,${list.name},1,0,false\n`,
+  ]);
 });

@@ -229,7 +229,7 @@ test('a grant that is missing ends the start and shows in readiness, with the co
   const { name } = inject('serviceRole');
   const service = await startService({ databaseUrl: own });
   const ready = async () => (await fetch(`${service.url}/health/ready`)).status;
-  expect(await ready()).toBe(200);
+  await expect.poll(ready).toBe(200);
   await execute(own, `REVOKE DELETE ON api_key_usage FROM ${name}; REVOKE INSERT ON ${TABLE} FROM ${name}`);
   await expect.poll(ready).toBe(503);
   const message = new RegExp(

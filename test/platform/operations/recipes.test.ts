@@ -31,6 +31,7 @@ import {
   rpcPath,
   startService,
   type TestService,
+  untilServed,
 } from '../../support/test-service.js';
 
 // Bookings that belong to a caller, and a list of them in another order: docs/recipes.md shows their code.
@@ -228,7 +229,8 @@ beforeAll(async () => {
   };
 
   service = await startService({ resources: [bookings] });
-  call = createCaller(service);
+  const send = createCaller(service);
+  call = (path, init) => untilServed(() => send(path, init));
   // You may be about to make a src/bookings/ of it.
   await service.database.pool.query(`
     DROP TABLE IF EXISTS bookings CASCADE;

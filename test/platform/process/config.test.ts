@@ -449,6 +449,26 @@ describe('a secret in a file', () => {
     expect(readFrom(invalid)).toThrow(new RegExp(`: ${name} must `));
     expect(readFrom(invalid)).not.toThrow(/hunter2/);
   });
+
+  test.each([
+    ['missing', () => join(folder, 'none'), 'cannot be read'],
+    ['empty', () => writeSecret('\n'), 'names an empty file'],
+  ])(
+    'that is %s is one problem, on one line, and not also a URL that is not set',
+    async (_, path, problem) => {
+      const linux = { platform: 'linux', versions: { node: '24.0.0' } } as const;
+      const file = await path();
+      const both = { DATABASE_URL: 'postgres://u@db/store', REDIS_URL: 'redis://a' };
+      for (const [name, others] of [
+        ['DATABASE_URL', { APP_ENV: 'production' }],
+        ['DATABASE_URL', { REUSE_PORT: 'true', REDIS_URL: both.REDIS_URL }],
+        ['REDIS_URL', { REUSE_PORT: 'true', DATABASE_URL: both.DATABASE_URL }],
+      ] as const)
+        expect(() => readConfig({ ...others, [`${name}_FILE`]: file }, linux)).toThrow(
+          new RegExp(`^The configuration is invalid: ${name}_FILE ${problem}[^\\n]*$`),
+        );
+    },
+  );
 });
 
 test('what is odd about the environment is told with what is invalid in it', () => {

@@ -1,0 +1,66 @@
+import { Option } from 'commander';
+import { PLAN_NAMES, type Plan } from '#store/plans.js';
+import { escapeControls } from '../errors/terminal-text.js';
+import { KEY_STATES, type KeyFilter, type KeyState } from '../keys/statements.js';
+import type { KeyStore, ListedKey } from '../keys/store.js';
+import * as parse from './arguments.js';
+import type { KeyCommand } from './key-command.js';
+import { formatKeyRows, toKeyJson, toKeyRow } from './key-view.js';
+
+/** About 10 MB. For each page, PostgreSQL reads all keys. */
+const PAGE_KEYS = 10_000;
+
+interface ListOptions {
+  readonly plan?: Plan;
+  readonly state?: KeyState;
+  readonly owner?: string;
+  /** In seconds */
+  readonly unusedFor?: number;
+  readonly json?: true;
+}
+
+export const LIST: KeyCommand = {
+  name: 'list',
+  description: 'show all keys, or those that match all given options',
+  examples: ['', '--owner acme', '--state active --unused-for 90d', '--plan enterprise --json'],
+  addArguments(command) {
+    command
+      .addOption(new Option('--plan <plan>', 'only keys of this plan').choices(PLAN_NAMES))
+      .addOption(new Option('--state <state>', 'only keys in this state').choices(KEY_STATES))
+      .option('--unused-for <duration>', 'only keys older than that, and not used since', parse.parseDuration)
+      .option('--owner <owner>', 'only keys of this owner', parse.parseOwner);
+  },
+  async run({ store }, command) {
+    const { json, unusedFor, ...options } = command.opts<ListOptions>();
+    const now = Date.now();
+    const unusedSince = unusedFor === undefined ? undefined : new Date(now - unusedFor * 1000);
+    const pages = readPages(store, { ...options, at: new Date(now), unusedSince });
+    return { parts: json ? toJson(pages, now) : toTable(pages, now) };
+  },
+};
+
+async function* readPages(store: KeyStore, filter: KeyFilter): AsyncIterable<readonly ListedKey[]> {
+  let page: readonly ListedKey[] = [];
+  do {
+    page = await store.list({ ...filter, after: page.at(-1) }, PAGE_KEYS);
+    yield page;
+  } while (page.length === PAGE_KEYS);
+}
+
+/** An array on one line */
+async function* toJson(pages: AsyncIterable<readonly ListedKey[]>, now: number): AsyncIterable<string> {
+  let separator = '[';
+  for await (const page of pages) {
+    if (page.length === 0) continue;
+    yield separator + page.map((apiKey) => escapeControls(JSON.stringify(toKeyJson(apiKey, now)))).join(',');
+    separator = ',';
+  }
+  yield separator === '[' ? '[]\n' : ']\n';
+}
+
+/** The widths of the columns are known at the end: until then, only what is shown of the keys is kept. */
+async function* toTable(pages: AsyncIterable<readonly ListedKey[]>, now: number): AsyncIterable<string> {
+  const rows: (readonly string[])[] = [];
+  for await (const page of pages) for (const apiKey of page) rows.push(toKeyRow(apiKey, now));
+  yield `${formatKeyRows(rows)}\n`;
+}
