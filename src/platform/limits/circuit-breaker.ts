@@ -13,6 +13,7 @@ const TRIALS_AT_START = 3;
 const TRIALS_PER_CONNECTION = 8;
 const READY_POLL_INTERVAL_MS = 20;
 
+const CLOSED = 'The connection was closed';
 /** Created once: capturing a stack for every rejected command would cost more than deciding in memory. */
 const OPEN_ERROR = new Error('The circuit breaker is open');
 
@@ -73,6 +74,7 @@ export class CircuitBreaker {
 
   /** Runs a command on a key. Rejects within the timeout when it fails, and at once while the breaker is open. */
   run<T>(key: string, command: () => Promise<T>): Promise<T> {
+    if (this.#isReconnecting) this.#warn(CLOSED);
     if (this.#state !== 'closed') return Promise.reject(OPEN_ERROR);
     this.#waiting += 1;
     const result = measure(this.#options.observe, () => withTimeout(REDIS_TIMEOUT_MS, command()));
@@ -95,13 +97,13 @@ export class CircuitBreaker {
 
   /**
    * Opens the breaker for a connection that was closed. While nothing waits for an answer that is no outage: servers close
-   * idle connections. The log says nothing unless the client cannot connect again.
+   * idle connections. The log says nothing unless a command comes before the client has connected again, or it cannot.
    */
   lose(): void {
     if (this.#state !== 'closed') return;
     this.#open(this.#trialKey);
     if (this.#waiting === 0) this.#isReconnecting = true;
-    else this.#warn('The connection was closed');
+    else this.#warn(CLOSED);
   }
 
   #open(key: string): void {

@@ -25,14 +25,18 @@ async function serve(options: TestServiceOptions = {}) {
 const notification = (method: string, head: Record<string, string> = {}) =>
   post({ jsonrpc: '2.0', method }, head);
 
-/** Every way to ask for what is free. */
-const FREE: readonly (readonly [what: string, path: string, init: RequestInit])[] = [
+/** Every way to end the key, which nothing limits. */
+const REVOKE: readonly (readonly [what: string, path: string, init: RequestInit])[] = [
+  ['revokeKey over REST', '/v1/key?hint=x', { method: 'DELETE' }],
+  ['revokeKey over tRPC', '/trpc/revokeKey', post({ hint: 'x' })],
+];
+
+/** Every way to ask for what is free within a window. */
+const WINDOWED: readonly (readonly [what: string, path: string, init: RequestInit])[] = [
   ['getKey over REST', '/v1/key', {}],
   ['getKey over tRPC', '/trpc/getKey', {}],
   ['getKey as a batch', '/trpc/getKey?batch=1', {}],
   ['getKey over MCP', '/mcp', toolCall('getKey')],
-  ['revokeKey over REST', '/v1/key?hint=x', { method: 'DELETE' }],
-  ['revokeKey over tRPC', '/trpc/revokeKey', post({ hint: 'x' })],
   ['server/discover', '/mcp', message('server/discover')],
   ['tools/list', '/mcp', message('tools/list')],
   [
@@ -42,7 +46,7 @@ const FREE: readonly (readonly [what: string, path: string, init: RequestInit])[
   ],
 ];
 
-test.each(FREE)('%s costs the key nothing, within a window of its own', async (_what, path, init) => {
+test.each(WINDOWED)('%s costs the key nothing, within a window of its own', async (_what, path, init) => {
   const { call, issue } = await serve();
   const { key } = await issue(5);
   for (let n = 0; n < PER_MINUTE; n += 1) {
@@ -60,21 +64,34 @@ test.each(FREE)('%s costs the key nothing, within a window of its own', async (_
   expect((await call(list.path, { key })).headers.get('x-ratelimit-remaining')).toBe('4');
 });
 
-test.each(FREE)('%s is answered while the key is over its limit or banned', async (_what, path, init) => {
+test.each([...WINDOWED, ...REVOKE])(
+  '%s is answered while the key is over its limit or banned',
+  async (_what, path, init) => {
+    const { call, issue } = await serve();
+    const { key } = await issue(1);
+    for (const code of [undefined, 'rate_limit_exceeded', 'api_key_banned']) {
+      expect((await call(list.path, { key })).body.code).toBe(code);
+      if (code !== undefined) expect((await call(path, { key, ...init })).status).not.toBe(429);
+    }
+  },
+);
+
+test.each(REVOKE)('%s costs the key nothing, and has no limit', async (_what, path, init) => {
   const { call, issue } = await serve();
-  const { key } = await issue(1);
-  for (const code of [undefined, 'rate_limit_exceeded', 'api_key_banned']) {
-    expect((await call(list.path, { key })).body.code).toBe(code);
-    if (code !== undefined) expect((await call(path, { key, ...init })).status).not.toBe(429);
+  const { key } = await issue(5);
+  for (let n = 0; n < PER_MINUTE * 2; n += 1) {
+    const { status, headers } = await call(path, { key, ...init });
+    expect(status).toBe(400);
+    expect([headers.get('x-ratelimit-limit'), headers.get('x-ratelimit-remaining')]).toEqual(['5', '5']);
   }
 });
 
-test('all that is free shares the window of its key, from whatever address it comes', async () => {
+test('all that is free within a window shares that of its key of its key, from whatever address it comes', async () => {
   const { call, issue } = await serve({ trustProxy: ['127.0.0.1'] });
   const { key } = await issue();
   const statuses = await Promise.all(
     Array.from({ length: 30 }, async (_, n) => {
-      const [, path, init] = FREE[n % FREE.length] as (typeof FREE)[number];
+      const [, path, init] = WINDOWED[n % WINDOWED.length] as (typeof WINDOWED)[number];
       const headers = { ...(init.headers as object), 'x-forwarded-for': `192.0.2.${n}` };
       return (await call(path, { key, ...init, headers })).status;
     }),
@@ -129,7 +146,7 @@ test('a head that calls nothing makes no call free: the body has to agree', asyn
 });
 
 test('without a valid key nothing is free', async () => {
-  for (const [what, path, init] of FREE) {
+  for (const [what, path, init] of [...WINDOWED, ...REVOKE]) {
     const { call } = await serve();
     const statuses: number[] = [];
     for (let n = 0; n <= PER_MINUTE; n += 1)
