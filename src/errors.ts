@@ -23,12 +23,12 @@ export const ERRORS = {
     message: 'The animal has an open order, and its status changes with that: deliver or cancel the order.',
     description: 'the animal has an open order, and its status changes with that',
     advice:
-      'That is updateOrder, with the id of the order. The other members of the animal can be changed meanwhile.',
+      'Use updateOrder, with the id of the order. The other members of the animal can be changed meanwhile.',
   },
   order_closed: {
     status: 409,
     trpcCode: 'CONFLICT',
-    message: 'The order is closed: it was delivered or cancelled, and nothing follows.',
+    message: 'The order is closed: it was delivered or cancelled, and its status can no longer change.',
     description: 'the order was delivered or cancelled',
     advice: 'Calling again does not help: getOrder says which of the two it was.',
   },

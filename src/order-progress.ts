@@ -27,9 +27,9 @@ export const OPEN_STATUSES = entries.filter(([, { next }]) => next.length > 0).m
 /** Those that an order may be given: each follows another one. */
 export const NEXT_STATUSES = [...new Set(entries.flatMap(([, { next }]) => next))];
 
-/** The statuses that one may follow. */
+/** The statuses from which an order may move to this one. */
 export const statusesBefore = (status: NextStatus): OrderStatus[] =>
   entries.filter(([, { next }]) => next.includes(status)).map(([before]) => before);
 
-/** The status of an animal whose newest order has this one. */
+/** What the animal becomes when its order takes this status. */
 export const petStatusWith = (status: OrderStatus) => PROGRESS[status].pet;

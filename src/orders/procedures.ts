@@ -90,8 +90,8 @@ const updateOrder = procedure
       summary: 'Approve, deliver or cancel an order',
       description:
         'A placed order may be approved, delivered or cancelled, and an approved one delivered or cancelled. Its animal is ' +
-        'sold once it is delivered, and available again once it is cancelled. Then the order is closed, and nothing follows. The ' +
-        'status that it has already changes nothing.\n\n' +
+        'sold once it is delivered, and available again once it is cancelled. Then the order is closed, and its status can no ' +
+        'longer change. Setting the status that it has changes nothing.\n\n' +
         'Experimental: it may change within this version.',
       successDescription: 'The order as it is now',
     },

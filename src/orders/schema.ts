@@ -40,11 +40,11 @@ export const orderChange = orderReference
   .extend({
     status: z
       .enum(NEXT_STATUSES, { error: fieldError(`must be one of ${NEXT_STATUSES.join(', ')}`) })
-      .meta({ description: 'What follows' }),
+      .meta({ description: 'The new status' }),
   })
   .meta({
     id: 'OrderChange',
-    description: 'What becomes of an order. Unknown members are ignored.',
+    description: 'A change of the status of an order. Unknown members are ignored.',
     examples: [{ status: 'approved' }],
   });
 

@@ -17,8 +17,8 @@ const orders = table<Order, Omit<Order, 'id'>>('orders', {
 });
 
 /**
- * All queries on orders. What changes an order changes its animal, too, in one transaction: it has the animal's row first, then
- * the order's, then the turn, so that no two wait for each other in a circle. Every method may fail with a database error: see
+ * All queries on orders. What changes an order changes its animal, too, in one transaction. It locks the animal's row before
+ * anything else, so that no two wait for each other in a circle. Every method may fail with a database error: see
  * isDatabaseOutage.
  */
 export type OrderStore = ReturnType<typeof createOrderStore>;
@@ -35,23 +35,23 @@ export function createOrderStore(database: Database) {
      * @throws ApiError pet_not_available; invalid_request if there is no such animal
      */
     place: ({ petId }: NewOrder, key?: IdempotencyKey) =>
-      transactions.once<Order>(key, async (transaction, { takeTurn }) => {
+      transactions.once<Order>(key, async (transaction, { lockRow, takeTurn }) => {
+        // Also for whoever inserts an order of it with SQL: nobody should wait for that while having the turn.
+        if (!(await lockRow('pets', petId))) {
+          const fields = { petId: 'is the id of no animal' };
+          throw new ApiError('invalid_request', { message: `petId ${fields.petId}.`, fields });
+        }
         const { count } = await transaction.pet.updateMany({
           where: { id: petId, status: 'available' },
           data: { status: petStatusWith('placed') },
         });
-        if (count === 0) {
-          if ((await transaction.pet.count({ where: { id: petId } })) > 0)
-            throw new ApiError('pet_not_available');
-          const fields = { petId: 'is the id of no animal' };
-          throw new ApiError('invalid_request', { message: `petId ${fields.petId}.`, fields });
-        }
+        if (count === 0) throw new ApiError('pet_not_available');
         await takeTurn('orders');
         return toOrder(await transaction.order.create({ data: { petId } }).catch(throwIfOpen));
       }),
 
     /**
-     * Moves an order on, and its animal with it. The status that it has already changes nothing.
+     * Moves an order on, and its animal with it. Setting the status that it has changes nothing.
      *
      * @returns undefined if there is no such order
      * @throws ApiError order_closed
@@ -61,15 +61,16 @@ export function createOrderStore(database: Database) {
         const where = { id: orderId };
         const found = await transaction.order.findUnique({ where });
         if (found === null) return undefined;
+        // It never changes.
         await lockRow('pets', found.petId);
         const [changed] = await transaction.order.updateManyAndReturn({
           where: { ...where, status: { in: statusesBefore(status) } },
           data: { status },
         });
         if (changed === undefined) {
-          const unchanged = await transaction.order.findUniqueOrThrow({ where });
-          if (unchanged.status !== status) throw new ApiError('order_closed');
-          return toOrder(unchanged);
+          const unchanged = await transaction.order.findUnique({ where });
+          if (unchanged !== null && unchanged.status !== status) throw new ApiError('order_closed');
+          return unchanged === null ? undefined : toOrder(unchanged);
         }
         await transaction.pet.update({
           where: { id: changed.petId },
@@ -80,7 +81,7 @@ export function createOrderStore(database: Database) {
   };
 }
 
-/** Somebody has made the animal available with SQL while its order is open. */
+/** With SQL, somebody has made the animal available while its order is open, or added an order and left the animal available. */
 function throwIfOpen(error: unknown): never {
   throw readTaken(error) === ONE_OPEN_ORDER ? new ApiError('pet_not_available') : error;
 }

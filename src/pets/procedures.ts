@@ -94,7 +94,8 @@ const updatePet = procedure
       summary: 'Change an animal',
       description:
         'Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow any ' +
-        'other, but while the animal has an open order: then its status changes with the order (updateOrder). Programs that keep a copy of the catalogue do not notice the change: the animal keeps its id.\n\n' +
+        'other, except while the animal has an open order: then its status changes with the order (updateOrder). ' +
+        'Programs that keep a copy of the catalogue do not notice the change: the animal keeps its id.\n\n' +
         'Experimental: it may change within this version.',
       successDescription: 'The animal as it is now',
     },

@@ -74,7 +74,7 @@ export const petChange = petReference
   .meta({
     id: 'PetChange',
     description:
-      'What changes of an animal: at least one member. What is left out stays as it is. Unknown members are ignored.',
+      'Changes to an animal: at least one member. What is left out stays as it is. Unknown members are ignored.',
     examples: [{ status: 'sold' }],
   });
 

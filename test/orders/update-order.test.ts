@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { OPEN_STATUSES } from '../../src/order-progress.js';
-import { execute } from '../support/execute.js';
+import { ONE_OPEN_ORDER, OPEN_STATUSES } from '../../src/order-progress.js';
+import { BEGIN_FOR_LONG, execute } from '../support/execute.js';
 import {
   type Caller,
   createCaller,
@@ -153,4 +153,36 @@ test('of several open orders that an animal has before the migration, the newest
     'delivered',
     'approved',
   ]);
+});
+
+test('the index that keeps an animal from having two open orders knows which statuses are open', async () => {
+  const [found] = await execute<{ condition: string }>(
+    service.databaseUrl,
+    `SELECT pg_get_expr(indpred, indrelid) AS condition FROM pg_index WHERE indexrelid = '${ONE_OPEN_ORDER}'::regclass`,
+  );
+  const statuses = [...(found?.condition ?? '').matchAll(/'(\w+)'/g)].map(([, status]) => status);
+  expect(statuses.sort()).toEqual([...OPEN_STATUSES].sort());
+});
+
+test('an order that somebody adds with SQL and has not committed holds up the orders of its animal alone', async () => {
+  const [petId, other] = [await addPet(), await addPet()];
+  const holder = await service.database.pool.connect();
+  await holder.query(`${BEGIN_FOR_LONG}; INSERT INTO orders (pet_id) VALUES (${petId})`);
+  const waiting = call('/v1/store/orders', post({ petId }));
+  await expect
+    .poll(
+      async () =>
+        (
+          await execute(
+            service.databaseUrl,
+            "SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
+          )
+        ).length,
+    )
+    .toBeGreaterThan(0);
+  expect((await ask('rest', call, 'createOrder', { petId: other })).code).toBeUndefined();
+  await holder.query('COMMIT');
+  holder.release();
+  expect([409, 503]).toContain((await waiting).status);
+  expect((await ask('rest', call, 'createOrder', { petId })).code).toBe('pet_not_available');
 });

@@ -19,8 +19,7 @@ export type NewPet = {
 };
 
 /**
- * What changes of an animal: at least one member. What is left out stays as it is. Unknown members are
- * ignored.
+ * Changes to an animal: at least one member. What is left out stays as it is. Unknown members are ignored.
  */
 export type PetChange = {
   /**
@@ -44,9 +43,9 @@ export type NewOrder = {
   petId: number;
 };
 
-/** What becomes of an order. Unknown members are ignored. */
+/** A change of the status of an order. Unknown members are ignored. */
 export type OrderChange = {
-  /** What follows */
+  /** The new status */
   status: 'approved' | 'delivered' | 'cancelled';
 };
 
@@ -272,7 +271,7 @@ export type GetOrderInput = {
 export type UpdateOrderInput = {
   /** Identifier of the order. An integer from −(2^53 − 1) to 2^53 − 1. */
   orderId: number;
-  /** What follows */
+  /** The new status */
   status: 'approved' | 'delivered' | 'cancelled';
 };
 
@@ -331,8 +330,9 @@ export type Operations = {
    * Change an animal
    *
    * Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow
-   * any other, but while the animal has an open order: then its status changes with the order (updateOrder).
-   * Programs that keep a copy of the catalogue do not notice the change: the animal keeps its id.
+   * any other, except while the animal has an open order: then its status changes with the order
+   * (updateOrder). Programs that keep a copy of the catalogue do not notice the change: the animal keeps its
+   * id.
    *
    * Experimental: it may change within this version.
    *
@@ -394,7 +394,7 @@ export type Operations = {
    *
    * A placed order may be approved, delivered or cancelled, and an approved one delivered or cancelled. Its
    * animal is sold once it is delivered, and available again once it is cancelled. Then the order is closed,
-   * and nothing follows. The status that it has already changes nothing.
+   * and its status can no longer change. Setting the status that it has changes nothing.
    *
    * Experimental: it may change within this version.
    *

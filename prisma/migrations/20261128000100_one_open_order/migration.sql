@@ -1,11 +1,11 @@
--- An animal has at most one open order, whoever inserts it. New orders wait meanwhile: with 10^6 in the table for under 1 s, and for
+-- An animal has at most one open order, whoever inserts it. New orders and changes of orders wait meanwhile: with 10^6 in the table for under 1 s, and for
 -- 5 s if 270,000 of them have to be cancelled.
 LOCK TABLE "orders" IN SHARE ROW EXCLUSIVE MODE;
 
 -- Of several open orders of an animal, the newest stays open.
 --
 -- So does one whose animal was made available or sold by hand, because only the store knows which of the two is right. Nobody can
--- order such an animal until its order is delivered or cancelled:
+-- order such an animal until its order is delivered, which makes it sold, or cancelled, which makes it available:
 -- SELECT * FROM orders JOIN pets ON pets.id = pet_id WHERE orders.status IN ('placed', 'approved') AND pets.status <> 'pending';
 UPDATE "orders" SET "status" = 'cancelled'
 WHERE "status" IN ('placed', 'approved') AND EXISTS (
@@ -14,6 +14,3 @@ WHERE "status" IN ('placed', 'approved') AND EXISTS (
 );
 
 CREATE UNIQUE INDEX "orders_open_pet_id_key" ON "orders"("pet_id") WHERE ("status" IN ('placed', 'approved'));
-
--- An animal is one. Nodes of the version before name the column in their statements, so a later migration drops it.
-ALTER TABLE "orders" ALTER COLUMN "quantity" SET DEFAULT 1;

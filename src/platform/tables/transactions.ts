@@ -25,8 +25,8 @@ export type Transaction = Prisma.TransactionClient;
 /** What a transaction waits for. All take rows in the same order, so that none waits for another in a circle: see the recipes. */
 export interface Locks {
   /**
-   * Waits for the transactions that change a row, and keeps others from changing it until this one ends. Statements after it
-   * see what those have stored.
+   * Waits for the transactions that change a row or refer to it, and keeps others from both until this one ends. Statements
+   * after it see what those have stored.
    *
    * @returns whether there is such a row
    */
@@ -120,7 +120,7 @@ async function transact<Result>(
 function createLocks(transaction: Transaction, inSchema: InSchema): Locks {
   return {
     async lockRow(tableName, id) {
-      const sql = `SELECT true AS found FROM ${inSchema(tableName)} WHERE id = $1 FOR NO KEY UPDATE`;
+      const sql = `SELECT true AS found FROM ${inSchema(tableName)} WHERE id = $1 FOR UPDATE`;
       return (await transaction.$queryRawUnsafe<unknown[]>(sql, id)).length > 0;
     },
     async takeTurn(tableName) {
