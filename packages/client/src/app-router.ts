@@ -19,10 +19,15 @@ export interface AppRouter {
   };
 }
 
+/** What is the same for all operations, as tRPC's clients infer it */
 export interface RootTypes {
+  /** Known to the service alone */
   ctx: object;
+  /** Known to the service alone */
   meta: object;
+  /** Of each error, over tRPC */
   errorShape: ErrorShape;
+  /** There is none: inputs and outputs are plain JSON */
   transformer: false;
 }
 
@@ -31,11 +36,17 @@ export type FieldErrors = Readonly<Record<string, string>>;
 
 /** tRPC's error shape with the service's error body in it */
 export interface ErrorShape {
+  /** For people; that of the body */
   message: string;
+  /** JSON-RPC's number for the kind of error */
   code: TRPC_ERROR_CODE_NUMBER;
+  /** What tRPC and the service add */
   data: {
+    /** The closest of tRPC's own codes */
     code: TRPC_ERROR_CODE_KEY;
+    /** That of the response to a single call */
     httpStatus: number;
+    /** The name of the operation, where it is known */
     path?: string;
     /** The body that REST would send */
     error: ErrorBody;

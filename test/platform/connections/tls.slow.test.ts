@@ -92,7 +92,7 @@ describe.runIf(canCreateCertificates())('PostgreSQL that accepts only TLS, with 
     }) => {
       await server.useCertificate(trusted);
       const lines: string[] = [];
-      const log = pino({ level: 'error' }, { write: (line: string) => void lines.push(line) });
+      const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
       const service = await startService({ databaseUrl: verified(), log });
       const call = createCaller(service);
       expect((await call(list.path)).status).toBe(200);
