@@ -200,12 +200,12 @@ test.skipIf(!isInstalled)(
     const before = collector.spans.length;
     const { program, url, call } = await startTraced(process.execPath, { OTEL_BSP_SCHEDULE_DELAY: '60000' });
     expect((await call('/health/ready', { key: null })).status).toBe(200);
-    expect((await call(list.path)).status).toBe(200);
     // Until the service has asked a question of its own: whether the key has changed.
     const checks = /query_duration_seconds_count\{statement="keys-find-changed"\} (\d+)/;
     const countChecks = async () =>
       Number(checks.exec(await (await fetch(`${url}/metrics`)).text())?.[1] ?? 0);
     const tried = await countChecks();
+    expect((await call(list.path)).status).toBe(200);
     await vi.waitUntil(async () => (await countChecks()) > tried, { timeout: 20_000, interval: 200 });
     expect((await call(list.path, { key: 'as_test_wrong' })).status).toBe(401);
     program.child.kill('SIGTERM');
