@@ -1,7 +1,7 @@
 import { ONE_OPEN_ORDER, petStatusWith, statusesBefore } from '../order-progress.js';
 import type { Database } from '../platform/connections/client.js';
 import type { Order as OrderRow } from '../platform/connections/generated/client.js';
-import { readTaken } from '../platform/connections/outage.js';
+import { readUniqueViolation } from '../platform/connections/outage.js';
 import { ApiError } from '../platform/errors/api-error.js';
 import type { IdempotencyKey } from '../platform/tables/idempotency.js';
 import { createReads } from '../platform/tables/reads.js';
@@ -18,8 +18,7 @@ const orders = table<Order, Omit<Order, 'id'>>('orders', {
 
 /**
  * All queries on orders. What changes an order changes its animal, too, in one transaction. It locks the animal's row before
- * anything else, so that no two wait for each other in a circle. Every method may fail with a database error: see
- * isDatabaseOutage.
+ * anything else, so that no two deadlock. Every method may fail with a database error: see isDatabaseOutage.
  */
 export type OrderStore = ReturnType<typeof createOrderStore>;
 
@@ -83,7 +82,7 @@ export function createOrderStore(database: Database) {
 
 /** With SQL, somebody has made the animal available while its order is open, or added an order and left the animal available. */
 function throwIfOpen(error: unknown): never {
-  throw readTaken(error) === ONE_OPEN_ORDER ? new ApiError('pet_not_available') : error;
+  throw readUniqueViolation(error) === ONE_OPEN_ORDER ? new ApiError('pet_not_available') : error;
 }
 
 function toOrder({ id, petId, status, createdAt }: OrderRow): Order {

@@ -33,7 +33,7 @@ function button(page: Page, label: string, name: string) {
   return page.getByRole('button', { name: `${label} ${name}`, exact: true });
 }
 
-describe.skipIf(executable === undefined)("the storefront's day", { timeout: 60_000 }, () => {
+describe.skipIf(executable === undefined)("the storefront's day", { timeout: 120_000 }, () => {
   const { visit, inspect } = setUpStorefront(executable);
 
   test('a clerk marks an animal as sold and as available again, and every list follows', async () => {

@@ -17,7 +17,7 @@ import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 const executable = findBrowser();
 
-describe.skipIf(executable === undefined)('the storefront', { timeout: 60_000 }, () => {
+describe.skipIf(executable === undefined)('the storefront', { timeout: 120_000 }, () => {
   const storefront = setUpStorefront(executable);
   const { visit, inspect } = storefront;
 

@@ -9,7 +9,8 @@ import { LoadMore, useLastError } from './load-more.js';
 import { moveFocusOnRemoval } from './move-focus.js';
 import { Notice } from './notice.js';
 import { CardSkeleton, PetCard } from './pet-card.js';
-import { usePetPages, useReplacePet } from './pet-pages.js';
+import { usePetPages } from './pet-pages.js';
+import { useReplaceItem } from './replace-item.js';
 import { StatusFilter } from './status-filter.js';
 import { categoryOf, STATUS_LABELS, STATUSES } from './vocabulary.js';
 
@@ -68,7 +69,7 @@ interface PetListProps extends CatalogueProps {
 /** The animals of one status and category, or all. Loads the next page when the user scrolls near the end. */
 function PetList({ status, categoryId, saving, added, scopes, onChange, onShowAll }: PetListProps) {
   const query = usePetPages(status, categoryId);
-  const replace = useReplacePet();
+  const replace = useReplaceItem('listPets');
   const queryClient = useQueryClient();
   const error = useLastError(query);
   const announce = useAnnounce();

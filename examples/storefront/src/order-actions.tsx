@@ -5,8 +5,8 @@ import { useAnnounce } from './announcer.js';
 import { useAttempt } from './attempt.js';
 import { useTRPCClient } from './connection.js';
 import { moveFocusToRow } from './move-focus.js';
-import { useReplaceOrder } from './order-pages.js';
 import { Reason } from './pet-actions.js';
+import { useReplaceItem } from './replace-item.js';
 import { ORDER_LABELS, type OrderStatus } from './vocabulary.js';
 
 type Next = Exclude<OrderStatus, 'placed'>;
@@ -37,7 +37,7 @@ export function OrderActions({ order, labelId, onPetChange }: OrderActionsProps)
   const [asked, setAsked] = useState<Next>();
   const announce = useAnnounce();
   const { failure, setFailure, waitSeconds, ...attempt } = useAttempt();
-  const replace = useReplaceOrder();
+  const replace = useReplaceItem('listOrders');
   const change = useChange(order);
   const { mutate, isPending, data } = useMutation({
     mutationFn: change,

@@ -1,11 +1,5 @@
-import { nextCursor, type Order } from '@animal-store/client';
-import {
-  type InfiniteData,
-  keepPreviousData,
-  useInfiniteQuery,
-  useQuery,
-  useQueryClient,
-} from '@tanstack/react-query';
+import { nextCursor } from '@animal-store/client';
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useTRPC, useTRPCClient } from './connection.js';
 import type { OrderStatus } from './vocabulary.js';
 
@@ -29,25 +23,6 @@ export function useOrderPages(status: OrderStatus | undefined, petId: number | u
       { getNextPageParam: (page) => (page.length < PAGE_SIZE ? null : nextCursor(page)) },
     ),
   );
-}
-
-/**
- * Returns a function that shows an order as it is now, where it is, also in a list of those that have another status. Its animal
- * has changed with it, so other lists are read again when they are shown.
- */
-export function useReplaceOrder() {
-  const { listPets, listOrders } = useTRPC();
-  const queryClient = useQueryClient();
-  return (order: Order) => {
-    const pages = { ...listOrders.infiniteQueryFilter(), type: 'active' } as const;
-    queryClient.setQueriesData<InfiniteData<Order[]>>(pages, (data) => {
-      if (data === undefined) return undefined;
-      const replaced = data.pages.map((page) => page.map((each) => (each.id === order.id ? order : each)));
-      return { ...data, pages: replaced };
-    });
-    for (const { pathFilter } of [listPets, listOrders])
-      queryClient.removeQueries({ ...pathFilter(), type: 'inactive' });
-  };
 }
 
 /** The names of animals by their ids, as far as a few pages of the catalogue have them. */

@@ -114,7 +114,7 @@ export function readCode(error: unknown): string {
 }
 
 /** The unique constraint or index that a query violated, by its name, or ''. */
-export function readTaken(error: unknown): string {
+export function readUniqueViolation(error: unknown): string {
   const failed = error as QueryError;
   return readCode(error) === UNIQUE_VIOLATION
     ? firstText(readCause(failed)?.constraint?.index, failed.constraint)

@@ -1,6 +1,6 @@
 import { createBatchLoader } from '../batch-loader.js';
 import type { Database } from '../connections/client.js';
-import { DatabaseOutage, isDatabaseOutage, readTaken } from '../connections/outage.js';
+import { DatabaseOutage, isDatabaseOutage, readUniqueViolation } from '../connections/outage.js';
 import { OPERATION_TIMEOUT_MS } from '../timing/timeouts.js';
 import { type CreateAttempt, type CreateResult, createOrReplay, type IdempotencyKey } from './idempotency.js';
 import { keyedRowsSql, rowsSql, toKeyMembers } from './insert-statements.js';
@@ -66,7 +66,7 @@ function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: 
       );
     } catch (error) {
       // Another create with one of the keys succeeded while this waited; the next attempt finds it stored.
-      if (readTaken(error) === 'idempotent_creates_pkey') return insertAll(batch);
+      if (readUniqueViolation(error) === 'idempotent_creates_pkey') return insertAll(batch);
       throw error;
     }
   };
@@ -91,7 +91,7 @@ function isolateRejections<Call, Result>(
     try {
       return await run(batch);
     } catch (error) {
-      if (readTaken(error) === `${name}_pkey`) return batch.map(() => new DatabaseOutage(error));
+      if (readUniqueViolation(error) === `${name}_pkey`) return batch.map(() => new DatabaseOutage(error));
       const isRejection =
         !isDatabaseOutage(error) || ABORTED.test(String((error as { code?: unknown }).code));
       if (batch.length === 1 || !isRejection) return batch.map(() => error as Error);

@@ -1,6 +1,6 @@
 import type { Database } from '../connections/client.js';
 import type { Prisma } from '../connections/generated/client.js';
-import { DatabaseOutage, readTaken } from '../connections/outage.js';
+import { DatabaseOutage, readUniqueViolation } from '../connections/outage.js';
 import type { InSchema } from '../connections/schema-name.js';
 import { OPERATION_TIMEOUT_MS, TimeoutError, withTimeout } from '../timing/timeouts.js';
 import {
@@ -22,7 +22,7 @@ const TRANSACTION_TIMEOUT_MS = OPERATION_TIMEOUT_MS - 100;
 /** The client of one of Prisma's interactive transactions. */
 export type Transaction = Prisma.TransactionClient;
 
-/** What a transaction waits for. All take rows in the same order, so that none waits for another in a circle: see the recipes. */
+/** What a transaction waits for. All lock rows in the same order, so that no two deadlock: see docs/recipes.md. */
 export interface Locks {
   /**
    * Waits for the transactions that change a row or refer to it, and keeps others from both until this one ends. Statements
@@ -63,10 +63,7 @@ export function createTransactions(
   database: Pick<Database, 'writes' | 'inSchema' | 'loadPrisma'>,
 ): Transactions {
   const statements = createStatements(database.inSchema);
-  const run = <Output>(change: Change<Output>) =>
-    transact(database, endOfTime(), (transaction) =>
-      change(transaction, createLocks(transaction, database.inSchema)),
-    );
+  const run = <Output>(change: Change<Output>) => transact(database, toDeadline(), change);
   return {
     run,
     async once<Output>(key: IdempotencyKey | undefined, create: Change<Output>) {
@@ -74,9 +71,9 @@ export function createTransactions(
         const json = await run(async (...given) => toJson(await create(...given)));
         return { output: parseJson<Output>(json), isReplay: false };
       }
-      const endsAt = endOfTime();
+      const deadline = toDeadline();
       return createOrReplay<Output>(database, key, () =>
-        transact(database, endsAt, async (transaction) => {
+        transact(database, deadline, async (transaction, locks) => {
           const ask = async (question: string) => {
             const [row] = await transaction.$queryRawUnsafe<{ isTrue: boolean }[]>(
               question,
@@ -86,7 +83,7 @@ export function createTransactions(
           };
           if (!(await ask(statements.lock))) return 'running';
           if (await ask(statements.isStored)) return 'exists';
-          const json = toJson(await create(transaction, createLocks(transaction, database.inSchema)));
+          const json = toJson(await create(transaction, locks));
           await transaction.$executeRawUnsafe(statements.store, ...toKeyValues(key), json);
           return { output: parseJson<Output>(json) };
         }),
@@ -95,25 +92,25 @@ export function createTransactions(
   };
 }
 
-const endOfTime = () => performance.now() + TRANSACTION_TIMEOUT_MS;
+const toDeadline = () => performance.now() + TRANSACTION_TIMEOUT_MS;
 
 async function transact<Result>(
-  { loadPrisma }: Pick<Database, 'loadPrisma'>,
-  endsAt: number,
-  work: (transaction: Transaction) => Promise<Result>,
+  { loadPrisma, inSchema }: Pick<Database, 'loadPrisma' | 'inSchema'>,
+  deadline: number,
+  work: Change<Result>,
 ): Promise<Result> {
   const prisma = await loadPrisma();
-  const leftMs = () => Math.floor(endsAt - performance.now());
+  const leftMs = () => Math.floor(deadline - performance.now());
   const inTime = async (transaction: Transaction) => {
     const timeoutMs = leftMs();
     if (timeoutMs <= 0) throw new TimeoutError(`No transaction within ${TRANSACTION_TIMEOUT_MS} ms`);
-    return withTimeout(timeoutMs, work(transaction));
+    return withTimeout(timeoutMs, work(transaction, createLocks(transaction, inSchema)));
   };
   const timeout = Math.max(leftMs(), 1);
   // Prisma's `timeout` begins when `maxWait` has ended. The two together would take twice the time, so the work has its own.
   return prisma.$transaction(inTime, { maxWait: timeout, timeout }).catch((error: unknown) => {
     // An id that is stored already is nobody's fault here: the next attempt draws another one. See createInsert.
-    throw readTaken(error).endsWith('_pkey') ? new DatabaseOutage(error) : error;
+    throw readUniqueViolation(error).endsWith('_pkey') ? new DatabaseOutage(error) : error;
   });
 }
 
