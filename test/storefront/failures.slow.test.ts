@@ -22,7 +22,7 @@ import { createCaller, createTestDatabase, startService } from '../support/test-
 
 const executable = findBrowser();
 
-describe.skipIf(executable === undefined)('the storefront, when a request fails', { timeout: 120_000 }, () => {
+describe.skipIf(executable === undefined)('the storefront, when calls fail', { timeout: 120_000 }, () => {
   const storefront = setUpStorefront(executable);
   const { visit, inspect } = storefront;
   beforeAll(async () => {
