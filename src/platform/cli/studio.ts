@@ -39,6 +39,8 @@ const OTHER_TABLES = Object.keys(IDENTITY.grants).filter((table) => table !== ID
  * among them: it shows one as [object Object].
  */
 const KEYS = '#table=api_keys&pin=name,owner,hint,plan';
+/** The ids of the history say nothing about time, by which Studio does not sort by itself. */
+const HISTORY = '#table=api_key_history&sort=changed_at:desc';
 const ADDRESS = /http:\/\/localhost:\d+/;
 
 /** Where Studio listens */
@@ -74,7 +76,8 @@ export async function runStudio(url: string, port?: number): Promise<number> {
     const [address] = ADDRESS.exec(line) ?? [];
     if (address !== undefined) openPage(`${address}/${TABLE}`);
     const others = OTHER_TABLES.map((table) => `The table ${table}: $&/#table=${table}\n`);
-    const addresses = `$&/${TABLE}\n${others.join('')}API keys, their names first: $&/${KEYS}`;
+    const ofKeys = `API keys, their names first: $&/${KEYS}\nThe history of keys, newest first: $&/${HISTORY}`;
+    const addresses = `$&/${TABLE}\n${others.join('')}${ofKeys}`;
     process.stdout.write(`${line.replace(ADDRESS, addresses)}\n`);
   }
   const [code] = await exited;

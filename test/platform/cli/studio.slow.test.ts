@@ -208,6 +208,27 @@ describe.runIf(executable)('in a browser', () => {
     for (const { column_name: column } of columns) await heading(column).waitFor();
   });
 
+  test('the history of keys has an address that shows the newest change first', async () => {
+    const { studio, databaseUrl } = await startStudio();
+    const [, history = ''] = await studio.until(/The history of keys, newest first: (\S+)/);
+    for (const days of [2, 5, 1, 4, 3])
+      await execute(
+        databaseUrl,
+        `INSERT INTO api_key_history
+           (api_key_id, changed_at, session_role, active_role, application_name, column_name, new_value)
+         VALUES (gen_random_uuid(), now() - interval '${days} days', 'x', 'x', 'x', 'name', 'changed ${days} days ago')`,
+      );
+    const browser = await launchBrowser(executable ?? '');
+    closing.push(() => browser.close());
+    const { page } = await openPage(browser.context);
+    await page.setViewportSize({ width: 3_800, height: 900 });
+    await page.goto(history);
+    const changes = page.getByText(/^changed \d days ago$/);
+    await expect
+      .poll(() => changes.allTextContents())
+      .toEqual([1, 2, 3, 4, 5].map((days) => `changed ${days} days ago`));
+  });
+
   test('Studio edits the scopes of a key as a JSON list', { timeout: 60_000 }, async () => {
     const { address, databaseUrl } = await startStudio();
     await runKeys({ DATABASE_URL: databaseUrl }, 'create', '--name', 'x', '--plan', 'free');

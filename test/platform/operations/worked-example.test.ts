@@ -1,19 +1,22 @@
 import { afterAll, expect, inject, test } from 'vitest';
 import { z } from 'zod';
+import { ERRORS } from '#store/errors.js';
 import type { Database } from '../../../src/platform/connections/client.js';
 import { readCode } from '../../../src/platform/connections/outage.js';
-import { ApiError } from '../../../src/platform/errors/api-error.js';
+import { ApiError, type ErrorCode } from '../../../src/platform/errors/api-error.js';
+import { errorTable } from '../../../src/platform/errors/error-table.js';
 import { createProcedure } from '../../../src/platform/operations/builder.js';
 import { assignedId, INPUT_ERROR, int64, text } from '../../../src/platform/operations/input.js';
 import type { Resource } from '../../../src/platform/operations/resource.js';
 import type { IdempotencyKey } from '../../../src/platform/tables/idempotency.js';
 import { createInsert } from '../../../src/platform/tables/inserts.js';
+import { createReads } from '../../../src/platform/tables/reads.js';
 import { table } from '../../../src/platform/tables/table.js';
 import { createTransactions } from '../../../src/platform/tables/transactions.js';
 import { expectInvalidIdsRejected, expectUnstorableBodiesRejected } from '../../support/document-requests.js';
 import { message, toolCall } from '../../support/mcp.js';
 import { createChecker } from '../../support/openapi-checker.js';
-import { create } from '../../support/operations-under-test.js';
+import { create, read } from '../../support/operations-under-test.js';
 import { createCaller, post, startService, untilServed } from '../../support/test-service.js';
 
 // A whole resource. As part of the service, each section is a file of src/toys/.
@@ -36,10 +39,17 @@ const newBox = z
   .object({ label, names: z.array(name).min(1).max(9) }, { error: INPUT_ERROR })
   .meta({ id: 'NewBox', examples: [{ label: 'Balls', names: ['Ball'] }] });
 
+const boxReference = z.object({ boxId: int64().meta({ description: 'Identifier of the box' }) });
+
 type Toy = z.output<typeof toy>;
 type Box = z.output<typeof box>;
 type NewBox = z.output<typeof newBox>;
 type NewToy = z.output<typeof newToy>;
+
+// --- errors.ts
+
+/** A resource brings codes of its own. Here it is the first that the service has, whatever that sells. */
+const IN_A_BOX = (Object.keys(ERRORS)[0] ?? 'not_found') as Extract<ErrorCode, keyof typeof ERRORS>;
 
 // --- store.ts
 
@@ -49,6 +59,7 @@ function createToyStore(database: Database) {
   const { loadPrisma, inSchema } = database;
   const transactions = createTransactions(database);
   return {
+    ...createReads(database, toyTable),
     create: createInsert(database, toyTable),
     /**
      * Two tables, so a transaction. With models in schema.prisma it is `transaction.box.create({ data: … })`. The turns let
@@ -68,14 +79,29 @@ function createToyStore(database: Database) {
         const [box] = await transaction.$queryRawUnsafe<[Omit<Box, 'toys'>]>(sql, label, ids);
         return { ...box, toys };
       }),
+    getBox: async (id: number) => {
+      const sql = `
+        SELECT id::int, label, ARRAY(
+          SELECT json_build_object('id', toy.id, 'name', toy.name) FROM ${inSchema('toys')} AS toy WHERE toy.id = ANY (box.toys)
+          ORDER BY toy.id
+        ) AS toys FROM ${inSchema('boxes')} AS box WHERE id = $1`;
+      const boxes = await (await loadPrisma()).$queryRawUnsafe<Box[]>(sql, id);
+      return boxes[0];
+    },
     rename: async (id: number, name: string) =>
       (await loadPrisma()).$executeRawUnsafe(
         `UPDATE ${inSchema('toys')} SET name = $1 WHERE id = $2`,
         name,
         id,
       ),
-    delete: async (id: number) =>
-      (await loadPrisma()).$executeRawUnsafe(`DELETE FROM ${inSchema('toys')} WHERE id = $1`, id),
+    /** Responds with IN_A_BOX for a toy that is in one. */
+    delete: (id: number) =>
+      transactions.run(async (transaction, { lockRow }) => {
+        if (!(await lockRow('toys', id))) throw new ApiError('not_found');
+        const boxes = `SELECT FROM ${inSchema('boxes')} WHERE $1 = ANY (toys)`;
+        if ((await transaction.$queryRawUnsafe<object[]>(boxes, id)).length > 0) throw new ApiError(IN_A_BOX);
+        await transaction.$executeRawUnsafe(`DELETE FROM ${inSchema('toys')} WHERE id = $1`, id);
+      }),
   };
 }
 
@@ -96,6 +122,32 @@ const createToy = procedure
   .input(newToy)
   .output(toy)
   .mutation(({ ctx, input }) => ctx.once((key) => ctx.toys.create(input, key)));
+const getToy = procedure
+  .meta({
+    openapi: { method: 'GET', path: '/toys/{toyId}', summary: 'Get a toy' },
+    stability: 'beta',
+    scope: read.scope,
+  })
+  .input(toyReference)
+  .output(toy)
+  .query(async ({ ctx, input }) => {
+    const found = await ctx.toys.get(input.toyId);
+    if (!found) throw new ApiError('not_found');
+    return found;
+  });
+const getBox = procedure
+  .meta({
+    openapi: { method: 'GET', path: '/boxes/{boxId}', summary: 'Get a box' },
+    stability: 'beta',
+    scope: read.scope,
+  })
+  .input(boxReference)
+  .output(box)
+  .query(async ({ ctx, input }) => {
+    const found = await ctx.toys.getBox(input.boxId);
+    if (!found) throw new ApiError('not_found');
+    return found;
+  });
 const createBox = procedure
   .meta({
     openapi: { method: 'POST', path: '/boxes', summary: 'Add a box of new toys' },
@@ -135,17 +187,16 @@ const deleteToy = procedure
     openapi: { method: 'DELETE', path: '/toys/{toyId}', summary: 'Delete a toy' },
     stability: 'beta',
     scope: create.scope,
+    errors: [IN_A_BOX],
   })
   .input(toyReference)
   .output(z.void())
-  .mutation(async ({ ctx, input: { toyId } }) => {
-    if ((await ctx.toys.delete(toyId)) === 0) throw new ApiError('not_found');
-  });
+  .mutation(({ ctx, input }) => ctx.toys.delete(input.toyId));
 const toys: Resource<ToyStore> = {
   name: 'toys',
   description: 'Things that animals play with',
   createStore: createToyStore,
-  procedures: { createToy, createBox, renameToy, deleteToy },
+  procedures: { createToy, getToy, createBox, getBox, renameToy, deleteToy },
 };
 
 // --- test/toys/toys.test.ts
@@ -172,9 +223,8 @@ const call = createCaller(service);
 
 /** Calls REST, and fails unless the OpenAPI document describes the response. */
 async function rest(operation: string, path: string, init: Parameters<typeof call>[1]) {
-  const response = await untilServed(() =>
-    call(operation === 'createBox' ? '/v1/boxes' : `/v1/toys${path}`, init),
-  );
+  const collection = operation.endsWith('Box') ? 'boxes' : 'toys';
+  const response = await untilServed(() => call(`/v1/${collection}${path}`, init));
   checker.expectDescribed(operation, response);
   return response;
 }
@@ -205,6 +255,32 @@ test('a create of several rows repeats its response, too, and is stored as a who
   expect(rows.map(({ label }) => label)).toEqual(['Bus', 'Car', 'Two']);
 });
 
+test('each resource is read by its own id, over either protocol', async () => {
+  const box = (await rest('createBox', '', post({ label: 'Four', names: ['Dice', 'Yo-yo'] }))).body;
+  const [toy] = box.toys;
+  for (const [operation, reference, id, item] of [
+    ['getToy', 'toyId', toy.id, toy],
+    ['getBox', 'boxId', box.id, box],
+  ] as const) {
+    expect((await rest(operation, `/${id}`, {})).body).toEqual(item);
+    const input = encodeURIComponent(JSON.stringify({ [reference]: id }));
+    expect((await call(`/trpc/${operation}?input=${input}`)).body.result.data).toEqual(item);
+    expect((await rest(operation, '/999', {})).body.code).toBe('not_found');
+  }
+});
+
+test('a change that the state of another row forbids has a code of its own, over each protocol', async () => {
+  const [toy] = (await rest('createBox', '', post({ label: 'Five', names: ['Robot'] }))).body.toys;
+  const refused = await rest('deleteToy', `/${toy.id}`, { method: 'DELETE' });
+  const { status, message } = errorTable[IN_A_BOX];
+  expect([refused.status, refused.body]).toEqual([status, { code: IN_A_BOX, message, status }]);
+  const { data } = (await call('/trpc/deleteToy', post({ toyId: toy.id }))).body.error;
+  expect(data.error).toEqual(refused.body);
+  const { result } = (await call('/mcp', toolCall('deleteToy', { toyId: toy.id }))).body;
+  expect(result).toMatchObject({ isError: true, structuredContent: { code: IN_A_BOX, status } });
+  expect((await rest('getToy', `/${toy.id}`, {})).body).toEqual(toy);
+});
+
 test('a PATCH takes its id from the path and the rest from the body, a DELETE responds with 204', async () => {
   const { id } = (await rest('createToy', '', post({ name: 'Rope' }))).body;
   expect((await rest('renameToy', `/${id}`, patch({ name: 'Bone', toyId: 0 }))).body).toEqual({
@@ -227,11 +303,15 @@ test('all of them are tools, with hints that say what they do', async () => {
     tools.map(({ name, title, annotations }: Record<string, never>) => [name, title, annotations]),
   ).toMatchObject([
     ['createToy', 'Add a toy', { readOnlyHint: false, destructiveHint: false, idempotentHint: false }],
+    ['getToy', 'Get a toy', { readOnlyHint: true }],
     ['createBox', 'Add a box of new toys', { idempotentHint: false }],
+    ['getBox', 'Get a box', { readOnlyHint: true }],
     ['renameToy', 'Rename a toy', { readOnlyHint: false, destructiveHint: true, idempotentHint: false }],
     ['deleteToy', 'Delete a toy', { readOnlyHint: false, destructiveHint: true, idempotentHint: true }],
   ]);
-  expect(tools[2].inputSchema).toMatchObject({ required: ['toyId', 'name'] });
+  expect(tools.find(({ name }: { name: string }) => name === 'renameToy').inputSchema).toMatchObject({
+    required: ['toyId', 'name'],
+  });
   const use = async (name: string, input: object) => (await call('/mcp', toolCall(name, input))).body.result;
   const { id } = (await use('createToy', { name: 'Kite', idempotencyKey: 'kite' })).structuredContent;
   expect((await use('createToy', { name: 'Kite', idempotencyKey: 'kite' })).structuredContent).toEqual({
@@ -267,13 +347,13 @@ test('errors, limits and CORS need no code in the resource', async () => {
     'name must be a string of 1 to 100 characters.',
   );
   expect((await rest('renameToy', '/1', { method: 'PATCH', body: 'name' })).status).toBe(415);
-  expect((await rest('deleteToy', '/1', { method: 'PUT' })).headers.get('allow')).toBe('PATCH, DELETE');
+  expect((await rest('deleteToy', '/1', { method: 'PUT' })).headers.get('allow')).toBe('GET, PATCH, DELETE, HEAD');
   const { key } = await service.keys.create({ name: 'limited', ...PERSONAL });
   expect((await rest('deleteToy', '/999', { method: 'DELETE', key })).status).toBe(404);
   expect((await rest('deleteToy', '/999', { method: 'DELETE', key })).status).toBe(429);
   const headers = { origin: 'https://shop.example', 'access-control-request-method': 'PATCH' };
   const preflight = await call('/v1/toys/1', { method: 'OPTIONS', headers });
-  expect(preflight.headers.get('access-control-allow-methods')).toBe('POST, PATCH, DELETE');
+  expect(preflight.headers.get('access-control-allow-methods')).toBe('POST, GET, HEAD, PATCH, DELETE');
 });
 
 test('no operation answers 500 to a body or an identifier that the database cannot store', async () => {

@@ -1,4 +1,6 @@
+import { TRPCError } from '@trpc/server';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { ZodRealError } from 'zod';
 import { ApiError } from '../../errors/api-error.js';
 import { IDEMPOTENCY_KEY } from '../../operations/idempotency-key.js';
 import type { createContextFactory } from '../context.js';
@@ -63,7 +65,7 @@ async function run(tool: Tool, all: Arguments, exchange: Exchange): Promise<Tool
   // The input is checked after the scope.
   const getRawInput = async () => {
     checkNames(tool, all);
-    if (key === argument && argument !== undefined) checkIdempotencyKey(argument);
+    if (key === argument && argument !== undefined) await checkIdempotencyKey(tool, argument, input);
     return input;
   };
   const output = await procedure({ ctx, path, type, getRawInput, signal: undefined, batchIndex: 0 });
@@ -106,12 +108,12 @@ function checkNames({ listed: { inputSchema } }: Tool, all: Arguments): void {
   });
 }
 
-function checkIdempotencyKey(argument: unknown): void {
+/** @throws TRPCError of a malformed key, which names what else is wrong, as it does for any other argument */
+async function checkIdempotencyKey({ operation }: Tool, argument: unknown, input: Arguments): Promise<void> {
   if (typeof argument === 'string' && IDEMPOTENCY_KEY.test(argument)) return;
   const wrong = 'must be a string of 1 to 255 visible ASCII characters';
-  const problem = argument === null ? `${wrong}, or left out; null is not allowed` : wrong;
-  throw new ApiError('invalid_request', {
-    message: `${IDEMPOTENCY_ARGUMENT} ${problem}.`,
-    fields: { [IDEMPOTENCY_ARGUMENT]: problem },
-  });
+  const message = argument === null ? `${wrong}, or left out; null is not allowed` : wrong;
+  const others = (await operation.input?.safeParseAsync(input))?.error?.issues ?? [];
+  const cause = new ZodRealError([...others, { code: 'custom', path: [IDEMPOTENCY_ARGUMENT], message }]);
+  throw new TRPCError({ code: 'BAD_REQUEST', cause });
 }

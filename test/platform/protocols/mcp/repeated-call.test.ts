@@ -110,6 +110,14 @@ test('a malformed key is an error of that argument, and nothing is added', async
       },
     });
   }
+  // One answer names all that is wrong.
+  const wrong = Object.keys(newItem(''))[0] as string;
+  expect(await callCreate({ ...newItem('Malformed'), [wrong]: {}, idempotencyKey: null })).toMatchObject({
+    message: expect.stringMatching(
+      new RegExp(`^${wrong} must .*; idempotencyKey must .* null is not allowed\\.`),
+    ),
+    fields: { [wrong]: expect.any(String), idempotencyKey: expect.stringContaining('left out') },
+  });
   expect((await callCreate(newItem('Malformed'), { 'idempotency-key': 'ü' })).code).toBe('invalid_request');
   expect(await countItems('Malformed')).toBe(0);
 });
