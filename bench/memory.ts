@@ -1,11 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { createLimiter } from '@animal-store/limits';
 import { Redis } from 'ioredis';
+import { WINDOWS } from '../src/plans.js';
 import { createAuthenticator } from '../src/platform/keys/authenticator.js';
 import { generateKey } from '../src/platform/keys/format.js';
 import type { ApiKey, FoundKey } from '../src/platform/keys/store.js';
-import { createLimiter } from '../src/platform/limits/limiter.js';
 import { SCOPES } from '../src/scopes.js';
 import { startRedis } from '../test/support/redis.js';
 import { printTable } from './table.js';
@@ -77,7 +78,7 @@ const ROW: ApiKey = {
 
 async function measureLimiter(redisUrl?: string): Promise<number> {
   const redisUrls = redisUrl === undefined ? [] : [redisUrl];
-  const limiter = await createLimiter({ redisUrls, log: { info() {}, warn() {} } });
+  const limiter = await createLimiter({ windows: WINDOWS, redisUrls, log: { info() {}, warn() {} } });
   await limiter.ready(READY_TIMEOUT_MS);
   const consume = async () => limiter.consume({ kind: 'key', id: createId(), limits: LIMITS }, 1);
   const growth = await measureGrowth(consume);

@@ -26,7 +26,7 @@ const TO_STDERR = { stdio: ['ignore', 2, 2] };
 /** npm writes this file whenever it changes an installed package. */
 const INSTALLED = 'node_modules/.package-lock.json';
 /** The folders that tsc compiles; each has a src/, a dist/ and a tsconfig.json. */
-const PROJECTS = ['.', 'packages/embedded-postgres'];
+const PROJECTS = ['.', 'packages/batch-loader', 'packages/embedded-postgres', 'packages/limits'];
 /** An empty file whose time of modification is when the last successful compilation started. */
 const COMPILED = 'dist/.compiled';
 const PAGE_SOURCE = 'packages/reference-page/src';

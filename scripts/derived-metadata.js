@@ -1,9 +1,10 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 
 const LOCK = 'package-lock.json';
-const PACKAGES = ['client', 'compatibility', 'embedded-postgres', 'reference-page'].map(
-  (name) => `packages/${name}`,
-);
+const SCOPE = '@animal-store/';
+const PACKAGES = readdirSync('packages')
+  .filter((name) => name !== 'prisma-dev-stub')
+  .map((name) => `packages/${name}`);
 const RULES = 'docs/monitoring/alerts.yaml';
 const RULE_TESTS = 'docs/monitoring/alerts.test.yaml';
 const PROMETHEUS_RULE = `# alerts.yaml for the Prometheus operator, made by npm run docs:update.
@@ -27,16 +28,17 @@ export function deriveMetadata() {
   const linkRunbooks = (path) => read(path).replaceAll(/(?<=runbook_url: )\S+(?=\/blob\/)/g, address);
   const nameImage = (path) => read(path).replaceAll(/(?<=image: \S+\/animal-store:)\S+/g, version);
   const nameTarball = (path) =>
-    read(path).replaceAll(/(?<=animal-store-(client|embedded-postgres)-)\d[\w.-]*(?=\.tgz)/g, version);
-  const describe = (folder) =>
-    toJson({
-      ...readJson(`${folder}/package.json`),
-      ...{ version, homepage, bugs, repository: { ...repository, directory: folder } },
-    });
+    read(path).replaceAll(
+      /(?<=animal-store-(?:batch-loader|client|embedded-postgres|limits)-)\d[\w.-]*(?=\.tgz)/g,
+      version,
+    );
+  const describe = (folder) => {
+    const manifest = withVersion(readJson(`${folder}/package.json`), version);
+    return toJson({ ...manifest, homepage, bugs, repository: { ...repository, directory: folder } });
+  };
 
-  const lock = readJson(LOCK);
-  for (const entry of [lock, ...['', ...PACKAGES].map((folder) => lock.packages[folder])])
-    entry.version = version;
+  const lock = withVersion(readJson(LOCK), version);
+  for (const folder of ['', ...PACKAGES]) withVersion(lock.packages[folder], version);
 
   const rules = linkRunbooks(RULES);
   return {
@@ -51,6 +53,15 @@ export function deriveMetadata() {
     [RULE_TESTS]: linkRunbooks(RULE_TESTS),
     'docs/monitoring/prometheus-rule.yaml': toPrometheusRule(rules),
   };
+}
+
+/** Sets the version of a manifest, and those of this repository's packages among its dependencies. */
+function withVersion(manifest, version) {
+  const { dependencies = {} } = manifest;
+  for (const [name, range] of Object.entries(dependencies))
+    if (name.startsWith(SCOPE) && !range.startsWith('file:')) dependencies[name] = version;
+  manifest.version = version;
+  return manifest;
 }
 
 function toPrometheusRule(rules) {

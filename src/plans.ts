@@ -16,9 +16,9 @@ export type WindowName = Window['name'];
  * How many requests fit into each window. A window without a number does not limit the caller. A client without a key, for
  * example, has ANONYMOUS_PER_MINUTE and no limit per day.
  */
-export interface Limits extends Readonly<Partial<Record<Window['field'], number | undefined>>> {
+export type Limits = { readonly [Field in Window['field']]?: number | undefined } & {
   readonly perMinute: number;
-}
+};
 
 /**
  * The limits of each plan; undefined where every key has its own. A new plan is one line here and a migration that adds

@@ -20,7 +20,7 @@ addKeyCommands(program, async () => {});
 addMigrateCommand(program, async () => {});
 for (const name of ['seed', 'studio', 'openapi']) program.command(name);
 
-const packages = ['client', 'compatibility', 'embedded-postgres', 'reference-page'];
+const packages = readdirSync('packages').filter((name) => name !== 'prisma-dev-stub');
 const folders = ['src', ...packages.map((name) => join('packages', name, 'src'))];
 const sources = folders.flatMap((folder) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })

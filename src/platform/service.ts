@@ -1,6 +1,9 @@
 import { channel } from 'node:diagnostics_channel';
+import { withTimeout } from '@animal-store/batch-loader';
+import { createLimiter } from '@animal-store/limits';
 import type { FastifyBaseLogger } from 'fastify';
 import { IDENTITY } from '#store/identity.js';
+import { WINDOWS } from '#store/plans.js';
 import { type AppOptions, buildApp } from './app.js';
 import type { Database } from './connections/client.js';
 import { detectOutage, withOutages } from './connections/outage.js';
@@ -9,14 +12,14 @@ import { createBans } from './keys/bans.js';
 import { TEST_PREFIX } from './keys/format.js';
 import { describeGap, findHistoryGap } from './keys/history.js';
 import { createKeyStore } from './keys/store.js';
-import { createLimiter } from './limits/limiter.js';
 import { checkSchema } from './migrations/grants.js';
 import { createRouter, type Resource } from './operations/resource.js';
 import type { Config } from './process/config.js';
 import { deleteExpiredCreates } from './tables/idempotency.js';
+import { BATCH_CHANNEL } from './timing/batch-channel.js';
 import { createDurations } from './timing/durations.js';
 import { repeat } from './timing/repeat.js';
-import { OPERATION_TIMEOUT_MS, withTimeout } from './timing/timeouts.js';
+import { OPERATION_TIMEOUT_MS, REDIS_TIMEOUT_MS } from './timing/timeouts.js';
 import { flushRegularly, UNNAMED_CALL, UsageCounter } from './usage/counter.js';
 import { createUsageStore } from './usage/store.js';
 
@@ -78,11 +81,14 @@ export async function createService(options: ServiceOptions) {
   const limiter =
     overrides.limiter ??
     (await createLimiter({
+      windows: WINDOWS,
       redisUrls,
       readRedisUrls,
       log,
       now,
       observeCommand: (seconds) => redisDurations.observe(seconds),
+      commandTimeoutMs: REDIS_TIMEOUT_MS,
+      channelName: BATCH_CHANNEL,
     }));
   const authenticator = createAuthenticator({ store: keys, prefix: config.keyPrefix, now });
   await Promise.all([

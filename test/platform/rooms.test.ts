@@ -7,6 +7,7 @@ import { create, list, otherList, read } from '../support/operations-under-test.
 
 const PLATFORM = 'src/platform';
 const rooms = readTable('| room | what belongs there | imports |');
+const libraries = readTable('| library | what it promises |').map(({ name }) => name);
 
 /** The rows of a table in the README: a room, or a file that lies beside them, and what the last cell names. */
 function readTable(headings: string) {
@@ -26,12 +27,16 @@ function listSources(folder: string): string[] {
     .map((path) => join(folder, path));
 }
 
-/** The rooms, and the files beside them, that a file imports, its own room excepted. */
+/** What a file imports of this repository: a room, a file beside the rooms, or a library. */
 function listImports(path: string): string[] {
-  const imported = [...readFileSync(path, 'utf8').matchAll(/(?:from |import |import\()'(\.[^']+)'/g)];
-  return imported
-    .map(([, target = '']) => join(dirname(path), target))
-    .map((target) => (target.startsWith(`${PLATFORM}/`) ? toRoom(target) : target));
+  const imported = [
+    ...readFileSync(path, 'utf8').matchAll(/(?:from |import |import\()'(?:(\.[^']+)|@[\w-]+\/([\w-]+))'/g),
+  ];
+  return imported.flatMap(([, target, library = '']) => {
+    if (target === undefined) return libraries.includes(library) ? [library] : [];
+    const file = join(dirname(path), target);
+    return [file.startsWith(`${PLATFORM}/`) ? toRoom(file) : file];
+  });
 }
 
 function toRoom(path: string): string {
@@ -50,7 +55,7 @@ test('every room is in the table of rooms, imports what its row names and no mor
     );
   }
   for (const top of ['app.ts', 'run.ts', 'service.ts']) used.delete(top);
-  const names = rooms.map(({ name }) => name);
+  const names = [...rooms.map(({ name }) => name), ...libraries];
   for (const [index, { name, imports }] of rooms.entries())
     expect([name, imports.filter((each) => names.indexOf(each) <= index)]).toEqual([name, []]);
   const tabled = rooms.map(({ name, imports }) => [name, [...imports].sort()]);
@@ -68,6 +73,27 @@ test('the table of what a store may use names every room that one uses, and no o
     );
   const tabled = readTable('| room | names | for |').map(({ name }) => name);
   expect([...new Set(used)].sort()).toEqual([...new Set(tabled)].sort());
+});
+
+test('a library imports other libraries and packages of others, and nothing of the service', () => {
+  expect(libraries.length).toBeGreaterThan(1);
+  for (const library of libraries) {
+    const folder = join('packages', library);
+    const needed = Object.keys(
+      JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).dependencies ?? {},
+    );
+    for (const path of listSources(join(folder, 'src'))) {
+      const targets = [...readFileSync(path, 'utf8').matchAll(/(?:from |import |import\()'([^']+)'/g)];
+      const others = targets
+        .map(([, target = '']) => target)
+        .filter((target) => !target.startsWith('node:') && !needed.includes(target))
+        .map((target) => (target.startsWith('.') ? join(dirname(path), target) : target));
+      expect(
+        others.filter((target) => !target.startsWith(`${folder}/src/`)),
+        path,
+      ).toEqual([]);
+    }
+  }
 });
 
 test('every room has a README that says what belongs there, what does not, and what to read first', () => {

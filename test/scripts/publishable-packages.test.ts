@@ -10,7 +10,9 @@ const packages = readdirSync('packages')
   .filter((folder) => readManifest(folder).files !== undefined);
 
 test('the packages that know nothing of the service can be published', () => {
-  expect(packages).toEqual(['packages/compatibility', 'packages/embedded-postgres']);
+  expect(packages).toEqual(
+    ['batch-loader', 'compatibility', 'embedded-postgres', 'limits'].map((name) => `packages/${name}`),
+  );
 });
 
 describe.each(packages)('%s', (folder) => {
@@ -21,7 +23,7 @@ describe.each(packages)('%s', (folder) => {
       ),
     );
     const sources = files.filter((path) => path.endsWith('.ts'));
-    expect(sources.length).toBeGreaterThan(5);
+    expect(sources.length).toBeGreaterThan(2);
     for (const path of sources) {
       const imported = readFileSync(path, 'utf8').matchAll(/(?:from |import |import\()'(\.[^']+)'/g);
       const outside = [...imported]
@@ -44,13 +46,14 @@ describe.each(packages)('%s', (folder) => {
       types: manifest.types,
       default: expect.stringContaining('dist/'),
     });
-    for (const name of ['LICENSE', 'README.md', 'CHANGELOG.md'])
-      expect(existsSync(join(folder, name)), name).toBe(true);
-    expect(manifest.files).toContain('CHANGELOG.md');
+    for (const name of ['LICENSE', 'README.md']) expect(existsSync(join(folder, name)), name).toBe(true);
   });
 
-  test('has its version in its changelog', () => {
-    const text = readFileSync(join(folder, 'CHANGELOG.md'), 'utf8');
+  test('has its version in its changelog, or that of the service', () => {
+    const own = join(folder, 'CHANGELOG.md');
+    const hasOwn = existsSync(own);
+    expect(readManifest(folder).files.includes('CHANGELOG.md')).toBe(hasOwn);
+    const text = readFileSync(hasOwn ? own : 'CHANGELOG.md', 'utf8');
     const [, newest] = /^## (\S+) - (?:unreleased|\d{4}-\d{2}-\d{2})$/m.exec(text) ?? [];
     expect(newest).toBe(readManifest(folder).version);
   });

@@ -1,9 +1,10 @@
+import { createLimiter } from '@animal-store/limits';
 import { pino } from 'pino';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createOrderStore } from '../../src/orders/store.js';
 import type { PetStore } from '../../src/pets/store.js';
-import { createLimiter } from '../../src/platform/limits/limiter.js';
+import { WINDOWS } from '../../src/plans.js';
 import { findBrowser } from '../support/browser.js';
 import { addPets, setUpStorefront } from '../support/storefront.js';
 import {
@@ -37,7 +38,12 @@ describe.skipIf(executable === undefined)('the storefront, when calls fail', { t
   async function visitLimited(used: number, pets: number) {
     let skippedMs = 0;
     const clock = () => Date.now() + skippedMs;
-    const limiter = await createLimiter({ redisUrls: [], log: pino({ level: 'silent' }), clock });
+    const limiter = await createLimiter({
+      windows: WINDOWS,
+      redisUrls: [],
+      log: pino({ level: 'silent' }),
+      clock,
+    });
     const service = await startService({ limiter, now: clock });
     onTestFinished(() => service.close());
     const limits = { plan: 'enterprise', perMinute: 3, perDay: 1_000 } as const;

@@ -1,12 +1,11 @@
+import type { Limiter, RateLimitResult, Subject } from '@animal-store/limits';
 import type { FastifyRequest } from 'fastify';
 import { limitsOf } from '../contract/plans.js';
 import { type ApiError, tooManyRequests } from '../errors/api-error.js';
 import type { Bans } from '../keys/bans.js';
 import type { ApiKey } from '../keys/store.js';
-import type { Limiter, Subject } from '../limits/limiter.js';
-import type { RateLimitResult } from '../limits/rate-limit-result.js';
 import type { Metrics } from '../monitoring/metrics.js';
-import type { FreeForKey } from '../operations/builder.js';
+import type { FreeForKey, KeyLimit } from '../operations/builder.js';
 import { UNNAMED_CALL, type UsageCounter } from '../usage/counter.js';
 
 /** The most whole days that a timer of 2^31 milliseconds can wait, which is the longest in JavaScript and elsewhere. */
@@ -41,7 +40,8 @@ export async function charge(
   const { cost, freeForKey, countsTowardsBan } = limited;
   const address = () => toAddress(request, options);
   const check = await checkLimits({ apiKey, address, cost, freeForKey, countsTowardsBan }, options);
-  admission.limits = check.result.windows;
+  // The limiter counts in WINDOWS, which have these names.
+  admission.limits = check.result.windows as readonly KeyLimit[];
   admission.bannedUntil = check.bannedUntil;
   options.metrics.countDecision(check.error?.code, apiKey?.plan);
   return check;

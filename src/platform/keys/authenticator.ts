@@ -1,9 +1,10 @@
+import { createBatchLoader, withTimeout } from '@animal-store/batch-loader';
 import { LRUCache } from 'lru-cache';
 import type { Scope } from '#store/scopes.js';
-import { createBatchLoader } from '../batch-loader.js';
 import { detectOutage } from '../connections/outage.js';
 import { ApiError, insufficientScope } from '../errors/api-error.js';
-import { KEY_LOOKUP_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
+import { BATCH_CHANNEL } from '../timing/batch-channel.js';
+import { KEY_LOOKUP_TIMEOUT_MS } from '../timing/timeouts.js';
 import { hashKey, isWellFormedKey, type KeyPrefix, readBearerKey, toHint } from './format.js';
 import { createKnownKeys, KEY_TTL_MS } from './known-keys.js';
 import { type ApiKey, isActive, type KeyStore } from './store.js';
@@ -11,7 +12,12 @@ import { type ApiKey, isActive, type KeyStore } from './store.js';
 /** Unknown keys have a cache of their own, so that a flood of them does not displace the others. */
 const MAX_UNKNOWN_KEYS = 10_000;
 /** One statement at a time, for as many keys as are found within a tick of the event loop. */
-const BATCHES = { maxSize: 50, maxConcurrent: 1, maxWaitMs: KEY_LOOKUP_TIMEOUT_MS };
+const BATCHES = {
+  maxSize: 50,
+  maxConcurrent: 1,
+  maxWaitMs: KEY_LOOKUP_TIMEOUT_MS,
+  channelName: BATCH_CHANNEL,
+};
 
 /** Whose request it is: a key's, nobody's, or unknown while the database is unavailable. */
 export type Authentication =

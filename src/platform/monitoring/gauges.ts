@@ -1,9 +1,9 @@
 import type { Server } from 'node:net';
 import { promisify } from 'node:util';
+import type { Limiter } from '@animal-store/limits';
 import { Gauge, type Registry } from 'prom-client';
 import { IDENTITY } from '#store/identity.js';
 import { PLAN_NAMES, type Plan } from '#store/plans.js';
-import type { Limiter } from '../limits/limiter.js';
 import { OVERLOAD_REASONS, type OverloadMonitor } from '../server/overload.js';
 import { createCachedCheck } from './probes.js';
 

@@ -1,10 +1,10 @@
+import type { Limiter } from '@animal-store/limits';
 import { Counter, collectDefaultMetrics, Gauge, type Histogram, Registry } from 'prom-client';
 import { IDENTITY } from '#store/identity.js';
 import { PLAN_NAMES, type Plan } from '#store/plans.js';
 import type { Protocol } from '../contract/protocol.js';
 import { VERSION } from '../contract/version.js';
 import type { ErrorCode } from '../errors/api-error.js';
-import type { Limiter } from '../limits/limiter.js';
 import { createDurations } from '../timing/durations.js';
 import { addGauges, type GaugeSources } from './gauges.js';
 

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
+import { parseRedisUrls } from '@animal-store/limits';
 import { z } from 'zod';
-import { parseRedisUrls } from '../limits/redis/urls.js';
 
 /*
  * What the text of a variable may be. config.ts says which variable is which.

@@ -1,6 +1,7 @@
-import { createBatchLoader } from '../batch-loader.js';
+import { createBatchLoader } from '@animal-store/batch-loader';
 import type { Database } from '../connections/client.js';
 import { DatabaseOutage, isDatabaseOutage, readUniqueViolation } from '../connections/outage.js';
+import { BATCH_CHANNEL } from '../timing/batch-channel.js';
 import { OPERATION_TIMEOUT_MS } from '../timing/timeouts.js';
 import { type CreateAttempt, type CreateResult, createOrReplay, type IdempotencyKey } from './idempotency.js';
 import { keyedRowsSql, rowsSql, toKeyMembers } from './insert-statements.js';
@@ -9,7 +10,12 @@ import type { Table, TableSql } from './table.js';
 /** Few enough that a statement takes much less than STATEMENT_TIMEOUT_MS, and that PostgreSQL has room for their locks. */
 const MAX_ROWS = 100;
 /** One insert at a time, as WRITES_PER_TABLE says. A create that waited longer has got a 503, and should not be stored later. */
-const BATCHES = { maxSize: MAX_ROWS, maxConcurrent: 1, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
+const BATCHES = {
+  maxSize: MAX_ROWS,
+  maxConcurrent: 1,
+  maxWaitMs: OPERATION_TIMEOUT_MS,
+  channelName: BATCH_CHANNEL,
+} as const;
 /** PostgreSQL aborted the statement, perhaps for one of its rows: a deadlock, a deferred check, a trigger that waits. */
 const ABORTED = /^(?:40|57014)/;
 

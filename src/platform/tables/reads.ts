@@ -1,7 +1,8 @@
-import { createBatchLoader } from '../batch-loader.js';
+import { createBatchLoader } from '@animal-store/batch-loader';
 import type { Database } from '../connections/client.js';
 import { READS_PER_TABLE } from '../connections/connections.js';
 import type { CheckedStatement } from '../connections/statement-pool.js';
+import { BATCH_CHANNEL } from '../timing/batch-channel.js';
 import { OPERATION_TIMEOUT_MS } from '../timing/timeouts.js';
 import { type JsonColumns, type Table, typeSql } from './table.js';
 
@@ -16,7 +17,11 @@ const MAX_ROWS_PER_STATEMENT = 100;
 const MIN_PAGES_PER_STATEMENT = 4;
 const MIN_ROWS_PER_STATEMENT = 8;
 /** A read that waited longer has been answered with a 503. */
-const READS = { maxConcurrent: READS_PER_TABLE, maxWaitMs: OPERATION_TIMEOUT_MS } as const;
+const READS = {
+  maxConcurrent: READS_PER_TABLE,
+  maxWaitMs: OPERATION_TIMEOUT_MS,
+  channelName: BATCH_CHANNEL,
+} as const;
 /** Each combination of filters is a statement of its own, and needs an index. Up to PostgreSQL 16, three could not use theirs. */
 const MAX_FILTERS = 2;
 const RESERVED = ['limit', 'cursor', 'order'] as const;

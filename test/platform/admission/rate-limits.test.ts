@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Agent, request } from 'node:http';
+import { createLimiter } from '@animal-store/limits';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createLimiter } from '../../../src/platform/limits/limiter.js';
+import { WINDOWS } from '../../../src/plans.js';
 import { breakTable } from '../../support/broken-table.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
 import { message, oldToolCall, toolCall } from '../../support/mcp.js';
@@ -37,6 +38,7 @@ async function serve(
   const { redisUrl, clock, ...rest } = options;
   const redisUrls = redisUrl === undefined ? [] : [redisUrl];
   const limiter = await createLimiter({
+    windows: WINDOWS,
     redisUrls,
     log,
     prefix: `test:${randomUUID()}`,

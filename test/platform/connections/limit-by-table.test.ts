@@ -1,6 +1,7 @@
+import { TimeoutError } from '@animal-store/batch-loader';
 import { afterEach, expect, test, vi } from 'vitest';
 import { limitByTable } from '../../../src/platform/connections/statement-pool.js';
-import { CONNECT_TIMEOUT_MS, TimeoutError } from '../../../src/platform/timing/timeouts.js';
+import { CONNECT_TIMEOUT_MS } from '../../../src/platform/timing/timeouts.js';
 
 afterEach(() => void vi.useRealTimers());
 

@@ -1,3 +1,4 @@
+import { TimeoutError } from '@animal-store/batch-loader';
 import pg from 'pg';
 import { expect, expectTypeOf, test } from 'vitest';
 import { openDatabase } from '../../../src/platform/connections/client.js';
@@ -11,7 +12,7 @@ import {
 import { ApiError } from '../../../src/platform/errors/api-error.js';
 import { toApiError } from '../../../src/platform/operations/error-mapping.js';
 import type { Resource } from '../../../src/platform/operations/resource.js';
-import { OPERATION_TIMEOUT_MS, TimeoutError } from '../../../src/platform/timing/timeouts.js';
+import { OPERATION_TIMEOUT_MS } from '../../../src/platform/timing/timeouts.js';
 
 function withCode(code: string, message = 'failed'): Error {
   return Object.assign(new Error(message), { code });

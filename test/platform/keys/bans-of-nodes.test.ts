@@ -1,7 +1,15 @@
 import { randomUUID } from 'node:crypto';
+import { createLimiter, type LimiterOptions } from '@animal-store/limits';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createLimiter, type LimiterOptions } from '../../../src/platform/limits/limiter.js';
-import { admin, closeAll, node, onClose, reaches, server } from '../../support/limiter-nodes.js';
+import {
+  admin,
+  closeAll,
+  node,
+  onClose,
+  reaches,
+  server,
+} from '../../../packages/limits/test/support/limiter-nodes.js';
+import { WINDOWS } from '../../../src/plans.js';
 import { list } from '../../support/operations-under-test.js';
 import { canStartRedis, findRedis } from '../../support/redis.js';
 import { createCaller, createTestDatabase, startService } from '../../support/test-service.js';
@@ -12,8 +20,18 @@ const newPrefix = () => `bans-test-${randomUUID()}`;
 
 afterEach(closeAll);
 
-async function openLimiter(url: string, prefix: string, options: Partial<LimiterOptions> = {}) {
-  const limiter = await createLimiter({ ...options, redisUrls: [url], log: silent, prefix });
+async function openLimiter(
+  url: string,
+  prefix: string,
+  options: Partial<Omit<LimiterOptions, 'windows'>> = {},
+) {
+  const limiter = await createLimiter({
+    ...options,
+    windows: WINDOWS,
+    redisUrls: [url],
+    log: silent,
+    prefix,
+  });
   onClose(() => limiter.close());
   await reaches(limiter, 'redis');
   return limiter;

@@ -1,9 +1,5 @@
 import fc from 'fast-check';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import type { Limits } from '../../../src/plans.js';
-import { checkLimits } from '../../../src/platform/admission/charge.js';
-import { createBans, nextBanSeconds } from '../../../src/platform/keys/bans.js';
-import type { ApiKey } from '../../../src/platform/keys/store.js';
 import {
   closeStores,
   createKey,
@@ -13,9 +9,13 @@ import {
   openMemory,
   openRedis,
   START_MS,
-} from '../../support/limiter-stores.js';
+} from '../../../packages/limits/test/support/limiter-stores.js';
+import { MODEL_RUNS } from '../../../packages/limits/test/support/model-runs.js';
+import type { Limits } from '../../../src/plans.js';
+import { checkLimits } from '../../../src/platform/admission/charge.js';
+import { createBans, nextBanSeconds } from '../../../src/platform/keys/bans.js';
+import type { ApiKey } from '../../../src/platform/keys/store.js';
 import { BansModel } from '../../support/limits-model.js';
-import { MODEL_RUNS } from '../../support/model-runs.js';
 import { list } from '../../support/operations-under-test.js';
 
 beforeEach(() => {

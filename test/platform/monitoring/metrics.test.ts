@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
+import { createLimiter } from '@animal-store/limits';
 import { pino } from 'pino';
 import { afterEach, expect, onTestFinished, test } from 'vitest';
-import { createLimiter } from '../../../src/platform/limits/limiter.js';
+import { WINDOWS } from '../../../src/plans.js';
 import { createCachedCheck } from '../../../src/platform/monitoring/probes.js';
 import { message, oldToolCall, toolCall } from '../../support/mcp.js';
 import { create, list, read, readOthers, TABLE } from '../../support/operations-under-test.js';
@@ -183,7 +184,7 @@ test('pool statistics, event-loop delay and process state are exported', async (
 
 test('a degraded state is exported', async () => {
   const log = pino({ level: 'silent' });
-  const limiter = await createLimiter({ redisUrls: ['redis://127.0.0.1:1'], log });
+  const limiter = await createLimiter({ windows: WINDOWS, redisUrls: ['redis://127.0.0.1:1'], log });
   closers.push(() => limiter.close());
   const { service, call } = await serve({
     limiter,

@@ -347,7 +347,9 @@ test('errors, limits and CORS need no code in the resource', async () => {
     'name must be a string of 1 to 100 characters.',
   );
   expect((await rest('renameToy', '/1', { method: 'PATCH', body: 'name' })).status).toBe(415);
-  expect((await rest('deleteToy', '/1', { method: 'PUT' })).headers.get('allow')).toBe('GET, PATCH, DELETE, HEAD');
+  expect((await rest('deleteToy', '/1', { method: 'PUT' })).headers.get('allow')).toBe(
+    'GET, PATCH, DELETE, HEAD',
+  );
   const { key } = await service.keys.create({ name: 'limited', ...PERSONAL });
   expect((await rest('deleteToy', '/999', { method: 'DELETE', key })).status).toBe(404);
   expect((await rest('deleteToy', '/999', { method: 'DELETE', key })).status).toBe(429);

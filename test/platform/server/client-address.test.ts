@@ -1,6 +1,10 @@
 import Fastify from 'fastify';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createProxyTrust, findClientAddress } from '../../../src/platform/server/client-address.js';
+import {
+  addressId,
+  createProxyTrust,
+  findClientAddress,
+} from '../../../src/platform/server/client-address.js';
 import { list } from '../../support/operations-under-test.js';
 import {
   createCaller,
@@ -101,4 +105,21 @@ describe('a peer is trusted', () => {
     for (const peer of trusted) expect([peer, isTrusted(peer)]).toEqual([peer, true]);
     for (const peer of others) expect([peer, isTrusted(peer)]).toEqual([peer, false]);
   });
+});
+
+test('an IPv4 address is counted whole, an IPv6 address by its /64, and a mapped one as IPv4', () => {
+  const ids = {
+    '203.0.113.7': '203.0.113.7',
+    '::ffff:203.0.113.7': '203.0.113.7',
+    '::FFFF:cb00:7107': '203.0.113.7',
+    '2001:db8:1:2:3:4:5:6': '2001:db8:1:2::/64',
+    '2001:0DB8:1:2::9': '2001:db8:1:2::/64',
+    '2001:db8::1': '2001:db8:0:0::/64',
+    '::1': '0:0:0:0::/64',
+    'fe80::1%eth0': 'fe80:0:0:0::/64',
+    'not an address': 'unknown',
+    '': 'unknown',
+  };
+  expect(Object.keys(ids).map(addressId)).toEqual(Object.values(ids));
+  expect(addressId(undefined)).toBe('unknown');
 });

@@ -1,0 +1,77 @@
+import { Cluster, Redis } from 'ioredis';
+import { consumeAlone, isConnected, openCluster } from './cluster.js';
+import {
+  endInOtherDatabase,
+  type RedisClientOptions,
+  type RedisConnectionOptions,
+  SERVER_OPTIONS,
+  toScripts,
+} from './options.js';
+import { openPrimary } from './sentinels.js';
+import { isSentinelUrl } from './urls.js';
+
+/** A server, the primary that Sentinels name, or a cluster. Connects in the background, and keeps trying. */
+export class RedisConnection {
+  readonly #options: RedisConnectionOptions;
+  #urls: readonly string[];
+  #client: Redis | Cluster;
+  #sentinels: readonly Redis[] = [];
+
+  constructor(options: RedisConnectionOptions) {
+    this.#options = options;
+    this.#urls = options.readUrls();
+    [this.#client, ...this.#sentinels] = this.#open();
+  }
+
+  #open(): [Redis | Cluster, ...Redis[]] {
+    const [url = '', ...others] = this.#urls;
+    if (isSentinelUrl(url)) return openPrimary(url, this.#options, () => this.reconnect());
+    return [
+      others.length > 0 ? openCluster(this.#urls, this.#options) : openSingleServer(url, this.#options),
+    ];
+  }
+
+  /** Whether a script can use keys of one slot only. */
+  get isCluster(): boolean {
+    return this.#client instanceof Cluster;
+  }
+
+  /** Whether scripts can run; in a cluster, for every key. */
+  get isReady(): boolean {
+    return this.#client instanceof Cluster ? isConnected(this.#client) : this.#client.status === 'ready';
+  }
+
+  /** Runs the script. Rejects while there is no connection; may take long. */
+  consumeLimits(keys: readonly string[], calls: string): Promise<string> {
+    const client = this.#client;
+    if (client instanceof Cluster) return consumeAlone(client, keys, calls);
+    return client.consumeLimits(keys.length, ...keys, calls);
+  }
+
+  /**
+   * Replaces a connection that seems to be dead, or was made with an outdated password. Does nothing while a new one is
+   * being made.
+   */
+  reconnect(): void {
+    const urls = this.#options.readUrls();
+    if (urls.join() !== this.#urls.join()) {
+      this.close();
+      this.#urls = urls;
+      [this.#client, ...this.#sentinels] = this.#open();
+      return;
+    }
+    if (this.#client.status === 'ready' || this.#client.status === 'connect') this.#client.disconnect(true);
+  }
+
+  close(): void {
+    for (const client of [this.#client, ...this.#sentinels]) client.disconnect();
+  }
+}
+
+function openSingleServer(url: string, { script, onReady, onClose, onError }: RedisClientOptions): Redis {
+  const server = new Redis(url, { ...SERVER_OPTIONS, ...toScripts(script) });
+  server.on('error', (error) => onError(endInOtherDatabase(server, error)));
+  server.on('close', onClose);
+  server.on('ready', onReady);
+  return server;
+}
