@@ -9,16 +9,18 @@ ARG NODE_IMAGE=node:24-bookworm-slim
 FROM ${NODE_IMAGE} AS manifests
 WORKDIR /app
 COPY .npmrc package.json package-lock.json ./
+COPY packages/batch-loader/package.json packages/batch-loader/
 COPY packages/client/package.json packages/client/
 COPY packages/compatibility/package.json packages/compatibility/
 COPY packages/embedded-postgres/package.json packages/embedded-postgres/
+COPY packages/limits/package.json packages/limits/
 COPY packages/prisma-dev-stub/package.json packages/prisma-dev-stub/
 COPY packages/reference-page/package.json packages/reference-page/
 
 FROM manifests AS dependencies
 RUN --mount=type=secret,id=npmrc,target=/root/.npmrc --mount=type=cache,target=/root/.npm npm ci --omit=dev --omit=optional
 # Of Prisma's query compilers for five databases and two module systems, the service loads one: 60 MB less. The links
-# lead to the workspaces, which only development needs, as do source maps of the packages.
+# lead to the workspaces, which only the build and development need, as do source maps of the packages.
 RUN find node_modules -name '*.map' -type f -delete && \
     find node_modules/@prisma/client/runtime -name '*.wasm-base64.*' ! -name '*.postgresql.*.mjs' -delete && \
     rm -r node_modules/@animal-store

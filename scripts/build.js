@@ -1,5 +1,6 @@
 import './node-version.js';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -25,8 +26,10 @@ import { run, runTool } from './run-tool.js';
 const TO_STDERR = { stdio: ['ignore', 2, 2] };
 /** npm writes this file whenever it changes an installed package. */
 const INSTALLED = 'node_modules/.package-lock.json';
+/** What the service imports of this repository. A copy is in dist/, so that a deployment needs nothing of packages/. */
+const LIBRARIES = ['packages/batch-loader', 'packages/limits'];
 /** The folders that tsc compiles; each has a src/, a dist/ and a tsconfig.json. */
-const PROJECTS = ['.', 'packages/batch-loader', 'packages/embedded-postgres', 'packages/limits'];
+const PROJECTS = ['.', 'packages/embedded-postgres', ...LIBRARIES];
 /** An empty file whose time of modification is when the last successful compilation started. */
 const COMPILED = 'dist/.compiled';
 const PAGE_SOURCE = 'packages/reference-page/src';
@@ -61,11 +64,24 @@ async function compile() {
   const { default: findCompiler } = await import('../node_modules/typescript-native/lib/getExePath.js');
   const startedAt = new Date();
   run(findCompiler(), ['--build', ...(isChecked ? [] : ['--noCheck'])], TO_STDERR);
+  LIBRARIES.forEach(copyLibrary);
   for (const project of PROJECTS) {
     const stamp = join(project, COMPILED);
     writeFileSync(stamp, '');
     utimesSync(stamp, startedAt, startedAt);
   }
+}
+
+/** Node.js looks into this folder before it looks into that of the packages. */
+function copyLibrary(folder) {
+  const manifest = join(folder, 'package.json');
+  const target = join('dist/node_modules', JSON.parse(readFileSync(manifest, 'utf8')).name);
+  rmSync(target, { recursive: true, force: true });
+  cpSync(join(folder, 'dist'), join(target, 'dist'), {
+    recursive: true,
+    filter: (path) => !path.endsWith('.d.ts'),
+  });
+  cpSync(manifest, join(target, 'package.json'));
 }
 
 function isCompiled(project) {

@@ -22,6 +22,8 @@ const rows = table
     return { library, names, files: files.split(', '), test: failing };
   });
 
+const libraries = readdirSync('packages').filter((name) => name !== 'prisma-dev-stub');
+
 test('every private member of a library that the documents name is used where they say, and has its test', () => {
   expect(rows.length).toBeGreaterThan(5);
   for (const { names, files, test: failing } of rows) {
@@ -35,7 +37,10 @@ test('every private member of a library that the documents name is used where th
 });
 
 test('every test that the documents name as evidence exists', () => {
-  const tests = readdirSync('test', { recursive: true, encoding: 'utf8' }).map((path) => join('test', path));
+  const folders = ['test', ...libraries.map((name) => join('packages', name, 'test'))];
+  const tests = folders.flatMap((folder) =>
+    readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path)),
+  );
   const documented = readFileSync('docs/tested.md', 'utf8');
   const [, evidence = ''] = documented.split('| `npx vitest run …` |\n|---|---|---|\n');
   const lines = (/^(?:\|.*\n)+/.exec(evidence)?.[0] ?? '').trim().split('\n');
@@ -55,7 +60,6 @@ test('no source uses a private member that the documents do not name', () => {
   const known = new Set(
     rows.flatMap(({ names, files }) => files.flatMap((file) => names.map((name) => `${file} ${name}`))),
   );
-  const libraries = readdirSync('packages').filter((name) => name !== 'prisma-dev-stub');
   const sources = ['src', ...libraries.map((name) => `packages/${name}/src`)]
     .flatMap((folder) => readdirSync(folder, { recursive: true }).map((name) => join(folder, String(name))))
     .filter((path) => path.endsWith('.ts') && !path.includes('/generated/'));

@@ -25,7 +25,7 @@ export function createSbom() {
   }
   const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--silent'];
   run('npm', ['ci', '--prefix', folder, '--omit=dev', ...quiet]);
-  // Links to the workspaces, which only development needs: the image is without them, too.
+  // Links to the workspaces: what the service needs of them is in dist/, and the image is without them, too.
   rmSync(join(folder, 'node_modules/@animal-store'), { recursive: true });
   describeDeployment(join(folder, 'package.json'));
   const options = ['--sbom-format', 'cyclonedx', '--sbom-type', 'application'];
@@ -34,12 +34,10 @@ export function createSbom() {
 
 /** Removes what is not installed from package.json, because npm makes no SBOM while something is missing. */
 function describeDeployment(path) {
-  const {
-    devDependencies: _,
-    workspaces: __,
-    overrides,
-    ...manifest
-  } = JSON.parse(readFileSync(path, 'utf8'));
-  const ofPackages = Object.entries(overrides).filter(([, version]) => !version.startsWith('$'));
-  writeFileSync(path, JSON.stringify({ ...manifest, overrides: Object.fromEntries(ofPackages) }));
+  const { devDependencies: _, workspaces: __, ...manifest } = JSON.parse(readFileSync(path, 'utf8'));
+  const ofOthers = (versions) =>
+    Object.fromEntries(Object.entries(versions).filter(([, version]) => !/^(?:\$|file:)/.test(version)));
+  const { dependencies, overrides } = manifest;
+  const installed = { dependencies: ofOthers(dependencies), overrides: ofOthers(overrides) };
+  writeFileSync(path, JSON.stringify({ ...manifest, ...installed }));
 }

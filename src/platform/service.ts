@@ -1,5 +1,4 @@
 import { channel } from 'node:diagnostics_channel';
-import { withTimeout } from '@animal-store/batch-loader';
 import { createLimiter } from '@animal-store/limits';
 import type { FastifyBaseLogger } from 'fastify';
 import { IDENTITY } from '#store/identity.js';
@@ -19,7 +18,7 @@ import { deleteExpiredCreates } from './tables/idempotency.js';
 import { BATCH_CHANNEL } from './timing/batch-channel.js';
 import { createDurations } from './timing/durations.js';
 import { repeat } from './timing/repeat.js';
-import { OPERATION_TIMEOUT_MS, REDIS_TIMEOUT_MS } from './timing/timeouts.js';
+import { OPERATION_TIMEOUT_MS, REDIS_TIMEOUT_MS, withTimeout } from './timing/timeouts.js';
 import { flushRegularly, UNNAMED_CALL, UsageCounter } from './usage/counter.js';
 import { createUsageStore } from './usage/store.js';
 

@@ -109,13 +109,18 @@ function findLocked(packages: Packages, path: string, name: string): LockedPacka
 test('another package manager, which would look for our own packages at its registry, refuses this repository', async () => {
   const { packageManager, workspaces } = JSON.parse(await readFile('package.json', 'utf8'));
   expect(packageManager).toMatch(/^npm@\d+\.\d+\.\d+$/);
+  const locked = await readPackages('package-lock.json');
   const ranges: string[] = [];
   for (const folder of ['.', ...workspaces]) {
     const { dependencies, devDependencies } = JSON.parse(await readFile(`${folder}/package.json`, 'utf8'));
     for (const [name, range] of Object.entries<string>({ ...dependencies, ...devDependencies }))
-      if (name.startsWith('@animal-store/')) ranges.push(range);
+      if (name.startsWith('@animal-store/')) {
+        ranges.push(range);
+        expect(locked[`node_modules/${name}`], name).toMatchObject({ link: true });
+      }
   }
-  // A range such as * would be satisfied by whatever anybody registers under the name.
+  // A range such as * would be satisfied by whatever anybody registers under the name. A package that can be packed names
+  // the one version of the other, to which npm links.
   expect(ranges.length).toBeGreaterThan(1);
-  for (const range of ranges) expect(range).toMatch(/^file:packages\/[\w-]+$/);
+  for (const range of ranges) expect(range).toMatch(/^file:packages\/[\w-]+$|^\d+\.\d+\.\d+$/);
 });

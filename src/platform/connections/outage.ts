@@ -1,6 +1,6 @@
-import { withTimeout } from '@animal-store/batch-loader';
 import { ApiError } from '../errors/api-error.js';
 import { OperatorError } from '../errors/operator-error.js';
+import { withTimeout } from '../timing/timeouts.js';
 import { LEAST_CONNECTIONS, MOST_CONNECTIONS } from './connection-limit.js';
 
 /** The database cannot serve now: try again. `cause` says why. */

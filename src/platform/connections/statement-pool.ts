@@ -1,9 +1,8 @@
 import { tracingChannel } from 'node:diagnostics_channel';
-import { TimeoutError } from '@animal-store/batch-loader';
 import pLimit, { type LimitFunction } from 'p-limit';
 import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
-import { CONNECT_TIMEOUT_MS, measure } from '../timing/timeouts.js';
+import { CONNECT_TIMEOUT_MS, measure, TimeoutError } from '../timing/timeouts.js';
 import { isSessionStale } from './outage.js';
 import { Pool, type PoolConfig } from './pool.js';
 import { applySettings, type SessionSettings } from './session-settings.js';

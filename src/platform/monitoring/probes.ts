@@ -1,9 +1,8 @@
-import { withTimeout } from '@animal-store/batch-loader';
 import type { Limiter } from '@animal-store/limits';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
 import { Registry } from 'prom-client';
 import { StandbyError } from '../connections/standby.js';
-import { READINESS_TIMEOUT_MS } from '../timing/timeouts.js';
+import { READINESS_TIMEOUT_MS, withTimeout } from '../timing/timeouts.js';
 
 /** Longer than any answer takes; it ends connections that send no request. */
 const REQUEST_TIMEOUT_MS = 10_000;

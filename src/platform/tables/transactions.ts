@@ -1,9 +1,8 @@
-import { TimeoutError, withTimeout } from '@animal-store/batch-loader';
 import type { Database } from '../connections/client.js';
 import type { Prisma } from '../connections/generated/client.js';
 import { DatabaseOutage, readUniqueViolation } from '../connections/outage.js';
 import type { InSchema } from '../connections/schema-name.js';
-import { OPERATION_TIMEOUT_MS } from '../timing/timeouts.js';
+import { OPERATION_TIMEOUT_MS, TimeoutError, withTimeout } from '../timing/timeouts.js';
 import {
   type CreateResult,
   createOrReplay,

@@ -1,3 +1,5 @@
+export { TimeoutError, withTimeout } from '@animal-store/batch-loader';
+
 /**
  * How long one request may wait for PostgreSQL and Redis. The sum of key lookup, one command to Redis and operation stays
  * under the 3 s within which the contract promises a 503.
