@@ -27,7 +27,7 @@ const TO_STDERR = { stdio: ['ignore', 2, 2] };
 /** npm writes this file whenever it changes an installed package. */
 const INSTALLED = 'node_modules/.package-lock.json';
 /** What the service imports of this repository. A copy is in dist/, so that a deployment needs nothing of packages/. */
-const LIBRARIES = ['packages/batch-loader', 'packages/limits'];
+const LIBRARIES = ['packages/batch-loader', 'packages/http-server', 'packages/limits'];
 /** The folders that tsc compiles; each has a src/, a dist/ and a tsconfig.json. */
 const PROJECTS = ['.', 'packages/embedded-postgres', ...LIBRARIES];
 /** An empty file whose time of modification is when the last successful compilation started. */

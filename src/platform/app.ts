@@ -1,5 +1,5 @@
-import type { IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { openServer, type RefusalReason, type ServerOptions } from '@animal-store/http-server';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { type AdmissionOptions, readTarget, registerAdmission } from './admission/admission.js';
 import type { CorsOptions } from './admission/cors.js';
@@ -30,25 +30,13 @@ import { reportError, sendJson } from './protocols/responses.js';
 import { type RestOptions, registerRest } from './protocols/rest.js';
 import { registerRpc } from './protocols/rpc.js';
 import { sendRpcError } from './protocols/rpc-stream.js';
-import {
-  addressId,
-  createProxyTrust,
-  findClientAddress,
-  identifyAddresses,
-} from './server/client-address.js';
-import { createOverloadMonitor, type OverloadOptions } from './server/overload.js';
-import { RequestQueue } from './server/request-queue.js';
-import { addSecurityHeaders, openServer, type ServerOptions } from './server/server.js';
 
 /** What the parts of the server take, and what they share. */
-export type AppOptions = Pick<ServerOptions, 'log' | 'connections'> &
-  OverloadOptions &
+export type AppOptions = Pick<ServerOptions, 'log' | 'connections' | 'overload' | 'trustProxy'> &
   Pick<CorsOptions, 'corsOrigins'> &
   MetricsOptions &
   Omit<AdmissionOptions, 'publicUrl'> &
   Omit<RestOptions, 'publicUrl' | 'operations'> & {
-    /** Addresses and CIDR blocks of proxies whose forwarded headers are trusted */
-    readonly trustProxy: readonly string[];
     readonly host: string;
     /** Default: where the server listens */
     readonly publicUrl?: string | undefined;
@@ -62,25 +50,26 @@ export type AppOptions = Pick<ServerOptions, 'log' | 'connections'> &
 export async function buildApp(options: AppOptions) {
   const { log, now, router, authenticator, limiter, bans, usage } = options;
   const hasProbes = options.metricsPort === undefined;
-  const readAddressId = createAddressReader(options.trustProxy);
-  const queue = new RequestQueue((request) => {
-    const keyId = authenticator.findKnownId(request.headers.authorization);
-    const isProbe = hasProbes && PROBE_PATHS.includes(request.url ?? '');
-    return { id: keyId ?? readAddressId(request), isPreferred: keyId !== undefined || isProbe };
+  const { app, overload } = openServer({
+    ...options,
+    bodyLimitBytes: BODY_LIMIT_BYTES,
+    identify({ headers, url = '' }) {
+      const id = authenticator.findKnownId(headers.authorization);
+      return { id, isPreferred: id !== undefined || (hasProbes && PROBE_PATHS.includes(url)) };
+    },
+    refuse: (reason) => REFUSALS[reason],
+    mayHaveSecret: mayHaveKey,
+    // Without a PUBLIC_URL the address is not known yet, but it is plain http.
+    isSecure: options.publicUrl?.startsWith('https:') ?? false,
   });
-  const { connections } = options;
-  const app = openServer({ log, connections, bodyLimitBytes: BODY_LIMIT_BYTES, mayHaveKey }, queue);
   const publicUrl = createPublicUrl(app, options.host, options.publicUrl);
   const operations = listOperations(router);
-  const overload = createOverloadMonitor({ log, overload: options.overload });
-  app.addHook('onClose', async () => overload.close());
   const checkReadiness = createCachedCheck(options.checkReadiness);
   const { countKeys, countConnections, durations, counters } = options;
   const metrics = createMetrics({
     ...{ server: app.server, overload, checkReadiness, limiter, usage },
     ...{ countKeys, countConnections, durations, counters },
   });
-  identifyAddresses(app, readAddressId);
   // Before every other hook, so that requests which those refuse are reported, too.
   reportRequests(
     app,
@@ -89,8 +78,6 @@ export async function buildApp(options: AppOptions) {
     (request) => readTarget(request).calls,
   );
 
-  // Without a PUBLIC_URL the address is not known yet, but it is plain http.
-  addSecurityHeaders(app, publicUrl());
   app.addHook('onRequest', (request, reply, next) => {
     reply.header('x-request-id', request.id);
     // Within the protocols, admission does this, so that the response has limit headers.
@@ -143,10 +130,16 @@ export async function buildApp(options: AppOptions) {
   return { app, probes };
 }
 
-function createAddressReader(trustProxy: readonly string[]): (request: IncomingMessage) => string {
-  const isProxy = createProxyTrust(trustProxy);
-  return (request) => addressId(findClientAddress(request, isProxy));
-}
+/** What is answered where there is no request. */
+const REFUSALS: Readonly<Record<RefusalReason, ApiError>> = {
+  malformed: new ApiError('invalid_request', { message: 'The request is not well-formed HTTP/1.1.' }),
+  header_too_large: new ApiError('invalid_request', {
+    message: 'The request line and headers are over 16 KiB.',
+  }),
+  too_slow: new ApiError('invalid_request', { message: 'The request did not arrive in time.' }),
+  unknown_method: new ApiError('not_implemented', { message: 'The service does not know this method.' }),
+  connect: new ApiError('invalid_request', { message: 'CONNECT is not supported.' }),
+};
 
 /** Returns a function for the address that clients use, without a trailing slash. */
 function createPublicUrl(app: FastifyInstance, host: string, publicUrl: string | undefined): () => string {

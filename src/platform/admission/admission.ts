@@ -1,11 +1,11 @@
+import type { OverloadMonitor } from '@animal-store/http-server';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Protocol } from '../contract/protocol.js';
-import { ApiError } from '../errors/api-error.js';
+import { ApiError, overloaded } from '../errors/api-error.js';
 import { type Rehearsal, readRehearsal } from '../errors/rehearsal.js';
 import { type Authenticator, findScopeError } from '../keys/authenticator.js';
 import type { ApiKey } from '../keys/store.js';
 import type { KeyLimit, RequestTarget } from '../operations/builder.js';
-import type { OverloadMonitor } from '../server/overload.js';
 import { type AnnounceOptions, announceDeprecation, announceExpiry, limitHeaders } from './announcements.js';
 import { type ChargeOptions, charge, chargeRest, countUsage, toAddress, toSubject } from './charge.js';
 import { type CorsOptions, findOriginError, isPreflight, registerCors } from './cors.js';
@@ -138,8 +138,8 @@ async function findAdmissionError(
   // A caller over its limit gets a 429 instead of a 401.
   if (denial !== undefined) return denial;
   if ('rejected' in found) return found.rejected;
-  const overload = options.overload.check(request.raw.queuedMs);
-  if (overload !== undefined) return overload;
+  const retrySeconds = options.overload.check(request.raw.queuedMs);
+  if (retrySeconds !== undefined) return overloaded(retrySeconds);
   // A key without the scope learns nothing about the input. Procedures check it, too, for the calls of batches.
   const scopeError = scope && findScopeError(found.apiKey, scope);
   if (scopeError !== undefined) return scopeError;

@@ -90,3 +90,9 @@ export function tooManyRequests(code: 'rate_limit_exceeded' | 'api_key_banned', 
   const message = `${errorTable[code].message} Try again in ${seconds} s.`;
   return new ApiError(code, { message, headers: { 'retry-after': String(seconds) } });
 }
+
+/** @param seconds from now, whole and at least 1 */
+export function overloaded(seconds: number): ApiError {
+  const message = `The service is overloaded. Try again in ${seconds} s.`;
+  return new ApiError('service_unavailable', { message, headers: { 'retry-after': String(seconds) } });
+}

@@ -1,10 +1,10 @@
 import type { Server } from 'node:net';
 import { promisify } from 'node:util';
+import { OVERLOAD_REASONS, type OverloadMonitor } from '@animal-store/http-server';
 import type { Limiter } from '@animal-store/limits';
 import { Gauge, type Registry } from 'prom-client';
 import { IDENTITY } from '#store/identity.js';
 import { PLAN_NAMES, type Plan } from '#store/plans.js';
-import { OVERLOAD_REASONS, type OverloadMonitor } from '../server/overload.js';
 import { createCachedCheck } from './probes.js';
 
 /** How many keys there are by plan, without those that are revoked. Plans without any are left out. */

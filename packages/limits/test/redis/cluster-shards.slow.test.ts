@@ -21,6 +21,8 @@ test.skipIf(!canStartRedis())(
       createLimiter({
         windows: WINDOWS,
         redisUrls,
+        // A busy machine may be late. While a node counts in memory, it may allow more.
+        commandTimeoutMs: 20_000,
         log: { info() {}, warn: (details, message) => void warnings.push([message, details]) },
       });
     const nodes = await Promise.all(Array.from({ length: NODES }, open));
@@ -41,7 +43,6 @@ test.skipIf(!canStartRedis())(
         allowed.push(...(await Promise.all(calls)).map(({ isAllowed }) => isAllowed));
       }
     }
-    // While a node counts in memory, because this machine is late, it may allow more.
     expect(warnings).toEqual([]);
     expect(allowed.filter(Boolean).length).toBe(KEYS * LIMITS.perMinute);
     const counts = await Promise.all(

@@ -3,7 +3,6 @@ import { STATUS_CODES } from 'node:http';
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { ConnectionError, FastifyInstance } from 'fastify';
-import { ApiError } from '../errors/api-error.js';
 import { addressId } from './client-address.js';
 
 /** How long a rejected client may continue to send. Closing earlier could cost it its responses: see rejectSocket. */
@@ -16,40 +15,54 @@ const METHOD_ERRORS = ['HPE_INVALID_METHOD', 'HPE_INVALID_CONSTANT'];
 
 const rejectedSockets = new WeakSet<Duplex>();
 
+/** Why what was sent is no request */
+export type RefusalReason = 'malformed' | 'header_too_large' | 'too_slow' | 'unknown_method' | 'connect';
+
+/** What is answered where there is no request. */
+export interface Refusal {
+  readonly status: number;
+  /** Sent as JSON */
+  readonly body: object;
+}
+
+export type Refuse = (reason: RefusalReason) => Refusal;
+
 /** Responds to what Node.js' HTTP parser rejects. Logged at debug level only: anybody can send garbage. */
-export function handleParserError(
-  this: Pick<FastifyInstance, 'log'>,
-  error: ConnectionError,
-  socket: Socket,
-): void {
-  if (error.code === 'ECONNRESET') socket.destroy();
-  // The parser also fails on everything that follows.
-  if (socket.destroyed || rejectedSockets.has(socket)) return;
-  const last = socket.debt?.last;
-  // The connection ends with the response to an earlier request anyway (RFC 9112, section 9.6).
-  if (last?.req.complete && !last.shouldKeepAlive) return;
-  const reqId = randomUUID();
-  this.log.debug({ reqId, code: error.code, address: addressId(socket.remoteAddress) }, 'malformed HTTP');
-  rejectSocket(socket, toParserError(error), reqId);
+export function createParserErrorHandler(refuse: Refuse) {
+  return function handleParserError(
+    this: Pick<FastifyInstance, 'log'>,
+    error: ConnectionError,
+    socket: Socket,
+  ): void {
+    if (error.code === 'ECONNRESET') socket.destroy();
+    // The parser also fails on everything that follows.
+    if (socket.destroyed || rejectedSockets.has(socket)) return;
+    const last = socket.debt?.last;
+    // The connection ends with the response to an earlier request anyway (RFC 9112, section 9.6).
+    if (last?.req.complete && !last.shouldKeepAlive) return;
+    const reqId = randomUUID();
+    this.log.debug({ reqId, code: error.code, address: addressId(socket.remoteAddress) }, 'malformed HTTP');
+    rejectSocket(socket, refuse(findReason(error)), reqId);
+  };
 }
 
 /**
  * Rejects what was sent on a connection and closes it. There is no request object, so the response is written to the
- * socket, with the same body as every other error. Requests before it that have not been answered never are.
+ * socket. Requests before it that have not been answered never are.
  *
  * The connection is closed in steps (RFC 9112, section 9.6): while the client still sends, closing it at once would
  * reset it, and the client might lose responses that it has not read yet.
  */
-export function rejectSocket(socket: Duplex, error: ApiError, requestId: string): void {
+export function rejectSocket(socket: Duplex, refusal: Refusal, requestId: string): void {
   rejectedSockets.add(socket);
   // The malformed input may be the body of a request that has its response already, or it follows one that is being sent.
   const isAnswered = socket instanceof Socket && socket.debt?.last?.headersSent === true;
-  if (socket.writable && !isAnswered) socket.write(formatResponse(error, requestId));
+  if (socket.writable && !isAnswered) socket.write(formatResponse(refusal, requestId));
   socket.end();
   setTimeout(() => socket.destroy(), LINGER_MS).unref();
 }
 
-function formatResponse({ status, body }: ApiError, requestId: string): string {
+function formatResponse({ status, body }: Refusal, requestId: string): string {
   const payload = JSON.stringify(body);
   const head = [
     `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
@@ -65,11 +78,10 @@ function formatResponse({ status, body }: ApiError, requestId: string): string {
   return `${head.join('\r\n')}\r\n\r\n${payload}`;
 }
 
-function toParserError(error: ConnectionError): ApiError {
-  if (isMethodUnknown(error)) {
-    return new ApiError('not_implemented', { message: 'The service does not know this method.' });
-  }
-  return new ApiError('invalid_request', { message: describe(error.code) });
+function findReason(error: ConnectionError): RefusalReason {
+  if (isMethodUnknown(error)) return 'unknown_method';
+  if (error.code === 'HPE_HEADER_OVERFLOW') return 'header_too_large';
+  return error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? 'too_slow' : 'malformed';
 }
 
 /** `rawPacket` is what was parsed last, and `bytesParsed` the position of the error in it. */
@@ -78,10 +90,4 @@ function isMethodUnknown({ code, rawPacket, bytesParsed }: ConnectionError): boo
   const start = rawPacket.subarray(0, bytesParsed).lastIndexOf('\n') + 1;
   const end = rawPacket.indexOf('\n', start);
   return end !== -1 && REQUEST_LINE.test(rawPacket.toString('latin1', start, end));
-}
-
-function describe(code: string | undefined): string {
-  if (code === 'HPE_HEADER_OVERFLOW') return 'The request line and headers are over 16 KiB.';
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 'The request did not arrive in time.';
-  return 'The request is not well-formed HTTP/1.1.';
 }

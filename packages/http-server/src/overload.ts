@@ -1,5 +1,4 @@
 import type { FastifyBaseLogger } from 'fastify';
-import { ApiError } from '../errors/api-error.js';
 
 /** When a process counts as overloaded. */
 const OVERLOAD_LIMITS = {
@@ -66,23 +65,16 @@ export function createOverloadMonitor({ log, overload }: OverloadOptions) {
       return readReason();
     },
     /**
-     * The 503 with Retry-After for a request that would wait too long, or has; undefined while there is capacity.
+     * In how many seconds a request that would wait too long, or has, may be sent again; undefined while there is capacity.
      *
      * @param queuedMs how long it has waited for its turn
      */
     check(queuedMs = 0) {
-      if (isLate()) return createError();
+      if (isLate()) return RETRY_SECONDS;
       if (queuedMs <= delayMs) return undefined;
       deniedAt = performance.now();
-      return createError();
+      return RETRY_SECONDS;
     },
     close: () => clearTimeout(timer),
   };
-}
-
-function createError(): ApiError {
-  return new ApiError('service_unavailable', {
-    message: `The service is overloaded. Try again in ${RETRY_SECONDS} s.`,
-    headers: { 'retry-after': String(RETRY_SECONDS) },
-  });
 }

@@ -1,14 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
-import type { FastifyInstance } from 'fastify';
 import ipaddr from 'ipaddr.js';
-
-declare module 'fastify' {
-  interface FastifyRequest {
-    /** The id of the client's address, by which requests without a valid key are counted */
-    addressId: string;
-  }
-}
 
 interface Address {
   /** Without its port, and without its zone, the link of a link-local IPv6 address (RFC 4007, section 11) */
@@ -86,16 +78,4 @@ export function findClientAddress(
     forwarded = forwarded.slice(0, Math.max(comma, 0));
   }
   return address;
-}
-
-/** Gives every request the id of its client's address. Registered before whatever counts or logs requests by it. */
-export function identifyAddresses(
-  app: FastifyInstance,
-  readAddressId: (request: IncomingMessage) => string,
-): void {
-  app.decorateRequest('addressId', '');
-  app.addHook('onRequest', (request, _reply, next) => {
-    request.addressId = readAddressId(request.raw);
-    next();
-  });
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { IncomingMessage, Server } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { RequestQueue } from '../../../src/platform/server/request-queue.js';
+import { RequestQueue } from '../src/request-queue.js';
 
 let server: Server;
 /** The requests in the order in which they were started */

@@ -14,15 +14,6 @@ const COUNTED_FROM = 4;
 /** How many of the others start in a tick that preferred requests alone could fill: they are slow then, but never stuck. */
 const MIN_OTHERS_PER_TICK = 2;
 
-declare module 'node:http' {
-  interface IncomingMessage {
-    /** When it arrived, before it waited in the queue, by performance.now() */
-    receivedAt?: number;
-    /** How long it waited in the queue, in milliseconds; undefined if it started at once */
-    queuedMs?: number;
-  }
-}
-
 /** Who sent a request, by its headers. Whether it may be served is not known yet. */
 export interface Caller {
   /** Of a key or an address */

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { pino } from 'pino';
-import { afterEach, expect, test, vi } from 'vitest';
-import { createOverloadMonitor } from '../../../src/platform/server/overload.js';
+import { afterEach, expect, test } from 'vitest';
 import { expectErrorBody, expectMcpErrorBody } from '../../support/expect-error-body.js';
 import { oldToolCall } from '../../support/mcp.js';
 import { list } from '../../support/operations-under-test.js';
@@ -176,47 +175,6 @@ test('connections beyond the maximum are closed immediately, and existing ones k
   expect(await received(await open(service.port))).toBe('');
   first.write(get('/health/live'));
   expect(String(await once(first, 'data'))).toMatch(/^HTTP\/1\.1 200 /);
-});
-
-test('requests that waited too long for their turn are denied, and callers that wait less are served', async () => {
-  const monitor = createOverloadMonitor({
-    log: pino({ level: 'silent' }),
-    overload: { delayMs: 100, sampleIntervalMs: 60_000 },
-  });
-  closers.push(() => monitor.close());
-  expect(monitor.reason).toBeUndefined();
-  expect(monitor.check(101)?.status).toBe(503);
-  expect(monitor.reason).toBe('queue');
-  expect([monitor.check(99), monitor.check()]).toEqual([undefined, undefined]);
-});
-
-test('an overload is one line of the log when it begins, and one when it ends', () => {
-  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
-  closers.push(() => vi.useRealTimers());
-  const lines: string[] = [];
-  const monitor = createOverloadMonitor({
-    log: pino({}, { write: (line) => lines.push(JSON.parse(line).msg) }),
-    overload: { delayMs: 100, sampleIntervalMs: 20 },
-  });
-  closers.push(() => monitor.close());
-  const now = performance.now.bind(performance);
-  let lateMs = 0;
-  vi.spyOn(performance, 'now').mockImplementation(() => now() + lateMs);
-  closers.push(() => vi.restoreAllMocks());
-  vi.advanceTimersByTime(100);
-  expect(lines).toEqual([]);
-  for (let sample = 0; sample < 5; sample += 1) {
-    lateMs += 200;
-    vi.advanceTimersByTime(20);
-  }
-  expect(lines.splice(0)).toEqual(['overloaded: all requests get a 503']);
-  vi.advanceTimersByTime(100);
-  expect(lines.splice(0)).toEqual(['no longer overloaded']);
-  monitor.check(101);
-  vi.advanceTimersByTime(100);
-  expect(lines.splice(0)).toEqual(['overloaded: some requests get a 503']);
-  vi.advanceTimersByTime(2_000);
-  expect(lines).toEqual(['no longer overloaded']);
 });
 
 /** Asks for 50 MB on a connection, more than the system buffers. Returns the length of all the bodies. */

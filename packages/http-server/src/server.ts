@@ -1,10 +1,30 @@
 import { randomUUID } from 'node:crypto';
 import { type IncomingHttpHeaders, type IncomingMessage, METHODS } from 'node:http';
 import Fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify';
-import { ApiError } from '../errors/api-error.js';
+import { addressId, createProxyTrust, findClientAddress } from './client-address.js';
 import { closeAfterRequests } from './lingering-close.js';
-import { handleParserError, rejectSocket } from './parser-error.js';
-import type { RequestQueue } from './request-queue.js';
+import { createOverloadMonitor, type OverloadMonitor, type OverloadOptions } from './overload.js';
+import { createParserErrorHandler, type Refuse, rejectSocket } from './parser-error.js';
+import { RequestQueue } from './request-queue.js';
+
+export { OVERLOAD_REASONS, type OverloadMonitor, type OverloadOptions } from './overload.js';
+export type { Refusal, RefusalReason, Refuse } from './parser-error.js';
+
+declare module 'node:http' {
+  interface IncomingMessage {
+    /** When it arrived, before it waited in the queue, by performance.now() */
+    receivedAt?: number;
+    /** How long it waited in the queue, in milliseconds; undefined if it started at once */
+    queuedMs?: number;
+  }
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** The id of the client's address, by which requests without a valid key are counted */
+    addressId: string;
+  }
+}
 
 /** Node.js limits the request line and headers to 16 KiB in total; path parameters need no limit of their own. */
 const MAX_PARAM_LENGTH = 16 * 1024;
@@ -52,24 +72,65 @@ const SECURITY_HEADERS = {
 /** One year. Subdomains are not ours to decide about. */
 const STRICT_TRANSPORT = { 'strict-transport-security': 'max-age=31536000' };
 
-export interface ServerOptions {
+export interface ServerOptions extends OverloadOptions {
   readonly log: FastifyBaseLogger;
   readonly bodyLimitBytes: number;
-  /** Whether a text may have a key in it. Then it is no request id, because that is logged and sent back. */
-  readonly mayHaveKey: (text: string) => boolean;
+  /** Addresses and CIDR blocks of proxies whose forwarded headers are trusted */
+  readonly trustProxy: readonly string[];
+  /** Who sends a request, as far as its headers tell, and whether it goes before others */
+  readonly identify: (request: IncomingMessage) => {
+    /** Undefined for somebody who is known by the address alone */
+    readonly id: string | undefined;
+    readonly isPreferred: boolean;
+  };
+  /** What is answered to what is no request */
+  readonly refuse: Refuse;
+  /** Whether a text may have a secret in it. Then it is no request id, because that is logged and sent back. */
+  readonly mayHaveSecret: (text: string) => boolean;
+  /** Whether clients reach it by HTTPS only */
+  readonly isSecure: boolean;
   /** Overrides individual defaults */
   readonly connections?: Partial<typeof CONNECTION_LIMITS> | undefined;
 }
 
+/** A server without a route, and what tells whether it has too much to do. Closing the one ends the other. */
+export function openServer(options: ServerOptions): {
+  readonly app: FastifyInstance;
+  readonly overload: OverloadMonitor;
+} {
+  const readAddressId = createAddressReader(options.trustProxy);
+  const queue = new RequestQueue((request) => {
+    const { id, isPreferred } = options.identify(request);
+    return { id: id ?? readAddressId(request), isPreferred };
+  });
+  const app = listenSafely(options, queue);
+  app.decorateRequest('addressId', '');
+  const headers = { ...SECURITY_HEADERS, ...(options.isSecure && STRICT_TRANSPORT) };
+  // Before any other hook can respond: also errors have these headers, and whatever counts or logs requests has the address.
+  app.addHook('onRequest', (request, reply, next) => {
+    request.addressId = readAddressId(request.raw);
+    reply.headers(headers);
+    next();
+  });
+  const overload = createOverloadMonitor(options);
+  app.addHook('onClose', async () => overload.close());
+  return { app, overload };
+}
+
+function createAddressReader(trustProxy: readonly string[]): (request: IncomingMessage) => string {
+  const isProxy = createProxyTrust(trustProxy);
+  return (request) => addressId(findClientAddress(request, isProxy));
+}
+
 /** Settings that apply before there is a request: connections, and how their bytes are parsed. */
-export function openServer(
-  { log, connections, bodyLimitBytes, mayHaveKey }: ServerOptions,
+function listenSafely(
+  { log, connections, bodyLimitBytes, mayHaveSecret, refuse }: ServerOptions,
   queue: RequestQueue,
 ): FastifyInstance {
   const { timeout, maxConnections, ...timeouts } = { ...CONNECTION_LIMITS, ...connections };
   /** Keeps the client's own id if it is safe to log. */
   const readRequestId = ({ 'x-request-id': id }: IncomingHttpHeaders) =>
-    typeof id === 'string' && REQUEST_ID.test(id) && !mayHaveKey(id) ? id : randomUUID();
+    typeof id === 'string' && REQUEST_ID.test(id) && !mayHaveSecret(id) ? id : randomUUID();
   const app: FastifyInstance = Fastify({
     loggerInstance: log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -89,7 +150,7 @@ export function openServer(
     forceCloseConnections: 'idle',
     // Otherwise Node.js itself would reject requests without a Host header.
     serverFactory: (handler) => queue.createServer({ ...timeouts, requireHostHeader: false }, handler),
-    clientErrorHandler: handleParserError,
+    clientErrorHandler: createParserErrorHandler(refuse),
   });
   app.server.maxConnections = maxConnections;
   app.server.timeout = timeout;
@@ -102,8 +163,7 @@ export function openServer(
   app.server.on('connect', ({ headers }, socket) => {
     // Node.js has given up the socket: nothing else reads from it or handles its errors.
     socket.on('error', () => socket.destroy()).resume();
-    const error = new ApiError('invalid_request', { message: 'CONNECT is not supported.' });
-    rejectSocket(socket, error, readRequestId(headers));
+    rejectSocket(socket, refuse('connect'), readRequestId(headers));
   });
   return app;
 }
@@ -144,14 +204,4 @@ function canDecode(path: string): boolean {
   } catch {
     return false;
   }
-}
-
-/** Adds the headers to every response, including errors. Registered before any other hook can respond. */
-export function addSecurityHeaders(app: FastifyInstance, publicUrl: string): void {
-  const isSecure = publicUrl.startsWith('https:');
-  const headers = { ...SECURITY_HEADERS, ...(isSecure && STRICT_TRANSPORT) };
-  app.addHook('onRequest', (_request, reply, next) => {
-    reply.headers(headers);
-    next();
-  });
 }
