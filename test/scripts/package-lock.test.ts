@@ -124,3 +124,16 @@ test('another package manager, which would look for our own packages at its regi
   expect(ranges.length).toBeGreaterThan(1);
   for (const range of ranges) expect(range).toMatch(/^file:packages\/[\w-]+$|^\d+\.\d+\.\d+$/);
 });
+
+test('what the libraries need is in the manifest of the root, in the same version: dist/ has copies of them', async () => {
+  const { dependencies: ofRoot } = JSON.parse(await readFile('package.json', 'utf8'));
+  const libraries = Object.values<string>(ofRoot).filter((range) => range.startsWith('file:'));
+  expect(libraries.length).toBeGreaterThan(1);
+  for (const range of libraries) {
+    const { dependencies = {} } = JSON.parse(
+      await readFile(`${range.replace('file:', '')}/package.json`, 'utf8'),
+    );
+    const ofOthers = Object.entries(dependencies).filter(([name]) => !name.startsWith('@animal-store/'));
+    expect(ofRoot).toMatchObject(Object.fromEntries(ofOthers));
+  }
+});

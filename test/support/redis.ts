@@ -3,5 +3,4 @@ export {
   findRedis,
   RedisServer,
   startRedis,
-  type TestRedis,
 } from '../../packages/limits/test/support/redis.js';

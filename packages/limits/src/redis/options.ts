@@ -7,7 +7,7 @@ declare module 'ioredis' {
   }
 }
 
-export interface RedisEvents {
+interface RedisEvents {
   readonly onReady: () => void;
   readonly onClose: () => void;
   /** Called with what prevents or breaks a connection, to one of the nodes or to all of them */
