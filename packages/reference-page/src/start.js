@@ -9,8 +9,11 @@ import { toSections, watchSearch } from './search.js';
 const SLUG = 'animal-store';
 const KEY_FIELD = 'The field under "Authentication" puts your key into every example on this page.';
 const MAX_WAIT_FOR_PAINT_MS = 1_000;
-/** A heading above this belongs to the section that is being read. */
-const READING_TOP_PX = 100;
+/**
+ * A heading above this belongs to the section that is being read: one that a link leads to, below the header of narrow
+ * windows, and not the one after the heading and the line of a tag.
+ */
+const READING_TOP_PX = 72;
 
 watchKey();
 watchLanguage();
@@ -102,8 +105,11 @@ function swapText() {
   const headings = [...text.querySelectorAll('main :is(h1, h2, h3)[id*="/"]')];
   const isPassed = (heading) => heading.getBoundingClientRect().top < READING_TOP_PX;
   const last = Math.max(headings.findLastIndex(isPassed), 0);
-  const section = document.getElementById(`${SLUG}/${headings[last].id}`);
-  if (section === null || section.getClientRects().length === 0) {
+  // Scalar renders tags before operations, whose place moves until then. So the next section has to be there, too.
+  const [section, next = section] = headings
+    .slice(last, last + 2)
+    .map(({ id }) => document.getElementById(`${SLUG}/${id}`));
+  if ([section, next].some((each) => each === null || each.getClientRects().length === 0)) {
     requestAnimationFrame(swapText);
     return;
   }

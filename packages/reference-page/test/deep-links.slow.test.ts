@@ -29,14 +29,18 @@ const { listBeginnings, toSections } = await load('packages/reference-page/src/s
 const executable = findBrowser();
 const targets = await listTargets();
 
-/** The address and the heading of each operation, and of the guides that come first and last: a page takes some seconds. */
+/** The address and the heading of each tag and operation, and of the guides that come first and last: a page takes some seconds. */
 async function listTargets(): Promise<[address: string, title: string][]> {
   const document = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
   const guides = await Promise.all(
     listGuides().map(async (name) => ({ name, text: await readFile(join(GUIDES_FOLDER, name), 'utf8') })),
   );
   const beginnings: Section[] = listBeginnings(prepareGuides(guides).sections);
-  const sections: Section[] = [...toSections(document), ...beginnings.slice(0, 1), ...beginnings.slice(-1)];
+  const tags: Section[] = document.tags.map(({ name }: { name: string }) => ({
+    title: name,
+    address: `#tag/${name.toLowerCase()}`,
+  }));
+  const sections = [...tags, ...toSections(document), ...beginnings.slice(0, 1), ...beginnings.slice(-1)];
   return sections.map(({ address, title }) => [address, title]);
 }
 
