@@ -1,9 +1,11 @@
 import { nextBanSeconds } from '../keys/bans.js';
+import { lastDays } from '../usage/store.js';
 import * as parse from './arguments.js';
 import { HISTORY } from './history-command.js';
 import { addIdOrHint, findKey, HINT, ID, type KeyCommand } from './key-command.js';
 import { printKey } from './key-view.js';
 import { LIST } from './list-command.js';
+import { formatSparkline, toDayCounts } from './sparkline.js';
 import { addUsageOptions, printUsage, printUsageOfKeys, type UsageOptions } from './usage-command.js';
 
 /** The commands that change no key. */
@@ -11,14 +13,18 @@ export const REPORTS: readonly KeyCommand[] = [
   LIST,
   {
     name: 'show',
-    description: 'show one key, when it was used, and how long its next ban would last',
+    description: 'show one key, when and how much it was used, and how long its next ban would last',
     examples: [ID, HINT],
     addArguments: addIdOrHint,
     async run(tools, command) {
       const apiKey = await findKey(tools, command);
-      const next = nextBanSeconds(apiKey, Date.now());
+      const now = Date.now();
+      const next = nextBanSeconds(apiKey, now);
+      const days = lastDays(now);
+      const usage = await tools.usage.read(apiKey.id, days);
       return printKey(apiKey, { nextBanSeconds: next }, [
         ['Last used', apiKey.lastUsedOn ?? '-'],
+        ['Last 30 days', usage.length === 0 ? '-' : formatSparkline(toDayCounts(usage), days)],
         ['Next ban', `${next} s`],
       ]);
     },

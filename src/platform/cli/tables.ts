@@ -1,6 +1,7 @@
 import { maskControls } from '../errors/terminal-text.js';
 import { listDeprecated, type Operation } from '../operations/list-operations.js';
 import type { Counts, DayRange, KeyUsage, Usage } from '../usage/store.js';
+import { formatSparkline, toDayCounts } from './sparkline.js';
 
 /** How much of an id tables show, which every command accepts in its place. */
 const SHORT_ID_CHARACTERS = 8;
@@ -9,7 +10,7 @@ const SHORT_ID_CHARACTERS = 8;
  * Sums of usage. `requests` and `deprecatedRequests` were admitted, the latter of deprecated operations; the denied ones
  * are counted apart. A last day is that of the last request, admitted or denied.
  */
-export function summariseUsage(rows: readonly Usage[], operations: readonly Operation[]) {
+export function summariseUsage<Row extends Usage>(rows: readonly Row[], operations: readonly Operation[]) {
   const names = listDeprecated(operations);
   const usage = rows.map((row) => ({ ...row, deprecated: names.has(row.operation) }));
   const deprecated = usage.filter((row) => row.deprecated);
@@ -24,7 +25,7 @@ export function summariseUsage(rows: readonly Usage[], operations: readonly Oper
   };
 }
 
-/** Usage for people: one line per day with requests, one column per operation, and one for what was denied. */
+/** Usage for people: one line per day with requests, one column per operation, one for what was denied, and a sparkline. */
 export function formatUsage(
   rows: readonly Usage[],
   operations: readonly Operation[],
@@ -50,11 +51,12 @@ export function formatUsage(
     ),
     toLine('all', rows),
   ]);
-  if (lastDeprecatedDay === null) return `${table}\n\nIt has called no deprecated operation.`;
+  const report = `${table}\n\nDay by day: ${formatSparkline(toDayCounts(rows), range)}`;
+  if (lastDeprecatedDay === null) return `${report}\n\nIt has called no deprecated operation.`;
   const { requests, deprecatedRequests, denied, deprecatedDenied } = totals;
   const alsoDenied =
     deprecatedDenied === 0 ? '' : `, and ${deprecatedDenied} of the ${denied} that were denied`;
-  return `${table}\n\n${deprecatedRequests} of ${requests} requests called a deprecated operation${alsoDenied}, the last on ${lastDeprecatedDay}.`;
+  return `${report}\n\n${deprecatedRequests} of ${requests} requests called a deprecated operation${alsoDenied}, the last on ${lastDeprecatedDay}.`;
 }
 
 /** What each key has called, the most active first, or the one with the most denied requests, and the rows of each. */
@@ -93,9 +95,13 @@ export function formatKeyUsage(
       key.lastDay ?? '',
     ],
     ...[String(key.deprecatedRequests), key.lastDeprecatedDay ?? '-'],
+    formatSparkline(
+      key.usage.flatMap(({ byDay = {} }) => Object.entries(byDay)),
+      range,
+    ),
   ]);
   return formatTable([
-    ['ID', 'NAME', 'REQUESTS', 'DENIED', 'LAST DAY (UTC)', 'DEPRECATED', 'LAST DAY (UTC)'],
+    ['ID', 'NAME', 'REQUESTS', 'DENIED', 'LAST DAY (UTC)', 'DEPRECATED', 'LAST DAY (UTC)', 'DAY BY DAY'],
     ...lines,
   ]);
 }

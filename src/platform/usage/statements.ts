@@ -38,10 +38,11 @@ export function createStatements(inSchema: InSchema) {
         ORDER BY usage.day DESC, operation COLLATE "C"`,
       emptyValues: ['00000000-0000-0000-0000-000000000000', '2000-01-01', '2000-01-01'],
     },
-    /** Of all keys if `$3` is null */
+    /** Of all keys if `$3` is null; day by day from `$4` on */
     readKeys: `
       SELECT id, name, owner, operation, sum(requests) AS requests, sum(denied) AS denied,
-        ${daySql('max(day)')} AS day
+        ${daySql('max(day)')} AS day,
+        coalesce(json_object_agg(${daySql('day')}, requests + denied) FILTER (WHERE day >= $4), '{}') AS "byDay"
       FROM ${usage} JOIN ${keys} AS keys ON keys.id = api_key_id
       WHERE day BETWEEN $1 AND $2 AND ($3::uuid[] IS NULL OR api_key_id = ANY ($3))
       GROUP BY id, operation`,

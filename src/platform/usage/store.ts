@@ -23,6 +23,8 @@ export interface KeyUsage extends Usage {
   readonly id: string;
   readonly name: string;
   readonly owner: string | null;
+  /** Of several days, how many requests there were on each of the last 30, admitted and denied */
+  readonly byDay?: Readonly<Record<string, number>>;
 }
 
 /** A count to add to the usage of a key. */
@@ -64,7 +66,8 @@ export function createUsageStore({
     },
     /** The calls by key and operation, of these keys or of all. */
     async readKeys({ from, to }: DayRange, ids?: readonly string[]) {
-      const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeys, [from, to, ids]);
+      const { from: firstShown } = lastDays(Date.parse(to));
+      const { rows } = await pool.query<Stored<KeyUsage>>(sql.readKeys, [from, to, ids, firstShown]);
       return withNumbers(rows);
     },
     /** The days on which these keys, or any, have called something, newest first. */

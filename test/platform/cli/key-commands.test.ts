@@ -103,7 +103,7 @@ test('keys show and keys unban need no Redis, even where REDIS_URL names one', a
   await execute(environment.DATABASE_URL, 'UPDATE api_keys SET banned_until = now() WHERE id = $1', [id]);
   const show = await runInProcess(['keys', 'show', id], environment);
   expect(show.code).toBe(0);
-  expect(show.output).toMatch(/^Last used +-\nNext ban +300 s$/m);
+  expect(show.output).toMatch(/^Last used +-\nLast 30 days +-\nNext ban +300 s$/m);
   expect(await runKeys(environment, 'unban', id)).toMatchObject({ bannedUntil: null });
 });
 

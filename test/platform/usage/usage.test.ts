@@ -528,7 +528,7 @@ test('a service stores its counts when it shuts down, and keys usage shows depre
 
 test('keys usage without an id shows all keys by requests, or those that call deprecated operations', async () => {
   const url = await createTestDatabase();
-  const environment = { DATABASE_URL: url };
+  const environment = { DATABASE_URL: url, LC_ALL: 'C.UTF-8' };
   const database = open(url);
   const store = createUsageStore(database);
   const keyStore = createKeyStore(database, 'as_test_');
@@ -583,9 +583,17 @@ test('keys usage without an id shows all keys by requests, or those that call de
   const row = (id = '', ...cells: string[]) => [id.slice(0, 8), ...cells].join(' +');
   expect(await printUsage(environment)).toMatch(
     new RegExp(
-      `${row(ids[1], 'new', '3', '0', lastDay, '0', '-')}\n${row(ids[0], 'old', '2', '0', lastDay, '1', lastDeprecatedDay)}`,
+      `${row(ids[1], 'new', '3', '0', lastDay, '0', '-', '▁{29}█')}\n${row(ids[0], 'old', '2', '0', lastDay, '1', lastDeprecatedDay, '▁{26}█▁▁█')}\n`,
     ),
   );
+  expect(await printUsage(environment, ids[0])).toMatch(/\n\nDay by day: ▁{26}█▁▁█\n\n/);
+  expect(await printUsage({ ...environment, LC_ALL: 'C' }, ids[0])).toMatch(/\n\nDay by day: _{26}#__#\n\n/);
+  const show = (id = '') => runInProcess(['keys', 'show', id], environment);
+  expect((await show(ids[0])).output).toMatch(/\nLast 30 days +▁{26}█▁▁█\n/);
+  expect((await show(ids[2])).output).toMatch(/\nLast 30 days +-\n/);
+  for (const args of [['usage'], ['usage', String(ids[0])], ['show', String(ids[0])]])
+    expect(JSON.stringify(await runKeys(environment, ...args))).not.toContain('▁');
+  expect(await printUsage(environment, '--csv')).not.toContain('▁');
   expect(await printUsage(environment, '--deprecated', ids[0])).toContain('leave out the id');
 });
 
