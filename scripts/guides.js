@@ -1,8 +1,10 @@
 import { Marked, Renderer } from 'marked';
-import { PAGE_TITLES } from '../packages/reference-page/src/introduction.js';
+import { KEY_PAGE, PAGE_TITLES } from '../packages/reference-page/src/introduction.js';
 import { LANGUAGES } from '../packages/reference-page/src/languages.js';
 
 const IS_ABSOLUTE = /^[a-z]+:/;
+/** A page that is no file of the repository: guides have its path as code, and the page makes a link of it. */
+const KEY_PATH = `\`/${KEY_PAGE.address}\``;
 const marked = new Marked();
 
 /**
@@ -25,7 +27,10 @@ const marked = new Marked();
  * @throws {Error} for a link that leads nowhere
  */
 export function prepareGuides(guides) {
-  const parts = guides.map(({ name, text }) => ({ name, tokens: marked.lexer(text) }));
+  const parts = guides.map(({ name, text }) => ({
+    name,
+    tokens: marked.lexer(text.replaceAll(KEY_PATH, `[${KEY_PATH}](key)`)),
+  }));
   const { sections, addresses } = divideIntoSections(parts);
   const toAddress = (target, name) => find(addresses, toPath(target, name), target, name);
   const toFile = (target, name) => {
@@ -55,7 +60,7 @@ export function rewriteLinks(text, toHref) {
 function divideIntoSections(parts) {
   const toSlug = createCounter();
   for (const title of PAGE_TITLES) toSlug(toWords(title));
-  const addresses = new Map();
+  const addresses = new Map([['key', KEY_PAGE.address]]);
   const sections = [];
   for (const { name, tokens } of parts) {
     const toFragment = createCounter();

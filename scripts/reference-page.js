@@ -1,4 +1,4 @@
-import { listIntroduction, toMarkdown } from '../packages/reference-page/src/introduction.js';
+import { KEY_NOTE, listIntroduction, toMarkdown } from '../packages/reference-page/src/introduction.js';
 import { escapeHtml, rewriteLinks } from './guides.js';
 
 /** The identifier of the feed, and the beginning of its entries' (RFC 4151): the same wherever it is served. */
@@ -6,7 +6,8 @@ const FEED_ID = 'tag:animal-store.example,2025:interface';
 /** An entry of the changelog, such as "## 1.0.0 - 2025-12-05". */
 const ENTRY = /^## (\S+) - (\d{4}-\d{2}-\d{2})$/m;
 /** The first thing that a reader needs. OPERATOR stands for whom to ask. */
-const START = `1. **Get a key** from OPERATOR. If you run the service yourself, its first start in development prints one.
+const START = `1. **Get a key** from OPERATOR. If you run the service yourself, its first start in development prints one. [Your
+   key](key) shows what is left of its limits, and what it has called.
 2. **Make a call** with your key in place of \`as_test_…\`:
 
 \`\`\`bash
@@ -80,11 +81,12 @@ function toHtml({ depth, title, address, text = '' }) {
 /** It has the address that it has once Scalar runs. */
 function describeOperation({ operationId, summary, description, path, method, tags: [tag], ...operation }) {
   const notes = [operation['x-stability'], ...(operation.deprecated ? ['deprecated'] : [])];
+  const more = operationId === 'getKey' ? `\n\n${KEY_NOTE}` : '';
   return {
     depth: 3,
     title: summary,
     address: `#tag/${tag.toLowerCase()}/${method}${path}`,
-    text: `\`${method} /v1${path}\` (${operationId}; ${notes.join(', ')})\n\n${description}`,
+    text: `\`${method} /v1${path}\` (${operationId}; ${notes.join(', ')})\n\n${description}${more}`,
   };
 }
 

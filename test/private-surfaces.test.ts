@@ -86,7 +86,7 @@ test("every class of Scalar's that the reference page builds on is in the instal
       .filter((name) => pattern.test(name))
       .map((name) => join(PAGE, name));
   const makers = read([...listFiles(/\.(?:js|html)$/), 'scripts/guides.js']);
-  const own = [...makers.matchAll(/\bclass(?:Name)? ?= ?["']([\w-]+)["']/g)].map(([, name]) => name);
+  const own = [...makers.matchAll(/\bclass(?:Name)?(?: ?=|:) ?["']([\w-]+)["']/g)].map(([, name]) => name);
   const styles = read(listFiles(/\.css$/)).replaceAll(/\/\*[\s\S]*?\*\/|"[^"]*"/g, '');
   const used = new Set([...styles.matchAll(/\.([a-z][\w-]*)/g)].map(([, name]) => name));
   expect(used.size).toBeGreaterThan(classes.length / 2);

@@ -3,25 +3,18 @@
  * reader has entered, each has a button that copies it, and the languages of an example are tabs.
  */
 import { LANGUAGES } from './languages.js';
+import { isKey, keepKey, readKey } from './session-key.js';
 
 const BLOCKS = ':is(.text, .markdown, .request-card) pre > code';
 /** The guides read the address and the key from the environment, each language in its own way. */
 const PLACEHOLDER =
   /(?<open>\$\{process\.env\.|\$|process\.env\.|os\.environ\['|(?:System\.getenv|os\.Getenv)\(")ANIMAL_STORE_(?<name>URL|KEY)(?:\}| \?\? ''|'\]|"\))?|(?<url>https:\/\/store\.example\.org)|(?<=Bearer |KEY=|apiKey: ')as_test_…/g;
-/** Anything else that was typed could end a string of the code, or is not a key. */
-const KEY = /^as_(?:live|test)_[A-Za-z0-9]+$/;
-const KEY_ITEM = 'animal-store-key';
 const LANGUAGE_ITEM = 'animal-store-language';
 const COPIED_MS = 2_000;
 
 /** For a code element its content as it came, and the first node and the key of what it shows now */
 const shown = new WeakMap();
 let panelCount = 0;
-
-/** What was entered in this tab of the browser, if anything. */
-export function readKey() {
-  return sessionStorage.getItem(KEY_ITEM) ?? '';
-}
 
 export function readLanguage() {
   return localStorage.getItem(LANGUAGE_ITEM) ?? 'TypeScript';
@@ -31,7 +24,7 @@ export function readLanguage() {
 export function watchKey() {
   addEventListener('input', ({ target }) => {
     if (target.placeholder !== 'Token') return;
-    sessionStorage.setItem(KEY_ITEM, target.value.trim());
+    keepKey(target.value);
     prepareBlocks();
   });
 }
@@ -62,7 +55,8 @@ function fillIn(code) {
   code.innerHTML = original;
   // From the last to the first, so that the places of the others stay the same.
   for (const match of [...code.textContent.matchAll(PLACEHOLDER)].reverse()) {
-    const text = toValue(match, KEY.test(key) ? key : undefined);
+    // Anything else that was typed could end a string of the code.
+    const text = toValue(match, isKey(key) ? key : undefined);
     if (text !== undefined) replaceText(code, match.index, match[0].length, text);
   }
   shown.set(code, { original, key, first: code.firstChild });

@@ -16,6 +16,16 @@ const TITLES = {
 /** No heading of a guide gets the address of one of these. */
 export const PAGE_TITLES = Object.values(TITLES);
 
+/** The page about the reader's key, for the search. It is served beside the guides. */
+export const KEY_PAGE = {
+  title: 'Your key',
+  place: 'A page of its own',
+  address: 'docs/key',
+  text: 'A dashboard: what is left of its limits, its usage on each of the last 30 days, and when it expires.',
+};
+/** Added to the description of getKey. */
+export const KEY_NOTE = `[${KEY_PAGE.title}](${KEY_PAGE.address}) shows it as a page.`;
+
 /**
  * The sections, whose texts are Markdown.
  *

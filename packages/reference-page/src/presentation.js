@@ -2,6 +2,8 @@
  * The document as the page shows it. Code generators and linters read the served one, which says the same in the terms
  * of JSON Schema.
  */
+import { KEY_NOTE } from './introduction.js';
+
 const MAX_SAFE = Number.MAX_SAFE_INTEGER;
 const BOUND_NAMES = new Map([
   [MAX_SAFE, '2^53 − 1'],
@@ -13,6 +15,8 @@ const BOUND_NAMES = new Map([
 export function prepareForReaders(openapi) {
   const operations = Object.values(openapi.paths).flatMap((item) => Object.values(item));
   operations.forEach(addBadge);
+  const getKey = operations.find(({ operationId }) => operationId === 'getKey');
+  if (getKey !== undefined) getKey.description += `\n\n${KEY_NOTE}`;
   describeValues(openapi, openapi);
   operations.flatMap(({ parameters = [] }) => parameters).forEach(omitFromRequests);
 }

@@ -1,9 +1,10 @@
 import { repairMarkup } from './accessibility.js';
-import { prepareBlocks, readKey, readLanguage, watchKey, watchLanguage } from './blocks.js';
-import { listIntroduction, toMarkdown } from './introduction.js';
+import { prepareBlocks, readLanguage, watchKey, watchLanguage } from './blocks.js';
+import { KEY_PAGE, listIntroduction, toMarkdown } from './introduction.js';
 import { orderMenu, prepareForReaders } from './presentation.js';
 import { addSamples } from './samples.js';
 import { toSections, watchSearch } from './search.js';
+import { readKey } from './session-key.js';
 
 /** The first part of every address on Scalar's page. */
 const SLUG = 'animal-store';
@@ -33,7 +34,7 @@ async function showReference() {
     `${guides.start}\n\n${KEY_FIELD}`,
     toOperator(openapi.info.contact),
   );
-  watchSearch([...introduction, ...guides.sections, ...toSections(openapi)]);
+  watchSearch([...introduction, KEY_PAGE, ...guides.sections, ...toSections(openapi)]);
   const description = [...introduction.map(toMarkdown), guides.description].join('\n\n');
   // The section "Help" has the contact, which Scalar shows as a name without its address.
   openapi.info = { ...openapi.info, description, contact: undefined };

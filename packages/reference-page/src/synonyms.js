@@ -9,7 +9,6 @@ export const SYNONYMS = new Map([
   ['buy', 'order an animal'],
   ['c#', 'in your language'],
   ['cors', 'origins of web pages'],
-  ['dashboard', 'get your api key'],
   ['download', 'code generators'],
   ['graphql', 'code generators'],
   ['login', 'getting a key'],

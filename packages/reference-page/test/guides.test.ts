@@ -60,6 +60,14 @@ test('in the page as Markdown, links lead to the single guides', () => {
   );
 });
 
+test('the path of the page of a key, which is code in the repository, is a link on the page', () => {
+  const { html, description, markdown } = prepareGuides([
+    { name: '1.md', text: '# A\n\n`/docs/key` shows it.' },
+  ]);
+  expect(html).toContain('<a href="docs/key"><code>/docs/key</code></a> shows it.');
+  for (const text of [description, markdown]) expect(text).toContain('[`/docs/key`](docs/key) shows it.');
+});
+
 test('a heading with the name of a section of the page itself gets an address of its own', () => {
   const { sections } = prepareGuides([{ name: '1.md', text: '# A\n\n## Help' }]);
   expect(sections[1]?.address).toBe('#description/help-1');

@@ -37,6 +37,12 @@ test('every operation has its stability as a badge', async () => {
   for (const operation of operations) expect(operation['x-badges'][0]?.name).toBe(operation['x-stability']);
 });
 
+test('the description of getKey leads to the page of a key, and the served document does not', async () => {
+  const { source, shown } = await present('docs/openapi.json');
+  expect(source.paths['/key'].get.description).not.toContain('docs/key');
+  expect(shown.paths['/key'].get.description).toContain('(docs/key)');
+});
+
 test('the menu has the introduction and the operations before everything else', () => {
   const document: Record<string, unknown> = { tags: [{ name: 'Pets' }, { name: 'Orders' }] };
   module.orderMenu(document, 'store');

@@ -16,7 +16,7 @@ interface Section {
 const load = (path: string) => import(pathToFileURL(path).href);
 const { prepareGuides } = await load('scripts/guides.js');
 const { listBeginnings, searchSections, toSections } = await load('packages/reference-page/src/search.js');
-const { listIntroduction } = await load('packages/reference-page/src/introduction.js');
+const { KEY_PAGE, listIntroduction } = await load('packages/reference-page/src/introduction.js');
 const { SYNONYMS } = await load('packages/reference-page/src/synonyms.js');
 
 const guides = await Promise.all(
@@ -28,6 +28,7 @@ const sections: readonly Section[] = [...prepareGuides(guides).sections, ...toSe
 /** What the search of the page looks through */
 const page: readonly Section[] = [
   ...listIntroduction(document.info.description, 'Begin.', 'the operator'),
+  KEY_PAGE,
   ...sections,
 ];
 
@@ -77,7 +78,6 @@ test.each([
   ['buy', 'createOrder, POST /store/orders: Order an animal'],
   ['c#', LANGUAGES],
   ['cors', 'Getting and keeping a key: Getting a key'],
-  ['dashboard', 'getKey, GET /key: Get your API key'],
   ['download', DOCUMENT],
   ['graphql', DOCUMENT],
   ['login', 'Getting and keeping a key: Getting a key'],
@@ -91,6 +91,10 @@ test.each([
   ['sandbox', 'Getting and keeping a key: Environments'],
 ])('%s, which no section has, leads to %s', (query, first) => {
   expect(search(query, page)[0]).toBe(first);
+});
+
+test('a dashboard leads to the page of a key', () => {
+  expect(searchSections(page, 'dashboard')).toEqual([KEY_PAGE]);
 });
 
 test('a synonym is found by any case and beside other words, and leads somewhere', () => {

@@ -86,6 +86,7 @@ async function serveFiles(app: FastifyInstance): Promise<void> {
   });
   // The first is served to a client that accepts both alike: a page to browsers, a text to programs.
   serveEither(app, '/docs', { 'text/html': 'page.html', 'text/markdown': 'index.md' });
+  serveEither(app, '/docs/key', { 'text/html': 'key.html' });
   serveEither(app, '/changelog', {
     'text/markdown': 'changelog-page.md',
     'text/html': 'changelog-page.html',

@@ -108,6 +108,19 @@ test('the page has no inline script, and every script it names is served without
   }
 });
 
+test('the page of a key has the same policy, and all that it names is served, also under a path of its own', async () => {
+  const { headers, text } = await get('/docs/key');
+  expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
+  expect(policyOf(headers)).toEqual(policyOf((await get('/docs')).headers));
+  const files = [...text.matchAll(/(?:href|src)="([^"#]+)/g)].map(([, file = '']) => file);
+  const modules = ['key-report.js', 'session-key.js'];
+  for (const file of [...files, ...modules]) {
+    const { pathname } = new URL(file, 'https://service.example/store/docs/key');
+    expect(pathname).toMatch(/^\/store\/docs/);
+    expect([file, (await get(pathname.replace('/store', ''))).status]).toEqual([file, 200]);
+  }
+});
+
 test('the style sheets, the icon and the guides are served with their types', async () => {
   const types = {
     '/docs/theme.css': 'text/css; charset=utf-8',
@@ -339,6 +352,7 @@ test('a path outside the protocols answers other methods with 405 and Allow', as
     '/',
     '/docs',
     '/docs/',
+    '/docs/key',
     '/openapi.json',
     '/openapi.yaml?x',
     '/client.tgz',

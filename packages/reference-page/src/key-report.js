@@ -1,0 +1,70 @@
+/* What the page at /docs/key says of a key, from what getKey returns. */
+const DAY_MS = 86_400_000;
+/** getKey has the usage of as many days, and responses announce an expiry as long before. */
+const SHOWN_DAYS = 30;
+
+/** The last 30 days (UTC), the oldest first, also those without requests. `now` is in Unix milliseconds. */
+export function toDays(usage, now) {
+  return Array.from({ length: SHOWN_DAYS }, (_, index) => {
+    const day = new Date(now - (SHOWN_DAYS - 1 - index) * DAY_MS).toISOString().slice(0, 10);
+    return { day, ...addUp(usage.filter((row) => row.day === day)) };
+  });
+}
+
+/** The operations that were called, the most called first. The usage is that of getKey, the newest day first. */
+export function toOperations(usage) {
+  return [...new Set(usage.map(({ operation }) => operation))]
+    .map((operation) => {
+      const rows = usage.filter((row) => row.operation === operation);
+      const [{ day: lastDay, deprecated }] = rows;
+      return { operation, deprecated, lastDay, ...addUp(rows) };
+    })
+    .sort((a, b) => b.admitted + b.denied - (a.admitted + a.denied));
+}
+
+export function addUp(rows) {
+  return {
+    admitted: rows.reduce((sum, { requests }) => sum + requests, 0),
+    denied: rows.reduce((sum, { denied }) => sum + denied, 0),
+  };
+}
+
+/** What the holder of the key should do something about. `address` is that of a guide. */
+export function listNotices({ bannedUntil, expiresAt }, now) {
+  const notices = [];
+  if (bannedUntil !== null)
+    notices.push({
+      text: `Banned until ${formatTime(bannedUntil)}. All other requests are denied until then.`,
+      title: 'Bans',
+      address: '../docs#description/bans',
+    });
+  const daysLeft = (Date.parse(expiresAt ?? '') - now) / DAY_MS;
+  if (daysLeft <= SHOWN_DAYS)
+    notices.push({
+      text: `Expires ${formatDaysLeft(daysLeft)}, at ${formatTime(expiresAt)}. Ask for a new key before that.`,
+      title: 'Getting a key',
+      address: '../docs#description/getting-a-key',
+    });
+  return notices;
+}
+
+function formatDaysLeft(days) {
+  if (days < 1) return 'within a day';
+  return days < 2 ? 'in 1 day' : `in ${Math.floor(days)} days`;
+}
+
+/** Why there is no report, by the response that came in its place. */
+export function describeFailure(status, headers) {
+  const [seconds, id] = ['retry-after', 'x-request-id'].map((name) => headers.get(name));
+  const advice = seconds === null ? 'Try again later.' : `Try again in ${seconds} s.`;
+  if (status === 401)
+    return 'The service does not accept this key: it is mistyped or of another environment, has expired or was revoked.';
+  if (status === 429) return `There were too many requests about this key, or from your address. ${advice}`;
+  if (status === 503) return `The service cannot respond now. ${advice}`;
+  return `The service responded with the error ${status}.${id === null ? '' : ` Quote ${id} when you report it.`}`;
+}
+
+/** In UTC, from RFC 3339. */
+export function formatTime(time) {
+  return `${time.slice(0, 19).replace('T', ' ')} UTC`;
+}
