@@ -1,7 +1,7 @@
 /**
  * The windows in which requests are counted, the shortest first. `field` names the member of Limits that holds a window's
- * limit. The first has to be the minute: every plan has it, an address is limited by it alone, and denials within a minute
- * lead to a ban.
+ * limit. The first has to be the minute: every plan has it, an address is limited by it alone, and as many denials
+ * within it as it allows lead to a ban. How long a ban lasts is in platform/contract/plans.ts and platform/keys/bans.ts.
  */
 export const WINDOWS = [
   { name: 'minute', lengthMs: 60_000, field: 'perMinute' },

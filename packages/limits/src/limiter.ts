@@ -26,7 +26,7 @@ export interface Limiter<Field extends string = string> {
    * Returns no promise when memory decides: without Redis, while it is unavailable, and for what is certain to be denied.
    */
   consume(subject: Subject<Field>, cost: number): RateLimitResult | Promise<RateLimitResult>;
-  /** What `consume` would decide now. Counts nothing; never rejects. */
+  /** What `consume` would decide, by counts that may be REPLY_TTL_MS old. Counts nothing; never rejects. */
   read(subject: Subject<Field>, cost: number): RateLimitResult | Promise<RateLimitResult>;
   /**
    * Counts a denied request by its cost. When as many requests of the subject were denied within the first window as it

@@ -3,14 +3,18 @@ import { OperatorError } from '../errors/operator-error.js';
 import { withTimeout } from '../timing/timeouts.js';
 import { LEAST_CONNECTIONS, MOST_CONNECTIONS } from './connection-limit.js';
 
-/** The database cannot serve now: try again. `cause` says why. */
+/** The database cannot serve now: try again. The message says why in one line, with PostgreSQL's code, and `cause` has all. */
 export class DatabaseOutage extends Error {
   override readonly name = 'DatabaseOutage';
 
   constructor(cause: unknown) {
-    super(readReason(cause), { cause });
+    const code = readCode(cause);
+    super(CODE.test(code) ? `${readReason(cause)} (${code})` : readReason(cause), { cause });
   }
 }
+
+/** An SQLSTATE, or a code of Prisma's. The message has those of Node.js. */
+const CODE = /^(?=.*\d)[0-9A-Z]{5}$/;
 
 /**
  * SQLSTATE classes (PostgreSQL, appendix A) of errors that a statement itself causes: 0A feature not supported, 21

@@ -10,7 +10,7 @@ import { ApiError, type ErrorCode } from '../errors/api-error.js';
 export function toApiError(error: unknown): ApiError {
   if (error instanceof ApiError) return error;
   if (error instanceof TRPCError) return fromTrpcError(error);
-  if (error instanceof DatabaseOutage) return new ApiError('service_unavailable', { cause: error.cause });
+  if (error instanceof DatabaseOutage) return new ApiError('service_unavailable', { cause: error });
   return fromHttpStatus(error);
 }
 

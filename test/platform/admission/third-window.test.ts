@@ -16,11 +16,16 @@ vi.hoisted(() => vi.resetModules());
 // What a store edits to limit the requests of an hour.
 vi.mock('../../../src/plans.js', async (importOriginal) => {
   const plans = await importOriginal<typeof import('../../../src/plans.js')>();
-  const [minute, ...longer] = plans.WINDOWS;
+  // A store that has an hour of its own gets this one in its place.
+  const [minute, ...longer] = plans.WINDOWS.filter(({ name }) => (name as string) !== 'hour');
+  const withoutHour = Object.entries(plans.PLANS).map(([plan, limits]) => [
+    plan,
+    limits && { ...limits, perHour: undefined },
+  ]);
   return {
     ...plans,
     WINDOWS: [minute, { name: 'hour', lengthMs: 3_600_000, field: 'perHour' }, ...longer],
-    PLANS: { ...plans.PLANS, free: { ...plans.PLANS.free, perHour: 100 } },
+    PLANS: { ...Object.fromEntries(withoutHour), free: { ...plans.PLANS.free, perHour: 100 } },
   };
 });
 

@@ -154,3 +154,26 @@ test.each([
   expect(error.message).toContain(`(${reason})`);
   expect(error.message).toMatch(advice);
 });
+
+test.each([
+  [
+    'pg',
+    Object.assign(fromPostgres('53100'), { message: 'No space left on device' }),
+    'No space left on device (53100)',
+  ],
+  [
+    'Prisma',
+    Object.assign(fromPrisma('P2010', '57014'), {
+      message: '\nInvalid `x.create()` invocation in\n/store.js:1\n\ncanceled',
+    }),
+    'canceled (57014)',
+  ],
+  ['Node.js', withCode('ECONNREFUSED', 'connect ECONNREFUSED ::1'), 'connect ECONNREFUSED ::1'],
+  ['a timeout', new TimeoutError('No answer within 1500 ms'), 'No answer within 1500 ms'],
+])(
+  'the reason that the log has of an outage is one line, with the code of PostgreSQL: %s',
+  (_name, error, reason) => {
+    const { cause } = toApiError(new DatabaseOutage(error));
+    expect(cause).toMatchObject({ message: reason });
+  },
+);
