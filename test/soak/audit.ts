@@ -1,10 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { execute } from '../support/execute.js';
-import { PET_COUNT, type Pet } from './catalogue.js';
+import { auditOrders, type OrderAudit } from './audit-orders.js';
+import { LAST_SEEDED, type Pet } from './catalogue.js';
 import type { Ledger } from './ledger.js';
 
-export interface Audit {
-  readonly problems: readonly string[];
+export interface Audit extends OrderAudit {
   /** Pets that were created during the soak */
   readonly stored: number;
   /** Of these, pets whose creation no response acknowledged */
@@ -22,14 +22,17 @@ export async function auditDatabase(databaseUrl: string, ledger: Ledger): Promis
     databaseUrl,
     `SELECT json_build_object('id', id, 'name', name, 'categoryId', category_id, 'status', status) AS pet
     FROM pets WHERE id > $1 ORDER BY id`,
-    [PET_COUNT],
+    [LAST_SEEDED],
   );
   const pets = stored.map(({ pet }) => pet);
-  const keyedRows = await execute<KeyedRow>(databaseUrl, 'SELECT key, response FROM idempotent_creates');
+  const keyedRows = await execute<KeyedRow>(
+    databaseUrl,
+    "SELECT key, response FROM idempotent_creates WHERE operation = 'createPet'",
+  );
   const byName = new Map(pets.map((pet) => [pet.name, pet]));
   const problems = pets.flatMap((pet) => {
     const isRepeated = byName.get(pet.name) !== pet;
-    const problem = isRepeated ? `pet ${pet.id} was created twice` : ledger.check(pet);
+    const problem = isRepeated ? `pet ${pet.id} was created twice` : ledger.check(pet, performance.now());
     return problem ?? [];
   });
   const keyedPets = new Map(keyedRows.map(({ response }) => [response.id, response]));
@@ -49,5 +52,7 @@ export async function auditDatabase(databaseUrl: string, ledger: Ledger): Promis
   for (const { key, response } of keyedRows) {
     if (!ids.has(response.id)) problems.push(`${key} stores pet ${response.id}, which does not exist`);
   }
-  return { problems, stored: pets.length, unacknowledged };
+  const ofOrders = await auditOrders(databaseUrl, ledger.sales);
+  problems.push(...ofOrders.problems);
+  return { ...ofOrders, problems, stored: pets.length, unacknowledged };
 }

@@ -26,8 +26,11 @@ export interface Callers {
   /** With limits that are never reached */
   readonly ample: readonly Caller[];
   readonly limited: Caller;
+  /** With keys that they may revoke themselves, and that are used for nothing else */
+  readonly endable: readonly Caller[];
 }
 
+const ENDABLE_COUNT = 100;
 const AMPLE_COUNT = 1_000;
 /** Of ample callers. Above it no request is denied. */
 const MIN_PER_MINUTE = 10_000_000;
@@ -36,26 +39,13 @@ const LIMITED = { perMinute: 30, perDay: 3_000 };
 const FELT_WITHIN_MS = 2_000;
 
 export async function createCallers(environment: Environment): Promise<Callers> {
-  const toCaller = (name: string, key: string, perMinute: number, perDay: number): Caller => ({
-    name,
-    key,
-    perDay,
-    isLimited: name === 'limited',
-    versions: [{ perMinute, isRevoked: false, from: 0, until: Number.POSITIVE_INFINITY }],
-  });
   const limits = ['--per-minute', `${LIMITED.perMinute}`, '--per-day', `${LIMITED.perDay}`];
-  const limited = await runKeys(
-    environment,
-    'create',
-    '--name',
-    'limited',
-    '--plan',
-    'enterprise',
-    ...limits,
-  );
-  const ample = Array.from({ length: AMPLE_COUNT }, (_, index) =>
-    toCaller(`ample ${index}`, generateKey('as_test_'), MIN_PER_MINUTE + index, 100_000_000 + index),
-  );
+  const args = ['--name', 'limited', '--plan', 'enterprise', ...limits];
+  const issued = await runKeys(environment, 'create', ...args);
+  const added = Array.from({ length: AMPLE_COUNT + ENDABLE_COUNT }, (_, index) => {
+    const name = index < AMPLE_COUNT ? `ample ${index}` : `endable ${index - AMPLE_COUNT}`;
+    return toCaller(name, generateKey('as_test_'), MIN_PER_MINUTE + index, 100_000_000 + index);
+  });
   const client = new pg.Client(environment.DATABASE_URL);
   await client.connect();
   await client.query(
@@ -63,14 +53,23 @@ export async function createCallers(environment: Environment): Promise<Callers> 
     SELECT name, hash, 'as_test_0000', 'enterprise', $3 + n - 1, per_day
     FROM unnest($1::text[], $2::bytea[], $4::int[]) WITH ORDINALITY AS given (name, hash, per_day, n)`,
     [
-      ample.map(({ name }) => name),
-      ample.map(({ key }) => hashKey(key)),
+      added.map(({ name }) => name),
+      added.map(({ key }) => hashKey(key)),
       MIN_PER_MINUTE,
-      ample.map(({ perDay }) => perDay),
+      added.map(({ perDay }) => perDay),
     ],
   );
   await client.end();
-  return { ample, limited: toCaller('limited', limited.key, LIMITED.perMinute, LIMITED.perDay) };
+  return {
+    ample: added.slice(0, AMPLE_COUNT),
+    limited: toCaller('limited', issued.key, LIMITED.perMinute, LIMITED.perDay),
+    endable: added.slice(AMPLE_COUNT),
+  };
+}
+
+function toCaller(name: string, key: string, perMinute: number, perDay: number): Caller {
+  const version = { perMinute, isRevoked: false, from: 0, until: Number.POSITIVE_INFINITY };
+  return { name, key, perDay, isLimited: name === 'limited', versions: [version] };
 }
 
 /** Changes the limit of a caller by SQL, and revokes its key or makes it valid again. */
@@ -79,7 +78,11 @@ export async function changeKey(
   caller: Caller,
   isRevoked = randomOfFaults() < 0.3,
 ): Promise<void> {
-  const perMinute = randomInteger(MIN_PER_MINUTE + AMPLE_COUNT, 2 * MIN_PER_MINUTE, randomOfFaults);
+  const perMinute = randomInteger(
+    MIN_PER_MINUTE + AMPLE_COUNT + ENDABLE_COUNT,
+    2 * MIN_PER_MINUTE,
+    randomOfFaults,
+  );
   const next = { perMinute, isRevoked, from: performance.now(), until: Number.POSITIVE_INFINITY };
   caller.versions.push(next);
   await client.query(
@@ -93,6 +96,19 @@ export async function changeKey(
 
 export function changeSomeKey(client: pg.Client, { ample }: Callers): Promise<void> {
   return changeKey(client, pick(ample, randomOfFaults));
+}
+
+/**
+ * Notes that the revocation of a key is about to be sent by its caller. Returns what to call once it is acknowledged: from
+ * then on, the process that has answered refuses the key.
+ */
+export function endKey({ versions }: Caller): () => void {
+  const [valid] = versions;
+  const perMinute = valid?.perMinute ?? 0;
+  versions.push({ perMinute, isRevoked: true, from: performance.now(), until: Number.POSITIVE_INFINITY });
+  return () => {
+    if (valid !== undefined) valid.until = Math.min(valid.until, performance.now() - FELT_WITHIN_MS);
+  };
 }
 
 /** Those that a request may have met which has just been answered. */

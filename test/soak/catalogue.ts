@@ -1,7 +1,13 @@
 import { execute } from '../support/execute.js';
 
-/** Pets in the catalogue before the soak: their ids are 1 to this, their statuses alternate. */
+/** Pets that never change: their ids are 1 to this, their statuses alternate. */
 export const PET_COUNT = 100_000;
+/** The animals after these, whose members the soak changes, and which it orders. All are available at first. */
+const SALE_COUNT = 300;
+/** Those that are created have higher ids. */
+export const LAST_SEEDED = PET_COUNT + SALE_COUNT;
+export const SALE_IDS = Array.from({ length: SALE_COUNT }, (_, index) => PET_COUNT + 1 + index);
+export const isForSale = (id: number) => id > PET_COUNT && id <= LAST_SEEDED;
 export const STATUSES = ['available', 'pending', 'sold'] as const;
 
 export interface Pet {
@@ -18,8 +24,9 @@ export async function prepareCatalogue(databaseUrl: string): Promise<void> {
   await execute(
     databaseUrl,
     `INSERT INTO pets (name, category_id, status)
-    SELECT 'Pet number ' || n, n % 100 + 1, ($1::pet_status[])[n % 3 + 1] FROM generate_series(1, $2::int) AS n`,
-    [STATUSES, PET_COUNT],
+    SELECT 'Pet number ' || n, n % 100 + 1, CASE WHEN n <= $2 THEN ($1::pet_status[])[n % 3 + 1] ELSE 'available' END
+    FROM generate_series(1, $3::int) AS n`,
+    [STATUSES, PET_COUNT, LAST_SEEDED],
   );
   await execute(
     databaseUrl,
@@ -28,16 +35,16 @@ export async function prepareCatalogue(databaseUrl: string): Promise<void> {
   );
 }
 
-/** One of the pets that prepareCatalogue adds. */
+/** One of the pets that prepareCatalogue adds, as it was added. */
 export function seededPet(id: number): Pet {
   return { id, name: `Pet number ${id}`, categoryId: (id % 100) + 1, status: statusOf(id) };
 }
 
 function statusOf(id: number): Pet['status'] {
-  return STATUSES[id % STATUSES.length] as Pet['status'];
+  return isForSale(id) ? 'available' : (STATUSES[id % STATUSES.length] as Pet['status']);
 }
 
-/** The first ids after a cursor, of those that were there before the soak. */
+/** The first ids after a cursor, of those that never change. */
 export function seededIds(cursor: number, limit: number, status: Pet['status'] | undefined): number[] {
   const ids: number[] = [];
   for (let id = cursor + 1; id <= PET_COUNT && ids.length < limit; id += 1) {

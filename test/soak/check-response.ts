@@ -1,11 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { ErrorCode } from '../../src/platform/errors/api-error.js';
+import { errorTable } from '../../src/platform/errors/error-table.js';
+import type { Call } from './call.js';
 import { possibleVersions } from './callers.js';
-import type { Call } from './calls.js';
-import type { SoakRequest } from './mix.js';
+import { operationOf, successStatus } from './operations.js';
+import type { SoakRequest } from './requests.js';
 import type { SoakResponse } from './send.js';
 
 interface ErrorBody {
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly message: string;
   readonly status: number;
 }
@@ -13,23 +16,23 @@ interface ErrorBody {
 /** What one call of a request got. */
 type Outcome = { readonly output: unknown } | { readonly error: ErrorBody };
 
-/** The codes of the errors that a request may get. 409 is none: a repetition waits for the first create to end. */
-const EXPECTED_ERRORS: Readonly<Record<number, readonly string[]>> = {
-  401: ['invalid_api_key'],
-  429: ['rate_limit_exceeded', 'api_key_banned'],
-  500: ['internal_error'],
-  503: ['service_unavailable'],
-};
+interface CheckOptions {
+  readonly hasFaults: boolean;
+  /** By performance.now() */
+  readonly sentAt: number;
+  /** Called for each call */
+  count(operation: string, status: string | number): void;
+}
 
 /**
  * Returns what is wrong with a response. Every call must have succeeded for its own caller, or have an error that its
- * caller's limits, faults or the database's constraint explain. 207 is tRPC's status for a batch whose calls have
+ * caller's limits, faults, the state of what it changes or the database's constraint explain. 207 is tRPC's status for a batch whose calls have
  * different ones.
  */
 export function checkResponse(
   request: SoakRequest,
   response: SoakResponse,
-  { hasFaults, sentAt }: { readonly hasFaults: boolean; readonly sentAt: number },
+  { hasFaults, sentAt, count }: CheckOptions,
 ): string | undefined {
   const versions = possibleVersions(request.caller, sentAt);
   const isRevoked = versions.some((version) => version.isRevoked);
@@ -40,13 +43,20 @@ export function checkResponse(
   if (problem !== undefined) return problem;
   for (const [index, call] of request.calls.entries()) {
     const outcome = outcomes[index] as Outcome;
+    // What was refused explains nothing, not even its own refusal.
+    if ('error' in outcome) noteError(outcome.error, call);
     const callProblem =
       'error' in outcome
-        ? checkError(outcome.error, response, explainedStatuses(request, call, { hasFaults, isRevoked }))
-        : (call.check(outcome.output) ??
-          (request.protocol === 'rest' ? call.checkHeaders(response.headers, outcome.output) : undefined));
+        ? (checkError(outcome.error, response, explainedCodes(request, call, { hasFaults, isRevoked })) ??
+          checkRefusal(outcome.error, call, sentAt))
+        : (call.check(outcome.output, sentAt) ??
+          (request.protocol === 'rest' ? call.checkHeaders?.(response.headers, outcome.output) : undefined));
     if (callProblem !== undefined) return callProblem;
-    if ('error' in outcome && outcome.error.status === 503) call.noteLost?.();
+    const status =
+      'error' in outcome
+        ? `${outcome.error.status} ${outcome.error.code}`
+        : successStatus(operationOf(call.operation));
+    count(call.operation, status);
   }
   return checkReplay(request, response, outcomes);
 }
@@ -79,36 +89,53 @@ function checkStatus(
   { status }: SoakResponse,
   outcomes: readonly Outcome[],
 ): string | undefined {
-  const success = protocol === 'rest' && calls[0]?.operation === 'createPet' ? 201 : 200;
+  const success = protocol === 'rest' ? successStatus(operationOf((calls[0] as Call).operation)) : 200;
   const statuses = new Set(outcomes.map((outcome) => ('error' in outcome ? outcome.error?.status : success)));
   const expected = statuses.size > 1 ? 207 : [...statuses][0];
   return status === expected ? undefined : 'the status does not fit the body';
 }
 
-/** The statuses of errors that a call may have. */
-function explainedStatuses(
-  { caller }: SoakRequest,
-  { isRejected }: Call,
+/** The codes of the errors that a call may get. */
+function explainedCodes(
+  { caller, calls, key }: SoakRequest,
+  { operation, isRejected }: Call,
   { hasFaults, isRevoked }: { readonly hasFaults: boolean; readonly isRevoked: boolean },
-): number[] {
+): ErrorCode[] {
+  const { errors = [], freeForKey } = operationOf(operation);
+  const isFree = freeForKey !== undefined && calls.length === 1;
   return [
-    ...(caller.isLimited ? [429] : []),
-    ...(hasFaults ? [503] : []),
-    ...(isRejected ? [500] : []),
-    ...(isRevoked ? [401] : []),
+    ...errors,
+    ...(caller.isLimited && !isFree ? (['rate_limit_exceeded', 'api_key_banned'] as const) : []),
+    ...(hasFaults ? (['service_unavailable'] as const) : []),
+    // A repetition waits for the first create to end, though not for as long as a fault may last.
+    ...(hasFaults && key !== undefined ? (['idempotency_key_in_use'] as const) : []),
+    ...(isRejected ? (['internal_error'] as const) : []),
+    ...(isRevoked ? (['invalid_api_key'] as const) : []),
   ];
+}
+
+/** An error that the operation declares is about the state of what it changes. */
+function checkRefusal({ code }: ErrorBody, call: Call, sentAt: number): string | undefined {
+  const isDeclared = operationOf(call.operation).errors?.includes(code);
+  return isDeclared ? call.checkRefusal?.(sentAt) : undefined;
+}
+
+function noteError({ code }: ErrorBody, call: Call): void {
+  const isOpen = code === 'service_unavailable' || code === 'idempotency_key_in_use';
+  if (isOpen) call.noteLost?.();
+  else call.noteRefused?.();
 }
 
 function checkError(
   error: ErrorBody,
   { headers }: SoakResponse,
-  explained: readonly number[],
+  explained: readonly ErrorCode[],
 ): string | undefined {
   const { code, message, status } = error;
   const isComplete =
     isDeepStrictEqual(Object.keys(error).toSorted(), ['code', 'message', 'status']) && message !== '';
-  if (!isComplete || !EXPECTED_ERRORS[status]?.includes(code)) return 'this error was not expected';
-  if (!explained.includes(status)) return 'nothing explains this error';
+  if (!isComplete || errorTable[code]?.status !== status) return 'this is not the body of an error';
+  if (!explained.includes(code)) return 'nothing explains this error';
   return status < 429 || status === 500 || Number(headers['retry-after']) >= 1
     ? undefined
     : 'Retry-After is missing';

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import { PET_COUNT, type Pet, seededPet } from './catalogue.js';
+import { isForSale, LAST_SEEDED, PET_COUNT, type Pet, seededPet } from './catalogue.js';
+import { Sales } from './sales.js';
 
 /** A pet that the service was asked to create: once, or several times under one Idempotency-Key. */
 export interface Creation {
@@ -13,6 +14,7 @@ export interface Creation {
 
 /** What the catalogue must contain, as far as a client can know it: the pets before the soak, and those it creates. */
 export class Ledger {
+  readonly sales = new Sales();
   readonly #creations = new Map<string, Creation>();
   readonly #acknowledged = new Map<number, Creation>();
   readonly #ids: number[] = [];
@@ -37,7 +39,7 @@ export class Ledger {
   acknowledge(creation: Creation, output: unknown): string | undefined {
     const { id } = output as Pet;
     if (!isDeepStrictEqual(output, { id, ...creation.pet })) return 'this is not the pet that was sent';
-    if (!Number.isSafeInteger(id) || id <= PET_COUNT) return 'the id is not new';
+    if (!Number.isSafeInteger(id) || id <= LAST_SEEDED) return 'the id is not new';
     const owner = this.#acknowledged.get(id);
     if (owner !== undefined && owner !== creation) return `the id belongs to ${owner.pet.name}`;
     if (creation.id !== undefined && creation.id !== id)
@@ -48,9 +50,10 @@ export class Ledger {
     return undefined;
   }
 
-  /** Returns what is wrong with a pet that was read. */
-  check(pet: unknown): string | undefined {
+  /** Returns what is wrong with a pet that was read by a request that was sent then. */
+  check(pet: unknown, sentAt: number): string | undefined {
     const { id, name } = pet as Pet;
+    if (isForSale(id)) return this.sales.checkPet(pet as Pet, sentAt);
     if (id <= PET_COUNT) {
       return isDeepStrictEqual(pet, seededPet(id)) ? undefined : `pet ${id} has another content`;
     }

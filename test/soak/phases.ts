@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import { checkResponse } from './check-response.js';
-import type { SoakRequest } from './mix.js';
 import { randomOfFaults } from './random.js';
+import type { SoakRequest } from './requests.js';
 import { type SoakResponse, sendRequest } from './send.js';
 
 export interface Phase {
@@ -17,6 +17,8 @@ export interface PhaseReport {
   readonly seconds: number;
   /** By status; 0 for those whose client killed its connection first */
   readonly counts: ReadonlyMap<number, number>;
+  /** By operation and status, as in `createOrder 409 pet_not_available` or `getPet 200` */
+  readonly outcomes: ReadonlyMap<string, number>;
   readonly problems: readonly string[];
 }
 
@@ -27,7 +29,9 @@ const MAX_PROBLEMS = 10;
 /** Sends the requests of a phase, on connections that each wait for the response before they send again. */
 export async function runPhase(port: number, { name, connections, requests, hasFaults }: Phase) {
   const counts = new Map<number, number>();
+  const outcomes = new Map<string, number>();
   const problems: string[] = [];
+  const count = (operation: string, status: string | number) => increment(outcomes, `${operation} ${status}`);
   const startedAt = performance.now();
   const runConnection = async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -40,9 +44,14 @@ export async function runPhase(port: number, { name, connections, requests, hasF
       try {
         const response = await sendRequest(request, { port, agent, isKilled });
         const status = response?.status ?? 0;
-        counts.set(status, (counts.get(status) ?? 0) + 1);
-        const problem = response && checkResponse(request, response, { hasFaults, sentAt });
-        if (response === undefined) for (const call of request.calls) call.noteLost?.();
+        increment(counts, status);
+        const problem = response && checkResponse(request, response, { hasFaults, sentAt, count });
+        if (response === undefined) {
+          for (const call of request.calls) {
+            call.noteLost?.();
+            count(call.operation, 'killed');
+          }
+        }
         if (problem !== undefined) problems.push(describeProblem(problem, request, response));
       } catch (error) {
         problems.push(describeProblem(String(error), request));
@@ -52,7 +61,11 @@ export async function runPhase(port: number, { name, connections, requests, hasF
   };
   await Promise.all(Array.from({ length: connections }, runConnection));
   const seconds = (performance.now() - startedAt) / 1000;
-  return { name, seconds, counts, problems } satisfies PhaseReport;
+  return { name, seconds, counts, outcomes, problems } satisfies PhaseReport;
+}
+
+function increment<Kind>(counts: Map<Kind, number>, kind: Kind): void {
+  counts.set(kind, (counts.get(kind) ?? 0) + 1);
 }
 
 function describeProblem(

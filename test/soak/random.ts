@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 
-/** Decides what the soak sends: SOAK_SEED=1234 sends the same again. What a fault meets depends on time. */
+/** Decides what the soak sends: SOAK_SEED=1234 sends the same again. What a fault meets and which orders are open depends on time. */
 export const SEED = Number(process.env.SOAK_SEED || randomInt(2 ** 32));
 
 type Random = () => number;

@@ -1,6 +1,6 @@
 import { type Agent, type IncomingHttpHeaders, request as startRequest } from 'node:http';
-import type { SoakRequest } from './mix.js';
 import { randomInteger, randomOfFaults } from './random.js';
+import type { SoakRequest } from './requests.js';
 
 export interface SoakResponse {
   readonly status: number;

@@ -1,23 +1,18 @@
-import { PET_COUNT, type Pet, REJECTED_NAME, STATUSES, seededIds } from './catalogue.js';
+import { isDeepStrictEqual } from 'node:util';
+import { type Call, checkNextLink, DEFAULT_LIMIT, MAX_LIMIT, noteAll } from './call.js';
+import {
+  LAST_SEEDED,
+  PET_COUNT,
+  type Pet,
+  REJECTED_NAME,
+  SALE_IDS,
+  STATUSES,
+  seededIds,
+} from './catalogue.js';
 import type { Creation, Ledger } from './ledger.js';
 import { pick, random, randomInteger } from './random.js';
+import type { PetValues } from './sales.js';
 
-/** A call of an operation, over REST or tRPC, and how to recognise the right output. */
-export interface Call {
-  readonly operation: 'listPets' | 'getPet' | 'createPet';
-  readonly input: Readonly<Record<string, unknown>>;
-  /** Returns what is wrong with the output of a call that succeeded. */
-  check(output: unknown): string | undefined;
-  /** Returns what is wrong with the headers that only REST has, beside a right output. */
-  checkHeaders(headers: NodeJS.Dict<string | string[]>, output: unknown): string | undefined;
-  /** Called when the response was lost or a 503. */
-  readonly noteLost?: () => void;
-  /** Whether PostgreSQL rejects it, which the service does not expect: a 500 */
-  readonly isRejected?: boolean;
-}
-
-const DEFAULT_LIMIT = 20;
-const MAX_LIMIT = 100;
 /** Names end in these, because the service must neither interpret nor change them on their way to PostgreSQL. */
 const NAME_ENDS = [
   '',
@@ -36,7 +31,7 @@ const NAME_ENDS = [
 
 export function listPets(ledger: Ledger): Call {
   // Every tenth page also shows pets that are being created.
-  const last = ledger.ids.at(-1) ?? PET_COUNT;
+  const last = ledger.ids.at(-1) ?? LAST_SEEDED;
   const cursor = random() < 0.1 ? randomInteger(PET_COUNT - 50, last) : randomInteger(0, PET_COUNT);
   const limit = pick([undefined, randomInteger(1, MAX_LIMIT)]);
   const status = pick([undefined, pick(STATUSES)]);
@@ -45,7 +40,7 @@ export function listPets(ledger: Ledger): Call {
   return {
     operation: 'listPets',
     input: { cursor, ...(limit !== undefined && { limit }), ...(status !== undefined && { status }) },
-    check(output) {
+    check(output, sentAt) {
       if (!Array.isArray(output) || output.length > size) return `this is not a page of at most ${size}`;
       const pets: readonly Pet[] = output;
       if (expected.some((id, index) => pets[index]?.id !== id)) return 'pets are missing on this page';
@@ -53,31 +48,28 @@ export function listPets(ledger: Ledger): Call {
       for (const pet of pets) {
         if (pet.id <= previous) return `pet ${pet.id} is not after ${previous}`;
         if (status !== undefined && pet.status !== status) return `pet ${pet.id} has another status`;
-        const problem = ledger.check(pet);
+        const problem = ledger.check(pet, sentAt);
         if (problem !== undefined) return problem;
         previous = pet.id;
       }
       return undefined;
     },
-    checkHeaders({ link }, output) {
-      const pets = output as readonly Pet[];
-      const next = /[?&]cursor=(\d+)[^>]*>; rel="next"/.exec(String(link))?.[1];
+    checkHeaders(headers, output) {
+      const ids = (output as readonly Pet[]).map(({ id }) => id);
       const hasMore = expected.length === size && (expected.at(-1) ?? 0) + STATUSES.length <= PET_COUNT;
-      if (next === undefined) return hasMore ? 'Link does not lead to the next page' : undefined;
-      const isRight = pets.length === size && Number(next) === pets.at(-1)?.id;
-      return isRight ? undefined : 'Link leads to another page than the next';
+      return checkNextLink(headers, ids, { size, hasMore });
     },
   };
 }
 
 export function getPet(ledger: Ledger): Call {
-  const petId = ledger.ids.length > 0 && random() < 0.3 ? pick(ledger.ids) : randomInteger(1, PET_COUNT);
+  const ids = pick([ledger.ids, SALE_IDS]);
+  const petId = ids.length > 0 && random() < 0.5 ? pick(ids) : randomInteger(1, PET_COUNT);
   return {
     operation: 'getPet',
     input: { petId },
-    check: (output) =>
-      (output as Pet).id === petId ? ledger.check(output) : 'this is not the pet that was asked for',
-    checkHeaders: () => undefined,
+    check: (output, sentAt) =>
+      (output as Pet).id === petId ? ledger.check(output, sentAt) : 'this is not the pet that was asked for',
   };
 }
 
@@ -99,5 +91,43 @@ export function createPet(ledger: Ledger, { hasKey = false, isRejected = false }
       creation.mayBeStored = true;
     },
     isRejected,
+  };
+}
+
+let changed = 0;
+
+/** Changes some members of an animal for sale. */
+export function updatePet({ sales }: Ledger): Call {
+  changed += 1;
+  const petId = pick(SALE_IDS);
+  const all = {
+    name: `changed ${changed}${pick(NAME_ENDS)}`,
+    categoryId: randomInteger(1, 1_000),
+    // What is sold comes back, so that there is something to order.
+    status: pick(['available', 'available', 'available', 'pending', 'sold'] as const),
+  };
+  const members = pick([['name'], ['categoryId'], ['status'], ['name', 'status'], Object.keys(all)]);
+  const change: PetValues = Object.fromEntries(
+    Object.entries(all).filter(([name]) => members.includes(name)),
+  );
+  const writes = sales.beginPetChange(petId, change);
+  return {
+    operation: 'updatePet',
+    input: { petId, ...change },
+    check(output, sentAt) {
+      const pet = output as Pet;
+      if (pet.id !== petId) return 'this is another pet than was to be changed';
+      if (!isDeepStrictEqual(pet, { ...pet, ...change })) return 'this is not what was sent';
+      noteAll(writes, 'acknowledge');
+      return sales.checkPet(pet, sentAt);
+    },
+    checkRefusal: (sentAt) =>
+      change.status !== undefined &&
+      change.status !== 'pending' &&
+      sales.pet(petId).status.mayBe('pending', sentAt)
+        ? undefined
+        : 'the animal had no open order that forbade this',
+    noteLost: () => noteAll(writes, 'lose'),
+    noteRefused: () => noteAll(writes, 'discard'),
   };
 }
