@@ -1,12 +1,13 @@
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
+import type { PostgresServer } from '../support/postgres-server.js';
 import { run as runService, untilListening } from '../support/process.js';
 import { until } from '../support/until.js';
 import { type Audit, auditDatabase } from './audit.js';
 import { type Callers, createCallers } from './callers.js';
 import { prepareCatalogue } from './catalogue.js';
-import { startFaults } from './faults.js';
+import { type Faults, startFaults } from './faults.js';
 import { Ledger } from './ledger.js';
 import { createMix } from './mix.js';
 import { createPet } from './pet-calls.js';
@@ -15,8 +16,8 @@ import { pick, random } from './random.js';
 import { repeat, type SoakRequest, toRequest } from './requests.js';
 
 export interface SoakOptions {
-  /** Migrated, empty, and the soak's own */
-  readonly databaseUrl: string;
+  /** Empty, and the soak's own */
+  readonly server: PostgresServer;
   readonly redisUrl: string;
   /** Of the mixed phases together */
   readonly requests: number;
@@ -25,9 +26,7 @@ export interface SoakOptions {
 
 export interface SoakReport extends Omit<Audit, 'problems'> {
   readonly phases: readonly PhaseReport[];
-  readonly cancels: number;
-  readonly terminations: number;
-  readonly keyChanges: number;
+  readonly faults: Faults['counts'];
   readonly problems: readonly string[];
 }
 
@@ -45,7 +44,8 @@ const REQUESTS_PER_REJECTED = 50;
  * what it acknowledged.
  */
 export async function runSoak(options: SoakOptions): Promise<SoakReport> {
-  const { databaseUrl, redisUrl } = options;
+  const { server, redisUrl } = options;
+  const databaseUrl = server.url;
   const environment = {
     DATABASE_URL: databaseUrl,
     REDIS_URL: redisUrl,
@@ -64,7 +64,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   const problems: string[] = [];
   const keyed: SoakRequest[] = [];
   const phases: PhaseReport[] = [];
-  const faults = await startFaults(databaseUrl, callers);
+  const faults = await startFaults(server, callers);
   const run = async (phase: Phase) => {
     if (problems.length > 0) return;
     const report = await runPhase(Number(new URL(url).port), phase);
@@ -96,8 +96,7 @@ export async function runSoak(options: SoakOptions): Promise<SoakReport> {
   }
   const audit = await auditDatabase(databaseUrl, ledger);
   problems.push(...audit.problems, ...unexpectedLines);
-  const { cancels, terminations, keyChanges } = faults;
-  return { ...audit, phases, cancels, terminations, keyChanges, problems };
+  return { ...audit, phases, faults: faults.counts, problems };
 }
 
 /** Shares the requests among the mixed phases so that the slow ones, on few connections, do not take longest. */
