@@ -1,4 +1,5 @@
 import { execute } from '../support/execute.js';
+import { pick } from './random.js';
 
 /** Pets that never change: their ids are 1 to this, their statuses alternate. */
 export const PET_COUNT = 100_000;
@@ -7,6 +8,9 @@ const SALE_COUNT = 300;
 /** Those that are created have higher ids. */
 export const LAST_SEEDED = PET_COUNT + SALE_COUNT;
 export const SALE_IDS = Array.from({ length: SALE_COUNT }, (_, index) => PET_COUNT + 1 + index);
+/** Every other change is of one of these, so that several meet at one animal. */
+const BUSY_IDS = SALE_IDS.slice(0, 10);
+export const pickForSale = () => pick(pick([SALE_IDS, BUSY_IDS]));
 export const isForSale = (id: number) => id > PET_COUNT && id <= LAST_SEEDED;
 export const STATUSES = ['available', 'pending', 'sold'] as const;
 

@@ -1,13 +1,13 @@
 import { NEXT_STATUSES, OPEN_STATUSES, ORDER_STATUSES } from '../../src/order-progress.js';
 import type { Order } from '../../src/orders/schema.js';
 import { type Call, checkNextLink, DEFAULT_LIMIT, MAX_LIMIT, noteAll } from './call.js';
-import { SALE_IDS } from './catalogue.js';
+import { pickForSale } from './catalogue.js';
 import type { Ledger } from './ledger.js';
 import { pick, random, randomInteger } from './random.js';
 import type { Placement, Sales } from './sales.js';
 
 export function createOrder({ sales }: Ledger, { hasKey = false } = {}): Call {
-  return place(sales, sales.addPlacement(pick(SALE_IDS), hasKey));
+  return place(sales, sales.addPlacement(pickForSale(), hasKey));
 }
 
 function place(sales: Sales, placement: Placement): Call {
@@ -92,7 +92,7 @@ export function getOrder(ledger: Ledger): Call {
 type Filters = { readonly [Name in 'petId' | 'status']: Order[Name] | undefined };
 
 export function listOrders({ sales }: Ledger): Call {
-  const petId = pick([undefined, pick(SALE_IDS)]);
+  const petId = pick([undefined, pickForSale()]);
   const status = pick([undefined, pick(ORDER_STATUSES)]);
   const order = pick([undefined, 'oldest', 'newest'] as const);
   const limit = pick([undefined, randomInteger(1, MAX_LIMIT)]);

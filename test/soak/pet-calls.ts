@@ -4,6 +4,7 @@ import {
   LAST_SEEDED,
   PET_COUNT,
   type Pet,
+  pickForSale,
   REJECTED_NAME,
   SALE_IDS,
   STATUSES,
@@ -99,7 +100,7 @@ let changed = 0;
 /** Changes some members of an animal for sale. */
 export function updatePet({ sales }: Ledger): Call {
   changed += 1;
-  const petId = pick(SALE_IDS);
+  const petId = pickForSale();
   const all = {
     name: `changed ${changed}${pick(NAME_ENDS)}`,
     categoryId: randomInteger(1, 1_000),

@@ -26,7 +26,8 @@ test.skipIf(redis === undefined)(
       server,
       redisUrl: redis?.url ?? '',
       requests: REQUESTS,
-      connections: [1, 64, 256],
+      // On few of them, orders wait for each other, and on many for a connection to PostgreSQL.
+      connections: [1, 16, 64, 256],
     });
     const outcomes = addUp(phases);
     const { stored, unacknowledged, orders, unacknowledgedOrders } = audit;
