@@ -16,7 +16,7 @@ type Fault = 'cancels' | 'terminations' | 'keyChanges' | 'rowLocks' | 'commitHan
 /** Between two breaks of a connection or statement */
 const BREAK_PAUSE_MS = [100, 300] as const;
 /** Between two times that a row is locked or commits hang */
-const WAIT_PAUSE_MS = [500, 1_500] as const;
+const WAIT_PAUSE_MS = [1_000, 3_000] as const;
 /** How long a row is locked or commits hang: less than a statement may take */
 const WAIT_MS = 500;
 

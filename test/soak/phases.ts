@@ -32,6 +32,12 @@ export async function runPhase(port: number, { name, connections, requests, hasF
   const outcomes = new Map<string, number>();
   const problems: string[] = [];
   const count = (operation: string, status: string | number) => increment(outcomes, `${operation} ${status}`);
+  const noteLost = ({ calls }: SoakRequest, how: string) => {
+    for (const call of calls) {
+      call.noteLost?.();
+      count(call.operation, how);
+    }
+  };
   const startedAt = performance.now();
   const runConnection = async () => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -46,14 +52,10 @@ export async function runPhase(port: number, { name, connections, requests, hasF
         const status = response?.status ?? 0;
         increment(counts, status);
         const problem = response && checkResponse(request, response, { hasFaults, sentAt, count });
-        if (response === undefined) {
-          for (const call of request.calls) {
-            call.noteLost?.();
-            count(call.operation, 'killed');
-          }
-        }
+        if (response === undefined) noteLost(request, 'killed');
         if (problem !== undefined) problems.push(describeProblem(problem, request, response));
       } catch (error) {
+        noteLost(request, 'failed');
         problems.push(describeProblem(String(error), request));
       }
     }

@@ -34,8 +34,8 @@ export interface SoakReport extends Omit<Audit, 'problems'> {
 const CHANGE_FELT_MS = 2_000;
 /** From here on, more connections do not make a phase faster. */
 const BUSY_CONNECTIONS = 16;
-/** Of the phases without faults: few enough that nothing waits so long that it gets a 503 */
-const QUIET_CONNECTIONS = 16;
+/** Of the phases without faults: few enough that not even batches of orders wait so long that they get a 503 */
+const QUIET_CONNECTIONS = 4;
 /** A wave of creates, of which PostgreSQL rejects some, for every so many mixed requests */
 const REQUESTS_PER_REJECTED = 50;
 
