@@ -43,14 +43,20 @@ export function createScopesOption(): Option {
   return new Option('--scopes <scopes>', description).argParser(parseScopes);
 }
 
+/** @param conflicts the options whose output is more than a key */
+export function createQuietOption(conflicts: string[]): Option {
+  return new Option('-q, --quiet', 'print only the key').conflicts(conflicts);
+}
+
 /** Like all parsers here, throws InvalidArgumentError with a message that says what is valid. */
 export const parseName = (text: string) => parseText('A name', text);
 
 export const parseOwner = (text: string) => parseText('An owner', text);
 
+/** Half of a surrogate pair is refused, too: the database would store any as the same character. */
 function parseText(noun: string, text: string): string {
   const trimmed = text.trim();
-  if (trimmed !== '' && [...trimmed].length <= 200 && !/\p{Cc}/u.test(trimmed)) return trimmed;
+  if (trimmed !== '' && [...trimmed].length <= 200 && !/[\p{Cc}\p{Cs}]/u.test(trimmed)) return trimmed;
   throw new InvalidArgumentError(`${noun} has 1 to 200 characters, none of them a control character.`);
 }
 
@@ -103,6 +109,11 @@ export function parseNumber(noun: string, max: number): (text: string) => number
     if (/^\d+$/.test(text) && number >= 1 && number <= max) return number;
     throw new InvalidArgumentError(`A ${noun} is a whole number from 1 to ${max}.`);
   };
+}
+
+/** Whether it is an id and not only the beginning of one. */
+export function isCompleteId(text: string): boolean {
+  return UUID.test(text);
 }
 
 /** An id or the beginning of one, in lower case. */

@@ -4,6 +4,7 @@ import { OperatorError } from '../errors/operator-error.js';
 import { MAX_BAN_SECONDS } from '../keys/bans.js';
 import type { ApiKey, ListedKey, PlanChoice } from '../keys/store.js';
 import * as parse from './arguments.js';
+import { CREATE } from './create-command.js';
 import {
   addId,
   addIdOrOwner,
@@ -19,38 +20,9 @@ import * as view from './key-view.js';
 
 const READ_SCOPES = SCOPES.filter((scope) => scope.endsWith(':read'));
 
-interface CreateOptions extends PlanChoice {
-  readonly name: string;
-  readonly owner?: string;
-  readonly expires?: Date;
-  readonly scopes?: readonly Scope[];
-}
-
 /** The commands that change keys, or issue one. */
 export const CHANGES: readonly KeyCommand[] = [
-  {
-    name: 'create',
-    description: 'issue a key, which is shown only this once',
-    examples: [
-      '--name shop --plan pro --owner acme --expires 30d',
-      '--name warehouse --plan enterprise --per-minute 5000 --per-day 1000000 --json',
-      `--name storefront --plan free --scopes ${SCOPES[0]} -q`,
-    ],
-    addArguments(command) {
-      command
-        .requiredOption('--name <name>', 'who or what the key is for', parse.parseName)
-        .option('--owner <owner>', 'whose key it is: a text to select keys by', parse.parseOwner);
-      parse
-        .addPlanOptions(command)
-        .addOption(parse.createScopesOption())
-        .option('--expires <duration>', 'how long it is valid, such as 30d', parse.parseEnd)
-        .addOption(quiet(['json']));
-    },
-    async run({ store }, command) {
-      const { expires, ...options } = command.opts<CreateOptions>();
-      return view.printIssued(await store.create({ ...options, expiresAt: expires }));
-    },
-  },
+  CREATE,
   {
     name: 'rotate',
     description: 'replace a key: the new one is shown only this once',
@@ -59,7 +31,9 @@ export const CHANGES: readonly KeyCommand[] = [
       const overlap =
         'how long the old key keeps working, such as 24h (default: it ends at once). The old key of an earlier rotation ends in any case';
       addIdOrOwner(command);
-      command.option('--overlap <duration>', overlap, parse.parseEnd).addOption(quiet(['json', 'owner']));
+      command
+        .option('--overlap <duration>', overlap, parse.parseEnd)
+        .addOption(parse.createQuietOption(['json', 'owner']));
     },
     async run({ store }, command) {
       const { overlap } = command.opts<{ overlap?: Date }>();
@@ -158,10 +132,6 @@ export const CHANGES: readonly KeyCommand[] = [
       }),
   },
 ];
-
-function quiet(conflicts: string[]): Option {
-  return new Option('-q, --quiet', 'print only the key').conflicts(conflicts);
-}
 
 /** @param change resolves with undefined if the key is gone */
 async function changeOne(

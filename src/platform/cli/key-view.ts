@@ -30,9 +30,15 @@ export function printKey(apiKey: ApiKey, json: object = {}, fields: readonly Fie
   return { json: { ...toKeyJson(apiKey, now), ...json }, text: formatKey(apiKey, now, fields) };
 }
 
-export function printIssued({ apiKey, key }: { apiKey: ApiKey; key: string }): Printed {
-  const { json, text } = printKey(apiKey, { key });
+export function printIssued({ apiKey, key }: { apiKey: ApiKey; key: string }, more: object = {}): Printed {
+  const { json, text } = printKey(apiKey, { key, ...more });
   return { json, text: `${text}\n\n${key}\n\nKeep it now: it is not shown again.`, key };
+}
+
+/** A key that was there already, in place of a new one. */
+export function printInUse(apiKey: ApiKey): Printed {
+  const { json, text } = printKey(apiKey, { isNew: false });
+  return { json, text: `${text}\n\nIt was issued before, and is not shown again. If it is lost, rotate it.` };
 }
 
 /** Several keys that were replaced together. */

@@ -148,8 +148,8 @@ export function createStatements(inSchema: InSchema) {
       emptyValues: ['{}', '{}'],
     },
     insert: `
-      INSERT INTO ${keys} (name, owner, expires_at, scopes, plan, per_minute, per_day, hash, hint)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) RETURNING ${COLUMNS}`,
+      INSERT INTO ${keys} (name, owner, expires_at, scopes, plan, per_minute, per_day, hash, hint, id)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, coalesce($10::uuid, gen_random_uuid())) RETURNING ${COLUMNS}`,
     update,
     revoke: update('revoked_at = coalesce(revoked_at, $2)'),
     rotate: `

@@ -48,7 +48,7 @@ export interface PlanChoice {
   readonly perDay?: number | null | undefined;
 }
 
-interface NewKey extends PlanChoice {
+export interface NewKey extends PlanChoice {
   readonly name: string;
   readonly owner?: string | null | undefined;
   readonly expiresAt?: Date | null | undefined;
@@ -123,12 +123,12 @@ export function createKeyStore(
       const rows = await keys.query<{ id: string }>(sql.findChanged, [ids, fingerprints]);
       return rows.map(({ id }) => id);
     },
-    /** Issues a key, by default with all scopes. `key` is the only copy that there will ever be. */
-    async create(input: NewKey) {
+    /** Issues a key, by default with all scopes and a random id. `key` is the only copy that there will ever be. */
+    async create(input: NewKey, id?: string) {
       const { name, owner, expiresAt, scopes = SCOPES, plan, perMinute, perDay } = input;
       const key = generateKey(prefix);
       const columns = [name, owner, expiresAt, scopes, plan, perMinute, perDay, hashKey(key), toHint(key)];
-      const apiKey = await queryOne(sql.insert, ...columns);
+      const apiKey = await queryOne(sql.insert, ...columns, id);
       if (apiKey === undefined)
         throw new Error('The key was not stored: a trigger of api_keys leaves it out');
       return { key, apiKey };

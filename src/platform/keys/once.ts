@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto';
+import { readUniqueViolation } from '../connections/outage.js';
+import { type ApiKey, isActive, type KeyStore, type NewKey } from './store.js';
+
+/** Of the ids of keys */
+const PRIMARY_KEY = 'api_keys_pkey';
+
+/**
+ * Issues a key unless its owner has one of this name in use, which is returned without `key`, as nobody knows it any more.
+ *
+ * The id is a hash of owner, name and how many such ids have been used up, so that of several calls at once the primary key
+ * lets one insert its row, and the others find that.
+ */
+export async function createOnce(
+  store: Pick<KeyStore, 'findByOwner' | 'create'>,
+  input: NewKey & { readonly owner: string },
+): Promise<{ readonly apiKey: ApiKey; readonly key?: string }> {
+  const { owner, name } = input;
+  for (let used = 0; ; used += 1) {
+    const owned = await store.findByOwner(owner);
+    const inUse = owned.find((apiKey) => apiKey.name === name && isActive(apiKey, Date.now()));
+    if (inUse !== undefined) return { apiKey: inUse };
+    const id = toId(owner, name, used);
+    if (owned.some((apiKey) => apiKey.id === id)) continue;
+    try {
+      return await store.create(input, id);
+    } catch (error) {
+      if (readUniqueViolation(error) !== PRIMARY_KEY) throw error;
+    }
+  }
+}
+
+/** A UUID of version 8 (RFC 9562, section 5.8). */
+function toId(...parts: readonly [owner: string, name: string, used: number]): string {
+  const hash = createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+  return hash.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*/, '$1-$2-8$3-8$4-$5');
+}
