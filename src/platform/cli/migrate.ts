@@ -13,6 +13,7 @@ export type WithSource = (
 
 interface GrantOptions {
   readonly grantTo?: string;
+  readonly grantKeysTo?: string;
   readonly grantReadTo?: string;
 }
 
@@ -25,6 +26,7 @@ export function addMigrateCommand(program: Command, withSource: WithSource): voi
       'apply pending migrations, as the role that owns the tables, and grant others what they need',
     )
     .option('--grant-to <role>', 'the role that the service and the commands on keys run as')
+    .option('--grant-keys-to <role>', 'the role that "keys serve" runs as')
     .option(
       '--grant-read-to <role>',
       "a role that reads the store's tables, usage and keys, without their hashes",
@@ -36,21 +38,20 @@ export function addMigrateCommand(program: Command, withSource: WithSource): voi
  * Applies pending migrations, then grants each role what it needs. If a trigger of the record of keys is missing, prints
  * the SQL that restores it.
  */
-async function migrate({ url, database }: Source, { grantTo, grantReadTo }: GrantOptions): Promise<void> {
+async function migrate({ url, database }: Source, roles: GrantOptions): Promise<void> {
   const onWaiting = (message: string) => void process.stderr.write(`${message}\n`);
   const applied = await applyMigrations(url, undefined, { onWaiting });
   process.stdout.write(
     applied.map((name) => `applied ${name}\n`).join('') || 'The database is up to date.\n',
   );
-  for (const [role, kind] of [
-    [grantTo, 'service'],
-    [grantReadTo, 'read'],
+  for (const [role, kind, what] of [
+    [roles.grantTo, 'service', 'the service needs'],
+    [roles.grantKeysTo, 'keys', 'keys serve needs'],
+    [roles.grantReadTo, 'read', 'it may read'],
   ] as const) {
     if (role === undefined) continue;
     await applyGrants(url, role, kind);
-    process.stdout.write(
-      `granted "${role}" what ${kind === 'service' ? 'the service needs' : 'it may read'}\n`,
-    );
+    process.stdout.write(`granted "${role}" what ${what}\n`);
   }
   const gap = await findHistoryGap(database);
   if (gap !== undefined) process.stdout.write(`${gap.message}. To mend it, as the owner:\n\n${gap.sql}\n`);

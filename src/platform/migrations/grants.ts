@@ -23,6 +23,14 @@ export const SERVICE_GRANTS: Grants = {
   [MIGRATIONS_TABLE]: ['SELECT'],
 };
 
+/** The least that `keys serve` needs, which runs beside programs that face the Internet. */
+export const KEYS_GRANTS: Grants = {
+  api_keys: ['SELECT', 'INSERT', 'UPDATE'],
+  api_key_history: ['SELECT', 'INSERT'],
+  api_key_usage: ['SELECT'],
+  [MIGRATIONS_TABLE]: ['SELECT'],
+};
+
 /** What an analyst of the store's data may read: all of it but hashes of keys and stored responses. */
 export const READ_GRANTS: Readonly<Record<string, '*' | readonly string[]>> = {
   ...Object.fromEntries(Object.keys(IDENTITY.grants).map((name) => [name, '*'] as const)),
@@ -53,8 +61,11 @@ const FIND_HIDDEN = `
       WHERE polrelid = pg_class.oid AND (allowed = 0 OR pg_has_role(reader.name, allowed, 'USAGE'))
     )`;
 
-/** `service`: SERVICE_GRANTS; `read`: READ_GRANTS */
-export type GrantKind = 'service' | 'read';
+const GRANTS = { service: SERVICE_GRANTS, keys: KEYS_GRANTS, read: READ_GRANTS } as const;
+/** Who gets them */
+export type GrantKind = keyof typeof GRANTS;
+/** The option of `migrate` that grants what is checked before something runs */
+const OPTIONS = { service: '--grant-to', keys: '--grant-keys-to' } as const;
 
 /**
  * Grants a role what it needs on the migrated schema of a URL, whose role owns the tables. Takes nothing away, and may be
@@ -92,13 +103,8 @@ export async function applyGrants(url: string, role: string, kind: GrantKind): P
       );
     }
     // Several statements in one query are one transaction.
-    await client.query(kind === 'service' ? serviceSql(schema, role) : readSql(schema, role));
-    await checkRowSecurity(
-      client,
-      schema,
-      Object.keys(kind === 'service' ? SERVICE_GRANTS : READ_GRANTS),
-      role,
-    );
+    await client.query(grantSql(schema, role, kind));
+    await checkRowSecurity(client, schema, Object.keys(GRANTS[kind]), role);
   } catch (error) {
     throw error instanceof OperatorError ? error : toDatabaseError(error);
   } finally {
@@ -106,38 +112,22 @@ export async function applyGrants(url: string, role: string, kind: GrantKind): P
   }
 }
 
-function serviceSql(schema: string, role: string): string {
-  return grantSql(
-    schema,
-    role,
-    Object.entries(SERVICE_GRANTS).map(([table, privileges]) => [table, privileges.join(', ')] as const),
-  );
-}
-
-function readSql(schema: string, role: string): string {
-  const toPrivilege = (columns: '*' | readonly string[]) =>
-    columns === '*'
-      ? 'SELECT'
-      : `SELECT (${columns.map((column) => pg.escapeIdentifier(column)).join(', ')})`;
-  return grantSql(
-    schema,
-    role,
-    Object.entries(READ_GRANTS).map(([table, columns]) => [table, toPrivilege(columns)] as const),
-  );
-}
-
-function grantSql(
-  schema: string,
-  role: string,
-  grants: readonly (readonly [table: string, privileges: string])[],
-): string {
+function grantSql(schema: string, role: string, kind: GrantKind): string {
   const [within, to] = [pg.escapeIdentifier(schema), pg.escapeIdentifier(role)];
+  const grants =
+    kind === 'read' ? Object.entries(READ_GRANTS).map(toReadGrant) : Object.entries(GRANTS[kind]);
   return [
     `GRANT USAGE ON SCHEMA ${within} TO ${to}`,
     ...grants.map(
       ([table, privileges]) => `GRANT ${privileges} ON ${within}.${pg.escapeIdentifier(table)} TO ${to}`,
     ),
   ].join('; ');
+}
+
+function toReadGrant([table, columns]: [table: string, columns: '*' | readonly string[]]) {
+  const names =
+    columns === '*' ? '' : ` (${columns.map((column) => pg.escapeIdentifier(column)).join(', ')})`;
+  return [table, `SELECT${names}`] as const;
 }
 
 /** @throws OperatorError when row level security hides the rows of tables from a role, by default from the one that asks */
@@ -167,15 +157,17 @@ const FIND_MISSING = `
  *
  * @throws OperatorError when the schema is behind (see checkMigrations), or the role lacks a grant or sees no rows
  */
-export async function checkSchema(database: MigratedSchema): Promise<void> {
+export async function checkSchema(
+  database: MigratedSchema,
+  kind: keyof typeof OPTIONS = 'service',
+): Promise<void> {
+  const grants = GRANTS[kind];
   // It would hide the migrations, too.
-  await checkRowSecurity(database.pool, database.schema, Object.keys(SERVICE_GRANTS)).catch(
-    (error: unknown) => {
-      throw error instanceof OperatorError ? error : toDatabaseError(error);
-    },
-  );
+  await checkRowSecurity(database.pool, database.schema, Object.keys(grants)).catch((error: unknown) => {
+    throw error instanceof OperatorError ? error : toDatabaseError(error);
+  });
   await checkMigrations(database);
-  const needed = Object.entries(SERVICE_GRANTS).flatMap(([table, privileges]) =>
+  const needed = Object.entries(grants).flatMap(([table, privileges]) =>
     privileges.map((privilege) => [table, privilege] as const),
   );
   const [tables, privileges] = [needed.map(([table]) => table), needed.map(([, privilege]) => privilege)];
@@ -187,6 +179,6 @@ export async function checkSchema(database: MigratedSchema): Promise<void> {
   const missing = rows[0]?.missing;
   if (missing == null) return;
   throw new OperatorError(
-    `The role of DATABASE_URL lacks ${missing}. Let the owner of the tables grant it, with: npm run migrate -- --grant-to ROLE`,
+    `The role of DATABASE_URL lacks ${missing}. Let the owner of the tables grant it, with: npm run migrate -- ${OPTIONS[kind]} ROLE`,
   );
 }

@@ -3,7 +3,12 @@ import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, inject, onTestFinished, test } from 'vitest';
-import { applyGrants, READ_GRANTS, SERVICE_GRANTS } from '../../../src/platform/migrations/grants.js';
+import {
+  applyGrants,
+  KEYS_GRANTS,
+  READ_GRANTS,
+  SERVICE_GRANTS,
+} from '../../../src/platform/migrations/grants.js';
 import { applyMigrations } from '../../../src/platform/migrations/migration-runner.js';
 import { runInProcess } from '../../support/command.js';
 import { execute } from '../../support/execute.js';
@@ -172,11 +177,17 @@ test('the role that services run as has the documented grants and nothing else',
 
 test('the document has the grants that the command applies', () => {
   const rows = [
-    ...readFileSync('docs/database.md', 'utf8').matchAll(/^\| `(\w+)` \| ([A-Z, ]+) \|[^|]*\|([^|]*)\|$/gm),
+    ...readFileSync('docs/database.md', 'utf8').matchAll(
+      /^\| `(\w+)` \| ([A-Z, ]+) \|[^|]*\|([A-Z, ]+)\|([^|]*)\|$/gm,
+    ),
   ];
   const service = rows.map(([, table = '', privileges = '']) => [table, privileges.split(', ')]);
   expect(Object.fromEntries(service)).toEqual(SERVICE_GRANTS);
-  const readable = rows.filter(([, , , analyst = '']) => analyst.trim().startsWith('SELECT'));
+  const keys = rows.flatMap(([, table = '', , privileges = '']) =>
+    privileges.trim() === '' ? [] : [[table, privileges.trim().split(', ')]],
+  );
+  expect(Object.fromEntries(keys)).toEqual(KEYS_GRANTS);
+  const readable = rows.filter(([, , , , analyst = '']) => analyst.trim().startsWith('SELECT'));
   expect(readable.map(([, table]) => table).sort()).toEqual(Object.keys(READ_GRANTS).sort());
 });
 
