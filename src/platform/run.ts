@@ -18,13 +18,10 @@ import { describeEndOfLife } from './process/end-of-life.js';
 import { loadEnvironmentFile } from './process/environment-file.js';
 import { listen } from './process/listen.js';
 import { createLogger, type ProcessLog } from './process/logger.js';
+import { DRAIN_TIMEOUT_MS, FORCE_EXIT_MS, waitForShutdown } from './process/shutdown.js';
 import { describeUnsharedLimits } from './process/unshared-limits.js';
 import { createService, type Service } from './service.js';
 
-/** How long requests may take to finish after a signal. */
-const DRAIN_TIMEOUT_MS = 10_000;
-/** The process ends this long after a signal, whatever happens. */
-const FORCE_EXIT_MS = 11_500;
 /** How long the last lines of the log may take, and how long when the end is forced. */
 const LAST_LINES_MS = 2_000;
 const FORCED_LAST_LINES_MS = 300;
@@ -150,20 +147,6 @@ async function seedDevelopment(
     'Try it with the development key:\n\n' +
     `  curl -H 'Authorization: Bearer ${key}' '{url}${REST_PREFIX}${IDENTITY.mainPath}?limit=5'\n\n${isFirstStart ? describeNextSteps(nextSteps) : ''}`
   );
-}
-
-/**
- * Resolves at the first signal, or when the process that started this one over an IPC channel is gone. Later signals are
- * ignored: on Ctrl-C the process gets one from the terminal and another from npm.
- */
-function waitForShutdown(): Promise<string> {
-  return new Promise((resolve) => {
-    // A terminal that is closed sends SIGHUP.
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, resolve);
-    // On SIGUSR1, Node.js would open a debugger by default. Not every version has `--disable-sigusr1`.
-    process.on('SIGUSR1', () => {});
-    process.on('disconnect', () => resolve('the process that started this one is gone'));
-  });
 }
 
 /** The last resort when something does not close. If that leaves PostgreSQL running, the next start adopts it. */

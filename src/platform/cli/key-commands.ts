@@ -7,13 +7,13 @@ import type { Printed, Streamed } from './key-view.js';
 import { REPORTS } from './report-commands.js';
 import { printReport } from './report-output.js';
 
-const COMMANDS: readonly KeyCommand[] = [...REPORTS, ...CHANGES];
+export const COMMANDS: readonly KeyCommand[] = [...REPORTS, ...CHANGES];
 
 /** Opens what a command needs, and closes it afterwards. Its name is shown to others who look at the database. */
 export type WithKeys = (name: string, run: (tools: KeyTools) => Promise<void>) => Promise<void>;
 
 /** The commands that issue and manage keys. Invalid arguments are reported before `withKeys` opens anything. */
-export function addKeyCommands(program: Command, withKeys: WithKeys): void {
+export function addKeyCommands(program: Command, withKeys: WithKeys): Command {
   const keys = program
     .command('keys')
     .description('issue and manage API keys')
@@ -21,10 +21,9 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): void {
     .showHelpAfterError('(--help shows the options of a command)');
   addExamples(keys, ['create --name shop --plan pro', 'list', `show ${ID}`, `revoke ${ID}`]);
   for (const each of COMMANDS) {
-    const { name, description, examples, addArguments, run } = each;
-    const command = keys.command(name).description(description);
-    addArguments?.(command);
-    command.option('--json', 'print one line of JSON').action(() =>
+    const { name, examples, run } = each;
+    const command = addKeyCommand(keys, each);
+    command.action(() =>
       withKeys(`keys ${name}`, async (tools) => {
         const parts = toParts(await run(tools, command), command.opts());
         if (REPORTS.includes(each)) await printReport(parts);
@@ -37,6 +36,14 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): void {
       examples.map((example) => `${name} ${example}`.trimEnd()),
     );
   }
+  return keys;
+}
+
+/** Adds one of them with its arguments and options; what it does is still missing. */
+export function addKeyCommand(keys: Command, { name, description, addArguments }: KeyCommand): Command {
+  const command = keys.command(name).description(description);
+  addArguments?.(command);
+  return command.option('--json', 'print one line of JSON');
 }
 
 interface OutputOptions {
@@ -44,13 +51,13 @@ interface OutputOptions {
   readonly quiet?: true;
 }
 
-function toParts(result: Printed | Streamed, { json, quiet }: OutputOptions) {
+export function toParts(result: Printed | Streamed, { json, quiet }: OutputOptions) {
   if ('parts' in result) return result.parts;
   if (json) return [`${escapeControls(JSON.stringify(result.json))}\n`];
   return [`${quiet ? result.key : result.text}\n`];
 }
 
-function addExamples(command: Command, examples: readonly string[]): void {
+export function addExamples(command: Command, examples: readonly string[]): void {
   const lines = examples.map((example) => `\n  npm run -s keys -- ${example}`);
   command.addHelpText('after', toInstalledCommands(`\nExamples:${lines.join('')}`));
 }

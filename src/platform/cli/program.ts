@@ -1,22 +1,16 @@
 import { Command, CommanderError, Help } from 'commander';
 import { IDENTITY } from '#store/identity.js';
 import { allowLongStatements } from '../connections/long-statements.js';
-import {
-  DatabaseOutage,
-  detectOutage,
-  readCode,
-  toDatabaseError,
-  withOutages,
-} from '../connections/outage.js';
+import { detectOutage, toReported, withOutages } from '../connections/outage.js';
 import { VERSION } from '../contract/version.js';
 import { toInstalledCommands } from '../errors/installed-commands.js';
 import { exitWithError, OperatorError } from '../errors/operator-error.js';
 import { createKeyHistoryStore, describeGap, findHistoryGap } from '../keys/history.js';
 import { createKeyStore } from '../keys/store.js';
 import { checkSchema } from '../migrations/grants.js';
-import { addSampleData, openSource } from '../migrations/source.js';
+import { addSampleData, type DatabaseSource, openSource } from '../migrations/source.js';
 import type { Resource } from '../operations/resource.js';
-import { readConfig, toLocalUrl } from '../process/config.js';
+import { type Config, readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
 import { COMMAND_CONNECT_TIMEOUT_MS, COMMAND_STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { createUsageStore } from '../usage/store.js';
@@ -26,6 +20,7 @@ import type { KeyTools } from './key-command.js';
 import { addKeyCommands } from './key-commands.js';
 import { addMigrateCommand, type WithSource } from './migrate.js';
 import { ReaderGone } from './report-output.js';
+import { addServeCommand } from './serve-command.js';
 import { runStudio } from './studio.js';
 
 /*
@@ -37,9 +32,6 @@ const log = {
   info() {},
   warn: (_bindings: object, message: string) => void process.stderr.write(`${message}\n`),
 };
-
-/** SQLSTATE: the role lacks a grant. */
-const PERMISSION_DENIED = '42501';
 
 /** How long a command waits for the database, several statements together. */
 const COMMAND_TIMEOUT_MS = 60_000;
@@ -102,7 +94,12 @@ function createProgram({ loadResources }: CommandOptions): Command {
     .addHelpText('after', toInstalledCommands(EXAMPLES))
     .addHelpText('afterAll', EXIT_CODES);
 
-  addKeyCommands(program, (name, run) => withKeys(name, (tools) => run({ ...tools, loadResources })));
+  const keys = addKeyCommands(program, (name, run) =>
+    withKeys(name, 'service', (tools) => run({ ...tools, loadResources })),
+  );
+  addServeCommand(keys, (run) =>
+    withKeys('keys serve', 'keys', (tools, ...opened) => run({ ...tools, loadResources }, ...opened)),
+  );
 
   addMigrateCommand(program, withSource);
 
@@ -145,27 +142,28 @@ function createProgram({ loadResources }: CommandOptions): Command {
 
 async function withKeys(
   name: string,
-  run: (tools: Omit<KeyTools, 'loadResources'>) => Promise<void>,
+  grants: 'service' | 'keys',
+  run: (
+    tools: Omit<KeyTools, 'loadResources'>,
+    database: DatabaseSource['database'],
+    config: Config,
+  ) => Promise<void>,
 ): Promise<void> {
   await withSource(
-    async ({ database }, { keyPrefix }) => {
-      await checkSchema(database);
+    async ({ database }, config) => {
+      await checkSchema(database, grants);
       const gap = await findHistoryGap(database);
       if (gap !== undefined) log.warn({}, describeGap(gap));
       const patient = { ...database, pool: allowLongStatements(database.pool, COMMAND_STATEMENT_TIMEOUT_MS) };
-      await run({
-        store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(patient, keyPrefix)),
+      const tools = {
+        store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(patient, config.keyPrefix)),
         usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(patient)),
         history: withOutages(COMMAND_TIMEOUT_MS, createKeyHistoryStore(patient)),
-      });
+      };
+      await run(tools, database, config);
     },
     { applicationName: describeCaller(name) },
   );
-}
-
-function toReported(error: unknown): unknown {
-  if (error instanceof DatabaseOutage) return toDatabaseError(error.cause);
-  return readCode(error) === PERMISSION_DENIED ? toDatabaseError(error) : error;
 }
 
 /** Opens DATABASE_URL or the embedded database, whether or not a service is using it. */

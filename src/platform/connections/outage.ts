@@ -40,6 +40,8 @@ const PRISMA_QUERY_ERRORS = /^P2(?!010|021|022|024|028|034|037)/;
 
 /** SQLSTATE, appendix A. */
 const UNIQUE_VIOLATION = '23505';
+/** The role lacks a grant. */
+const PERMISSION_DENIED = '42501';
 
 /** A deliberate answer, or a mistake in this program. */
 const THROWN_BY_CODE = [ApiError, TypeError, RangeError, ReferenceError, SyntaxError];
@@ -163,4 +165,10 @@ export function toDatabaseError(error: unknown): OperatorError {
   const [, advice = DEFAULT_ADVICE] = ADVICE.find(([pattern]) => pattern.test(reason)) ?? [];
   const message = `The database cannot be used (${reason}): ${advice}`;
   return new OperatorError(message, { cause: error, exitCode: 4 });
+}
+
+/** What a command says of an error: one line about the database if it cannot be used, else the error itself. */
+export function toReported(error: unknown): unknown {
+  if (error instanceof DatabaseOutage) return toDatabaseError(error.cause);
+  return readCode(error) === PERMISSION_DENIED ? toDatabaseError(error) : error;
 }

@@ -62,10 +62,11 @@ export type Config = Readonly<ReturnType<typeof toConfig>>;
 /** Variables that hold passwords may be files instead, at the path in NAME_FILE. */
 const SECRETS = ['DATABASE_URL', 'REDIS_URL'] as const;
 
-/** The names of everything that the service reads from its environment */
+/** The names of everything that the service and its commands read from their environment */
 export const VARIABLES: ReadonlySet<string> = new Set([
   ...Object.keys(schema.shape),
-  ...SECRETS.map((name) => `${name}_FILE`),
+  'KEYS_TOKEN',
+  ...[...SECRETS, 'KEYS_TOKEN'].map((name) => `${name}_FILE`),
 ]);
 
 /**

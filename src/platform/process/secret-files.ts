@@ -10,9 +10,10 @@ const MAX_BYTES = 65_536;
  * without white space around it. The content is never part of a problem.
  *
  * @param names those of the secrets
+ * @param areLists whether a file may have several lines
  * @returns the variables with the secrets among them, and what is wrong, a line each
  */
-export function readSecretFiles(variables: Variables, names: readonly string[]) {
+export function readSecretFiles(variables: Variables, names: readonly string[], areLists = false) {
   const set: Record<string, string | undefined> = { ...variables };
   const problems: string[] = [];
   for (const name of names) {
@@ -23,7 +24,7 @@ export function readSecretFiles(variables: Variables, names: readonly string[]) 
       continue;
     }
     try {
-      set[name] = readLine(path);
+      set[name] = areLists ? readText(path) : readLine(path);
     } catch (error) {
       problems.push(`${name}_FILE ${(error as Error).message}`);
     }
@@ -31,8 +32,14 @@ export function readSecretFiles(variables: Variables, names: readonly string[]) 
   return { set, problems };
 }
 
-/** @throws Error that says what is wrong with the file */
+/** Like readText, throws an Error that says what is wrong with the file. */
 function readLine(path: string): string {
+  const text = readText(path);
+  if (/[\r\n]/.test(text)) throw new Error(`names a file with a second line, and may have one only: ${path}`);
+  return text;
+}
+
+function readText(path: string): string {
   const stats = explain(() => statSync(path));
   // Reading a pipe would wait for a writer.
   if (!stats.isFile()) throw new Error(`does not name a regular file: ${path}`);
@@ -40,7 +47,6 @@ function readLine(path: string): string {
   // Which takes a byte order mark away, too.
   const text = explain(() => readFileSync(path, 'utf8')).trim();
   if (text === '') throw new Error(`names an empty file: ${path}`);
-  if (/[\r\n]/.test(text)) throw new Error(`names a file with a second line, and may have one only: ${path}`);
   return text;
 }
 

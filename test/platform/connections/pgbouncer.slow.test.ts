@@ -2,6 +2,7 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { openConnections } from '../../../src/platform/connections/connections.js';
+import { startKeyServer } from '../../support/key-server.js';
 import { create, list, OTHER_TABLE, otherList, read, TABLE } from '../../support/operations-under-test.js';
 import { hasPgbouncer, Pgbouncer } from '../../support/pgbouncer.js';
 import { PostgresServer } from '../../support/postgres-server.js';
@@ -162,6 +163,19 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
     expect((await runKeys(environment, 'usage', id)).id).toBe(id);
     expect((await runKeys(environment, 'revoke', id)).state).toBe('revoked');
     expect(new Set(await readTimeouts())).toEqual(before);
+  });
+
+  test('keys serve works: deliveries at once make one key, and the record names it', async () => {
+    const own = await startKeyServer({ DATABASE_URL: databaseUrl });
+    const delivery = { owner: 'pooled', name: 'x', plan: 'pro', once: true };
+    const answers = await Promise.all(Array.from({ length: 20 }, () => own.keys('create', delivery)));
+    const [issued, ...more] = answers.filter(({ body }) => body.isNew);
+    expect([answers.map(({ status }) => status), more]).toEqual([Array(20).fill(200), []]);
+    expect((await call(list.path, { key: issued?.body.key })).status).toBe(200);
+    const { body } = await own.keys('history', { id: issued?.body.id });
+    expect(body).toMatchObject([{ applicationName: expect.stringContaining('keys serve') }]);
+    expect((await fetch(`${own.url}/health/ready`)).status).toBe(200);
+    expect(await own.stop()).toBe(0);
   });
 
   test('a locked table: PostgreSQL ends the statements, and it is served again when it is free', async () => {

@@ -1,0 +1,148 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Logger } from 'pino';
+import { readCode, toReported } from '../connections/outage.js';
+import { BODY_LIMIT_BYTES } from '../contract/bounds.js';
+import { OperatorError } from '../errors/operator-error.js';
+import { runJsonCommand } from './json-command.js';
+import type { KeyTools } from './key-command.js';
+import { COMMANDS, toParts } from './key-commands.js';
+
+/** How long a request may take to arrive. */
+const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 5_000 };
+/** nginx's status for a client that has left before its response. */
+const CLIENT_CLOSED_REQUEST = 499;
+/** By the exit code of the command */
+const STATUSES: Readonly<Record<number, number>> = { 1: 409, 2: 400, 3: 404, 4: 503 };
+const CODES: Readonly<Record<number, string>> = {
+  400: 'invalid_request',
+  401: 'invalid_token',
+  403: 'origin_not_allowed',
+  404: 'not_found',
+  409: 'conflict',
+  413: 'payload_too_large',
+  500: 'internal_error',
+  503: 'service_unavailable',
+};
+const HEADERS: Readonly<Record<number, Readonly<Record<string, string>>>> = {
+  401: { 'WWW-Authenticate': 'Bearer' },
+  // What follows is not read.
+  413: { Connection: 'close' },
+  503: { 'Retry-After': '1' },
+};
+
+const commands = new Map(COMMANDS.map((command) => [`/${command.name}`, command]));
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+export interface KeyServerOptions {
+  readonly tools: KeyTools;
+  /** Whether an Authorization header is the operator's */
+  readonly isOperator: (authorization: string | undefined) => boolean;
+  /** Resolves with a warning, if there is one, while the database can be used */
+  readonly checkReadiness: () => Promise<string | undefined>;
+  readonly log: Logger;
+}
+
+/** A request that no command gets. */
+class Refusal extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.status = status;
+  }
+}
+
+/**
+ * The commands of `keys` over HTTP, for programs of the operator: `POST /create` with `{"name": "shop", "plan": "pro"}`
+ * responds with what `keys create --name shop --plan pro --json` prints. The log has a line for each request, and nothing of
+ * what was sent or returned.
+ */
+export function createKeyServer(options: KeyServerOptions): Server {
+  const server = createServer(TIMEOUTS, async (request, response) => {
+    const startedAt = performance.now();
+    const closed = new Promise((resolve) => response.once('close', resolve));
+    response.on('error', () => {});
+    response.setHeader('Content-Type', 'application/json').setHeader('Cache-Control', 'no-store');
+    const failure = await respond(request, response, server.listening, options).catch((error: unknown) =>
+      sendError(response, error),
+    );
+    await closed;
+    if (!server.listening) server.closeIdleConnections();
+    const { method, url = '' } = request;
+    const status =
+      failure?.status ?? (response.writableFinished ? response.statusCode : CLIENT_CLOSED_REQUEST);
+    const durationMs = Math.round((performance.now() - startedAt) * 10) / 10;
+    const level = status >= 500 ? 'error' : url.startsWith('/health/') ? 'debug' : 'info';
+    options.log[level](
+      { method, command: commands.get(url)?.name, status, ...failure, durationMs },
+      'request',
+    );
+  });
+  return server;
+}
+
+async function respond(
+  request: IncomingMessage,
+  response: ServerResponse,
+  isListening: boolean,
+  { tools, isOperator, checkReadiness }: KeyServerOptions,
+): Promise<undefined> {
+  const { method, url = '', headers } = request;
+  // Only a browser sends one, for whichever page it shows.
+  if (headers.origin !== undefined) throw new Refusal(403, 'Requests with an Origin are refused.');
+  const isRead = method === 'GET' || method === 'HEAD';
+  if (isRead && url === '/health/live') return void response.end('{"status":"ok"}\n');
+  if (isRead && url === '/health/ready') {
+    if (!isListening) throw new Refusal(503, 'The server is closing.');
+    const warning = await checkReadiness().catch((cause: unknown) => {
+      throw new Refusal(503, 'The database cannot be used: the log says why.', { cause });
+    });
+    return void response.end(`${JSON.stringify({ status: 'ok', warning })}\n`);
+  }
+  if (!isOperator(headers.authorization))
+    throw new Refusal(401, 'Send a token of KEYS_TOKEN as: Authorization: Bearer <token>');
+  const command = method === 'POST' ? commands.get(url) : undefined;
+  if (command === undefined)
+    throw new Refusal(404, `POST the options of a command as JSON to ${[...commands.keys()].join(', ')}.`);
+  const result = await runJsonCommand(command, await readJson(request), tools);
+  const parts = Readable.from(toParts(result, { json: true })).on('error', () => {});
+  // What fails before the first part is ready still gets a status of its own.
+  await once(parts, 'readable');
+  await pipeline(parts, response);
+}
+
+async function readJson(request: IncomingMessage): Promise<unknown> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  // To destroy a request would close its connection before the response.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    length += chunk.length;
+    if (length > BODY_LIMIT_BYTES)
+      throw new Refusal(413, `The body is larger than ${BODY_LIMIT_BYTES / 1024} KiB.`);
+    chunks.push(chunk);
+  }
+  try {
+    return JSON.parse(utf8.decode(Buffer.concat(chunks)) || '{}');
+  } catch {
+    throw new Refusal(400, 'The body must be JSON in UTF-8.');
+  }
+}
+
+/** Returns what the log says of it; undefined for a client that has left. */
+function sendError(response: ServerResponse, error: unknown) {
+  if (/^(?:ERR_STREAM_|ECONNRESET)/.test(readCode(error))) return void response.destroy();
+  const reported = toReported(error);
+  const status =
+    reported instanceof Refusal
+      ? reported.status
+      : (reported instanceof OperatorError && STATUSES[reported.exitCode]) || 500;
+  const code = CODES[status];
+  const message = status === 500 ? 'Something went wrong: the log says what.' : (reported as Error).message;
+  // A report that breaks off must not pass for a whole one.
+  if (response.headersSent) response.destroy();
+  else response.writeHead(status, HEADERS[status]).end(`${JSON.stringify({ code, message, status })}\n`);
+  return { status, code, ...(status >= 500 && { err: error }) };
+}
