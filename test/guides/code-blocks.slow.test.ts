@@ -3,6 +3,7 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { execute } from '../support/execute.js';
+import { type KeyServer, startKeyServer, TOKEN } from '../support/key-server.js';
 import { type Environment, type Program, run, runKeys, untilListening } from '../support/process.js';
 import { hasProgram } from '../support/programs.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
@@ -52,6 +53,8 @@ let folder: string;
 let environment: Environment;
 let service: Program;
 let url: string;
+/** For programs that issue keys */
+let keyServer: KeyServer;
 
 beforeAll(async () => {
   folder = await createTemporaryFolder();
@@ -64,8 +67,10 @@ beforeAll(async () => {
   await execute(databaseUrl, MORE_PETS);
   service = run('main', [], environment);
   url = await untilListening(service);
+  keyServer = await startKeyServer(environment);
 });
 afterAll(async () => {
+  await keyServer?.stop();
   service?.child.kill('SIGTERM');
   await service?.ended;
   await rm(folder, { recursive: true, force: true });
@@ -87,11 +92,13 @@ async function runBlock(block: CodeBlock, baseUrl: string): Promise<string> {
     .replaceAll(EXAMPLE_URL, baseUrl)
     .replaceAll('http://127.0.0.1:3000', baseUrl)
     .replaceAll('as_test_…', key)
-    .replaceAll('0b54e7c0', id);
+    .replaceAll(/0b54e7c0(?:-[\da-f]{4}){3}-[\da-f]{12}|0b54e7c0/g, id);
   await writeFile(join(cwd, file), code);
   const variables = {
     ANIMAL_STORE_URL: baseUrl,
     ANIMAL_STORE_KEY: key,
+    KEYS_URL: keyServer.url,
+    KEYS_TOKEN: TOKEN,
     CURL_HOME: cwd,
     GOTOOLCHAIN: 'local',
   };

@@ -29,14 +29,16 @@ export function listGuides(): string[] {
 }
 
 /**
- * All code blocks of the guides and of the README, without the samples of output, and the commands of
- * docs/operations.md that are marked `bash`; the others there need servers of their own.
+ * All code blocks of the guides and of the README, without the samples of output, and the programs and commands of
+ * docs/operations.md that are marked as such; the others there need servers of their own.
  */
 export function readCodeBlocks(): CodeBlock[] {
   const documents = ['README.md', ...listGuides().map((name) => join(GUIDES_FOLDER, name))];
   const blocks = documents.flatMap(readBlocks);
-  const commands = readBlocks('docs/operations.md').filter(({ language }) => language === 'bash');
-  return [...blocks, ...commands];
+  const programs = readBlocks('docs/operations.md').filter(({ language }) =>
+    ['bash', 'ts', 'python'].includes(language),
+  );
+  return [...blocks, ...programs];
 }
 
 function readBlocks(path: string): CodeBlock[] {
