@@ -273,7 +273,7 @@ test('whatever JSON a command is sent, it does it or says what is wrong: never a
       '30d',
       '2026-01-01',
       'active',
-      'pets:read',
+      SCOPES[0],
       true,
       5,
       ' ',
