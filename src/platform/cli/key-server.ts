@@ -10,8 +10,14 @@ import { runJsonCommand } from './json-command.js';
 import type { KeyTools } from './key-command.js';
 import { COMMANDS, toParts } from './key-commands.js';
 
-/** How long a request may take to arrive. */
-const TIMEOUTS = { headersTimeout: 10_000, requestTimeout: 10_000, connectionsCheckingInterval: 5_000 };
+const TIMEOUTS = {
+  // How long a request may take to arrive
+  headersTimeout: 10_000,
+  requestTimeout: 10_000,
+  connectionsCheckingInterval: 5_000,
+  // Longer than clients keep a connection, which might otherwise send on one that is just being closed
+  keepAliveTimeout: 72_000,
+};
 /** nginx's status for a client that has left before its response. */
 const CLIENT_CLOSED_REQUEST = 499;
 /** By the exit code of the command */

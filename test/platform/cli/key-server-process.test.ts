@@ -226,24 +226,6 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
   },
 );
 
-test('after kill -9 in the middle of creates, deliveries that come again leave one key each, which can be rotated', async () => {
-  const first = await start();
-  const owners = Array.from({ length: 40 }, (_, n) => `killed ${n}`);
-  const deliver = ({ keys }: KeyServer, owner: string) => keys('create', { ...free, owner, once: true });
-  const count = async () =>
-    (await execute(databaseUrl, "SELECT FROM api_keys WHERE owner LIKE 'killed %'")).length;
-  const all = Promise.allSettled(owners.map((owner) => deliver(first, owner)));
-  await expect.poll(count, { interval: 1 }).toBeGreaterThan(0);
-  expect(await first.stop('SIGKILL')).toBe('SIGKILL');
-  await all;
-  const second = await start();
-  for (const owner of owners) {
-    const { id } = (await deliver(second, owner)).body;
-    expect((await second.keys('list', { owner })).body).toMatchObject([{ id }]);
-    expect((await second.keys('rotate', { id })).body.key).toMatch(/^as_test_/);
-  }
-});
-
 test('while PostgreSQL is away, commands and readiness are a 503, and work once it is back', async () => {
   const { hostname: host, port } = new URL(databaseUrl);
   const proxy = await startTcpProxy({ host, port: Number(port) });

@@ -360,18 +360,6 @@ test('without an answer to wait for, a client that leaves costs nothing: its com
   expect((await keys('show', { id })).body.state).toBe('revoked');
 });
 
-test('of a thousand deliveries at once each makes a key; what is a 503, because it waited for too long, may be sent again', async () => {
-  const deliver = async (name: string): Promise<string> => {
-    const { status, body } = await keys('create', { name, plan: 'free', owner: 'thousand', once: true });
-    if (status === 503) return deliver(name);
-    expect(status).toBe(200);
-    return body.id;
-  };
-  const ids = await Promise.all(Array.from({ length: 1_000 }, (_, n) => deliver(`n${n}`)));
-  expect(new Set(ids).size).toBe(1_000);
-  expect((await keys('list', { owner: 'thousand' })).body).toHaveLength(1_000);
-}, 120_000);
-
 test('with the embedded PostgreSQL it is the same', async () => {
   const dataDir = await createTemporaryFolder();
   onTestFinished(() => rm(dataDir, { recursive: true }));
