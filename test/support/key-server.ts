@@ -15,7 +15,7 @@ export interface KeyServer {
   stop(signal?: NodeJS.Signals): Promise<unknown>;
 }
 
-export interface KeyResponse {
+interface KeyResponse {
   readonly status: number;
   readonly headers: Headers;
   // biome-ignore lint/suspicious/noExplicitAny: tests read bodies of every shape
