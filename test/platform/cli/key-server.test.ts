@@ -7,7 +7,6 @@ import { BODY_LIMIT_BYTES } from '../../../src/platform/contract/bounds.js';
 import { SCOPES } from '../../../src/scopes.js';
 import { execute } from '../../support/execute.js';
 import { type KeyServer, send, startKeyServer, TOKEN } from '../../support/key-server.js';
-import { MODEL_RUNS } from '../../support/model-runs.js';
 import { runKeys } from '../../support/process.js';
 import { exchange } from '../../support/raw-http.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
@@ -293,7 +292,6 @@ test('whatever JSON a command is sent, it does it or says what is wrong: never a
       const { status } = await keys(name, JSON.stringify(sent));
       expect([200, 400, 404, 409]).toContain(status);
     }),
-    { numRuns: MODEL_RUNS },
   );
 });
 
