@@ -4,6 +4,7 @@ import { Command } from 'commander';
 import { expect, onTestFinished, test } from 'vitest';
 import { addKeyCommands } from '../src/platform/cli/key-commands.js';
 import { addMigrateCommand } from '../src/platform/cli/migrate.js';
+import { addServeCommand } from '../src/platform/cli/serve-command.js';
 import { errorTable } from '../src/platform/errors/error-table.js';
 import { toInstalledCommands } from '../src/platform/errors/installed-commands.js';
 import { GUIDES_FOLDER, listGuides } from './guides/code-blocks.js';
@@ -16,7 +17,10 @@ import { startService } from './support/test-service.js';
 
 const { scripts }: { scripts: Record<string, string> } = JSON.parse(readFileSync('package.json', 'utf8'));
 const program = new Command().exitOverride();
-addKeyCommands(program, async () => {});
+addServeCommand(
+  addKeyCommands(program, async () => {}),
+  async () => {},
+);
 addMigrateCommand(program, async () => {});
 for (const name of ['seed', 'studio', 'openapi']) program.command(name);
 

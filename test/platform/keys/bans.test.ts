@@ -272,7 +272,7 @@ describe.each([
           }
         }
       });
-      await fc.assert(property, { numRuns: MODEL_RUNS });
+      await fc.assert(property, MODEL_RUNS);
     },
   );
 });

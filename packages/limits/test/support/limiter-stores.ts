@@ -158,5 +158,5 @@ export async function expectContract(fixture: Fixture): Promise<void> {
       }
     },
   );
-  await fc.assert(property, { numRuns: MODEL_RUNS });
+  await fc.assert(property, MODEL_RUNS);
 }
