@@ -121,7 +121,8 @@ function compile() {
 function describePackage() {
   const { exports, ...manifest } = JSON.parse(readFileSync(join(CLIENT, 'package.json'), 'utf8'));
   const { [SOURCE_CONDITION]: _, ...conditions } = exports['.'];
-  return { ...manifest, exports: { '.': conditions } };
+  // It is private because npm would publish it without its code.
+  return { ...manifest, private: undefined, exports: { '.': conditions } };
 }
 
 function listModules(folder) {

@@ -4,10 +4,10 @@ import { describe, expect, test } from 'vitest';
 
 const readManifest = (folder: string) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 
-/** The packages that npm packs: those that say which files belong to them. */
+/** The packages that npm would publish */
 const packages = readdirSync('packages')
   .map((name) => join('packages', name))
-  .filter((folder) => readManifest(folder).files !== undefined);
+  .filter((folder) => !readManifest(folder).private);
 
 test('the packages that know nothing of the service can be published', () => {
   expect(packages).toEqual(
@@ -35,8 +35,9 @@ describe.each(packages)('%s', (folder) => {
 
   test('says what npm, a compiler and a stranger look for', () => {
     const manifest = readManifest(folder);
-    expect(manifest).not.toHaveProperty('private');
     expect(manifest).toMatchObject({
+      files: expect.any(Array),
+      scripts: { prepack: 'npm run build' },
       description: expect.stringMatching(/^[A-Z]/),
       license: 'MIT',
       engines: { node: expect.any(String) },
