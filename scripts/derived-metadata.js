@@ -23,24 +23,26 @@ spec:
  * @returns {Record<string, string>}
  */
 export function deriveMetadata() {
-  const { version, homepage, bugs, repository } = readJson('package.json');
+  const { version, repository } = readJson('package.json');
   const address = repository.url.replaceAll(/^git\+|\.git$/g, '');
-  const linkRunbooks = (path) => read(path).replaceAll(/(?<=runbook_url: )\S+(?=\/blob\/)/g, address);
+  const linkBack = (path) => read(path).replaceAll(/(?<=url: )\S+(?=\/blob\/)/g, address);
   const nameImage = (path) => read(path).replaceAll(/(?<=image: \S+\/animal-store:)\S+/g, version);
   const nameTarball = (path) =>
     read(path).replaceAll(
-      /(?<=animal-store-(?:batch-loader|client|embedded-postgres|limits)-)\d[\w.-]*(?=\.tgz)/g,
+      /(?<=animal-store-(?:batch-loader|client|compatibility|embedded-postgres|limits)-)\d[\w.-]*(?=\.tgz)/g,
       version,
     );
   const describe = (folder) => {
     const manifest = withVersion(readJson(`${folder}/package.json`), version);
-    return toJson({ ...manifest, homepage, bugs, repository: { ...repository, directory: folder } });
+    // Those that leave this repository say where they are from.
+    const origin = manifest.repository && { repository: { ...repository, directory: folder } };
+    return toJson({ ...manifest, ...origin });
   };
 
   const lock = withVersion(readJson(LOCK), version);
   for (const folder of ['', ...PACKAGES]) withVersion(lock.packages[folder], version);
 
-  const rules = linkRunbooks(RULES);
+  const rules = linkBack(RULES);
   return {
     ...Object.fromEntries(PACKAGES.map((folder) => [`${folder}/package.json`, describe(folder)])),
     [LOCK]: toJson(lock),
@@ -49,8 +51,8 @@ export function deriveMetadata() {
       ['docs/guides/07-typescript.md', ...PACKAGES.map((folder) => `${folder}/README.md`)],
       nameTarball,
     ),
+    ...derive(['.github/ISSUE_TEMPLATE/config.yml', RULE_TESTS], linkBack),
     [RULES]: rules,
-    [RULE_TESTS]: linkRunbooks(RULE_TESTS),
     'docs/monitoring/prometheus-rule.yaml': toPrometheusRule(rules),
   };
 }

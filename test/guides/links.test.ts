@@ -41,3 +41,9 @@ test.each(longPages)('%s, which is long, begins with links to its sections', (pa
   const contents = [...beginning.matchAll(/^- \[.+\]\(#(.+?)\)/gm)].map(([, anchor]) => anchor);
   expect(contents).toEqual(sections.map(({ anchor }) => anchor));
 });
+
+test('the links beside the forms for issues lead to files of the repository', () => {
+  const links = [...read('.github/ISSUE_TEMPLATE/config.yml').matchAll(/url: \S+\/blob\/main\/(\S+)/g)];
+  expect(links).not.toEqual([]);
+  expect(links.filter(([, path = '']) => !existsSync(path))).toEqual([]);
+});
