@@ -4,8 +4,8 @@ import { run } from './run-tool.js';
 
 /*
  * `npm run release -- 1.2.3`: runs every check, dates the changelog, commits, tags, and leaves what belongs to a release
- * in dist/release/: the client, which the repository keeps, too, for later releases to serve, and the SBOM of what a
- * deployment installs. Nothing is pushed.
+ * in dist/release/: the client, which the repository keeps, too, for later releases to serve, the libraries, and the SBOM of
+ * what a deployment installs. Nothing is pushed.
  */
 const [version = ''] = process.argv.slice(2);
 const OUTPUT = 'dist/release';

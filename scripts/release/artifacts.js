@@ -1,11 +1,12 @@
-import { copyFileSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { readCurrentClient } from '../client-package.js';
+import { run } from '../run-tool.js';
 import { createSbom } from './sbom.js';
 
 /*
- * Writes what belongs to a release into the folder of the argument: the client that the build has packed, and the SBOM of
- * what a deployment installs.
+ * Writes what belongs to a release into the folder of the argument: the client that the build has packed, the packages that
+ * npm may publish, and the SBOM of what a deployment installs.
  */
 const [output = 'dist/release'] = process.argv.slice(2);
 
@@ -13,3 +14,9 @@ mkdirSync(output, { recursive: true });
 const client = readCurrentClient();
 copyFileSync(join('dist/clients', client), join(output, client));
 writeFileSync(`${output}/sbom.cdx.json`, createSbom());
+
+const packages = readdirSync('packages')
+  .map((name) => `./packages/${name}`)
+  .filter((folder) => !JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')).private);
+// `prepack` compiles them, whatever a user's .npmrc says of scripts.
+run('npm', ['pack', '--ignore-scripts=false', '--loglevel=error', '--pack-destination', output, ...packages]);

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 
 const readManifest = (folder: string) => JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
 
@@ -13,6 +14,13 @@ test('the packages that know nothing of the service can be published', () => {
   expect(packages).toEqual(
     ['batch-loader', 'compatibility', 'embedded-postgres', 'limits'].map((name) => `packages/${name}`),
   );
+});
+
+test('the workflow of a release publishes them, once somebody lets it, with no right but to say who it is', () => {
+  const { jobs } = parse(readFileSync('.github/workflows/release.yml', 'utf8'));
+  expect(jobs.npm).toMatchObject({ if: expect.stringContaining('vars.'), environment: 'npm' });
+  expect(jobs.npm.permissions).toEqual({ 'id-token': 'write' });
+  expect(jobs.npm.strategy.matrix.package.map((name: string) => `packages/${name}`)).toEqual(packages);
 });
 
 describe.each(packages)('%s', (folder) => {

@@ -1,8 +1,8 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 interface Component {
@@ -33,9 +33,26 @@ function listInstalled(): Set<string> {
   return new Set(lines.map((line) => line.split(':')[1] ?? ''));
 }
 
-test('the SBOM of a release names exactly the packages that a deployment installs', () => {
-  const output = join(folder, 'release');
+const output = join(folder, 'release');
+beforeAll(() => {
   execFileSync(process.execPath, ['scripts/release/artifacts.js', output], { stdio: 'pipe' });
+}, 120_000);
+
+test('a release has the packages that npm publishes, with their code', () => {
+  const manifests = readdirSync('packages').map((name) =>
+    JSON.parse(readFileSync(`packages/${name}/package.json`, 'utf8')),
+  );
+  const published = manifests.filter((manifest) => !manifest.private);
+  expect(published.length).toBeGreaterThan(1);
+  for (const { name, version, exports } of published) {
+    const tarball = join(output, `${name.slice(1).replace('/', '-')}-${version}.tgz`);
+    const files = execFileSync('tar', ['-tzf', tarball], { encoding: 'utf8' }).split('\n');
+    const { types, default: code } = exports['.'];
+    for (const path of [types, code]) expect(files).toContain(join('package', path));
+  }
+});
+
+test('the SBOM of a release names exactly the packages that a deployment installs', () => {
   const { metadata, components }: { metadata: { component: Component }; components: Component[] } =
     JSON.parse(readFileSync(join(output, 'sbom.cdx.json'), 'utf8'));
   const { name, version, dependencies } = JSON.parse(readFileSync('package.json', 'utf8'));
