@@ -18,6 +18,10 @@ describe.each(files)('%s', (path) => {
 
   test('links only to files and headings that exist', () => {
     const dead = links.filter((target) => {
+      // Where GitHub shows what a workflow has found: beside the files of the repository
+      const [, workflow] =
+        /^\.\.\/\.\.\/actions\/workflows\/([\w-]+\.yml)(?:\/badge\.svg)?$/.exec(target) ?? [];
+      if (workflow !== undefined) return !existsSync(join('.github/workflows', workflow));
       const [page, anchor] = target.split('#');
       const file = page ? join(dirname(path), page) : path;
       if (!existsSync(file)) return true;
