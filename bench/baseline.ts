@@ -53,6 +53,12 @@ function send(response: ServerResponse, status: number, headers: Headers, value:
   response.writeHead(status, headers).end(body);
 }
 
+const METHODS: Readonly<Record<string, readonly string[]>> = {
+  '/v1/pets': ['GET', 'POST', 'HEAD'],
+  '/v1/pets/': ['GET', 'PATCH', 'HEAD'],
+  '/v1/store/orders': ['POST'],
+};
+
 /** Route, key and limit, operation. */
 async function handle(
   request: IncomingMessage,
@@ -61,17 +67,18 @@ async function handle(
   const { method, url = '' } = request;
   const queryStart = url.indexOf('?');
   const path = queryStart < 0 ? url : url.slice(0, queryStart);
-  const isCollection = path === '/v1/pets';
-  if (!isCollection && !path.startsWith('/v1/pets/')) {
-    throw new ApiError(404, 'not_found', 'There is no such route.');
-  }
-  if (method !== 'GET' && !(isCollection && method === 'POST')) {
-    headers.Allow = isCollection ? 'GET, POST, HEAD' : 'GET, HEAD';
+  const methods = path.startsWith('/v1/pets/') ? METHODS['/v1/pets/'] : METHODS[path];
+  if (methods === undefined) throw new ApiError(404, 'not_found', 'There is no such route.');
+  if (!methods.includes(method ?? '')) {
+    headers.Allow = methods.join(', ');
     throw new ApiError(405, 'method_not_allowed', `This path supports ${headers.Allow} only.`);
   }
   await admit(request, headers);
+  if (path === '/v1/store/orders') return order(await readBody(request), headers);
   if (method === 'POST') return create(await readBody(request), headers);
-  if (!isCollection) return get(decodeURIComponent(path.slice('/v1/pets/'.length)), headers);
+  const id = decodeURIComponent(path.slice('/v1/pets/'.length));
+  if (method === 'PATCH') return update(id, await readBody(request));
+  if (path !== '/v1/pets') return get(id, headers);
   return list(new URLSearchParams(queryStart < 0 ? '' : url.slice(queryStart)), headers);
 }
 
@@ -149,5 +156,36 @@ async function create(text: string, headers: Headers) {
     values: [name, categoryId, status],
   });
   headers.Location = `/v1/pets/${rows[0]?.id}`;
+  return { status: 201, body: rows[0] };
+}
+
+async function update(text: string, body: string) {
+  const { categoryId } = (parseJson(body) as { categoryId?: unknown } | null) ?? {};
+  if (!Number.isSafeInteger(categoryId))
+    throw new ApiError(400, 'invalid_request', `categoryId must be an integer from ${-MAX} to ${MAX}.`);
+  const id = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
+  const { rows } = Number.isSafeInteger(id)
+    ? await pool.query({
+        name: 'update',
+        text: `UPDATE pets SET category_id = $2 WHERE id = $1 RETURNING ${COLUMNS}`,
+        values: [id, categoryId],
+      })
+    : { rows: [] };
+  if (rows[0] === undefined) throw new ApiError(404, 'not_found', `There is no pet with the id ${text}.`);
+  return { status: 200, body: rows[0] };
+}
+
+/** One statement is a transaction of its own, and its UPDATE waits for others of the pet. */
+const ORDER = `WITH pet AS (UPDATE pets SET status = 'pending' WHERE id = $1 AND status = 'available' RETURNING id)
+  INSERT INTO orders (pet_id) SELECT id FROM pet
+  RETURNING id, pet_id AS "petId", status, created_at AS "createdAt"`;
+
+async function order(text: string, headers: Headers) {
+  const { petId } = (parseJson(text) as { petId?: unknown } | null) ?? {};
+  if (!Number.isSafeInteger(petId))
+    throw new ApiError(400, 'invalid_request', `petId must be an integer from ${-MAX} to ${MAX}.`);
+  const { rows } = await pool.query<{ id: number }>({ name: 'order', text: ORDER, values: [petId] });
+  if (rows[0] === undefined) throw new ApiError(409, 'pet_not_available', 'The animal is not available.');
+  headers.Location = `/v1/store/orders/${rows[0].id}`;
   return { status: 201, body: rows[0] };
 }

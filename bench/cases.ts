@@ -26,13 +26,17 @@ export function describeLoad({ connections, keys }: Load): string {
 /** One kind of request, and how to recognise the right response. `n` is a random id with at least 400 ids after it. */
 export interface Case {
   readonly name: string;
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'PATCH' | 'POST';
   path(n: number): string;
   readonly body?: (n: number) => string;
   /** Besides the key and those of the body. {@link UNIQUE} in a value becomes another number in each request. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly key: keyof Keys;
   readonly status: number;
+  /** Whether `n` is another pet in each request, one that is available */
+  readonly isDistinct?: boolean;
+  /** SQL that undoes what the requests have changed. Without it, they may be sent again as they are */
+  readonly undo?: string;
   /** Text in the body of the right response that is most unlikely in that of a wrong one */
   expected(n: number): readonly string[];
 }
@@ -77,6 +81,26 @@ export const cases = {
     (n) => [`"id":${n},`],
   ),
   create,
+  patch: {
+    name: 'change an animal',
+    method: 'PATCH',
+    path: (n) => `/v1/pets/${n}`,
+    body: (n) => JSON.stringify({ categoryId: n }),
+    key: 'unlimited',
+    status: 200,
+    expected: (n) => [`"id":${n},`, `"categoryId":${n},`],
+  },
+  order: {
+    name: 'order an animal',
+    method: 'POST',
+    path: () => '/v1/store/orders',
+    body: (n) => JSON.stringify({ petId: n }),
+    key: 'unlimited',
+    status: 201,
+    isDistinct: true,
+    undo: `DELETE FROM orders; UPDATE pets SET status = 'available' WHERE status = 'pending' AND id % 3 = 0`,
+    expected: (n) => [`"petId":${n},`, '"status":"placed"'],
+  },
   keyedCreate: { ...create, name: 'keyed create', headers: { 'Idempotency-Key': UNIQUE } },
   badKey: {
     ...get(

@@ -15,6 +15,13 @@ const pets = pgTable('pets', {
   categoryId: bigint('category_id', { mode: 'number' }).notNull(),
   status: petStatus('status').notNull(),
 });
+const orderStatus = pgEnum('order_status', ['placed', 'approved', 'delivered', 'cancelled']);
+const orders = pgTable('orders', {
+  id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
+  petId: bigint('pet_id', { mode: 'number' }).notNull(),
+  status: orderStatus('status').notNull().default('placed'),
+  createdAt: timestamp('created_at', { withTimezone: true }).notNull().defaultNow(),
+});
 const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' });
 const apiKeys = pgTable('api_keys', {
   id: uuid('id').primaryKey(),
@@ -53,6 +60,25 @@ export const insertPet = db
   })
   .returning()
   .prepare('create');
+export const updatePet = db
+  .update(pets)
+  .set({ categoryId: sql`${sql.placeholder('categoryId')}` })
+  .where(eq(pets.id, sql.placeholder('id')))
+  .returning()
+  .prepare('update');
+/** Returns undefined for a pet that is not available. */
+export function placeOrder(petId: number) {
+  return db.transaction(async (transaction) => {
+    const taken = await transaction
+      .update(pets)
+      .set({ status: 'pending' })
+      .where(and(eq(pets.id, petId), eq(pets.status, 'available')))
+      .returning({ id: pets.id });
+    if (taken.length === 0) return undefined;
+    const [order] = await transaction.insert(orders).values({ petId }).returning();
+    return order;
+  });
+}
 export const findKey = db
   .select({ id: apiKeys.id, perMinute: apiKeys.perMinute, perDay: apiKeys.perDay })
   .from(apiKeys)

@@ -12,7 +12,15 @@ import { isWellFormedKey } from '../src/platform/keys/format.js';
 import { ApiError, BODY_LIMIT_BYTES, isName } from './baseline-input.js';
 import { ANONYMOUS, countRequest, type Headers, type Limits } from './baseline-limits.js';
 import { STATUSES } from './cases.js';
-import { findKey, findPet, insertPet, listPets, listPetsByStatus } from './hono-queries.js';
+import {
+  findKey,
+  findPet,
+  insertPet,
+  listPets,
+  listPetsByStatus,
+  placeOrder,
+  updatePet,
+} from './hono-queries.js';
 
 /*
  * The REST side of the measured requests with Hono and Drizzle, put together as their documentation shows, including
@@ -69,6 +77,9 @@ const newPet = z.object({
   status: z.enum(STATUSES).default('available'),
 });
 
+const petChange = z.object({ categoryId: z.int() });
+const newOrder = z.object({ petId: z.int() });
+
 function validate<T>(schema: z.ZodType<T>) {
   return (input: unknown): T => {
     const { data, error } = schema.safeParse(input);
@@ -118,9 +129,30 @@ app.get('/pets/:petId', admit, async (c) => {
   if (pet === undefined) throw new ApiError(404, 'not_found', `There is no pet with the id ${petId}.`);
   return c.json(pet);
 });
+app.patch(
+  '/pets/:petId',
+  admit,
+  requireJson,
+  limitBody,
+  validator('json', validate(petChange)),
+  async (c) => {
+    const petId = c.req.param('petId');
+    const id = /^-?\d+$/.test(petId) ? Number(petId) : Number.NaN;
+    const [pet] = Number.isSafeInteger(id) ? await updatePet.execute({ id, ...c.req.valid('json') }) : [];
+    if (pet === undefined) throw new ApiError(404, 'not_found', `There is no pet with the id ${petId}.`);
+    return c.json(pet);
+  },
+);
+app.post('/store/orders', admit, requireJson, limitBody, validator('json', validate(newOrder)), async (c) => {
+  const order = await placeOrder(c.req.valid('json').petId);
+  if (order === undefined) throw new ApiError(409, 'pet_not_available', 'The animal is not available.');
+  c.header('Location', `/v1/store/orders/${order.id}`);
+  return c.json(order, 201);
+});
 for (const [path, allow] of [
   ['/pets', 'GET, POST, HEAD'],
-  ['/pets/:petId', 'GET, HEAD'],
+  ['/pets/:petId', 'GET, PATCH, HEAD'],
+  ['/store/orders', 'POST'],
 ] as const) {
   app.all(path, (c) => {
     c.header('Allow', allow);

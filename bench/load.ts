@@ -1,5 +1,5 @@
 import { createHistogram } from 'node:perf_hooks';
-import { type Case, type CaseId, cases, PET_COUNT, UNIQUE } from './cases.js';
+import { type Case, type CaseId, cases, PET_COUNT, STATUSES, UNIQUE } from './cases.js';
 import { LoadConnection, type PreparedRequest } from './load-connection.js';
 
 /*
@@ -88,13 +88,20 @@ function toUnique(): string {
   return String(lastUnique).padStart(UNIQUE.length, '0');
 }
 
+/** Every third pet, from the third on, is available. */
+const AVAILABLE = Math.floor(PET_COUNT / STATUSES.length);
+
 function prepareRequests({ caseIds, keys }: LoadOrder): PreparedRequest[] {
-  const perKey = Math.ceil(PREPARED_REQUESTS / keys.length);
+  const isDistinct = caseIds.some((id) => (cases[id] as Case).isDistinct);
+  const perKey = isDistinct
+    ? Math.floor(AVAILABLE / keys.length)
+    : Math.ceil(PREPARED_REQUESTS / keys.length);
   return Array.from({ length: perKey * keys.length }, (_, index) => {
     const key = keys[index % keys.length] as string;
     const turn = index + Math.floor(index / keys.length);
     const requestCase: Case = cases[caseIds[turn % caseIds.length] as CaseId];
-    const n = 1 + Math.floor(Math.random() * (PET_COUNT - 400));
+    const random = 1 + Math.floor(Math.random() * (PET_COUNT - 400));
+    const n = isDistinct ? STATUSES.length * (index + 1) : random;
     const bytes = Buffer.from(toRequest(requestCase, n, key), 'latin1');
     return {
       bytes,

@@ -1,7 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { type CaseId, cases, counterparts, isRpc, type Load } from './cases.js';
+import { type Case, type CaseId, cases, counterparts, isRpc, type Load } from './cases.js';
 import type { LoadFailure, LoadOrder, LoadReport } from './load.js';
+import { withClient } from './postgres.js';
 import { type Sample, Samples } from './samples.js';
 import { type BenchServer, isExample } from './servers.js';
 
@@ -98,6 +99,8 @@ async function measureStep(
   for (const server of servers) {
     if (isExample(server.name) && step.caseId in counterparts) continue;
     const sample = await measure(generator, server, step);
+    const { undo }: Case = cases[step.caseId];
+    if (undo !== undefined) await withClient(server.databaseUrl, (client) => client.query(undo));
     samples?.add({ server: server.name, ...step }, sample);
   }
 }

@@ -16,6 +16,7 @@ export type ServerName = (typeof SERVER_NAMES)[number];
 export interface BenchServer extends Pick<ServerProcess, 'port' | 'peakMemory' | 'close'> {
   readonly name: ServerName;
   readonly keys: Keys;
+  readonly databaseUrl: string;
   cpuTimes(): CpuTimes;
 }
 
@@ -70,6 +71,7 @@ export async function startServer(name: ServerName, options: StartOptions): Prom
     ...server,
     name,
     keys,
+    databaseUrl,
     cpuTimes: () => ({ server: server.cpuTime(), ...backend.cpuTimes() }),
   };
 }
