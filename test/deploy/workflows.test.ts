@@ -6,6 +6,7 @@ interface Job {
   readonly needs?: readonly string[];
   readonly permissions?: Readonly<Record<string, string>>;
   readonly uses?: string;
+  readonly strategy?: { readonly matrix: Readonly<Record<string, readonly string[]>> };
   readonly steps?: readonly { readonly uses?: string; readonly run?: string }[];
 }
 
@@ -53,8 +54,9 @@ test('nothing is published before every check and the scan of advisories have pa
 
 test('what can attest runs pinned actions alone, and what runs the code of packages can attest nothing', () => {
   const jobs = names.flatMap((name) => Object.entries(read(name).jobs));
-  const attesting = jobs.filter(([, { permissions = {} }]) => permissions['id-token'] !== undefined);
-  expect(attesting.map(([name]) => name)).toEqual(['attest']);
+  const withIdentity = jobs.filter(([, { permissions = {} }]) => permissions['id-token'] !== undefined);
+  expect(withIdentity.map(([name]) => name)).toEqual(['attest', 'npm']);
+  const attesting = withIdentity.filter(([name]) => name === 'attest');
   for (const [, { permissions, needs, steps = [] }] of attesting) {
     expect(permissions?.attestations).toBe('write');
     expect(needs).toEqual(['build']);
@@ -62,6 +64,19 @@ test('what can attest runs pinned actions alone, and what runs the code of packa
     for (const { run, uses } of steps)
       expect([run, uses]).toEqual([undefined, expect.stringMatching(/@[\da-f]{40}$/)]);
   }
+});
+
+test('packages go to npm once the owner says so, after the release, by a job that runs no code of a package', () => {
+  const { npm } = read('release.yml').jobs;
+  expect(npm).toMatchObject({ needs: ['publish'], environment: 'npm', if: "vars.PUBLISH_TO_NPM == 'true'" });
+  expect(npm?.permissions).toEqual({ 'id-token': 'write' });
+  const commands = npm?.steps?.flatMap(({ run }) => run ?? []) ?? [];
+  expect(commands).toHaveLength(1);
+  expect(commands[0]).toMatch(/^npm publish --provenance --access public --ignore-scripts \S+\.tgz$/);
+  const packed = readdirSync('packages').filter(
+    (name) => JSON.parse(readFileSync(`packages/${name}/package.json`, 'utf8')).files !== undefined,
+  );
+  expect(npm?.strategy?.matrix.package).toEqual(packed);
 });
 
 test('new versions cool down before Renovate proposes them, and each held back below a major stays there', () => {
