@@ -103,7 +103,7 @@ export function openServer(options: ServerOptions): {
     const { id, isPreferred } = options.identify(request);
     return { id: id ?? readAddressId(request), isPreferred };
   });
-  const app = listenSafely(options, queue);
+  const app = createApp(options, queue);
   app.decorateRequest('addressId', '');
   const headers = { ...SECURITY_HEADERS, ...(options.isSecure && STRICT_TRANSPORT) };
   // Before any other hook can respond: also errors have these headers, and whatever counts or logs requests has the address.
@@ -123,7 +123,7 @@ function createAddressReader(trustProxy: readonly string[]): (request: IncomingM
 }
 
 /** Settings that apply before there is a request: connections, and how their bytes are parsed. */
-function listenSafely(
+function createApp(
   { log, connections, bodyLimitBytes, mayHaveSecret, refuse }: ServerOptions,
   queue: RequestQueue,
 ): FastifyInstance {

@@ -7,16 +7,13 @@ declare module 'ioredis' {
   }
 }
 
-interface RedisEvents {
+export interface RedisClientOptions {
+  /** That of createConsumeScript */
+  readonly script: string;
   readonly onReady: () => void;
   readonly onClose: () => void;
   /** Called with what prevents or breaks a connection, to one of the nodes or to all of them */
   readonly onError: (error: Error) => void;
-}
-
-export interface RedisClientOptions extends RedisEvents {
-  /** That of createConsumeScript */
-  readonly script: string;
 }
 
 export interface RedisConnectionOptions extends RedisClientOptions {
