@@ -35,6 +35,8 @@ export interface Case {
   readonly status: number;
   /** Whether `n` is another pet in each request, one that is available */
   readonly isDistinct?: boolean;
+  /** With more, requests wait longer than they may, and some are a 503 */
+  readonly mostConnections?: number;
   /** SQL that undoes what the requests have changed. Without it, they may be sent again as they are */
   readonly undo?: string;
   /** Text in the body of the right response that is most unlikely in that of a wrong one */
@@ -98,6 +100,7 @@ export const cases = {
     key: 'unlimited',
     status: 201,
     isDistinct: true,
+    mostConnections: 32,
     undo: `DELETE FROM orders; UPDATE pets SET status = 'available' WHERE status = 'pending' AND id % 3 = 0`,
     expected: (n) => [`"petId":${n},`, '"status":"placed"'],
   },
@@ -155,6 +158,12 @@ export const CASE_IDS = Object.keys(cases) as CaseId[];
 
 /** Of ten requests, five get a pet, four list twenty, and one creates one. */
 export const MIX: readonly CaseId[] = [...Array(5).fill('get'), ...Array(4).fill('list20'), 'create'];
+
+/** Whether it is measured with so many connections. */
+export function isMeasuredWith(caseId: CaseId, connections: number): boolean {
+  const { mostConnections = Infinity }: Case = cases[caseId];
+  return connections <= mostConnections;
+}
 
 /** Whether it is of a protocol that only this service has. */
 export function isRpc(caseId: CaseId): boolean {

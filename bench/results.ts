@@ -1,7 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { cpus, release, totalmem, type } from 'node:os';
 import type { Backend } from './backend.js';
-import { describeLoad, PET_COUNT } from './cases.js';
+import { cases, describeLoad, PET_COUNT } from './cases.js';
 import { compareWithBaseline, listFigures, listMemory, type Report } from './report.js';
 import type { RunOptions } from './rounds.js';
 import { canPin } from './server-process.js';
@@ -74,6 +74,8 @@ const EXPLANATION = [
     'the same query, a batch of ten gets with a single get, and a keyed create with a create.',
   '- "Bad key": as many well-formed keys take turns that nobody has. "Over the limit": as many keys that have all ' +
     'used up their daily limit.',
+  `- "Order an animal" is measured with up to ${cases.order.mostConnections} connections: with more, orders wait longer ` +
+    'than the time that each has, and some are a 503.',
   '- CPU is microseconds per request: of the server, of all processes of PostgreSQL, of Redis, and of the load ' +
     'generator, whose share of a latency is the same for all servers.',
   '- Peak memory is resident memory since the start of the process, over all cases, loads and keys.',

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { type Case, type CaseId, cases, counterparts, isRpc, type Load } from './cases.js';
+import { type Case, type CaseId, cases, counterparts, isMeasuredWith, isRpc, type Load } from './cases.js';
 import type { LoadFailure, LoadOrder, LoadReport } from './load.js';
 import { withClient } from './postgres.js';
 import { type Sample, Samples } from './samples.js';
@@ -51,6 +51,7 @@ export async function measureRounds(
   const steps = loads.flatMap((load) =>
     caseIds
       .filter((caseId) => !isRpc(caseId) || rpcConnections.includes(load.connections))
+      .filter((caseId) => isMeasuredWith(caseId, load.connections))
       .map((caseId): Step => ({ caseId, ...load, seconds })),
   );
   const generator = startLoad();
