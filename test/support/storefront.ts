@@ -10,7 +10,7 @@ import { startService, type TestService } from './test-service.js';
 
 const SIZES = [
   { width: 390, height: 844 },
-  { width: 1280, height: 900 },
+  { width: 1440, height: 900 },
 ] as const;
 const SCHEMES = ['light', 'dark'] as const;
 /** States that involve the form, which narrow pages hide behind a button */

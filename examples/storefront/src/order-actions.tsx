@@ -7,17 +7,7 @@ import { useTRPCClient } from './connection.js';
 import { moveFocusToRow } from './move-focus.js';
 import { Reason } from './pet-actions.js';
 import { useReplaceItem } from './replace-item.js';
-import { ORDER_LABELS, type OrderStatus } from './vocabulary.js';
-
-type Next = Exclude<OrderStatus, 'placed'>;
-
-/** What a clerk may do next with an order of each status. A status that the service adds fails the type check here. */
-const ACTIONS = {
-  placed: ['approved', 'delivered', 'cancelled'],
-  approved: ['delivered', 'cancelled'],
-  delivered: [],
-  cancelled: [],
-} as const satisfies Record<OrderStatus, readonly Next[]>;
+import { type NextStatus, ORDER_ACTIONS, ORDER_LABELS, type OrderStatus } from './vocabulary.js';
 
 const LABELS = { approved: 'Approve', delivered: 'Deliver', cancelled: 'Cancel' } as const;
 
@@ -34,7 +24,7 @@ export interface OrderActionsProps {
 
 /** The buttons of an order's row, and what came of the last one. What closes the order asks once more. */
 export function OrderActions({ order, labelId, onPetChange }: OrderActionsProps) {
-  const [asked, setAsked] = useState<Next>();
+  const [asked, setAsked] = useState<NextStatus>();
   const announce = useAnnounce();
   const { failure, setFailure, waitSeconds, ...attempt } = useAttempt();
   const replace = useReplaceItem('listOrders');
@@ -52,7 +42,7 @@ export function OrderActions({ order, labelId, onPetChange }: OrderActionsProps)
     onSettled: () => setAsked(undefined),
   });
   const isBlocked = isPending || attempt.isBlocked;
-  const choose = (status: Next) => {
+  const choose = (status: NextStatus) => {
     if (isBlocked) return;
     if (PET_STATUS[status] === undefined || asked === status) mutate(status);
     else setAsked(status);
@@ -68,7 +58,7 @@ export function OrderActions({ order, labelId, onPetChange }: OrderActionsProps)
       )}
       {asked === undefined ? (
         <div className="order-actions">
-          {ACTIONS[order.status].map((status) => (
+          {ORDER_ACTIONS[order.status].map((status) => (
             <ActionButton key={status} label={LABELS[status]} onClick={() => choose(status)} {...button} />
           ))}
         </div>
@@ -120,7 +110,7 @@ function ActionButton({ label, labelId, isBlocked, isFocused = false, onClick }:
 /** Returns a function that moves the order on, or finds out how somebody else has closed it. */
 function useChange({ id }: Order) {
   const client = useTRPCClient();
-  return async (status: Next) => {
+  return async (status: NextStatus) => {
     try {
       const order = await client.updateOrder.mutate({ orderId: id, status });
       return { order, text: describe(order), isOther: false };

@@ -20,6 +20,16 @@ export const ORDER_LABELS = {
 
 export const ORDER_STATUSES = Object.keys(ORDER_LABELS) as OrderStatus[];
 
+export type NextStatus = Exclude<OrderStatus, 'placed'>;
+
+/** What a clerk may do next with an order of each status. */
+export const ORDER_ACTIONS = {
+  placed: ['approved', 'delivered', 'cancelled'],
+  approved: ['delivered', 'cancelled'],
+  delivered: [],
+  cancelled: [],
+} as const satisfies Record<OrderStatus, readonly NextStatus[]>;
+
 export type Kind = 'dog' | 'cat' | 'bird' | 'fish' | 'rabbit' | 'tortoise' | 'paw';
 
 export interface Category {
