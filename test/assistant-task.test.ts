@@ -11,17 +11,19 @@ afterAll(() => service.close());
 
 /** What the tools of the task return, as far as it is read here */
 interface Content {
+  readonly id?: number;
   readonly items?: readonly object[];
   readonly limits?: readonly { readonly remaining: number }[];
 }
 
 test.each(MODE_NAMES)(
-  'a client of %s finds an available animal of a category, reserves it, and learns what is left of its limit',
+  'a client of %s finds an available animal of a category, reserves it, cancels, and learns what is left of its limit',
   async (mode) => {
     const call = createCaller(service);
-    await call('/v1/pets', post({ name: 'Sold', categoryId: 3, status: 'sold' }));
+    const categoryId = 10 + MODE_NAMES.indexOf(mode);
+    await call('/v1/pets', post({ name: 'Sold', categoryId, status: 'sold' }));
     await call('/v1/pets', post({ name: 'Other', categoryId: 4 }));
-    const { body: wanted } = await call('/v1/pets', post({ name: 'Wanted', categoryId: 3 }));
+    const { body: wanted } = await call('/v1/pets', post({ name: 'Wanted', categoryId }));
     const scopes = ['pets:read', 'orders:write'] as const;
     const { key } = await service.keys.create({ name: 'clerk', plan: 'free', scopes, expiresAt: null });
     const client = await connectClient({ url: service.url, key }, mode);
@@ -32,7 +34,7 @@ test.each(MODE_NAMES)(
 
     const { tools } = await client.listTools();
     expect(tools.map(({ name }) => name)).toEqual(['listPets', 'createOrder', 'updateOrder', 'getKey']);
-    const found = await use('listPets', { categoryId: 3, status: 'available' });
+    const found = await use('listPets', { categoryId, status: 'available' });
     expect(found.structuredContent.items).toEqual([wanted]);
     const order = { petId: wanted.id, idempotencyKey: 'reserve-it' };
     const placed = await use('createOrder', order);
@@ -50,8 +52,11 @@ test.each(MODE_NAMES)(
       isError: true,
       structuredContent: { code: 'pet_not_available', status: 409 },
     });
-    expect((await use('listPets', { categoryId: 3, status: 'available' })).structuredContent.items).toEqual(
-      [],
-    );
+    const listAvailable = async () =>
+      (await use('listPets', { categoryId, status: 'available' })).structuredContent.items;
+    expect(await listAvailable()).toEqual([]);
+    const cancelled = await use('updateOrder', { orderId: placed.structuredContent.id, status: 'cancelled' });
+    expect(cancelled.structuredContent).toEqual({ ...placed.structuredContent, status: 'cancelled' });
+    expect(await listAvailable()).toEqual([wanted]);
   },
 );

@@ -1,10 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { run, untilListening } from '../support/process.js';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
-import { until } from '../support/until.js';
 import { type Answer, ask, NAMES, type Protocol, protocolOf } from './ask.js';
+import { killWhileWaiting } from './kill-while-waiting.js';
 
 let service: TestService;
 /** Callers of two nodes that share a database */
@@ -148,35 +146,12 @@ test('an order that was refused may be repeated with its Idempotency-Key once th
 });
 
 test('a process that is killed between the animal and its order leaves neither', async () => {
-  const program = run('main', [], { DATABASE_URL: service.databaseUrl, APP_ENV: 'staging', PORT: '0' });
-  onTestFinished(async () => {
-    program.child.kill('SIGKILL');
-    await program.ended;
-  });
-  // Keys of that environment begin alike in all that are not production.
-  const killed = createCaller({ url: await untilListening(program), key: service.key });
   const petId = await addPet();
   // The order waits for its turn behind this one, with the animal pending in its transaction.
-  const holder = new pg.Client(service.databaseUrl);
-  await holder.connect();
-  onTestFinished(() => holder.end());
-  await holder.query("BEGIN; SELECT 1 FROM insert_turns WHERE table_name = 'orders' FOR UPDATE");
-  const order = killed('/v1/store/orders', post({ petId }, { 'idempotency-key': 'killed' })).then(
-    ({ status }) => status,
-    ({ message }: Error) => message,
+  const hold = "SELECT 1 FROM insert_turns WHERE table_name = 'orders' FOR UPDATE";
+  await killWhileWaiting(service, hold, (killed) =>
+    killed('/v1/store/orders', post({ petId }, { 'idempotency-key': 'killed' })),
   );
-  const countWaiting = async () => {
-    const { rowCount } = await service.database.pool.query(
-      "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'",
-    );
-    return rowCount ?? 0;
-  };
-  await until(async () => (await countWaiting()) > 0 || undefined);
-  program.child.kill('SIGKILL');
-  // On a busy machine it may have given up before it was killed.
-  expect(['fetch failed', 503]).toContain(await order);
-  await holder.query('ROLLBACK');
-  await until(async () => (await countWaiting()) === 0 || undefined);
   expect([await statusOf(petId), await ordersOf(petId)]).toEqual(['available', []]);
   expect(await place('rest', { petId }, call, 'killed')).toMatchObject({ status: 201, isReplay: false });
 });

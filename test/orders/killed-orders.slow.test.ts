@@ -17,7 +17,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-/** The third animal has an order, the fourth one that is approved. */
+/** Those of updateOrder are for an animal that has an order. */
 const CALLS: readonly (readonly [operation: Asked, status?: string])[] = [
   ['createOrder'],
   ['createOrder'],

@@ -1,6 +1,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { openDatabase } from '../../src/platform/connections/client.js';
 import { addSampleData } from '../../src/platform/migrations/source.js';
+import { execute } from '../support/execute.js';
 import { expectErrorBody } from '../support/expect-error-body.js';
 import { toolCall } from '../support/mcp.js';
 import {
@@ -12,6 +14,7 @@ import {
   startService,
   type TestService,
 } from '../support/test-service.js';
+import { expectSound } from './sound.js';
 
 let service: TestService;
 let call: Caller;
@@ -29,6 +32,15 @@ beforeAll(async () => {
   );
 });
 afterAll(() => service.close());
+
+test('of the sample data, no animal has a status that contradicts its orders', async () => {
+  const databaseUrl = await createTestDatabase();
+  const seeded = openDatabase(databaseUrl, () => {});
+  await addSampleData(seeded);
+  await seeded.close();
+  expect(await execute(databaseUrl, 'SELECT FROM orders')).not.toEqual([]);
+  await expectSound(databaseUrl);
+});
 
 test('listOrders is a bare array by ascending id, the same over both protocols', async () => {
   const { status, body, headers } = await call('/v1/store/orders');
@@ -71,6 +83,8 @@ test('with order=newest the newest come first, and following Link visits every o
   expect(seen).toEqual(all.toReversed());
   const { body } = await call(rpcPath('listOrders', { order: 'newest' }));
   expect(body.result.data).toEqual(seen.slice(0, 20));
+  const tool = await call('/mcp', toolCall('listOrders', { order: 'newest' }));
+  expect(tool.body.result.structuredContent.items).toEqual(seen.slice(0, 20));
   expect((await call('/v1/store/orders?order=oldest&limit=100')).body).toEqual(all);
 });
 

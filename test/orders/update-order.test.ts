@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { ONE_OPEN_ORDER, OPEN_STATUSES } from '../../src/order-progress.js';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { NEXT_STATUSES, ONE_OPEN_ORDER, OPEN_STATUSES, petStatusWith } from '../../src/order-progress.js';
 import { BEGIN_FOR_LONG, execute } from '../support/execute.js';
+import { message } from '../support/mcp.js';
 import {
   type Caller,
   createCaller,
@@ -11,6 +12,8 @@ import {
   type TestService,
 } from '../support/test-service.js';
 import { type Asked, ask, NAMES } from './ask.js';
+import { killWhileWaiting } from './kill-while-waiting.js';
+import { expectSound } from './sound.js';
 
 let service: TestService;
 let call: Caller;
@@ -98,6 +101,33 @@ test('what is no status that may follow is a 400 that names those, and changes n
   expect((await call(`/v1/store/orders/${body.id}`)).body).toEqual(body);
 });
 
+test.each(NEXT_STATUSES.filter((status) => petStatusWith(status) !== 'pending'))(
+  'a process that is killed between an order that is %s and its animal has changed neither',
+  async (status) => {
+    const petId = await addPet();
+    const { body: placed } = await call('/v1/store/orders', post({ petId }));
+    // The order has its new status in the transaction by the time that the animal is changed.
+    await execute(
+      service.databaseUrl,
+      `CREATE FUNCTION await_holder() RETURNS trigger LANGUAGE plpgsql AS
+        'BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END';
+      CREATE TRIGGER await_holder BEFORE UPDATE ON pets FOR EACH ROW EXECUTE FUNCTION await_holder()`,
+    );
+    onTestFinished(async () => {
+      await execute(service.databaseUrl, 'DROP FUNCTION await_holder CASCADE');
+    });
+    const address = `/v1/store/orders/${placed.id}`;
+    await killWhileWaiting(service, 'SELECT pg_advisory_xact_lock(1)', (killed) =>
+      killed(address, patch({ status })),
+    );
+    expect([(await call(address)).body, await statusOf(petId)]).toEqual([placed, 'pending']);
+    expect((await ask('rest', call, 'updateOrder', { orderId: placed.id, status })).result.status).toBe(
+      status,
+    );
+    await expectSound(service.databaseUrl);
+  },
+);
+
 test('whoever inserts a second open order of an animal is refused by PostgreSQL, and such an animal cannot be ordered', async () => {
   const petId = await addPet();
   const { pool } = service.database;
@@ -162,6 +192,15 @@ test('the index that keeps an animal from having two open orders knows which sta
   );
   const statuses = [...(found?.condition ?? '').matchAll(/'(\w+)'/g)].map(([, status]) => status);
   expect(statuses.sort()).toEqual([...OPEN_STATUSES].sort());
+});
+
+test('as tools they say what cannot be undone, and that moving an order on twice changes nothing further', async () => {
+  const { tools } = (await call('/mcp', message('tools/list'))).body.result;
+  const annotationsOf = (tool: string) =>
+    tools.find(({ name }: { name: string }) => name === tool).annotations;
+  const destructive = { readOnlyHint: false, destructiveHint: true, openWorldHint: false };
+  expect(annotationsOf('updateOrder')).toEqual({ ...destructive, idempotentHint: true });
+  expect(annotationsOf('createOrder')).toEqual({ ...destructive, idempotentHint: false });
 });
 
 test('an order that somebody adds with SQL and has not committed holds up the orders of its animal alone', async () => {

@@ -85,6 +85,7 @@ describe('pages', () => {
     const found = await collect(pages(client.listPets, { order: 'newest', limit: 4 }));
     expect(found.flat()).toEqual(pets.toReversed());
     expect(sent).toHaveLength(2);
+    expect(await collect(items(client.listPets, { order: 'newest', limit: 4 }))).toEqual(pets.toReversed());
   });
 
   test('requests no page that is not consumed', async () => {
