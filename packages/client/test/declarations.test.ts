@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
-import { appRouter } from '../../../src/router.js';
+import { appRouter, list } from '../../../test/support/operations-under-test.js';
 
 /** A package of somebody else, which exports what it makes of the client without naming types. */
 const WRAPPER = `
@@ -13,7 +13,7 @@ export const { limits } = store;
 ${listOperations(appRouter)
   .map(({ name }) => `export const { ${name} } = store;`)
   .join('\n')}
-export const catalogue = () => client.items(store.listPets);
+export const catalogue = () => client.items(store.${list.name});
 export const all = client;
 export const toRouter = (router: client.AppRouter) => router._def;
 export const { $types } = {} as client.AppRouter['_def']['_config'];

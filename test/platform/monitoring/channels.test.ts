@@ -67,7 +67,7 @@ test('a request is published from its arrival to the end of its response, over b
 test('what a client makes up is published without a key in it, however that is written', async () => {
   const messages = record<RequestMessage>('tracing:animal-store.request:start');
   const { key } = service;
-  const escaped = `%61${key.slice(1)}`;
+  const escaped = `%${key.charCodeAt(0).toString(16)}${key.slice(1)}`;
   await call(`/v1/${escaped}?k=${key}&e=${escaped}`, { headers: { 'user-agent': `x${key}` } });
   const hint = `${key.slice(0, 12)}…`;
   expect(messages.map(({ texts }) => texts)).toEqual([

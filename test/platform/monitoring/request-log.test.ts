@@ -449,7 +449,7 @@ test.each([LIVE_PREFIX, TEST_PREFIX])(
     const requests: readonly (readonly [path: string, headers?: Record<string, string>])[] = [
       [`/v1/${key}`],
       [`/${key}${list.path}?key=${key}`],
-      [`/v1/${key.replaceAll('_', '%5f').replace('a', '%61')}`],
+      [`/v1/%${key.charCodeAt(0).toString(16)}${key.slice(1).replaceAll('_', '%5f')}`],
       [`/trpc/${key}`],
       [`${list.trpc},${key}?batch=1`],
       [read.pathOf(key)],

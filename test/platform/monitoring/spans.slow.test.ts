@@ -227,7 +227,7 @@ test.skipIf(!isInstalled)(
   'a key in a path, a query or a user agent is no more in a span than in the log, and the version of the service is',
   async () => {
     const { program, call } = await startTraced(process.execPath);
-    const escaped = `%61${key.slice(1)}`;
+    const escaped = `%${key.charCodeAt(0).toString(16)}${key.slice(1)}`;
     const traceId = newTrace();
     const headers = { ...within(traceId), 'user-agent': `${'x'.repeat(190)}${key}` };
     expect((await call(`/v1/${escaped}?api_key=${key}&k=${escaped}`, { headers })).status).toBe(404);
