@@ -4,7 +4,7 @@ type Variables = Record<string, string>;
 
 /** The variables a started process inherits: nothing that could point it at a database or at Redis. */
 export const INHERITED = Object.fromEntries(
-  ['PATH', 'HOME', 'LANG', 'TMPDIR'].flatMap((name) =>
+  ['PATH', 'HOME', 'LANG', 'TMPDIR', 'NODE_COMPILE_CACHE'].flatMap((name) =>
     process.env[name] ? [[name, process.env[name]]] : [],
   ),
 );
