@@ -2,7 +2,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import {
   type Browser,
   findBrowser,
@@ -39,13 +39,7 @@ describe.skipIf(executable === undefined)('the page of a key', { timeout: PAGE_T
     const issued = await service.keys.create({ ...NEW_KEY, expiresAt });
     used = issued.key;
     unused = (await service.keys.create(NEW_KEY)).key;
-    const call = createCaller({ url: service.url, key: used });
-    for (let n = 0; n < 40; n += 1) await call(list.path);
     const { pool } = service.database;
-    await pool.query('UPDATE api_keys SET banned_until = $2 WHERE id = $1', [
-      issued.apiKey.id,
-      new Date(Date.now() + 3_600_000),
-    ]);
     await pool.query(
       `INSERT INTO api_key_usage (api_key_id, day, operation, requests, denied)
        SELECT $1, (now() AT TIME ZONE 'UTC')::date - age, operation,
@@ -54,6 +48,16 @@ describe.skipIf(executable === undefined)('the page of a key', { timeout: PAGE_T
        FROM generate_series(0, 29) AS age, unnest($3::text[]) AS operation WHERE age NOT IN (8, 9)`,
       [issued.apiKey.id, list.name, [list.name, create.name, deprecated.name, 'getKey']],
     );
+    // Behind the rows, which the service adds them to whenever it writes.
+    const call = createCaller({ url: service.url, key: used });
+    for (let n = 0; n < 40; n += 1) await call(list.path);
+    await pool.query('UPDATE api_keys SET banned_until = $2 WHERE id = $1', [
+      issued.apiKey.id,
+      new Date(Date.now() + 3_600_000),
+    ]);
+    // The service remembers the row of a key for some seconds.
+    const isBanned = async () => expect((await call('/v1/key')).body.bannedUntil).not.toBeNull();
+    await vi.waitFor(isBanned, { timeout: PAGE_TIMEOUT_MS, interval: 500 });
   }, PAGE_TIMEOUT_MS);
   afterEach(async () => {
     for (const page of browser.context.pages()) await page.close();
