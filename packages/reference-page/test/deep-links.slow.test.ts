@@ -45,7 +45,7 @@ async function listTargets(): Promise<[address: string, title: string][]> {
   return sections.map(({ address, title }) => [address, title]);
 }
 
-/** Once in some hundred pages, Chromium has not got on: that page is opened again, and the state of the first is printed. */
+/** One page in some hundred has never finished rendering. Such a page is opened again, and its state is printed. */
 const OPTIONS = { timeout: PAGE_TIMEOUT_MS, retry: 1 };
 
 describe.skipIf(executable === undefined)('a link, opened cold', OPTIONS, () => {
@@ -76,7 +76,7 @@ describe.skipIf(executable === undefined)('a link, opened cold', OPTIONS, () => 
     return page;
   }
 
-  /** What a page that does not get on has loaded and rendered */
+  /** What a page that does not finish has loaded and rendered so far */
   const readState = (page: Page) =>
     Promise.race([
       page.evaluate(() => ({

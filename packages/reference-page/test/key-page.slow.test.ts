@@ -48,7 +48,7 @@ describe.skipIf(executable === undefined)('the page of a key', { timeout: PAGE_T
        FROM generate_series(0, 29) AS age, unnest($3::text[]) AS operation WHERE age NOT IN (8, 9)`,
       [issued.apiKey.id, list.name, [list.name, create.name, deprecated.name, 'getKey']],
     );
-    // Behind the rows, which the service adds them to whenever it writes.
+    // After the insert: the service adds its counts to these rows whenever it writes them.
     const call = createCaller({ url: service.url, key: used });
     for (let n = 0; n < 40; n += 1) await call(list.path);
     await pool.query('UPDATE api_keys SET banned_until = $2 WHERE id = $1', [

@@ -177,6 +177,7 @@ test('an item for which PostgreSQL aborts a statement does not affect a replay t
   const [first, , replay] = responses;
   expect([replay?.status, replay?.body]).toEqual([201, first?.body]);
   expect(await readNames(prefix)).toEqual([prefix]);
+  expect(await readNames('Aborted')).toEqual([]);
 });
 
 test('ids that somebody has brought along are a 503 for creates, never a 500, until the sequence has passed them', async () => {
