@@ -2,6 +2,7 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { INTRUSIONS, MOMENTS, startBreakingRelay } from '../../support/breaking-relay.js';
 import {
   type Certificates,
   canCreateCertificates,
@@ -10,10 +11,11 @@ import {
 } from '../../support/certificates.js';
 import { create, list, otherList } from '../../support/operations-under-test.js';
 import { PostgresServer } from '../../support/postgres-server.js';
-import { run } from '../../support/process.js';
+import { run, runKeys, UNREACHED_LIMITS, untilListening } from '../../support/process.js';
 import { setUpServiceProcesses } from '../../support/service-processes.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
 import { createCaller, post, startService } from '../../support/test-service.js';
+import { until } from '../../support/until.js';
 
 const PASSWORD = 'secret';
 /** Stands for the path of the authority that has signed the server's certificate. */
@@ -79,6 +81,37 @@ describe.runIf(canCreateCertificates())('PostgreSQL that accepts only TLS, with 
     { host: 'localhost', parameters: `sslmode=verify-full&sslrootcert=/nowhere/ca.pem`, reason: /ENOENT/ },
   ])('$parameters on $host: the start ends with one line that says why', async (refused) => {
     await expectRefusal('main', [], urlOf(refused.host, refused.parameters), refused.reason);
+  });
+
+  test('whose streams break: nothing but 503 meanwhile, no process ends, and requests are served again', async () => {
+    await server.useCertificate(trusted);
+    const relay = await startBreakingRelay({ host: '127.0.0.1', port: server.port });
+    const url = new URL(urlOf('localhost', `sslmode=verify-full&sslrootcert=${ROOT}`));
+    url.port = `${relay.port}`;
+    const program = processes.start({ DATABASE_URL: url.href });
+    const service = await untilListening(program);
+    const { key } = await runKeys({ DATABASE_URL: url.href }, 'create', '--name', 'x', ...UNREACHED_LIMITS);
+    const call = createCaller({ url: service, key });
+    const untilServed = () =>
+      expect.poll(async () => (await call(list.path)).status, { interval: 20 }).toBe(200);
+    for (const [intrusion, moment] of INTRUSIONS.flatMap((of) => MOMENTS.map((at) => [of, at] as const))) {
+      // The server's first chunk says that it accepts TLS.
+      for (const chunk of [moment.chunk, moment.chunk + 1]) {
+        await untilServed();
+        relay.breakAt({ ...moment, chunk }, intrusion);
+        relay.breakOpen(intrusion);
+        const wanted = relay.broken + 3;
+        await until(async () => {
+          const calls = [call(list.path), call(create.path, post(create.body)), call(otherList.path)];
+          for (const { status } of await Promise.all(calls)) expect([200, 201, 503]).toContain(status);
+          return relay.broken >= wanted || undefined;
+        });
+        relay.breakAt(undefined, intrusion);
+      }
+    }
+    await untilServed();
+    expect(program.child.exitCode).toBe(null);
+    await relay.close();
   });
 
   describe.each([

@@ -1,4 +1,5 @@
 import type { ClientContext, Redis, RedisOptions, Result } from 'ioredis';
+import { ServerConnector } from './connectors.js';
 
 declare module 'ioredis' {
   interface RedisCommander<Context extends ClientContext> {
@@ -41,6 +42,7 @@ export const CONNECTION_OPTIONS = {
   // Attempts to reach a vanished host get no response, so they must time out: only a new one notices that it is back.
   connectTimeout: 1_000,
   disconnectTimeout: 100,
+  Connector: ServerConnector,
 } satisfies RedisOptions;
 
 /** The command `consumeLimits` of a connection */

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis';
+import { PrimaryConnector, ServerConnector } from './connectors.js';
 import {
   endInOtherDatabase,
   RECONNECT_DELAY_MS,
@@ -15,6 +16,7 @@ const WATCH_OPTIONS = {
   connectTimeout: 1_000,
   enableReadyCheck: false,
   autoResubscribe: false,
+  Connector: ServerConnector,
   retryStrategy: () => WATCH_RETRY_DELAY_MS,
 };
 /** The channel on which each Sentinel announces that it follows another primary: `name host port host port` */
@@ -35,6 +37,7 @@ export function openPrimary(
     ...SERVER_OPTIONS,
     ...toScripts(script),
     ...url,
+    Connector: PrimaryConnector,
     ...(url.tls && { enableTLSForSentinelMode: true }),
     sentinelRetryStrategy: () => RECONNECT_DELAY_MS,
     sentinelCommandTimeout: ANSWER_TIMEOUT_MS,

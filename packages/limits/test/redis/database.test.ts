@@ -13,6 +13,16 @@ describe.skipIf(!canStartRedis())('the database that REDIS_URL names', () => {
     expect(await admin(redis).dbsize()).toBe(0);
   });
 
+  test('is looked for at the addresses of the family that REDIS_URL names', async () => {
+    const { port } = await server();
+    const { limiter } = await node([`redis://localhost:${port}?family=4`]);
+    expect(limiter.state).toBe('redis');
+    // The server listens on 127.0.0.1 only.
+    const other = await node([`redis://localhost:${port}?family=6`], false);
+    await until(() => other.logged.find((line) => /ENOTFOUND|ECONNREFUSED ::1|EADDRNOTAVAIL/.test(line)));
+    expect(other.limiter.state).toBe('degraded');
+  });
+
   test('if the server lacks it, limits are counted in memory, as the log says, and never in database 0', async () => {
     const redis = await server('--databases', '2');
     const client = admin(redis);

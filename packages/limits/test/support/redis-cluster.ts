@@ -13,24 +13,28 @@ export interface ClusterOptions {
   readonly password?: string;
   /** TLS: clients and nodes connect to ports of their own; those of `RedisServer.port` remain plain. */
   readonly tls?: boolean;
+  /** The port that clients are told in place of a server's, such as that of a relay. Only with TLS */
+  readonly announce?: (port: number) => Promise<number>;
 }
 
 export interface RedisCluster {
   /** The primaries, then the replicas */
   readonly servers: readonly RedisServer[];
-  /** The port on which each server accepts clients */
+  /** The port at which clients reach each server */
   readonly ports: readonly number[];
   close(): Promise<void>;
 }
 
 /** Starts servers that share the slots of a cluster. */
 export async function startCluster(options: ClusterOptions): Promise<RedisCluster> {
-  const { shards, replicas = 0, flags = [], password, tls = false } = options;
+  const { shards, replicas = 0, flags = [], password, tls = false, announce } = options;
   const members = await Promise.all(
     Array.from({ length: shards * (1 + replicas) }, async () => {
       const [busPort, tlsPort] = [await freePort(), await freePort()];
       const own = ['--cluster-enabled', 'yes', '--cluster-port', `${busPort}`, ...flags];
       if (tls) own.push('--tls-port', `${tlsPort}`, '--tls-cluster', 'yes');
+      const announced = await announce?.(tlsPort);
+      if (announced !== undefined) own.push('--cluster-announce-tls-port', `${announced}`);
       const server = await startRedis([
         '--cluster-node-timeout',
         '2000',
@@ -41,7 +45,8 @@ export async function startCluster(options: ClusterOptions): Promise<RedisCluste
       if (!server) throw new Error('The server could be started a moment ago');
       const admin = new Redis(server.url, { ...(password && { password }) });
       admin.on('error', () => {});
-      return { server, admin, busPort, port: tls ? tlsPort : server.port };
+      const port = tls ? tlsPort : server.port;
+      return { server, admin, busPort, port, clientPort: announced ?? port };
     }),
   );
   const admins = members.map(({ admin }) => admin);
@@ -71,7 +76,7 @@ export async function startCluster(options: ClusterOptions): Promise<RedisCluste
   }
   return {
     servers: members.map(({ server }) => server),
-    ports: members.map(({ port }) => port),
+    ports: members.map(({ clientPort }) => clientPort),
     close: async () => {
       await Promise.all(members.map(({ server }) => server.close()));
     },

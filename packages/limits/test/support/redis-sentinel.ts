@@ -17,6 +17,8 @@ export interface SentinelOptions {
   readonly sentinelPassword?: string;
   /** TLS: clients connect to ports of their own, by the name localhost; those of `RedisServer.port` remain plain. */
   readonly tls?: readonly string[];
+  /** The port that the sentinels name in place of the primary's, such as that of a relay */
+  readonly announce?: (port: number) => Promise<number>;
 }
 
 export interface SentinelSetup {
@@ -47,7 +49,7 @@ export async function startSentinels(options: SentinelOptions = {}): Promise<Sen
 
 /** Adds each server to `started`, so that the caller can close them when something fails. */
 async function setUp(options: SentinelOptions, started: RedisServer[]): Promise<SentinelSetup> {
-  const { flags = [], password, sentinelConfig = [], sentinelPassword, tls } = options;
+  const { flags = [], password, sentinelConfig = [], sentinelPassword, tls, announce } = options;
   const host = tls ? 'localhost' : '127.0.0.1';
   const startServer = async (own: readonly string[], config?: string) => {
     const port = await freePort();
@@ -65,10 +67,11 @@ async function setUp(options: SentinelOptions, started: RedisServer[]): Promise<
   await until(
     async () => (await replicaAdmin.info('replication')).includes('master_link_status:up') || undefined,
   );
+  const named = (await announce?.(primary.port)) ?? primary.port;
   const config = [
     ...(tls ? ['sentinel resolve-hostnames yes', 'sentinel announce-hostnames yes'] : []),
     ...(tls ? [`sentinel announce-ip ${host}`] : []),
-    `sentinel monitor ${PRIMARY_NAME} ${host} ${primary.port} 2`,
+    `sentinel monitor ${PRIMARY_NAME} ${host} ${named} 2`,
     `sentinel down-after-milliseconds ${PRIMARY_NAME} 500`,
     `sentinel failover-timeout ${PRIMARY_NAME} 3000`,
     ...(password ? [`sentinel auth-pass ${PRIMARY_NAME} ${password}`] : []),
