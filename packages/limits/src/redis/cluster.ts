@@ -25,13 +25,15 @@ export function openCluster(
   { script, onReady, onClose, onError }: RedisClientOptions,
 ): Cluster {
   const url = new URL(urls[0] ?? '');
-  const cluster = new Cluster([...urls], {
+  const cluster: Cluster = new Cluster([...urls], {
     ...COMMON_OPTIONS,
     ...toScripts(script),
     // Commands on a lost connection may have been run.
     retryDelayOnFailover: 0,
     clusterRetryStrategy: () => RECONNECT_DELAY_MS,
-    clusterNodeRetryStrategy: () => RECONNECT_DELAY_MS,
+    // Until a node has answered, ioredis begins again once the connections to all nodes have ended. A connection that is between
+    // two attempts would never report its end.
+    clusterNodeRetryStrategy: () => (cluster.status === 'ready' ? RECONNECT_DELAY_MS : null),
     slotsRefreshInterval: SLOTS_REFRESH_INTERVAL_MS,
     slotsRefreshTimeout: SLOTS_REFRESH_TIMEOUT_MS,
     // Certificates are for names, so names must not be replaced by their addresses.
@@ -58,6 +60,12 @@ export function openCluster(
   // No node can be reached; those of the nodes say why.
   cluster.on('error', () => {});
   return cluster;
+}
+
+/** Ends a client for good. A refresh of the slots that is under way would start the timer of the next one afterwards. */
+export function closeCluster(cluster: Cluster): void {
+  cluster.disconnect();
+  cluster.refreshSlotsCache(() => cluster.disconnect());
 }
 
 /** Whether there is a connection to each primary. */

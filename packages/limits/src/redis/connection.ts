@@ -1,5 +1,5 @@
 import { Cluster, Redis } from 'ioredis';
-import { consumeAlone, isConnected, openCluster } from './cluster.js';
+import { closeCluster, consumeAlone, isConnected, openCluster } from './cluster.js';
 import {
   endInOtherDatabase,
   type RedisClientOptions,
@@ -53,18 +53,25 @@ export class RedisConnection {
    * being made.
    */
   reconnect(): void {
-    const urls = this.#options.readUrls();
-    if (urls.join() !== this.#urls.join()) {
+    const { readUrls, onClose } = this.#options;
+    const urls = readUrls();
+    const isMade = this.#client.status === 'ready' || this.#client.status === 'connect';
+    // The client of a cluster ends once its connections have ended, and a connection between two attempts never reports its end.
+    if ((this.isCluster && isMade) || urls.join() !== this.#urls.join()) {
+      // Its own event may come when the new one is in use.
+      this.#client.off('close', onClose);
       this.close();
+      onClose();
       this.#urls = urls;
       [this.#client, ...this.#sentinels] = this.#open();
-      return;
-    }
-    if (this.#client.status === 'ready' || this.#client.status === 'connect') this.#client.disconnect(true);
+    } else if (isMade) this.#client.disconnect(true);
   }
 
   close(): void {
-    for (const client of [this.#client, ...this.#sentinels]) client.disconnect();
+    for (const client of [this.#client, ...this.#sentinels]) {
+      if (client instanceof Cluster) closeCluster(client);
+      else client.disconnect();
+    }
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
-import { afterEach, describe, expect, test } from 'vitest';
-import { consumeAlone, openCluster } from '../../src/redis/cluster.js';
+import { afterEach, describe, expect, test, vi } from 'vitest';
+import { closeCluster, consumeAlone, openCluster } from '../../src/redis/cluster.js';
 import { createConsumeScript } from '../../src/redis/scripts.js';
 import {
   admin,
@@ -79,6 +79,21 @@ describe.skipIf(!hasRedis)('a cluster', () => {
     expect(await unanswered).toBe('Error: Connection is closed.');
     const count = async () => Number(await admin(shard).hget('bar', 'minute'));
     await until(async () => (await count()) === 2 || undefined);
+  });
+
+  test('is left alone once its client is closed, also in the middle of asking which slots are where', async () => {
+    const { servers } = await cluster({ shards: 2 });
+    const script = createConsumeScript(['minute']);
+    const urls = servers.map(({ url }) => url);
+    const client = openCluster(urls, { script, onReady() {}, onClose() {}, onError() {} });
+    await until(() => client.status === 'ready' || undefined);
+    for (const server of servers) server.stall();
+    const asks = vi.spyOn(client, 'refreshSlotsCache');
+    await until(() => asks.mock.calls.length > 0 || undefined);
+    closeCluster(client);
+    // It is called after those that wait for the same answer.
+    await new Promise<unknown>((resolve) => client.refreshSlotsCache(resolve));
+    expect(client).toMatchObject({ slotsTimer: null });
   });
 
   test('is found by a single address that is given twice, and never degraded on the way, even if nothing answers there at first', async () => {
