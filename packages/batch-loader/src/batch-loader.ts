@@ -34,11 +34,20 @@ interface Waiting<Call, Result> {
   /** By performance.now() */
   readonly since: number;
   readonly resolve: (result: Result) => void;
-  readonly reject: (error: Error) => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/** What `run` has made of a batch: a result for each of its calls, or why there is none for any */
+interface Outcome<Result> {
+  readonly results?: readonly (Result | Error)[];
+  readonly reason?: unknown;
 }
 
 export interface BatchLoader<Call, Result> {
-  /** @param yields whether all calls that do not yield are sent before this one. Default false */
+  /**
+   * @param yields true if all calls that do not yield are to be sent before this one. Default false. Nothing but `true`
+   *   counts, so that `load` can be handed to `map`
+   */
   load(call: Call, yields?: boolean): Promise<Result>;
 }
 
@@ -47,18 +56,26 @@ export interface BatchLoader<Call, Result> {
  * Otherwise, or if they are fewer than a share, they wait for the end of a batch: the more there is to do, the larger
  * the batches. Without load, when each call ended before the next was made, a call is sent at once.
  *
- * `run` resolves with a result for each call, in their order; an Error rejects that call alone.
+ * `run` resolves with an array of one result for each call, in their order; an Error, of whichever realm, rejects that call
+ * alone. What `run` throws or rejects with rejects all calls of the batch, and so does a TypeError for anything else that it
+ * resolves with: nobody could tell whose results those are.
+ *
+ * @throws TypeError for a `run` that is no function. @throws RangeError for an option with which calls would never settle
  */
 export function createBatchLoader<Call, Result>(
   run: (calls: readonly Call[]) => Promise<readonly (Result | Error)[]>,
-  {
+  options: BatchOptions = {},
+): BatchLoader<Call, Result> {
+  const {
     maxSize = Number.POSITIVE_INFINITY,
     maxConcurrent = 2,
     splitFrom = 0,
     maxWaitMs = Number.POSITIVE_INFINITY,
     channelName = 'batch-loader',
-  }: BatchOptions = {},
-): BatchLoader<Call, Result> {
+  } = options;
+  if (typeof run !== 'function') throw new TypeError(`run must be a function: ${typeof run}`);
+  checkNumbers({ maxSize, maxConcurrent, maxWaitMs }, 1);
+  checkNumbers({ splitFrom }, 0);
   const callChannel = channel(`${channelName}.call`);
   const batchChannel = tracingChannel<unknown, { readonly calls: readonly object[] }>(channelName);
   const waiting: Waiting<Call, Result>[] = [];
@@ -87,8 +104,8 @@ export function createBatchLoader<Call, Result>(
     callsUnderWay += batch.length;
     singlesInARow = batch.length === 1 && running === 1 ? singlesInARow + 1 : 0;
     const calls = batch.map(({ call }) => call);
-    const settle = () => run(calls).catch((error: Error) => calls.map(() => error));
-    const results = await (batchChannel.start.hasSubscribers
+    const settle = () => settleBatch(run, calls);
+    const { results, reason } = await (batchChannel.start.hasSubscribers
       ? batchChannel.start.runStores({ calls: batch }, settle)
       : settle());
     running -= 1;
@@ -96,9 +113,10 @@ export function createBatchLoader<Call, Result>(
     // The next batch starts before the results are used, which may take long.
     sendNext();
     for (const [index, { resolve, reject }] of batch.entries()) {
-      const result = results[index] as Result | Error;
-      if (result instanceof Error) reject(result);
-      else resolve(result);
+      const result = results?.[index];
+      if (results === undefined) reject(reason);
+      else if (isError(result)) reject(result);
+      else resolve(result as Result);
     }
   };
   const schedule = () => {
@@ -111,12 +129,46 @@ export function createBatchLoader<Call, Result>(
       new Promise((resolve, reject) => {
         const entry = { call, since: performance.now(), resolve, reject };
         if (callChannel.hasSubscribers) callChannel.publish(entry);
-        (yields ? yielding : waiting).push(entry);
+        (yields === true ? yielding : waiting).push(entry);
         if (running > 0) singlesInARow = 0;
         if (singlesInARow >= SINGLES_WITHOUT_LOAD) sendNext();
         else if (running < maxConcurrent) schedule();
       }),
   };
+}
+
+/** Never rejects: a rejection that nobody handles would end the process. */
+async function settleBatch<Call, Result>(
+  run: (calls: readonly Call[]) => Promise<readonly (Result | Error)[]>,
+  calls: readonly Call[],
+): Promise<Outcome<Result>> {
+  // A run may empty the array that it is given.
+  const { length } = calls;
+  try {
+    const results: unknown = await run(calls);
+    // A run may fill the same array for the next batch, which starts before these results are used.
+    if (Array.isArray(results) && results.length === length) return { results: results.slice() };
+    const what = Array.isArray(results) ? results.length : results === null ? 'null' : typeof results;
+    throw new TypeError(`run must resolve with an array of one result for each of ${length} calls: ${what}`);
+  } catch (reason) {
+    return { reason };
+  }
+}
+
+const toTag = Object.prototype.toString;
+
+/** Also one of another realm, as every Error of Node.js is in Jest, for which `instanceof` is false. */
+function isError(result: unknown): result is Error {
+  if (result instanceof Error) return true;
+  const tag = toTag.call(result);
+  return tag === '[object Error]' || tag === '[object DOMException]';
+}
+
+/** @throws RangeError */
+function checkNumbers(options: Readonly<Record<string, number>>, min: number): void {
+  for (const [name, value] of Object.entries(options))
+    if (typeof value !== 'number' || !(value >= min))
+      throw new RangeError(`${name} must be a number from ${min}: ${value}`);
 }
 
 /** Removes the calls that have waited too long from the front of a queue. */
