@@ -1,11 +1,12 @@
 import type { MemoryStore } from './memory-store.js';
-import type { Limits, RateLimitResult, Window, WindowKind } from './rate-limit-result.js';
-
-/** The key that is denied something, with its limits */
-interface DeniedKey {
-  readonly id: string;
-  readonly limits: Limits;
-}
+import {
+  type Limits,
+  type RateLimitResult,
+  readLimit,
+  type Window,
+  type WindowKind,
+} from './rate-limit-result.js';
+import { checkCost, checkSubject, type Subject } from './subject.js';
 
 export interface DenialsOptions {
   /** The window in which denials are counted */
@@ -21,25 +22,31 @@ export function createDenials({ windowKind, memory, findShared }: DenialsOptions
   const { name, lengthMs, field } = windowKind;
   /** A window with room for one less than the limit: the denial that reaches the limit is the first to find no room. */
   const toDeniedWindows = (limits: Limits): readonly [Window] => {
-    const limit = limits[field];
+    const limit = readLimit(limits, field);
     if (limit === undefined) throw new RangeError(`Denials are counted for whoever has a limit ${field}`);
     return [{ name, lengthMs, limit: limit - 1 }];
   };
   return {
     /** See Limiter.countDenied */
-    count({ id, limits }: DeniedKey, cost: number, onLimit: () => void): Promise<void> | undefined {
+    count(subject: Subject, cost: number, onLimit: () => unknown): Promise<void> | undefined {
+      checkSubject(subject);
+      checkCost(cost);
+      if (typeof onLimit !== 'function') throw new TypeError(`onLimit must be a function: ${typeof onLimit}`);
+      const { id, limits } = subject;
       const options = { windows: toDeniedWindows(limits), counts: true, restarts: true };
-      const act = ({ isAllowed }: RateLimitResult) => {
-        if (!isAllowed) onLimit();
-      };
+      if (cost === 0) return undefined;
+      // Whoever awaits the result waits for what onLimit has begun.
+      const act = ({ isAllowed }: RateLimitResult) =>
+        (isAllowed ? undefined : onLimit()) as Promise<void> | undefined;
       const shared = findShared();
       if (shared !== undefined) return shared.consume(id, cost, options).then(act);
       // Memory decides at once, so no request of this tick comes between a denial and the ban that it leads to.
-      act(memory.decide(id, cost, options));
-      return undefined;
+      return act(memory.decide(id, cost, options));
     },
     /** See Limiter.resetDenied */
-    reset({ id, limits }: DeniedKey): void {
+    reset(subject: Subject): void {
+      checkSubject(subject);
+      const { id, limits } = subject;
       const windows = toDeniedWindows(limits);
       const [{ msLeft } = { msLeft: 0 }] = memory.peek(id, windows).counters;
       memory.replace(id, windows, [{ msLeft, count: 0 }]);

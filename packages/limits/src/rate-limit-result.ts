@@ -9,8 +9,11 @@ export interface WindowKind<Field extends string = string> {
   readonly field: Field;
 }
 
-/** How many requests fit into each window. A window without a number does not limit the subject. */
-export type Limits<Field extends string = string> = { readonly [Key in Field]?: number | undefined };
+/**
+ * How many requests fit into each window, a whole number from 0. A window does not limit a subject whose limit is undefined,
+ * null, Infinity, or 10^14 or more.
+ */
+export type Limits<Field extends string = string> = { readonly [Key in Field]?: number | null | undefined };
 
 /** A fixed window. It starts with the first request that is allowed after the previous one has ended. */
 export interface Window {
@@ -48,10 +51,29 @@ export function toWindows<Field extends string>(
   const windows: Window[] = [];
   // Several times a request: flatMap would take a microsecond more.
   for (const { name, lengthMs, field } of kinds) {
-    const limit = limits[field];
+    const limit = readLimit(limits, field);
     if (limit !== undefined) windows.push({ name, lengthMs, limit });
   }
   return windows;
+}
+
+/** Redis' replies have 14 digits: greater counts, or times, would come back rounded. */
+const COUNTABLE_BELOW = 1e14;
+
+/** Whether a number is one that memory, the script and its replies hold exactly. */
+export function isCountable(number: number): boolean {
+  return Number.isInteger(number) && number >= 0 && number < COUNTABLE_BELOW;
+}
+
+/** The limit of a window, undefined for none. @throws TypeError, RangeError */
+export function readLimit(limits: Limits, field: string): number | undefined {
+  const limit = limits[field];
+  if (limit === undefined || limit === null) return undefined;
+  if (typeof limit !== 'number' || Number.isNaN(limit))
+    throw new TypeError(`${field} must be a number, or left out: ${typeof limit} ${limit}`);
+  if (limit >= COUNTABLE_BELOW) return undefined;
+  if (!isCountable(limit)) throw new RangeError(`${field} must be a whole number from 0: ${limit}`);
+  return limit;
 }
 
 /** Whether every window has room for `cost` further requests. */
@@ -77,12 +99,23 @@ export interface LimitStatus {
   readonly resetSeconds: number;
 }
 
+/** In place of the binding window, for a subject that none limits */
+const UNLIMITED: LimitStatus = {
+  name: 'none',
+  limit: Number.POSITIVE_INFINITY,
+  remaining: Number.POSITIVE_INFINITY,
+  windowSeconds: 0,
+  resetAtMs: 0,
+  resetSeconds: 1,
+};
+
 /** A decision: the library's result, whose points are the binding window's, with the status of every window. */
 export class RateLimitResult extends RateLimiterRes {
   readonly isAllowed: boolean;
   readonly windows: readonly LimitStatus[];
   /**
-   * The window that denied the request (the one that ends last if several did), else the one with the fewest requests left
+   * The window that denied the request (the one that ends last if several did), else the one with the fewest requests left.
+   * Without any window it is `none`, whose limit is Infinity
    */
   readonly binding: LimitStatus;
   /** Whole seconds, at least 1, after which the same request is allowed; undefined when it is allowed now */
@@ -100,9 +133,13 @@ export class RateLimitResult extends RateLimiterRes {
     const statuses = windows.map((window, index) => toStatus(window, counters[index], nowMs));
     const denying = isAllowed ? [] : statuses.filter(({ remaining }) => remaining < cost);
     const sorted = denying.length > 0 ? denying.toSorted(endsLater) : statuses.toSorted(hasFewerLeft);
-    const [binding] = sorted as [LimitStatus];
+    const [binding = { ...UNLIMITED, resetAtMs: nowMs }] = sorted;
     const retryAfterSeconds = isAllowed ? undefined : binding.resetSeconds;
-    super(binding.remaining, (retryAfterSeconds ?? 0) * 1000, binding.limit - binding.remaining);
+    super(
+      binding.remaining,
+      (retryAfterSeconds ?? 0) * 1000,
+      sorted.length > 0 ? binding.limit - binding.remaining : 0,
+    );
     this.isAllowed = isAllowed;
     this.windows = statuses;
     this.binding = binding;

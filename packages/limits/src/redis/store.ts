@@ -12,6 +12,7 @@ import {
 import { RedisConnection } from './connection.js';
 import type { RedisConnectionOptions } from './options.js';
 import { createConsumeScript, type ScriptReply } from './scripts.js';
+import { createUrlReader } from './urls.js';
 
 export interface RedisOptions
   extends Pick<RedisConnectionOptions, 'readUrls'>,
@@ -19,10 +20,13 @@ export interface RedisOptions
     Pick<RedisStoreOptions, 'names' | 'channelName'> {
   /** The prefix of every key */
   readonly prefix: string;
+  /** While no others can be read */
+  readonly urls: readonly string[];
 }
 
 /** Redis or Valkey, which connects in the background, behind a circuit breaker. */
-export function openRedis({ names, readUrls, prefix, log, observe, timeoutMs, channelName }: RedisOptions) {
+export function openRedis(options: RedisOptions) {
+  const { names, urls, prefix, log, observe, timeoutMs, channelName } = options;
   const breaker = new CircuitBreaker({
     trial: (key) => tryRedis(connection, key),
     trialKey: toKey(prefix, ''),
@@ -33,7 +37,7 @@ export function openRedis({ names, readUrls, prefix, log, observe, timeoutMs, ch
   });
   const connection = new RedisConnection({
     script: createConsumeScript(names),
-    readUrls,
+    readUrls: createUrlReader(options.readUrls, urls, (error) => breaker.noteReason(error)),
     onReady: () => breaker.tryAgain(),
     onClose: () => breaker.lose(),
     onError: (error) => breaker.noteReason(error),

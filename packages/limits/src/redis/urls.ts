@@ -30,22 +30,52 @@ export function isSentinelUrl(text: string): boolean {
  */
 export function parseRedisUrls(text: string): string[] {
   const trimmed = text.trim();
-  if (isSentinelUrl(trimmed)) {
-    parseSentinelUrl(trimmed);
-    return [trimmed];
-  }
-  const urls = trimmed.split(',').map((url) => url.trim());
+  const urls = isSentinelUrl(trimmed) ? [trimmed] : trimmed.split(',').map((url) => url.trim());
   const present = urls.filter((url) => url !== '');
-  for (const url of present) {
+  checkRedisUrls(present);
+  return present;
+}
+
+/** @throws Error as `parseRedisUrls` */
+export function checkRedisUrls(urls: readonly string[]): void {
+  if (!Array.isArray(urls) || !urls.every((url) => typeof url === 'string'))
+    fail('must be an array of URLs, as parseRedisUrls makes it of a text');
+  const [first = ''] = urls;
+  if (urls.length === 1 && isSentinelUrl(first)) parseSentinelUrl(first);
+  else checkServerUrls(urls);
+}
+
+/** Reads the URLs again. While they cannot be read, those that were read last stay. */
+export function createUrlReader(
+  read: () => readonly string[],
+  initial: readonly string[],
+  onError: (error: Error) => void,
+): () => readonly string[] {
+  let last = initial;
+  return () => {
+    try {
+      const urls = read();
+      checkRedisUrls(urls);
+      // ioredis would take no URL for that of a Redis on this machine.
+      if (urls.length === 0) fail('there is none');
+      last = urls;
+    } catch (error) {
+      onError(new Error(`The URLs of Redis cannot be read again: ${(error as Error)?.message}`));
+    }
+    return last;
+  };
+}
+
+function checkServerUrls(urls: readonly string[]): void {
+  for (const url of urls) {
     if (!URL.canParse(url) || !/^rediss?:$/.test(new URL(url).protocol)) {
       fail(
         'must hold URLs that start with redis:// or rediss://, or one with redis+sentinel:// or rediss+sentinel://',
       );
     }
     readUser(new URL(url));
-    checkDatabase(new URL(url), present.length > 1);
+    checkDatabase(new URL(url), urls.length > 1);
   }
-  return present;
 }
 
 /** If the database is no number, ioredis uses database 0. */
