@@ -106,8 +106,8 @@ export function remaining({ windows }: RateLimitResult): number[] {
 }
 
 export function pick(result: RateLimitResult) {
-  const { isAllowed, retryAfterSeconds } = result;
-  return { isAllowed, remaining: remaining(result), retryAfterSeconds };
+  const { isAllowed, binding, retryAfterSeconds } = result;
+  return { isAllowed, remaining: remaining(result), binding: binding.name, retryAfterSeconds };
 }
 
 /** Limits in every window, or in some of them: `shortest` requests at most in the first, and `step` more in each of the next. */

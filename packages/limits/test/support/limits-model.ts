@@ -8,10 +8,16 @@ export interface Span {
 /** The promised limits for one key, modelled as simply as possible: whole seconds, one node. */
 export class LimitsModel {
   nowSeconds = 0;
-  readonly #windows: readonly { readonly span: Span; readonly length: number; readonly field: string }[];
+  readonly #windows: readonly {
+    readonly name: string;
+    readonly span: Span;
+    readonly length: number;
+    readonly field: string;
+  }[];
 
   constructor(windows: readonly WindowKind[]) {
-    this.#windows = windows.map(({ lengthMs, field }) => ({
+    this.#windows = windows.map(({ name, lengthMs, field }) => ({
+      name,
       span: { count: 0, endsAt: 0 },
       length: lengthMs / 1000,
       field,
@@ -25,20 +31,25 @@ export class LimitsModel {
 
   consume(limits: Limits, cost: number, isBanned = false) {
     this.#endPassed();
-    const spans = this.#windows.flatMap(({ span, length, field }) => {
-      const limit = limits[field];
-      return limit === undefined ? [] : { span, length, limit };
+    const spans = this.#windows.flatMap(({ field, ...window }) => {
+      const limit = limits[field] ?? Number.POSITIVE_INFINITY;
+      return limit === Number.POSITIVE_INFINITY ? [] : { ...window, limit };
     });
     const denying = spans.filter(({ span, limit }) => span.count + cost > limit);
     const isAllowed = denying.length === 0;
     if (isAllowed && !isBanned) for (const { span, length } of spans) this.#add(span, cost, length);
-    const waits = denying.map(
-      ({ span, length }) => (span.endsAt || this.nowSeconds + length) - this.nowSeconds,
-    );
+    const toLeft = ({ span, limit }: (typeof spans)[number]) => Math.max(0, limit - span.count);
+    const toSeconds = ({ span, length }: (typeof spans)[number]) =>
+      (span.endsAt || this.nowSeconds + length) - this.nowSeconds;
+    const fewest = Math.min(...spans.map(toLeft));
+    // Of those that deny, or else have the fewest requests left, the one that ends last binds.
+    const candidates = isAllowed ? spans.filter((each) => toLeft(each) === fewest) : denying;
+    const seconds = Math.max(...candidates.map(toSeconds));
     return {
       isAllowed,
-      remaining: spans.map(({ span, limit }) => Math.max(0, limit - span.count)),
-      retryAfterSeconds: isAllowed ? undefined : Math.max(...waits),
+      remaining: spans.map(toLeft),
+      binding: candidates.find((each) => toSeconds(each) === seconds)?.name,
+      retryAfterSeconds: isAllowed ? undefined : seconds,
     };
   }
 
