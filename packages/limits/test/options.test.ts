@@ -83,8 +83,8 @@ afterAll(() => redis?.close());
 describe.skipIf(!redis)('on one Redis', () => {
   const url = redis?.url ?? '';
   const open = async (prefix: string, options: Partial<LimiterOptions> = {}) => {
-    const redisUrls = [url];
-    const limiter = await createLimiter({ windows: WINDOWS, redisUrls, log: silent, prefix, ...options });
+    const redis = { redisUrls: [url], commandTimeoutMs: 20_000, prefix };
+    const limiter = await createLimiter({ windows: WINDOWS, log: silent, ...redis, ...options });
     onTestFinished(() => limiter.close());
     await reaches(limiter, 'redis');
     return limiter;

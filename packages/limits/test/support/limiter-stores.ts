@@ -61,7 +61,16 @@ export async function openRedis(windows: Windows = WINDOWS): Promise<Fixture> {
   const clock = { nowMs: START_MS, elapsedMs: 0 };
   const clocks = { clock: () => clock.elapsedMs, now: () => clock.nowMs };
   const redisUrls = [redis?.url ?? ''];
-  const limiter = await createLimiter({ windows, redisUrls, log: silent, prefix, ...clocks });
+  // A busy machine may take longer than the default, and memory would decide. Outages have tests of their own.
+  const commandTimeoutMs = 20_000;
+  const limiter = await createLimiter({
+    windows,
+    redisUrls,
+    log: silent,
+    prefix,
+    commandTimeoutMs,
+    ...clocks,
+  });
   opened.push(limiter);
   client ??= new Redis(redis?.url ?? '');
   await reaches(limiter, 'redis');
