@@ -58,7 +58,7 @@ export function createOrderStore(database: Database) {
     update: ({ orderId, status }: OrderChange): Promise<Order | undefined> =>
       transactions.run(async (transaction, { lockRow }) => {
         const where = { id: orderId };
-        const found = await transaction.order.findUnique({ where });
+        const found = await transaction.order.findUnique({ where, select: { petId: true } });
         if (found === null) return undefined;
         // It never changes.
         await lockRow('pets', found.petId);
@@ -67,9 +67,10 @@ export function createOrderStore(database: Database) {
           data: { status },
         });
         if (changed === undefined) {
-          const unchanged = await transaction.order.findUnique({ where });
-          if (unchanged !== null && unchanged.status !== status) throw new ApiError('order_closed');
-          return unchanged === null ? undefined : toOrder(unchanged);
+          // Prisma cannot read a status that a later version has added, so only this one is looked for.
+          const unchanged = await transaction.order.findUnique({ where: { ...where, status } });
+          if (unchanged === null) throw new ApiError('order_closed');
+          return toOrder(unchanged);
         }
         await transaction.pet.update({
           where: { id: changed.petId },
