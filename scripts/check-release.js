@@ -7,14 +7,18 @@ import { checkManifests } from './release/manifests.js';
 import { runTool } from './run-tool.js';
 
 /*
- * Checks what a release is deployed with: compose.yaml, the unit of systemd and the Kubernetes manifests against their
- * schemas, and the image by building it and running it. Everything it downloads or builds is in a temporary folder.
+ * Checks the upgrade to a release, and what it is deployed with: compose.yaml, the unit of systemd and the Kubernetes
+ * manifests against their schemas, and the image by building it and running it. Everything it downloads or builds is in a
+ * temporary folder.
  */
 const NEEDED = ['buildah', 'debootstrap', 'systemd-analyze', 'haproxy', 'curl', 'unshare'];
 /** Automake's exit code for a test that cannot run, so that CI can tell it from one that failed. */
 const SKIPPED = 77;
 
 process.chdir(join(import.meta.dirname, '..'));
+// It needs nothing of what may be missing here.
+const { status: upgrade } = spawnSync('npm', ['run', 'upgrade:check'], { stdio: 'inherit' });
+if (upgrade !== 0 && upgrade !== SKIPPED) process.exit(upgrade ?? 1);
 const obstacle = findObstacle();
 if (obstacle) {
   process.stderr.write(`The release cannot be checked here: ${obstacle}\n`);
@@ -30,6 +34,7 @@ await checkManifests(folder);
 const image = buildImage(folder);
 const environment = { IMAGE_ROOT: image.root, IMAGE_CONFIG: image.config };
 runTool('vitest', ['run', 'test/deploy'], { environment });
+process.exitCode = upgrade;
 
 function findObstacle() {
   if (process.platform !== 'linux' || process.getuid() !== 0) return 'it takes Linux and root';

@@ -20,6 +20,7 @@ test.each([
   'seed',
   'openapi',
   'studio',
+  'upgrade:check',
   'start',
   'dev',
   'bench',

@@ -1,0 +1,98 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { exitWithError, OperatorError } from '../../src/platform/errors/operator-error.js';
+import { type Creates, callEveryOperation } from './call-every-operation.js';
+import type { Found } from './caller.js';
+import { createMigratedDatabase } from './database.js';
+import { fill } from './fill.js';
+import { issueKeys } from './keys.js';
+import { buildPrevious, findPrevious, ROOT } from './previous-version.js';
+import { describeProblems, type Problem } from './problems.js';
+import { type RunningService, startService } from './service.js';
+
+/*
+ * `npm run upgrade:check -- COMMIT` tries what an upgrade promises: nodes of the previous version, by default that of the last
+ * tag, run on the database of this one. It exits with 1 where an operation of theirs fails, or where this version cannot read
+ * what they have written.
+ */
+const USAGE = 'Usage: npm run upgrade:check -- [COMMIT]';
+/** Automake's exit code for a test that cannot run */
+const SKIPPED = 77;
+const SHUTDOWN = { operation: 'shutdown', call: 'SIGTERM' };
+
+const [wanted, ...rest] = process.argv.slice(2);
+if (rest.length > 0 || wanted?.startsWith('-')) exitWithError(new OperatorError(USAGE), 2);
+
+const interruption = new AbortController();
+for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => interruption.abort());
+try {
+  process.exitCode = await main(interruption.signal);
+} catch (error) {
+  if (interruption.signal.aborted) process.exit(1);
+  exitWithError(error, error instanceof OperatorError ? error.exitCode : 1);
+}
+
+async function main(signal: AbortSignal): Promise<number> {
+  const previous = findPrevious(wanted);
+  if (previous.commit === undefined) {
+    process.stdout.write(`${previous.reason}\n`);
+    return previous.isKnown ? 0 : SKIPPED;
+  }
+  // Started as root, PostgreSQL runs as another account, which must be able to enter.
+  const folder = await mkdtemp(join(tmpdir(), 'animal-store-upgrade-'));
+  await chmod(folder, 0o711);
+  try {
+    const problems = await check(previous.commit, folder, signal);
+    process.stdout.write(describeProblems(previous.name, problems));
+    return problems.length > 0 ? 1 : 0;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Starts this version, the previous one and again this one on a database of this one, and calls all that each of them has. */
+async function check(commit: string, folder: string, signal: AbortSignal): Promise<Problem[]> {
+  const previous = await buildPrevious(commit, folder, signal);
+  const database = await createMigratedDatabase(folder);
+  try {
+    signal.throwIfAborted();
+    const keys = await issueKeys(database);
+    const problems: Problem[] = [];
+    const creates: Creates = [];
+    const texts = new Set<string>();
+    const callBuild = async (version: string, build: string, isReading: boolean) => {
+      signal.throwIfAborted();
+      process.stderr.write(`Calling ${version} …\n`);
+      const stored = await database.countRequests();
+      const service = await startService({ build, databaseUrl: database.serviceUrl, cwd: folder, signal });
+      const round = { url: service.url, keys, creates, texts, isReading, signal };
+      const called = await callEveryOperation(round).catch(async (error: unknown) => {
+        await service.stop();
+        throw error;
+      });
+      const found = await stop(service, called);
+      // Usage is stored at the shutdown at the latest, whose failure is no answer to a call.
+      if ((await database.countRequests()) === stored)
+        found.push({ ...SHUTDOWN, cause: 'no usage was stored' });
+      problems.push(...found.map((each) => ({ ...each, version })));
+    };
+    await callBuild('this version', ROOT, false);
+    await fill(database.owner, texts);
+    await callBuild('the previous version', previous, false);
+    await callBuild('this version after the previous one', ROOT, true);
+    return problems;
+  } finally {
+    await database.close();
+  }
+}
+
+/** Resolves with what was found, for which the log has the reasons. */
+async function stop(service: RunningService, found: readonly Found[]): Promise<Found[]> {
+  const { code, causes } = await service.stop();
+  const explained = found.map(({ requestId = '', cause, ...rest }) => ({
+    ...rest,
+    cause: causes.get(requestId) ?? cause,
+  }));
+  return code === 0 ? explained : [...explained, { ...SHUTDOWN, cause: `exit ${code}` }];
+}

@@ -1,0 +1,47 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
+import { IDENTITY } from '../../src/identity.js';
+import { openDatabase } from '../../src/platform/connections/client.js';
+import { applyGrants } from '../../src/platform/migrations/grants.js';
+import { applyMigrations } from '../../src/platform/migrations/migration-runner.js';
+import { addSampleData } from '../../src/platform/migrations/source.js';
+import { COMMAND_CONNECT_TIMEOUT_MS } from '../../src/platform/timing/timeouts.js';
+
+const SERVICE_ROLE = 'upgrade_check';
+
+export type MigratedDatabase = Awaited<ReturnType<typeof createMigratedDatabase>>;
+
+/** Creates a PostgreSQL within a folder, with the migrations of this version and its sample data. */
+export async function createMigratedDatabase(folder: string) {
+  const { url, release } = await createEmbeddedPostgres({
+    dataDir: join(folder, 'data'),
+    systemDir: join(folder, 'system'),
+    database: IDENTITY.embedded.database,
+  });
+  const owner = openDatabase(url, () => {}, { connectTimeoutMs: COMMAND_CONNECT_TIMEOUT_MS });
+  const close = () => owner.close().finally(release);
+  try {
+    await applyMigrations(url);
+    const password = randomBytes(16).toString('hex');
+    await owner.pool.query(`CREATE ROLE ${SERVICE_ROLE} LOGIN PASSWORD '${password}'`);
+    await applyGrants(url, SERVICE_ROLE, 'service');
+    await addSampleData(owner);
+    return {
+      owner,
+      /** Of the role that services run as, with the documented grants */
+      serviceUrl: Object.assign(new URL(url), { username: SERVICE_ROLE, password }).href,
+      /** How many requests are stored as usage */
+      async countRequests(): Promise<number> {
+        const { rows } = await owner.pool.query(
+          'SELECT coalesce(sum(requests), 0)::int AS count FROM api_key_usage',
+        );
+        return rows[0].count;
+      },
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

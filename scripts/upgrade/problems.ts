@@ -1,0 +1,24 @@
+/** What was not answered as it must be. */
+export interface Problem {
+  readonly version: string;
+  readonly operation: string;
+  /** What was called */
+  readonly call: string;
+  /** What came of it, and what the log says of that */
+  readonly cause: string;
+}
+
+/** One line where there is none, else for each cause the first call and how many failed like it. */
+export function describeProblems(name: string, problems: readonly Problem[]): string {
+  if (problems.length === 0) return `Nodes of ${name} run on the database of this version.\n`;
+  const calls = new Map<string, string[]>();
+  for (const { version, operation, call, cause } of problems) {
+    const title = `${version}: ${operation}: ${cause}`;
+    calls.set(title, [...(calls.get(title) ?? []), call]);
+  }
+  const lines = [...calls].map(([title, [first, ...others]]) => {
+    const more = others.length === 0 ? '' : `, and ${others.length} more`;
+    return `${title}\n  ${first}${more}\n`;
+  });
+  return `Nodes of ${name} do not run on the database of this version.\n${lines.join('')}`;
+}
