@@ -16,8 +16,8 @@ const REMINDERS = `-- A draft: what prisma/schema.prisma has and the migrations 
 -- * CHECK constraints for what the schemas of inputs promise: lengths, bounds, "not only white space".
 -- * A table that the service inserts into and lists by its ids: INSERT INTO "insert_turns" VALUES ('the_table');
 -- * A new table, or a statement of another kind: its grants, in src/identity.ts and docs/database.md.
--- * Nodes of the previous version go on running: a new column has a default or is NULL, none goes that they use, and they
---   keep a new constraint.
+-- * Nodes of the previous version go on running: a new column has a default or is NULL, none goes that they use, and what
+--   they write satisfies a new constraint.
 
 `;
 
