@@ -7,10 +7,25 @@
 \getenv service_password SERVICE_PASSWORD
 \getenv keys_password KEYS_PASSWORD
 
+-- A connection that a firewall cuts silently counts against max_connections and CONNECTION LIMIT until PostgreSQL notices,
+-- which would take it two hours. tcp_user_timeout also ends a session whose client stops reading, as pg_dump does while its disk
+-- stalls, so the owner's is longer. A server whose system has no such timeout logs that, and goes on.
 CREATE ROLE animal_store_owner LOGIN PASSWORD :'owner_password';
+ALTER ROLE animal_store_owner SET tcp_keepalives_idle = 10;
+ALTER ROLE animal_store_owner SET tcp_keepalives_interval = 5;
+ALTER ROLE animal_store_owner SET tcp_keepalives_count = 3;
+ALTER ROLE animal_store_owner SET tcp_user_timeout = '5min';
 CREATE ROLE animal_store LOGIN PASSWORD :'service_password';
+ALTER ROLE animal_store SET tcp_keepalives_idle = 10;
+ALTER ROLE animal_store SET tcp_keepalives_interval = 5;
+ALTER ROLE animal_store SET tcp_keepalives_count = 3;
+ALTER ROLE animal_store SET tcp_user_timeout = '20s';
 \if :{?keys_password}
 CREATE ROLE animal_store_keys LOGIN PASSWORD :'keys_password';
+ALTER ROLE animal_store_keys SET tcp_keepalives_idle = 10;
+ALTER ROLE animal_store_keys SET tcp_keepalives_interval = 5;
+ALTER ROLE animal_store_keys SET tcp_keepalives_count = 3;
+ALTER ROLE animal_store_keys SET tcp_user_timeout = '20s';
 \endif
 -- A copy of template1 would keep the encoding of the cluster, whichever that is.
 CREATE DATABASE animal_store ENCODING 'UTF8' TEMPLATE template0 OWNER animal_store_owner;
