@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { findHistoryGap } from '../keys/history.js';
 import { applyGrants } from '../migrations/grants.js';
+import { findKeepaliveGap } from '../migrations/keepalives.js';
 import { applyMigrations } from '../migrations/migration-runner.js';
 import type { DatabaseSource, SourceOptions } from '../migrations/source.js';
 import type { Config } from '../process/config.js';
@@ -35,8 +36,8 @@ export function addMigrateCommand(program: Command, withSource: WithSource): voi
 }
 
 /**
- * Applies pending migrations, then grants each role what it needs. If a trigger of the record of keys is missing, prints
- * the SQL that restores it.
+ * Applies pending migrations, then grants each role what it needs. Prints the SQL that mends what it may not change by itself,
+ * or not unasked: settings of these roles, and a missing trigger of the record of keys.
  */
 async function migrate({ url, database }: Source, roles: GrantOptions): Promise<void> {
   const onWaiting = (message: string) => void process.stderr.write(`${message}\n`);
@@ -52,6 +53,10 @@ async function migrate({ url, database }: Source, roles: GrantOptions): Promise<
     if (role === undefined) continue;
     await applyGrants(url, role, kind);
     process.stdout.write(`granted "${role}" what ${what}\n`);
+    // People and reports may stop reading for longer.
+    const gap = kind === 'read' ? undefined : await findKeepaliveGap(database, role);
+    if (gap !== undefined)
+      process.stdout.write(`${gap.message}. To mend it, as this role or a superuser:\n\n${gap.sql}\n`);
   }
   const gap = await findHistoryGap(database);
   if (gap !== undefined) process.stdout.write(`${gap.message}. To mend it, as the owner:\n\n${gap.sql}\n`);
