@@ -36,8 +36,8 @@ export function addMigrateCommand(program: Command, withSource: WithSource): voi
 }
 
 /**
- * Applies pending migrations, then grants each role what it needs. Prints the SQL that mends what it may not change by itself,
- * or not unasked: settings of these roles, and a missing trigger of the record of keys.
+ * Applies pending migrations, then grants each role what it needs. If such a role lacks settings, or a trigger of the record
+ * of keys is missing, prints the SQL that mends it.
  */
 async function migrate({ url, database }: Source, roles: GrantOptions): Promise<void> {
   const onWaiting = (message: string) => void process.stderr.write(`${message}\n`);

@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { Queries } from '../connections/connections.js';
 
 /**
- * With these PostgreSQL notices within 30 s that a connection has been cut silently. docs/deploy/roles.sql gives the roles that
+ * With these, PostgreSQL notices within 30 s that a connection has been cut silently. docs/deploy/roles.sql gives the roles that
  * it creates the same.
  *
  * Source: https://www.postgresql.org/docs/current/runtime-config-connection.html#RUNTIME-CONFIG-TCP-SETTINGS
@@ -25,7 +25,10 @@ const FIND_MISSING = `
   )
   ORDER BY place`;
 
-/** What to tell about a role whose sessions outlive their connections, and the SQL that mends it. Undefined: it has all settings. */
+/**
+ * What to tell about a role that lacks some of them, and the SQL that mends it; undefined if it lacks none. Rejects with a
+ * database error: see isDatabaseOutage.
+ */
 export async function findKeepaliveGap(
   database: Queries,
   role: string,
