@@ -20,8 +20,9 @@ export type PetStore = ReturnType<typeof createPetStore>;
 
 export function createPetStore(database: Database) {
   const transactions = createTransactions(database);
+  const reads = createReads(database, pets, { filters: ['status', 'categoryId'] });
   return {
-    ...createReads(database, pets, { filters: ['status', 'categoryId'] }),
+    ...reads,
     create: createInsert(database, pets),
 
     /**
@@ -36,7 +37,9 @@ export function createPetStore(database: Database) {
       const { status } = change;
       if (status === undefined) {
         const prisma = await database.loadPrisma();
-        return toPet((await prisma.pet.updateManyAndReturn(query))[0]);
+        const { count } = await prisma.pet.updateMany(query);
+        // Prisma cannot read a status that a later version has added.
+        return count === 0 ? undefined : reads.get(petId);
       }
       return transactions.run(async (transaction, { lockRow }) => {
         await lockRow('pets', petId);

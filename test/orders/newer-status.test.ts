@@ -25,6 +25,12 @@ test('a status that a later version has added is read, takes an animal off sale,
     for (const status of NEXT_STATUSES)
       expect((await askBy('updateOrder', { orderId: 1, status })).code).toBe('order_closed');
     expect((await askBy('createOrder', { petId: 1 })).code).toBe('pet_not_available');
+    const change = { petId: 1, name: `Rex over ${protocol}` };
+    expect((await askBy('updatePet', change)).result).toMatchObject({
+      id: 1,
+      name: change.name,
+      status: NEWER,
+    });
   }
   const statuses = 'SELECT status::text FROM pets UNION ALL SELECT status::text FROM orders';
   expect(await execute(databaseUrl, statuses)).toEqual([{ status: NEWER }, { status: NEWER }]);
