@@ -200,7 +200,8 @@ test('clients that never wait for a response neither grow the process nor stop i
   await floodWithEach();
   const before = await readMegabytes();
   await floodWithEach();
-  expect((await readMegabytes()) - before).toBeLessThan(50);
+  // What a flood leaves to be collected may still be there at its end.
+  await expect.poll(async () => (await readMegabytes()) - before, { timeout: 20_000 }).toBeLessThan(50);
   program.child.kill('SIGTERM');
   expect(await program.ended).toBe(0);
 }, 120_000);
