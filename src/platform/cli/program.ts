@@ -1,7 +1,7 @@
 import { Command, CommanderError, Help } from 'commander';
 import { IDENTITY } from '#store/identity.js';
-import { allowLongStatements } from '../connections/long-statements.js';
 import { detectOutage, toReported, withOutages } from '../connections/outage.js';
+import { withStatementTimeout } from '../connections/statement-timeout.js';
 import { VERSION } from '../contract/version.js';
 import { toInstalledCommands } from '../errors/installed-commands.js';
 import { exitWithError, OperatorError } from '../errors/operator-error.js';
@@ -154,7 +154,10 @@ async function withKeys(
       await checkSchema(database, grants);
       const gap = await findHistoryGap(database);
       if (gap !== undefined) log.warn({}, describeGap(gap));
-      const patient = { ...database, pool: allowLongStatements(database.pool, COMMAND_STATEMENT_TIMEOUT_MS) };
+      const patient = {
+        ...database,
+        pool: withStatementTimeout(database.pool, () => COMMAND_STATEMENT_TIMEOUT_MS),
+      };
       const tools = {
         store: withOutages(COMMAND_TIMEOUT_MS, createKeyStore(patient, config.keyPrefix)),
         usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(patient)),

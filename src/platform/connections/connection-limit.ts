@@ -3,11 +3,11 @@ import { readParameter } from './schema-name.js';
 /**
  * How many connections each pool of a process has, and the proportion in which another number is divided among them.
  *
- * What Prisma writes may keep all of its connections waiting, for a locked row or a standby. Two of the reads are for one
- * table, which may be locked, one for the others, and one for readiness; of the writes one each for two tables. Lookups of
- * keys have their own, so that neither a locked table nor a flood of unknown keys delays others.
+ * Whoever waits for a locked row, and what Prisma writes, may keep all of theirs waiting. Two of the reads are for one table,
+ * which may be locked, one for the others, and one for readiness; of the writes one each for creates of two tables, and one
+ * for changes. Lookups of keys have their own, so that neither a locked table nor a flood of unknown keys delays others.
  */
-const SIZES = { prisma: 4, reads: 4, writes: 2, keys: 2 } as const;
+const SIZES = { prisma: 3, reads: 4, writes: 3, keys: 2 } as const;
 
 type PoolName = keyof typeof SIZES;
 

@@ -1,13 +1,14 @@
 import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
-import { CONNECT_TIMEOUT_MS, QUERY_TIMEOUT_MS } from '../timing/timeouts.js';
+import { CONNECT_TIMEOUT_MS, measure, QUERY_TIMEOUT_MS } from '../timing/timeouts.js';
 import { divideConnections } from './connection-limit.js';
 import { Pool } from './pool.js';
 import { createInSchema, schemaOf, searchPathOf } from './schema-name.js';
 import { applySettings, SESSION_SETTINGS, STATEMENT_SETTINGS } from './session-settings.js';
 import { shareLimit } from './shared-limit.js';
 import { checkPrimary } from './standby.js';
-import { createStatementPool } from './statement-pool.js';
+import { createStatementPool, type Statement, traceStatement } from './statement-pool.js';
+import { withStatementTimeout } from './statement-timeout.js';
 
 /** Two keep PostgreSQL as busy with reads as one Node.js process can; each further one makes the batches smaller. */
 export const READS_PER_TABLE = 2;
@@ -28,7 +29,7 @@ export interface ConnectionOptions {
   readonly readUrl?: () => string;
   /** The application_name, in place of the store's name and of the URL's */
   readonly applicationName?: string | undefined;
-  /** Called with what each statement of reads, writes and keys took, and its name */
+  /** Called with what each named statement took, and its name */
   readonly observe?: (seconds: number, statement: string) => void;
   /** Called at most once an hour when the server refuses a further connection: `count` are open of `most` */
   readonly onRefused?: ((error: Error, count: number, most: number) => void) | undefined;
@@ -79,7 +80,7 @@ export function openConnections(
   /** For the lookup of API keys */
   const keys = createStatements(sizes.keys);
   const onConnect = (client: pg.ClientBase) => applySettings(client, { ...SESSION_SETTINGS, ...own });
-  /** For Prisma, and for the commands */
+  /** For what may wait for a locked row, for Prisma, and for the commands */
   const pool = new Pool({ ...config, max: sizes.prisma, onConnect });
   const pools = [pool, reads.pool, writes.pool, keys.pool];
   for (const each of pools) each.on('error', onIdleError);
@@ -92,6 +93,24 @@ export function openConnections(
     reads,
     writes,
     keys,
+    /**
+     * The rows of a statement that may wait for a row that others have locked, as long as there is time left. It is planned
+     * each time.
+     */
+    queryWaiting: <Row extends pg.QueryResultRow>(
+      { name, text }: Statement,
+      values: unknown[],
+      readLeftMs: () => number,
+    ) =>
+      measure(
+        (seconds) => observe?.(seconds, name),
+        () =>
+          traceStatement(
+            async () => (await withStatementTimeout(pool, readLeftMs).query<Row>(text, values)).rows,
+            name,
+            text,
+          ),
+      ),
     /**
      * Rejects when a pool has no connection and gets none, or a statement that requests use does not work, or writes
      * nothing. Statements that write are planned where others read, because requests may keep their connections waiting,

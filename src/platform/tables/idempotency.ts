@@ -31,8 +31,15 @@ export interface CreateResult<Output> {
   readonly isReplay: boolean;
 }
 
-/** `running`: another create holds this key's lock, or is in the same statement. `exists`: one has succeeded. */
-export type CreateAttempt<Output> = { readonly output: Output } | 'running' | 'exists';
+/**
+ * `running`: another create holds this key's lock, or is in the same statement. `exists`: one has succeeded. `refusal`: nothing
+ * was created, and this says why.
+ */
+export type CreateAttempt<Output> =
+  | { readonly output: Output }
+  | { readonly refusal: Error }
+  | 'running'
+  | 'exists';
 
 /** The columns of the primary key, in its order: their types, and what they hold */
 const ID_COLUMNS = [
@@ -92,20 +99,23 @@ export async function deleteExpiredCreates({
 /**
  * Attempts a create until it has succeeded, by this call or by another one with the same key.
  *
- * @throws ApiError idempotency_key_reused; idempotency_key_in_use when another one goes on for too long
+ * @param key without one, the attempt can but succeed or be refused
+ * @throws ApiError idempotency_key_reused; idempotency_key_in_use when another one goes on for too long; and the refusal
  */
 export async function createOrReplay<Output>(
   database: Pick<Database, 'writes' | 'inSchema'>,
-  key: IdempotencyKey,
+  key: IdempotencyKey | undefined,
   attempt: () => Promise<CreateAttempt<Output>>,
 ): Promise<CreateResult<Output>> {
   for (const wait of WAITS_MS) {
     if (wait > 0) await delay(wait);
     const attempted = await attempt();
     if (attempted === 'running') continue;
-    if (attempted !== 'exists') return { output: attempted.output, isReplay: false };
-    const stored = await findStoredCreate<Output>(database, key);
+    if (attempted !== 'exists' && 'output' in attempted) return { output: attempted.output, isReplay: false };
+    // Also after a refusal: another create with the key may be what it was refused for.
+    const stored = key && (await findStoredCreate<Output>(database, key));
     if (stored !== undefined) return { output: stored.output, isReplay: true };
+    if (attempted !== 'exists') throw attempted.refusal;
   }
   throw new ApiError('idempotency_key_in_use');
 }

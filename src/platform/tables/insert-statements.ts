@@ -8,15 +8,20 @@ const TURNS_TABLE = 'insert_turns';
 /**
  * Locks the row of a table that is listed by its ids, until the transaction is visible. Ids that are drawn afterwards
  * become visible in their order. Returns no row if the table's migration has not added one.
+ *
+ * @param condition SQL, with AND before it, that is evaluated before the row is locked
  */
-export const takeTurnSql = (tableName: string, inSchema: InSchema) =>
-  `SELECT 1 FROM ${inSchema(TURNS_TABLE)} WHERE table_name = '${tableName}' FOR UPDATE`;
+export const takeTurnSql = (tableName: string, inSchema: InSchema, condition = '') =>
+  `SELECT 1 FROM ${inSchema(TURNS_TABLE)} WHERE table_name = '${tableName}'${condition} FOR UPDATE`;
 
 /**
- * The rows of a batch as a table with their positions. They are one JSON parameter. JSON does not depend on settings of the
- * session, nor on types of the schema, which a restore may replace by others of the same name.
+ * The calls of a batch as a table `given` with their positions, `row_position`. They are one JSON parameter. JSON does not
+ * depend on settings of the session, nor on types of the schema, which a restore may replace by others of the same name.
  */
-function givenSql(columns: readonly InsertColumn[], inSchema: InSchema): string {
+export function givenSql(
+  columns: readonly Pick<InsertColumn, 'field' | 'type'>[],
+  inSchema: InSchema,
+): string {
   const fields = columns.map(({ field }) => field).join(', ');
   const types = columns.map(({ field, type }) => `${field} ${typeSql(type, inSchema)}`).join(', ');
   return `ROWS FROM (json_to_recordset($1) AS (${types})) WITH ORDINALITY AS given (${fields}, row_position)`;
@@ -36,7 +41,7 @@ function insertSql({ name, insertColumns }: TableSql, inSchema: InSchema): strin
  * SQL: true if every row was inserted. If not, it raises an error that says why, and nothing is stored: we could not tell
  * which caller's row is missing. A failing cast is PostgreSQL's only way to raise an error from within a statement.
  */
-const isCompleteSql = (given: string) => `
+export const isCompleteSql = (given: string) => `
   (SELECT CASE count(*) WHEN ${given} THEN true ELSE (count(*) || ' of ' || ${given} ||
      ' rows were inserted: a trigger leaves rows out, or insert_turns lacks the table')::boolean END FROM created)`;
 
@@ -52,13 +57,18 @@ export function rowsSql(table: TableSql, inSchema: InSchema): string {
 }
 
 /** With a prefix, because a table may have columns of these names. */
-const toKeyField = (column: string) => `request_${column}`;
+export const toKeyField = (column: string) => `request_${column}`;
 /** The columns that createKeyedRowLoader adds to a row. */
 const KEY_OF_ROW: readonly InsertColumn[] = KEY_COLUMNS.map(([column, type]) => ({
   column,
   field: toKeyField(column),
   type,
 }));
+
+/** The same by their names */
+export const KEY_TYPES: Readonly<Record<string, string>> = Object.fromEntries(
+  KEY_OF_ROW.map(({ field, type }) => [field, type]),
+);
 
 /**
  * Of several rows with one key in a statement, only the first is inserted; a lock does not exclude its own session. A row

@@ -1,23 +1,10 @@
 import { createBatchLoader } from '@animal-store/batch-loader';
 import type { Database } from '../connections/client.js';
-import { DatabaseOutage, isDatabaseOutage, readUniqueViolation } from '../connections/outage.js';
-import { BATCH_CHANNEL } from '../timing/batch-channel.js';
-import { OPERATION_TIMEOUT_MS } from '../timing/timeouts.js';
+import { readUniqueViolation } from '../connections/outage.js';
+import { BATCHES, isolateRejections } from './batches.js';
 import { type CreateAttempt, type CreateResult, createOrReplay, type IdempotencyKey } from './idempotency.js';
 import { keyedRowsSql, rowsSql, toKeyMembers } from './insert-statements.js';
-import type { Table, TableSql } from './table.js';
-
-/** Few enough that a statement takes much less than STATEMENT_TIMEOUT_MS, and that PostgreSQL has room for their locks. */
-const MAX_ROWS = 100;
-/** One insert at a time, as WRITES_PER_TABLE says. A create that waited longer has got a 503, and should not be stored later. */
-const BATCHES = {
-  maxSize: MAX_ROWS,
-  maxConcurrent: 1,
-  maxWaitMs: OPERATION_TIMEOUT_MS,
-  channelName: BATCH_CHANNEL,
-} as const;
-/** PostgreSQL aborted the statement, perhaps for one of its rows: a deadlock, a deferred check, a trigger that waits. */
-const ABORTED = /^(?:40|57014)/;
+import type { Table } from './table.js';
 
 /** Inserts a row. @throws ApiError idempotency_key_reused, idempotency_key_in_use */
 export type Insert<NewRow, Row> = (row: NewRow, key?: IdempotencyKey) => Promise<CreateResult<Row>>;
@@ -80,29 +67,4 @@ function createKeyedRowLoader<Row, NewRow>({ writes, inSchema }: Writes, table: 
     isolateRejections(table, insertAll),
     BATCHES,
   );
-}
-
-/**
- * Runs a batch row by row when PostgreSQL rejects or aborts it, which means that nothing of it is stored. While a whole
- * table is locked, the rows wait again, as many at once as there are connections, until their callers have given up.
- *
- * An id that is stored already is no row's fault: somebody has inserted rows with ids, by COPY or replication, and left the
- * sequence behind. The next attempt draws other ids.
- */
-function isolateRejections<Call, Result>(
-  { name }: TableSql,
-  run: (batch: readonly Call[]) => Promise<Result[]>,
-) {
-  const isolate = async (batch: readonly Call[]): Promise<(Result | Error)[]> => {
-    try {
-      return await run(batch);
-    } catch (error) {
-      if (readUniqueViolation(error) === `${name}_pkey`) return batch.map(() => new DatabaseOutage(error));
-      const isRejection =
-        !isDatabaseOutage(error) || ABORTED.test(String((error as { code?: unknown }).code));
-      if (batch.length === 1 || !isRejection) return batch.map(() => error as Error);
-      return (await Promise.all(batch.map((call) => isolate([call])))).flat();
-    }
-  };
-  return isolate;
 }

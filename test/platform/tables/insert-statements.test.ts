@@ -3,13 +3,7 @@ import { expect, test } from 'vitest';
 import { createInSchema } from '../../../src/platform/connections/schema-name.js';
 import { keyedRowsSql } from '../../../src/platform/tables/insert-statements.js';
 import { table } from '../../../src/platform/tables/table.js';
-
-/** Without what only the layout of SQL needs */
-const compact = (sql: string) =>
-  sql
-    .replaceAll(/\s+/g, ' ')
-    .replaceAll(/ ?([()]) ?/g, '$1')
-    .trim();
+import { compactSql } from '../../support/compact-sql.js';
 
 test('the SQL that is shown beside the statement of keyed creates is what the statement becomes', () => {
   const source = readFileSync('src/platform/tables/insert-statements.ts', 'utf8');
@@ -18,7 +12,7 @@ test('the SQL that is shown beside the statement of keyed creates is what the st
     id: 'bigint',
     name: 'text',
   });
-  expect(compact(shown.replaceAll(/^ \*/gm, ''))).toBe(
-    compact(keyedRowsSql(boats, createInSchema('public'))),
+  expect(compactSql(shown.replaceAll(/^ \*/gm, ''))).toBe(
+    compactSql(keyedRowsSql(boats, createInSchema('public'))),
   );
 });

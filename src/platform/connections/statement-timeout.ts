@@ -5,16 +5,19 @@ import { QUERY_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
 const RESPONSE_MARGIN_MS = QUERY_TIMEOUT_MS - STATEMENT_TIMEOUT_MS;
 
 /**
- * Queries of a pool that may take longer than those of requests. Each is a transaction, because a pooler would hand a
- * setting of the session on to the service.
+ * Queries of a pool that may take as long as this, and no longer. Each is a transaction, because a pooler would hand a
+ * setting of the session on to others.
+ *
+ * @param readTimeoutMs called when a query has its connection
  */
-export function allowLongStatements(pool: pg.Pool, timeoutMs: number): Pick<pg.Pool, 'query'> {
+export function withStatementTimeout(pool: pg.Pool, readTimeoutMs: () => number): Pick<pg.Pool, 'query'> {
   const query = async (text: string, values: unknown[]) => {
     const client = await pool.connect();
+    const timeoutMs = Math.max(1, Math.floor(readTimeoutMs()));
     try {
       await client.query(`BEGIN; SET LOCAL statement_timeout = ${timeoutMs}`);
-      const longest = { query_timeout: timeoutMs + RESPONSE_MARGIN_MS };
-      const result = await client.query({ text, values, ...longest });
+      const timeout = { query_timeout: timeoutMs + RESPONSE_MARGIN_MS };
+      const result = await client.query({ text, values, ...timeout });
       await client.query('COMMIT');
       client.release();
       return result;

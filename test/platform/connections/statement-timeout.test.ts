@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, inject, test } from 'vitest';
 import { type Connections, openConnections } from '../../../src/platform/connections/connections.js';
-import { allowLongStatements } from '../../../src/platform/connections/long-statements.js';
+import { withStatementTimeout } from '../../../src/platform/connections/statement-timeout.js';
 
 let connections: Connections;
 beforeEach(() => {
@@ -12,7 +12,7 @@ const readTimeout = async () => (await connections.pool.query('SHOW statement_ti
 
 test('a statement may take longer than those of requests, and leaves the connection as it was', async () => {
   const ofRequests = await readTimeout();
-  const pool = allowLongStatements(connections.pool, 20_000);
+  const pool = withStatementTimeout(connections.pool, () => 20_000);
   const { rows } = await pool.query('SELECT $1::int AS value FROM pg_sleep(2)', [7]);
   expect(rows).toEqual([{ value: 7 }]);
   expect(connections.pool.totalCount).toBe(1);
@@ -20,7 +20,7 @@ test('a statement may take longer than those of requests, and leaves the connect
 });
 
 test('one that takes too long is ended by PostgreSQL, and nothing of it stays', async () => {
-  const pool = allowLongStatements(connections.pool, 100);
+  const pool = withStatementTimeout(connections.pool, () => 100);
   await expect(pool.query('SELECT pg_sleep(60)')).rejects.toMatchObject({ code: '57014' });
   expect((await pool.query('SELECT 1 AS value')).rows).toEqual([{ value: 1 }]);
 });

@@ -1,0 +1,46 @@
+import { DatabaseOutage, isDatabaseOutage, readUniqueViolation } from '../connections/outage.js';
+import { BATCH_CHANNEL } from '../timing/batch-channel.js';
+import { OPERATION_TIMEOUT_MS } from '../timing/timeouts.js';
+import type { TableSql } from './table.js';
+
+/** Few enough that a statement takes much less than STATEMENT_TIMEOUT_MS, and that PostgreSQL has room for their locks. */
+const MAX_ROWS = 100;
+
+/**
+ * How calls that write share a statement: one runs at a time. A call that waited longer has got a 503, and should not be
+ * stored later.
+ */
+export const BATCHES = {
+  maxSize: MAX_ROWS,
+  maxConcurrent: 1,
+  maxWaitMs: OPERATION_TIMEOUT_MS,
+  channelName: BATCH_CHANNEL,
+} as const;
+
+/** PostgreSQL aborted the statement, perhaps for one of its rows: a deadlock, a deferred check, a trigger that waits. */
+const ABORTED = /^(?:40|57014)/;
+
+/**
+ * Runs a batch row by row when PostgreSQL rejects or aborts it, which means that nothing of it is stored. While a whole
+ * table is locked, the rows wait again, as many at once as there are connections, until their callers have given up.
+ *
+ * An id that is stored already is no row's fault: somebody has inserted rows with ids, by COPY or replication, and left the
+ * sequence behind. The next attempt draws other ids.
+ */
+export function isolateRejections<Call, Result>(
+  { name }: TableSql,
+  run: (batch: readonly Call[]) => Promise<Result[]>,
+) {
+  const isolate = async (batch: readonly Call[]): Promise<(Result | Error)[]> => {
+    try {
+      return await run(batch);
+    } catch (error) {
+      if (readUniqueViolation(error) === `${name}_pkey`) return batch.map(() => new DatabaseOutage(error));
+      const isRejection =
+        !isDatabaseOutage(error) || ABORTED.test(String((error as { code?: unknown }).code));
+      if (batch.length === 1 || !isRejection) return batch.map(() => error as Error);
+      return (await Promise.all(batch.map((call) => isolate([call])))).flat();
+    }
+  };
+  return isolate;
+}

@@ -1,0 +1,90 @@
+import { createBatchLoader } from '@animal-store/batch-loader';
+import type { Database } from '../connections/client.js';
+import { OPERATION_TIMEOUT_MS, TimeoutError } from '../timing/timeouts.js';
+import { BATCHES, isolateRejections } from './batches.js';
+import { givenSql } from './insert-statements.js';
+import type { TableSql } from './table.js';
+
+/** What was stored after this would be stored after its caller has been told to try again. */
+const STORED_WITHIN_MS = OPERATION_TIMEOUT_MS - 100;
+/** What statements that change rows take turns by, so that locked tables leave connections for the creates of others. */
+const CHANGES = 'changes';
+
+/** `busy`: somebody has locked its row. `again`: its row has changed since the statement began. Nothing was stored. */
+export type Postponed = 'busy' | 'again';
+
+/** What the text of a statement is made of. */
+export interface StatementParts {
+  /** For FROM: the calls as a table `given`, with their positions as `row_position` */
+  readonly given: string;
+  /** How the statement locks rows: `FOR UPDATE`, with `SKIP LOCKED` where calls share it */
+  readonly lock: string;
+}
+
+/** A statement that locks a row for each of its calls, and decides by that. */
+export interface RowStatement<Call, Result, Outcome> {
+  readonly name: string;
+  /** The SQL types of the members of a call. An enum of the schema has an underscore in its name */
+  readonly given: Readonly<Record<string, string>>;
+  /** Its result has a row for each call, in the order of `row_position`. */
+  text(parts: StatementParts): string;
+  toOutcome(result: Result): Outcome | Postponed;
+  /** Calls for which this is the same are never in one statement: the second finds what the first has stored. */
+  toRow?(call: Call): number;
+  /** The table whose inserts it takes turns with. Default: all statements that only change rows */
+  readonly turns?: string;
+}
+
+/** What such a statement needs of the database */
+export type RowDatabase = Pick<Database, 'writes' | 'queryWaiting' | 'inSchema'>;
+
+/**
+ * Runs a statement that locks a row for each of its calls. Calls that arrive while others are being stored share one, which
+ * stores what is possible of them in one commit. It passes over rows that somebody has locked: whoever wants one of those
+ * waits for it alone, on a connection that may wait, so that a locked row holds up only who wants that row.
+ *
+ * @param table whose ids the statement may draw
+ */
+export function createRowStatement<Call extends object, Result extends object, Outcome>(
+  { writes, queryWaiting, inSchema }: RowDatabase,
+  table: TableSql,
+  { name, given: types, text, toOutcome, toRow, turns = CHANGES }: RowStatement<Call, Result, Outcome>,
+): (call: Call) => Promise<Outcome> {
+  const columns = Object.entries(types).map(([member, type]) => ({ field: `"${member}"`, type }));
+  const given = givenSql(columns, inSchema);
+  const shared = { table: turns, name, text: text({ given, lock: 'FOR UPDATE SKIP LOCKED' }) };
+  const waiting = { name: `${name}-waiting`, text: text({ given, lock: 'FOR UPDATE' }) };
+  writes.register({ ...shared, emptyValues: ['[]'], isOnlyPlanned: true });
+  const runTogether = async (calls: readonly Call[]) =>
+    (await writes.query<Result>(shared, [JSON.stringify(calls)])).map(toOutcome);
+  const run = isolateRejections(table, toRow ? runDistinct(runTogether, toRow) : runTogether);
+  const loader = createBatchLoader<Call, Outcome | Postponed>(run, BATCHES);
+  const runAlone = async (call: Call, readLeftMs: () => number) => {
+    const [result] = await queryWaiting<Result>(waiting, [JSON.stringify([call])], readLeftMs);
+    return toOutcome(result as Result);
+  };
+  return async (call) => {
+    const endsAt = performance.now() + STORED_WITHIN_MS;
+    const readLeftMs = () => endsAt - performance.now();
+    while (readLeftMs() > 0) {
+      let outcome = await loader.load(call);
+      if (outcome === 'busy') outcome = await runAlone(call, readLeftMs);
+      if (outcome !== 'busy' && outcome !== 'again') return outcome;
+    }
+    throw new TimeoutError(`${name}: the row was not free within ${STORED_WITHIN_MS} ms`);
+  };
+}
+
+/** Runs the first of the calls for each row. The others come after it. */
+function runDistinct<Call, Result>(
+  run: (calls: readonly Call[]) => Promise<Result[]>,
+  toRow: (call: Call) => number,
+) {
+  return async (calls: readonly Call[]): Promise<(Result | 'again')[]> => {
+    const first = new Map<number, Call>();
+    for (const call of calls) if (!first.has(toRow(call))) first.set(toRow(call), call);
+    const results = await run([...first.values()]);
+    const byCall = new Map([...first.values()].map((call, index) => [call, results[index] as Result]));
+    return calls.map((call) => (byCall.has(call) ? (byCall.get(call) as Result) : 'again'));
+  };
+}
