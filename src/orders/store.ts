@@ -1,12 +1,13 @@
-import { ONE_OPEN_ORDER, petStatusWith, statusesBefore } from '../order-progress.js';
+import { ONE_OPEN_ORDER, type OrderStatus, petStatusWith, statusesBefore } from '../order-progress.js';
 import type { Database } from '../platform/connections/client.js';
-import type { Order as OrderRow } from '../platform/connections/generated/client.js';
 import { readUniqueViolation } from '../platform/connections/outage.js';
+import type { InSchema } from '../platform/connections/schema-name.js';
 import { ApiError } from '../platform/errors/api-error.js';
+import { createClaimingInsert } from '../platform/tables/claims.js';
 import type { IdempotencyKey } from '../platform/tables/idempotency.js';
 import { createReads } from '../platform/tables/reads.js';
+import { createRowStatement, type StatementParts } from '../platform/tables/row-statements.js';
 import { table } from '../platform/tables/table.js';
-import { createTransactions } from '../platform/tables/transactions.js';
 import type { NewOrder, Order, OrderChange } from './schema.js';
 
 const orders = table<Order, Omit<Order, 'id'>>('orders', {
@@ -17,37 +18,44 @@ const orders = table<Order, Omit<Order, 'id'>>('orders', {
 });
 
 /**
- * All queries on orders. What changes an order changes its animal, too, in one transaction. It locks the animal's row before
- * anything else, so that no two deadlock. Every method may fail with a database error: see isDatabaseOutage.
+ * All queries on orders. What changes an order changes its animal, too, in one statement, which locks the animal's row before
+ * anything else, so that no two deadlock. Rows that it has locked are as they are now, and all others as when it began: it
+ * decides by those. Every method may fail with a database error: see isDatabaseOutage.
  */
 export type OrderStore = ReturnType<typeof createOrderStore>;
 
 export function createOrderStore(database: Database) {
-  const transactions = createTransactions(database);
+  const place = createClaimingInsert<Order, NewOrder>(database, orders, {
+    fields: ['petId'],
+    table: 'pets',
+    by: 'petId',
+    isFree: "status = 'available'",
+    set: `status = '${petStatusWith('placed')}'`,
+    refuse(_, isThere) {
+      if (isThere) return new ApiError('pet_not_available');
+      const fields = { petId: 'is the id of no animal' };
+      return new ApiError('invalid_request', { message: `petId ${fields.petId}.`, fields });
+    },
+  });
+  const move = createRowStatement(database, orders, {
+    name: 'orders-move',
+    given: { orderId: 'bigint', status: 'order_status', from: 'order_status[]', petStatus: 'pet_status' },
+    text: (parts) => moveSql(database.inSchema, parts),
+    toOutcome({ is_there, output }: MoveResult) {
+      if (output !== null) return { order: output };
+      return is_there ? 'busy' : { order: undefined };
+    },
+    toRow: ({ orderId }: Move) => orderId,
+  });
   return {
     ...createReads(database, orders, { filters: ['status', 'petId'] }),
 
     /**
-     * Places an order, and makes the animal pending. Of several orders for one animal at once, one finds it available. The
-     * others wait for its row, and then find it pending.
+     * Places an order, and makes the animal pending. Of several orders for one animal at once, one finds it available.
      *
      * @throws ApiError pet_not_available; invalid_request if there is no such animal
      */
-    place: ({ petId }: NewOrder, key?: IdempotencyKey) =>
-      transactions.once<Order>(key, async (transaction, { lockRow, takeTurn }) => {
-        // Also for whoever inserts an order of it with SQL: nobody should wait for that while having the turn.
-        if (!(await lockRow('pets', petId))) {
-          const fields = { petId: 'is the id of no animal' };
-          throw new ApiError('invalid_request', { message: `petId ${fields.petId}.`, fields });
-        }
-        const { count } = await transaction.pet.updateMany({
-          where: { id: petId, status: 'available' },
-          data: { status: petStatusWith('placed') },
-        });
-        if (count === 0) throw new ApiError('pet_not_available');
-        await takeTurn('orders');
-        return toOrder(await transaction.order.create({ data: { petId } }).catch(throwIfOpen));
-      }),
+    place: ({ petId }: NewOrder, key?: IdempotencyKey) => place({ petId }, key).catch(throwIfOpen),
 
     /**
      * Moves an order on, and its animal with it. Setting the status that it has changes nothing.
@@ -55,37 +63,51 @@ export function createOrderStore(database: Database) {
      * @returns undefined if there is no such order
      * @throws ApiError order_closed
      */
-    update: ({ orderId, status }: OrderChange): Promise<Order | undefined> =>
-      transactions.run(async (transaction, { lockRow }) => {
-        const where = { id: orderId };
-        const found = await transaction.order.findUnique({ where, select: { petId: true } });
-        if (found === null) return undefined;
-        // It never changes.
-        await lockRow('pets', found.petId);
-        const [changed] = await transaction.order.updateManyAndReturn({
-          where: { ...where, status: { in: statusesBefore(status) } },
-          data: { status },
-        });
-        if (changed === undefined) {
-          // Prisma cannot read a status that a later version has added, so only this one is looked for.
-          const unchanged = await transaction.order.findUnique({ where: { ...where, status } });
-          if (unchanged === null) throw new ApiError('order_closed');
-          return toOrder(unchanged);
-        }
-        await transaction.pet.update({
-          where: { id: changed.petId },
-          data: { status: petStatusWith(status) },
-        });
-        return toOrder(changed);
-      }),
+    async update({ orderId, status }: OrderChange): Promise<Order | undefined> {
+      const from = statusesBefore(status);
+      const { order } = await move({ orderId, status, from, petStatus: petStatusWith(status) });
+      if (order !== undefined && order.status !== status) throw new ApiError('order_closed');
+      return order;
+    },
   };
+}
+
+/** An order that goes to a status, from those that may precede it, and what its animal becomes. */
+interface Move extends OrderChange {
+  readonly from: readonly OrderStatus[];
+  readonly petStatus: ReturnType<typeof petStatusWith>;
+}
+
+interface MoveResult {
+  readonly is_there: boolean;
+  /** The order as it is now, moved or not; null if it was passed over */
+  readonly output: Order | null;
+}
+
+/** An order's animal never changes. */
+function moveSql(inSchema: InSchema, { given, lock }: StatementParts): string {
+  return `
+    WITH given AS MATERIALIZED (
+      SELECT given.*, pet_id FROM ${given} LEFT JOIN ${inSchema('orders')} ON id = "orderId"
+    ), animals AS MATERIALIZED (
+      SELECT id FROM ${inSchema('pets')} WHERE id IN (SELECT pet_id FROM given) ${lock}
+    ), found AS MATERIALIZED (
+      SELECT id, status AS current, ${orders.json} AS output FROM ${inSchema('orders')}
+      WHERE id IN (SELECT "orderId" FROM given JOIN animals ON animals.id = given.pet_id) ${lock}
+    ), moved AS (
+      UPDATE ${inSchema('orders')} AS moving SET status = given.status
+      FROM given JOIN found ON found.id = "orderId"
+      WHERE moving.id = found.id AND current = ANY ("from")
+      RETURNING moving.id, moving.pet_id, "petStatus", (SELECT ${orders.json} FROM (SELECT moving.*) AS row) AS output
+    ), changed AS (
+      UPDATE ${inSchema('pets')} AS animal SET status = "petStatus" FROM moved
+      WHERE animal.id = moved.pet_id AND animal.status <> "petStatus"
+    )
+    SELECT given.pet_id IS NOT NULL AS is_there, coalesce(moved.output, found.output) AS output
+    FROM given LEFT JOIN found ON found.id = "orderId" LEFT JOIN moved ON moved.id = "orderId" ORDER BY row_position`;
 }
 
 /** With SQL, somebody has made the animal available while its order is open, or added an order and left the animal available. */
 function throwIfOpen(error: unknown): never {
   throw readUniqueViolation(error) === ONE_OPEN_ORDER ? new ApiError('pet_not_available') : error;
-}
-
-function toOrder({ id, petId, status, createdAt }: OrderRow): Order {
-  return { id: Number(id), petId: Number(petId), status, createdAt: createdAt.toISOString() };
 }

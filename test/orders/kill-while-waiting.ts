@@ -6,7 +6,7 @@ import { type Caller, createCaller, type TestService } from '../support/test-ser
 
 /**
  * Calls a process of its own on the database of a service, and kills it while the call waits for what a statement has locked.
- * Returns once PostgreSQL has rolled the call back.
+ * Returns once nothing of the call goes on in PostgreSQL.
  */
 export async function killWhileWaiting(
   { databaseUrl, key }: TestService,
