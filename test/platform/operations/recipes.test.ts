@@ -331,7 +331,11 @@ test('the rows of a day come by their time, page by page, over all protocols', a
 
 test('docs/recipes.md shows this code', () => {
   const lines = new Set(
-    [import.meta.filename, 'src/orders/store.ts'].flatMap((path) =>
+    [
+      import.meta.filename,
+      import.meta.filename.replace('recipes', 'worked-example'),
+      'src/orders/store.ts',
+    ].flatMap((path) =>
       readFileSync(path, 'utf8')
         .split('\n')
         .map((line) => line.trim()),
