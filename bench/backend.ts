@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import type pg from 'pg';
 import { generateKey, hashKey } from '../src/platform/keys/format.js';
 import { startRedis } from '../test/support/redis.js';
-import { type Keys, PET_COUNT, STATUSES } from './cases.js';
+import { type Keys, PET_COUNT, STATUSES } from './case.js';
 import { type CpuTimes, readCpuTime } from './cpu-time.js';
 import { type BenchPostgres, withClient } from './postgres.js';
 

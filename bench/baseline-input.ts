@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 
 /*
- * How bench/baseline.ts reads bodies and query parameters, and the errors that it and bench/hono.ts respond with.
+ * How bench/baseline.ts reads bodies, ids and query parameters, and the errors that it and bench/hono.ts respond with.
  */
 
 export const BODY_LIMIT_BYTES = 64 * 1024;
@@ -42,6 +42,12 @@ export function parseJson(text: string): unknown {
   } catch {
     throw new ApiError(400, 'invalid_request', 'The body is not valid JSON.');
   }
+}
+
+/** Returns undefined for what is the id of nothing. */
+export function readId(text: string): number | undefined {
+  const id = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
+  return Number.isSafeInteger(id) ? id : undefined;
 }
 
 export function readInteger(

@@ -1,10 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { LRUCache } from 'lru-cache';
-import pg from 'pg';
 import { isWellFormedKey } from '../src/platform/keys/format.js';
-import { ApiError, isName, parseJson, readBody, readInteger } from './baseline-input.js';
+import { PET_COLUMNS, pool } from './baseline-database.js';
+import { ApiError, isName, parseJson, readBody, readId, readInteger } from './baseline-input.js';
 import { ANONYMOUS, countRequest, type Headers, type Limits } from './baseline-limits.js';
+import { changeOrder, changeStatus, placeOrder } from './baseline-orders.js';
 
 /*
  * The least that the measured requests can cost: their REST side written by hand, with the checks, limits, headers and
@@ -16,19 +17,10 @@ const PORT = Number(process.env.PORT);
 const KEY_TTL_MS = 1_000;
 const MAX = Number.MAX_SAFE_INTEGER;
 const STATUSES = ['available', 'pending', 'sold'];
-const COLUMNS = 'id, name, category_id AS "categoryId", status';
 
 type ApiKey = Limits & { readonly id: string };
 
 const apiKeys = new LRUCache<string, { found: ApiKey | undefined }>({ max: 10_000, ttl: KEY_TTL_MS });
-const pool = new pg.Pool({
-  connectionString: process.env.DATABASE_URL,
-  max: 10,
-  // At 512 connections on a slow machine, requests wait longer than a second for one of the pool.
-  connectionTimeoutMillis: 10_000,
-  query_timeout: 1_500,
-});
-pg.types.setTypeParser(pg.types.builtins.INT8, Number);
 
 createServer((request, response) => {
   const headers: Headers = { 'X-Request-Id': randomUUID() };
@@ -57,6 +49,7 @@ const METHODS: Readonly<Record<string, readonly string[]>> = {
   '/v1/pets': ['GET', 'POST', 'HEAD'],
   '/v1/pets/': ['GET', 'PATCH', 'HEAD'],
   '/v1/store/orders': ['POST'],
+  '/v1/store/orders/': ['PATCH'],
 };
 
 /** Route, key and limit, operation. */
@@ -67,18 +60,20 @@ async function handle(
   const { method, url = '' } = request;
   const queryStart = url.indexOf('?');
   const path = queryStart < 0 ? url : url.slice(0, queryStart);
-  const methods = path.startsWith('/v1/pets/') ? METHODS['/v1/pets/'] : METHODS[path];
+  const route = /^\/v1\/(?:pets|store\/orders)\//.exec(path)?.[0] ?? path;
+  const methods = METHODS[route];
   if (methods === undefined) throw new ApiError(404, 'not_found', 'There is no such route.');
   if (!methods.includes(method ?? '')) {
     headers.Allow = methods.join(', ');
     throw new ApiError(405, 'method_not_allowed', `This path supports ${headers.Allow} only.`);
   }
   await admit(request, headers);
-  if (path === '/v1/store/orders') return order(await readBody(request), headers);
+  const id = decodeURIComponent(path.slice(route.length));
+  if (route === '/v1/store/orders') return placeOrder(await readBody(request), headers);
+  if (route === '/v1/store/orders/') return changeOrder(id, await readBody(request));
   if (method === 'POST') return create(await readBody(request), headers);
-  const id = decodeURIComponent(path.slice('/v1/pets/'.length));
   if (method === 'PATCH') return update(id, await readBody(request));
-  if (path !== '/v1/pets') return get(id, headers);
+  if (route === '/v1/pets/') return get(id, headers);
   return list(new URLSearchParams(queryStart < 0 ? '' : url.slice(queryStart)), headers);
 }
 
@@ -106,8 +101,8 @@ async function authenticate(token: string): Promise<ApiKey | undefined> {
   return rows[0];
 }
 
-const LIST = `SELECT ${COLUMNS} FROM pets WHERE id > $1 ORDER BY id LIMIT $2`;
-const LIST_BY_STATUS = `SELECT ${COLUMNS} FROM pets
+const LIST = `SELECT ${PET_COLUMNS} FROM pets WHERE id > $1 ORDER BY id LIMIT $2`;
+const LIST_BY_STATUS = `SELECT ${PET_COLUMNS} FROM pets
   WHERE (status, id) > ($3::pet_status, $1) AND status <= $3 ORDER BY status, id LIMIT $2`;
 
 async function list(query: URLSearchParams, headers: Headers) {
@@ -134,10 +129,15 @@ async function get(text: string, headers: Headers) {
   headers.Deprecation = '@1764892800';
   headers.Sunset = 'Thu, 05 Dec 2030 00:00:00 GMT';
   headers.Link = `<http://127.0.0.1:${PORT}/v1/pets>; rel="successor-version"`;
-  const id = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
-  const { rows } = Number.isSafeInteger(id)
-    ? await pool.query({ name: 'get', text: `SELECT ${COLUMNS} FROM pets WHERE id = $1`, values: [id] })
-    : { rows: [] };
+  const id = readId(text);
+  const { rows } =
+    id === undefined
+      ? { rows: [] }
+      : await pool.query({
+          name: 'get',
+          text: `SELECT ${PET_COLUMNS} FROM pets WHERE id = $1`,
+          values: [id],
+        });
   if (rows[0] === undefined) throw new ApiError(404, 'not_found', `There is no pet with the id ${text}.`);
   return { status: 200, body: rows[0] };
 }
@@ -152,7 +152,7 @@ async function create(text: string, headers: Headers) {
   if (errors.length > 0) throw new ApiError(400, 'invalid_request', `${errors.join('; ')}.`);
   const { rows } = await pool.query<{ id: number }>({
     name: 'create',
-    text: `INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING ${COLUMNS}`,
+    text: `INSERT INTO pets (name, category_id, status) VALUES ($1, $2, $3) RETURNING ${PET_COLUMNS}`,
     values: [name, categoryId, status],
   });
   headers.Location = `/v1/pets/${rows[0]?.id}`;
@@ -160,32 +160,22 @@ async function create(text: string, headers: Headers) {
 }
 
 async function update(text: string, body: string) {
-  const { categoryId } = (parseJson(body) as { categoryId?: unknown } | null) ?? {};
-  if (!Number.isSafeInteger(categoryId))
-    throw new ApiError(400, 'invalid_request', `categoryId must be an integer from ${-MAX} to ${MAX}.`);
-  const id = /^-?\d+$/.test(text) ? Number(text) : Number.NaN;
-  const { rows } = Number.isSafeInteger(id)
-    ? await pool.query({
-        name: 'update',
-        text: `UPDATE pets SET category_id = $2 WHERE id = $1 RETURNING ${COLUMNS}`,
-        values: [id, categoryId],
-      })
-    : { rows: [] };
-  if (rows[0] === undefined) throw new ApiError(404, 'not_found', `There is no pet with the id ${text}.`);
-  return { status: 200, body: rows[0] };
+  const { categoryId, status } = (parseJson(body) as { categoryId?: unknown; status?: unknown } | null) ?? {};
+  const errors: string[] = [];
+  if (categoryId === undefined && status === undefined) errors.push('categoryId or status is required');
+  if (categoryId !== undefined && !Number.isSafeInteger(categoryId))
+    errors.push(`categoryId must be an integer from ${-MAX} to ${MAX}`);
+  if (status !== undefined && !STATUSES.includes(status as string))
+    errors.push(`status must be one of ${STATUSES.join(', ')}`);
+  if (errors.length > 0) throw new ApiError(400, 'invalid_request', `${errors.join('; ')}.`);
+  const id = readId(text);
+  const change = status === undefined ? changeCategory : changeStatus;
+  const pet = id === undefined ? undefined : await change(id, categoryId, status);
+  if (pet === undefined) throw new ApiError(404, 'not_found', `There is no pet with the id ${text}.`);
+  return { status: 200, body: pet };
 }
 
-/** One statement is a transaction of its own, and its UPDATE waits for others of the pet. */
-const ORDER = `WITH pet AS (UPDATE pets SET status = 'pending' WHERE id = $1 AND status = 'available' RETURNING id)
-  INSERT INTO orders (pet_id) SELECT id FROM pet
-  RETURNING id, pet_id AS "petId", status, created_at AS "createdAt"`;
-
-async function order(text: string, headers: Headers) {
-  const { petId } = (parseJson(text) as { petId?: unknown } | null) ?? {};
-  if (!Number.isSafeInteger(petId))
-    throw new ApiError(400, 'invalid_request', `petId must be an integer from ${-MAX} to ${MAX}.`);
-  const { rows } = await pool.query<{ id: number }>({ name: 'order', text: ORDER, values: [petId] });
-  if (rows[0] === undefined) throw new ApiError(409, 'pet_not_available', 'The animal is not available.');
-  headers.Location = `/v1/store/orders/${rows[0].id}`;
-  return { status: 201, body: rows[0] };
+async function changeCategory(id: number, categoryId: unknown): Promise<unknown> {
+  const text = `UPDATE pets SET category_id = $2 WHERE id = $1 RETURNING ${PET_COLUMNS}`;
+  return (await pool.query({ name: 'update', text, values: [id, categoryId] })).rows[0];
 }

@@ -1,15 +1,5 @@
-/** Pets in the catalogue before the first create: their ids are 1 to this, their statuses alternate. */
-export const PET_COUNT = 100_000;
-export const STATUSES = ['available', 'pending', 'sold'] as const;
-
-/** API keys, as many of each kind. */
-export interface Keys {
-  readonly unlimited: readonly string[];
-  /** Each allows one request a day, which is used up before the case is measured. */
-  readonly exhausted: readonly string[];
-  /** Well-formed, but nobody's */
-  readonly unknown: readonly string[];
-}
+import { type Case, STATUSES, UNIQUE } from './case.js';
+import { orderCases } from './order-cases.js';
 
 /** How many callers there are, and how many requests at once. */
 export interface Load {
@@ -22,29 +12,6 @@ export function describeLoad({ connections, keys }: Load): string {
   const count = (n: number, noun: string) => `${n.toLocaleString('en')} ${noun}${n === 1 ? '' : 's'}`;
   return `${count(connections, 'connection')}, ${count(keys, 'key')}`;
 }
-
-/** One kind of request, and how to recognise the right response. `n` is a random id with at least 400 ids after it. */
-export interface Case {
-  readonly name: string;
-  readonly method: 'GET' | 'PATCH' | 'POST';
-  path(n: number): string;
-  readonly body?: (n: number) => string;
-  /** Besides the key and those of the body. {@link UNIQUE} in a value becomes another number in each request. */
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly key: keyof Keys;
-  readonly status: number;
-  /** Whether `n` is another pet in each request, one that is available */
-  readonly isDistinct?: boolean;
-  /** With more, requests wait longer than they may, and some are a 503 */
-  readonly mostConnections?: number;
-  /** SQL that undoes what the requests have changed. Without it, they may be sent again as they are */
-  readonly undo?: string;
-  /** Text in the body of the right response that is most unlikely in that of a wrong one */
-  expected(n: number): readonly string[];
-}
-
-/** As many characters as the number that takes its place has digits */
-export const UNIQUE = '#'.repeat(16);
 
 const firstAndLast = (n: number, count: number) => [`"id":${n + 1},`, `"id":${n + count},`];
 const rpcInput = (value: object) => `input=${encodeURIComponent(JSON.stringify(value))}`;
@@ -92,18 +59,7 @@ export const cases = {
     status: 200,
     expected: (n) => [`"id":${n},`, `"categoryId":${n},`],
   },
-  order: {
-    name: 'order an animal',
-    method: 'POST',
-    path: () => '/v1/store/orders',
-    body: (n) => JSON.stringify({ petId: n }),
-    key: 'unlimited',
-    status: 201,
-    isDistinct: true,
-    mostConnections: 32,
-    undo: `DELETE FROM orders; UPDATE pets SET status = 'available' WHERE status = 'pending' AND id % 3 = 0`,
-    expected: (n) => [`"petId":${n},`, '"status":"placed"'],
-  },
+  ...orderCases,
   keyedCreate: { ...create, name: 'keyed create', headers: { 'Idempotency-Key': UNIQUE } },
   badKey: {
     ...get(

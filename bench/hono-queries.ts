@@ -2,21 +2,21 @@ import { and, asc, eq, gt, isNull, or, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { bigint, customType, integer, pgEnum, pgTable, text, timestamp, uuid } from 'drizzle-orm/pg-core';
 import { Pool } from 'pg';
-import { STATUSES } from './cases.js';
+import { STATUSES } from './case.js';
 
 /*
- * The tables and queries of bench/hono.ts, with Drizzle.
+ * The tables of bench/hono.ts, and its queries that are one statement, with Drizzle.
  */
 
 const petStatus = pgEnum('pet_status', STATUSES);
-const pets = pgTable('pets', {
+export const pets = pgTable('pets', {
   id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
   name: text('name').notNull(),
   categoryId: bigint('category_id', { mode: 'number' }).notNull(),
   status: petStatus('status').notNull(),
 });
 const orderStatus = pgEnum('order_status', ['placed', 'approved', 'delivered', 'cancelled']);
-const orders = pgTable('orders', {
+export const orders = pgTable('orders', {
   id: bigint('id', { mode: 'number' }).primaryKey().generatedAlwaysAsIdentity(),
   petId: bigint('pet_id', { mode: 'number' }).notNull(),
   status: orderStatus('status').notNull().default('placed'),
@@ -32,7 +32,7 @@ const apiKeys = pgTable('api_keys', {
   revokedAt: timestamp('revoked_at', { withTimezone: true }),
 });
 
-const db = drizzle({
+export const db = drizzle({
   client: new Pool({
     connectionString: process.env.DATABASE_URL,
     max: 10,
@@ -66,19 +66,6 @@ export const updatePet = db
   .where(eq(pets.id, sql.placeholder('id')))
   .returning()
   .prepare('update');
-/** Returns undefined for a pet that is not available. */
-export function placeOrder(petId: number) {
-  return db.transaction(async (transaction) => {
-    const taken = await transaction
-      .update(pets)
-      .set({ status: 'pending' })
-      .where(and(eq(pets.id, petId), eq(pets.status, 'available')))
-      .returning({ id: pets.id });
-    if (taken.length === 0) return undefined;
-    const [order] = await transaction.insert(orders).values({ petId }).returning();
-    return order;
-  });
-}
 export const findKey = db
   .select({ id: apiKeys.id, perMinute: apiKeys.perMinute, perDay: apiKeys.perDay })
   .from(apiKeys)

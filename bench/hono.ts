@@ -7,20 +7,20 @@ import { HTTPException } from 'hono/http-exception';
 import { requestId } from 'hono/request-id';
 import { validator } from 'hono/validator';
 import { LRUCache } from 'lru-cache';
-import { z } from 'zod';
 import { isWellFormedKey } from '../src/platform/keys/format.js';
-import { ApiError, BODY_LIMIT_BYTES, isName } from './baseline-input.js';
+import { ApiError, BODY_LIMIT_BYTES, readId } from './baseline-input.js';
 import { ANONYMOUS, countRequest, type Headers, type Limits } from './baseline-limits.js';
-import { STATUSES } from './cases.js';
 import {
-  findKey,
-  findPet,
-  insertPet,
-  listPets,
-  listPetsByStatus,
-  placeOrder,
-  updatePet,
-} from './hono-queries.js';
+  newOrder,
+  newPet,
+  orderChange,
+  type PetChange,
+  pageQuery,
+  petChange,
+  validate,
+} from './hono-input.js';
+import { changeOrder, changeStatus, placeOrder } from './hono-orders.js';
+import { findKey, findPet, insertPet, listPets, listPetsByStatus, updatePet } from './hono-queries.js';
 
 /*
  * The REST side of the measured requests with Hono and Drizzle, put together as their documentation shows, including
@@ -29,7 +29,6 @@ import {
 
 const PORT = Number(process.env.PORT);
 const KEY_TTL_MS = 1_000;
-const MAX = Number.MAX_SAFE_INTEGER;
 
 type ApiKey = Limits & { readonly id: string };
 const knownKeys = new LRUCache<string, { found: ApiKey | undefined }>({ max: 10_000, ttl: KEY_TTL_MS });
@@ -60,34 +59,6 @@ async function authenticate(token: string): Promise<ApiKey | undefined> {
   return found;
 }
 
-const queryInteger = (min: number, max: number) =>
-  z
-    .string()
-    .regex(/^-?\d+$/)
-    .transform(Number)
-    .pipe(z.number().min(min).max(max));
-const pageQuery = z.object({
-  limit: queryInteger(1, 100).default(20),
-  cursor: queryInteger(-MAX, MAX).default(-MAX),
-  status: z.enum(STATUSES).optional(),
-});
-const newPet = z.object({
-  name: z.string().refine(isName, 'must have 1 to 200 characters'),
-  categoryId: z.int(),
-  status: z.enum(STATUSES).default('available'),
-});
-
-const petChange = z.object({ categoryId: z.int() });
-const newOrder = z.object({ petId: z.int() });
-
-function validate<T>(schema: z.ZodType<T>) {
-  return (input: unknown): T => {
-    const { data, error } = schema.safeParse(input);
-    if (error === undefined) return data;
-    throw new ApiError(400, 'invalid_request', z.prettifyError(error));
-  };
-}
-
 const requireJson = createMiddleware((c, next) => {
   if (/^application\/json *(;|$)/i.test(c.req.header('Content-Type') ?? '')) return next();
   throw new ApiError(415, 'unsupported_media_type', 'The body must be application/json.');
@@ -98,6 +69,12 @@ const limitBody = bodyLimit({
     throw new ApiError(413, 'payload_too_large', 'The body is over 64 KiB.');
   },
 });
+
+async function changePet(id: number, { categoryId, status }: PetChange) {
+  if (status !== undefined) return changeStatus(id, { categoryId, status });
+  const [pet] = await updatePet.execute({ id, categoryId });
+  return pet;
+}
 
 const app = new Hono().basePath('/v1');
 app.use(requestId());
@@ -124,8 +101,8 @@ app.get('/pets/:petId', admit, async (c) => {
   c.header('Sunset', 'Thu, 05 Dec 2030 00:00:00 GMT');
   c.header('Link', `<http://127.0.0.1:${PORT}/v1/pets>; rel="successor-version"`);
   const petId = c.req.param('petId');
-  const id = /^-?\d+$/.test(petId) ? Number(petId) : Number.NaN;
-  const [pet] = Number.isSafeInteger(id) ? await findPet.execute({ id }) : [];
+  const id = readId(petId);
+  const [pet] = id === undefined ? [] : await findPet.execute({ id });
   if (pet === undefined) throw new ApiError(404, 'not_found', `There is no pet with the id ${petId}.`);
   return c.json(pet);
 });
@@ -137,8 +114,8 @@ app.patch(
   validator('json', validate(petChange)),
   async (c) => {
     const petId = c.req.param('petId');
-    const id = /^-?\d+$/.test(petId) ? Number(petId) : Number.NaN;
-    const [pet] = Number.isSafeInteger(id) ? await updatePet.execute({ id, ...c.req.valid('json') }) : [];
+    const id = readId(petId);
+    const pet = id === undefined ? undefined : await changePet(id, c.req.valid('json'));
     if (pet === undefined) throw new ApiError(404, 'not_found', `There is no pet with the id ${petId}.`);
     return c.json(pet);
   },
@@ -149,10 +126,26 @@ app.post('/store/orders', admit, requireJson, limitBody, validator('json', valid
   c.header('Location', `/v1/store/orders/${order.id}`);
   return c.json(order, 201);
 });
+app.patch(
+  '/store/orders/:orderId',
+  admit,
+  requireJson,
+  limitBody,
+  validator('json', validate(orderChange)),
+  async (c) => {
+    const orderId = c.req.param('orderId');
+    const id = readId(orderId);
+    const order = id === undefined ? undefined : await changeOrder(id, c.req.valid('json').status);
+    if (order === undefined)
+      throw new ApiError(404, 'not_found', `There is no order with the id ${orderId}.`);
+    return c.json(order);
+  },
+);
 for (const [path, allow] of [
   ['/pets', 'GET, POST, HEAD'],
   ['/pets/:petId', 'GET, PATCH, HEAD'],
   ['/store/orders', 'POST'],
+  ['/store/orders/:orderId', 'PATCH'],
 ] as const) {
   app.all(path, (c) => {
     c.header('Allow', allow);

@@ -1,5 +1,6 @@
 import { createHistogram } from 'node:perf_hooks';
-import { type Case, type CaseId, cases, PET_COUNT, STATUSES, UNIQUE } from './cases.js';
+import { type Case, PET_COUNT, STATUSES, UNIQUE } from './case.js';
+import { type CaseId, cases } from './cases.js';
 import { LoadConnection, type PreparedRequest } from './load-connection.js';
 
 /*

@@ -1,4 +1,5 @@
-import { type Case, type CaseId, cases, describeLoad, type Load } from './cases.js';
+import type { Case } from './case.js';
+import { type CaseId, cases, describeLoad, type Load } from './cases.js';
 import type { Measurement, RunOptions } from './rounds.js';
 import type { Cell, Figure } from './samples.js';
 import { COMPARED_NAMES, type ServerName } from './servers.js';

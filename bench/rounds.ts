@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { type Case, type CaseId, cases, counterparts, isMeasuredWith, isRpc, type Load } from './cases.js';
+import type { Case } from './case.js';
+import { type CaseId, cases, counterparts, isMeasuredWith, isRpc, type Load } from './cases.js';
 import type { LoadFailure, LoadOrder, LoadReport } from './load.js';
 import { withClient } from './postgres.js';
 import { type Sample, Samples } from './samples.js';
@@ -99,8 +100,9 @@ async function measureStep(
 ): Promise<void> {
   for (const server of servers) {
     if (isExample(server.name) && step.caseId in counterparts) continue;
+    const { prepare, undo }: Case = cases[step.caseId];
+    if (prepare !== undefined) await withClient(server.databaseUrl, (client) => client.query(prepare));
     const sample = await measure(generator, server, step);
-    const { undo }: Case = cases[step.caseId];
     if (undo !== undefined) await withClient(server.databaseUrl, (client) => client.query(undo));
     samples?.add({ server: server.name, ...step }, sample);
   }

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Backend } from './backend.js';
-import type { Keys } from './cases.js';
+import type { Keys } from './case.js';
 import type { CpuTimes } from './cpu-time.js';
 import { type ServerProcess, startProcess } from './server-process.js';
 
