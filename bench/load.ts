@@ -68,7 +68,11 @@ async function run(order: LoadOrder): Promise<LoadReport> {
   const cpuBefore = process.cpuUsage();
   const countsFrom = performance.now() + RAMP_UP_MS;
   const endsAt = countsFrom + seconds * 1000;
-  await Promise.all(opened.map((connection) => connection.sendBetween(countsFrom, endsAt)));
+  const isUsedUp = () => isDistinct(order) && sent > requests.length;
+  await Promise.all(opened.map((connection) => connection.sendBetween(countsFrom, endsAt))).catch((error) => {
+    if (!isUsedUp()) throw error;
+  });
+  if (isUsedUp()) throw new Error(`${requests.length} animals are too few: choose fewer --seconds`);
   const { user, system } = process.cpuUsage(cpuBefore);
   const percentile = (percent: number) => latenciesUs.percentile(percent) / 1000;
   return {
@@ -92,9 +96,11 @@ function toUnique(): string {
 /** Every third pet, from the third on, is available. */
 const AVAILABLE = Math.floor(PET_COUNT / STATUSES.length);
 
-function prepareRequests({ caseIds, keys }: LoadOrder): PreparedRequest[] {
-  const isDistinct = caseIds.some((id) => (cases[id] as Case).isDistinct);
-  const perKey = isDistinct
+const isDistinct = ({ caseIds }: LoadOrder) => caseIds.some((id) => (cases[id] as Case).isDistinct);
+
+function prepareRequests(order: LoadOrder): PreparedRequest[] {
+  const { caseIds, keys } = order;
+  const perKey = isDistinct(order)
     ? Math.floor(AVAILABLE / keys.length)
     : Math.ceil(PREPARED_REQUESTS / keys.length);
   return Array.from({ length: perKey * keys.length }, (_, index) => {
@@ -102,7 +108,7 @@ function prepareRequests({ caseIds, keys }: LoadOrder): PreparedRequest[] {
     const turn = index + Math.floor(index / keys.length);
     const requestCase: Case = cases[caseIds[turn % caseIds.length] as CaseId];
     const random = 1 + Math.floor(Math.random() * (PET_COUNT - 400));
-    const n = isDistinct ? STATUSES.length * (index + 1) : random;
+    const n = isDistinct(order) ? STATUSES.length * (index + 1) : random;
     const bytes = Buffer.from(toRequest(requestCase, n, key), 'latin1');
     return {
       bytes,

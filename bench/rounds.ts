@@ -8,6 +8,8 @@ import { type Sample, Samples } from './samples.js';
 import { type BenchServer, isExample } from './servers.js';
 
 const WARM_UP_CONNECTIONS = 32;
+/** A longer warm-up is several, because a case has animals for some seconds only */
+const WARM_UP_STEP_SECONDS = 2;
 /** So much memory for new objects that the load generator hardly ever collects garbage while it measures */
 const LOAD_FLAGS = ['--max-semi-space-size=64'];
 
@@ -48,7 +50,10 @@ export async function measureRounds(
   { rounds, seconds, warmUpSeconds, loads, rpcConnections }: RunOptions,
 ): Promise<Measurement> {
   const warmUpLoad = { connections: WARM_UP_CONNECTIONS, keys: loads[0]?.keys ?? 1 };
-  const warmUp = caseIds.map((caseId): Step => ({ caseId, ...warmUpLoad, seconds: warmUpSeconds }));
+  const parts = Math.ceil(warmUpSeconds / WARM_UP_STEP_SECONDS);
+  const warmUp = caseIds.flatMap((caseId) =>
+    Array<Step>(parts).fill({ caseId, ...warmUpLoad, seconds: warmUpSeconds / parts }),
+  );
   const steps = loads.flatMap((load) =>
     caseIds
       .filter((caseId) => !isRpc(caseId) || rpcConnections.includes(load.connections))
