@@ -23,8 +23,6 @@ export interface Case {
   readonly status: number;
   /** Whether `n` is another pet in each request, one that is available */
   readonly isDistinct?: boolean;
-  /** With more, requests wait longer than they may, and some are a 503 */
-  readonly mostConnections?: number;
   /** SQL that adds what the requests need before any is sent */
   readonly prepare?: string;
   /** SQL that undoes what that and the requests have changed. Without it, they may be sent again as they are */

@@ -115,12 +115,6 @@ export const CASE_IDS = Object.keys(cases) as CaseId[];
 /** Of ten requests, five get a pet, four list twenty, and one creates one. */
 export const MIX: readonly CaseId[] = [...Array(5).fill('get'), ...Array(4).fill('list20'), 'create'];
 
-/** Whether it is measured with so many connections. */
-export function isMeasuredWith(caseId: CaseId, connections: number): boolean {
-  const { mostConnections = Infinity }: Case = cases[caseId];
-  return connections <= mostConnections;
-}
-
 /** Whether it is of a protocol that only this service has. */
 export function isRpc(caseId: CaseId): boolean {
   return !cases[caseId].path(1).startsWith('/v1');

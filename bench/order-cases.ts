@@ -5,9 +5,6 @@ import { type Case, PET_COUNT, STATUSES } from './case.js';
  * sent, the animals get back the statuses that they had.
  */
 
-/** With more, requests wait longer than they may, and some are a 503 */
-const MOST_CONNECTIONS = 32;
-
 /** The status that an animal of the catalogue has at first */
 const FIRST_STATUS = `('{${STATUSES}}'::pet_status[])[id % ${STATUSES.length} + 1]`;
 
@@ -24,7 +21,6 @@ const UNDO = `
 const shared = {
   key: 'unlimited',
   isDistinct: true,
-  mostConnections: MOST_CONNECTIONS,
   undo: UNDO,
 } satisfies Partial<Case>;
 

@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { cpus, release, totalmem, type } from 'node:os';
 import type { Backend } from './backend.js';
-import { type Case, PET_COUNT } from './case.js';
-import { cases, describeLoad } from './cases.js';
+import { PET_COUNT } from './case.js';
+import { describeLoad } from './cases.js';
 import { compareWithBaseline, listFigures, listMemory, type Report } from './report.js';
 import type { RunOptions } from './rounds.js';
 import { canPin } from './server-process.js';
@@ -67,8 +67,6 @@ const GLANCE =
   'how many API keys take turns, on every server: 256 are the normal case, one key for all requests and 10,000 are ' +
   'special ones.';
 
-const LIMITED = Object.values<Case>(cases).filter(({ mostConnections }) => mostConnections !== undefined);
-
 const EXPLANATION = [
   '- [README.md](README.md) says what the servers are. The service runs as `npm start` runs it, with its log at info, ' +
     'on an external PostgreSQL and Redis; the others have neither a log nor metrics.',
@@ -78,11 +76,6 @@ const EXPLANATION = [
     'the same query, a batch of ten gets with a single get, and a keyed create with a create.',
   '- "Bad key": as many well-formed keys take turns that nobody has. "Over the limit": as many keys that have all ' +
     'used up their daily limit.',
-  ...LIMITED.map(
-    ({ name, mostConnections }) =>
-      `- "${name}" is measured with up to ${mostConnections} connections: with more, requests wait longer than the time ` +
-      'that each has, and some are a 503.',
-  ),
   '- CPU is microseconds per request: of the server, of all processes of PostgreSQL, of Redis, and of the load ' +
     'generator, whose share of a latency is the same for all servers.',
   '- Peak memory is resident memory since the start of the process, over all cases, loads and keys.',

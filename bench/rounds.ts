@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import type { Case } from './case.js';
-import { type CaseId, cases, counterparts, isMeasuredWith, isRpc, type Load } from './cases.js';
+import { type CaseId, cases, counterparts, isRpc, type Load } from './cases.js';
 import type { LoadFailure, LoadOrder, LoadReport } from './load.js';
 import { withClient } from './postgres.js';
 import { type Sample, Samples } from './samples.js';
@@ -57,7 +57,6 @@ export async function measureRounds(
   const steps = loads.flatMap((load) =>
     caseIds
       .filter((caseId) => !isRpc(caseId) || rpcConnections.includes(load.connections))
-      .filter((caseId) => isMeasuredWith(caseId, load.connections))
       .map((caseId): Step => ({ caseId, ...load, seconds })),
   );
   const generator = startLoad();
