@@ -8,8 +8,13 @@ import {
 import type { Table } from './table.js';
 
 /** What can be changed of a row, and what stands against it. */
-export interface ChangeRules<Field extends string, Refusal extends string> {
+export interface ChangeRules<Field extends string, Refusal extends string, Conditions> {
   readonly fields: readonly Field[];
+  /**
+   * Further members of a change, each with the field of the row whose type it has: what refusals compare, and nothing is
+   * set to.
+   */
+  readonly conditions?: Conditions;
   /**
    * For each reason to refuse a change, SQL for what its error names, or NULL where it does not apply. The first that applies
    * counts. It knows the row as `seen` and the change as `given`, whose members that are left out are NULL. It sees the row
@@ -23,7 +28,11 @@ export type Changed<Row, Refusal extends string> =
   | { readonly output: Row | undefined }
   | { readonly refusal: Refusal; readonly detail: string };
 
-type Given<Row, Field extends keyof Row> = { readonly [Member in Field]?: Row[Member] | undefined };
+type FieldByMember<Row> = Readonly<Record<string, keyof Row & string>>;
+
+type Given<Row, Field extends keyof Row, Conditions extends FieldByMember<Row>> = {
+  readonly [Member in Field]?: Row[Member] | undefined;
+} & { readonly [Member in keyof Conditions]?: Row[Conditions[Member]] | undefined };
 
 /**
  * Changes the members of a row that are given. Changes that arrive while others are being stored share a statement, and
@@ -34,16 +43,24 @@ export function createChange<
   Row extends { readonly id: number },
   Field extends keyof Row & string,
   Refusal extends string,
+  Conditions extends FieldByMember<Row> = Record<never, never>,
 >(
   database: RowDatabase,
   table: Table<Row, never>,
-  { fields, refusals }: ChangeRules<Field, Refusal>,
-): (id: number, change: Given<Row, Field>) => Promise<Changed<Row, Refusal>> {
-  type Call = Given<Row, Field> & { readonly given_id: number; readonly given_members: readonly string[] };
-  const types = Object.fromEntries<string>(fields.map((field) => [field, table.types[field]]));
+  { fields, conditions, refusals }: ChangeRules<Field, Refusal, Conditions>,
+): (id: number, change: Given<Row, Field, Conditions>) => Promise<Changed<Row, Refusal>> {
+  type Call = Given<Row, Field, Conditions> & {
+    readonly given_id: number;
+    readonly given_members: readonly string[];
+  };
+  const fieldByMember: FieldByMember<Row> = {
+    ...conditions,
+    ...Object.fromEntries(fields.map((field) => [field, field])),
+  };
+  const types = Object.entries(fieldByMember).map(([member, field]) => [member, table.types[field]] as const);
   const run = createRowStatement<Call, ChangedRow<Row>, Changed<Row, Refusal>>(database, table, {
     name: `${table.name}-change`,
-    given: { given_id: 'bigint', given_members: 'text[]', ...types },
+    given: { given_id: 'bigint', given_members: 'text[]', ...Object.fromEntries(types) },
     text: (parts) => changeSql(table, { fields, refusals }, database.inSchema, parts),
     toOutcome,
     toRow: ({ given_id }) => given_id,
@@ -84,7 +101,7 @@ function toOutcome<Row, Refusal extends string>({
  */
 function changeSql<Row, Field extends keyof Row & string>(
   { name, toColumn, json }: Pick<Table<Row, never>, 'name' | 'toColumn' | 'json'>,
-  { fields, refusals }: ChangeRules<Field, string>,
+  { fields, refusals }: Pick<ChangeRules<Field, string, unknown>, 'fields' | 'refusals'>,
   inSchema: InSchema,
   { given, lock }: StatementParts,
 ): string {

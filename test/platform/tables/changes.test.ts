@@ -39,7 +39,9 @@ let changeElsewhere: Change;
 const createRoomChange = (database: TestService['database']) =>
   createChange(database, rooms, {
     fields: ['name', 'note', 'beds'],
+    conditions: { expectedBeds: 'beds' },
     refusals: {
+      beds_changed: 'CASE WHEN seen.beds <> given."expectedBeds" THEN seen.beds END',
       too_few_beds: `CASE WHEN given.beds < 2 AND seen.name = 'Hall' THEN seen.beds || ' beds are needed' END`,
       has_guests: `SELECT string_agg(name, ', ') FROM guests WHERE room_id = seen.id AND seen.beds > given.beds`,
     },
@@ -86,6 +88,33 @@ test('what refuses a change is named, the first that applies, with what it says;
   expect('detail' in refused && refused.detail.split(', ').toSorted()).toEqual(['Ann B.', 'Ben']);
   expect(await read(id)).toMatchObject({ beds: 2, note: null });
   expect(await change(id, { note: 'new' })).toMatchObject({ output: { note: 'new' } });
+});
+
+test('a member that only refusals ask by is compared with the row as it is now, and nothing is set to it', async () => {
+  const id = await addRoom();
+  const row = { id, name: 'Attic', note: null, beds: 2 };
+  expect(await change(id, { expectedBeds: 3, note: 'new' })).toEqual({
+    refusal: 'beds_changed',
+    detail: '2',
+  });
+  expect(await read(id)).toEqual(row);
+  expect(await change(id, { expectedBeds: 2, note: 'new' })).toEqual({ output: { ...row, note: 'new' } });
+  expect(await change(id, { expectedBeds: 3 })).toMatchObject({ refusal: 'beds_changed' });
+  expect(await change(id, { expectedBeds: 2 })).toEqual({ output: { ...row, note: 'new' } });
+  expect(await change(id, { expectedBeds: undefined, note: null })).toEqual({ output: row });
+  expect(await change(999_999, { expectedBeds: 2, beds: 3 })).toEqual({ output: undefined });
+});
+
+test('of changes that expect the same at the same time, over two processes, the first is stored and refuses the others', async () => {
+  const id = await addRoom();
+  const changes = Array.from({ length: 20 }, (_, n) =>
+    (n % 2 === 0 ? change : changeElsewhere)(id, { expectedBeds: 2, beds: n + 3 }),
+  );
+  const outcomes = await Promise.all(changes);
+  const { beds } = await read(id);
+  expect(outcomes.filter((each) => 'output' in each)).toMatchObject([{ output: { beds } }]);
+  const refusals = outcomes.filter((each) => 'refusal' in each);
+  expect(refusals).toEqual(Array(19).fill({ refusal: 'beds_changed', detail: String(beds) }));
 });
 
 test('changes of other members of one row at the same time, over two processes, are all kept', async () => {
