@@ -17,6 +17,15 @@ export const ERRORS = {
     advice: 'To find one that is available, call listPets with a `status` of `available`.',
     description: 'the animal is pending or sold, or has an open order',
   },
+  pet_status_changed: {
+    status: 409,
+    trpcCode: 'CONFLICT',
+    message: 'The animal has another status by now, and nothing was changed: load the animal again.',
+    description: 'the animal has another status than `expectedStatus`',
+    advice:
+      'To load it, call listPets with a `limit` of 1 and the id minus one as `cursor`. Repeat the change only if it still ' +
+      'makes sense.',
+  },
   pet_has_open_order: {
     status: 409,
     trpcCode: 'CONFLICT',

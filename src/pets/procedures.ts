@@ -95,13 +95,14 @@ const updatePet = procedure
       description:
         'Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow any ' +
         'other, except while the animal has an open order: then its status changes with the order (updateOrder). ' +
+        'With `expectedStatus`, nothing changes if the animal has another status by then. ' +
         'Programs that keep a copy of the catalogue do not notice the change: the animal keeps its id.\n\n' +
         'Experimental: it may change within this version.',
       successDescription: 'The animal as it is now',
     },
     stability: 'experimental',
     scope: 'pets:write',
-    errors: ['pet_has_open_order'],
+    errors: ['pet_status_changed', 'pet_has_open_order'],
     tool: { idempotentHint: true },
   })
   .input(petChange)

@@ -66,15 +66,25 @@ const changes = {
   status: petStatus.meta({ description: 'Availability of the animal' }).exactOptional(),
 };
 
+const CHANGES = Object.keys(changes);
+const CHANGES_TEXT = new Intl.ListFormat('en-GB').format(CHANGES);
+
 export const petChange = petReference
-  .extend(changes)
-  .refine(({ petId: _petId, ...change }) => Object.keys(change).length > 0, {
-    error: `At least one of ${new Intl.ListFormat('en-GB').format(Object.keys(changes))} is required`,
+  .extend({
+    ...changes,
+    expectedStatus: petStatus
+      .meta({
+        description:
+          'The status that the animal had when it was read. If it has another one by now, nothing is changed.',
+      })
+      .exactOptional(),
+  })
+  .refine((change) => CHANGES.some((member) => member in change), {
+    error: `At least one of ${CHANGES_TEXT} is required`,
   })
   .meta({
     id: 'PetChange',
-    description:
-      'Changes to an animal: at least one member. What is left out stays as it is. Unknown members are ignored.',
+    description: `Changes to an animal: at least one of ${CHANGES_TEXT}. What is left out stays as it is. Unknown members are ignored.`,
     examples: [{ status: 'sold' }],
   });
 

@@ -16,13 +16,23 @@ const pets = table<Pet, NewPet>('pets', {
 
 const OPEN = OPEN_STATUSES.map((status) => `'${status}'`).join(', ');
 
+/** What refuses a change, and what it names */
+const MESSAGES = {
+  pet_status_changed: (status: string) =>
+    `The status of the animal is ${status} by now, and nothing was changed: load the animal again.`,
+  pet_has_open_order: (orderId: string) =>
+    `The animal has the open order ${orderId}, and its status changes with that: deliver or cancel the order.`,
+};
+
 /** All queries on pets. Every method may fail with a database error: see isDatabaseOutage. */
 export type PetStore = ReturnType<typeof createPetStore>;
 
 export function createPetStore(database: Database) {
   const change = createChange(database, pets, {
     fields: ['name', 'categoryId', 'status'],
+    conditions: { expectedStatus: 'status' },
     refusals: {
+      pet_status_changed: 'CASE WHEN seen.status <> given."expectedStatus" THEN seen.status END',
       pet_has_open_order: `
         SELECT id FROM ${database.inSchema('orders')} WHERE pet_id = seen.id AND status IN (${OPEN}) AND seen.status <> given.status`,
     },
@@ -33,17 +43,15 @@ export function createPetStore(database: Database) {
 
     /**
      * Sets only the members that are given, so that changes of other members at the same time are kept. The status of an
-     * animal with an open order changes with the order alone.
+     * animal with an open order changes with the order alone. An animal of another status than is expected is left as it is.
      *
      * @returns undefined if there is no such animal
-     * @throws ApiError pet_has_open_order
+     * @throws ApiError pet_status_changed, pet_has_open_order
      */
     async update({ petId, ...members }: PetChange): Promise<Pet | undefined> {
       const changed = await change(petId, members);
       if ('output' in changed) return changed.output;
-      throw new ApiError(changed.refusal, {
-        message: `The animal has the open order ${changed.detail}, and its status changes with that: deliver or cancel the order.`,
-      });
+      throw new ApiError(changed.refusal, { message: MESSAGES[changed.refusal](changed.detail) });
     },
   };
 }

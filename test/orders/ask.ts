@@ -55,17 +55,21 @@ const toAnswer = (result: Answer['result'], headers: Headers): Answer => ({
   isReplay: headers.get('idempotency-replayed') === 'true',
 });
 
-/** Calls as a careful client does: after a 503, which a busy machine may answer with, again. */
+/**
+ * Calls as a careful client does: after a 503, which a busy machine may answer with, again. `isRepeated` says so: what the
+ * answer refuses may have been done by then.
+ */
 export async function ask(
   protocol: Protocol,
   by: Caller,
   operation: Asked,
   input: Input,
   headers: Record<string, string> = {},
-): Promise<Answer> {
+): Promise<Answer & { readonly isRepeated: boolean }> {
   for (let attempt = 0; ; attempt += 1) {
     const answer = await PROTOCOLS[protocol](by, operation, input, headers);
-    if (answer.code !== 'service_unavailable' || attempt === 100) return answer;
+    if (answer.code !== 'service_unavailable' || attempt === 100)
+      return { ...answer, isRepeated: attempt > 0 };
     await delay(20);
   }
 }

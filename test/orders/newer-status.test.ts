@@ -31,6 +31,12 @@ test('a status that a later version has added is read, takes an animal off sale,
       name: change.name,
       status: NEWER,
     });
+    const refused = await askBy('updatePet', { ...change, name: 'Max', expectedStatus: 'available' });
+    expect([refused.code, refused.result.message]).toEqual([
+      'pet_status_changed',
+      expect.stringContaining(`is ${NEWER} by now`),
+    ]);
+    expect((await askBy('getPet', { petId: 1 })).result.name).toBe(change.name);
   }
   const statuses = 'SELECT status::text FROM pets UNION ALL SELECT status::text FROM orders';
   expect(await execute(databaseUrl, statuses)).toEqual([{ status: NEWER }, { status: NEWER }]);

@@ -9,7 +9,7 @@ let service: TestService;
 let nodes: readonly Caller[];
 
 /** The nth call goes over one of the protocols to one of the nodes, as a careful client sends it. */
-const send = (n: number, operation: Asked, input: Readonly<Record<string, unknown>>): Promise<Answer> =>
+const send = (n: number, operation: Asked, input: Readonly<Record<string, unknown>>) =>
   ask(
     protocolOf(n),
     nodes[(n >> 1) % nodes.length] as Caller,
@@ -55,6 +55,38 @@ export function testRaces(rounds: number): void {
       expect((await send(round, 'updatePet', { petId, ...FORM })).code).toBe('pet_has_open_order');
       expect((await send(round, 'createOrder', { petId })).code).toBe('pet_not_available');
       expect([await ordersOf(petId), await statusOf(petId)]).toEqual([['placed'], 'pending']);
+    }
+    await expectSound(service.databaseUrl);
+  });
+
+  test('of 20 forms that expect an animal to be available, exactly one marks it as sold, and the others are told', async () => {
+    for (const round of Array(rounds).keys()) {
+      const petId = await addPet();
+      const form = { petId, status: 'sold', expectedStatus: 'available' };
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, n) => send(round + n, 'updatePet', { ...form, name: `${n}` })),
+      );
+      const { name, status } = (await call(`/v1/pets/${petId}`)).body;
+      expect(status).toBe('sold');
+      const [stored] = answers.splice(Number(name), 1);
+      if (stored?.isRepeated !== true) expect(stored?.code).toBeUndefined();
+      expect(codesOf(answers)).toEqual(['pet_status_changed']);
+    }
+  });
+
+  test('forms that were loaded while an order was open do not put its animal up for sale again beside the delivery', async () => {
+    for (const round of Array(rounds).keys()) {
+      const petId = await addPet();
+      const orderId = await placed(round, petId);
+      const form = { petId, ...FORM, expectedStatus: 'pending' };
+      const [delivered, ...forms] = await Promise.all([
+        send(round, 'updateOrder', { orderId, status: 'delivered' }),
+        ...Array.from({ length: 9 }, (_, n) => send(round + n, 'updatePet', form)),
+      ]);
+      expect(delivered.code).toBeUndefined();
+      for (const { code } of forms) expect(['pet_has_open_order', 'pet_status_changed']).toContain(code);
+      expect((await send(round, 'updatePet', form)).code).toBe('pet_status_changed');
+      expect(await statusOf(petId)).toBe('sold');
     }
     await expectSound(service.databaseUrl);
   });

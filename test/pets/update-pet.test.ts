@@ -64,7 +64,8 @@ test.each(Object.entries(UPDATES))(
   },
 );
 
-const { petId: _petId, ...changes } = petChange.shape;
+/** What is compared, and never changed, is no change. */
+const { petId: _petId, expectedStatus: _expectedStatus, ...changes } = petChange.shape;
 const MEMBERS = Object.keys(changes);
 
 test('every member of a new animal can be changed, but those that are named above', () => {
@@ -106,7 +107,8 @@ test.each(Object.entries(UPDATES))(
       message: `At least one of ${new Intl.ListFormat('en-GB').format(MEMBERS)} is required.`,
       status: 400,
     };
-    expect(await update(added.id, {})).toEqual(error);
+    for (const change of [{}, { expectedStatus: added.status }])
+      expect(await update(added.id, change)).toEqual(error);
     expect(await read(added)).toEqual(added);
   },
 );
@@ -125,6 +127,7 @@ test('members are as strict as those of a new animal', async () => {
     ...[null, '', ' ', 'x'.repeat(201), 'a\0', '\ud800', 3].map((name) => ({ name })),
     ...[null, '3', true, 1.5, 2 ** 53, []].map((categoryId) => ({ categoryId })),
     ...[null, 'Sold', 'gone', 0].map((status) => ({ status })),
+    ...[null, 'Available', '', 0].map((expectedStatus) => ({ name: 'Max', expectedStatus })),
     ...[null, [], 'sold', 3],
   ];
   for (const body of invalid) {
@@ -133,6 +136,59 @@ test('members are as strict as those of a new animal', async () => {
   }
   expect(await read(added)).toEqual(added);
 });
+
+/** The error where the status that a form expects is not the one that the animal has. */
+const changedTo = (status: string) => ({
+  code: 'pet_status_changed',
+  message: `The status of the animal is ${status} by now, and nothing was changed: load the animal again.`,
+  status: 409,
+});
+
+test.each(Object.entries(UPDATES))(
+  'over %s a change is done where the animal has the status that it expects, and else told which one it has',
+  async (_protocol, update) => {
+    const added = await addPet();
+    const sold = { ...added, status: 'sold' };
+    expect(await update(added.id, { status: 'sold', expectedStatus: 'available' })).toEqual(sold);
+    for (const change of [{ status: 'available' }, { status: 'sold' }, { name: 'Max' }, { categoryId: 8 }])
+      expect(await update(added.id, { ...change, expectedStatus: 'available' })).toEqual(changedTo('sold'));
+    expect(await read(added)).toEqual(sold);
+    const change = { name: 'Max', expectedStatus: 'sold' };
+    expect(await update(added.id, change)).toEqual({ ...sold, name: 'Max' });
+    expect(await update(999_999, change)).toMatchObject({ code: 'not_found' });
+  },
+);
+
+test.each(Object.entries(UPDATES))(
+  'over %s an expected status that is none is a 400 that names the member',
+  async (_protocol, update) => {
+    const added = await addPet();
+    expect(await update(added.id, { status: 'sold', expectedStatus: 'gone' })).toEqual({
+      code: 'invalid_request',
+      message: 'expectedStatus must be one of available, pending, sold.',
+      status: 400,
+    });
+    expect(await read(added)).toEqual(added);
+  },
+);
+
+test.each(Object.entries(UPDATES))(
+  'over %s a form that was loaded before an order is told the status, while the order is open and when it has ended',
+  async (_protocol, update) => {
+    const added = await addPet();
+    const { id: _id, ...loaded } = added;
+    const form = { ...loaded, expectedStatus: loaded.status };
+    const { body: order } = await call('/v1/store/orders', post({ petId: added.id }));
+    for (const change of [form, { ...form, status: 'sold' }, { name: 'Max', expectedStatus: 'available' }])
+      expect(await update(added.id, change)).toEqual(changedTo('pending'));
+    expect(await update(added.id, { status: 'sold', expectedStatus: 'pending' })).toMatchObject({
+      code: 'pet_has_open_order',
+    });
+    await call(`/v1/store/orders/${order.id}`, patch({ status: 'delivered' }));
+    expect(await update(added.id, form)).toEqual(changedTo('sold'));
+    expect(await read(added)).toEqual({ ...added, status: 'sold' });
+  },
+);
 
 test('an animal that there is not is a 404, and over tRPC an id that none can have is a 400', async () => {
   const notFound = async ({ status, body }: TestResponse) =>

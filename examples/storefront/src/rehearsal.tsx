@@ -23,6 +23,7 @@ const CODES = {
   not_implemented: true,
   service_unavailable: true,
   pet_not_available: true,
+  pet_status_changed: true,
   pet_has_open_order: true,
   order_closed: true,
 } as const satisfies Record<ErrorCode, true>;

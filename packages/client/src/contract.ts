@@ -19,7 +19,8 @@ export type NewPet = {
 };
 
 /**
- * Changes to an animal: at least one member. What is left out stays as it is. Unknown members are ignored.
+ * Changes to an animal: at least one of name, categoryId and status. What is left out stays as it is. Unknown
+ * members are ignored.
  */
 export type PetChange = {
   /**
@@ -35,6 +36,8 @@ export type PetChange = {
   categoryId?: number;
   /** Availability of the animal */
   status?: PetStatus;
+  /** The status that the animal had when it was read. If it has another one by now, nothing is changed. */
+  expectedStatus?: PetStatus;
 };
 
 /** An animal to order. Unknown members are ignored. */
@@ -175,6 +178,7 @@ export type ErrorBody = {
  *   method, and the response has no rate limit headers
  * - `service_unavailable` (503): the database cannot serve the request now, or the service is overloaded
  * - `pet_not_available` (409): the animal is pending or sold, or has an open order
+ * - `pet_status_changed` (409): the animal has another status than `expectedStatus`
  * - `pet_has_open_order` (409): the animal has an open order, and its status changes with that
  * - `order_closed` (409): the order was delivered or cancelled
  */
@@ -197,6 +201,7 @@ export type ErrorCode =
   | 'not_implemented'
   | 'service_unavailable'
   | 'pet_not_available'
+  | 'pet_status_changed'
   | 'pet_has_open_order'
   | 'order_closed';
 
@@ -241,6 +246,8 @@ export type UpdatePetInput = {
   categoryId?: number;
   /** Availability of the animal */
   status?: PetStatus;
+  /** The status that the animal had when it was read. If it has another one by now, nothing is changed. */
+  expectedStatus?: PetStatus;
 };
 
 /** The input of listOrders */
@@ -331,8 +338,8 @@ export type Operations = {
    *
    * Changes the members of an animal that are sent, and leaves the others as they are. Any status may follow
    * any other, except while the animal has an open order: then its status changes with the order
-   * (updateOrder). Programs that keep a copy of the catalogue do not notice the change: the animal keeps its
-   * id.
+   * (updateOrder). With `expectedStatus`, nothing changes if the animal has another status by then. Programs
+   * that keep a copy of the catalogue do not notice the change: the animal keeps its id.
    *
    * Experimental: it may change within this version.
    *
