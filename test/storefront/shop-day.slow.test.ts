@@ -159,6 +159,25 @@ describe.skipIf(executable === undefined)("the storefront's day", { timeout: 120
     expectNoErrors(visited, FAILED_REQUESTS);
   });
 
+  test('a card that was loaded before its animal was sold does not put that up for sale again, and is brought up to date', async () => {
+    const service = await startWith(['Miso']);
+    const setStatus = (status: string) => service.database.pool.query(`UPDATE pets SET status = '${status}'`);
+    await setStatus('pending');
+    const visited = await visit({ service });
+    const { page } = visited;
+    await card(page, 'Miso').locator('.badge', { hasText: 'Pending' }).waitFor();
+    await setStatus('sold');
+    await button(page, 'Mark as available', 'Miso').click();
+    await card(page, 'Miso').getByText('Somebody was faster: it is sold by now.').waitFor();
+    await announcement(page, /^Miso: Somebody was faster/).waitFor();
+    await card(page, 'Miso').locator('.badge', { hasText: 'Sold' }).waitFor();
+    expect(await service.items.get(1)).toMatchObject({ name: 'Miso', status: 'sold' });
+    // Now that the clerk has seen it, it can be done.
+    await button(page, 'Mark as available', 'Miso').click();
+    await card(page, 'Miso').getByText('It is available now.').waitFor();
+    expectNoErrors(visited, FAILED_REQUESTS);
+  });
+
   test('over the limit, the card says when it goes on', async () => {
     const service = await startWith(['Miso']);
     const limits = { plan: 'enterprise', perMinute: 9, perDay: 1_000, expiresAt: null } as const;

@@ -126,15 +126,17 @@ function useRun(pet: Pet) {
     const now = STATUS_LABELS[found.status].toLowerCase();
     return { pet: found, text: `Somebody was faster: it is ${now} by now.`, isOther: true };
   };
+  // A card that was loaded before an order ended must not put a sold animal up for sale again.
+  const mark = async (status: PetStatus): Promise<Outcome> => {
+    const changed = await client.updatePet.mutate({ petId: pet.id, status, expectedStatus: pet.status });
+    return { pet: changed, text: `It is ${STATUS_LABELS[changed.status].toLowerCase()} now.` };
+  };
   return async (action: Action): Promise<Outcome> => {
-    if (action !== 'order') {
-      const changed = await client.updatePet.mutate({ petId: pet.id, status: action });
-      return { pet: changed, text: `It is ${STATUS_LABELS[changed.status].toLowerCase()} now.` };
-    }
     try {
-      return await order();
+      return await (action === 'order' ? order() : mark(action));
     } catch (error) {
-      if (isApiError(error) && error.code === 'pet_not_available') return readAgain();
+      const isOther = isApiError(error) && ['pet_not_available', 'pet_status_changed'].includes(error.code);
+      if (isOther) return readAgain();
       throw error;
     }
   };
