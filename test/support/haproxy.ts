@@ -4,8 +4,11 @@ import { freePort } from './free-port.js';
 import { type Program, runCommand } from './process.js';
 import { hasProgram } from './programs.js';
 import { createTemporaryFolder } from './temporary-folder.js';
+import { until } from './until.js';
 
 const CONFIG = 'docs/deploy/haproxy.cfg';
+/** A replica is checked once a second, and a busy machine takes its time. */
+const STATE_TIMEOUT_MS = 50_000;
 
 /** Where a replica serves requests and health checks. */
 export interface Replica {
@@ -18,9 +21,9 @@ export interface Haproxy {
   readonly url: string;
   /** Of the process whose child does the work */
   readonly pid: number | undefined;
-  /** Resolves when it has noticed, for the first time, that a replica, counted from 1, went down or came back. */
+  /** Resolves when a replica, counted from 1, is down or up by what it has last found. */
   until(replica: number, state: 'UP' | 'DOWN'): Promise<unknown>;
-  /** Resolves when it has found both replicas down at once. */
+  /** Resolves when both are down. */
   untilNoneReady(): Promise<unknown>;
   close(): Promise<void>;
 }
@@ -34,11 +37,17 @@ export async function startHaproxy(replicas: readonly [Replica, Replica]): Promi
   await writeFile(file, relocate(await readFile(CONFIG, 'utf8'), port, replicas));
   const program: Program = runCommand('haproxy', ['-W', '-db', '-f', file], {});
   await program.until(/Loading success/);
+  // A busy machine answers a check late, so a replica may go down and come back at any time: its last state counts.
+  const isDown = (replica: number) => {
+    const report = new RegExp(`^Server replicas/store-${replica} is (UP|DOWN)`, 'gm');
+    return [...program.output().matchAll(report)].at(-1)?.[1] === 'DOWN';
+  };
   return {
     url: `http://127.0.0.1:${port}`,
     pid: program.child.pid,
-    until: (replica, state) => program.until(new RegExp(`replicas/store-${replica} is ${state}`)),
-    untilNoneReady: () => program.until(/replicas has no server available/),
+    until: (replica, state) =>
+      until(() => isDown(replica) === (state === 'DOWN') || undefined, STATE_TIMEOUT_MS),
+    untilNoneReady: () => until(() => (isDown(1) && isDown(2)) || undefined, STATE_TIMEOUT_MS),
     async close() {
       program.child.kill('SIGTERM');
       await program.ended;
@@ -51,9 +60,10 @@ export async function startHaproxy(replicas: readonly [Replica, Replica]): Promi
 function relocate(config: string, port: number, replicas: readonly Replica[]): string {
   const edits: [string, string][] = [
     ['bind :8080', `bind 127.0.0.1:${port}`],
-    ...replicas.map(({ PORT, METRICS_PORT }, index): [string, string] => [
-      `store-${index + 1}:3000`,
-      `127.0.0.1:${PORT} port ${METRICS_PORT}`,
+    ...replicas.flatMap(({ PORT, METRICS_PORT }, index): [string, string][] => [
+      [`store-${index + 1}:3000\n`, `127.0.0.1:${PORT} port ${METRICS_PORT}\n`],
+      // What nothing checks
+      [`store-${index + 1}:3000 `, `127.0.0.1:${PORT} `],
     ]),
   ];
   return edits.reduce((text, [from, to]) => {

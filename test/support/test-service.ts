@@ -171,9 +171,18 @@ export function createCaller({ url, key: ownKey }: Pick<TestService, 'url' | 'ke
     return {
       status: response.status,
       headers: response.headers,
-      body: text === '' ? undefined : JSON.parse(text),
+      body: text === '' ? undefined : parseBody(text, response.status),
     };
   };
+}
+
+/** A response that is no JSON, such as one of a proxy, is an error that shows it. */
+function parseBody(text: string, status: number) {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Error(`No JSON, with the status ${status}: ${text}`, { cause: error });
+  }
 }
 
 /** Options of `fetch` that post JSON; a string is sent as it is. */
