@@ -2,6 +2,7 @@ import type { AnyTRPCRouter } from '@trpc/server';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { ApiError } from '../../errors/api-error.js';
 import type { RequestTarget } from '../../operations/builder.js';
+import type { Operation } from '../../operations/list-operations.js';
 import { decodeBody, parseJson, readBodyAs } from '../body.js';
 import { type ContextOptions, createContextFactory } from '../context.js';
 import { sendJson } from '../responses.js';
@@ -28,12 +29,10 @@ const OTHER_METHOD: RequestTarget = { ...NO_CALL, error: NOT_ALLOWED };
 export function registerMcp(app: FastifyInstance, { router, ...options }: McpOptions): void {
   const tools = createTools(options.operations, router);
   const createContext = createContextFactory(options);
-  const toTarget = (name: unknown): RequestTarget => {
-    const operation = typeof name === 'string' ? tools.get(name)?.operation : undefined;
-    if (operation === undefined) return NO_CALL;
-    const { scope, deprecation, freeForKey, cost = 1 } = operation;
-    return { ...NO_CALL, calls: [operation.name], cost, scope, deprecation, freeForKey };
-  };
+  const targets = new Map<unknown, RequestTarget>(
+    [...tools.values()].map(({ operation }) => [operation.name, toTarget(operation)]),
+  );
+  const findTarget = (name: unknown) => targets.get(name) ?? NO_CALL;
   const answerMessage = createEndpoint({ tools, log: app.log });
   readBodyAs(app, readJson);
   app.route({
@@ -44,14 +43,14 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
         if (request.method !== 'POST') return OTHER_METHOD;
         const { method = '', name } = readHead(request);
         if (FREE_METHOD.test(method)) return FREE;
-        return method === CALL_METHOD ? toTarget(name) : NO_CALL;
+        return method === CALL_METHOD ? findTarget(name) : NO_CALL;
       },
       readBodyTarget(request) {
         const { method, params } = toMessage(request.body);
         const head = readHead(request);
         // Headers that name another method are refused, and nothing is called.
         const isOpen = head.name === undefined && (head.method ?? CALL_METHOD) === CALL_METHOD;
-        return isOpen && method === CALL_METHOD ? toTarget(params.name) : undefined;
+        return isOpen && method === CALL_METHOD ? findTarget(params.name) : undefined;
       },
     },
     async handler(request, reply) {
@@ -70,6 +69,11 @@ export function registerMcp(app: FastifyInstance, { router, ...options }: McpOpt
       return text === '' ? reply.send() : sendJson(reply, text);
     },
   });
+}
+
+/** The target of a call of an operation. */
+function toTarget({ name, scope, deprecation, freeForKey, cost = 1 }: Operation): RequestTarget {
+  return { ...NO_CALL, calls: [name], cost, scope, deprecation, freeForKey };
 }
 
 /** Returns an ApiError for a body that cannot be read; the endpoint responds with it in JSON-RPC. */

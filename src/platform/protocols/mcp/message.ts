@@ -3,6 +3,9 @@ import type { FastifyRequest } from 'fastify';
 /** The method that calls a tool. */
 export const CALL_METHOD = 'tools/call';
 
+/** The current revision. */
+export const REVISION = '2026-07-28';
+
 /** The member of `_meta` with which a message says that it is of 2026-07-28, or later. */
 export const REVISION_META = 'io.modelcontextprotocol/protocolVersion';
 

@@ -5,11 +5,11 @@ import {
 } from '@modelcontextprotocol/server';
 import type { FastifyRequest } from 'fastify';
 import { ApiError } from '../../errors/api-error.js';
-import { CALL_METHOD, type Message, REVISION_META, readHead, toMessage } from './message.js';
+import { CALL_METHOD, type Message, REVISION, REVISION_META, readHead, toMessage } from './message.js';
 
 /** The revisions before 2026-07-28 that this transport exists in: their clients send neither its headers nor its `_meta`. */
 export const SESSION_REVISIONS = SUPPORTED_PROTOCOL_VERSIONS.filter((revision) => revision >= '2025-03-26');
-const REVISIONS = ['2026-07-28', ...SESSION_REVISIONS];
+const REVISIONS = [REVISION, ...SESSION_REVISIONS];
 
 /** The error code of the specification that the SDK has no name for. */
 const HEADER_MISMATCH = -32_020;
