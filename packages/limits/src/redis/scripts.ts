@@ -52,7 +52,7 @@ local function read(key)
 end
 
 local function start(subject, window, left)
-  window.left = left
+  window.left, window.isNew = left, true
   subject.expiry = math.max(subject.expiry, left)
 end
 
@@ -94,7 +94,8 @@ for key, subject in pairs(subjects) do
     if subject.changed and window.left > 0 then
       local n = #fields
       fields[n + 1], fields[n + 2] = window.name, window.count
-      fields[n + 3], fields[n + 4] = window.name .. 'Ends', now + window.left
+      -- The end of one that goes on is stored already.
+      if window.isNew then fields[n + 3], fields[n + 4] = window.name .. 'Ends', now + window.left end
     end
   end
   if #fields > 0 then redis.call('HSET', key, unpack(fields)) end

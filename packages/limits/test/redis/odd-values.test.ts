@@ -56,3 +56,31 @@ test.skipIf(!canStartRedis())(
     expect(logged).toEqual([expect.stringContaining('Limits are counted in Redis')]);
   },
 );
+
+test.skipIf(!canStartRedis())(
+  'a window that goes on keeps its end, whoever began it, beside one that has ended and those of other limiters',
+  async () => {
+    const redis = await server();
+    const client = admin(redis);
+    const { limiter } = await node([redis.url]);
+    const key = `limits:key:{${subject.id}}`;
+    const day = { day: 70, dayEnds: Date.now() + 40_000_000 };
+    const week = { week: 5, weekEnds: Date.now() + 400_000_000 };
+    await client.hset(key, { minute: 60, minuteEnds: Date.now() - 1, ...day, ...week });
+    for (const n of [1, 2, 3]) {
+      const { isAllowed, windows } = await limiter.consume(subject, 1);
+      expect([isAllowed, ...windows.map(({ remaining }) => remaining)]).toEqual([true, 60 - n, 930 - n]);
+    }
+    const { minuteEnds, ...stored } = await client.hgetall(key);
+    expect(stored).toEqual({
+      minute: '3',
+      day: '73',
+      dayEnds: String(day.dayEnds),
+      week: '5',
+      weekEnds: String(week.weekEnds),
+    });
+    expect(Number(minuteEnds)).toBeGreaterThan(Date.now());
+    await limiter.consume(subject, 1);
+    expect(await client.hget(key, 'minuteEnds')).toBe(minuteEnds);
+  },
+);
