@@ -14,7 +14,8 @@ interface Section {
 
 /** A slow machine that is busy, too, takes its time to run Scalar. */
 const RENDERING_TIMEOUT_MS = 150_000;
-const PAGE_TIMEOUT_MS = 200_000;
+/** More than all that a test waits for */
+const PAGE_TIMEOUT_MS = 300_000;
 /** Scalar goes on rendering after it has taken the place of the text. */
 const WATCH_AFTERWARDS_MS = 500;
 /** A heading above this is what is read; narrow windows have a header above it. */

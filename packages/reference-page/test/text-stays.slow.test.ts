@@ -5,6 +5,8 @@ import { startService, type TestService } from '../../../test/support/test-servi
 
 /** A slow machine that is busy, too, takes its time to run Scalar. */
 const PAGE_TIMEOUT_MS = 300_000;
+/** More than all that a test waits for */
+const OPTIONS = { timeout: 3 * PAGE_TIMEOUT_MS };
 /** Scalar goes on rendering after it has taken the place of the text. */
 const WATCH_AFTERWARDS_MS = 3_000;
 
@@ -18,7 +20,7 @@ interface Frame {
 
 const executable = findBrowser();
 
-describe.skipIf(executable === undefined)('the text of the page', { timeout: PAGE_TIMEOUT_MS }, () => {
+describe.skipIf(executable === undefined)('the text of the page', OPTIONS, () => {
   let service: TestService;
   let browser: Browser;
 
