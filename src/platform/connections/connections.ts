@@ -4,7 +4,13 @@ import { CONNECT_TIMEOUT_MS, measure, QUERY_TIMEOUT_MS } from '../timing/timeout
 import { divideConnections } from './connection-limit.js';
 import { Pool } from './pool.js';
 import { createInSchema, schemaOf, searchPathOf } from './schema-name.js';
-import { applySettings, SESSION_SETTINGS, STATEMENT_SETTINGS } from './session-settings.js';
+import {
+  applySettings,
+  INDEX_JOINS,
+  SESSION_SETTINGS,
+  type SessionSettings,
+  STATEMENT_SETTINGS,
+} from './session-settings.js';
 import { shareLimit } from './shared-limit.js';
 import { checkPrimary } from './standby.js';
 import { createStatementPool, type Statement, traceStatement } from './statement-pool.js';
@@ -71,12 +77,14 @@ export function openConnections(
     ...(applicationName !== undefined && { application_name: applicationName }),
   };
   const sizes = divideConnections(url);
-  const createStatements = (max: number, maxPerTable?: number) =>
-    createStatementPool({ ...config, max }, { ...STATEMENT_SETTINGS, ...own }, { maxPerTable, observe });
+  const createStatements = (max: number, maxPerTable?: number, further?: SessionSettings) => {
+    const settings = { ...STATEMENT_SETTINGS, ...further, ...own };
+    return createStatementPool({ ...config, max }, settings, { maxPerTable, observe });
+  };
   /** For single statements that read. Beside those of one table, which may be locked, there is one for others. */
   const reads = createStatements(sizes.reads, Math.max(1, Math.min(READS_PER_TABLE, sizes.reads - 1)));
   /** For single statements that write */
-  const writes = createStatements(sizes.writes, WRITES_PER_TABLE);
+  const writes = createStatements(sizes.writes, WRITES_PER_TABLE, INDEX_JOINS);
   /** For the lookup of API keys */
   const keys = createStatements(sizes.keys);
   const onConnect = (client: pg.ClientBase) => applySettings(client, { ...SESSION_SETTINGS, ...own });
@@ -95,18 +103,19 @@ export function openConnections(
     keys,
     /**
      * The rows of a statement that may wait for a row that others have locked, as long as there is time left. It is planned
-     * each time.
+     * each time, and runs twice if its rows are not final: see withStatementTimeout.
      */
     queryWaiting: <Row extends pg.QueryResultRow>(
       { name, text }: Statement,
       values: unknown[],
       readLeftMs: () => number,
+      isFinal: (rows: unknown[]) => boolean,
     ) =>
       measure(
         (seconds) => observe?.(seconds, name),
         () =>
           traceStatement(
-            async () => (await withStatementTimeout(pool, readLeftMs).query<Row>(text, values)).rows,
+            async () => (await withStatementTimeout(pool, readLeftMs, isFinal).query<Row>(text, values)).rows,
             name,
             text,
           ),

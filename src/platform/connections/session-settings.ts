@@ -40,6 +40,12 @@ export const STATEMENT_SETTINGS: SessionSettings = {
   jit: 'off',
 };
 
+/**
+ * For statements that join their few calls to a table: by its index, row by row. Another kind of join, which is cheaper while the
+ * table is small, would read the whole index once it is large.
+ */
+export const INDEX_JOINS: SessionSettings = { enable_hashjoin: 'off', enable_mergejoin: 'off' };
+
 /** A limit that is off, as it is by default */
 const OFF = '0';
 /** Set for the role, the database or the session. Others change when the server reads its configuration files again. */

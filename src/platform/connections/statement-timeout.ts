@@ -9,21 +9,28 @@ const RESPONSE_MARGIN_MS = QUERY_TIMEOUT_MS - STATEMENT_TIMEOUT_MS;
  * setting of the session on to others.
  *
  * @param readTimeoutMs called when a query has its connection
+ * @param isFinal whether the rows of a query are what it is about. If not, it runs once more in the same transaction: it has
+ *   its locks by then, and sees what others have stored while it waited for them
  */
-export function withStatementTimeout(pool: pg.Pool, readTimeoutMs: () => number): Pick<pg.Pool, 'query'> {
+export function withStatementTimeout(
+  pool: pg.Pool,
+  readTimeoutMs: () => number,
+  isFinal: (rows: unknown[]) => boolean = () => true,
+): Pick<pg.Pool, 'query'> {
   const query = async (text: string, values: unknown[]) => {
     const client = await pool.connect();
     const timeoutMs = Math.max(1, Math.floor(readTimeoutMs()));
     try {
       await client.query(`BEGIN; SET LOCAL statement_timeout = ${timeoutMs}`);
       const timeout = { query_timeout: timeoutMs + RESPONSE_MARGIN_MS };
-      const result = await client.query({ text, values, ...timeout });
+      let result = await client.query({ text, values, ...timeout });
+      if (!isFinal(result.rows)) result = await client.query({ text, values, ...timeout });
       await client.query('COMMIT');
       client.release();
       return result;
     } catch (error) {
-      // This ends the transaction, too.
-      client.release(true);
+      // This ends the transaction, too. The pool wants to know whether PostgreSQL may go on with it.
+      client.release(error as Error);
       throw error;
     }
   };

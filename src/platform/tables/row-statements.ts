@@ -60,8 +60,9 @@ export function createRowStatement<Call extends object, Result extends object, O
   const run = isolateRejections(table, toRow ? runDistinct(runTogether, toRow) : runTogether);
   const loader = createBatchLoader<Call, Outcome | Postponed>(run, BATCHES);
   const runAlone = async (call: Call, readLeftMs: () => number) => {
-    const [result] = await queryWaiting<Result>(waiting, [JSON.stringify([call])], readLeftMs);
-    return toOutcome(result as Result);
+    const read = ([row]: unknown[]) => toOutcome(row as Result);
+    const isFinal = (rows: unknown[]) => read(rows) !== 'again';
+    return read(await queryWaiting<Result>(waiting, [JSON.stringify([call])], readLeftMs, isFinal));
   };
   return async (call) => {
     const endsAt = performance.now() + STORED_WITHIN_MS;

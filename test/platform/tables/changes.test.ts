@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createChange } from '../../../src/platform/tables/changes.js';
 import { table } from '../../../src/platform/tables/table.js';
 import { OPERATION_TIMEOUT_MS, withTimeout } from '../../../src/platform/timing/timeouts.js';
-import { hold, untilWaiting } from '../../support/hold.js';
+import { hold, untilAnswered, untilWaiting } from '../../support/hold.js';
 import { startService, type TestService } from '../../support/test-service.js';
 
 interface Room {
@@ -121,7 +121,7 @@ test('changes of other members of one row at the same time, over two processes, 
   const id = await addRoom();
   const changes = Array.from({ length: 30 }, (_, n) => {
     const members = [{ name: `Name ${n}` }, { note: `Note ${n}` }, { beds: n + 1 }][n % 3] as object;
-    return (n % 2 === 0 ? change : changeElsewhere)(id, members);
+    return untilAnswered(() => (n % 2 === 0 ? change : changeElsewhere)(id, members));
   });
   const outputs = (await Promise.all(changes)) as { readonly output: Room }[];
   expect(outputs.map(({ output }) => output.id)).toEqual(Array(30).fill(id));

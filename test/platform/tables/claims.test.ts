@@ -9,7 +9,7 @@ import type { Insert } from '../../../src/platform/tables/inserts.js';
 import { table } from '../../../src/platform/tables/table.js';
 import { OPERATION_TIMEOUT_MS, withTimeout } from '../../../src/platform/timing/timeouts.js';
 import { compactSql } from '../../support/compact-sql.js';
-import { hold, untilWaiting } from '../../support/hold.js';
+import { hold, untilAnswered, untilWaiting } from '../../support/hold.js';
 import { startService, type TestService } from '../../support/test-service.js';
 
 interface Ticket {
@@ -110,7 +110,9 @@ test('of many at once for a few rows, each row goes to one; the others are told 
     [book, bookElsewhere].map((each) => [each, seatId] as const),
   );
   const outcomes = await settle(
-    asked.map(([each, seatId], n) => each(toTicket(seatId), n % 3 === 0 ? toKey() : undefined)),
+    asked.map(([each, seatId], n) =>
+      untilAnswered(() => each(toTicket(seatId), n % 3 === 0 ? toKey() : undefined)),
+    ),
   );
   for (const seatId of seats) {
     const ofSeat = outcomes.filter((_, n) => asked[n]?.[1] === seatId);
@@ -140,7 +142,9 @@ test('a row that somebody has locked holds up only who wants it, and who waits f
   const [locked = 0, ...free] = await addSeats(9);
   const end = await hold(service.database.pool, `SELECT FROM seats WHERE id = ${locked} FOR UPDATE`);
   const waiting = [undefined, toKey()].map((key) => settle([book(toTicket(locked), key)]));
-  await Promise.all(free.map((seatId, n) => book(toTicket(seatId), n % 2 === 0 ? undefined : toKey())));
+  await Promise.all(
+    free.map((seatId, n) => untilAnswered(() => book(toTicket(seatId), n % 2 === 0 ? undefined : toKey()))),
+  );
   expect(await stored(locked)).toEqual([0]);
   await end();
   expect((await Promise.all(waiting)).flat().toSorted()).toEqual(['booked', `seat ${locked} is taken`]);
@@ -177,7 +181,9 @@ test('what may be taken several times, as what is in stock, is sold that often',
     isFree: 'taken < 7',
   });
   const outcomes = await settle(
-    Array.from({ length: 20 }, (_, n) => buy(toTicket(seatId), n % 2 === 0 ? toKey() : undefined)),
+    Array.from({ length: 20 }, (_, n) =>
+      untilAnswered(() => buy(toTicket(seatId), n % 2 === 0 ? toKey() : undefined)),
+    ),
   );
   expect(outcomes.toSorted()).toEqual([
     ...Array(7).fill('booked'),
@@ -191,7 +197,7 @@ test('what may be taken several times, as what is in stock, is sold that often',
 test('a row that PostgreSQL refuses is an error of whoever sent it alone', async () => {
   const seats = await addSeats(8);
   const outcomes = await settle(
-    seats.map((seatId, n) => book(toTicket(seatId, n === 5 ? 'Refused' : 'Ann'))),
+    seats.map((seatId, n) => untilAnswered(() => book(toTicket(seatId, n === 5 ? 'Refused' : 'Ann')))),
   );
   expect(outcomes.map((each, n) => (n === 5 ? each.includes('tickets_holder_check') : each))).toEqual(
     outcomes.map((_, n) => (n === 5 ? true : 'booked')),
@@ -203,7 +209,7 @@ test('with a key, a repetition gets the first answer, also while the row is take
   const seatId = await addSeat();
   const key = toKey();
   const bookings = Array.from({ length: 20 }, (_, n) =>
-    (n % 2 === 0 ? book : bookElsewhere)(toTicket(seatId), key),
+    untilAnswered(() => (n % 2 === 0 ? book : bookElsewhere)(toTicket(seatId), key)),
   );
   const answers = await Promise.all(bookings);
   expect(answers.filter(({ isReplay }) => !isReplay)).toHaveLength(1);
