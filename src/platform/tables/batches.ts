@@ -20,12 +20,15 @@ export const BATCHES = {
 /** PostgreSQL aborted the statement, perhaps for one of its rows: a deadlock, a deferred check, a trigger that waits. */
 const ABORTED = /^(?:40|57014)/;
 
+/** Whether the id that was drawn is stored already: no fault of the row's, since the next attempt draws another one. */
+export const isTakenId = (tableName: string, error: unknown) =>
+  readUniqueViolation(error) === `${tableName}_pkey`;
+
 /**
  * Runs a batch row by row when PostgreSQL rejects or aborts it, which means that nothing of it is stored. While a whole
  * table is locked, the rows wait again, as many at once as there are connections, until their callers have given up.
  *
- * An id that is stored already is no row's fault: somebody has inserted rows with ids, by COPY or replication, and left the
- * sequence behind. The next attempt draws other ids.
+ * An id may be taken because somebody has inserted rows with ids, by COPY or replication, and left the sequence behind.
  */
 export function isolateRejections<Call, Result>(
   { name }: TableSql,
@@ -35,7 +38,7 @@ export function isolateRejections<Call, Result>(
     try {
       return await run(batch);
     } catch (error) {
-      if (readUniqueViolation(error) === `${name}_pkey`) return batch.map(() => new DatabaseOutage(error));
+      if (isTakenId(name, error)) return batch.map(() => new DatabaseOutage(error));
       const isRejection =
         !isDatabaseOutage(error) || ABORTED.test(String((error as { code?: unknown }).code));
       if (batch.length === 1 || !isRejection) return batch.map(() => error as Error);

@@ -1,11 +1,15 @@
 import { createBatchLoader } from '@animal-store/batch-loader';
 import type { Database } from '../connections/client.js';
+import { DatabaseOutage } from '../connections/outage.js';
 import { OPERATION_TIMEOUT_MS, TimeoutError } from '../timing/timeouts.js';
-import { BATCHES, isolateRejections } from './batches.js';
+import { BATCHES, isolateRejections, isTakenId } from './batches.js';
 import { givenSql } from './insert-statements.js';
 import type { TableSql } from './table.js';
 
-/** What was stored after this would be stored after its caller has been told to try again. */
+/**
+ * Whoever waits for a row is not stored after this, when its caller has been told to try again. What shares a statement may be,
+ * as creates may, if it was sent shortly before: the 503 says so.
+ */
 const STORED_WITHIN_MS = OPERATION_TIMEOUT_MS - 100;
 /** What statements that change rows take turns by, so that locked tables leave connections for the creates of others. */
 const CHANGES = 'changes';
@@ -62,7 +66,10 @@ export function createRowStatement<Call extends object, Result extends object, O
   const runAlone = async (call: Call, readLeftMs: () => number) => {
     const read = ([row]: unknown[]) => toOutcome(row as Result);
     const isFinal = (rows: unknown[]) => read(rows) !== 'again';
-    return read(await queryWaiting<Result>(waiting, [JSON.stringify([call])], readLeftMs, isFinal));
+    const rows = queryWaiting<Result>(waiting, [JSON.stringify([call])], readLeftMs, isFinal);
+    return rows.then(read, (error: unknown) => {
+      throw isTakenId(table.name, error) ? new DatabaseOutage(error) : error;
+    });
   };
   return async (call) => {
     const endsAt = performance.now() + STORED_WITHIN_MS;

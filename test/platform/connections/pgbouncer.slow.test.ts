@@ -114,7 +114,7 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in transaction mode', () => {
       // One process after the other: what opens many connections at once is this machine, not the pooler.
       for (const { pool, reads, writes, keys } of processes) {
         const answers = await Promise.all([
-          ...Array.from({ length: 4 }, async () => {
+          ...Array.from({ length: pool.size }, async () => {
             const client = await pool.connect();
             held.push(client);
             return (await client.query(one.text)).rows;

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { DatabaseOutage } from '../../../src/platform/connections/outage.js';
 import { createInSchema } from '../../../src/platform/connections/schema-name.js';
 import { claimSql } from '../../../src/platform/tables/claim-statement.js';
 import { createClaimingInsert } from '../../../src/platform/tables/claims.js';
@@ -203,6 +204,18 @@ test('a row that PostgreSQL refuses is an error of whoever sent it alone', async
     outcomes.map((_, n) => (n === 5 ? true : 'booked')),
   );
   expect(await stored(seats[5] as number)).toEqual([0]);
+});
+
+test('an id that somebody has inserted already is an outage, also for whoever waits for a row, and the next attempt draws another', async () => {
+  const [first, second] = await addSeats(2);
+  const { output } = await untilAnswered(() => book(toTicket(first as number)));
+  const end = await hold(service.database.pool, `SELECT FROM seats WHERE id = ${second} FOR UPDATE`);
+  const waiting = book(toTicket(second as number));
+  await untilWaiting(service.database.pool, 1);
+  await query("SELECT setval(pg_get_serial_sequence('tickets', 'id'), $1, false)", output.id);
+  await end();
+  await expect(waiting).rejects.toThrow(DatabaseOutage);
+  expect(await settle([untilAnswered(() => book(toTicket(second as number)))])).toEqual(['booked']);
 });
 
 test('with a key, a repetition gets the first answer, also while the row is taken by it, and another body is refused', async () => {
