@@ -3,7 +3,7 @@ import pg from 'pg';
 import { readCode } from './outage.js';
 
 /** SQLSTATE too_many_connections: of the server, the database or the role. */
-const TOO_MANY_CONNECTIONS = '53300';
+export const TOO_MANY_CONNECTIONS = '53300';
 /** How long a pool goes on with the connections that it has after it was refused a further one. */
 const RETRY_AFTER_MS = 2_000;
 /** The message of pg's error for a query without a response, which has no code. */

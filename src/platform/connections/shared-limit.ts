@@ -1,4 +1,5 @@
-import type { Pool } from './pool.js';
+import { readCode } from './outage.js';
+import { type Pool, TOO_MANY_CONNECTIONS } from './pool.js';
 
 /** How often `onRefused` is called at most. */
 const NOTICE_INTERVAL_MS = 3_600_000;
@@ -23,10 +24,20 @@ export function shareLimit(
     const most = pools.reduce((total, { size }) => total + size, 0);
     onRefused(error, count, most);
   };
+  /** Opens the first connection of a pool. If the server refuses it, another pool gives one up, for the next attempt. */
+  const open = async (pool: Pool) => {
+    try {
+      (await pool.connect()).release();
+    } catch (error) {
+      const other = pools.find(({ held }) => held > 1);
+      if (readCode(error) === TOO_MANY_CONNECTIONS) (await other?.connect())?.release(true);
+      throw error;
+    }
+  };
   /** Those that are being opened included, for which it waits. */
   const openEmpty = async (among = pools) => {
     const empty = among.filter(({ isEmpty }) => isEmpty);
-    await Promise.all(empty.map(async (pool) => (await pool.connect()).release()));
+    await Promise.all(empty.map(open));
   };
   for (const pool of pools) {
     pool.onRefused = noteRefusal;

@@ -17,6 +17,8 @@ import {
 const ROLE = `few_${process.pid}`;
 /** What a process opens without a limit */
 const ALL = 12;
+/** As many as there are pools */
+const LEAST = 4;
 
 const processes = setUpServiceProcesses();
 let ownerUrl: string;
@@ -115,6 +117,36 @@ test('a process that was refused connections has all of them again soon after it
     return countConnections('totalCount');
   };
   await expect.poll(takeAll, { timeout: 5_000 }).toBe(ALL);
+  await service.close();
+});
+
+test('a pool whose connection was found dead when others had taken its place gets one of theirs', async () => {
+  const service = await startService({ databaseUrl });
+  await service.database.close();
+  const { pool, reads, writes, keys, checkStatements } = service.serviceDatabase;
+  const sum = () => [pool, reads.pool, writes.pool, keys.pool].reduce((total, { held }) => total + held, 0);
+  await allow(LEAST);
+  await end();
+  const isReady = () =>
+    checkStatements().then(
+      () => true,
+      () => false,
+    );
+  await expect.poll(isReady, { timeout: 10_000 }).toBe(true);
+  // PostgreSQL has ended it, and the pool does not know yet.
+  const dead = await pool.connect();
+  const { rows } = await dead.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+  await execute(ownerUrl, `SELECT pg_terminate_backend(${rows[0]?.pid}, 2000)`);
+  const takePlace = async () => {
+    const taken = await Promise.allSettled([reads.pool.connect(), reads.pool.connect()]);
+    for (const each of taken) if (each.status === 'fulfilled') each.value.release();
+    return reads.pool.held;
+  };
+  await expect.poll(takePlace, { timeout: 10_000 }).toBe(2);
+  dead.release(true);
+  expect([pool.held, sum()]).toEqual([0, LEAST]);
+  await expect.poll(isReady, { timeout: 10_000 }).toBe(true);
+  expect([pool.held, sum()]).toEqual([1, LEAST]);
   await service.close();
 });
 
