@@ -6,7 +6,7 @@ const NOTICE_INTERVAL_MS = 3_600_000;
 
 /**
  * Lets the pools of a process go on together where the server allows fewer connections than their sizes, down to one each:
- * once each has been opened, none opens a further one while another has none.
+ * once each has been opened, none opens a further one while another has none, and one that has several gives one up for it.
  *
  * @param onRefused called with a refusal after which the process goes on, once an hour at most
  */
@@ -30,7 +30,8 @@ export function shareLimit(
       (await pool.connect()).release();
     } catch (error) {
       const other = pools.find(({ held }) => held > 1);
-      if (readCode(error) === TOO_MANY_CONNECTIONS) (await other?.connect())?.release(true);
+      if (readCode(error) === TOO_MANY_CONNECTIONS)
+        (await other?.connect().catch(() => undefined))?.release(true);
       throw error;
     }
   };

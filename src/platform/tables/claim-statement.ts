@@ -21,10 +21,11 @@ export interface Claim<Row, NewRow extends Partial<Row>> {
 }
 
 /**
- * Rows that it has locked are as they are now, and all others as when it began: so `isFree` decides by what is true, while a
- * key may have been stored since. The turn is taken last, because nobody should wait for a row while having it.
+ * The statement of a claiming insert. Rows that it has locked are as they are now, and all others as when it began: so `isFree`
+ * decides by what is true, while a key may have been stored since. It takes the turn last, because nobody should wait for a row
+ * while having it.
  *
- * With `tickets` that claim `seats`, and without keys, whose part is as in keyedRowsSql. For tickets:
+ * Keys are handled as in keyedRowsSql. Without them, for `tickets` that claim `seats`:
  *
  *     WITH requested AS MATERIALIZED (
  *       SELECT *, false AS is_running, false AS is_stored FROM …

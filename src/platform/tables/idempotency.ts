@@ -99,7 +99,7 @@ export async function deleteExpiredCreates({
 /**
  * Attempts a create until it has succeeded, by this call or by another one with the same key.
  *
- * @param key without one, the attempt can but succeed or be refused
+ * @param key without one, the attempt can only succeed or be refused
  * @throws ApiError idempotency_key_reused; idempotency_key_in_use when another one goes on for too long; and the refusal
  */
 export async function createOrReplay<Output>(

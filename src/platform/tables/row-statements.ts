@@ -7,8 +7,8 @@ import { givenSql } from './insert-statements.js';
 import type { TableSql } from './table.js';
 
 /**
- * Whoever waits for a row is not stored after this, when its caller has been told to try again. What shares a statement may be,
- * as creates may, if it was sent shortly before: the 503 says so.
+ * A call that waits for a row gives up by then, so that nothing of it is stored once its caller has been told to try again. A call
+ * that shares a statement may be stored shortly after its 503, as a create may: the 503 says so.
  */
 const STORED_WITHIN_MS = OPERATION_TIMEOUT_MS - 100;
 /** What statements that change rows take turns by, so that locked tables leave connections for the creates of others. */

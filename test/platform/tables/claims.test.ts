@@ -251,7 +251,7 @@ test('with a key, a repetition that waited for the row while the first create go
 
 test('the SQL that is shown beside the statement is what the statement becomes', () => {
   const source = readFileSync('src/platform/tables/claim-statement.ts', 'utf8');
-  const [, shown = ''] = /For tickets:\n \*\n((?: \* {5}.*\n)+)/.exec(source) ?? [];
+  const [, shown = ''] = /that claim `seats`:\n \*\n((?: \* {5}.*\n)+)/.exec(source) ?? [];
   const becomes = claimSql<Ticket, NewTicket>(tickets, CLAIM, false, createInSchema('public'), {
     given: '…',
     lock: 'FOR UPDATE SKIP LOCKED',
