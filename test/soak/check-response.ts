@@ -117,7 +117,7 @@ function explainedCodes(
 /** An error that the operation declares is about the state of what it changes. */
 function checkRefusal({ code }: ErrorBody, call: Call, sentAt: number): string | undefined {
   const isDeclared = operationOf(call.operation).errors?.includes(code);
-  return isDeclared ? call.checkRefusal?.(sentAt) : undefined;
+  return isDeclared ? call.checkRefusal?.(sentAt, code) : undefined;
 }
 
 function noteError({ code }: ErrorBody, call: Call): void {

@@ -97,7 +97,7 @@ export function createPet(ledger: Ledger, { hasKey = false, isRejected = false }
 
 let changed = 0;
 
-/** Changes some members of an animal for sale. */
+/** Changes some members of an animal for sale, now and then only if it has the expected status. */
 export function updatePet({ sales }: Ledger): Call {
   changed += 1;
   const petId = pickForSale();
@@ -111,23 +111,31 @@ export function updatePet({ sales }: Ledger): Call {
   const change: PetValues = Object.fromEntries(
     Object.entries(all).filter(([name]) => members.includes(name)),
   );
+  const { status } = sales.pet(petId);
+  const expectedStatus = pick([undefined, undefined, ...STATUSES]);
   const writes = sales.beginPetChange(petId, change);
   return {
     operation: 'updatePet',
-    input: { petId, ...change },
+    input: { petId, ...change, ...(expectedStatus !== undefined && { expectedStatus }) },
     check(output, sentAt) {
       const pet = output as Pet;
+      if (expectedStatus !== undefined && !status.mayBe(expectedStatus, sentAt))
+        return 'the animal had not the expected status';
       if (pet.id !== petId) return 'this is another pet than was to be changed';
       if (!isDeepStrictEqual(pet, { ...pet, ...change })) return 'this is not what was sent';
       noteAll(writes, 'acknowledge');
       return sales.checkPet(pet, sentAt);
     },
-    checkRefusal: (sentAt) =>
-      change.status !== undefined &&
-      change.status !== 'pending' &&
-      sales.pet(petId).status.mayBe('pending', sentAt)
+    checkRefusal(sentAt, code) {
+      if (code === 'pet_status_changed') {
+        return status.mayHaveBeen((each) => each !== expectedStatus, sentAt)
+          ? undefined
+          : 'the animal had the expected status';
+      }
+      return change.status !== undefined && change.status !== 'pending' && status.mayBe('pending', sentAt)
         ? undefined
-        : 'the animal had no open order that forbade this',
+        : 'the animal had no open order that forbade this';
+    },
     noteLost: () => noteAll(writes, 'lose'),
     noteRefused: () => noteAll(writes, 'discard'),
   };
