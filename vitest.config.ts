@@ -13,6 +13,9 @@ export default defineConfig({
     // `npm test` leaves out *.slow.test.ts: CONTRIBUTING.md says what belongs there.
     include: ['test/**/*.test.ts', 'packages/*/test/**/*.test.ts', 'examples/*/test/**/*.test.ts'],
     globalSetup: 'test/support/global-setup.ts',
+    // As `npm start` and the image set it. Without it, trpc-to-openapi writes a document for each operation of each service, to
+    // check it, which was two fifths of what starting a service costs.
+    env: { NODE_ENV: 'production' },
     // A busy machine needs longer, but a test that hangs has to end: these are bounds, and nothing waits for them.
     testTimeout: 120_000,
     hookTimeout: 120_000,

@@ -1,6 +1,6 @@
 import type { Page } from 'playwright-core';
 import { createServer } from 'vite';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { storefrontConfig } from '../../examples/storefront/vite.config.js';
 import { errorTable } from '../../src/platform/errors/error-table.js';
 import { type Browser, findBrowser, findViolations, launchBrowser, openPage } from '../support/browser.js';
@@ -25,6 +25,8 @@ describe.skipIf(executable === undefined)('rehearsing errors in development', { 
   let service: TestService;
   let key: string;
   beforeAll(async () => {
+    // As in a terminal: the tests run with that of a service.
+    vi.stubEnv('NODE_ENV', 'development');
     browser = await launchBrowser(executable ?? '');
     service = await startService();
     await addPets(service, 3);
@@ -34,6 +36,7 @@ describe.skipIf(executable === undefined)('rehearsing errors in development', { 
   afterAll(async () => {
     await browser?.close();
     await service?.close();
+    vi.unstubAllEnvs();
   });
 
   async function visit() {

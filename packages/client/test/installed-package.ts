@@ -74,6 +74,8 @@ export async function packCopy(folder: string, env: NodeJS.ProcessEnv = process.
   return findPacked(folder);
 }
 
+/** In a terminal: with the NODE_ENV that the tests have, npm would leave the development dependencies out. */
 export function npm(cwd: string, ...args: string[]) {
-  return run('npm', args, { cwd });
+  const { NODE_ENV: _mode, ...env } = process.env;
+  return run('npm', args, { cwd, env });
 }
