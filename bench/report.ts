@@ -79,7 +79,7 @@ function compareWith(name: ServerName, { samples, caseIds }: Report, load: Load)
 }
 
 /** Per case and server: all figures. */
-export function listFigures({ samples, names, caseIds }: Report, load: Load): Table {
+function listFigures({ samples, names, caseIds }: Report, load: Load): Table {
   const toRow = (cell: Cell) => [
     (cases[cell.caseId] as Case).name,
     cell.server,

@@ -3,7 +3,7 @@ import { cpus, release, totalmem, type } from 'node:os';
 import type { Backend } from './backend.js';
 import { PET_COUNT } from './case.js';
 import { describeLoad } from './cases.js';
-import { compareWithBaseline, listFigures, listMemory, type Report } from './report.js';
+import { compareWithBaseline, listMemory, type Report } from './report.js';
 import type { RunOptions } from './rounds.js';
 import { canPin } from './server-process.js';
 import { toMarkdown } from './table.js';
@@ -25,11 +25,6 @@ export async function writeResults(report: Report, backend: Backend): Promise<vo
     describeRun(report.run, backend),
     '## How to read it',
     EXPLANATION,
-    '## All figures',
-    ...loads.flatMap((load) => [
-      `### All figures: ${describeLoad(load)}`,
-      toMarkdown(listFigures(report, load)),
-    ]),
   ];
   await writeFile(new URL('RESULTS.md', import.meta.url), `${sections.join('\n\n')}\n`);
 }

@@ -1,10 +1,8 @@
 import { benchCapacity } from './capacity.js';
 import { benchCreates } from './creates.js';
-import { benchGrowth } from './growth.js';
 import { benchKeys } from './keys.js';
 import { benchProxy } from './proxy.js';
 import { benchRequests } from './requests.js';
-import { benchUsage } from './usage.js';
 
 /** `npm run bench -- [NAME] [OPTIONS]`; bench/README.md explains what each measures and how to compare two versions. */
 const benches: Readonly<Record<string, (args: string[]) => Promise<void>>> = {
@@ -12,9 +10,7 @@ const benches: Readonly<Record<string, (args: string[]) => Promise<void>>> = {
   capacity: benchCapacity,
   proxy: benchProxy,
   creates: benchCreates,
-  usage: benchUsage,
   keys: benchKeys,
-  growth: benchGrowth,
 };
 
 const args = process.argv.slice(2);
