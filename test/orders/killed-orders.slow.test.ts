@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { run, untilListening } from '../support/process.js';
 import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
 import { until } from '../support/until.js';
-import { type Asked, ask, PROTOCOLS, protocolOf } from './ask.js';
+import { type Asked, ask, askOnce, protocolOf } from './ask.js';
 import { expectSound } from './sound.js';
 
 const ROUNDS = 30;
@@ -40,7 +40,7 @@ test('a process that is killed in the middle of orders leaves no animal whose st
         const [operation, status] = CALLS[n % CALLS.length] as (typeof CALLS)[number];
         const { body: pet } = await call('/v1/pets', post({ name: 'Rex', categoryId: 1 }));
         if (operation !== 'updateOrder') return { operation, petId: pet.id as number, status };
-        const { result } = await ask('rest', call, 'createOrder', { petId: pet.id });
+        const { result } = await ask('REST', call, 'createOrder', { petId: pet.id });
         return { operation, petId: pet.id as number, orderId: result.id as number, status };
       }),
     );
@@ -51,7 +51,7 @@ test('a process that is killed in the middle of orders leaves no animal whose st
       const key = operation === 'createOrder' ? { 'idempotency-key': randomUUID() } : {};
       return {
         again: () => ask(protocolOf(n), call, operation, input, key),
-        first: PROTOCOLS[protocolOf(n)](killed, operation, input, key).then(
+        first: askOnce(protocolOf(n), killed, operation, input, key).then(
           ({ code }) => {
             settled += 1;
             return code;

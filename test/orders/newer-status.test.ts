@@ -1,8 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { NEXT_STATUSES } from '../../src/order-progress.js';
+import { PROTOCOL_NAMES } from '../support/every-protocol.js';
 import { execute } from '../support/execute.js';
 import { createCaller, createTestDatabase, startService } from '../support/test-service.js';
-import { type Asked, ask, NAMES } from './ask.js';
+import { type Asked, ask } from './ask.js';
 
 /** Which no version of this code knows */
 const NEWER = 'newer';
@@ -18,7 +19,7 @@ test('a status that a later version has added is read, takes an animal off sale,
   await execute(databaseUrl, `INSERT INTO orders (pet_id, status) VALUES (1, '${NEWER}')`);
   for (const path of ['pets', 'store/orders'])
     expect((await call(`/v1/${path}`)).body).toMatchObject([{ id: 1, status: NEWER }]);
-  for (const protocol of NAMES) {
+  for (const protocol of PROTOCOL_NAMES) {
     const askBy = (operation: Asked, input: Record<string, unknown>) => ask(protocol, call, operation, input);
     expect((await askBy('getPet', { petId: 1 })).result.status).toBe(NEWER);
     expect((await askBy('getOrder', { orderId: 1 })).result.status).toBe(NEWER);

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { NEXT_STATUSES, ONE_OPEN_ORDER, OPEN_STATUSES, petStatusWith } from '../../src/order-progress.js';
+import { PROTOCOL_NAMES } from '../support/every-protocol.js';
 import { BEGIN_FOR_LONG, execute } from '../support/execute.js';
 import { message } from '../support/mcp.js';
 import {
@@ -11,7 +12,7 @@ import {
   startService,
   type TestService,
 } from '../support/test-service.js';
-import { type Asked, ask, NAMES } from './ask.js';
+import { type Asked, ask } from './ask.js';
 import { killWhileWaiting } from './kill-while-waiting.js';
 import { expectSound } from './sound.js';
 
@@ -65,7 +66,7 @@ const DAY: readonly Step[] = [
   ['updateOrder', { status: 'delivered' }, { status: 'delivered' }, 'sold'],
 ];
 
-test.each(NAMES)("over %s a shop's day has the answers of the table, call by call", async (name) => {
+test.each(PROTOCOL_NAMES)("over %s a shop's day has the answers of the table, call by call", async (name) => {
   const petId = await addPet();
   let orderId = 0;
   for (const [n, [operation, input, answer, pet]] of DAY.entries()) {
@@ -123,7 +124,7 @@ test.each(NEXT_STATUSES.filter((status) => petStatusWith(status) !== 'pending'))
     const { body: found } = await call(address);
     expect([placed, { ...placed, status }]).toContainEqual(found);
     expect(await statusOf(petId)).toBe(petStatusWith(found.status));
-    expect((await ask('rest', call, 'updateOrder', { orderId: placed.id, status })).result.status).toBe(
+    expect((await ask('REST', call, 'updateOrder', { orderId: placed.id, status })).result.status).toBe(
       status,
     );
     await expectSound(service.databaseUrl);
@@ -142,7 +143,7 @@ test('whoever inserts a second open order of an animal is refused by PostgreSQL,
       'orders_open_pet_id_key',
     );
     // The animal is available, as nobody may make it over the API.
-    for (const name of NAMES)
+    for (const name of PROTOCOL_NAMES)
       expect((await ask(name, call, 'createOrder', { petId })).code).toBe('pet_not_available');
     expect(await statusOf(petId)).toBe('available');
     await pool.query('DELETE FROM orders WHERE id = $1', [rows[0].id]);
@@ -221,9 +222,9 @@ test('an order that somebody adds with SQL and has not committed holds up the or
         ).length,
     )
     .toBeGreaterThan(0);
-  expect((await ask('rest', call, 'createOrder', { petId: other })).code).toBeUndefined();
+  expect((await ask('REST', call, 'createOrder', { petId: other })).code).toBeUndefined();
   await holder.query('COMMIT');
   holder.release();
   expect([409, 503]).toContain((await waiting).status);
-  expect((await ask('rest', call, 'createOrder', { petId })).code).toBe('pet_not_available');
+  expect((await ask('REST', call, 'createOrder', { petId })).code).toBe('pet_not_available');
 });

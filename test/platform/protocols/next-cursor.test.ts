@@ -23,19 +23,6 @@ beforeAll(async () => {
 });
 afterAll(() => service.close());
 
-test('over tRPC a page says which cursor follows it, as Link does over REST, and the array is as ever', async () => {
-  for (const { path, trpc, input } of [{ ...list, input: {} }, otherList]) {
-    for (let limit = 1; limit <= ITEMS + 1; limit += 1) {
-      const rest = await call(`${path}?limit=${limit}`);
-      const rpc = await call(rpcPath(trpc.replace('/trpc/', ''), { ...input, limit }));
-      const next = /cursor=(\d+)/.exec(rest.headers.get('link') ?? '')?.[1] ?? null;
-      expect(next === null).toBe(limit >= ITEMS);
-      expect(rpc.headers.get(FIELD)).toBe(`0=${next}`);
-      expect(rpc.body).toEqual({ result: { data: rest.body } });
-    }
-  }
-});
-
 test('a batch says it of each page by its place, and of nothing else', async () => {
   const names = [list.name, 'getKey', list.name, otherList.name, list.name].join(',');
   const input = JSON.stringify({ 0: { limit: 2 }, 2: { limit: 101 }, 3: { ...otherList.input, limit: 1 } });
