@@ -132,9 +132,9 @@ export function openConnections(
         ...[reads, keys].map((each) => each.check()),
         reads.pool.query([reads, writes].map((each) => each.describePlans()).join(';')),
         // Something on the way, such as a firewall, might cut off a connection that is silent for long. Prisma's transactions do
-        // not work where a pooler takes each statement by itself.
-        pool.idleCount > 0 && tryTransaction(pool),
-        writes.pool.idleCount > 0 && writes.pool.query('SELECT 1'),
+        // not work where a pooler takes each statement by itself. Behind requests that wait for a row, this would wait, too.
+        isFree(pool) && tryTransaction(pool),
+        isFree(writes.pool) && writes.pool.query('SELECT 1'),
       ]);
     },
     /** How many connections there are, how many are idle, and how many queries wait for one */
@@ -149,6 +149,9 @@ export function openConnections(
     },
   };
 }
+
+/** Whether a query would get a connection at once */
+const isFree = ({ idleCount, waitingCount }: pg.Pool) => idleCount > waitingCount;
 
 async function tryTransaction(pool: pg.Pool): Promise<void> {
   const client = await pool.connect();
