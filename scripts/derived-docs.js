@@ -4,6 +4,8 @@ const README = 'README.md';
 const RESULTS = 'bench/RESULTS.md';
 const OPERATIONS = 'docs/operations.md';
 const SPEED = 'docs/speed.svg';
+const TESTED = 'docs/tested.md';
+const FAILURES = 'test/platform/connections/failures.json';
 
 /**
  * Every document that repeats facts of the code: its path, and its text with those facts up to date.
@@ -21,6 +23,7 @@ export function deriveDocs(document, { PLAN_NAMES, toPlanTable, SCOPES }) {
     'docs/guides/01-keys.md': [scopes],
     'docs/guides/04-rate-limits.md': [plans],
     'docs/guides/compatibility.md': [toStabilityTable(operations)],
+    [TESTED]: [toFailureTable(JSON.parse(readFileSync(FAILURES, 'utf8')))],
   };
   const texts = Object.fromEntries(
     Object.entries(tables).map(([path, own]) => [path, own.reduce(replaceTable, readFileSync(path, 'utf8'))]),
@@ -68,6 +71,17 @@ function toOperationTable(operations) {
     Object.keys(operation.responses).find((status) => status.startsWith('2')),
   ]);
   return toTable(['operation', 'request', 'what it does', 'scope', 'success'], rows);
+}
+
+function toFailureTable(failures) {
+  const rows = Object.values(failures).map(({ failure, reads, writes, creates, ready, servedAgain }) => [
+    failure,
+    reads,
+    creates === undefined ? writes : `${writes} for what writes there`,
+    ready,
+    servedAgain,
+  ]);
+  return toTable(['PostgreSQL', 'reads', 'writes', 'ready', 'served again'], rows);
 }
 
 function toScopeTable(operations, scopes) {

@@ -66,7 +66,7 @@ export const nameOf = ({ operation, protocol }: EveryCall) => `${operation} over
 /** How often every read is called over every protocol, and every write over one of them */
 const INTERVAL_MS = 100;
 /** What operators' machines poll */
-export const PROBES = ['/health/ready', '/metrics'];
+export const PROBES = ['/health/ready', '/health/live', '/metrics'];
 
 export interface Outcome {
   /** What each read, each write and each probe was answered with */

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { callEverything, listEveryCall, nameOf } from '../../support/every-call.js';
+import { callEverything, listEveryCall, nameOf, PROBES } from '../../support/every-call.js';
 import { createChecker } from '../../support/openapi-checker.js';
 import {
   create,
@@ -121,9 +121,8 @@ test.each([
     const { statuses } = await callEverything({ url: service.url, call }, reads, 5, async () => 0);
     await locker.end();
     const expected = reads.map((each) => [nameOf(each), new Set([each.isRead ? 200 : 503])] as const);
-    expect(statuses).toEqual(
-      new Map([...expected, ['/health/ready', new Set([503])], ['/metrics', new Set([200])]]),
-    );
+    const probes = PROBES.map((path) => [path, new Set([path === '/health/ready' ? 503 : 200])] as const);
+    expect(statuses).toEqual(new Map([...expected, ...probes]));
   },
 );
 

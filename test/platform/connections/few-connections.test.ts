@@ -62,7 +62,7 @@ function createLog() {
   return { failures, log: pino({ level: 'warn' }, { write }) };
 }
 
-const LIMITS = [20, 12, 8, 5, 4];
+const LIMITS = [20, 5, 4];
 
 test.each(LIMITS.flatMap((limit) => [false, true].map((isSaid) => ({ limit, isSaid }))))(
   'where the role may have $limit connections, requests of all kinds are served, more slowly, and readiness is 200 (connection_limit says so: $isSaid)',

@@ -1,10 +1,7 @@
 import pg from 'pg';
-import { afterEach, beforeEach, expect, inject, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { generateKey } from '../../../src/platform/keys/format.js';
-import { listEveryCall, nameOf } from '../../support/every-call.js';
-import { expectErrorBody, expectMcpErrorBody } from '../../support/expect-error-body.js';
-import { oldToolCall, toolCall } from '../../support/mcp.js';
-import { create, list, newItem, otherList, read, TABLE, TEXT } from '../../support/operations-under-test.js';
+import { create, list, newItem, TABLE, TEXT } from '../../support/operations-under-test.js';
 import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
 import {
   type Caller,
@@ -14,6 +11,8 @@ import {
   startService,
   type TestService,
 } from '../../support/test-service.js';
+
+// What is answered during each failure, and after it, is in failures.test.ts.
 
 let proxy: TcpProxy;
 /** A connection to the same database that does not go through the proxy */
@@ -38,49 +37,6 @@ afterEach(async () => {
   await proxy.close();
   await direct.end();
 });
-
-async function expectUnavailable(path: string, init: RequestInit = {}): Promise<void> {
-  const { status, headers, body } = await call(path, init);
-  expect([path, status, headers.get('retry-after')]).toEqual([path, 503, '1']);
-  const error = path.startsWith('/trpc') ? body.error.data.error : body;
-  expectErrorBody(error, 'service_unavailable');
-}
-
-/** Admission responds if even the key cannot be looked up; else it is the error of the tool, as a result. */
-async function expectToolUnavailable(init: RequestInit): Promise<void> {
-  const { status, headers, body } = await call('/mcp', init);
-  if (status !== 200) {
-    expect([status, headers.get('retry-after')]).toEqual([503, '1']);
-    return expectMcpErrorBody(body, 'service_unavailable');
-  }
-  const error = { code: 'service_unavailable', status: 503, retryAfterSeconds: 1 };
-  expect(body.result).toMatchObject({ isError: true, structuredContent: error });
-}
-
-test.each(['cut', 'stall'] as const)(
-  'PostgreSQL unavailable (%s): 503 over all protocols, readiness reports it, and it recovers by itself',
-  async (breakConnections) => {
-    const { key, apiKey } = await service.keys.create({ name: 'endable', plan: 'pro' });
-    const calls = await listEveryCall(call, { key, hint: apiKey.hint });
-    await proxy[breakConnections]();
-    await expectUnavailable(list.path);
-    const outcomes = calls.map(async (each) => [nameOf(each), await each.send(call)]);
-    expect(await Promise.all(outcomes)).toEqual(calls.map((each) => [nameOf(each), 503]));
-    await Promise.all([
-      expectUnavailable(read.pathOf(1)),
-      expectUnavailable(create.path, post(create.body)),
-      expectUnavailable(list.trpc),
-      expectUnavailable(create.trpc, post(create.body)),
-      expectToolUnavailable(toolCall(list.name)),
-      expectToolUnavailable(oldToolCall(create.name, create.body)),
-    ]);
-    expect((await call('/health/ready', { key: null })).status).toBe(503);
-    expect((await call('/health/live', { key: null })).status).toBe(200);
-    await proxy.restore();
-    await expect.poll(async () => (await call(list.path)).status).toBe(200);
-    expect((await call('/health/ready', { key: null })).status).toBe(200);
-  },
-);
 
 test('requests that need no database are served while it is unavailable', async () => {
   await proxy.cut();
@@ -114,60 +70,6 @@ async function listBackends(): Promise<number[]> {
 async function restartBackends(): Promise<void> {
   for (const pid of await listBackends()) await direct.query('SELECT pg_terminate_backend($1, 2000)', [pid]);
 }
-
-test('PostgreSQL read-only: reads are served, creates get a 503 over both protocols, and it recovers by itself', async () => {
-  const name = direct.database;
-  await direct.query(`ALTER DATABASE ${name} SET default_transaction_read_only = on`);
-  await restartBackends();
-  await expect.poll(async () => (await call(list.path)).status).toBe(200);
-  await expectUnavailable(create.path, post(create.body));
-  await expectUnavailable(create.path, post(create.body, { 'idempotency-key': 'read-only' }));
-  await expectUnavailable(create.trpc, post(create.body));
-  expect((await call(list.trpc)).status).toBe(200);
-  await direct.query(`ALTER DATABASE ${name} RESET default_transaction_read_only`);
-  await restartBackends();
-  const createAgain = async () =>
-    (await call(create.path, post(create.body, { 'idempotency-key': 'read-only' }))).status;
-  await expect.poll(createAgain).toBe(201);
-});
-
-test('PostgreSQL without a free connection: 503 over both protocols, and it recovers by itself', async () => {
-  const role = `${direct.database}_few`;
-  await direct.query(`CREATE ROLE ${role} LOGIN PASSWORD 'few' CONNECTION LIMIT 0 IN ROLE pg_read_all_data`);
-  const url = new URL(`postgresql://${role}:few@127.0.0.1:${proxy.port}/${direct.database}?sslmode=disable`);
-  const poor = await startService({ databaseUrl: url.href }).catch((error: Error) => error);
-  expect(String(poor)).toMatch(/too many connections/i);
-  await direct.query(
-    `GRANT INSERT ON ALL TABLES IN SCHEMA public TO ${role}; ALTER ROLE ${role} CONNECTION LIMIT 10`,
-  );
-  await service.close();
-  service = await startService({ databaseUrl: url.href });
-  call = createCaller(service);
-  expect((await call(list.path)).status).toBe(200);
-  await direct.query(`ALTER ROLE ${role} CONNECTION LIMIT 0`);
-  await restartBackends();
-  await expectUnavailable(list.path);
-  await expectUnavailable(list.trpc);
-  await direct.query(`ALTER ROLE ${role} CONNECTION LIMIT 10`);
-  await expect.poll(async () => (await call(list.path)).status).toBe(200);
-});
-
-test('a database that is closed to connections before a failover: 503 over both protocols, and it recovers by itself', async () => {
-  const other = new pg.Client(inject('postgresUrl'));
-  await other.connect();
-  await direct.end();
-  await other.query(`ALTER DATABASE ${direct.database} ALLOW_CONNECTIONS false`);
-  await other.query('SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE datname = $1', [
-    direct.database,
-  ]);
-  await expectUnavailable(list.path);
-  await expectUnavailable(otherList.path);
-  await expectUnavailable(create.path, post(create.body, { 'idempotency-key': 'closed' }));
-  await expectUnavailable(create.trpc, post(create.body));
-  await other.query(`ALTER DATABASE ${direct.database} ALLOW_CONNECTIONS true`);
-  await other.end();
-  await expect.poll(async () => (await call(list.path)).status).toBe(200);
-});
 
 test('a failed key lookup counts against nobody: it reports the limits of the key, if that is known, and of no address', async () => {
   await service.close();
