@@ -1,9 +1,10 @@
-import { type Command, Option } from 'commander';
+import { z } from 'zod';
 import { DatabaseOutage, readCode } from '../connections/outage.js';
 import { OperatorError } from '../errors/operator-error.js';
 import type { KeyChange, KeyHistoryStore } from '../keys/history.js';
 import * as parse from './arguments.js';
-import { ambiguous, expectFound, ID, type KeyCommand } from './key-command.js';
+import { defineCommand } from './command.js';
+import { ambiguous, expectFound, ID } from './key-command.js';
 import { formatHistory } from './key-history-view.js';
 
 /** How far back the history of all keys goes without --since; that of one key goes as far as it is kept. */
@@ -11,54 +12,43 @@ const DEFAULT_SECONDS = 7 * 86_400;
 /** SQLSTATE */
 const PERMISSION_DENIED = '42501';
 
-interface HistoryOptions {
-  readonly since?: number;
-  /** The first day that is kept */
-  readonly deleteBefore?: string;
-}
-
-export const HISTORY: KeyCommand = {
+export const HISTORY = defineCommand({
   name: 'history',
   description: 'show who changed a key, or any: in the last 7 days, or as far back as --since says',
   examples: ['--since 30d', ID, `${ID} --json`, '--delete-before 2026-01-01'],
-  addArguments(command) {
-    command
-      .argument('[id]', 'one key, also one that is gone: all of its changes on record', parse.parseId)
-      .option('--since <duration>', 'only the changes of the last so many hours or days', parse.parseDuration)
-      .addOption(
-        new Option(
-          '--delete-before <day>',
-          'instead, delete the changes of all keys from before a day (UTC); only the owner of the tables may',
-        )
-          .argParser(parse.parsePastDay)
-          .conflicts('since'),
-      )
-      .hook('preAction', () => {
-        if (command.args.length > 0 && command.opts<HistoryOptions>().deleteBefore !== undefined)
-          command.error('error: --delete-before is about all keys, and takes no id');
-      });
-  },
-  async run({ history }, command) {
-    const { since, deleteBefore } = command.opts<HistoryOptions>();
+  input: z
+    .strictObject({
+      id: parse.id.optional().describe('one key, also one that is gone: all of its changes on record'),
+      since: parse.duration.optional().describe('only the changes of the last so many hours or days'),
+      deleteBefore: parse.forTerminals(
+        parse.pastDay
+          .optional()
+          .describe(
+            'instead, delete the changes of all keys from before a day (UTC); only the owner of the tables may',
+          ),
+      ),
+    })
+    .refine(({ id, deleteBefore }) => id === undefined || deleteBefore === undefined, {
+      error: '{deleteBefore} is about all keys, and takes no {id}',
+    })
+    .refine(({ since, deleteBefore }) => since === undefined || deleteBefore === undefined, {
+      error: '{deleteBefore} cannot be used with {since}',
+    }),
+  async run({ history }, { id, since, deleteBefore }) {
     if (deleteBefore !== undefined) {
       const deleted = await deleteHistory(history, deleteBefore);
       return { json: { deleted }, text: `${deleted} changes from before ${deleteBefore} were deleted.` };
     }
     const changes =
-      command.args.length === 0
+      id === undefined
         ? await history.read({ seconds: since ?? DEFAULT_SECONDS })
-        : await readHistory(history, command, since);
+        : await readHistory(history, id, since);
     return { json: changes, text: formatHistory(changes) };
   },
-};
+});
 
 /** The history of the key whose id has this prefix. @throws OperatorError unless exactly one key has it */
-async function readHistory(
-  history: KeyHistoryStore,
-  command: Command,
-  seconds?: number,
-): Promise<KeyChange[]> {
-  const prefix: string = command.processedArgs[0];
+async function readHistory(history: KeyHistoryStore, prefix: string, seconds?: number): Promise<KeyChange[]> {
   const ids = await history.findIds(prefix);
   if (ids.length > 1) throw ambiguous(prefix, ids);
   return history.read({ id: expectFound(prefix, ids[0]), seconds });

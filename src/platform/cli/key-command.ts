@@ -1,59 +1,30 @@
-import type { Command } from 'commander';
+import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
 import { maskControls } from '../errors/terminal-text.js';
-import type { KeyHistoryStore } from '../keys/history.js';
-import type { ApiKey, KeyStore, ListedKey } from '../keys/store.js';
-import type { Resource } from '../operations/resource.js';
-import type { UsageStore } from '../usage/store.js';
+import type { ApiKey, ListedKey } from '../keys/store.js';
 import * as parse from './arguments.js';
-import { formatKeys, type Printed, type Streamed } from './key-view.js';
+import type { KeyTools } from './command.js';
+import { formatKeys } from './key-view.js';
 
 /** The id in examples */
 export const ID = '0b54e7c0';
 /** The first characters of a key, too */
 export const HINT = parse.HINT_EXAMPLE;
 
-/** What a command works with, open while it runs. */
-export interface KeyTools {
-  readonly store: KeyStore;
-  readonly usage: UsageStore;
-  readonly history: KeyHistoryStore;
-  /** For the commands that need to know the operations */
-  readonly loadResources: () => Promise<readonly Resource[]>;
-}
-
-/** One of the commands of `keys`. */
-export interface KeyCommand {
-  readonly name: string;
-  readonly description: string;
-  /** What may follow its name */
-  readonly examples: readonly string[];
-  /** Adds its arguments and options, besides --json. Invalid ones are reported before anything is opened. */
-  readonly addArguments?: (command: Command) => void;
-  readonly run: (tools: KeyTools, command: Command) => Promise<Printed | Streamed>;
-}
-
 /** The argument of a command on one key, for `findKey` */
-export function addId(command: Command): void {
-  command.argument(
-    '<id>',
-    'the id of the key, as "keys list" shows it, or the beginning of it',
-    parse.parseId,
-  );
-}
+export const ONE_KEY = {
+  id: parse.id.describe('the id of the key, as "keys list" shows it, or the beginning of it'),
+};
 
 /** The same for a command that may be told the first characters of the key instead. */
-export function addIdOrHint(command: Command): void {
-  command.argument(
-    '<id>',
+export const ONE_KEY_OR_HINT = {
+  id: parse.idOrHint.describe(
     'the id of the key or the beginning of it, or the first characters of the key, as "keys list" shows them',
-    parse.parseIdOrHint,
-  );
-}
+  ),
+};
 
-/** Finds the key of the argument. @throws OperatorError unless exactly one matches */
-export async function findKey({ store }: Pick<KeyTools, 'store'>, command: Command): Promise<ListedKey> {
-  const prefix: string = command.processedArgs[0];
+/** Finds the key of an argument. @throws OperatorError unless exactly one matches */
+export async function findKey({ store }: Pick<KeyTools, 'store'>, prefix: string): Promise<ListedKey> {
   const isHint = parse.isHint(prefix);
   const found = await (isHint ? store.findByHint(prefix) : store.findByIdPrefix(prefix));
   if (found.length <= 1) return expectFound(prefix, found[0], isHint ? 'that starts with' : 'with the id');
@@ -83,27 +54,29 @@ export function usableId({ id, revokedAt }: ApiKey): string {
   throw new OperatorError(`The key ${id} is revoked, so nothing was changed: ${advice}`);
 }
 
-interface Selection {
-  readonly owner?: string;
-  readonly yes?: true;
-}
+const SELECTION = {
+  id: parse.id.optional().describe('the id of the key, or the beginning of it'),
+  owner: parse.owner.describe('all keys of this owner that are not revoked, in place of an id'),
+  yes: parse.flag('with --owner: do it; without it, the keys are only shown'),
+};
 
-/** The argument of a command on one key, or on all keys of an owner: for `selectKeys` */
-export function addIdOrOwner(command: Command): void {
-  command
-    .argument('[id]', 'the id of the key, or the beginning of it', parse.parseId)
-    .option(
-      '--owner <owner>',
-      'all keys of this owner that are not revoked, in place of an id',
-      parse.parseOwner,
+type Selection = z.output<z.ZodObject<typeof SELECTION>>;
+
+/** The input of a command on one key, or on all keys of an owner: for `selectKeys` */
+export function selecting<Own extends z.ZodRawShape>(own: Own) {
+  // TypeScript does not know that an object with further members is a selection.
+  const where = (isValid: (selection: Selection) => boolean) => (input: unknown) =>
+    isValid(input as Selection);
+  return z
+    .strictObject({ ...SELECTION, ...own })
+    .refine(
+      where(({ id, owner }) => (id === undefined) !== (owner === undefined)),
+      { error: 'name one key by its {id}, or all keys of an owner with {owner}' },
     )
-    .option('--yes', 'with --owner: do it; without it, the keys are only shown')
-    .hook('preAction', () => {
-      const { owner, yes } = command.opts<Selection>();
-      if (command.args.length > 0 === (owner !== undefined))
-        command.error('error: name one key by its id, or all keys of an owner with --owner');
-      if (yes && owner === undefined) command.error('error: --yes belongs to --owner');
-    });
+    .refine(
+      where(({ yes, owner }) => !yes || owner !== undefined),
+      { error: '{yes} belongs to {owner}' },
+    );
 }
 
 /**
@@ -114,11 +87,10 @@ export function addIdOrOwner(command: Command): void {
  */
 export async function selectKeys(
   tools: Pick<KeyTools, 'store'>,
-  command: Command,
+  { id = '', owner, yes }: Selection,
   wouldBe: string,
 ): Promise<{ readonly apiKeys: readonly ListedKey[]; readonly isOne: boolean }> {
-  const { owner, yes } = command.opts<Selection>();
-  if (owner === undefined) return { apiKeys: [await findKey(tools, command)], isOne: true };
+  if (owner === undefined) return { apiKeys: [await findKey(tools, id)], isOne: true };
   const apiKeys = (await tools.store.findByOwner(owner)).filter(({ revokedAt }) => revokedAt === null);
   const count = apiKeys.length === 1 ? 'This key' : `These ${apiKeys.length} keys`;
   if (apiKeys.length === 0) {

@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import { toInstalledCommands } from '../errors/installed-commands.js';
 import { escapeControls } from '../errors/terminal-text.js';
 import { CHANGES } from './change-commands.js';
-import { ID, type KeyCommand, type KeyTools } from './key-command.js';
+import { addKeyCommand, type KeyCommand, type KeyTools, readArguments } from './command.js';
+import { ID } from './key-command.js';
 import type { Printed, Streamed } from './key-view.js';
 import { REPORTS } from './report-commands.js';
 import { printReport } from './report-output.js';
@@ -21,16 +22,18 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): Command {
     .showHelpAfterError('(--help shows the options of a command)');
   addExamples(keys, ['create --name shop --plan pro', 'list', `show ${ID}`, `revoke ${ID}`]);
   for (const each of COMMANDS) {
-    const { name, examples, run } = each;
+    const { name, examples } = each;
     const command = addKeyCommand(keys, each);
-    command.action(() =>
-      withKeys(`keys ${name}`, async (tools) => {
-        const parts = toParts(await run(tools, command), command.opts());
+    command.action(() => {
+      const input = readArguments(command, each);
+      const { json = false, quiet = false } = command.opts();
+      return withKeys(`keys ${name}`, async (tools) => {
+        const parts = toParts(await each.run(tools, input, { json }), { json, quiet });
         if (REPORTS.includes(each)) await printReport(parts);
         // A result that nobody has read is an error: a key would be lost.
         else for await (const part of parts) process.stdout.write(part);
-      }),
-    );
+      });
+    });
     addExamples(
       command,
       examples.map((example) => `${name} ${example}`.trimEnd()),
@@ -39,19 +42,10 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): Command {
   return keys;
 }
 
-/** Adds one of them with its arguments and options; what it does is still missing. */
-export function addKeyCommand(keys: Command, { name, description, addArguments }: KeyCommand): Command {
-  const command = keys.command(name).description(description);
-  addArguments?.(command);
-  return command.option('--json', 'print one line of JSON');
-}
-
-interface OutputOptions {
-  readonly json?: true;
-  readonly quiet?: true;
-}
-
-export function toParts(result: Printed | Streamed, { json, quiet }: OutputOptions) {
+export function toParts(
+  result: Printed | Streamed,
+  { json, quiet = false }: { readonly json: boolean; readonly quiet?: boolean },
+) {
   if ('parts' in result) return result.parts;
   if (json) return [`${escapeControls(JSON.stringify(result.json))}\n`];
   return [`${quiet ? result.key : result.text}\n`];

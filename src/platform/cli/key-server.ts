@@ -6,8 +6,7 @@ import type { Logger } from 'pino';
 import { readCode, toReported } from '../connections/outage.js';
 import { BODY_LIMIT_BYTES } from '../contract/bounds.js';
 import { OperatorError } from '../errors/operator-error.js';
-import { runJsonCommand } from './json-command.js';
-import type { KeyTools } from './key-command.js';
+import { type KeyTools, runWithJson } from './command.js';
 import { COMMANDS, toParts } from './key-commands.js';
 
 const TIMEOUTS = {
@@ -113,7 +112,7 @@ async function respond(
   const command = method === 'POST' ? commands.get(url) : undefined;
   if (command === undefined)
     throw new Refusal(404, `POST the options of a command as JSON to ${[...commands.keys()].join(', ')}.`);
-  const result = await runJsonCommand(command, await readJson(request), tools);
+  const result = await runWithJson(command, await readJson(request), tools);
   const parts = Readable.from(toParts(result, { json: true })).on('error', () => {});
   // What fails before the first part is ready still gets a status of its own.
   await once(parts, 'readable');

@@ -1,43 +1,31 @@
-import { Option } from 'commander';
-import { PLAN_NAMES, type Plan } from '#store/plans.js';
+import { z } from 'zod';
 import { escapeControls } from '../errors/terminal-text.js';
-import { KEY_STATES, type KeyFilter, type KeyState } from '../keys/statements.js';
+import { KEY_STATES, type KeyFilter } from '../keys/statements.js';
 import type { KeyStore, ListedKey } from '../keys/store.js';
 import * as parse from './arguments.js';
-import type { KeyCommand } from './key-command.js';
+import { defineCommand } from './command.js';
 import { formatKeyRows, toKeyJson, toKeyRow } from './key-view.js';
 
 /** About 10 MB. For each page, PostgreSQL reads all keys. */
 const PAGE_KEYS = 10_000;
 
-interface ListOptions {
-  readonly plan?: Plan;
-  readonly state?: KeyState;
-  readonly owner?: string;
-  /** In seconds */
-  readonly unusedFor?: number;
-  readonly json?: true;
-}
-
-export const LIST: KeyCommand = {
+export const LIST = defineCommand({
   name: 'list',
   description: 'show all keys, or those that match all given options',
   examples: ['', '--owner acme', '--state active --unused-for 90d', '--plan enterprise --json'],
-  addArguments(command) {
-    command
-      .addOption(new Option('--plan <plan>', 'only keys of this plan').choices(PLAN_NAMES))
-      .addOption(new Option('--state <state>', 'only keys in this state').choices(KEY_STATES))
-      .option('--unused-for <duration>', 'only keys older than that, and not used since', parse.parseDuration)
-      .option('--owner <owner>', 'only keys of this owner', parse.parseOwner);
-  },
-  async run({ store }, command) {
-    const { json, unusedFor, ...options } = command.opts<ListOptions>();
+  input: z.strictObject({
+    plan: parse.planMembers.plan.optional().describe('only keys of this plan'),
+    state: z.enum(KEY_STATES).meta({ value: '<state>' }).optional().describe('only keys in this state'),
+    unusedFor: parse.duration.optional().describe('only keys older than that, and not used since'),
+    owner: parse.owner.describe('only keys of this owner'),
+  }),
+  async run({ store }, { unusedFor, ...options }, { json }) {
     const now = Date.now();
     const unusedSince = unusedFor === undefined ? undefined : new Date(now - unusedFor * 1000);
     const pages = readPages(store, { ...options, at: new Date(now), unusedSince });
     return { parts: json ? toJson(pages, now) : toTable(pages, now) };
   },
-};
+});
 
 async function* readPages(store: KeyStore, filter: KeyFilter): AsyncIterable<readonly ListedKey[]> {
   let page: readonly ListedKey[] = [];

@@ -16,7 +16,7 @@ import { COMMAND_CONNECT_TIMEOUT_MS, COMMAND_STATEMENT_TIMEOUT_MS } from '../tim
 import { createUsageStore } from '../usage/store.js';
 import { parseNumber } from './arguments.js';
 import { describeCaller } from './caller.js';
-import type { KeyTools } from './key-command.js';
+import type { KeyTools } from './command.js';
 import { addKeyCommands } from './key-commands.js';
 import { addMigrateCommand, type WithSource } from './migrate.js';
 import { ReaderGone } from './report-output.js';

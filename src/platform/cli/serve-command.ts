@@ -8,7 +8,7 @@ import type { DatabaseSource } from '../migrations/source.js';
 import { type Config, toLocalUrl } from '../process/config.js';
 import { DRAIN_TIMEOUT_MS, FORCE_EXIT_MS, waitForShutdown } from '../process/shutdown.js';
 import { parseNumber } from './arguments.js';
-import type { KeyTools } from './key-command.js';
+import type { KeyTools } from './command.js';
 import { addExamples } from './key-commands.js';
 import { createTokenCheck } from './operator-tokens.js';
 

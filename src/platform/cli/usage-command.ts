@@ -1,21 +1,12 @@
-import { type Command, Option } from 'commander';
+import { z } from 'zod';
 import { OperatorError } from '../errors/operator-error.js';
 import { maskControls } from '../errors/terminal-text.js';
 import type { Operation } from '../operations/list-operations.js';
 import { type Counts, type DayRange, lastDays, type Usage, type UsageStore } from '../usage/store.js';
-import { parseDay, parseOwner } from './arguments.js';
-import type { KeyTools } from './key-command.js';
+import * as parse from './arguments.js';
+import type { KeyTools } from './command.js';
 import type { Printed, Streamed } from './key-view.js';
 import { formatKeyUsage, formatUsage, summariseKeys, summariseUsage } from './tables.js';
-
-export interface UsageOptions {
-  readonly from?: string | undefined;
-  readonly to?: string | undefined;
-  readonly by: keyof Counts;
-  readonly deprecated?: true;
-  readonly owner?: string;
-  readonly csv?: true;
-}
 
 interface Named {
   readonly id: string;
@@ -26,46 +17,43 @@ interface Named {
 const CSV_COLUMNS = ['id', 'name', 'owner', 'day', 'operation', 'requests', 'denied', 'deprecated'] as const;
 const CSV_TITLES = `${CSV_COLUMNS.join(',')}\n`;
 
-export function addUsageOptions(command: Command): Command {
-  return command
-    .option(
-      '--from <day>',
-      'the first day (UTC), such as 2026-01-01 (default: 29 days before the last)',
-      parseDay,
-    )
-    .option('--to <day>', 'the last day (UTC), included (default: today)', parseDay)
-    .addOption(
-      new Option('--by <count>', 'put the keys with the most of these first; with --csv, on each day')
-        .choices(['requests', 'denied'] satisfies (keyof Counts)[])
-        .default('requests'),
-    )
-    .option(
-      '--deprecated',
+export const USAGE_INPUT = z
+  .strictObject({
+    id: parse.id.optional().describe('one key, by operation and day; without it, all keys, by requests'),
+    from: parse.day
+      .optional()
+      .describe('the first day (UTC), such as 2026-01-01 (default: 29 days before the last)'),
+    to: parse.day.optional().describe('the last day (UTC), included (default: today)'),
+    by: z
+      .enum(['requests', 'denied'] satisfies (keyof Counts)[])
+      .meta({ value: '<count>' })
+      .optional()
+      .describe('put the keys with the most of these first (default: requests); with --csv, on each day'),
+    deprecated: parse.flag(
       'only the keys that call deprecated operations; with --csv, only these operations',
-    )
-    .option('--owner <owner>', 'only the keys of this owner', parseOwner)
-    .addOption(
-      new Option(
-        '--csv',
-        `print ${CSV_COLUMNS.join(',')}: a line for each day and operation, the newest day first`,
-      ).conflicts('json'),
-    )
-    .hook('preAction', checkOptions);
-}
+    ),
+    owner: parse.owner.describe('only the keys of this owner'),
+    csv: parse.forTerminals(
+      parse.flag(`print ${CSV_COLUMNS.join(',')}: a line for each day and operation, the newest day first`),
+    ),
+  })
+  .refine(({ id, deprecated, owner }) => id === undefined || !(deprecated || owner !== undefined), {
+    error: '{deprecated} and {owner} are for several keys: leave out the {id}',
+  })
+  .refine(({ id, by }) => id === undefined || by === undefined, {
+    error: '{by} is for all keys: leave out the {id}',
+  })
+  .refine(({ from, to }) => from === undefined || from <= toRange({ to }, Date.now()).to, {
+    error: '{from} is after {to}, or after today',
+  });
 
-function checkOptions(command: Command): void {
-  const { from, to, deprecated, owner } = command.opts<UsageOptions>();
-  const isOfOneKey = command.args.length > 0;
-  if (isOfOneKey && (deprecated || owner !== undefined))
-    command.error('error: --deprecated and --owner are for several keys: leave out the id');
-  if (isOfOneKey && command.getOptionValueSource('by') === 'cli')
-    command.error('error: --by is for all keys: leave out the id');
-  if (from !== undefined && from > toRange({ to }, Date.now()).to)
-    command.error('error: --from is after --to, or after today');
-}
+export type UsageOptions = Omit<z.output<typeof USAGE_INPUT>, 'id'>;
 
 /** 30 days, unless the options say otherwise. */
-function toRange({ from, to }: Pick<UsageOptions, 'from' | 'to'>, now: number): DayRange {
+function toRange(
+  { from, to }: { from?: string | undefined; to?: string | undefined },
+  now: number,
+): DayRange {
   const range = lastDays(to === undefined ? now : Date.parse(to));
   return { ...range, ...(from === undefined ? {} : { from }) };
 }

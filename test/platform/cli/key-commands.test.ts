@@ -4,13 +4,11 @@ import { execute } from '../../support/execute.js';
 import { withoutModule } from '../../support/missing-module.js';
 import { list } from '../../support/operations-under-test.js';
 import { run, runKeys, runNode, untilListening } from '../../support/process.js';
-import { findRedis } from '../../support/redis.js';
 import { setUpServiceProcesses } from '../../support/service-processes.js';
 import { asService } from '../../support/service-role.js';
-import { createCaller, createTestDatabase } from '../../support/test-service.js';
+import { type Caller, createCaller, createTestDatabase, untilServed } from '../../support/test-service.js';
 
 const processes = setUpServiceProcesses();
-const redis = await findRedis();
 
 test('keys can be created and listed with or without a running service; create prints one JSON object on one line', async () => {
   const keys = async (...args: string[]) => {
@@ -29,7 +27,8 @@ test('keys can be created and listed with or without a running service; create p
   });
 
   const url = await untilListening(processes.start());
-  expect((await createCaller({ url, key: issued.key })(list.path)).status).toBe(200);
+  const served = (call: Caller) => untilServed(() => call(list.path));
+  expect((await served(createCaller({ url, key: issued.key }))).status).toBe(200);
   const beside = JSON.parse(
     (
       await keys(
@@ -47,7 +46,7 @@ test('keys can be created and listed with or without a running service; create p
     ).output,
   );
   const call = createCaller({ url, key: beside.key });
-  expect((await call(list.path)).status).toBe(200);
+  expect((await served(call)).status).toBe(200);
   const listed = JSON.parse((await keys('list', '--json')).output);
   expect(listed.map(({ name }: { name: string }) => name)).toEqual(['before', 'development', 'big']);
   expect(JSON.stringify(listed)).not.toContain(beside.key);
@@ -60,42 +59,6 @@ test('keys can be created and listed with or without a running service; create p
   ]);
   await expect.poll(async () => (await call(list.path)).status).toBe(401);
 });
-
-test('keys show reports the ban, and keys unban lifts it, beside a service that counts in memory', async () => {
-  const environment = { DATABASE_URL: await createTestDatabase() };
-  const url = await untilListening(processes.start(environment));
-  const limits = ['--plan', 'enterprise', '--per-minute', '2', '--per-day', '50'];
-  const { id, key } = await runKeys(environment, 'create', '--name', 'greedy', ...limits);
-  const call = createCaller({ url, key });
-  const began = Date.now();
-  for (let n = 0; n < 4; n += 1) await call(list.path);
-  expect((await call(list.path)).body.code).toBe('api_key_banned');
-  // The service stores the ban after it has begun.
-  const show = () => runKeys(environment, 'show', id);
-  await expect.poll(show).toMatchObject({ banSeconds: 300, nextBanSeconds: 600 });
-  expect(Date.parse((await show()).bannedUntil)).toBeGreaterThanOrEqual(began + 300_000);
-  expect(await runKeys(environment, 'unban', id)).toMatchObject({ bannedUntil: null, banSeconds: null });
-  const code = async () => (await call(list.path)).body.code;
-  await expect.poll(code, { interval: 500 }).toBe('rate_limit_exceeded');
-});
-
-test.runIf(redis)(
-  'without REDIS_URL, keys show shows a ban of a service that uses Redis, and keys unban ends it',
-  async () => {
-    const environment = { DATABASE_URL: await createTestDatabase() };
-    const service = processes.start({ ...environment, REDIS_URL: redis?.url ?? '', APP_ENV: 'staging' });
-    const url = await untilListening(service);
-    const limits = ['--plan', 'enterprise', '--per-minute', '2', '--per-day', '50'];
-    const { id, key } = await runKeys(environment, 'create', '--name', 'greedy', ...limits);
-    const call = createCaller({ url, key });
-    const code = async () => (await call(list.path)).body.code;
-    await expect.poll(code, { interval: 10 }).toBe('api_key_banned');
-    const state = async () => (await runKeys(environment, 'show', id)).state;
-    await expect.poll(state).toBe('banned');
-    expect(await runKeys(environment, 'unban', id)).toMatchObject({ state: 'active', bannedUntil: null });
-    await expect.poll(code, { interval: 500 }).toBe('rate_limit_exceeded');
-  },
-);
 
 test('keys show and keys unban need no Redis, even where REDIS_URL names one', async () => {
   const environment = { DATABASE_URL: await createTestDatabase(), REDIS_URL: 'redis://127.0.0.1:1' };

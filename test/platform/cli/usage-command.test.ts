@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { KeyTools } from '../../../src/platform/cli/key-command.js';
+import type { KeyTools } from '../../../src/platform/cli/command.js';
 import { printUsage, printUsageOfKeys } from '../../../src/platform/cli/usage-command.js';
 import type { UsageStore } from '../../../src/platform/usage/store.js';
 import { list } from '../../support/operations-under-test.js';
