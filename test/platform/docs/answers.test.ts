@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { type IncomingMessage, request } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
 import { SCOPES } from '../../../src/scopes.js';
 import { breakTable } from '../../support/broken-table.js';
@@ -32,7 +32,7 @@ import {
   resources,
 } from '../../support/operations-under-test.js';
 import { exchange, readResponses } from '../../support/raw-http.js';
-import { startTcpProxy, type TcpProxy } from '../../support/tcp-proxy.js';
+import { startTcpProxy } from '../../support/tcp-proxy.js';
 import {
   type Caller,
   createCaller,
@@ -50,36 +50,32 @@ type Init = Parameters<Caller>[1];
 const checker = createChecker(resources);
 const { operations, findOperation, expectDescribed } = checker;
 
-let proxy: TcpProxy;
 let service: TestService;
 let call: Caller;
-/** Whether the test has broken the database: no other request may get a 500. */
-let isBroken: boolean;
 const closers: (() => Promise<unknown>)[] = [];
 
-beforeEach(async () => {
-  const url = new URL(await createTestDatabase());
-  proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
-  url.port = String(proxy.port);
-  service = await startService({ databaseUrl: url.href });
-  isBroken = false;
+/** Starts a service that has enough items for the example of every body that names one. */
+async function startFilled(databaseUrl?: string): Promise<TestService> {
+  const filled = await startService({ ...(databaseUrl !== undefined && { databaseUrl }) });
+  await filled.database.pool.query(`${insertSql("'Item ' || n")} FROM generate_series(1, 9) n`);
+  await filled.database.pool.query(INSERT_OTHERS);
+  return filled;
+}
+
+beforeAll(async () => {
+  service = await startFilled();
   call = without500(createCaller(service));
-  const { pool } = service.database;
-  // Enough for the example of every body that names one
-  await pool.query(`${insertSql("'Item ' || n")} FROM generate_series(1, 9) n`);
-  await pool.query(INSERT_OTHERS);
 });
+beforeEach(() => service.database.pool.query(REUSE_EXAMPLES));
 afterEach(async () => {
   for (const close of closers.splice(0)) await close();
-  await service.close();
-  await proxy.close();
 });
+afterAll(() => service.close());
 
 function without500(by: Caller): Caller {
   return async (path, init) => {
     const response = await by(path, init);
-    if (response.status === 500 && !isBroken)
-      throw new Error(`${init?.method ?? 'GET'} ${path} responded with 500`);
+    if (response.status === 500) throw new Error(`${init?.method ?? 'GET'} ${path} responded with 500`);
     return response;
   };
 }
@@ -105,10 +101,15 @@ async function expectStatus(operationId: string, status: number, path: string, i
   return response;
 }
 
-async function expectEvery(status: number, init: Init = {}, by = call): Promise<void> {
+async function expectEvery(
+  status: number,
+  init: Init = {},
+  { key }: Pick<TestService, 'key'> = service,
+  by = call,
+) {
   for (const operation of operations) {
     const request = { ...ordinaryInit(operation), ...init };
-    const path = fillPath(operation, '1') + requiredQuery(operation, { hint: service.key.slice(0, 12) });
+    const path = fillPath(operation, '1') + requiredQuery(operation, { hint: key.slice(0, 12) });
     await expectStatus(operation.operationId, status, path, request, by);
   }
 }
@@ -177,7 +178,6 @@ test('every operation rejects invalid requests as the document says', async () =
 });
 
 test('what the state of an item refuses is a 409 as the document says', async () => {
-  await service.database.pool.query(REUSE_EXAMPLES);
   for (const [operationId, path, change] of REFUSED) {
     const { method } = findOperation(operationId);
     await expectStatus(operationId, 409, path, { ...post(change), method });
@@ -287,17 +287,25 @@ test('over the limit, and when banned, every operation responds as the document 
 });
 
 test('when a query fails, or the database is unreachable, every operation responds as the document says', async () => {
-  const { pool } = service.database;
-  await call(list.path);
+  const url = new URL(await createTestDatabase());
+  const proxy = await startTcpProxy({ host: url.hostname, port: Number(url.port) });
+  url.port = String(proxy.port);
+  const broken = await startFilled(url.href);
+  onTestFinished(async () => {
+    await broken.close();
+    await proxy.close();
+  });
+  const by = createCaller(broken);
+  const { pool } = broken.database;
+  await by(list.path);
   const { rows } = await pool.query<{ tablename: string }>(
     `SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('api_keys', '_prisma_migrations')`,
   );
-  isBroken = true;
   for (const { tablename } of rows) await breakTable(pool, tablename);
   await pool.query('CREATE TRIGGER fail BEFORE UPDATE ON api_keys FOR EACH ROW EXECUTE FUNCTION fail_row()');
-  await expectEvery(500);
+  await expectEvery(500, {}, broken, by);
   await proxy.cut();
-  await expectEvery(503);
+  await expectEvery(503, {}, broken, by);
 });
 
 test('every idempotent operation responds to a repetition as the document says', async () => {
