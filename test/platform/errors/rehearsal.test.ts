@@ -15,6 +15,7 @@ import {
   startService,
   type TestService,
 } from '../../support/test-service.js';
+import { until } from '../../support/until.js';
 
 const CODES = Object.keys(errorTable) as ErrorCode[];
 const definitions: Readonly<Record<ErrorCode, ErrorDefinition>> = errorTable;
@@ -25,7 +26,13 @@ let call: Caller;
 
 beforeAll(async () => {
   service = await startService({ resources });
-  call = createCaller(service);
+  const send = createCaller(service);
+  // A 503 that nobody has asked for says that the machine is busy.
+  call = (path, init) =>
+    until(async () => {
+      const response = await send(path, init);
+      return response.status === 503 && !response.headers.has('preference-applied') ? undefined : response;
+    });
 });
 afterAll(() => service.close());
 
@@ -54,6 +61,10 @@ const standardMessage = (code: ErrorCode) =>
 const codesOf = (protocol: 'rest' | 'trpc' | 'mcp') =>
   CODES.filter((code) => (definitions[code].protocol ?? protocol) === protocol);
 
+/** One that reads and one that creates: which operation it is called for makes no difference to a rehearsed error but its scope. */
+const EXAMPLES: readonly string[] = [list.name, create.name];
+const examples = operations.filter(({ operationId }) => EXAMPLES.includes(operationId));
+
 const callRest = (operation: ListedOperation, code: string, by = call) =>
   by(`/v1${fillPath(operation, '1')}`, prefer(code, ordinaryInit(operation)));
 
@@ -79,8 +90,8 @@ describe.each(codesOf('rest'))('%s', (code) => {
     }
   });
 
-  test('every operation responds with the same over tRPC, also in a batch and in a stream', async () => {
-    for (const operation of operations) {
+  test('operations respond with the same over tRPC, also in a batch and in a stream', async () => {
+    for (const operation of examples) {
       const { body: error } = await callRest(operation, code);
       const single = await callRpc(operation, code);
       expect([single.status, single.body.error.data.error]).toEqual([
@@ -106,18 +117,11 @@ describe.each(codesOf('rest'))('%s', (code) => {
   });
 });
 
-/** The names of the operations that are tools, deprecated ones among them. */
-const tools = new Set(
-  listOperations(createRouter(resources))
-    .filter(({ tool = true }) => tool)
-    .map(({ name }) => name),
-);
-
 describe.each(MODE_NAMES)('for a tool of a client of %s', (mode) => {
   test.each(codesOf('mcp'))(
     '%s is the result, or the response if admission responds with it',
     async (code) => {
-      for (const each of operations.filter(({ operationId }) => tools.has(operationId))) {
+      for (const each of examples) {
         const { operationId, security } = each;
         const { status: expectedStatus } = errorTable[code];
         const expected = { code, status: expectedStatus, message: expect.any(String) };

@@ -29,6 +29,7 @@ import {
   startService,
   type TestResponse,
   type TestService,
+  untilServed,
 } from '../../support/test-service.js';
 import { until } from '../../support/until.js';
 
@@ -50,7 +51,8 @@ function without(lacked: Scope): Scope[] {
 
 beforeAll(async () => {
   service = await startService();
-  call = createCaller(service);
+  const send = createCaller(service);
+  call = (path, init) => untilServed(() => send(path, init));
   await service.items.create(create.body);
   await service.database.pool.query(INSERT_OTHERS);
   for (const scopes of COMBINATIONS) {
@@ -122,7 +124,7 @@ const toOutcome = (status: number, { headers }: TestResponse, error?: ErrorShape
 
 type Run = (operation: ListedOperation, key: string, sample: Sample) => Promise<Outcome>;
 
-/** A busy machine may answer with a 503, which says nothing about scopes. */
+/** A busy machine may answer with a 503, also as the result of a tool, which says nothing about scopes. */
 const runServed = (run: Run, ...call: Parameters<Run>): Promise<Outcome> =>
   until(async () => {
     const outcome = await run(...call);
@@ -162,23 +164,15 @@ function callBatch(names: readonly string[], isMutation: boolean, inputs: readon
   return call(`${path}&input=${encodeURIComponent(JSON.stringify({ ...inputs }))}`, { key });
 }
 
+/** A key that has no other scope opens an operation, so it needs no more; one that has all others does not. */
 const CASES = operations.flatMap((operation) =>
-  Object.keys(PROTOCOLS).flatMap((protocol) =>
-    COMBINATIONS.map((scopes) => {
-      const scope = scopeOf(operation);
-      return {
-        operation,
-        name: operation.operationId,
-        protocol,
-        scopes,
-        scope,
-        isOpen: scopes.includes(scope),
-      };
-    }),
-  ),
+  Object.keys(PROTOCOLS).map((protocol) => {
+    const scope = scopeOf(operation);
+    return { operation, name: operation.operationId, protocol, scope };
+  }),
 );
 
-test.each(CASES.filter(({ isOpen }) => isOpen))(
+test.each(CASES.map((each) => ({ ...each, scopes: [each.scope] })))(
   '$name over $protocol is open to a key with $scopes',
   async ({ operation, protocol, scopes }) => {
     const run = PROTOCOLS[protocol] as Run;
@@ -194,12 +188,12 @@ test.each(CASES.filter(({ isOpen }) => isOpen))(
   },
 );
 
-test.each(CASES.filter(({ isOpen }) => !isOpen))(
+test.each(CASES.map((each) => ({ ...each, scopes: without(each.scope) })))(
   '$name over $protocol is closed to a key with $scopes, whatever the input',
   async ({ operation, protocol, scopes, scope }) => {
     const run = PROTOCOLS[protocol] as Run;
     for (const sample of [await validSample(operation), invalidSample(operation)]) {
-      expect(await run(operation, keys.get(name(scopes)) ?? '', sample)).toEqual({
+      expect(await runServed(run, operation, keys.get(name(scopes)) ?? '', sample)).toEqual({
         status: 403,
         code: 'insufficient_scope',
         challenge: `Bearer error="insufficient_scope", scope="${scope}"`,

@@ -352,21 +352,22 @@ function canParse(text: string): boolean {
   }
 }
 
-const listProtocols = (): Protocol[] =>
+/** All of them. The SDK's own clients send what the tools do, so once is enough for them. */
+const listProtocols = (withClients: boolean): Protocol[] =>
   PAIRS.flatMap((pair) => [
     rest(pair),
     trpc(pair),
-    ...MODE_NAMES.flatMap((mode) => [tools(mode, pair), sdkClient(mode, pair)]),
+    ...MODE_NAMES.flatMap((mode) => [tools(mode, pair), ...(withClients ? [sdkClient(mode, pair)] : [])]),
   ]);
 
 describe.each([
-  ['REST first', (all: Protocol[]) => all],
-  ['REST last', (all: Protocol[]) => all.toReversed()],
-] as const)('%s', (_order, arrange) => {
+  ['REST first', () => listProtocols(true)],
+  ['REST last', () => listProtocols(false).toReversed()],
+] as const)('%s', (_order, listOrdered) => {
   test('every body gets the same response over all protocols, with a .use() or without, whatever was called before', async () => {
     service = await startService({ resources: [samples] });
     call = createCaller(service);
-    const order = arrange(listProtocols());
+    const order = listOrdered();
     for (const [body, status] of bodies) {
       const outcomes: unknown[] = [];
       for (const protocol of order) {
@@ -382,7 +383,7 @@ describe.each([
     service = await startService({ resources: [samples] });
     call = createCaller(service);
     await call('/v1/samples', post({ name: 'One', number: 1 }));
-    const order = arrange(listProtocols());
+    const order = listOrdered();
     for (const [query, input, status] of pages) {
       const outcomes: unknown[] = [];
       for (const protocol of order) {
