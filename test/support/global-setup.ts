@@ -38,15 +38,16 @@ const NEEDED_BY = {
 
 /** Builds what is out of date, and prepares one PostgreSQL and, where there is one, one Redis for all test files. */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
-  build();
-  installPackages(project);
-  project.onTestsRerun(async () => build());
   const closers: (() => Promise<void>)[] = [];
   const close = async () => {
     for (const closer of closers.splice(0).reverse()) await closer();
   };
   closeAtSignals(close);
   try {
+    closers.push(await keepCompiledCode());
+    build();
+    installPackages(project);
+    project.onTestsRerun(async () => build());
     closers.push(await noteMissing());
     const redis = await findRedis();
     if (redis) {
@@ -59,6 +60,14 @@ export default async function setUp(project: TestProject): Promise<() => Promise
     throw error;
   }
   return close;
+}
+
+/** From 22 on, processes of Node.js that start later can use the code that earlier ones have compiled. */
+async function keepCompiledCode(): Promise<() => Promise<void>> {
+  if (process.env.NODE_COMPILE_CACHE !== undefined) return async () => {};
+  const folder = await createTemporaryFolder();
+  process.env.NODE_COMPILE_CACHE = folder;
+  return () => rm(folder, { recursive: true, force: true });
 }
 
 /** A signal ends the run, as the time limit of a job does. Vitest would exit within a millisecond, and leave PostgreSQL. */
