@@ -31,7 +31,7 @@ const { listBeginnings, toSections } = await load('packages/reference-page/src/s
 const executable = findBrowser();
 const targets = await listTargets();
 
-/** The address and the heading of each tag and operation, and of the guides that come first and last: a page takes some seconds. */
+/** The address and the heading of the tags, operations and guides that come first and last: a page takes many seconds. */
 async function listTargets(): Promise<[address: string, title: string][]> {
   const document = JSON.parse(await readFile('docs/openapi.json', 'utf8'));
   const guides = await Promise.all(
@@ -42,11 +42,15 @@ async function listTargets(): Promise<[address: string, title: string][]> {
     title: name,
     address: `#tag/${name.toLowerCase()}`,
   }));
-  const sections = [...tags, ...toSections(document), ...beginnings.slice(0, 1), ...beginnings.slice(-1)];
+  const kinds = [tags, toSections(document) as Section[], beginnings];
+  const sections = kinds.flatMap((kind) => [...kind.slice(0, 1), ...kind.slice(-1)]);
   return sections.map(({ address, title }) => [address, title]);
 }
 
-/** One page in some hundred has never finished rendering. Such a page is opened again, and its state is printed. */
+/**
+ * One page in some hundred has never finished rendering, on a busy machine. Its cause is not known, so such a page is opened
+ * again, and its state is printed.
+ */
 const OPTIONS = { timeout: PAGE_TIMEOUT_MS, retry: 1 };
 
 describe.skipIf(executable === undefined)('a link, opened cold', OPTIONS, () => {
