@@ -20,6 +20,7 @@ export default defineConfig({
     testTimeout: 120_000,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 20_000, interval: 20 } },
+    // `npm test` runs more at once, because its files wait for most of their time. Browsers and servers do not.
     maxWorkers: 3,
     sequence: { sequencer: SlowFirst },
     // Files share modules: loading them for each was a sixth of the time. A hook at the top of one is the first file's only.
