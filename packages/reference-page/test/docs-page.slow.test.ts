@@ -160,11 +160,14 @@ describe.skipIf(executable === undefined)('the reference page in a browser', OPT
   ];
 
   /** Opens the page at a section, with guides of this test in place of the repository's. */
-  async function openGuides(hash = '', options: { width?: number; colorScheme?: 'light' | 'dark' } = {}) {
+  async function openGuides(
+    hash: string,
+    { colorScheme = 'light' }: { colorScheme?: 'light' | 'dark' } = {},
+  ) {
     const watched = await openPage(browser.context);
     const { page } = watched;
-    await page.setViewportSize({ width: options.width ?? 1440, height: 900 });
-    await page.emulateMedia({ colorScheme: options.colorScheme ?? 'light', reducedMotion: 'reduce' });
+    await page.setViewportSize({ width: 1440, height: 900 });
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
     await page.route('**/docs/guides.json', (route) =>
       route.fulfill({
         json: { ...prepareGuides(GUIDES), start: 'Begin.', client: 'client-1.0.0-0123456789abcdef.tgz' },
@@ -176,8 +179,13 @@ describe.skipIf(executable === undefined)('the reference page in a browser', OPT
     return watched;
   }
 
-  test('guides are sections of the sidebar, after the operations, and links between them lead there', async () => {
-    const { page, ...watched } = await openGuides();
+  test('guides are sections after the operations, whose bounds are words, and the introduction links to the document', async () => {
+    const { page, ...watched } = await openGuides('#tag/pets/GET/pets');
+    const section = page.locator('[id$="tag/pets/GET/pets"]').first();
+    await section.locator('.badge').getByText('stable').waitFor();
+    await section.getByText('An integer from 1 to 100.').waitFor();
+    expect(await section.innerText()).not.toContain('9007199254740991');
+
     const document = await fetch(`${service.url}/openapi.json`);
     const { tags } = (await document.json()) as { tags: { name: string }[] };
     const entries = page.getByRole('complementary').locator('ul').first().locator('> li');
@@ -193,42 +201,30 @@ describe.skipIf(executable === undefined)('the reference page in a browser', OPT
       const heading = page.locator(`[id="animal-store/${hash.slice(1)}"]`).first();
       await expect.poll(async () => (await heading.boundingBox())?.y).toBeLessThan(400);
     }
-    expectNoErrors({ page, ...watched });
-    await page.close();
-  });
 
-  test('the introduction links to the document as it is served, in both formats', async () => {
-    const { page } = await openGuides();
     for (const name of ['JSON', 'YAML']) {
       const href = await page.getByRole('link', { name, exact: true }).getAttribute('href');
       const served = await fetch(new URL(href ?? '', page.url()));
       expect([name, served.status]).toEqual([name, 200]);
       expect(await served.text()).not.toContain('Wait for');
     }
-    await page.close();
-  });
-
-  test('operations have their stability as a badge, and bounds are words', async () => {
-    const { page } = await openGuides('#tag/pets/GET/pets');
-    const section = page.locator('[id$="tag/pets/GET/pets"]').first();
-    await section.locator('.badge').getByText('stable').waitFor();
-    await section.getByText('An integer from 1 to 100.').waitFor();
-    expect(await section.innerText()).not.toContain('9007199254740991');
+    expectNoErrors({ page, ...watched });
     await page.close();
   });
 
   test.each([
-    [1440, 'light'],
-    [1440, 'dark'],
-    [390, 'light'],
-    [390, 'dark'],
-  ] as const)('axe has no finding and nothing overflows at %i pixels, %s', async (width, colorScheme) => {
-    for (const hash of ['#description/limits', '#tag/pets/POST/pets']) {
-      const { page, ...watched } = await openGuides(hash, { width, colorScheme });
-      await page
-        .getByRole('button', { name: /^Test Request/ })
-        .first()
-        .waitFor({ state: 'attached' });
+    ['#description/limits', 'light'],
+    ['#description/limits', 'dark'],
+    ['#tag/pets/POST/pets', 'light'],
+    ['#tag/pets/POST/pets', 'dark'],
+  ] as const)('axe has no finding and nothing overflows at %s, %s', async (hash, colorScheme) => {
+    const { page, ...watched } = await openGuides(hash, { colorScheme });
+    await page
+      .getByRole('button', { name: /^Test Request/ })
+      .first()
+      .waitFor({ state: 'attached' });
+    for (const width of [1440, 390]) {
+      await page.setViewportSize({ width, height: 900 });
       // Sections are repaired as they appear.
       await expect.poll(() => findViolations(page), { timeout: AXE_TIMEOUT_MS, interval: 1_000 }).toEqual([]);
       await page.keyboard.press('Control+k');
@@ -240,9 +236,9 @@ describe.skipIf(executable === undefined)('the reference page in a browser', OPT
         await page.evaluate(() => document.documentElement.scrollWidth - innerWidth),
       ).toBeLessThanOrEqual(0);
       await takeScreenshot(page, `${hash.split('/').at(-1)}-${width}-${colorScheme}`);
-      expectNoErrors({ page, ...watched });
-      await page.close();
     }
+    expectNoErrors({ page, ...watched });
+    await page.close();
   });
 
   test('axe finds one thing in the client for test requests: the page behind it is a main landmark, too', async () => {

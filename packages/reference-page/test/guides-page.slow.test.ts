@@ -140,7 +140,7 @@ describe.skipIf(executable === undefined)(
       }
     });
 
-    test('the field for the key is above the introduction at every width', async () => {
+    test('the field for the key is above the introduction at every width, and what was typed goes into the code only if it looks like a key', async () => {
       const page = await open();
       const introduction = page.getByRole('heading', { name: 'Introduction', exact: true });
       for (const width of [390, 820, 1280, 1920]) {
@@ -153,6 +153,11 @@ describe.skipIf(executable === undefined)(
         expect([width, (field?.y ?? Number.NaN) < (heading?.y ?? Number.NaN)]).toEqual([width, true]);
         await takeScreenshot(page, `introduction-${width}`);
       }
+      await keyField(page).fill(service.key);
+      await expect.poll(async () => (await readShown(page)).join()).toContain(service.key);
+      await keyField(page).fill(`as_test_'; rm -rf ~; '`);
+      await expect.poll(async () => (await readShown(page)).join()).not.toContain(service.key);
+      expect((await readShown(page)).join()).not.toContain('rm -rf');
     });
 
     test('every block has a button that copies what it shows: this address, and the key that was entered', async () => {
@@ -176,15 +181,6 @@ describe.skipIf(executable === undefined)(
         await page.locator('.markdown pre > .copy-block').nth(index).click();
         await expect.poll(() => page.evaluate(() => navigator.clipboard.readText())).toBe(after[index]);
       }
-    });
-
-    test('what was typed goes into the code only if it looks like a key', async () => {
-      const page = await open();
-      await keyField(page).fill(service.key);
-      await expect.poll(async () => (await readShown(page)).join()).toContain(service.key);
-      await keyField(page).fill(`as_test_'; rm -rf ~; '`);
-      await expect.poll(async () => (await readShown(page)).join()).not.toContain(service.key);
-      expect((await readShown(page)).join()).not.toContain('rm -rf');
     });
 
     test('the key survives a reload of its tab, and no other tab gets it', async () => {
@@ -367,7 +363,7 @@ describe.skipIf(executable === undefined)(
       }
     });
 
-    test('a search that finds nothing lists the guides, and each leads to its beginning', async () => {
+    test('a search that finds nothing lists the guides, each leads to its beginning, and the arrow keys go through results and back', async () => {
       const page = await open();
       await page.keyboard.press('Control+k');
       await page.getByRole('searchbox').fill('zyzzyva');
@@ -378,16 +374,13 @@ describe.skipIf(executable === undefined)(
       await dialog.waitFor({ state: 'hidden' });
       const target = page.locator('[id$="description/rate-limits"]').first();
       await expect.poll(async () => (await target.boundingBox())?.y).toBeLessThan(400);
-    });
 
-    test('the arrow keys go through the results of a search and back to its field', async () => {
-      const page = await open();
       await page.keyboard.press('Control+k');
       const field = page.getByRole('searchbox');
       await field.fill('limit');
       await page.keyboard.press('ArrowDown');
       await page.keyboard.press('ArrowDown');
-      const links = page.getByRole('dialog', { name: 'Search' }).getByRole('link');
+      const links = dialog.getByRole('link');
       const isFocused = (locator: Locator) =>
         locator.evaluate((element) => element === document.activeElement);
       expect(await isFocused(links.nth(1))).toBe(true);
