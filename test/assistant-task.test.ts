@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { connectClient, MODE_NAMES } from './support/mcp.js';
-import { createCaller, post, startService, type TestService } from './support/test-service.js';
+import { createCaller, post, useService } from './support/test-service.js';
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const { service } = useService();
 
 /** What the tools of the task return, as far as it is read here */
 interface Content {

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasProgram } from '../support/programs.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
-import { startService, type TestService } from '../support/test-service.js';
+import { useService } from '../support/test-service.js';
 import { type CodeBlock, readCodeBlocks } from './code-blocks.js';
 import { installMovedClock } from './moved-clock.js';
 import { answerWithError, startUnreliableProxy } from './unreliable-proxy.js';
@@ -29,17 +29,16 @@ interface Run {
   readonly stderr: string;
 }
 
-let service: TestService;
 let folder: string;
 let clock: Awaited<ReturnType<typeof installMovedClock>>;
 
+const { service } = useService();
+
 beforeAll(async () => {
-  service = await startService();
   folder = await createTemporaryFolder();
   clock = await installMovedClock(folder, LONG_SECONDS);
 });
 afterAll(async () => {
-  await service?.close();
   await rm(folder, { recursive: true, force: true });
 });
 

@@ -1,23 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PROTOCOL_NAMES, type Protocol } from '../support/every-protocol.js';
-import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
+import { type Caller, createCaller, post, startService, useService } from '../support/test-service.js';
 import { type Answer, ask, protocolOf } from './ask.js';
 import { killWhileWaiting } from './kill-while-waiting.js';
 
-let service: TestService;
 /** Callers of two nodes that share a database */
-let call: Caller;
 let callOther: Caller;
 
+const { call, service } = useService();
+
 beforeAll(async () => {
-  service = await startService();
-  call = createCaller(service);
   const other = await startService({ databaseUrl: service.databaseUrl });
   afterAll(() => other.close());
   callOther = createCaller({ ...other, key: service.key });
 });
-afterAll(() => service.close());
 
 type Placed = Omit<Answer, 'code'> & { readonly status: number };
 

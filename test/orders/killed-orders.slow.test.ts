@@ -1,21 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { run, untilListening } from '../support/process.js';
-import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
+import { createCaller, post, useService } from '../support/test-service.js';
 import { until } from '../support/until.js';
 import { type Asked, ask, askOnce, protocolOf } from './ask.js';
 import { expectSound } from './sound.js';
 
 const ROUNDS = 30;
 
-let service: TestService;
-let call: Caller;
-
-beforeAll(async () => {
-  service = await startService();
-  call = createCaller(service);
-});
-afterAll(() => service.close());
+const { call, service } = useService();
 
 /** Those of updateOrder are for an animal that has an order. */
 const CALLS: readonly (readonly [operation: Asked, status?: string])[] = [

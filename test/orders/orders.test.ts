@@ -1,26 +1,22 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { openDatabase } from '../../src/platform/connections/client.js';
 import { addSampleData } from '../../src/platform/migrations/source.js';
 import { execute } from '../support/execute.js';
 import { toolCall } from '../support/mcp.js';
 import {
-  type Caller,
   createCaller,
   createTestDatabase,
   post,
   rpcPath,
   startService,
-  type TestService,
+  useService,
 } from '../support/test-service.js';
 import { expectSound } from './sound.js';
 
-let service: TestService;
-let call: Caller;
+const { call, service } = useService();
 
 beforeAll(async () => {
-  service = await startService();
-  call = createCaller(service);
   await addSampleData(service.database);
   // The sample orders ascend by time and animal, too, and lie in the table in that order.
   await service.database.pool.query(
@@ -30,7 +26,6 @@ beforeAll(async () => {
     'UPDATE orders SET status = status WHERE id = (SELECT min(id) FROM orders)',
   );
 });
-afterAll(() => service.close());
 
 test('of the sample data, no animal has a status that contradicts its orders', async () => {
   const databaseUrl = await createTestDatabase();

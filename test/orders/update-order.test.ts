@@ -1,29 +1,15 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { NEXT_STATUSES, ONE_OPEN_ORDER, OPEN_STATUSES, petStatusWith } from '../../src/order-progress.js';
 import { PROTOCOL_NAMES } from '../support/every-protocol.js';
 import { BEGIN_FOR_LONG, execute } from '../support/execute.js';
 import { message } from '../support/mcp.js';
-import {
-  type Caller,
-  createCaller,
-  createTestDatabase,
-  post,
-  startService,
-  type TestService,
-} from '../support/test-service.js';
+import { createCaller, createTestDatabase, post, startService, useService } from '../support/test-service.js';
 import { type Asked, ask } from './ask.js';
 import { killWhileWaiting } from './kill-while-waiting.js';
 import { expectSound } from './sound.js';
 
-let service: TestService;
-let call: Caller;
-
-beforeAll(async () => {
-  service = await startService();
-  call = createCaller(service);
-});
-afterAll(() => service.close());
+const { call, service } = useService();
 
 async function addPet(status = 'available'): Promise<number> {
   return (await call('/v1/pets', post({ name: 'Rex', categoryId: 3, status }))).body.id;

@@ -1,15 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { pet } from '../../src/pets/schema.js';
-import { type Caller, createCaller, post, startService, type TestService } from '../support/test-service.js';
+import { post, useService } from '../support/test-service.js';
 
-let service: TestService;
-let call: Caller;
-
-beforeAll(async () => {
-  service = await startService();
-  call = createCaller(service);
-});
-afterAll(() => service.close());
+const { call, service } = useService();
 beforeEach(async () => {
   await service.database.pool.query('DELETE FROM pets');
 });

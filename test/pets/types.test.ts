@@ -1,21 +1,16 @@
 import createClient from 'openapi-fetch';
-import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
+import { expect, expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
 import type { order } from '../../src/orders/schema.js';
 import type { newPet, pet } from '../../src/pets/schema.js';
 import type { components, paths } from '../support/openapi-types.js';
-import { startService, type TestService } from '../support/test-service.js';
+import { useService } from '../support/test-service.js';
 
 type Schemas = components['schemas'];
 /** In zod an optional member may also be undefined, which JSON does not have. */
 type Present<T> = { [Name in keyof T]-?: Exclude<T[Name], undefined> };
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const { service } = useService();
 
 test('the types that third parties generate match those of the service', () => {
   expectTypeOf<Schemas['Pet']>().toEqualTypeOf<z.output<typeof pet>>();

@@ -1,28 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { newPet, type Pet, petChange } from '../../src/pets/schema.js';
 import { PROTOCOL_NAMES, PROTOCOLS } from '../support/every-protocol.js';
 import { message } from '../support/mcp.js';
 import { createChecker } from '../support/openapi-checker.js';
 import { resources } from '../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestService,
-  untilServed,
-} from '../support/test-service.js';
+import { patient, post, useService } from '../support/test-service.js';
 
-let service: TestService;
-let call: Caller;
-
-beforeAll(async () => {
-  service = await startService();
-  const send = createCaller(service);
-  // On a busy machine a change may be a 503, and changes nothing then.
-  call = (path, init) => untilServed(() => send(path, init));
-});
-afterAll(() => service.close());
+const { call: send } = useService();
+const call = patient(send);
 
 const { findOperation } = createChecker(resources);
 

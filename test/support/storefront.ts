@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { type InlineConfig, preview, build as viteBuild } from 'vite';
-import { afterAll, beforeAll, expect, onTestFinished, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished } from 'vitest';
 import { storefrontConfig } from '../../examples/storefront/vite.config.js';
 import { type Browser, findViolations, launchBrowser, openPage, type WatchedPage } from './browser.js';
 import { startService, type TestService } from './test-service.js';
@@ -66,10 +66,7 @@ async function openStorefront(executable: string | undefined): Promise<Storefron
   const outDir = await mkdtemp(join(tmpdir(), 'animal-store-storefront-'));
   const screenshots = await mkdtemp(join(tmpdir(), 'animal-store-storefront-screenshots-'));
   console.log(`Screenshots: ${screenshots}`);
-  // Vitest sets it to `test`, with which Vite would build for development.
-  vi.stubEnv('NODE_ENV', 'production');
   await viteBuild(createViteConfig('http://127.0.0.1:9', outDir));
-  vi.unstubAllEnvs();
   const browser = await launchBrowser(executable ?? '');
   return {
     browser,

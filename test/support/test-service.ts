@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
 import { type Logger, pino } from 'pino';
-import { inject } from 'vitest';
+import { afterAll, beforeAll, inject } from 'vitest';
 import type { z } from 'zod';
 import type { AppOptions } from '../../src/platform/app.js';
 import { type Database, openDatabase } from '../../src/platform/connections/client.js';
@@ -122,6 +122,14 @@ export async function startService(options: TestServiceOptions = {}): Promise<Te
   };
 }
 
+/** A service for all tests of a file, which calls this at its top: it runs by the file's own first hook. */
+export function useService(options: TestServiceOptions = {}): { service: TestService; call: Caller } {
+  const service = {} as TestService;
+  beforeAll(async () => void Object.assign(service, await startService(options)));
+  afterAll(() => service.close());
+  return { service, call: (path, init) => createCaller(service)(path, init) };
+}
+
 /** Waits for connections as long as opening them takes too long. Any other failure is the test's own. */
 async function untilConnected(database: Database): Promise<void> {
   const connect = () =>
@@ -160,6 +168,12 @@ export function untilServed(send: () => Promise<TestResponse>): Promise<TestResp
     return mayBeRepeated ? undefined : response;
   }, 60_000);
 }
+
+/** Repeats each of its calls so, for tests that are about something else than a busy machine. */
+export const patient =
+  (call: Caller): Caller =>
+  (path, init) =>
+    untilServed(() => call(path, init));
 
 /** Returns a function that calls the service with its key; `key: null` sends none. */
 export function createCaller({ url, key: ownKey }: Pick<TestService, 'url' | 'key'>): Caller {

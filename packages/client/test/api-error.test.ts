@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
+import { expect, expectTypeOf, test } from 'vitest';
 import { failConnection, interceptFetch, respondAsProxy } from '../../../test/support/intercepted-fetch.js';
 import {
   create,
@@ -8,7 +8,7 @@ import {
   otherList,
   read,
 } from '../../../test/support/operations-under-test.js';
-import { startService, type TestService } from '../../../test/support/test-service.js';
+import { useService } from '../../../test/support/test-service.js';
 import {
   type ClientOptions,
   createClient,
@@ -17,12 +17,7 @@ import {
   type Scope,
 } from '../src/create-client.js';
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const { service } = useService();
 
 function connect(options: Partial<ClientOptions> = {}) {
   return { client: createClient({ baseUrl: service.url, apiKey: service.key, ...options }) };

@@ -1,5 +1,5 @@
 import type { inferRouterError, inferRouterInputs, inferRouterOutputs } from '@trpc/server';
-import { afterAll, beforeAll, expect, expectTypeOf, test } from 'vitest';
+import { beforeAll, expect, expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
 import type { AppRouter as ServiceRouter } from '../../../src/router.js';
 import { createFakeClock, interceptFetch, respondAsProxy } from '../../../test/support/intercepted-fetch.js';
@@ -12,7 +12,7 @@ import {
   type newItemSchema,
   read,
 } from '../../../test/support/operations-under-test.js';
-import { startService, type TestService } from '../../../test/support/test-service.js';
+import { useService } from '../../../test/support/test-service.js';
 import {
   type AppRouter,
   type ClientOptions,
@@ -21,18 +21,17 @@ import {
   type Outputs,
 } from '../src/create-client.js';
 
-let service: TestService;
 let items: Item[];
 
+const { service } = useService();
+
 beforeAll(async () => {
-  service = await startService();
   const { client } = connect();
   items = [];
   for (const members of [{}, list.filter, {}, {}, {}]) {
     items.push(await client[create.name].mutate({ ...newItem(`Item ${items.length}`), ...members }));
   }
 });
-afterAll(() => service.close());
 
 function connect(options: Partial<ClientOptions> = {}) {
   const { fetch, sent } = interceptFetch();

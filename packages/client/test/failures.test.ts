@@ -1,17 +1,12 @@
 import { once } from 'node:events';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { failConnection, respondAsProxy } from '../../../test/support/intercepted-fetch.js';
 import { create, list, newItem } from '../../../test/support/operations-under-test.js';
-import { startService, type TestService } from '../../../test/support/test-service.js';
+import { useService } from '../../../test/support/test-service.js';
 import { createClient } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const { service } = useService();
 afterEach(() => vi.unstubAllGlobals());
 
 /** A signal as jsdom's are: Node.js refuses it. */

@@ -5,7 +5,7 @@ import { build, type Rolldown } from 'vite';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { SCOPES } from '../../../src/scopes.js';
 import { createTemporaryFolder } from '../../../test/support/temporary-folder.js';
-import { startService, type TestService } from '../../../test/support/test-service.js';
+import { useService } from '../../../test/support/test-service.js';
 import {
   copySources,
   findPacked,
@@ -53,12 +53,12 @@ const RESOLUTIONS = {
 // Each compilation takes seconds of CPU.
 vi.setConfig({ testTimeout: 180_000 });
 
-let service: TestService;
 let folder: string;
 const frontEnds = new Map<FrontEnd, InstalledPackage>();
 
+const { service } = useService();
+
 beforeAll(async () => {
-  service = await startService();
   folder = await createTemporaryFolder();
   const { url: address } = await fetch(`${service.url}/client.tgz`, { method: 'HEAD' });
   for (const [name, packages] of Object.entries(FRONT_ENDS)) {
@@ -66,7 +66,6 @@ beforeAll(async () => {
   }
 }, 300_000);
 afterAll(async () => {
-  await service?.close();
   for (const { remove } of frontEnds.values()) await remove();
   await rm(folder, { recursive: true, force: true });
 });

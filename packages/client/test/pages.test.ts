@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
+import { beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
 import type { newPet, pet } from '../../../src/pets/schema.js';
 import { type Intercept, interceptFetch } from '../../../test/support/intercepted-fetch.js';
-import { startService, type TestService } from '../../../test/support/test-service.js';
+import { useService } from '../../../test/support/test-service.js';
 import {
   createClient,
   items,
@@ -15,18 +15,17 @@ import {
 
 // Of the store's own lists, because the types of what comes out are theirs.
 
-let service: TestService;
 let pets: Pet[];
 
+const { service } = useService();
+
 beforeAll(async () => {
-  service = await startService();
   const { client } = connect();
   pets = [];
   for (const status of ['available', 'sold', 'available', 'pending', 'available', 'sold'] as const) {
     pets.push(await client.createPet.mutate({ name: `Pet ${pets.length}`, categoryId: 1, status }));
   }
 });
-afterAll(() => service.close());
 
 function connect(...intercepts: Intercept[]) {
   const { fetch, sent } = interceptFetch(...intercepts);

@@ -5,7 +5,7 @@ import {
   httpLink,
   TRPCClientError,
 } from '@trpc/client';
-import { afterAll, beforeAll, describe, expect, expectTypeOf, test } from 'vitest';
+import { describe, expect, expectTypeOf, test } from 'vitest';
 import type { z } from 'zod';
 import { expectErrorBody } from '../../../test/support/expect-error-body.js';
 import {
@@ -17,15 +17,10 @@ import {
   read,
   type TEXT,
 } from '../../../test/support/operations-under-test.js';
-import { startService, type TestService } from '../../../test/support/test-service.js';
+import { useService } from '../../../test/support/test-service.js';
 import type { AppRouter } from '../src/create-client.js';
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const { service } = useService();
 
 const links = { httpLink, httpBatchLink, httpBatchStreamLink };
 

@@ -1,15 +1,10 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { loseResponse, neverRespond } from '../../../test/support/intercepted-fetch.js';
 import { create, list, newItem, TEXT } from '../../../test/support/operations-under-test.js';
-import { startService, type TestService } from '../../../test/support/test-service.js';
+import { useService } from '../../../test/support/test-service.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const { service } = useService();
 
 /** As React Native has it: without `reason` and `throwIfAborted` */
 class BareSignal extends EventTarget {

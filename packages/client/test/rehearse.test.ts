@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { errorTable } from '../../../src/platform/errors/error-table.js';
 import { create, list, newItem, otherList, read } from '../../../test/support/operations-under-test.js';
-import { startService, type TestService } from '../../../test/support/test-service.js';
+import { useService } from '../../../test/support/test-service.js';
 import { ApiClientError, type ErrorCode, isApiError } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
@@ -10,12 +10,7 @@ const CODES = (Object.keys(errorTable) as ErrorCode[]).filter((code) => !('proto
 const RETRIED = ['internal_error', 'service_unavailable', 'rate_limit_exceeded', 'api_key_banned'] as const;
 const NEW_ITEM = newItem('Miso');
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const { service } = useService();
 
 const connect = (rehearse: ErrorCode | (() => ErrorCode | undefined), attempts = 1) =>
   connectWith(service, [], { rehearse, retry: { attempts, totalSeconds: 1_000_000 } });

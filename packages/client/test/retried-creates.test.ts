@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   failConnection,
   type Intercept,
@@ -8,15 +8,10 @@ import {
   truncateBody,
 } from '../../../test/support/intercepted-fetch.js';
 import { create, list, newItem, TEXT } from '../../../test/support/operations-under-test.js';
-import { startService, type TestService } from '../../../test/support/test-service.js';
+import { useService } from '../../../test/support/test-service.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const { service } = useService();
 
 const connect = (intercepts: Intercept[]) => connectWith(service, intercepts);
 

@@ -1,5 +1,5 @@
 import { inspect } from 'node:util';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import {
   createFakeClock,
   failConnection,
@@ -11,18 +11,17 @@ import {
   truncateBody,
 } from '../../../test/support/intercepted-fetch.js';
 import { create, list, newItem, read, TEXT } from '../../../test/support/operations-under-test.js';
-import { startService, type TestService } from '../../../test/support/test-service.js';
+import { useService } from '../../../test/support/test-service.js';
 import { type ClientOptions, createClient, isApiError } from '../src/create-client.js';
 import { connectWith, failureOf } from './retrying-client.js';
 
-let service: TestService;
 let itemId: number;
 
+const { service } = useService();
+
 beforeAll(async () => {
-  service = await startService();
   ({ id: itemId } = await connect([]).client[create.name].mutate(newItem('Rex')));
 });
-afterAll(() => service.close());
 
 const connect = (intercepts: Intercept[], options?: Partial<ClientOptions>) =>
   connectWith(service, intercepts, options);

@@ -1,27 +1,15 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { createChecker } from '../../support/openapi-checker.js';
 import { create, list, read, resources } from '../../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestService,
-} from '../../support/test-service.js';
+import { createCaller, post, startService, useService } from '../../support/test-service.js';
 
 const SHOP = 'https://shop.example';
 /** A page in an app, whose origin has a scheme of its own */
 const APP = 'capacitor://localhost';
 const { operations } = createChecker(resources);
 const restMethods = [...new Set(['HEAD', ...operations.map(({ method }) => method)])].sort();
-let service: TestService;
-let call: Caller;
 
-beforeAll(async () => {
-  service = await startService({ corsOrigins: [SHOP, APP, 'http://localhost:5173'] });
-  call = createCaller(service);
-});
-afterAll(() => service.close());
+const { call } = useService({ corsOrigins: [SHOP, APP, 'http://localhost:5173'] });
 
 const preflight = (origin: string) => ({
   method: 'OPTIONS',

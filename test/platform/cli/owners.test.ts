@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { SCOPES } from '../../../src/scopes.js';
 import { runInProcess } from '../../support/command.js';
 import { execute } from '../../support/execute.js';
 import { list } from '../../support/operations-under-test.js';
 import { runKeys } from '../../support/process.js';
-import { createCaller, startService, type TestService } from '../../support/test-service.js';
+import { createCaller, useService } from '../../support/test-service.js';
 
-let service: TestService;
 let environment: { DATABASE_URL: string };
+const { service } = useService();
+
 beforeAll(async () => {
-  service = await startService();
   environment = { DATABASE_URL: service.databaseUrl };
 });
-afterAll(() => service.close());
 
 const create = (name: string, owner: string | null) => service.keys.create({ name, owner, plan: 'free' });
 const names = (keys: readonly { name: string }[]) => keys.map(({ name }) => name);

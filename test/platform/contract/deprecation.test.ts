@@ -1,27 +1,16 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { deprecated, REMOVAL } from '../../support/deprecated-operation.js';
 import { oldToolCall, toolCall } from '../../support/mcp.js';
 import { create, list, otherList, resources } from '../../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  PUBLIC_URL,
-  post,
-  rpcPath,
-  startService,
-  type TestService,
-} from '../../support/test-service.js';
+import { type Caller, PUBLIC_URL, post, rpcPath, useService } from '../../support/test-service.js';
 
 let now: number;
-let service: TestService;
-let call: Caller;
+
+const { call, service } = useService({ now: () => now, resources: [...resources, deprecated.resource] });
 
 beforeAll(async () => {
-  service = await startService({ now: () => now, resources: [...resources, deprecated.resource] });
-  call = createCaller(service);
   now = REMOVAL - 1;
 });
-afterAll(() => service.close());
 beforeEach(() => {
   now = REMOVAL - 1;
 });

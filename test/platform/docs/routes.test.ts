@@ -1,19 +1,14 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { GUIDES_FOLDER, listGuides } from '../../guides/code-blocks.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
 import { list } from '../../support/operations-under-test.js';
-import { PUBLIC_URL, startService, type TestService } from '../../support/test-service.js';
+import { PUBLIC_URL, startService, useService } from '../../support/test-service.js';
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service?.close());
+const { service } = useService();
 
 /** Requests without a key and reads the whole response: an unread one would keep the service from closing. */
 async function get(path: string, headers: Record<string, string> = {}, method = 'GET') {

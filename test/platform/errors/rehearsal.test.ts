@@ -1,5 +1,5 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import type { ErrorCode } from '../../../src/platform/errors/api-error.js';
 import { type ErrorDefinition, errorTable } from '../../../src/platform/errors/error-table.js';
 import { listOperations } from '../../../src/platform/operations/list-operations.js';
@@ -8,24 +8,18 @@ import { fillPath, ordinaryInit, readPathParameters } from '../../support/docume
 import { MODE_NAMES, message, toolCalls } from '../../support/mcp.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
 import { create, list, otherList, read, resources } from '../../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  rpcPath,
-  startService,
-  type TestService,
-} from '../../support/test-service.js';
+import { type Caller, createCaller, rpcPath, startService, useService } from '../../support/test-service.js';
 import { until } from '../../support/until.js';
 
 const CODES = Object.keys(errorTable) as ErrorCode[];
 const definitions: Readonly<Record<ErrorCode, ErrorDefinition>> = errorTable;
 const { operations, expectDescribed, findResponse } = createChecker(resources);
 
-let service: TestService;
 let call: Caller;
 
+const { service } = useService({ resources });
+
 beforeAll(async () => {
-  service = await startService({ resources });
   const send = createCaller(service);
   // A 503 that nobody has asked for says that the machine is busy.
   call = (path, init) =>
@@ -34,7 +28,6 @@ beforeAll(async () => {
       return response.status === 503 && !response.headers.has('preference-applied') ? undefined : response;
     });
 });
-afterAll(() => service.close());
 
 const prefer = (code: string, init: RequestInit = {}): RequestInit => ({
   ...init,

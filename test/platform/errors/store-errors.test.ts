@@ -1,17 +1,11 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { ApiError, type ErrorCode } from '../../../src/platform/errors/api-error.js';
 import { createProcedure } from '../../../src/platform/operations/builder.js';
 import type { Resource } from '../../../src/platform/operations/resource.js';
 import { toolCall } from '../../support/mcp.js';
 import { resources } from '../../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestService,
-} from '../../support/test-service.js';
+import { post, useService } from '../../support/test-service.js';
 
 // Files share modules: this one has its own, and leaves none behind.
 vi.hoisted(() => vi.resetModules());
@@ -52,15 +46,8 @@ const toys: Resource<object> = {
   },
 };
 
-let service: TestService;
-let call: Caller;
-
-beforeAll(async () => {
-  service = await startService({ resources: [...resources, toys] });
-  call = createCaller(service);
-});
+const { call } = useService({ resources: [...resources, toys] });
 afterAll(async () => {
-  await service.close();
   vi.doUnmock('../../../src/errors.js');
   vi.resetModules();
 });

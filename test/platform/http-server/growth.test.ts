@@ -1,28 +1,23 @@
 import { connect } from 'node:net';
 import Fastify from 'fastify';
 import { pino } from 'pino';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { redactKeys } from '../../../src/platform/keys/format.js';
 import { reportRequests } from '../../../src/platform/monitoring/request-log.js';
 import { FILLERS, fill, findGrowth } from '../../support/growth.js';
 import { oldToolCall } from '../../support/mcp.js';
 import { create, list } from '../../support/operations-under-test.js';
 import { exchange } from '../../support/raw-http.js';
-import { startService, type TestService } from '../../support/test-service.js';
+import { useService } from '../../support/test-service.js';
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService({
-    // What is logged is searched for keys.
-    log: pino({ level: 'debug' }, { write: redactKeys }),
-    corsOrigins: 'localhost',
-    trustProxy: ['127.0.0.1', '::1'],
-    // Within Node.js' 16 KiB, little growth would show.
-    connections: { maxHeaderSize: 512 * 1024 } as object,
-  });
+const { service } = useService({
+  // What is logged is searched for keys.
+  log: pino({ level: 'debug' }, { write: redactKeys }),
+  corsOrigins: 'localhost',
+  trustProxy: ['127.0.0.1', '::1'],
+  // Within Node.js' 16 KiB, little growth would show.
+  connections: { maxHeaderSize: 512 * 1024 } as object,
 });
-afterAll(() => service.close());
 
 type Fields = Readonly<Record<string, string>>;
 

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { create } from '../../support/operations-under-test.js';
 import { hasProgram } from '../../support/programs.js';
 import { createTemporaryFolder } from '../../support/temporary-folder.js';
-import { startService, type TestService } from '../../support/test-service.js';
+import { useService } from '../../support/test-service.js';
 
 const run = promisify(execFile);
 const BODY_BYTES = 20_000_000;
@@ -46,18 +46,17 @@ for (let round = 0; round < ${ROUNDS}; round += 1) {
 }
 `;
 
-let service: TestService;
 let folder: string;
 let body: string;
 
+const { service } = useService();
+
 beforeAll(async () => {
-  service = await startService();
   folder = await createTemporaryFolder();
   body = join(folder, 'body');
   await writeFile(body, 'x'.repeat(BODY_BYTES));
 });
 afterAll(async () => {
-  await service?.close();
   await rm(folder, { recursive: true, force: true });
 });
 

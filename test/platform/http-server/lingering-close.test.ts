@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { create, list } from '../../support/operations-under-test.js';
 import { readResponses } from '../../support/raw-http.js';
-import { startService, type TestService } from '../../support/test-service.js';
+import { startService, type TestService, useService } from '../../support/test-service.js';
 import { until } from '../../support/until.js';
 
 /** Of what follows a refusal, as much is dropped, whoever sends it */
@@ -14,11 +14,11 @@ const BODY_BYTES = 5_000_000;
 /** For a request, in place of 30 s */
 const REQUEST_MS = 1_000;
 
-let service: TestService;
 let impatient: TestService;
 
+const { service } = useService();
+
 beforeAll(async () => {
-  service = await startService();
   const connections = {
     requestTimeout: REQUEST_MS,
     headersTimeout: REQUEST_MS,
@@ -28,7 +28,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await impatient?.close();
-  await service?.close();
 });
 
 interface Refused {

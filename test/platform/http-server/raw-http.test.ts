@@ -1,18 +1,13 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { create, list, newItem, TABLE, TEXT } from '../../support/operations-under-test.js';
 import { exchange, type RawResponse, readResponses } from '../../support/raw-http.js';
-import { startService, type TestService } from '../../support/test-service.js';
+import { useService } from '../../support/test-service.js';
 
 const UUID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const { service } = useService();
 
 /** Whatever was sent, the service still responds. */
 afterEach(async () => {

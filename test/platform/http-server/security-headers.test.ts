@@ -1,15 +1,9 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import helmet, { type HelmetOptions } from 'helmet';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { create, list } from '../../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestService,
-} from '../../support/test-service.js';
+import { post, startService, useService } from '../../support/test-service.js';
 
 const SHOP = 'https://shop.example';
 const OPTIONS = {
@@ -55,14 +49,7 @@ function helmetHeaders(options: HelmetOptions): object {
   return { ...response.getHeaders() };
 }
 
-let service: TestService;
-let call: Caller;
-
-beforeAll(async () => {
-  service = await startService({ corsOrigins: [SHOP] });
-  call = createCaller(service);
-});
-afterAll(() => service?.close());
+const { call, service } = useService({ corsOrigins: [SHOP] });
 
 test('every response carries the headers that helmet would send, and no cache keeps it: data, errors, unknown routes, preflights', async () => {
   const preflight = { origin: SHOP, 'access-control-request-method': 'POST' };

@@ -8,23 +8,22 @@ import { execute } from '../../support/execute.js';
 import { COLUMN_CHANGES, NEW_ID } from '../../support/key-columns.js';
 import { list } from '../../support/operations-under-test.js';
 import { runKeys } from '../../support/process.js';
-import { createCaller, startService, type TestService } from '../../support/test-service.js';
+import { createCaller, startService, useService } from '../../support/test-service.js';
 
-let service: TestService;
 let history: KeyHistoryStore;
 /** May log in, and has the grants that its test gives it */
 const desk = `desk_${randomBytes(4).toString('hex')}`;
 let deskUrl: string;
 
+const { service } = useService();
+
 beforeAll(async () => {
-  service = await startService();
   history = createKeyHistoryStore(service.serviceDatabase);
   await execute(service.databaseUrl, `CREATE ROLE ${desk} LOGIN PASSWORD '${desk}'`);
   deskUrl = Object.assign(new URL(service.databaseUrl), { username: desk, password: desk }).href;
 });
 afterAll(async () => {
   await execute(service.databaseUrl, `DROP OWNED BY ${desk}; DROP ROLE ${desk}`);
-  await service.close();
 });
 
 const sql = (text: string, values?: unknown[]) => execute(service.databaseUrl, text, values);

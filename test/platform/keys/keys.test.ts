@@ -1,27 +1,14 @@
 import fc from 'fast-check';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { createAuthenticator } from '../../../src/platform/keys/authenticator.js';
 import { generateKey, hashKey, isWellFormedKey } from '../../../src/platform/keys/format.js';
 import type { KeyStore } from '../../../src/platform/keys/store.js';
 import { list, read } from '../../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  rpcPath,
-  startService,
-  type TestService,
-} from '../../support/test-service.js';
+import { post, rpcPath, useService } from '../../support/test-service.js';
 
-let service: TestService;
-let call: Caller;
 let now = Date.now();
 
-beforeAll(async () => {
-  service = await startService({ now: () => now });
-  call = createCaller(service);
-});
-afterAll(() => service.close());
+const { call, service } = useService({ now: () => now });
 afterEach(() => vi.restoreAllMocks());
 
 const plain = { name: 'a key', plan: 'free', perMinute: null, perDay: null, expiresAt: null } as const;

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { formatKey, formatKeys, toKeyJson } from '../../../src/platform/cli/key-view.js';
 import { list, otherList } from '../../support/operations-under-test.js';
-import { createCaller, startService, type TestService } from '../../support/test-service.js';
+import { createCaller, useService } from '../../support/test-service.js';
 
 /** Values that PostgreSQL accepts for each type, and that the service might not expect. */
 const ODD_VALUES: Record<string, readonly string[]> = {
@@ -34,12 +34,7 @@ const ODD_VALUES: Record<string, readonly string[]> = {
   uuid: ['gen_random_uuid()', "'00000000-0000-0000-0000-000000000000'", 'NULL'],
 };
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const { service } = useService();
 
 test('no value that PostgreSQL accepts in a column of a key fails a request or a command', async () => {
   const { rows: columns } = await service.database.pool.query<{ name: string; type: string }>(

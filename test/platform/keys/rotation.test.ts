@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createAuthenticator } from '../../../src/platform/keys/authenticator.js';
-import { startService, type TestService } from '../../support/test-service.js';
+import { useService } from '../../support/test-service.js';
 
-let service: TestService;
 let now = Date.now();
 
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const { service } = useService();
 
 const plain = { name: 'a key', plan: 'free', perMinute: null, perDay: null, expiresAt: null } as const;
 const HOUR_MS = 3_600_000;

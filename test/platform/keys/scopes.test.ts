@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { ErrorCode, ErrorShape } from '../../../src/platform/errors/api-error.js';
 import { SCOPES, type Scope } from '../../../src/scopes.js';
 import {
@@ -22,22 +22,12 @@ import {
   resources,
   TABLE,
 } from '../../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestResponse,
-  type TestService,
-  untilServed,
-} from '../../support/test-service.js';
+import { patient, post, type TestResponse, useService } from '../../support/test-service.js';
 import { until } from '../../support/until.js';
 
 /** Those that need a scope. */
 const operations = createChecker(resources).operations.filter(scopeOf);
 
-let service: TestService;
-let call: Caller;
 /** A key for each set of scopes, by their names. */
 const keys = new Map<string, string>();
 
@@ -49,10 +39,10 @@ function without(lacked: Scope): Scope[] {
   return SCOPES.filter((scope) => scope !== lacked);
 }
 
+const { call: send, service } = useService();
+const call = patient(send);
+
 beforeAll(async () => {
-  service = await startService();
-  const send = createCaller(service);
-  call = (path, init) => untilServed(() => send(path, init));
   await service.items.create(create.body);
   await service.database.pool.query(INSERT_OTHERS);
   for (const scopes of COMBINATIONS) {
@@ -63,7 +53,6 @@ beforeAll(async () => {
     keys.set(name(scopes), key);
   }
 });
-afterAll(() => service.close());
 
 /** A request for an operation: its input is valid, or not. */
 interface Sample {

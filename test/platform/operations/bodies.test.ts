@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { bodyOf, existingPath, readPathParameters } from '../../support/document-requests.js';
 import { type Input, PROTOCOL_NAMES, PROTOCOLS } from '../../support/every-protocol.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
@@ -10,14 +10,7 @@ import {
   resources,
   TABLE,
 } from '../../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestService,
-  untilServed,
-} from '../../support/test-service.js';
+import { patient, post, useService } from '../../support/test-service.js';
 
 // What holds for the body of every operation, from the document alone.
 
@@ -40,17 +33,13 @@ const WITH_BODY = operations
   .filter(({ requestBody }) => requestBody !== undefined)
   .map((operation) => [operation.operationId, operation] as const);
 
-let service: TestService;
-let call: Caller;
+const { call: send, service } = useService();
+const call = patient(send);
+
 beforeAll(async () => {
-  service = await startService();
-  const send = createCaller(service);
-  // A busy machine may answer with a 503, which says nothing of a body.
-  call = (path, init) => untilServed(() => send(path, init));
   await service.database.pool.query(`${insertSql("'Item ' || n")} FROM generate_series(1, 9) n`);
   await service.database.pool.query(INSERT_OTHERS);
 });
-afterAll(() => service.close());
 
 /** What both tables contain, to the last member. */
 async function readAll(): Promise<unknown[]> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import {
   bodyOf,
   existingPath,
@@ -9,13 +9,7 @@ import {
 import { PROTOCOL_NAMES, PROTOCOLS } from '../../support/every-protocol.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
 import { INSERT_OTHERS, insertSql, REUSE_EXAMPLES, resources } from '../../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  startService,
-  type TestService,
-  untilServed,
-} from '../../support/test-service.js';
+import { patient, useService } from '../../support/test-service.js';
 
 // What holds for every operation on a thing by its id, from the document alone.
 
@@ -26,17 +20,13 @@ const BY_ID = operations
   .filter((operation) => pathParameters(operation).length === 1)
   .map((operation) => [operation.operationId, operation] as const);
 
-let service: TestService;
-let call: Caller;
+const { call: send, service } = useService();
+const call = patient(send);
+
 beforeAll(async () => {
-  service = await startService();
-  const send = createCaller(service);
-  // A busy machine may answer with a 503, which says nothing of an id.
-  call = (path, init) => untilServed(() => send(path, init));
   await service.database.pool.query(`${insertSql("'Item ' || n")} FROM generate_series(1, 9) n`);
   await service.database.pool.query(INSERT_OTHERS);
 });
-afterAll(() => service.close());
 
 const inputOf = (operation: ListedOperation, id: unknown) => ({
   ...(bodyOf(operation) as object | undefined),

@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { addSampleData } from '../../../src/platform/migrations/source.js';
 import { isPage, listOperations, type Operation } from '../../../src/platform/operations/list-operations.js';
 import { toolCall } from '../../support/mcp.js';
 import { appRouter, otherList } from '../../support/operations-under-test.js';
 import {
-  type Caller,
   createCaller,
   createTestDatabase,
   PUBLIC_URL,
   rpcPath,
   startService,
-  type TestService,
+  useService,
 } from '../../support/test-service.js';
 
 // What holds for every list of the store, from the definitions alone: a list that is added is tested by itself.
@@ -30,14 +29,11 @@ const pathOf = ({ path }: Operation, own: Input) =>
 const filtersOf = ({ parameters }: Operation) =>
   parameters.filter((each) => each.in === 'query' && !PAGING.includes(each.name));
 
-let service: TestService;
-let call: Caller;
+const { call, service } = useService();
+
 beforeAll(async () => {
-  service = await startService();
-  call = createCaller(service);
   await addSampleData(service.database);
 });
-afterAll(() => service.close());
 
 /** The next page of a list, by protocol: undefined at its end. */
 type ReadPage = (list: Operation, input: Input) => Promise<{ rows: Row[]; cursor: number | undefined }>;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createProcedure } from '../../../src/platform/operations/builder.js';
 import type { Resource } from '../../../src/platform/operations/resource.js';
 import { toolCall } from '../../support/mcp.js';
@@ -11,14 +11,7 @@ import {
   list,
   newItemSchema,
 } from '../../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestService,
-  untilServed,
-} from '../../support/test-service.js';
+import { type Caller, post, untilServed, useService } from '../../support/test-service.js';
 
 // What a .use() is called for, and that everything around it holds. What it throws: parity.test.ts.
 
@@ -46,13 +39,7 @@ const resource: Resource<ItemStore> = {
   },
 };
 
-let service: TestService;
-let call: Caller;
-beforeAll(async () => {
-  service = await startService({ resources: [resource] });
-  call = createCaller(service);
-});
-afterAll(() => service.close());
+const { call, service } = useService({ resources: [resource] });
 beforeEach(() => {
   calls = 0;
 });

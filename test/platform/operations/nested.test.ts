@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, inject, test } from 'vitest';
+import { beforeAll, expect, inject, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../../src/platform/connections/client.js';
 import { readCode } from '../../../src/platform/connections/outage.js';
@@ -24,14 +24,7 @@ import {
   ordinaryInit,
 } from '../../support/document-requests.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  rpcPath,
-  startService,
-  type TestService,
-} from '../../support/test-service.js';
+import { post, rpcPath, useService } from '../../support/test-service.js';
 
 // Rentals of boats: a resource whose paths name what its items belong to.
 
@@ -153,16 +146,13 @@ const SETUP = `
 const checker = createChecker([harbour]);
 const findListed = (name: string) =>
   checker.operations.find(({ operationId }) => operationId === name) as ListedOperation;
-let service: TestService;
-let call: Caller;
+
+const { call, service } = useService({ resources: [harbour] });
 
 beforeAll(async () => {
-  service = await startService({ resources: [harbour] });
-  call = createCaller(service);
   const { name } = inject('serviceRole');
   await service.database.pool.query(`${SETUP} GRANT SELECT, INSERT, UPDATE ON boats, rentals TO ${name}`);
 });
-afterAll(() => service.close());
 
 test('what belongs to something is created under its path, and listed by it, page by page', async () => {
   const boats = [await call('/v1/boats', ordinaryInit(findListed('addBoat')))];

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { createProcedure, type OperationMeta } from '../../../src/platform/operations/builder.js';
 import { INPUT_ERROR, integer } from '../../../src/platform/operations/input.js';
@@ -8,13 +8,7 @@ import { expectMcpErrorBody } from '../../support/expect-error-body.js';
 import { oldToolCall, toolCall } from '../../support/mcp.js';
 import { createChecker } from '../../support/openapi-checker.js';
 import { list } from '../../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestService,
-} from '../../support/test-service.js';
+import { type Caller, post, useService } from '../../support/test-service.js';
 
 type Method = OperationMeta['openapi']['method'];
 
@@ -64,14 +58,7 @@ const echoes: Resource = {
   },
 };
 
-let service: TestService;
-let call: Caller;
-
-beforeAll(async () => {
-  service = await startService({ resources: [echoes] });
-  call = createCaller(service);
-});
-afterAll(() => service.close());
+const { call, service } = useService({ resources: [echoes] });
 
 const put = (body: unknown) => ({ ...post(body), method: 'PUT' });
 

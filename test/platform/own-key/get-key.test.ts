@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { SCOPES } from '../../../src/scopes.js';
 import { deprecated } from '../../support/deprecated-operation.js';
 import { oldToolCall, toolCall } from '../../support/mcp.js';
@@ -10,20 +10,15 @@ import {
   rpcPath,
   startService,
   type TestService,
+  useService,
 } from '../../support/test-service.js';
 
 const DAY_MS = 86_400_000;
 const NOW = Date.parse('2026-03-01T12:00:00.250Z');
 
 let nowMs = NOW;
-let service: TestService;
-let call: Caller;
 
-beforeAll(async () => {
-  service = await startService({ now: () => nowMs });
-  call = createCaller(service);
-});
-afterAll(() => service.close());
+const { call, service } = useService({ now: () => nowMs });
 
 const NEW_KEY = { name: 'shop', expiresAt: null, plan: 'pro', perMinute: null, perDay: null } as const;
 

@@ -7,23 +7,23 @@ import {
   post,
   startService,
   type TestService,
+  useService,
 } from '../../support/test-service.js';
 
-let service: TestService;
 /** Another node on the same database */
 let other: TestService;
 let call: Caller;
 let callOther: Caller;
 
+const { service } = useService();
+
 beforeAll(async () => {
-  service = await startService();
   other = await startService({ databaseUrl: service.databaseUrl });
   call = createCaller(service);
   callOther = createCaller(other);
 });
 afterAll(async () => {
   await other.close();
-  await service.close();
 });
 
 async function issue(input: Partial<Parameters<TestService['keys']['create']>[0]> = {}) {

@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { ErrorCode } from '../../../src/platform/errors/api-error.js';
 import { errorTable } from '../../../src/platform/errors/error-table.js';
 import { expectErrorBody } from '../../support/expect-error-body.js';
@@ -15,25 +15,11 @@ import {
   TEXT,
 } from '../../support/operations-under-test.js';
 import { exchange } from '../../support/raw-http.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  rpcPath,
-  startService,
-  type TestService,
-} from '../../support/test-service.js';
+import { post, rpcPath, useService } from '../../support/test-service.js';
 
 const { document } = createChecker(resources);
 
-let service: TestService;
-let call: Caller;
-
-beforeAll(async () => {
-  service = await startService();
-  call = createCaller(service);
-});
-afterAll(() => service.close());
+const { call, service } = useService();
 
 /** Whatever was sent, the service still responds over both protocols. */
 afterEach(async () => {

@@ -1,27 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { INSERT_OTHERS, insertSql, list, otherList } from '../../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  rpcPath,
-  startService,
-  type TestService,
-} from '../../support/test-service.js';
+import { rpcPath, useService } from '../../support/test-service.js';
 
 const FIELD = 'x-next-cursor';
 const ITEMS = 4;
 
-let service: TestService;
-let call: Caller;
+const { call, service } = useService();
 
 beforeAll(async () => {
-  service = await startService();
-  call = createCaller(service);
   const { pool } = service.database;
   await pool.query(`${insertSql("'Item ' || n")} FROM generate_series(1, ${ITEMS}) n`);
   await pool.query(INSERT_OTHERS);
 });
-afterAll(() => service.close());
 
 test('a batch says it of each page by its place, and of nothing else', async () => {
   const names = [list.name, 'getKey', list.name, otherList.name, list.name].join(',');

@@ -1,16 +1,11 @@
 import { createTRPCUntypedClient, httpBatchStreamLink } from '@trpc/client';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { create, list, newItem, read } from '../../support/operations-under-test.js';
 import { exchange } from '../../support/raw-http.js';
 import { startTcpProxy } from '../../support/tcp-proxy.js';
-import { createTestDatabase, startService, type TestService } from '../../support/test-service.js';
+import { createTestDatabase, startService, useService } from '../../support/test-service.js';
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service?.close());
+const { service } = useService();
 
 interface Client {
   query(path: string, input?: unknown): Promise<unknown>;

@@ -3,7 +3,7 @@ import { createChange } from '../../../src/platform/tables/changes.js';
 import { table } from '../../../src/platform/tables/table.js';
 import { OPERATION_TIMEOUT_MS, withTimeout } from '../../../src/platform/timing/timeouts.js';
 import { hold, untilAnswered, untilWaiting } from '../../support/hold.js';
-import { startService, type TestService } from '../../support/test-service.js';
+import { startService, type TestService, useService } from '../../support/test-service.js';
 
 interface Room {
   readonly id: number;
@@ -30,7 +30,6 @@ const SETUP = `
     FOR EACH STATEMENT EXECUTE FUNCTION count_statement();
   GRANT ALL ON rooms, guests, statements TO PUBLIC`;
 
-let service: TestService;
 type Change = ReturnType<typeof createRoomChange>;
 let change: Change;
 /** The same of another process */
@@ -47,15 +46,15 @@ const createRoomChange = (database: TestService['database']) =>
     },
   });
 
+const { service } = useService();
+
 beforeAll(async () => {
-  service = await startService();
   await service.database.pool.query(SETUP);
   const other = await startService({ databaseUrl: service.databaseUrl });
   afterAll(() => other.close());
   change = createRoomChange(service.serviceDatabase);
   changeElsewhere = createRoomChange(other.serviceDatabase);
 });
-afterAll(() => service.close());
 
 const query = async (sql: string, ...values: unknown[]) =>
   (await service.database.pool.query(sql, values)).rows;

@@ -11,7 +11,7 @@ import { table } from '../../../src/platform/tables/table.js';
 import { OPERATION_TIMEOUT_MS, withTimeout } from '../../../src/platform/timing/timeouts.js';
 import { compactSql } from '../../support/compact-sql.js';
 import { hold, untilAnswered, untilWaiting } from '../../support/hold.js';
-import { startService, type TestService } from '../../support/test-service.js';
+import { startService, useService } from '../../support/test-service.js';
 
 interface Ticket {
   readonly id: number;
@@ -49,13 +49,13 @@ const SETUP = `
     FOR EACH STATEMENT EXECUTE FUNCTION count_statement();
   GRANT ALL ON seats, tickets, sales, statements TO PUBLIC`;
 
-let service: TestService;
 let book: Insert<NewTicket, Ticket>;
 /** The same of another process */
 let bookElsewhere: typeof book;
 
+const { service } = useService();
+
 beforeAll(async () => {
-  service = await startService();
   await service.database.pool.query(SETUP);
   const other = await startService({ databaseUrl: service.databaseUrl });
   afterAll(() => other.close());
@@ -63,7 +63,6 @@ beforeAll(async () => {
     createClaimingInsert<Ticket, NewTicket>(serviceDatabase, tickets, CLAIM),
   ) as [typeof book, typeof book];
 });
-afterAll(() => service.close());
 
 const query = async (sql: string, ...values: unknown[]) =>
   (await service.database.pool.query(sql, values)).rows;

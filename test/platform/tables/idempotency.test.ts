@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createProcedure } from '../../../src/platform/operations/builder.js';
 import type { Resource } from '../../../src/platform/operations/resource.js';
 import { deleteExpiredCreates, deleteExpiredSql } from '../../../src/platform/tables/idempotency.js';
@@ -19,14 +19,7 @@ import {
   TABLE,
   TEXT,
 } from '../../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestResponse,
-  type TestService,
-} from '../../support/test-service.js';
+import { post, type TestResponse, useService } from '../../support/test-service.js';
 
 /** A second operation that takes an Idempotency-Key, with the same input as the create. */
 const createTwin = createProcedure<{ readonly twins: ItemStore }>()
@@ -49,14 +42,8 @@ const twins: Resource<ItemStore> = {
 
 /** Of the node, 25 hours ahead of the database's */
 const now = () => Date.now() + 25 * 60 * 60 * 1000;
-let service: TestService;
-let call: Caller;
 
-beforeAll(async () => {
-  service = await startService({ now, resources: [...resources, twins] });
-  call = createCaller(service);
-});
-afterAll(() => service.close());
+const { call, service } = useService({ now, resources: [...resources, twins] });
 
 const body = (name: string) => JSON.stringify(newItem(name));
 /** The same JSON with its members in another order. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, inject, test, vi } from 'vitest';
+import { beforeAll, expect, inject, test, vi } from 'vitest';
 import { createInsert } from '../../../src/platform/tables/inserts.js';
 import { table } from '../../../src/platform/tables/table.js';
 import { OPERATION_TIMEOUT_MS } from '../../../src/platform/timing/timeouts.js';
@@ -12,19 +12,9 @@ import {
   TABLE,
   TEXT,
 } from '../../support/operations-under-test.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestResponse,
-  type TestService,
-} from '../../support/test-service.js';
+import { post, type TestResponse, useService } from '../../support/test-service.js';
 
 const MOST_ATTEMPTS = 10;
-
-let service: TestService;
-let call: Caller;
 
 /** Counts the statements that insert items, and rejects items by their text: with a constraint and with triggers. */
 const SETUP = `
@@ -46,14 +36,13 @@ const SETUP = `
     FOR EACH ROW WHEN (NEW.${TEXT} LIKE 'Aborted%') EXECUTE FUNCTION abort_aborted();
   ALTER TABLE ${TABLE} ADD CHECK (${TEXT} NOT LIKE 'Unwanted%')`;
 
+const { call, service } = useService();
+
 beforeAll(async () => {
-  service = await startService();
-  call = createCaller(service);
   await service.database.pool.query(SETUP);
   // A trigger of an operator runs with the rights of whoever inserts.
   await service.database.pool.query(`GRANT INSERT ON statements TO ${inject('serviceRole').name}`);
 });
-afterAll(() => service.close());
 
 async function readRowsPerStatement(): Promise<number[]> {
   const { rows } = await service.database.pool.query<{ rows: number }>(

@@ -1,19 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createStatements } from '../../../src/platform/keys/statements.js';
 import { onEveryConnection } from '../../support/every-connection.js';
 import { execute } from '../../support/execute.js';
 import { explainPrepared } from '../../support/explain.js';
 import { create, insertSql, list, TABLE } from '../../support/operations-under-test.js';
-import { startService, type TestService } from '../../support/test-service.js';
+import { useService } from '../../support/test-service.js';
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startService();
-});
-afterAll(() => service.close());
+const { service } = useService();
 
 test('PostgreSQL plans a statement of the stores once, however often it runs', async () => {
   const { items, keys, serviceDatabase } = service;

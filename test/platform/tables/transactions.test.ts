@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import type { Database } from '../../../src/platform/connections/client.js';
 import { createProcedure } from '../../../src/platform/operations/builder.js';
@@ -9,14 +9,7 @@ import type { IdempotencyKey } from '../../../src/platform/tables/idempotency.js
 import { createTransactions, type Transaction } from '../../../src/platform/tables/transactions.js';
 import { BEGIN_FOR_LONG, execute } from '../../support/execute.js';
 import { holdCreate } from '../../support/hold-create.js';
-import {
-  type Caller,
-  createCaller,
-  post,
-  startService,
-  type TestService,
-  untilServed,
-} from '../../support/test-service.js';
+import { post, untilServed, useService } from '../../support/test-service.js';
 
 const SETUP = `
   CREATE TABLE notes (id int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text, at timestamptz DEFAULT now());
@@ -24,8 +17,6 @@ const SETUP = `
   INSERT INTO insert_turns VALUES ('notes');
   GRANT ALL ON notes, lines TO PUBLIC`;
 
-let service: TestService;
-let call: Caller;
 let databaseOfStore: Database;
 /** What a note does in its transaction, besides being stored */
 /** The table whose turn a note takes */
@@ -72,13 +63,12 @@ const notes: Resource<NoteStore> = {
   },
 };
 
+const { call, service } = useService({ resources: [notes] });
+
 beforeAll(async () => {
-  service = await startService({ resources: [notes] });
-  call = createCaller(service);
   await service.database.pool.query(SETUP);
   await (await databaseOfStore.loadPrisma()).$queryRaw`SELECT 1`;
 });
-afterAll(() => service.close());
 
 const create = (name: string, key?: string) =>
   call('/v1/notes', post({ name }, key === undefined ? {} : { 'idempotency-key': key }));

@@ -1,18 +1,11 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { connectClient, MODE_NAMES, type Mode, toolCall, toolCalls } from '../../../support/mcp.js';
 import { create, list, newItem, TABLE, TEXT } from '../../../support/operations-under-test.js';
-import { type Caller, createCaller, startService, type TestService } from '../../../support/test-service.js';
+import { useService } from '../../../support/test-service.js';
 
-let service: TestService;
-let call: Caller;
-
-beforeAll(async () => {
-  service = await startService();
-  call = createCaller(service);
-});
-afterAll(() => service.close());
+const { call, service } = useService();
 
 async function countItems(name: string): Promise<number> {
   const { rows } = await service.database.pool.query(

@@ -1,7 +1,7 @@
 import { discoverOAuthServerInfo, registerClient } from '@modelcontextprotocol/client';
 import Ajv from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { errorTable } from '../../../../src/platform/errors/error-table.js';
 import { createProcedure } from '../../../../src/platform/operations/builder.js';
@@ -27,7 +27,7 @@ import {
   resources,
   TEXT,
 } from '../../../support/operations-under-test.js';
-import { type Caller, createCaller, startService, type TestService } from '../../../support/test-service.js';
+import { createCaller, startService, useService } from '../../../support/test-service.js';
 
 const operations = listOperations(createRouter(resources));
 const ENTERPRISE = { plan: 'enterprise', perMinute: 1_000_000, perDay: 1_000_000, expiresAt: null } as const;
@@ -45,15 +45,11 @@ interface DocumentedOperation {
 /** Of the items that are there */
 const TEXTS = ['one', 'two', 'three'];
 
-let service: TestService;
-let call: Caller;
+const { call, service } = useService();
 
 beforeAll(async () => {
-  service = await startService();
-  call = createCaller(service);
   for (const text of TEXTS) await service.items.create(newItem(text));
 });
-afterAll(() => service.close());
 
 describe.each(MODE_NAMES)('for a client of %s', (mode) => {
   test('the tools are the operations in their order, without deprecated ones and those that are none', async () => {
