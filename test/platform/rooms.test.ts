@@ -64,15 +64,32 @@ test('every room is in the table of rooms, imports what its row names and no mor
   );
 });
 
-test('the table of what a store may use names every room that one uses, and no other; nor does a store use another', () => {
-  const used = listSources('src')
-    .filter((path) => !path.startsWith(`${PLATFORM}/`) && path.split('/').length > 2)
-    // Beside the stores are files of data, which they may share.
-    .flatMap((path) =>
-      listImports(path).filter((target) => ![dirname(path), 'src'].includes(dirname(target))),
+/** By room, the names in the table of what a store may use */
+function readFaces(): Map<string, string[]> {
+  const [, table = ''] = readFileSync(`${PLATFORM}/README.md`, 'utf8').split('| room | names | for |\n');
+  const faces = new Map<string, string[]>();
+  for (const row of table.split('\n\n', 1)[0]?.split('\n').slice(1) ?? []) {
+    const [room = '', ...names] = [...(row.split(' | ').slice(0, 2).join().matchAll(/`([\w.-]+)`/g) ?? [])].map(
+      ([, name = '']) => name,
     );
-  const tabled = readTable('| room | names | for |').map(({ name }) => name);
-  expect([...new Set(used)].sort()).toEqual([...new Set(tabled)].sort());
+    faces.set(room, [...(faces.get(room) ?? []), ...names]);
+  }
+  return faces;
+}
+
+test('a store imports of the platform what the table of what it may use names, and nothing else', () => {
+  const faces = readFaces();
+  const rooms = new Set<string>();
+  for (const path of listSources('src').filter((each) => !each.startsWith(`${PLATFORM}/`))) {
+    const imports = readFileSync(path, 'utf8').matchAll(/import (?:type )?\{([^}]*)\} from '([^']*platform\/[^']*)'/g);
+    for (const [, names = '', target = ''] of imports) {
+      const room = toRoom(join(dirname(path), target));
+      rooms.add(room);
+      const imported = names.split(',').map((name) => name.trim().replace(/^type | as .*$/g, ''));
+      expect([path, room, imported.filter((name) => !faces.get(room)?.includes(name))]).toEqual([path, room, []]);
+    }
+  }
+  expect([...rooms].sort()).toEqual([...faces.keys()].sort());
 });
 
 test('a library imports other libraries and packages of others, and nothing of the service', () => {

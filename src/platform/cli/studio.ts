@@ -6,11 +6,12 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { IDENTITY } from '#store/identity.js';
+import { ROOT } from '#store/root.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { describeCaller } from './caller.js';
 
 /** Where prisma.config.ts is, so that Studio works from any folder */
-const ROOT = fileURLToPath(new URL('../../..', import.meta.url));
+const CONFIG_FOLDER = fileURLToPath(ROOT);
 /**
  * A module for the process of Prisma Studio:
  *
@@ -60,7 +61,7 @@ export async function runStudio(url: string, port?: number): Promise<number> {
   // Prisma's own opening of a browser ends Studio where there is none.
   const args = ['--import', preloaded, findPrisma(), 'studio', '--browser', 'none', ...ports];
   const studio = spawn(process.execPath, args, {
-    cwd: ROOT,
+    cwd: CONFIG_FOLDER,
     env: { ...process.env, DATABASE_URL: withApplicationName(url), CHECKPOINT_DISABLE: '1' },
     // The channel tells it when this process is gone.
     stdio: ['inherit', 'pipe', 'inherit', 'ipc'],

@@ -3,14 +3,15 @@ import { fileURLToPath } from 'node:url';
 import fastifyStatic from '@fastify/static';
 import type { FastifyInstance } from 'fastify';
 import Negotiator from 'negotiator';
+import { ROOT } from '#store/root.js';
 import { loadOnce } from '../load-once.js';
 import { ignoreLongPreferences, serveText } from './served-text.js';
 
 /** Written by scripts/build.js: reference-page/, the guides and Scalar's bundle, each file with a gzipped copy. */
-const PAGE_FOLDER = fileURLToPath(new URL('../../../dist/reference-page/', import.meta.url));
+const PAGE_FOLDER = fileURLToPath(new URL('dist/reference-page/', ROOT));
 /** Written by scripts/client-package.js: the packed clients of this release and of earlier ones, and which is this one's. */
-const CLIENTS_FOLDER = fileURLToPath(new URL('../../../dist/clients/', import.meta.url));
-const CURRENT_CLIENT = new URL('../../../dist/client.json', import.meta.url);
+const CLIENTS_FOLDER = fileURLToPath(new URL('dist/clients/', ROOT));
+const CURRENT_CLIENT = new URL('dist/client.json', ROOT);
 /** The bundle carries its version in its name, so its content never changes under that name. */
 const VERSIONED_FILE = /scalar-\d[^/]*$/;
 const CACHE_FOREVER = 'public, max-age=31536000, immutable';

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs';
+import { ROOT } from '#store/root.js';
 
 /** A checkout has npm's scripts; the image has only the programs that they run. */
-const HAS_SCRIPTS = existsSync(new URL('../../../scripts/cli.js', import.meta.url));
+const HAS_SCRIPTS = existsSync(new URL('scripts/cli.js', ROOT));
 /** A script of package.json that is a command of the command line, and what separates its arguments from npm's */
 const SCRIPT = /npm run (?:-s )?(keys|migrate|seed|studio|openapi)(?: --(?= ))?/g;
 

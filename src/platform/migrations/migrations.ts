@@ -3,10 +3,11 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { ROOT } from '#store/root.js';
 import { toDatabaseError } from '../connections/outage.js';
 import { OperatorError } from '../errors/operator-error.js';
 
-export const PRISMA_FOLDER = fileURLToPath(new URL('../../../prisma/', import.meta.url));
+export const PRISMA_FOLDER = fileURLToPath(new URL('prisma/', ROOT));
 const MIGRATIONS_FOLDER = join(PRISMA_FOLDER, 'migrations');
 
 /** Prisma's own table, and its name in messages */

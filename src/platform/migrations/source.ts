@@ -3,13 +3,14 @@ import { resolve } from 'node:path';
 import type { EmbeddedPostgresError } from '@animal-store/embedded-postgres';
 import pg from 'pg';
 import { IDENTITY } from '#store/identity.js';
+import { ROOT } from '#store/root.js';
 import { openDatabase } from '../connections/client.js';
 import type { ConnectionOptions, Connections } from '../connections/connections.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { applyMigrations } from './migration-runner.js';
 import { listPendingMigrations } from './migrations.js';
 
-const SEED = new URL('../../../prisma/seed.sql', import.meta.url);
+const SEED = new URL('prisma/seed.sql', ROOT);
 
 const ALTERNATIVE = 'Or set DATABASE_URL to a PostgreSQL of your own.';
 
