@@ -25,7 +25,10 @@ const READS = {
 /** Each combination of filters is a statement of its own, and needs an index. Up to PostgreSQL 16, three could not use theirs. */
 const MAX_FILTERS = 2;
 const RESERVED = ['limit', 'cursor', 'order'] as const;
-/** The cursor of the first page: ids are positive, and a JavaScript number holds all of them exactly. */
+/**
+ * The cursor of the first page, also in place of one that is no id, such as the 0 that openapi-react-query sends: ids are
+ * positive, and a JavaScript number holds all of them exactly.
+ */
 const START = { oldest: 0, newest: 2 ** 53 } as const;
 
 /** Which rows of a list come first: by ascending id, or by descending. */
@@ -130,7 +133,7 @@ export function createReads<Row, NewRow, Filter extends keyof Row & string = nev
     return createBatchLoader<PageOf<Row, Filter>, Row[]>(
       async (pages) => {
         const rows = await reads.query<{ columns: JsonColumns }>(statement, [
-          toArray(pages.map(({ cursor = START[order] }) => cursor)),
+          toArray(pages.map(({ cursor = 0 }) => (cursor > 0 ? cursor : START[order]))),
           toArray(pages.map(({ limit }) => limit + 1)),
           ...by.map((field) => pages.map((page) => page[field])),
         ]);
