@@ -42,6 +42,8 @@ interface Outcome {
   readonly text: string;
   /** Whether it is not what was asked for */
   readonly isOther?: boolean;
+  /** Whether it has an open order: its status changes with that alone */
+  readonly isOrdered?: boolean;
 }
 
 /** The buttons of an animal's card, and what came of the last one. */
@@ -63,7 +65,9 @@ export function PetActions({ pet, scopes, labelId, onChange }: PetActionsProps) 
       setFailure({ error, atMs: Date.now() });
     },
   });
-  const actions = ACTIONS[pet.status].filter((action) => scopes.includes(SCOPES[action]));
+  // Any other button would be refused.
+  const isOrdered = pet.status === 'pending' && data?.isOrdered;
+  const actions = isOrdered ? [] : ACTIONS[pet.status].filter((action) => scopes.includes(SCOPES[action]));
   const hasOrder = pet.status === 'pending' && scopes.includes('orders:read');
   const isBlocked = isPending || attempt.isBlocked;
   return (
@@ -117,7 +121,7 @@ function useRun(pet: Pet) {
     const context = { idempotencyKey: orderKey.current };
     const { id } = await client.createOrder.mutate({ petId: pet.id }, { context });
     orderKey.current = undefined;
-    return { pet: { ...pet, status: 'pending' }, text: `Its order is No.\u00a0${id}.` };
+    return { pet: { ...pet, status: 'pending' }, text: `Its order is No.\u00a0${id}.`, isOrdered: true };
   };
   const readAgain = async (): Promise<Outcome> => {
     orderKey.current = undefined;
@@ -135,9 +139,12 @@ function useRun(pet: Pet) {
     try {
       return await (action === 'order' ? order() : mark(action));
     } catch (error) {
-      const isOther = isApiError(error) && ['pet_not_available', 'pet_status_changed'].includes(error.code);
-      if (isOther) return readAgain();
-      throw error;
+      const code = isApiError(error) ? error.code : undefined;
+      if (code === 'pet_not_available' || code === 'pet_status_changed') return readAgain();
+      if (code !== 'pet_has_open_order') throw error;
+      const { title, text } = describeProblem(error);
+      const ordered = { ...pet, status: 'pending' } as const;
+      return { pet: ordered, text: `${title}. ${text}`, isOther: true, isOrdered: true };
     }
   };
 }
