@@ -4,20 +4,22 @@
  */
 import { LANGUAGES } from './languages.js';
 import { isKey, keepKey, readKey } from './session-key.js';
+import { createItem } from './storage.js';
 
 const BLOCKS = ':is(.text, .markdown, .request-card) pre > code';
 /** The guides read the address and the key from the environment, each language in its own way. */
 const PLACEHOLDER =
   /(?<open>\$\{process\.env\.|\$|process\.env\.|os\.environ\['|(?:System\.getenv|os\.Getenv)\(")ANIMAL_STORE_(?<name>URL|KEY)(?:\}| \?\? ''|'\]|"\))?|(?<url>https:\/\/store\.example\.org)|(?<=Bearer |KEY=|apiKey: ')as_test_…/g;
-const LANGUAGE_ITEM = 'animal-store-language';
 const COPIED_MS = 2_000;
+
+const chosenLanguage = createItem('localStorage', 'animal-store-language');
 
 /** For a code element its content as it came, and the first node and the key of what it shows now */
 const shown = new WeakMap();
 let panelCount = 0;
 
 export function readLanguage() {
-  return localStorage.getItem(LANGUAGE_ITEM) ?? 'TypeScript';
+  return chosenLanguage.read() ?? 'TypeScript';
 }
 
 /** Keeps what is typed into Scalar's field for the key, on the page or in the client for test requests. */
@@ -135,7 +137,7 @@ function isLanguage({ tagName, firstElementChild, textContent }) {
 }
 
 function chooseLanguage(language) {
-  localStorage.setItem(LANGUAGE_ITEM, language);
+  chosenLanguage.keep(language);
   document.querySelectorAll('.languages').forEach(selectTab);
 }
 

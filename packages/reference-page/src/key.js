@@ -55,7 +55,9 @@ function createReport(key, now) {
     create('h2', {}, 'Limits'),
     create('div', { className: 'gauges' }, ...limits.map(createGauge)),
     create('h2', {}, 'The last 30 days'),
-    ...(usage.length === 0 ? [create('p', {}, 'There were no requests.')] : createUsage(usage, now)),
+    ...(usage.length === 0
+      ? [create('p', {}, 'There were none up to half a minute ago.')]
+      : createUsage(usage, now)),
   ];
 }
 
@@ -82,15 +84,15 @@ function createFacts({ name, hint, plan, scopes, createdAt, expiresAt }) {
 function createGauge({ window, limit, remaining, resetsAt }) {
   const left = `${format(remaining)} of ${format(limit)} left`;
   const gauge = {
-    ...{ className: 'gauge', role: 'meter', ariaLabel: `Used this ${window}`, ariaValueText: left },
-    ...{ ariaValueMin: 0, ariaValueMax: limit, ariaValueNow: limit - remaining },
+    ...{ className: 'gauge', role: 'meter', ariaLabel: `Left this ${window}`, ariaValueText: left },
+    ...{ ariaValueMin: 0, ariaValueMax: limit, ariaValueNow: remaining },
   };
   return create(
     'div',
     {},
     create('small', {}, `This ${window}`),
     create('strong', {}, left),
-    create('div', gauge, create('div', { style: `width: ${(1 - remaining / limit) * 100}%` })),
+    create('div', gauge, create('div', { style: `width: ${(remaining / limit) * 100}%` })),
     create('small', {}, `${remaining === 0 ? 'Used up. ' : ''}Resets at ${formatTime(resetsAt)}`),
   );
 }

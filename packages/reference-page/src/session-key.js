@@ -1,14 +1,17 @@
 /* The key that the reader has entered. The pages in one tab of the browser share it, and it ends with the tab. */
-const ITEM = 'animal-store-key';
+import { createItem } from './storage.js';
+
 const KEY = /^as_(?:live|test)_[A-Za-z0-9]+$/;
+
+const item = createItem('sessionStorage', 'animal-store-key');
 
 /** What was entered, which may be anything; empty if nothing was. */
 export function readKey() {
-  return sessionStorage.getItem(ITEM) ?? '';
+  return item.read() ?? '';
 }
 
 export function keepKey(text) {
-  sessionStorage.setItem(ITEM, text.trim());
+  item.keep(text.trim());
 }
 
 export function isKey(text) {

@@ -118,6 +118,28 @@ describe.skipIf(executable === undefined)('the page of a key', { timeout: PAGE_T
     }
   });
 
+  test('works in a browser that blocks the storage along with cookies: the key ends with the page', async () => {
+    const { page, errors } = await openPage(browser.context);
+    await page.addInitScript(() => {
+      for (const name of ['localStorage', 'sessionStorage'])
+        Object.defineProperty(window, name, {
+          get() {
+            throw new DOMException('Access is denied for this document.', 'SecurityError');
+          },
+        });
+    });
+    await page.goto(`${service.url}/docs/key`);
+    await enter(page, used);
+    await state(page)
+      .getByText(/^As of/)
+      .waitFor();
+    expect(await page.getByRole('meter').count()).toBeGreaterThan(0);
+    expect(errors).toEqual([]);
+    // Scalar needs the storage, so the page stays as it was before.
+    await page.goto(`${service.url}/docs`);
+    await page.getByRole('heading', { name: 'Introduction', exact: true }).waitFor();
+  });
+
   test('shows what getKey says: limits, days and operations as numbers, and what to do something about', async () => {
     const { page, errors } = await open();
     const answered = page.waitForResponse('**/v1/key');
@@ -136,7 +158,7 @@ describe.skipIf(executable === undefined)('the page of a key', { timeout: PAGE_T
     expect(meters).toEqual(
       body.limits.map(({ window, limit, remaining }: Record<string, number>) => [
         ...[
-          `Used this ${window}`,
+          `Left this ${window}`,
           String(limit),
           `${format(Number(remaining))} of ${format(Number(limit))} left`,
         ],

@@ -108,7 +108,7 @@ test('the page of a key has the same policy, and all that it names is served, al
   expect(headers.get('content-type')).toBe('text/html; charset=utf-8');
   expect(policyOf(headers)).toEqual(policyOf((await get('/docs')).headers));
   const files = [...text.matchAll(/(?:href|src)="([^"#]+)/g)].map(([, file = '']) => file);
-  const modules = ['key-report.js', 'session-key.js'];
+  const modules = ['key-report.js', 'session-key.js', 'storage.js'];
   for (const file of [...files, ...modules]) {
     const { pathname } = new URL(file, 'https://service.example/store/docs/key');
     expect(pathname).toMatch(/^\/store\/docs/);
