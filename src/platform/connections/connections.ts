@@ -131,10 +131,11 @@ export function openConnections(
         checkPrimary(reads.pool),
         ...[reads, keys].map((each) => each.check()),
         reads.pool.query([reads, writes].map((each) => each.describePlans()).join(';')),
-        // Something on the way, such as a firewall, might cut off a connection that is silent for long. Prisma's transactions do
-        // not work where a pooler takes each statement by itself. Behind requests that wait for a row, this would wait, too.
-        isFree(pool) && tryTransaction(pool),
-        isFree(writes.pool) && writes.pool.query('SELECT 1'),
+        // Prisma's transactions do not work where a pooler takes each statement by itself.
+        tryTransaction(reads.pool),
+        // Something on the way, such as a firewall, might cut off a connection that is silent for long. Behind requests that
+        // wait for a row, this would wait, too.
+        ...[pool, writes.pool].map((each) => isFree(each) && each.query('SELECT 1')),
       ]);
     },
     /** How many connections there are, how many are idle, and how many queries wait for one */

@@ -217,6 +217,11 @@ describe.skipIf(!hasPgbouncer())('PgBouncer in statement mode', () => {
     const ofStatements = await startService({ databaseUrl: url.href, log });
     const ready = async () => (await fetch(`${ofStatements.url}/health/ready`)).status;
     await expect.poll(ready).toBe(503);
+    // Requests that keep its connections busy do not hide it.
+    const callStatements = createCaller(ofStatements);
+    const busy = Array.from({ length: 40 }, () => callStatements(create.path, post(create.body)));
+    expect(await Promise.all(Array.from({ length: 10 }, ready))).toEqual(Array(10).fill(503));
+    await Promise.all(busy);
     await expect
       .poll(() => lines.join(''))
       .toMatch(/transaction blocks not allowed in statement pooling mode/);
