@@ -1,7 +1,7 @@
 import { ApiError } from '../errors/api-error.js';
 import { OperatorError } from '../errors/operator-error.js';
 import { withTimeout } from '../timing/timeouts.js';
-import { LEAST_CONNECTIONS, MOST_CONNECTIONS } from './connection-limit.js';
+import { LEAST_CONNECTIONS, LIMIT_PARAMETER, MOST_CONNECTIONS } from './connection-limit.js';
 
 /** The database cannot serve now: try again. The message says why in one line, with PostgreSQL's code, and `cause` has all. */
 export class DatabaseOutage extends Error {
@@ -150,7 +150,7 @@ const ADVICE: readonly (readonly [pattern: RegExp, advice: string])[] = [
   [
     /too many (?:clients|connections)|connection slots are reserved/i,
     'pg_stat_activity says whose they are, and max_connections how many there may be; each process of the service opens ' +
-      `up to ${MOST_CONNECTIONS}, and up to ${LEAST_CONNECTIONS} more while commits hang.`,
+      `up to ${MOST_CONNECTIONS}, or as many as ${LIMIT_PARAMETER} in DATABASE_URL says, and up to ${LEAST_CONNECTIONS} more while commits hang.`,
   ],
   [
     /(?:statement|lock) timeout|no answer within/i,

@@ -16,7 +16,7 @@ const PARAMETERS: Readonly<Record<string, RegExp>> = {
   password: /./,
   application_name: /./,
   options: /./,
-  [LIMIT_PARAMETER]: /^\d{1,4}$/,
+  [LIMIT_PARAMETER]: /^(?:0|[1-9]\d{0,3})$/,
 };
 
 /**

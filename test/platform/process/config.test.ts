@@ -256,6 +256,7 @@ test.each([
   ['sslmode=disable&sslmode=verify-full', /parameter sslmode twice/],
   ['connection_limit=3', /connection_limit below 4/],
   ['connection_limit=-1', /parameter connection_limit with a value/],
+  ['connection_limit=012', /parameter connection_limit with a value/],
   ['schema=', /parameter schema with a value/],
   ['schema=a%22b', /parameter schema with a value/],
   ['hunter2@db/store', /has a parameter, which the service does not know/],
