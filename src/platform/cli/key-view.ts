@@ -3,7 +3,7 @@ import { SCOPES } from '#store/scopes.js';
 import { formatLimits, limitsOf } from '../contract/plans.js';
 import type { KeyState } from '../keys/statements.js';
 import type { ApiKey, ListedKey } from '../keys/store.js';
-import { formatTable, shorten, shortenId } from './tables.js';
+import { formatTable, OWNER_CHARACTERS, shorten, shortenId } from './tables.js';
 
 /** What a command prints: with --json, for people, and with --quiet */
 export interface Printed {
@@ -71,10 +71,12 @@ export function toKeyRow(apiKey: ListedKey, now: number): string[] {
   return [
     shortenId(apiKey.id),
     shorten(apiKey.name, NAME_CHARACTERS),
-    apiKey.owner === null ? '-' : shorten(apiKey.owner, 14),
+    apiKey.owner === null ? '-' : shorten(apiKey.owner, OWNER_CHARACTERS),
     `${apiKey.hint}…`,
     apiKey.plan,
-    SCOPES.every((scope) => apiKey.scopes.includes(scope)) ? 'all' : shorten(apiKey.scopes.join(','), 12),
+    SCOPES.every((scope) => apiKey.scopes.includes(scope))
+      ? 'all'
+      : `${apiKey.scopes.length} of ${SCOPES.length}`,
     apiKey.lastUsedOn ?? '-',
     formatMinute(apiKey.expiresAt).slice(0, 10),
     stateOf(apiKey, now)[0],

@@ -1,8 +1,7 @@
 import { DAY_MS, type DayRange, SHOWN_DAYS, toDay, type Usage } from '../usage/store.js';
 
 /** The first stands for a day without requests, the last for the day with the most. */
-const BLOCKS = '▁▂▃▄▅▆▇█';
-const ASCII = '_.:-=+*#';
+const LEVELS = '▁▂▃▄▅▆▇█';
 
 /** The requests of a day, admitted and denied. A day may come several times. */
 export type DayCount = readonly [day: string, count: number];
@@ -23,14 +22,7 @@ export function formatSparkline(counts: readonly DayCount[], { from, to }: DayRa
     if (total !== undefined) totals.set(day, total + count);
   }
   const most = Math.max(1, ...totals.values());
-  const levels = hasUtf8() ? BLOCKS : ASCII;
-  return Array.from(totals.values(), (total) => levels[Math.ceil((total / most) * (levels.length - 1))]).join(
+  return Array.from(totals.values(), (total) => LEVELS[Math.ceil((total / most) * (LEVELS.length - 1))]).join(
     '',
   );
-}
-
-/** By the first of the variables that has a value (POSIX, "Environment Variables", 8.2). */
-function hasUtf8(): boolean {
-  const { LC_ALL, LC_CTYPE, LANG } = process.env;
-  return /utf-?8/i.test(LC_ALL || LC_CTYPE || LANG || '');
 }

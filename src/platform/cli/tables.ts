@@ -5,6 +5,8 @@ import { formatSparkline, toDayCounts } from './sparkline.js';
 
 /** How much of an id tables show, which every command accepts in its place. */
 const SHORT_ID_CHARACTERS = 8;
+/** As many as the id of a customer has at Stripe */
+export const OWNER_CHARACTERS = 18;
 
 /**
  * Sums of usage. `requests` and `deprecatedRequests` were admitted, the latter of deprecated operations; the denied ones
@@ -90,6 +92,7 @@ export function formatKeyUsage(
     ...[
       shortenId(key.id),
       shorten(key.name, 24),
+      key.owner === null ? '-' : shorten(key.owner, OWNER_CHARACTERS),
       String(key.requests),
       String(key.denied),
       key.lastDay ?? '',
@@ -101,7 +104,17 @@ export function formatKeyUsage(
     ),
   ]);
   return formatTable([
-    ['ID', 'NAME', 'REQUESTS', 'DENIED', 'LAST DAY (UTC)', 'DEPRECATED', 'LAST DAY (UTC)', 'DAY BY DAY'],
+    [
+      'ID',
+      'NAME',
+      'OWNER',
+      'REQUESTS',
+      'DENIED',
+      'LAST DAY (UTC)',
+      'DEPRECATED',
+      'LAST DAY (UTC)',
+      'DAY BY DAY',
+    ],
     ...lines,
   ]);
 }
