@@ -68,6 +68,9 @@ class Refusal extends Error {
 export function createKeyServer(options: KeyServerOptions): Server {
   const server = createServer(TIMEOUTS, async (request, response) => {
     const startedAt = performance.now();
+    // Afterwards the socket may be closed.
+    const address = request.socket.remoteAddress;
+    const reqId = request.headers['x-request-id'];
     const closed = new Promise((resolve) => response.once('close', resolve));
     response.on('error', () => {});
     response.setHeader('Content-Type', 'application/json').setHeader('Cache-Control', 'no-store');
@@ -82,7 +85,7 @@ export function createKeyServer(options: KeyServerOptions): Server {
     const durationMs = Math.round((performance.now() - startedAt) * 10) / 10;
     const level = status >= 500 ? 'error' : url.startsWith('/health/') ? 'debug' : 'info';
     options.log[level](
-      { method, command: commands.get(url)?.name, status, ...failure, durationMs },
+      { method, command: commands.get(url)?.name, status, ...failure, durationMs, address, reqId },
       'request',
     );
   });

@@ -9,7 +9,7 @@ import type { Config } from '../process/config.js';
 /** Lets something use the database that the configuration names. */
 export type WithSource = (
   run: (source: DatabaseSource, config: Config) => Promise<void>,
-  options?: Pick<SourceOptions, 'applicationName'>,
+  options?: Partial<Pick<SourceOptions, 'applicationName' | 'log'>>,
 ) => Promise<void>;
 
 interface GrantOptions {

@@ -8,9 +8,9 @@ import { exitWithError, OperatorError } from '../errors/operator-error.js';
 import { createKeyHistoryStore, describeGap, findHistoryGap } from '../keys/history.js';
 import { createKeyStore } from '../keys/store.js';
 import { checkSchema } from '../migrations/grants.js';
-import { addSampleData, type DatabaseSource, openSource } from '../migrations/source.js';
+import { addSampleData, type DatabaseSource, openSource, type SourceOptions } from '../migrations/source.js';
 import type { Resource } from '../operations/resource.js';
-import { type Config, readConfig, toLocalUrl } from '../process/config.js';
+import { readConfig, toLocalUrl } from '../process/config.js';
 import { loadEnvironmentFile } from '../process/environment-file.js';
 import { COMMAND_CONNECT_TIMEOUT_MS, COMMAND_STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
 import { createUsageStore } from '../usage/store.js';
@@ -27,8 +27,8 @@ import { runStudio } from './studio.js';
  * What only some commands need is imported where it is used: loading the whole service would make all of them slower.
  */
 
-/** Only warnings are worth printing here. */
-const log = {
+/** Of what a command does besides, only warnings are worth printing. */
+const warnings = {
   info() {},
   warn: (_bindings: object, message: string) => void process.stderr.write(`${message}\n`),
 };
@@ -95,10 +95,12 @@ function createProgram({ loadResources }: CommandOptions): Command {
     .addHelpText('afterAll', EXIT_CODES);
 
   const keys = addKeyCommands(program, (name, run) =>
-    withKeys(name, 'service', (tools) => run({ ...tools, loadResources })),
+    withKeys({ name, grants: 'service', log: warnings }, (tools) => run({ ...tools, loadResources })),
   );
-  addServeCommand(keys, (run) =>
-    withKeys('keys serve', 'keys', (tools, ...opened) => run({ ...tools, loadResources }, ...opened)),
+  addServeCommand(keys, (log, run) =>
+    withKeys({ name: 'keys serve', grants: 'keys', log }, (tools, database) =>
+      run({ ...tools, loadResources }, database),
+    ),
   );
 
   addMigrateCommand(program, withSource);
@@ -140,14 +142,14 @@ function createProgram({ loadResources }: CommandOptions): Command {
   return program;
 }
 
+interface KeysOptions extends Pick<SourceOptions, 'log'> {
+  readonly name: string;
+  readonly grants: 'service' | 'keys';
+}
+
 async function withKeys(
-  name: string,
-  grants: 'service' | 'keys',
-  run: (
-    tools: Omit<KeyTools, 'loadResources'>,
-    database: DatabaseSource['database'],
-    config: Config,
-  ) => Promise<void>,
+  { name, grants, log }: KeysOptions,
+  run: (tools: Omit<KeyTools, 'loadResources'>, database: DatabaseSource['database']) => Promise<void>,
 ): Promise<void> {
   await withSource(
     async ({ database }, config) => {
@@ -163,9 +165,9 @@ async function withKeys(
         usage: withOutages(COMMAND_TIMEOUT_MS, createUsageStore(patient)),
         history: withOutages(COMMAND_TIMEOUT_MS, createKeyHistoryStore(patient)),
       };
-      await run(tools, database, config);
+      await run(tools, database);
     },
-    { applicationName: describeCaller(name) },
+    { applicationName: describeCaller(name), log },
   );
 }
 
@@ -173,7 +175,7 @@ async function withKeys(
 const withSource: WithSource = async (run, options = {}) => {
   const config = readConfig(process.env);
   const connectTimeoutMs = COMMAND_CONNECT_TIMEOUT_MS;
-  const source = await openSource({ config, role: 'guest', log, connectTimeoutMs, ...options });
+  const source = await openSource({ config, role: 'guest', log: warnings, connectTimeoutMs, ...options });
   try {
     await run(source, config);
   } finally {

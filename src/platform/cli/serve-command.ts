@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { Command } from 'commander';
+import type { Logger } from 'pino';
 import { OperatorError } from '../errors/operator-error.js';
 import { describeGap, findHistoryGap } from '../keys/history.js';
 import { checkSchema } from '../migrations/grants.js';
 import type { DatabaseSource } from '../migrations/source.js';
-import { type Config, toLocalUrl } from '../process/config.js';
+import { readConfig, toLocalUrl } from '../process/config.js';
 import { DRAIN_TIMEOUT_MS, FORCE_EXIT_MS, waitForShutdown } from '../process/shutdown.js';
 import { parseNumber } from './arguments.js';
 import type { KeyTools } from './command.js';
@@ -13,7 +14,8 @@ import { addExamples } from './key-commands.js';
 import { createTokenCheck } from './operator-tokens.js';
 
 type WithTools = (
-  run: (tools: KeyTools, database: DatabaseSource['database'], config: Config) => Promise<void>,
+  log: Logger,
+  run: (tools: KeyTools, database: DatabaseSource['database']) => Promise<void>,
 ) => Promise<void>;
 
 interface Address {
@@ -32,11 +34,11 @@ export function addServeCommand(keys: Command, withTools: WithTools): void {
       const warn = (message: string) => void process.stderr.write(`${message}\n`);
       const isOperator = createTokenCheck(process.env, warn);
       const shutdown = waitForShutdown();
-      await withTools(async (tools, database, config) => {
-        const { createLogger } = await import('../process/logger.js');
+      const { createLogger } = await import('../process/logger.js');
+      const { log } = await createLogger(readConfig(process.env));
+      await withTools(log, async (tools, database) => {
         const { createCachedCheck } = await import('../monitoring/probes.js');
         const { createKeyServer } = await import('./key-server.js');
-        const { log } = await createLogger(config);
         // On connections of its own, so that a command that waits does not keep it waiting.
         const reads = { ...database, pool: database.reads.pool };
         const checkReadiness = createCachedCheck(async () => {

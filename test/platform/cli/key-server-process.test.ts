@@ -252,8 +252,11 @@ test('while PostgreSQL is away, commands and readiness are a 503, and work once 
   await expect.poll(ready).toBe(503);
   expect((await fetch(`${url}/health/live`)).status).toBe(200);
   await program.until(/"command":"create","status":503,.*"err"/);
+  await program.until(/a database connection broke/);
   await proxy.restore();
   await expect.poll(async () => (await keys('create', free)).status).toBe(200);
+  for (const line of program.output().trim().split('\n'))
+    expect(JSON.parse(line)).toMatchObject({ level: expect.any(Number), msg: expect.any(String) });
   await expect.poll(ready).toBe(200);
 });
 
