@@ -64,6 +64,10 @@ function createHeaders(init: RequestOptions['headers'] | RequestInit['headers'])
 
 async function send(own: typeof fetch | undefined, url: string, options: RequestInit) {
   const call = own ?? fetch;
+  if (own === undefined && url.startsWith('/') && typeof location === 'undefined')
+    throw new TypeError(
+      "baseUrl '' is the origin of the page, and there is no page here: give the service's address",
+    );
   let response: Response | undefined;
   try {
     response = await call(url, options);
