@@ -22,10 +22,10 @@ function runCommand(folder, args, options) {
   return run(process.execPath, [`${folder}/${path}`, ...args], options);
 }
 
-/** Runs a program, ends this process if it fails, and returns its standard output if that is piped. */
-export function run(program, args, { environment = {}, stdio = 'inherit' } = {}) {
+/** Runs a program, ends this process if it fails, and returns its standard output if that is piped, as `input` is then. */
+export function run(program, args, { environment = {}, stdio = 'inherit', input } = {}) {
   const env = { ...process.env, ...environment };
-  const { status, error, stdout } = spawnSync(program, args, { env, stdio });
+  const { status, error, stdout } = spawnSync(program, args, { env, stdio, input });
   if (error) throw error;
   if (status !== 0) process.exit(status ?? 1);
   return stdout;

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { deriveClient } from './client-types.js';
 import { deriveDocs } from './derived-docs.js';
 import { deriveMetadata } from './derived-metadata.js';
@@ -14,11 +14,13 @@ const environment = {
   PUBLIC_URL: 'https://store.example.org',
   STAGING_URL: 'https://staging.store.example.org',
 };
-const stdio = ['ignore', 'pipe', 'inherit'];
+const stdio = ['pipe', 'pipe', 'inherit'];
 
 run(process.execPath, ['scripts/build.js']);
-writeFileSync(DOCUMENT, run(process.execPath, ['dist/cli.js', 'openapi'], { environment, stdio }));
-runCheckingTool('@biomejs/biome', ['format', '--write', DOCUMENT]);
+// Nothing is written before the last tool has been fetched, and has run.
+const unformatted = run(process.execPath, ['dist/cli.js', 'openapi'], { environment, stdio });
+const format = ['format', `--stdin-file-path=${DOCUMENT}`];
+const formatted = String(runCheckingTool('@biomejs/biome', format, { stdio, input: unformatted }));
 
 const { appRouter } = await import('../dist/router.js');
 const { listOperations } = await import('../dist/platform/operations/list-operations.js');
@@ -30,8 +32,9 @@ const contract = {
   ...(await import('../dist/platform/errors/error-table.js')),
   operations: listOperations(appRouter),
 };
-const document = JSON.parse(readFileSync(DOCUMENT, 'utf8'));
+const document = JSON.parse(formatted);
 const texts = {
+  [DOCUMENT]: formatted,
   ...deriveDocs(document, contract),
   ...deriveClient(document, contract),
   ...deriveMetadata(),
