@@ -14,7 +14,9 @@ export const ERRORS = {
     status: 409,
     trpcCode: 'CONFLICT',
     message: 'The animal is not available: it is pending, sold or ordered.',
-    advice: 'To find one that is available, call listPets with a `status` of `available`.',
+    advice:
+      'If a call of yours had no result, its order may be this one: see listOrders with the `petId`. To find another animal, ' +
+      'call listPets with a `status` of `available`.',
     description: 'the animal is pending or sold, or has an open order',
   },
   pet_status_changed: {

@@ -31,6 +31,9 @@ import { type RestOptions, registerRest } from './protocols/rest.js';
 import { registerRpc } from './protocols/rpc.js';
 import { sendRpcError } from './protocols/rpc-stream.js';
 
+/** Whoever has forgotten a prefix reads it here. */
+const NOTHING_HERE = `There is nothing at this address: REST is under ${REST_PREFIX}, tRPC under ${TRPC_PREFIX}, and the tools are at ${MCP_PREFIX}.`;
+
 /** What the parts of the server take, and what they share. */
 export type AppOptions = Pick<ServerOptions, 'log' | 'connections' | 'overload' | 'trustProxy'> &
   Pick<CorsOptions, 'corsOrigins'> &
@@ -163,7 +166,7 @@ function answerErrorsWith(app: FastifyInstance, send: typeof sendRpcError): void
   app.addHook('onRoute', ({ method, url }) => void ([method].flat().includes('GET') && paths.add(url)));
   app.setNotFoundHandler(({ url }) => {
     const [path = ''] = url.split('?', 1);
-    if (!paths.has(path)) throw new ApiError('not_found');
+    if (!paths.has(path)) throw new ApiError('not_found', { message: NOTHING_HERE });
     // Within the protocols, routes of their own do this: see rest.ts and rpc.ts.
     throw new ApiError('method_not_allowed', { headers: { allow: 'GET, HEAD' } });
   });
