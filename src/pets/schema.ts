@@ -84,6 +84,7 @@ export const petChange = petReference
   })
   .meta({
     id: 'PetChange',
+    override: { minProperties: 1 },
     description: `Changes to an animal: at least one of ${CHANGES_TEXT}. What is left out stays as it is. Unknown members are ignored.`,
     examples: [{ status: 'sold' }],
   });

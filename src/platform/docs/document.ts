@@ -40,7 +40,7 @@ interface Generated {
 
 /** The policy in short; docs/guides/compatibility.md has it in full. */
 const COMPATIBILITY = `
-Operations marked \`x-stability: stable\` stay compatible within /v1. They may gain optional parameters, members, error
+Operations marked \`x-stability: stable\` or \`beta\` stay compatible within /v1. They may gain optional parameters, members, error
 codes and headers, so clients must tolerate those they do not know. A stable operation is deprecated, by the headers
 \`Deprecation\` and \`Sunset\` and in the changelog, at least ${MIN_NOTICE_MONTHS} months before it is removed. Experimental operations may
 change in any release. The version of this document is that of the interface; the service's releases have their own.

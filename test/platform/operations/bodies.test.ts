@@ -110,6 +110,15 @@ test.each(WITH_BODY)(
 );
 
 test.each(WITH_BODY)(
+  '%s refuses an empty body where its document does, and only there',
+  async (_name, operation) => {
+    const { path } = await prepare(operation);
+    const { status } = await call(`/v1${path}`, { ...post({}), method: operation.method });
+    expect(status === 400).toBe(findProblems(schemaOf(operation), {}) !== '');
+  },
+);
+
+test.each(WITH_BODY)(
   '%s ignores members that it does not know: its output has none of them',
   async (_name, operation) => {
     const { path, body } = await prepare(operation);

@@ -27,6 +27,8 @@ export function toToolSchema(schema: z.ZodType, io: 'input' | 'output'): JsonSch
       Object.assign(jsonSchema, meta);
       if (typeof override === 'function') override({ jsonSchema, path: [] });
       else Object.assign(jsonSchema, override);
+      // What has to be in a body besides an id in the path: among the arguments of a tool, the id is one more.
+      delete jsonSchema.minProperties;
       // Later versions may return further members.
       if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
       // Of OpenAPI, and unknown to JSON Schema: the bounds say the same.
