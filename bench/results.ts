@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { cpus, release, totalmem, type } from 'node:os';
 import type { Backend } from './backend.js';
@@ -36,6 +37,7 @@ function describeMachine({ versions }: Backend): string {
     `${type()} ${release()}`,
     `Node.js ${process.versions.node}`,
     ...versions,
+    `Measured on ${new Date().toISOString().slice(0, 10)}, at ${execFileSync('git', ['rev-parse', '--short=8', 'HEAD'], { encoding: 'utf8' }).trim()}`,
   ];
   return lines.map((line) => `- ${line}`).join('\n');
 }

@@ -69,9 +69,13 @@ function readFaces(): Map<string, string[]> {
   const [, table = ''] = readFileSync(`${PLATFORM}/README.md`, 'utf8').split('| room | names | for |\n');
   const faces = new Map<string, string[]>();
   for (const row of table.split('\n\n', 1)[0]?.split('\n').slice(1) ?? []) {
-    const [room = '', ...names] = [...(row.split(' | ').slice(0, 2).join().matchAll(/`([\w.-]+)`/g) ?? [])].map(
-      ([, name = '']) => name,
-    );
+    const [room = '', ...names] = [
+      ...(row
+        .split(' | ')
+        .slice(0, 2)
+        .join()
+        .matchAll(/`([\w.-]+)`/g) ?? []),
+    ].map(([, name = '']) => name);
     faces.set(room, [...(faces.get(room) ?? []), ...names]);
   }
   return faces;
@@ -81,12 +85,18 @@ test('a store imports of the platform what the table of what it may use names, a
   const faces = readFaces();
   const rooms = new Set<string>();
   for (const path of listSources('src').filter((each) => !each.startsWith(`${PLATFORM}/`))) {
-    const imports = readFileSync(path, 'utf8').matchAll(/import (?:type )?\{([^}]*)\} from '([^']*platform\/[^']*)'/g);
+    const imports = readFileSync(path, 'utf8').matchAll(
+      /import (?:type )?\{([^}]*)\} from '([^']*platform\/[^']*)'/g,
+    );
     for (const [, names = '', target = ''] of imports) {
       const room = toRoom(join(dirname(path), target));
       rooms.add(room);
       const imported = names.split(',').map((name) => name.trim().replace(/^type | as .*$/g, ''));
-      expect([path, room, imported.filter((name) => !faces.get(room)?.includes(name))]).toEqual([path, room, []]);
+      expect([path, room, imported.filter((name) => !faces.get(room)?.includes(name))]).toEqual([
+        path,
+        room,
+        [],
+      ]);
     }
   }
   expect([...rooms].sort()).toEqual([...faces.keys()].sort());
