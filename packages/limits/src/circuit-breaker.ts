@@ -62,6 +62,8 @@ export class CircuitBreaker {
   #waiting = 0;
   /** Whether it is open for a connection that was closed while nothing waited, and nothing has failed since */
   #isReconnecting = false;
+  /** Called once that has ended, for the commands that came meanwhile */
+  readonly #onReconnected: (() => void)[] = [];
 
   constructor(options: CircuitBreakerOptions) {
     this.#options = options;
@@ -75,10 +77,10 @@ export class CircuitBreaker {
   }
 
   /** Runs a command on a key. Rejects within the timeout when it fails, and at once while the breaker is open. */
-  run<T>(key: string, command: () => Promise<T>): Promise<T> {
-    if (this.#isReconnecting) this.#warn(CLOSED);
+  run<T>(key: string, command: () => Promise<T>, timeoutMs = this.#options.timeoutMs): Promise<T> {
+    if (this.#isReconnecting) return this.#runReconnected(key, command, timeoutMs);
     if (this.#state !== 'closed') return Promise.reject(OPEN_ERROR);
-    const { timeoutMs, observe } = this.#options;
+    const { observe } = this.#options;
     this.#waiting += 1;
     const startedAt = performance.now();
     const result = withTimeout(timeoutMs, command());
@@ -93,6 +95,14 @@ export class CircuitBreaker {
     return result;
   }
 
+  /** A command waits for the new connection as it does for a slow answer: both together within the timeout. */
+  async #runReconnected<T>(key: string, command: () => Promise<T>, timeoutMs: number): Promise<T> {
+    const startedAt = performance.now();
+    const reconnected = new Promise<void>((resolve) => this.#onReconnected.push(resolve));
+    await withTimeout(timeoutMs, reconnected).catch(() => this.#isReconnecting && this.#warn(CLOSED));
+    return this.run(key, command, timeoutMs - (performance.now() - startedAt));
+  }
+
   /** Opens the breaker, unless it is open: for a failure outside of a command. */
   open(error: unknown, key = this.#trialKey): void {
     if (this.#state !== 'closed') return;
@@ -102,7 +112,7 @@ export class CircuitBreaker {
 
   /**
    * Opens the breaker for a connection that was closed. While nothing waits for an answer that is no outage: servers close
-   * idle connections. The log says nothing unless a command comes before the client has connected again, or it cannot.
+   * idle connections. Commands wait until the client has connected again; the log says nothing unless that takes too long.
    */
   lose(): void {
     if (this.#state !== 'closed') return;
@@ -149,6 +159,7 @@ export class CircuitBreaker {
   /** Rejects every further command. */
   dispose(): void {
     this.#state = 'disposed';
+    this.#endReconnecting();
     clearTimeout(this.#timer);
   }
 
@@ -159,7 +170,12 @@ export class CircuitBreaker {
     this.#loggedReasons.clear();
     clearTimeout(this.#timer);
     if (!this.#isReconnecting) this.#options.log.info({}, 'Limits are counted in Redis');
+    this.#endReconnecting();
+  }
+
+  #endReconnecting(): void {
     this.#isReconnecting = false;
+    for (const resolve of this.#onReconnected.splice(0)) resolve();
   }
 
   #scheduleTrial(): void {
@@ -179,7 +195,7 @@ export class CircuitBreaker {
   /** Logs each reason of an outage once. */
   #warn(reason: string): void {
     this.#reason = reason;
-    this.#isReconnecting = false;
+    this.#endReconnecting();
     if (this.#loggedReasons.has(reason)) return;
     this.#loggedReasons.add(reason);
     this.#options.log.warn({ reason }, 'Redis cannot be used: limits are counted in memory');

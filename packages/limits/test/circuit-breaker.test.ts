@@ -44,7 +44,9 @@ test('an outage is logged even if it has the reason of an earlier one, which is 
   breaker.dispose();
 });
 
-test('a connection that is closed while nothing waits is no outage, unless a command comes before the next one, or there is none', async () => {
+test('a connection that is closed while nothing waits is no outage: commands wait for the next one, unless that takes too long or there is none', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
   let isReachable = true;
   const { breaker, reasons } = createBreaker(async () => {
     if (!isReachable) throw new Error('refused');
@@ -56,8 +58,17 @@ test('a connection that is closed while nothing waits is no outage, unless a com
   await breaker.run('key', async () => {});
   expect([breaker.isClosed, reasons]).toEqual([true, []]);
   breaker.lose();
-  await expect(breaker.run('key', async () => {})).rejects.toThrow();
+  const waiting = [1, 2].map((answer) => breaker.run('key', async () => answer));
+  await vi.advanceTimersByTimeAsync(100);
+  await breaker.tryAgain();
+  expect([await Promise.all(waiting), breaker.isClosed, reasons]).toEqual([[1, 2], true, []]);
+  isReachable = false;
+  breaker.lose();
+  const late = expect(breaker.run('key', async () => {})).rejects.toThrow('The circuit breaker is open');
+  await vi.advanceTimersByTimeAsync(200);
+  await late;
   expect([breaker.isClosed, reasons]).toEqual([false, ['The connection was closed']]);
+  isReachable = true;
   await breaker.tryAgain();
   isReachable = false;
   breaker.lose();

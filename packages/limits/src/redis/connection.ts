@@ -4,8 +4,8 @@ import {
   endInOtherDatabase,
   type RedisClientOptions,
   type RedisConnectionOptions,
-  SERVER_OPTIONS,
   toScripts,
+  toServerOptions,
 } from './options.js';
 import { openPrimary } from './sentinels.js';
 import { isSentinelUrl } from './urls.js';
@@ -76,7 +76,7 @@ export class RedisConnection {
 }
 
 function openSingleServer(url: string, { script, onReady, onClose, onError }: RedisClientOptions): Redis {
-  const server = new Redis(url, { ...SERVER_OPTIONS, ...toScripts(script) });
+  const server = new Redis(url, { ...toServerOptions(), ...toScripts(script) });
   server.on('error', (error) => onError(endInOtherDatabase(server, error)));
   server.on('close', onClose);
   server.on('ready', onReady);

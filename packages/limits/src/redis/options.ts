@@ -49,11 +49,21 @@ export const CONNECTION_OPTIONS = {
 export const toScripts = (lua: string) => ({ scripts: { consumeLimits: { lua } } });
 
 /** For a single server, and for the primary that Sentinels name. */
-export const SERVER_OPTIONS = {
-  ...COMMON_OPTIONS,
-  ...CONNECTION_OPTIONS,
-  retryStrategy: () => RECONNECT_DELAY_MS,
-} satisfies RedisOptions;
+export const toServerOptions = () =>
+  ({ ...COMMON_OPTIONS, ...CONNECTION_OPTIONS, retryStrategy: createRetryStrategy() }) satisfies RedisOptions;
+
+/**
+ * An attempt each 200 ms at most, and the first at once: a server that closes idle connections, as those of Heroku and Azure
+ * do, keeps no request waiting for longer than it may.
+ */
+function createRetryStrategy(): () => number {
+  let attemptAtMs = Number.NEGATIVE_INFINITY;
+  return () => {
+    const nowMs = performance.now();
+    attemptAtMs = Math.max(nowMs, attemptAtMs + RECONNECT_DELAY_MS);
+    return attemptAtMs - nowMs;
+  };
+}
 
 /**
  * A server may lack the database of the URL, or the user the right to it. ioredis reports that and goes on in database 0,

@@ -4,8 +4,8 @@ import {
   endInOtherDatabase,
   RECONNECT_DELAY_MS,
   type RedisClientOptions,
-  SERVER_OPTIONS,
   toScripts,
+  toServerOptions,
 } from './options.js';
 import { parseSentinelUrl, type SentinelUrl } from './urls.js';
 
@@ -34,7 +34,7 @@ export function openPrimary(
   const url = parseSentinelUrl(text);
   let address = '';
   const primary = new Redis({
-    ...SERVER_OPTIONS,
+    ...toServerOptions(),
     ...toScripts(script),
     ...url,
     Connector: PrimaryConnector,

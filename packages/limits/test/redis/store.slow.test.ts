@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Limiter } from '../../src/index.js';
+import type { Limiter, RateLimitResult } from '../../src/index.js';
 import {
   admin,
   closeAll,
@@ -76,6 +76,22 @@ describe.skipIf(!hasRedis)('a Redis that fails', () => {
     await reaches(limiter, 'redis');
     expect([[...states], logged.slice(said)]).toEqual([['redis'], []]);
     expect(countAllowed(await consumeMany(limiter, 100))).toBe(60);
+  });
+
+  test('that closes idle connections of two nodes: requests that come just then wait for the next ones, and exactly the limit is admitted', async () => {
+    const redis = await server();
+    const client = admin(redis);
+    for (let round = 0; round < 5; round += 1) {
+      const nodes = [await node([redis.url]), await node([redis.url])];
+      const said = nodes.map(({ logged }) => logged.length);
+      await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      // By then the nodes have noticed.
+      for (let n = 0; n < 2; n += 1) await client.ping();
+      const asked = { ...subject, id: `of round ${round}` };
+      const answers = await Promise.all(nodes.map(({ limiter }) => consumeMany(limiter, 50, asked)));
+      expect(countAllowed(answers.flat())).toBe(60);
+      expect(nodes.map(({ logged }, index) => logged.slice(said[index]))).toEqual([[], []]);
+    }
   });
 
   test('killed and restarted empty: the next requests carry the counts of the node over', async () => {
