@@ -25,10 +25,13 @@ export const CHANGES: readonly KeyCommand[] = [
         .describe(
           'how long the old key keeps working, such as 24h (default: it ends at once). The old key of an earlier rotation ends in any case',
         ),
+      again: parse.flag('although the overlap of an earlier rotation lasts, whose old key then ends at once'),
     }),
     async run({ store }, input) {
       const { apiKeys, isOne } = await selectKeys({ store }, input, 'rotated');
-      const issued = await store.rotateAll(apiKeys.map(usableId), input.overlap);
+      const ids = apiKeys.map(usableId);
+      const issued = await store.rotateAll(ids, input.overlap, input.again);
+      if (issued.length === 0) await refuseOverlapping(store, ids);
       return isOne
         ? view.printIssued(expectFound(apiKeys[0]?.id ?? '', issued[0]))
         : view.printAllIssued(issued);
@@ -116,6 +119,20 @@ async function changeOne(
 ): Promise<view.Printed> {
   const apiKey = await findKey(tools, id);
   return view.printKey(expectFound(apiKey.id, await change(apiKey)));
+}
+
+/** @throws OperatorError if the overlap of an earlier rotation of one of them lasts */
+async function refuseOverlapping(store: KeyTools['store'], ids: readonly string[]): Promise<void> {
+  const now = new Date();
+  const found = await Promise.all(ids.map((id) => store.find(id)));
+  const lasting = found.flatMap((apiKey) => {
+    const endsAt = apiKey?.previousExpiresAt;
+    return apiKey && endsAt && endsAt > now ? `${apiKey.id} until ${endsAt.toISOString().slice(0, 16)}Z` : [];
+  });
+  if (lasting.length > 0)
+    throw new OperatorError(
+      `Nothing was changed: an earlier rotation has an overlap that lasts, of ${lasting.join(', ')}. Wait for its end, or rotate with {again}, which ends the older key at once.`,
+    );
 }
 
 /** The same for one key, or for all of an owner. */

@@ -73,11 +73,30 @@ export function readArguments(command: Command, { input }: KeyCommand): z.output
   const parsed = input.safeParse({ ...options, ...(id !== undefined && { id }) });
   if (parsed.success) return parsed.data;
   const { path, message } = firstIssue(parsed.error);
-  const name = path[0] === undefined ? undefined : String(path[0]);
-  const prefix = name === undefined ? '' : `${name === 'id' ? 'the id' : toOption(name)} is invalid: `;
-  return command.error(
-    `error: ${prefix}${nameMembers(message, (member) => (member === 'id' ? 'id' : toOption(member)))}`,
-  );
+  const prefix =
+    path[0] === undefined
+      ? ''
+      : `${path[0] === 'id' ? 'the ' : ''}${toArgument(String(path[0]))} is invalid: `;
+  return command.error(`error: ${prefix}${nameMembers(message, toArgument)}`);
+}
+
+/** What the command line calls a member */
+export const toArgument = (member: string) => (member === 'id' ? 'id' : toOption(member));
+
+/** Runs a command. Its errors name members of its input in braces, which get the names that whoever reads them knows. */
+export async function runNaming(
+  { run }: KeyCommand,
+  tools: KeyTools,
+  input: z.output<Input>,
+  { json, toName }: { readonly json: boolean; readonly toName: (member: string) => string },
+): Promise<Printed | Streamed> {
+  try {
+    return await run(tools, input, { json });
+  } catch (error) {
+    if (!(error instanceof OperatorError)) throw error;
+    const { message, exitCode, cause } = error;
+    throw new OperatorError(nameMembers(message, toName), { exitCode, cause });
+  }
 }
 
 /**
@@ -106,7 +125,7 @@ export async function runWithJson(
     given[name] = typeof value === 'number' ? String(value) : value;
   }
   const parsed = each.input.safeParse(given);
-  if (parsed.success) return each.run(tools, parsed.data, { json: true });
+  if (parsed.success) return runNaming(each, tools, parsed.data, { json: true, toName: (member) => member });
   const { path, message } = firstIssue(parsed.error);
   throw refuse([...path.map(String), nameMembers(message, (member) => member)].join(': '));
 }

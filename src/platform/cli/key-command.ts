@@ -99,7 +99,7 @@ export async function selectKeys(
   }
   if (!yes) {
     const list = formatKeys(apiKeys, Date.now());
-    const advice = 'Nothing was changed: add --yes to do it.';
+    const advice = 'Nothing was changed: add {yes} to do it.';
     throw new OperatorError(`${count} would be ${wouldBe}:\n\n${list}\n\n${advice}`, { exitCode: 2 });
   }
   return { apiKeys, isOne: false };

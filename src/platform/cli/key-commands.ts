@@ -2,7 +2,14 @@ import type { Command } from 'commander';
 import { toInstalledCommands } from '../errors/installed-commands.js';
 import { escapeControls } from '../errors/terminal-text.js';
 import { CHANGES } from './change-commands.js';
-import { addKeyCommand, type KeyCommand, type KeyTools, readArguments } from './command.js';
+import {
+  addKeyCommand,
+  type KeyCommand,
+  type KeyTools,
+  readArguments,
+  runNaming,
+  toArgument,
+} from './command.js';
 import { ID } from './key-command.js';
 import type { Printed, Streamed } from './key-view.js';
 import { REPORTS } from './report-commands.js';
@@ -28,7 +35,8 @@ export function addKeyCommands(program: Command, withKeys: WithKeys): Command {
       const input = readArguments(command, each);
       const { json = false, quiet = false } = command.opts();
       return withKeys(`keys ${name}`, async (tools) => {
-        const parts = toParts(await each.run(tools, input, { json }), { json, quiet });
+        const result = await runNaming(each, tools, input, { json, toName: toArgument });
+        const parts = toParts(result, { json, quiet });
         if (REPORTS.includes(each)) await printReport(parts);
         // A result that nobody has read is an error: a key would be lost.
         else for await (const part of parts) process.stdout.write(part);

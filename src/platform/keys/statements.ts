@@ -152,7 +152,11 @@ export function createStatements(inSchema: InSchema) {
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, coalesce($10::uuid, gen_random_uuid())) RETURNING ${COLUMNS}`,
     update,
     revoke: update('revoked_at = coalesce(revoked_at, $2)'),
+    // Rows that it has locked are as they are now, so that of two rotations at once the second sees the first.
     rotate: `
+      WITH locked AS MATERIALIZED (
+        SELECT previous_expires_at > now() AS is_overlapping FROM ${keys} WHERE id = ANY ($1::uuid[]) ORDER BY id FOR UPDATE
+      )
       UPDATE ${keys}
       SET previous_hash = CASE WHEN $2::timestamptz IS NOT NULL THEN hash END, previous_expires_at = $2,
         hash = new_hash, hint = new_hint
@@ -161,7 +165,9 @@ export function createStatements(inSchema: InSchema) {
         unnest($3::bytea[]),
         unnest($4::text[])
       ) AS issued (key_id, new_hash, new_hint)
-      WHERE id = key_id AND revoked_at IS NULL RETURNING ${COLUMNS}`,
+      WHERE id = key_id AND revoked_at IS NULL
+        AND ($2::timestamptz IS NULL OR $5::boolean OR NOT EXISTS (SELECT FROM locked WHERE is_overlapping))
+      RETURNING ${COLUMNS}`,
     ban: `
       WITH ban AS (SELECT statement_timestamp() - make_interval(secs => $3::float8) AS starts_at)
       UPDATE ${keys} SET banned_until = starts_at + make_interval(secs => $2::integer), ban_seconds = $2

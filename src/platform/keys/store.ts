@@ -82,12 +82,13 @@ export function createKeyStore(
     (await updateAll([id], sql.update(assignments), ...values)).at(0);
   /**
    * Replaces keys with new ones, all or none. An old key works until `overlapEndsAt`, or ends at once if that is left out;
-   * an old key of an earlier rotation ends in any case. Those that do not exist or are revoked are left out.
+   * an old key of an earlier rotation ends in any case. Those that do not exist or are revoked are left out; with an overlap
+   * all are while that of an earlier rotation lasts, unless it is to be done `again`: a repetition must not end a key in use.
    */
-  const rotateAll = async (ids: readonly string[], overlapEndsAt?: Date) => {
+  const rotateAll = async (ids: readonly string[], overlapEndsAt?: Date, again = false) => {
     const issued = new Map(ids.map((id) => [id, generateKey(prefix)]));
     const keys = [...issued.values()];
-    const columns = [overlapEndsAt, keys.map(hashKey), keys.map(toHint)];
+    const columns = [overlapEndsAt, keys.map(hashKey), keys.map(toHint), again];
     const rotated = await updateAll([...issued.keys()], sql.rotate, ...columns);
     return rotated.map((apiKey) => ({ key: issued.get(apiKey.id) ?? '', apiKey }));
   };
@@ -153,7 +154,8 @@ export function createKeyStore(
     setPlanAll,
     setScopesAll,
     /** The same for one key; undefined when there is none that could be changed. */
-    rotate: async (id: string, overlapEndsAt?: Date) => (await rotateAll([id], overlapEndsAt)).at(0),
+    rotate: async (id: string, ...how: [overlapEndsAt?: Date, again?: boolean]) =>
+      (await rotateAll([id], ...how)).at(0),
     setPlan: async (id: string, choice: PlanChoice) => (await setPlanAll([id], choice)).at(0),
     setOwner: (id: string, owner: string | null) => update(id, 'owner = $2', owner),
     setScopes: async (id: string, scopes: readonly Scope[]) => (await setScopesAll([id], scopes)).at(0),

@@ -35,10 +35,23 @@ test('without an overlap the old key ends at once', async () => {
   expect([await works(old), await works(rotated?.key)]).toEqual([false, true]);
 });
 
-test('a second rotation during an overlap ends the oldest key at once, whether or not it has an overlap itself', async () => {
+test('a second rotation with an overlap during an overlap changes nothing, also at the same time, so that a repetition ends no key', async () => {
+  const { key: first, apiKey } = await service.keys.create(plain);
+  const endsAt = new Date(now + HOUR_MS);
+  const answers = await Promise.all(Array.from({ length: 10 }, () => service.keys.rotate(apiKey.id, endsAt)));
+  const [second, ...more] = answers.filter((answer) => answer !== undefined);
+  expect(more).toEqual([]);
+  expect([await works(first), await works(second?.key)]).toEqual([true, true]);
+  const { apiKey: other } = await service.keys.create(plain);
+  // All or none
+  expect(await service.keys.rotateAll([other.id, apiKey.id], endsAt)).toEqual([]);
+  expect((await service.keys.find(other.id))?.previousExpiresAt).toBeNull();
+});
+
+test('a second rotation that is done again, or has no overlap, ends the oldest key at once', async () => {
   const { key: first, apiKey } = await service.keys.create(plain);
   const second = await service.keys.rotate(apiKey.id, new Date(now + HOUR_MS));
-  const third = await service.keys.rotate(apiKey.id, new Date(now + HOUR_MS));
+  const third = await service.keys.rotate(apiKey.id, new Date(now + HOUR_MS), true);
   expect([await works(first), await works(second?.key), await works(third?.key)]).toEqual([
     false,
     true,

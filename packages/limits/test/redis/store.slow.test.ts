@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { Limiter, RateLimitResult } from '../../src/index.js';
+import type { Limiter } from '../../src/index.js';
 import {
   admin,
   closeAll,
