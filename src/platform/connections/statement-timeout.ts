@@ -1,5 +1,6 @@
-import type pg from 'pg';
+import pg from 'pg';
 import { QUERY_TIMEOUT_MS, STATEMENT_TIMEOUT_MS } from '../timing/timeouts.js';
+import { isSessionStale } from './outage.js';
 
 /** How long after PostgreSQL has ended a statement its response may come. */
 const RESPONSE_MARGIN_MS = QUERY_TIMEOUT_MS - STATEMENT_TIMEOUT_MS;
@@ -29,10 +30,25 @@ export function withStatementTimeout(
       client.release();
       return result;
     } catch (error) {
-      // This ends the transaction, too. The pool wants to know whether PostgreSQL may go on with it.
-      client.release(error as Error);
+      void release(client, error as Error);
       throw error;
     }
   };
   return { query: query as pg.Pool['query'] };
+}
+
+/**
+ * What PostgreSQL has answered with an error leaves the connection as good as before. If all that wait for a row ended theirs at
+ * the same time, their pool would have none, and readiness would wait behind the next ones for its first. Without an answer
+ * the pool wants to know that PostgreSQL may go on.
+ */
+async function release(client: pg.PoolClient, error: Error): Promise<void> {
+  const isGood =
+    error instanceof pg.DatabaseError &&
+    !isSessionStale(error) &&
+    (await client.query('ROLLBACK').then(
+      () => true,
+      () => false,
+    ));
+  client.release(isGood ? undefined : error);
 }

@@ -21,6 +21,7 @@ async function cannotCommit(server: PostgresServer) {
   await server.reload();
   // The checkpointer lets commits wait, once it has read that.
   const client = new pg.Client({ connectionString: server.url, application_name: 'waiting' });
+  client.on('error', () => {});
   await client.connect();
   const write = () => client.query("SELECT pg_logical_emit_message(true, 'a', 'b')");
   let writing = write();
@@ -43,6 +44,7 @@ async function cannotCommit(server: PostgresServer) {
 
 async function rowsLocked(server: PostgresServer) {
   const locker = new pg.Client(server.url);
+  locker.on('error', () => {});
   await locker.connect();
   for (const sql of ['BEGIN', ...[TABLE, OTHER_TABLE].map((table) => `SELECT FROM ${table} FOR UPDATE`)])
     await locker.query(sql);

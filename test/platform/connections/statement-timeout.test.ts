@@ -19,8 +19,15 @@ test('a statement may take longer than those of requests, and leaves the connect
   expect(await readTimeout()).toEqual(ofRequests);
 });
 
-test('one that takes too long is ended by PostgreSQL, and nothing of it stays', async () => {
+test('one that takes too long is ended by PostgreSQL, and nothing of it stays but its connection', async () => {
+  const ofRequests = await readTimeout();
+  let opened = 0;
+  connections.pool.on('connect', () => (opened += 1));
   const pool = withStatementTimeout(connections.pool, () => 100);
-  await expect(pool.query('SELECT pg_sleep(60)')).rejects.toMatchObject({ code: '57014' });
-  expect((await pool.query('SELECT 1 AS value')).rows).toEqual([{ value: 1 }]);
+  const insert = 'INSERT INTO pg_temp.late SELECT 1 FROM pg_sleep(60)';
+  await connections.pool.query('CREATE TEMP TABLE late (n int)');
+  await expect(pool.query(insert)).rejects.toMatchObject({ code: '57014' });
+  await expect.poll(() => connections.pool.idleCount).toBe(1);
+  expect((await pool.query('SELECT count(*)::int AS count FROM pg_temp.late')).rows).toEqual([{ count: 0 }]);
+  expect([opened, await readTimeout()]).toEqual([0, ofRequests]);
 });
