@@ -8,6 +8,11 @@ const TOKENS = /^[!-~]{32,}(?:\s+[!-~]{32,})?$/;
 const INVALID =
   'KEYS_TOKEN, or the file KEYS_TOKEN_FILE, must hold a token of at least 32 visible ASCII characters, such as from "openssl rand -hex 32", or two of them.';
 
+/** As somebody writes it who takes the file for a shell's */
+const QUOTED = /(?:^|\s)["']|["'](?:\s|$)/;
+const IN_QUOTES =
+  'A token of KEYS_TOKEN, or of the file KEYS_TOKEN_FILE, begins or ends with a quote, which would be part of it: write it without quotes.';
+
 /**
  * Returns a function that says whether an Authorization header has a token of KEYS_TOKEN, or of KEYS_TOKEN_FILE as it is
  * now. While that file has no valid token, the last ones count.
@@ -28,6 +33,7 @@ export function createTokenCheck(
     const text = set.KEYS_TOKEN?.trim() ?? '';
     if (problems.length > 0) return problems[0];
     if (!TOKENS.test(text)) return INVALID;
+    if (QUOTED.test(text)) return IN_QUOTES;
     hashes = text.split(/\s+/).map(hash);
     return undefined;
   };

@@ -149,6 +149,7 @@ test('without a token of 32 characters it does not start, and says so on one lin
     [{ KEYS_TOKEN: `${TOKEN} short` }, /at least 32 /],
     [{ KEYS_TOKEN: 'é'.repeat(32) }, /visible ASCII/],
     [{ KEYS_TOKEN: [TOKEN, TOKEN, TOKEN].join(' ') }, /or two of them/],
+    [{ KEYS_TOKEN: `"${TOKEN}"` }, /begins or ends with a quote, which would be part of it/],
     [{ KEYS_TOKEN_FILE: empty }, /^KEYS_TOKEN_FILE names an empty file/],
     [{ KEYS_TOKEN_FILE: folder }, /^KEYS_TOKEN_FILE does not name a regular file/],
     [{ KEYS_TOKEN_FILE: join(folder, 'none') }, /^KEYS_TOKEN_FILE cannot be read/],
