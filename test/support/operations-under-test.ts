@@ -101,3 +101,5 @@ export const insertSql = (text: string, schema = 'public') =>
   `INSERT INTO ${schema}.${TABLE} (name, category_id) SELECT ${text}, 1`;
 /** Adds one to the other list, of one parent if it is nested, for each item. */
 export const INSERT_OTHERS = `INSERT INTO ${OTHER_TABLE} (pet_id, status) SELECT id, 'cancelled' FROM ${TABLE}`;
+/** Adds enough of both for the example of every body that names one. */
+export const INSERT_EXAMPLES = `${insertSql("'Item ' || n")} FROM generate_series(1, 9) n; ${INSERT_OTHERS}`;

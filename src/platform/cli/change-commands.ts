@@ -121,17 +121,17 @@ async function changeOne(
   return view.printKey(expectFound(apiKey.id, await change(apiKey)));
 }
 
-/** @throws OperatorError if the overlap of an earlier rotation of one of them lasts */
+/** Says why nothing was rotated, if the keys are there. That an overlap lasts is by the clock of the database. */
 async function refuseOverlapping(store: KeyTools['store'], ids: readonly string[]): Promise<void> {
-  const now = new Date();
   const found = await Promise.all(ids.map((id) => store.find(id)));
-  const lasting = found.flatMap((apiKey) => {
-    const endsAt = apiKey?.previousExpiresAt;
-    return apiKey && endsAt && endsAt > now ? `${apiKey.id} until ${endsAt.toISOString().slice(0, 16)}Z` : [];
-  });
-  if (lasting.length > 0)
+  const overlaps = found.flatMap((apiKey) =>
+    apiKey?.previousExpiresAt && apiKey.revokedAt === null
+      ? `${apiKey.id} until ${apiKey.previousExpiresAt.toISOString().slice(0, 16)}Z`
+      : [],
+  );
+  if (overlaps.length > 0)
     throw new OperatorError(
-      `Nothing was changed: an earlier rotation has an overlap that lasts, of ${lasting.join(', ')}. Wait for its end, or rotate with {again}, which ends the older key at once.`,
+      `Nothing was changed: an earlier rotation has an overlap that lasts, of ${overlaps.join(', ')}. Wait for its end, or rotate with {again}, which ends the older key at once.`,
     );
 }
 

@@ -77,7 +77,7 @@ export function readArguments(command: Command, { input }: KeyCommand): z.output
     path[0] === undefined
       ? ''
       : `${path[0] === 'id' ? 'the ' : ''}${toArgument(String(path[0]))} is invalid: `;
-  return command.error(`error: ${prefix}${nameMembers(message, toArgument)}`);
+  return command.error(`error: ${prefix}${nameMembers(message, input, toArgument)}`);
 }
 
 /** What the command line calls a member */
@@ -85,7 +85,7 @@ export const toArgument = (member: string) => (member === 'id' ? 'id' : toOption
 
 /** Runs a command. Its errors name members of its input in braces, which get the names that whoever reads them knows. */
 export async function runNaming(
-  { run }: KeyCommand,
+  { run, input: type }: KeyCommand,
   tools: KeyTools,
   input: z.output<Input>,
   { json, toName }: { readonly json: boolean; readonly toName: (member: string) => string },
@@ -95,7 +95,7 @@ export async function runNaming(
   } catch (error) {
     if (!(error instanceof OperatorError)) throw error;
     const { message, exitCode, cause } = error;
-    throw new OperatorError(nameMembers(message, toName), { exitCode, cause });
+    throw new OperatorError(nameMembers(message, type, toName), { exitCode, cause });
   }
 }
 
@@ -127,7 +127,7 @@ export async function runWithJson(
   const parsed = each.input.safeParse(given);
   if (parsed.success) return runNaming(each, tools, parsed.data, { json: true, toName: (member) => member });
   const { path, message } = firstIssue(parsed.error);
-  throw refuse([...path.map(String), nameMembers(message, (member) => member)].join(': '));
+  throw refuse([...path.map(String), nameMembers(message, each.input, (member) => member)].join(': '));
 }
 
 const inner = (type: z.ZodType | undefined) =>
@@ -145,9 +145,11 @@ function choicesOf(type: z.ZodType): string[] | undefined {
 
 const firstIssue = ({ issues }: z.ZodError) => issues[0] as z.core.$ZodIssue;
 
-/** Members in braces get the names that they have for whoever reads the message. */
-const nameMembers = (message: string, toName: (member: string) => string) =>
-  message.replaceAll(/\{(\w+)\}/g, (_, member: string) => toName(member));
+/** Members in braces get the names that they have for whoever reads the message. Other braces are somebody's own text. */
+const nameMembers = (message: string, { shape }: Input, toName: (member: string) => string) =>
+  message.replaceAll(/\{(\w+)\}/g, (text, member: string) =>
+    Object.hasOwn(shape, member) ? toName(member) : text,
+  );
 
 function refuse(message: string): OperatorError {
   return new OperatorError(message, { exitCode: 2 });

@@ -67,6 +67,11 @@ test.each([
   },
 );
 
+test('braces around what is no member of a command are left as they are in what it says', async () => {
+  const { output } = await keys('revoke', '--owner', '{yes} {toString} {none}');
+  expect(output).toContain('{toString} {none}');
+});
+
 test('rotate --owner --yes replaces all keys of the owner, and prints each new one', async () => {
   const old = [await create('first', 'rotating'), await create('second', 'rotating')];
   const options = ['--overlap', '1h', '--yes'];

@@ -21,8 +21,7 @@ import { createChecker, type ListedOperation } from '../../support/openapi-check
 import {
   appRouter,
   create,
-  INSERT_OTHERS,
-  insertSql,
+  INSERT_EXAMPLES,
   list,
   newItem,
   otherList,
@@ -57,8 +56,7 @@ const closers: (() => Promise<unknown>)[] = [];
 /** Starts a service that has enough items for the example of every body that names one. */
 async function startFilled(databaseUrl?: string): Promise<TestService> {
   const filled = await startService({ ...(databaseUrl !== undefined && { databaseUrl }) });
-  await filled.database.pool.query(`${insertSql("'Item ' || n")} FROM generate_series(1, 9) n`);
-  await filled.database.pool.query(INSERT_OTHERS);
+  await filled.database.pool.query(INSERT_EXAMPLES);
   return filled;
 }
 

@@ -3,8 +3,7 @@ import { bodyOf, existingPath, readPathParameters } from '../../support/document
 import { type Input, PROTOCOL_NAMES, PROTOCOLS } from '../../support/every-protocol.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
 import {
-  INSERT_OTHERS,
-  insertSql,
+  INSERT_EXAMPLES,
   OTHER_TABLE,
   REUSE_EXAMPLES,
   resources,
@@ -36,10 +35,7 @@ const WITH_BODY = operations
 const { call: send, service } = useService();
 const call = patient(send);
 
-beforeAll(async () => {
-  await service.database.pool.query(`${insertSql("'Item ' || n")} FROM generate_series(1, 9) n`);
-  await service.database.pool.query(INSERT_OTHERS);
-});
+beforeAll(() => service.database.pool.query(INSERT_EXAMPLES));
 
 /** What both tables contain, to the last member. */
 async function readAll(): Promise<unknown[]> {

@@ -8,7 +8,7 @@ import {
 } from '../../support/document-requests.js';
 import { PROTOCOL_NAMES, PROTOCOLS } from '../../support/every-protocol.js';
 import { createChecker, type ListedOperation } from '../../support/openapi-checker.js';
-import { INSERT_OTHERS, insertSql, REUSE_EXAMPLES, resources } from '../../support/operations-under-test.js';
+import { INSERT_EXAMPLES, REUSE_EXAMPLES, resources } from '../../support/operations-under-test.js';
 import { patient, useService } from '../../support/test-service.js';
 
 // What holds for every operation on a thing by its id, from the document alone.
@@ -23,10 +23,7 @@ const BY_ID = operations
 const { call: send, service } = useService();
 const call = patient(send);
 
-beforeAll(async () => {
-  await service.database.pool.query(`${insertSql("'Item ' || n")} FROM generate_series(1, 9) n`);
-  await service.database.pool.query(INSERT_OTHERS);
-});
+beforeAll(() => service.database.pool.query(INSERT_EXAMPLES));
 
 const inputOf = (operation: ListedOperation, id: unknown) => ({
   ...(bodyOf(operation) as object | undefined),
