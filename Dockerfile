@@ -12,9 +12,11 @@ COPY .npmrc package.json package-lock.json ./
 COPY packages/batch-loader/package.json packages/batch-loader/
 COPY packages/client/package.json packages/client/
 COPY packages/compatibility/package.json packages/compatibility/
+COPY packages/definition/package.json packages/definition/
 COPY packages/embedded-postgres/package.json packages/embedded-postgres/
 COPY packages/http-server/package.json packages/http-server/
 COPY packages/limits/package.json packages/limits/
+COPY packages/platform/package.json packages/platform/
 COPY packages/prisma-dev-stub/package.json packages/prisma-dev-stub/
 COPY packages/reference-page/package.json packages/reference-page/
 

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import type pg from 'pg';
-import { generateKey, hashKey } from '../src/platform/keys/format.js';
+import { generateKey, hashKey } from '../packages/platform/src/keys/format.js';
 import { startRedis } from '../test/support/redis.js';
 import { type Keys, PET_COUNT, STATUSES } from './case.js';
 import { type CpuTimes, readCpuTime } from './cpu-time.js';

@@ -1,7 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { LRUCache } from 'lru-cache';
-import { isWellFormedKey } from '../src/platform/keys/format.js';
+import { isWellFormedKey } from '../packages/platform/src/keys/format.js';
 import { PET_COLUMNS, pool } from './baseline-database.js';
 import { ApiError, isName, parseJson, readBody, readId, readInteger } from './baseline-input.js';
 import { ANONYMOUS, countRequest, type Headers, type Limits } from './baseline-limits.js';

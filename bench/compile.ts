@@ -23,7 +23,7 @@ export async function compileServers(names: readonly string[]): Promise<Compiled
   });
   // It is not there if there was nothing to compile.
   await mkdir(join(folder, 'bench'), { recursive: true });
-  // package.json leads imports of #store/ to the build.
+  // package.json says that they are modules, and node_modules leads to the builds of the packages.
   for (const name of ['node_modules', 'bench/node_modules', 'package.json', 'dist']) {
     await symlink(join(THIS_CHECKOUT, name), join(folder, name));
   }

@@ -7,7 +7,7 @@ import { HTTPException } from 'hono/http-exception';
 import { requestId } from 'hono/request-id';
 import { validator } from 'hono/validator';
 import { LRUCache } from 'lru-cache';
-import { isWellFormedKey } from '../src/platform/keys/format.js';
+import { isWellFormedKey } from '../packages/platform/src/keys/format.js';
 import { ApiError, BODY_LIMIT_BYTES, readId } from './baseline-input.js';
 import { ANONYMOUS, countRequest, type Headers, type Limits } from './baseline-limits.js';
 import {

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util';
-import { openConnections } from '../src/platform/connections/connections.js';
-import { MAX_CHECKED_AT_ONCE } from '../src/platform/keys/known-keys.js';
-import { createKeyStore, type FoundKey } from '../src/platform/keys/store.js';
+import { openConnections } from '../packages/platform/src/connections/connections.js';
+import { MAX_CHECKED_AT_ONCE } from '../packages/platform/src/keys/known-keys.js';
+import { createKeyStore, type FoundKey } from '../packages/platform/src/keys/store.js';
 import { THIS_CHECKOUT } from './checkout.js';
 import { readNumber, readNumbers } from './option-values.js';
 import { startPostgres, withClient } from './postgres.js';

@@ -27,14 +27,16 @@ const TO_STDERR = { stdio: ['ignore', 2, 2] };
 /** npm writes this file whenever it changes an installed package. */
 const INSTALLED = 'node_modules/.package-lock.json';
 /** What the service imports of this repository. A copy is in dist/, so that a deployment needs nothing of packages/. */
-const LIBRARIES = ['packages/batch-loader', 'packages/http-server', 'packages/limits'];
+const LIBRARIES = ['batch-loader', 'definition', 'http-server', 'limits', 'platform'].map(
+  (name) => `packages/${name}`,
+);
 /** The folders that tsc compiles; each has a src/, a dist/ and a tsconfig.json. */
 const PROJECTS = ['.', 'packages/embedded-postgres', ...LIBRARIES];
 /** An empty file whose time of modification is when the last successful compilation started. */
 const COMPILED = 'dist/.compiled';
 const PAGE_SOURCE = 'packages/reference-page/src';
 const GUIDES = 'docs/guides';
-const IDENTITY_SOURCE = 'src/identity.ts';
+const IDENTITY_SOURCE = 'packages/definition/src/identity.ts';
 const DOCUMENT = 'docs/openapi.json';
 const PAGE_OUTPUT = 'dist/reference-page';
 /** How the guides find out where /client.tgz leads */
@@ -53,7 +55,7 @@ if (existsSync('node_modules/typescript-native')) {
 }
 
 function generateClient() {
-  const client = 'src/platform/connections/generated/client.ts';
+  const client = 'packages/definition/src/generated/client.ts';
   if (!isUpToDate(client, ['prisma/schema.prisma', INSTALLED])) runTool('prisma', ['generate'], TO_STDERR);
 }
 
@@ -112,7 +114,7 @@ async function writeReferencePage() {
   const [{ prepareGuides }, { prepareStart, renderChangelog, renderPage }, { IDENTITY }] = await Promise.all([
     import('./guides.js'),
     import('./reference-page.js'),
-    import('../dist/identity.js'),
+    import('../packages/definition/dist/identity.js'),
   ]);
 
   const plugin = dirname(createRequire(import.meta.url).resolve('@scalar/fastify-api-reference'));

@@ -5,7 +5,7 @@ const RESULTS = 'bench/RESULTS.md';
 const OPERATIONS = 'docs/operations.md';
 const SPEED = 'docs/speed.svg';
 const TESTED = 'docs/tested.md';
-const FAILURES = 'test/platform/connections/failures.json';
+const FAILURES = 'packages/platform/test/connections/failures.json';
 
 /**
  * Every document that repeats facts of the code: its path, and its text with those facts up to date.

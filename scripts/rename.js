@@ -7,11 +7,11 @@ import { runCheckingTool } from './run-tool.js';
 /**
  * npm run rename -- --name library --title "Library Service" --key-prefix lib_
  *
- * Gives the service another name, in src/identity.ts and in every file of the repository that repeats it: packages,
+ * Gives the service another name, in packages/definition/src/identity.ts and in every file of the repository that repeats it: packages,
  * metrics, manifests, documents and tests. Run it once, before the first deployment: keys, metrics and databases contain
  * the name.
  */
-const IDENTITY = 'src/identity.ts';
+const IDENTITY = 'packages/definition/src/identity.ts';
 const USAGE = 'Usage: npm run rename -- --name library --title "Library Service" --key-prefix lib_';
 /** The history keeps the old name. Pictures contain none. */
 const UNCHANGED = /^(?:CHANGELOG\.md|docs\/releases\/|.*\.png$)/;
@@ -85,7 +85,7 @@ for (const path of paths.filter((each) => !UNCHANGED.test(each))) {
 runCheckingTool('@biomejs/biome', ['check', '--write', '.']);
 console.log(`It is called ${title} now. Next: npm install, npm run docs:update, and read the diff.`);
 
-/** A text of src/identity.ts */
+/** A text of packages/definition/src/identity.ts */
 function readMember(member) {
   const [, value] = new RegExp(`^  ${member}: '([^']+)',$`, 'm').exec(identity) ?? [];
   if (value === undefined) throw new Error(`${IDENTITY} has no line for ${member}`);

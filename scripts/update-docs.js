@@ -23,13 +23,13 @@ const format = ['format', `--stdin-file-path=${DOCUMENT}`];
 const formatted = String(runCheckingTool('@biomejs/biome', format, { stdio, input: unformatted }));
 
 const { appRouter } = await import('../dist/router.js');
-const { listOperations } = await import('../dist/platform/operations/list-operations.js');
+const { listOperations } = await import('../packages/platform/dist/operations/list-operations.js');
 const contract = {
-  ...(await import('../dist/plans.js')),
-  ...(await import('../dist/platform/contract/plans.js')),
-  ...(await import('../dist/platform/contract/protocol.js')),
-  ...(await import('../dist/scopes.js')),
-  ...(await import('../dist/platform/errors/error-table.js')),
+  ...(await import('../packages/definition/dist/plans.js')),
+  ...(await import('../packages/platform/dist/contract/plans.js')),
+  ...(await import('../packages/platform/dist/contract/protocol.js')),
+  ...(await import('../packages/definition/dist/scopes.js')),
+  ...(await import('../packages/platform/dist/errors/error-table.js')),
   operations: listOperations(appRouter),
 };
 const document = JSON.parse(formatted);

@@ -1,7 +1,7 @@
+import { createRouter } from '@animal-store/platform/operations';
+import { ownKey } from '@animal-store/platform/own-key';
 import { orders } from './orders/procedures.js';
 import { pets } from './pets/procedures.js';
-import { createRouter } from './platform/operations/resource.js';
-import { ownKey } from './platform/own-key/procedures.js';
 
 /**
  * Every resource of the service. Routes, stores, usage counts and the OpenAPI document are made of this list. `ownKey`

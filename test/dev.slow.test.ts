@@ -54,7 +54,7 @@ test('npm run dev restarts after a change once the running request is finished, 
   const { dev, key, url } = await startDev();
   const finish = await beginCreate(url, key);
   const now = new Date();
-  await utimes(join(import.meta.dirname, '../src/platform/contract/deprecation.ts'), now, now);
+  await utimes(join(import.meta.dirname, '../packages/platform/src/contract/deprecation.ts'), now, now);
   await dev.until(/finishing running requests/);
   expect(await finish()).toBe(201);
   const [, again] = await dev.until(/finishing running requests[\s\S]*Bearer (\w+)/);

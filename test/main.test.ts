@@ -4,7 +4,7 @@ import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, onTestFinished, test } from 'vitest';
-import { describeEndOfLife } from '../src/platform/process/end-of-life.js';
+import { describeEndOfLife } from '../packages/platform/src/process/end-of-life.js';
 import { execute } from './support/execute.js';
 import { create, list, newItem, read, TEXT } from './support/operations-under-test.js';
 import { type Program, run, runKeys, runNode, untilListening } from './support/process.js';
@@ -205,7 +205,7 @@ test.runIf(Number(reserved) > 80)(
   async () => {
     const script = `
       import Fastify from 'fastify';
-      import { listen } from './dist/platform/process/listen.js';
+      import { listen } from './packages/platform/dist/process/listen.js';
       const address = { host: '127.0.0.1', port: 80, variable: 'PORT' };
       // Loads all modules while the account may read them: root's own folders are closed to others.
       const other = Fastify();
@@ -269,7 +269,7 @@ test('a .env that the account may not read stops the start with one line that sa
   await writeFile(join(folder, '.env'), 'PORT=1\n', { mode: 0 });
   await chmod(folder, 0o755);
   const script = `
-    import { loadEnvironmentFile } from ${JSON.stringify(`${process.cwd()}/dist/platform/process/environment-file.js`)};
+    import { loadEnvironmentFile } from ${JSON.stringify(`${process.cwd()}/packages/platform/dist/process/environment-file.js`)};
     if (process.getuid() === 0) process.setuid(65534);
     try { loadEnvironmentFile(); } catch ({ message }) { console.log(message); }`;
   const program = runNode(['--input-type=module', '-e', script], {}, folder);

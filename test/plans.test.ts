@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
+import { PLANS, WINDOWS } from '@animal-store/definition/plans';
+import { Plan as DatabasePlan } from '@animal-store/definition/prisma';
 import { expect, test } from 'vitest';
-import { PLANS, WINDOWS } from '../src/plans.js';
-import { Plan as DatabasePlan } from '../src/platform/connections/generated/enums.js';
-import { limitsOf, toPlanTable } from '../src/platform/contract/plans.js';
+import { limitsOf, toPlanTable } from '../packages/platform/src/contract/plans.js';
 
 test('every plan has the limits of the contract, and an enterprise key its own', () => {
   const none = { perMinute: null, perDay: null };

@@ -2,11 +2,11 @@ import { cpSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { expect, onTestFinished, test } from 'vitest';
-import { addKeyCommands } from '../src/platform/cli/key-commands.js';
-import { addMigrateCommand } from '../src/platform/cli/migrate.js';
-import { addServeCommand } from '../src/platform/cli/serve-command.js';
-import { errorTable } from '../src/platform/errors/error-table.js';
-import { toInstalledCommands } from '../src/platform/errors/installed-commands.js';
+import { addKeyCommands } from '../packages/platform/src/cli/key-commands.js';
+import { addMigrateCommand } from '../packages/platform/src/cli/migrate.js';
+import { addServeCommand } from '../packages/platform/src/cli/serve-command.js';
+import { errorTable } from '../packages/platform/src/errors/error-table.js';
+import { toInstalledCommands } from '../packages/platform/src/errors/installed-commands.js';
 import { GUIDES_FOLDER, listGuides } from './guides/code-blocks.js';
 import { connectClient } from './support/mcp.js';
 import { runCommand } from './support/process.js';
@@ -138,9 +138,9 @@ function listTexts(): { place: string; text: string }[] {
     ...listHelp(program).map((text) => ({ place: '--help', text })),
     read('packages/client/src/contract.ts'),
     read('packages/reference-page/src/samples.js'),
-    read('src/platform/run.ts'),
+    read('packages/platform/src/run.ts'),
     ...sources
-      .filter(({ path }) => path.startsWith('src/platform/protocols/mcp/'))
+      .filter(({ path }) => path.startsWith('packages/platform/src/protocols/mcp/'))
       .map(({ path }) => read(path)),
   ].map(({ place, text }) => ({ place, text: text.replaceAll(/['"`]? ?\+?\s+(?:\* |['"`])?/g, ' ') }));
 }

@@ -1,4 +1,4 @@
-import { checkMigrations } from '../../src/platform/migrations/migrations.js';
+import { checkMigrations } from '../../packages/platform/src/migrations/migrations.js';
 import { runOnSource } from './command.js';
 import { findDrift } from './schema-difference.js';
 

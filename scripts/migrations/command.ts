@@ -1,8 +1,8 @@
-import { exitWithError } from '../../src/platform/errors/operator-error.js';
-import { type DatabaseSource, openSource } from '../../src/platform/migrations/source.js';
-import { readConfig } from '../../src/platform/process/config.js';
-import { loadEnvironmentFile } from '../../src/platform/process/environment-file.js';
-import { COMMAND_CONNECT_TIMEOUT_MS } from '../../src/platform/timing/timeouts.js';
+import { exitWithError } from '../../packages/platform/src/errors/operator-error.js';
+import { type DatabaseSource, openSource } from '../../packages/platform/src/migrations/source.js';
+import { readConfig } from '../../packages/platform/src/process/config.js';
+import { loadEnvironmentFile } from '../../packages/platform/src/process/environment-file.js';
+import { COMMAND_CONNECT_TIMEOUT_MS } from '../../packages/platform/src/timing/timeouts.js';
 
 const warn = (message: string) => void process.stderr.write(`${message}\n`);
 const log = { info: warn, warn: (_bindings: object, message: string) => warn(message) };

@@ -1,4 +1,4 @@
-import { exitWithError, OperatorError } from '../../src/platform/errors/operator-error.js';
+import { exitWithError, OperatorError } from '../../packages/platform/src/errors/operator-error.js';
 import { runOnSource } from './command.js';
 import { draftMigration } from './schema-difference.js';
 

@@ -2,11 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import pg from 'pg';
-import { schemaOf } from '../../src/platform/connections/schema-name.js';
-import { OperatorError } from '../../src/platform/errors/operator-error.js';
-import { applyMigrations } from '../../src/platform/migrations/migration-runner.js';
-import { MIGRATIONS_TABLE, PRISMA_FOLDER, readMigrations } from '../../src/platform/migrations/migrations.js';
-import { COMMAND_CONNECT_TIMEOUT_MS } from '../../src/platform/timing/timeouts.js';
+import { schemaOf } from '../../packages/platform/src/connections/schema-name.js';
+import { OperatorError } from '../../packages/platform/src/errors/operator-error.js';
+import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
+import {
+  MIGRATIONS_TABLE,
+  PRISMA_FOLDER,
+  readMigrations,
+} from '../../packages/platform/src/migrations/migrations.js';
+import { COMMAND_CONNECT_TIMEOUT_MS } from '../../packages/platform/src/timing/timeouts.js';
 import { withEngine } from './schema-engine.js';
 
 /** What a draft cannot contain: see docs/recipes.md. The migration `…_pets` has an example of each. */
@@ -15,7 +19,7 @@ const REMINDERS = `-- A draft: what prisma/schema.prisma has and the migrations 
 -- * Ids: BIGINT GENERATED ALWAYS AS IDENTITY (MAXVALUE 9007199254740991) in place of BIGSERIAL.
 -- * CHECK constraints for what the schemas of inputs promise: lengths, bounds, "not only white space".
 -- * A table that the service inserts into and lists by its ids: INSERT INTO "insert_turns" VALUES ('the_table');
--- * A new table, or a statement of another kind: its grants, in src/identity.ts and docs/database.md.
+-- * A new table, or a statement of another kind: its grants, in packages/definition/src/identity.ts and docs/database.md.
 -- * Nodes of the previous version go on running: a new column has a default or is NULL, none goes that they use, and what
 --   they write satisfies a new constraint.
 

@@ -7,8 +7,8 @@ import type { SqlDriverAdapter, SqlQuery, SqlResultSet } from '@prisma/driver-ad
 import type { SchemaEngine } from '@prisma/schema-engine-wasm';
 import type * as EngineBindings from '@prisma/schema-engine-wasm/schema_engine_bg';
 import pg from 'pg';
-import { schemaOf } from '../../src/platform/connections/schema-name.js';
-import { loadOnce } from '../../src/platform/load-once.js';
+import { schemaOf } from '../../packages/platform/src/connections/schema-name.js';
+import { loadOnce } from '../../packages/platform/src/load-once.js';
 
 // TypeScript declares WebAssembly only as part of the whole DOM library.
 declare const WebAssembly: {

@@ -1,7 +1,7 @@
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { exitWithError, OperatorError } from '../../src/platform/errors/operator-error.js';
+import { exitWithError, OperatorError } from '../../packages/platform/src/errors/operator-error.js';
 import { type Creates, callEveryOperation } from './call-every-operation.js';
 import type { Found } from './caller.js';
 import { createMigratedDatabase } from './database.js';

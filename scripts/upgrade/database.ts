@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
+import { IDENTITY } from '@animal-store/definition/identity';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
-import { IDENTITY } from '../../src/identity.js';
-import { openDatabase } from '../../src/platform/connections/client.js';
-import { applyGrants } from '../../src/platform/migrations/grants.js';
-import { applyMigrations } from '../../src/platform/migrations/migration-runner.js';
-import { addSampleData } from '../../src/platform/migrations/source.js';
-import { COMMAND_CONNECT_TIMEOUT_MS } from '../../src/platform/timing/timeouts.js';
+import { openDatabase } from '../../packages/platform/src/connections/client.js';
+import { applyGrants } from '../../packages/platform/src/migrations/grants.js';
+import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
+import { addSampleData } from '../../packages/platform/src/migrations/source.js';
+import { COMMAND_CONNECT_TIMEOUT_MS } from '../../packages/platform/src/timing/timeouts.js';
 
 const SERVICE_ROLE = 'upgrade_check';
 

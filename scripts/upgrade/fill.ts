@@ -1,7 +1,7 @@
+import { IDENTITY } from '@animal-store/definition/identity';
 import pg from 'pg';
-import { IDENTITY } from '../../src/identity.js';
-import type { Connections } from '../../src/platform/connections/connections.js';
-import { readCode } from '../../src/platform/connections/outage.js';
+import type { Connections } from '../../packages/platform/src/connections/connections.js';
+import { readCode } from '../../packages/platform/src/connections/outage.js';
 
 /** How many rows there are of each combination, so that several calls find one as it was added. */
 const COPIES = 3;

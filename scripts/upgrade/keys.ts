@@ -1,7 +1,7 @@
-import { PLAN_NAMES, PLANS } from '../../src/plans.js';
-import { LIVE_PREFIX } from '../../src/platform/keys/format.js';
-import { createKeyStore } from '../../src/platform/keys/store.js';
-import { SCOPES } from '../../src/scopes.js';
+import { PLAN_NAMES, PLANS } from '@animal-store/definition/plans';
+import { SCOPES } from '@animal-store/definition/scopes';
+import { LIVE_PREFIX } from '../../packages/platform/src/keys/format.js';
+import { createKeyStore } from '../../packages/platform/src/keys/store.js';
 import type { MigratedDatabase } from './database.js';
 
 /** Limits that no round reaches */

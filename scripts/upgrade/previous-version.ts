@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { OperatorError } from '../../src/platform/errors/operator-error.js';
+import { OperatorError } from '../../packages/platform/src/errors/operator-error.js';
 import { untilEnded } from './service.js';
 
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));

@@ -1,7 +1,15 @@
+import {
+  assignedId,
+  fieldError,
+  INPUT_ERROR,
+  instant,
+  int64,
+  pageInput,
+  pageOrder,
+  pageOutput,
+} from '@animal-store/platform/operations';
 import { z } from 'zod';
 import { NEXT_STATUSES, ORDER_STATUSES } from '../order-progress.js';
-import { assignedId, fieldError, INPUT_ERROR, instant, int64 } from '../platform/operations/input.js';
-import { pageInput, pageOrder, pageOutput } from '../platform/operations/pagination.js';
 
 const EXAMPLE = {
   id: 4,

@@ -1,13 +1,14 @@
+import { type Database, type InSchema, readUniqueViolation } from '@animal-store/platform/connections';
+import { ApiError } from '@animal-store/platform/errors';
+import {
+  createClaimingInsert,
+  createReads,
+  createRowStatement,
+  type IdempotencyKey,
+  type StatementParts,
+  table,
+} from '@animal-store/platform/tables';
 import { ONE_OPEN_ORDER, type OrderStatus, petStatusWith, statusesBefore } from '../order-progress.js';
-import type { Database } from '../platform/connections/client.js';
-import { readUniqueViolation } from '../platform/connections/outage.js';
-import type { InSchema } from '../platform/connections/schema-name.js';
-import { ApiError } from '../platform/errors/api-error.js';
-import { createClaimingInsert } from '../platform/tables/claims.js';
-import type { IdempotencyKey } from '../platform/tables/idempotency.js';
-import { createReads } from '../platform/tables/reads.js';
-import { createRowStatement, type StatementParts } from '../platform/tables/row-statements.js';
-import { table } from '../platform/tables/table.js';
 import type { NewOrder, Order, OrderChange } from './schema.js';
 
 const orders = table<Order, Omit<Order, 'id'>>('orders', {

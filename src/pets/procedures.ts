@@ -1,7 +1,5 @@
-import { ApiError } from '../platform/errors/api-error.js';
-import { createProcedure } from '../platform/operations/builder.js';
-import { answerPage } from '../platform/operations/pagination.js';
-import type { Resource } from '../platform/operations/resource.js';
+import { ApiError } from '@animal-store/platform/errors';
+import { answerPage, createProcedure, type Resource } from '@animal-store/platform/operations';
 import {
   newPet,
   type Pet,

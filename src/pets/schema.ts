@@ -1,6 +1,14 @@
+import {
+  assignedId,
+  fieldError,
+  INPUT_ERROR,
+  int64,
+  pageInput,
+  pageOrder,
+  pageOutput,
+  text,
+} from '@animal-store/platform/operations';
 import { z } from 'zod';
-import { assignedId, fieldError, INPUT_ERROR, int64, text } from '../platform/operations/input.js';
-import { pageInput, pageOrder, pageOutput } from '../platform/operations/pagination.js';
 
 const MAX_NAME_LENGTH = 200;
 const EXAMPLE = { id: 7, name: 'Rex', categoryId: 3, status: 'available' } as const;

@@ -1,10 +1,7 @@
+import type { Database } from '@animal-store/platform/connections';
+import { ApiError } from '@animal-store/platform/errors';
+import { createChange, createInsert, createReads, table } from '@animal-store/platform/tables';
 import { OPEN_STATUSES } from '../order-progress.js';
-import type { Database } from '../platform/connections/client.js';
-import { ApiError } from '../platform/errors/api-error.js';
-import { createChange } from '../platform/tables/changes.js';
-import { createInsert } from '../platform/tables/inserts.js';
-import { createReads } from '../platform/tables/reads.js';
-import { table } from '../platform/tables/table.js';
 import type { NewPet, Pet, PetChange } from './schema.js';
 
 const pets = table<Pet, NewPet>('pets', {

@@ -34,7 +34,9 @@ describe.each(files)('%s', (path) => {
     const named = read(path).matchAll(
       /(?<![\w./-])(?:bench|docs|examples|packages|prisma|scripts|src|test)\/[\w./@-]+\.(?:cfg|js|json|jsonc|md|prisma|ts|tsx|yaml)\b/g,
     );
-    const unknown = [...named].map(([name]) => name).filter((name) => !existsSync(name));
+    const folders = ['.', dirname(path)];
+    const exists = (name: string) => folders.some((folder) => existsSync(join(folder, name)));
+    const unknown = [...named].map(([name]) => name).filter((name) => !exists(name));
     expect(unknown).toEqual([]);
   });
 });

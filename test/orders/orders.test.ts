@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { beforeAll, expect, test } from 'vitest';
-import { openDatabase } from '../../src/platform/connections/client.js';
-import { addSampleData } from '../../src/platform/migrations/source.js';
+import { openDatabase } from '../../packages/platform/src/connections/client.js';
+import { addSampleData } from '../../packages/platform/src/migrations/source.js';
 import { execute } from '../support/execute.js';
 import { toolCall } from '../support/mcp.js';
 import {

@@ -1,6 +1,6 @@
+import type { PrismaClient } from '@animal-store/definition/prisma';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Database, openDatabase } from '../../src/platform/connections/client.js';
-import type { PrismaClient } from '../../src/platform/connections/generated/client.js';
+import { type Database, openDatabase } from '../../packages/platform/src/connections/client.js';
 import { createTestDatabase } from '../support/test-service.js';
 
 let database: Database;

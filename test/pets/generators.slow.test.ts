@@ -7,8 +7,8 @@ import { promisify } from 'node:util';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { z } from 'zod';
+import { ApiError } from '../../packages/platform/src/errors/api-error.js';
 import { newPet } from '../../src/pets/schema.js';
-import { ApiError } from '../../src/platform/errors/api-error.js';
 
 const DOCUMENT = resolve('docs/openapi.json');
 /** Each loads a compiler twice, which a busy machine does slowly. */

@@ -4,7 +4,7 @@ import { runCommand } from '../support/process.js';
 
 test('with ignore-scripts=true a command does not run an old build', { timeout: 60_000 }, async () => {
   const now = new Date();
-  await utimes('src/platform/contract/deprecation.ts', now, now);
+  await utimes('packages/platform/src/contract/deprecation.ts', now, now);
   const program = runCommand('npm', ['run', '-s', 'keys', '--', '--version'], {
     npm_config_ignore_scripts: 'true',
   });

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { symlink } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { IDENTITY } from '@animal-store/definition/identity';
 import { expect, test } from 'vitest';
-import { IDENTITY } from '../../src/identity.js';
 import { createTemporaryFolder } from '../support/temporary-folder.js';
 
 test('npm run rename leaves the old name only where it says what has happened', {

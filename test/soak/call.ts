@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../src/platform/errors/api-error.js';
+import type { ErrorCode } from '../../packages/platform/src/errors/api-error.js';
 import type { OperationName } from './operations.js';
 import type { Write } from './register.js';
 

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { generateKey, hashKey } from '../../src/platform/keys/format.js';
+import { generateKey, hashKey } from '../../packages/platform/src/keys/format.js';
 import { type Environment, runKeys } from '../support/process.js';
 import { pick, randomInteger, randomOfFaults } from './random.js';
 

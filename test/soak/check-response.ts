@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ErrorCode } from '../../src/platform/errors/api-error.js';
-import { errorTable } from '../../src/platform/errors/error-table.js';
+import type { ErrorCode } from '../../packages/platform/src/errors/api-error.js';
+import { errorTable } from '../../packages/platform/src/errors/error-table.js';
 import type { Call } from './call.js';
 import { possibleVersions } from './callers.js';
 import { operationOf, successStatus } from './operations.js';

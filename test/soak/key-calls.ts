@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import { toHint } from '../../src/platform/keys/format.js';
-import { listDeprecated } from '../../src/platform/operations/list-operations.js';
-import type { key } from '../../src/platform/own-key/schema.js';
+import { toHint } from '../../packages/platform/src/keys/format.js';
+import { listDeprecated } from '../../packages/platform/src/operations/list-operations.js';
+import type { key } from '../../packages/platform/src/own-key/schema.js';
 import type { Call } from './call.js';
 import { type Caller, endKey, possibleVersions } from './callers.js';
 import { OPERATIONS } from './operations.js';

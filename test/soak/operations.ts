@@ -1,4 +1,4 @@
-import { listOperations, type Operation } from '../../src/platform/operations/list-operations.js';
+import { listOperations, type Operation } from '../../packages/platform/src/operations/list-operations.js';
 import { appRouter } from '../../src/router.js';
 
 export type OperationName = keyof typeof appRouter._def.procedures;

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { errorTable } from '../../src/platform/errors/error-table.js';
+import { errorTable } from '../../packages/platform/src/errors/error-table.js';
 import { PostgresServer } from '../support/postgres-server.js';
 import { findRedis } from '../support/redis.js';
 import { OPERATIONS, successStatus } from './operations.js';

@@ -1,10 +1,10 @@
+import { WINDOWS } from '@animal-store/definition/plans';
 import { createLimiter } from '@animal-store/limits';
 import { pino } from 'pino';
 import type { Page } from 'playwright-core';
 import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { createOrderStore } from '../../src/orders/store.js';
 import type { PetStore } from '../../src/pets/store.js';
-import { WINDOWS } from '../../src/plans.js';
 import { findBrowser } from '../support/browser.js';
 import { addPets, setUpStorefront } from '../support/storefront.js';
 import {

@@ -1,5 +1,5 @@
+import { SCOPES, type Scope } from '@animal-store/definition/scopes';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { SCOPES, type Scope } from '../../src/scopes.js';
 import { findBrowser } from '../support/browser.js';
 import { addPets, setUpStorefront } from '../support/storefront.js';
 import {

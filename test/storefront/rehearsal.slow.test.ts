@@ -2,7 +2,7 @@ import type { Page } from 'playwright-core';
 import { createServer } from 'vite';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { storefrontConfig } from '../../examples/storefront/vite.config.js';
-import { errorTable } from '../../src/platform/errors/error-table.js';
+import { errorTable } from '../../packages/platform/src/errors/error-table.js';
 import { type Browser, findBrowser, findViolations, launchBrowser, openPage } from '../support/browser.js';
 import { addPets } from '../support/storefront.js';
 import { expectFieldError, FAILED_REQUESTS, fill, names } from '../support/storefront-page.js';

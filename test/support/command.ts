@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
-import { runCommand } from '../../src/platform/cli/program.js';
-import type { Resource } from '../../src/platform/operations/resource.js';
+import { runCommand } from '../../packages/platform/src/cli/program.js';
+import type { Resource } from '../../packages/platform/src/operations/resource.js';
 import { asServiceUnlessOwner, INHERITED } from './environment.js';
 import { resources as ownResources } from './operations-under-test.js';
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { ApiError } from '../../src/platform/errors/api-error.js';
-import { createProcedure } from '../../src/platform/operations/builder.js';
-import { INPUT_ERROR, int64 } from '../../src/platform/operations/input.js';
-import type { Resource } from '../../src/platform/operations/resource.js';
+import { ApiError } from '../../packages/platform/src/errors/api-error.js';
+import { createProcedure } from '../../packages/platform/src/operations/builder.js';
+import { INPUT_ERROR, int64 } from '../../packages/platform/src/operations/input.js';
+import type { Resource } from '../../packages/platform/src/operations/resource.js';
 import { list } from './operations-under-test.js';
 
 /** When the operation is removed */

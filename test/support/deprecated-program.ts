@@ -1,4 +1,4 @@
-import { run } from '../../src/platform/run.js';
+import { run } from '../../packages/platform/src/run.js';
 import { deprecated } from './deprecated-operation.js';
 import { resources } from './operations-under-test.js';
 

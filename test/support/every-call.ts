@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { listOperations } from '../../src/platform/operations/list-operations.js';
+import { listOperations } from '../../packages/platform/src/operations/list-operations.js';
 import {
   bodyOf,
   callRpc,

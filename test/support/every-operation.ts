@@ -1,6 +1,6 @@
-import { hashKey } from '../../src/platform/keys/format.js';
-import { deleteExpiredCreates } from '../../src/platform/tables/idempotency.js';
-import { createUsageStore, DAY_MS, lastDays, toDay } from '../../src/platform/usage/store.js';
+import { hashKey } from '../../packages/platform/src/keys/format.js';
+import { deleteExpiredCreates } from '../../packages/platform/src/tables/idempotency.js';
+import { createUsageStore, DAY_MS, lastDays, toDay } from '../../packages/platform/src/usage/store.js';
 import { create, LEAST_NUMBER, list, newItem, otherList, read } from './operations-under-test.js';
 import { createCaller, post, type TestService } from './test-service.js';
 

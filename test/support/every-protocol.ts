@@ -1,4 +1,4 @@
-import type { ErrorCode } from '../../src/platform/errors/api-error.js';
+import type { ErrorCode } from '../../packages/platform/src/errors/api-error.js';
 import { callRpc } from './document-requests.js';
 import { toolCall } from './mcp.js';
 import type { ListedOperation } from './openapi-checker.js';

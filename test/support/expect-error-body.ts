@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
-import type { ErrorCode } from '../../src/platform/errors/api-error.js';
-import { errorTable } from '../../src/platform/errors/error-table.js';
+import type { ErrorCode } from '../../packages/platform/src/errors/api-error.js';
+import { errorTable } from '../../packages/platform/src/errors/error-table.js';
 
 /** Fails unless this is the body of an error with that code: exactly the members that the contract promises. */
 export function expectErrorBody(body: unknown, code: ErrorCode, message: unknown = expect.any(String)): void {

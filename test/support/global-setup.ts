@@ -4,7 +4,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { createEmbeddedPostgres } from '@animal-store/embedded-postgres';
 import type { TestProject } from 'vitest/node';
-import { applyMigrations } from '../../src/platform/migrations/migration-runner.js';
+import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
 import { execute } from './execute.js';
 import { MISSING_FOLDER } from './programs.js';
 import { findRedis } from './redis.js';

@@ -4,7 +4,7 @@ import {
   keySql,
   toIdValues,
   toKeyParameter,
-} from '../../src/platform/tables/idempotency.js';
+} from '../../packages/platform/src/tables/idempotency.js';
 
 /** Takes the lock that a create with a key holds while it runs, until the transaction of `client` ends. */
 export async function holdCreate(

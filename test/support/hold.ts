@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { expect, onTestFinished } from 'vitest';
-import { isDatabaseOutage } from '../../src/platform/connections/outage.js';
+import { isDatabaseOutage } from '../../packages/platform/src/connections/outage.js';
 import { BEGIN_FOR_LONG } from './execute.js';
 
 /** Runs SQL in a transaction that stays open until the function that is returned ends it, or the test is over. */

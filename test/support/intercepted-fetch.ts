@@ -1,6 +1,6 @@
 import type { ClientOptions, ErrorCode } from '@animal-store/client';
-import { ApiError } from '../../src/platform/errors/api-error.js';
-import { toErrorShape } from '../../src/platform/operations/builder.js';
+import { ApiError } from '../../packages/platform/src/errors/api-error.js';
+import { toErrorShape } from '../../packages/platform/src/operations/builder.js';
 
 /** Responds to one request in place of the service; `send` sends the real request. */
 export type Intercept = (send: () => Promise<Response>, init: RequestInit) => Response | Promise<Response>;

@@ -1,5 +1,5 @@
+import { type Limits, WINDOWS } from '@animal-store/definition/plans';
 import { LimitsModel, type Span } from '../../packages/limits/test/support/limits-model.js';
-import { type Limits, WINDOWS } from '../../src/plans.js';
 
 /** The limits of the contract for one key, with its bans. */
 export class BansModel extends LimitsModel {

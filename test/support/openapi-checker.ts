@@ -1,8 +1,8 @@
 import Ajv from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { expect } from 'vitest';
-import { buildDocument } from '../../src/platform/docs/document.js';
-import type { Resource } from '../../src/platform/operations/resource.js';
+import { buildDocument } from '../../packages/platform/src/docs/document.js';
+import type { Resource } from '../../packages/platform/src/operations/resource.js';
 import type { TestResponse } from './test-service.js';
 
 interface Reference {

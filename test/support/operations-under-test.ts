@@ -4,11 +4,12 @@
  * filter, a create that takes an Idempotency-Key, a read of one by its id, an operation that Prisma runs, and a second list,
  * nested or not, that needs another scope and shows a time.
  */
+
+import type { PrismaClient } from '@animal-store/definition/prisma';
+import type { Scope } from '@animal-store/definition/scopes';
 import { z } from 'zod';
-import type { PrismaClient } from '../../src/platform/connections/generated/client.js';
-import { listOperations } from '../../src/platform/operations/list-operations.js';
+import { listOperations } from '../../packages/platform/src/operations/list-operations.js';
 import { appRouter, resources } from '../../src/router.js';
-import type { Scope } from '../../src/scopes.js';
 
 export { newPet as newItemSchema, type Pet as Item, pet as itemSchema } from '../../src/pets/schema.js';
 export { createPetStore as createItemStore, type PetStore as ItemStore } from '../../src/pets/store.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { QueryResultRow } from 'pg';
 import { inject } from 'vitest';
 import { type Cluster, openCluster } from '../../packages/embedded-postgres/src/database-cluster.js';
-import { applyMigrations } from '../../src/platform/migrations/migration-runner.js';
+import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
 import type { Certificates } from './certificates.js';
 import { execute } from './execute.js';
 import { freePort } from './free-port.js';

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { MigrationList } from '@prisma/schema-engine-wasm';
+import { PRISMA_FOLDER, readMigrations } from '../../packages/platform/src/migrations/migrations.js';
 import { withEngine } from '../../scripts/migrations/schema-engine.js';
-import { PRISMA_FOLDER, readMigrations } from '../../src/platform/migrations/migrations.js';
 
 export const ALL_SCHEMAS = { externalTables: [], externalEnums: [] };
 

@@ -1,5 +1,5 @@
 import { inject } from 'vitest';
-import { applyGrants } from '../../src/platform/migrations/grants.js';
+import { applyGrants } from '../../packages/platform/src/migrations/grants.js';
 import { execute } from './execute.js';
 
 /** The role that services under test run as. */

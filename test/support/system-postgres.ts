@@ -4,7 +4,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { getuid } from 'node:process';
 import { inject } from 'vitest';
-import { applyMigrations } from '../../src/platform/migrations/migration-runner.js';
+import { applyMigrations } from '../../packages/platform/src/migrations/migration-runner.js';
 import { execute } from './execute.js';
 import { freePort } from './free-port.js';
 import type { PostgresServer } from './postgres-server.js';

@@ -3,13 +3,13 @@ import type { AddressInfo } from 'node:net';
 import { type Logger, pino } from 'pino';
 import { afterAll, beforeAll, inject } from 'vitest';
 import type { z } from 'zod';
-import type { AppOptions } from '../../src/platform/app.js';
-import { type Database, openDatabase } from '../../src/platform/connections/client.js';
-import { createKeyStore, type KeyStore } from '../../src/platform/keys/store.js';
-import type { Resource } from '../../src/platform/operations/resource.js';
-import { readConfig } from '../../src/platform/process/config.js';
-import { createService } from '../../src/platform/service.js';
-import type { IdempotencyKey } from '../../src/platform/tables/idempotency.js';
+import type { AppOptions } from '../../packages/platform/src/app.js';
+import { type Database, openDatabase } from '../../packages/platform/src/connections/client.js';
+import { createKeyStore, type KeyStore } from '../../packages/platform/src/keys/store.js';
+import type { Resource } from '../../packages/platform/src/operations/resource.js';
+import { readConfig } from '../../packages/platform/src/process/config.js';
+import { createService } from '../../packages/platform/src/service.js';
+import type { IdempotencyKey } from '../../packages/platform/src/tables/idempotency.js';
 import { execute } from './execute.js';
 import {
   createItemStore,

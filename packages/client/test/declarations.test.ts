@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import ts from 'typescript';
 import { expect, test } from 'vitest';
-import { listOperations } from '../../../src/platform/operations/list-operations.js';
 import { appRouter, list } from '../../../test/support/operations-under-test.js';
+import { listOperations } from '../../platform/src/operations/list-operations.js';
 
 /** A package of somebody else, which exports what it makes of the client without naming types. */
 const WRAPPER = `

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
-import { errorTable } from '../../../src/platform/errors/error-table.js';
 import { GUIDES_FOLDER, listGuides } from '../../../test/guides/code-blocks.js';
 import { create } from '../../../test/support/operations-under-test.js';
+import { errorTable } from '../../platform/src/errors/error-table.js';
 
 interface Section {
   readonly title: string;

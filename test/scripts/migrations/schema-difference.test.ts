@@ -1,10 +1,10 @@
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { OperatorError } from '../../../packages/platform/src/errors/operator-error.js';
+import { applyMigrations } from '../../../packages/platform/src/migrations/migration-runner.js';
+import { PRISMA_FOLDER, readMigrations } from '../../../packages/platform/src/migrations/migrations.js';
 import { draftMigration, findDrift } from '../../../scripts/migrations/schema-difference.js';
-import { OperatorError } from '../../../src/platform/errors/operator-error.js';
-import { applyMigrations } from '../../../src/platform/migrations/migration-runner.js';
-import { PRISMA_FOLDER, readMigrations } from '../../../src/platform/migrations/migrations.js';
 import { execute } from '../../support/execute.js';
 import { runNode } from '../../support/process.js';
 import { asService } from '../../support/service-role.js';
@@ -69,7 +69,12 @@ test('a draft begins with what Prisma cannot express: ids, checks, turns and gra
       lines.findIndex((line) => !line.startsWith('--')),
     )
     .join('\n');
-  for (const part of ['GENERATED ALWAYS AS IDENTITY', 'CHECK', '"insert_turns"', 'src/identity.ts'])
+  for (const part of [
+    'GENERATED ALWAYS AS IDENTITY',
+    'CHECK',
+    '"insert_turns"',
+    'packages/definition/src/identity.ts',
+  ])
     expect(head).toContain(part);
 });
 

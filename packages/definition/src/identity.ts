@@ -1,0 +1,32 @@
+/**
+ * What distinguishes this store from any other that the platform could serve: its names, and the data it starts with.
+ * Like plans.ts, scopes.ts and errors.ts, this file imports nothing.
+ */
+export const IDENTITY = {
+  /** Lower case with hyphens: the command line's name, and how connections to the database call themselves */
+  name: 'animal-store',
+  /** The service, as people call it */
+  title: 'Animal Store Service',
+  /** A sentence: what callers find here */
+  description: 'The catalogue and the orders of an animal store.',
+  /** How keys start; `live_` or `test_` follows. Issued keys contain it, so it cannot change. */
+  keyPrefix: 'as_',
+  /** How the names of metrics start. Dashboards and alerts contain it. */
+  metricsPrefix: 'animal_store_',
+  /** Where the embedded PostgreSQL keeps its data. Existing data directories contain these names. */
+  embedded: { database: 'animal_store', systemDir: '/var/lib/animal-store' },
+  /** The table that Prisma Studio opens; while it is empty, prisma/seed.sql may add the sample data. */
+  mainTable: 'pets',
+  /**
+   * What the service may do with the store's own tables: the least that its statements need. A role that may read all of
+   * it, an analyst's for example, gets SELECT on these tables from `npm run migrate -- --grant-read-to ROLE`.
+   */
+  grants: {
+    pets: ['SELECT', 'INSERT', 'UPDATE'],
+    orders: ['SELECT', 'INSERT', 'UPDATE'],
+  },
+  /** The path of a list of those, relative to the version, for examples and the first lines of `npm start` */
+  mainPath: '/pets',
+  /** The operation of that list, for examples */
+  mainOperation: 'listPets',
+} as const;

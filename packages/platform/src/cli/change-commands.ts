@@ -1,0 +1,154 @@
+import { SCOPES } from '@animal-store/definition/scopes';
+import { z } from 'zod';
+import { OperatorError } from '../errors/operator-error.js';
+import { MAX_BAN_SECONDS } from '../keys/bans.js';
+import type { ApiKey, ListedKey } from '../keys/store.js';
+import * as parse from './arguments.js';
+import { defineCommand, type KeyCommand, type KeyTools } from './command.js';
+import { CREATE } from './create-command.js';
+import { expectFound, findKey, ID, ONE_KEY, selecting, selectKeys, usableId } from './key-command.js';
+import * as view from './key-view.js';
+
+const READ_SCOPES = SCOPES.filter((scope) => scope.endsWith(':read'));
+
+/** The commands that change keys, or issue one. */
+export const CHANGES: readonly KeyCommand[] = [
+  CREATE,
+  defineCommand({
+    name: 'rotate',
+    description: 'replace a key: the new one is shown only this once',
+    examples: [`${ID} --overlap 24h`, '--owner acme --overlap 24h --yes'],
+    quietConflicts: ['owner'],
+    input: selecting({
+      overlap: parse.end
+        .optional()
+        .describe(
+          'how long the old key keeps working, such as 24h (default: it ends at once). The old key of an earlier rotation ends in any case',
+        ),
+      again: parse.flag('although the overlap of an earlier rotation lasts, whose old key then ends at once'),
+    }),
+    async run({ store }, input) {
+      const { apiKeys, isOne } = await selectKeys({ store }, input, 'rotated');
+      const ids = apiKeys.map(usableId);
+      const issued = await store.rotateAll(ids, input.overlap, input.again);
+      if (issued.length === 0) await refuseOverlapping(store, ids);
+      return isOne
+        ? view.printIssued(expectFound(apiKeys[0]?.id ?? '', issued[0]))
+        : view.printAllIssued(issued);
+    },
+  }),
+  defineCommand({
+    name: 'revoke',
+    description: 'revoke a key, and the old one that it replaced',
+    examples: [ID, '--owner acme --yes'],
+    input: selecting({}),
+    run: (tools, input) =>
+      changeSelected(tools, input, 'revoked', (apiKeys) =>
+        tools.store.revokeAll(
+          apiKeys.map(({ id }) => id),
+          new Date(),
+        ),
+      ),
+  }),
+  defineCommand({
+    name: 'set-plan',
+    description: 'move a key to another plan',
+    examples: [`${ID} --plan business`, '--owner acme --plan business --yes'],
+    input: selecting(parse.planMembers).refine(parse.fitsPlan, { error: parse.PLAN_ERROR }),
+    run: (tools, input) =>
+      changeSelected(tools, input, `moved to the plan ${input.plan}`, (apiKeys) =>
+        tools.store.setPlanAll(apiKeys.map(usableId), input),
+      ),
+  }),
+  defineCommand({
+    name: 'set-scopes',
+    description: 'change what a key may do',
+    examples: [`${ID} --scopes ${READ_SCOPES}`, `--owner acme --scopes ${READ_SCOPES} --yes`],
+    input: selecting({ scopes: parse.scopes }),
+    run: (tools, input) =>
+      changeSelected(tools, input, `given the scopes ${input.scopes}`, (apiKeys) =>
+        tools.store.setScopesAll(apiKeys.map(usableId), input.scopes),
+      ),
+  }),
+  defineCommand({
+    name: 'set-owner',
+    description: 'say whose key it is',
+    examples: [`${ID} --owner acme`, `${ID} --none`],
+    input: z
+      .strictObject({
+        ...ONE_KEY,
+        owner: parse.owner.describe('a text to select keys by'),
+        none: parse.flag('that of nobody in particular'),
+      })
+      .refine(({ owner, none }) => none || owner !== undefined, {
+        error: 'an owner is needed: {owner}, or {none}',
+      })
+      .refine(({ owner, none }) => !none || owner === undefined, {
+        error: '{none} cannot be used with {owner}',
+      }),
+    run: (tools, input) => changeOne(tools, input, ({ id }) => tools.store.setOwner(id, input.owner ?? null)),
+  }),
+  defineCommand({
+    name: 'ban',
+    description: 'deny all requests of a key for a time, in place of any ban that it has',
+    examples: [`${ID} --for 8h`],
+    input: z.strictObject({ ...ONE_KEY, for: parse.ban.describe('how long, such as 8h') }),
+    run: (tools, input) =>
+      changeOne(tools, input, (apiKey) =>
+        tools.store.banFor(usableId(apiKey), input.for, Math.min(input.for, MAX_BAN_SECONDS)),
+      ),
+  }),
+  defineCommand({
+    name: 'unban',
+    description: 'lift the ban of a key, so that its next one is not doubled',
+    examples: [ID],
+    input: z.strictObject(ONE_KEY),
+    run: (tools, input) =>
+      changeOne(tools, input, ({ id, bannedUntil }) => {
+        if (bannedUntil === null) throw new OperatorError(`The key ${id} has no ban: nothing was changed.`);
+        return tools.store.unban(id);
+      }),
+  }),
+];
+
+/** @param change resolves with undefined if the key is gone */
+async function changeOne(
+  tools: KeyTools,
+  { id }: { readonly id: string },
+  change: (apiKey: ListedKey) => Promise<ApiKey | undefined>,
+): Promise<view.Printed> {
+  const apiKey = await findKey(tools, id);
+  return view.printKey(expectFound(apiKey.id, await change(apiKey)));
+}
+
+/** Says why nothing was rotated, if the keys are there. That an overlap lasts is by the clock of the database. */
+async function refuseOverlapping(store: KeyTools['store'], ids: readonly string[]): Promise<void> {
+  const found = await Promise.all(ids.map((id) => store.find(id)));
+  const overlaps = found.flatMap((apiKey) =>
+    apiKey?.previousExpiresAt && apiKey.revokedAt === null
+      ? `${apiKey.id} until ${apiKey.previousExpiresAt.toISOString().slice(0, 16)}Z`
+      : [],
+  );
+  if (overlaps.length > 0)
+    throw new OperatorError(
+      `Nothing was changed: an earlier rotation has an overlap that lasts, of ${overlaps.join(', ')}. Wait for its end, or rotate with {again}, which ends the older key at once.`,
+    );
+}
+
+/** The same for one key, or for all of an owner. */
+async function changeSelected(
+  tools: KeyTools,
+  selection: Parameters<typeof selectKeys>[1],
+  wouldBe: string,
+  change: (apiKeys: readonly ListedKey[]) => Promise<readonly ApiKey[]>,
+): Promise<view.Printed> {
+  const { apiKeys, isOne } = await selectKeys(tools, selection, wouldBe);
+  const changed = new Map((await change(apiKeys)).map((apiKey) => [apiKey.id, apiKey]));
+  const listed = apiKeys.flatMap((apiKey) => {
+    const found = changed.get(apiKey.id);
+    return found === undefined ? [] : { ...apiKey, ...found };
+  });
+  return isOne
+    ? view.printKey(expectFound(apiKeys[0]?.id ?? '', changed.get(apiKeys[0]?.id ?? '')))
+    : view.printKeys(listed);
+}

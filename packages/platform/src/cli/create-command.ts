@@ -1,0 +1,35 @@
+import { SCOPES } from '@animal-store/definition/scopes';
+import { z } from 'zod';
+import { createOnce } from '../keys/once.js';
+import * as parse from './arguments.js';
+import { defineCommand } from './command.js';
+import * as view from './key-view.js';
+
+export const CREATE = defineCommand({
+  name: 'create',
+  description: 'issue a key, which is shown only this once',
+  examples: [
+    '--name shop --plan pro --owner acme --expires 30d',
+    '--name default --plan free --owner cus_1 --once --json',
+    '--name warehouse --plan enterprise --per-minute 5000 --per-day 1000000 --json',
+    `--name storefront --plan free --scopes ${SCOPES[0]} -q`,
+  ],
+  quietConflicts: ['once'],
+  input: z
+    .strictObject({
+      name: parse.name.describe('who or what the key is for'),
+      owner: parse.owner.describe('whose key it is: a text to select keys by'),
+      ...parse.planMembers,
+      scopes: parse.scopes.optional(),
+      expires: parse.end.optional().describe('how long it is valid, such as 30d'),
+      once: parse.flag('with --owner: unless a key of this owner and name is in use, which is shown instead'),
+    })
+    .refine(parse.fitsPlan, { error: parse.PLAN_ERROR })
+    .refine(({ once, owner }) => !once || owner !== undefined, { error: '{once} needs {owner}' }),
+  async run({ store }, { expires, once, owner, ...options }) {
+    const input = { ...options, owner, expiresAt: expires };
+    if (!once || owner === undefined) return view.printIssued(await store.create(input));
+    const { apiKey, key } = await createOnce(store, { ...input, owner });
+    return key === undefined ? view.printInUse(apiKey) : view.printIssued({ apiKey, key }, { isNew: true });
+  },
+});

@@ -1,0 +1,129 @@
+import { IDENTITY } from '@animal-store/definition/identity';
+import { SCOPES } from '@animal-store/definition/scopes';
+import { formatLimits, limitsOf } from '../contract/plans.js';
+import type { KeyState } from '../keys/statements.js';
+import type { ApiKey, ListedKey } from '../keys/store.js';
+import { formatTable, OWNER_CHARACTERS, shorten, shortenId } from './tables.js';
+
+/** What a command prints: with --json, for people, and with --quiet */
+export interface Printed {
+  readonly json: unknown;
+  readonly text: string;
+  readonly key?: string;
+}
+
+/** A report that may be long, in the form that the options ask for. Its parts are read while it is printed. */
+export interface Streamed {
+  readonly parts: AsyncIterable<string>;
+}
+
+type Field = readonly [label: string, value: string];
+
+/** A key with its state at `now`, in Unix milliseconds, and the limits in effect, for --json. */
+export function toKeyJson(apiKey: ApiKey, now: number) {
+  return { ...apiKey, state: stateOf(apiKey, now)[0], limits: limitsOf(apiKey) };
+}
+
+/** `json` and `fields` follow the key's own. */
+export function printKey(apiKey: ApiKey, json: object = {}, fields: readonly Field[] = []): Printed {
+  const now = Date.now();
+  return { json: { ...toKeyJson(apiKey, now), ...json }, text: formatKey(apiKey, now, fields) };
+}
+
+export function printIssued({ apiKey, key }: { apiKey: ApiKey; key: string }, more: object = {}): Printed {
+  const { json, text } = printKey(apiKey, { key, ...more });
+  return { json, text: `${text}\n\n${key}\n\nKeep it now: it is not shown again.`, key };
+}
+
+/** A key that was there already, in place of a new one. */
+export function printInUse(apiKey: ApiKey): Printed {
+  const { json, text } = printKey(apiKey, { isNew: false });
+  return { json, text: `${text}\n\nIt was issued before, and is not shown again. If it is lost, rotate it.` };
+}
+
+/** Several keys that were replaced together. */
+export function printAllIssued(
+  issued: readonly { readonly apiKey: ApiKey; readonly key: string }[],
+): Printed {
+  const now = Date.now();
+  const rows = issued.map(({ apiKey, key }) => [shortenId(apiKey.id), shorten(apiKey.name, 24), key]);
+  return {
+    json: issued.map(({ apiKey, key }) => ({ ...toKeyJson(apiKey, now), key })),
+    text: `${formatTable([['ID', 'NAME', 'NEW KEY'], ...rows])}\n\nKeep them now: they are not shown again.`,
+  };
+}
+
+export function printKeys(apiKeys: readonly ListedKey[]): Printed {
+  const now = Date.now();
+  return { json: apiKeys.map((apiKey) => toKeyJson(apiKey, now)), text: formatKeys(apiKeys, now) };
+}
+
+/** How much of a name is left beside the beginning of a key, which is as long as the store's prefix makes it. */
+const NAME_CHARACTERS = 23 - IDENTITY.keyPrefix.length;
+
+/** Keys for people, one line each, 120 characters wide at most. What does not fit is in `keys show`. */
+export function formatKeys(apiKeys: readonly ListedKey[], now: number): string {
+  return formatKeyRows(apiKeys.map((apiKey) => toKeyRow(apiKey, now)));
+}
+
+/** What is shown of a key, for `formatKeyRows`. */
+export function toKeyRow(apiKey: ListedKey, now: number): string[] {
+  return [
+    shortenId(apiKey.id),
+    shorten(apiKey.name, NAME_CHARACTERS),
+    apiKey.owner === null ? '-' : shorten(apiKey.owner, OWNER_CHARACTERS),
+    `${apiKey.hint}…`,
+    apiKey.plan,
+    SCOPES.every((scope) => apiKey.scopes.includes(scope))
+      ? 'all'
+      : `${apiKey.scopes.length} of ${SCOPES.length}`,
+    apiKey.lastUsedOn ?? '-',
+    formatMinute(apiKey.expiresAt).slice(0, 10),
+    stateOf(apiKey, now)[0],
+  ];
+}
+
+export function formatKeyRows(rows: readonly (readonly string[])[]): string {
+  return formatTable([
+    ['ID', 'NAME', 'OWNER', 'KEY', 'PLAN', 'SCOPES', 'LAST USED', 'EXPIRES', 'STATE'],
+    ...rows,
+  ]);
+}
+
+/** One key for people, one line for each field; `more` follows its own fields. */
+export function formatKey(apiKey: ApiKey, now: number, more: readonly Field[] = []): string {
+  return formatTable([
+    ['ID', apiKey.id],
+    ['Name', apiKey.name],
+    ['Owner', apiKey.owner ?? '-'],
+    ['Key', `${apiKey.hint}…`],
+    ['Plan', apiKey.plan],
+    ['Limits', formatLimits(limitsOf(apiKey))],
+    ['Scopes', apiKey.scopes.join(', ')],
+    ['Created', formatMinute(apiKey.createdAt)],
+    ['Expires', formatMinute(apiKey.expiresAt)],
+    ['State', stateOf(apiKey, now)[1]],
+    ...more,
+  ]);
+}
+
+/** The state of a key, as `keys/statements.ts` has it in SQL; and for people, with its moment. */
+function stateOf(apiKey: ApiKey, now: number): readonly [name: KeyState, description: string] {
+  const { revokedAt, expiresAt, bannedUntil, previousExpiresAt } = apiKey;
+  if (revokedAt !== null) return ['revoked', `revoked since ${formatMinute(revokedAt)}`];
+  if (expiresAt !== null && !isAfter(expiresAt, now)) return ['expired', 'expired'];
+  if (isAfter(bannedUntil, now)) return ['banned', `banned until ${formatMinute(bannedUntil)}`];
+  const oldKey = isAfter(previousExpiresAt, now)
+    ? `, the old key too until ${formatMinute(previousExpiresAt)}`
+    : '';
+  return ['active', `active${oldKey}`];
+}
+
+function isAfter(date: Date | null, now: number): boolean {
+  return date !== null && date.getTime() > now;
+}
+
+/** In UTC, without seconds */
+function formatMinute(date: Date | null): string {
+  return date === null ? 'never' : `${date.toISOString().slice(0, 16)}Z`;
+}

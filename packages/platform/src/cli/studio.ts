@@ -1,0 +1,126 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { IDENTITY } from '@animal-store/definition/identity';
+import { ROOT } from '@animal-store/definition/root';
+import { OperatorError } from '../errors/operator-error.js';
+import { describeCaller } from './caller.js';
+
+/** Where prisma.config.ts is, so that Studio works from any folder */
+const CONFIG_FOLDER = fileURLToPath(ROOT);
+/**
+ * A module for the process of Prisma Studio:
+ *
+ * - Its page reports its launch to checkpoint.prisma.io, which no option or variable of Prisma turns off; a policy lets the
+ *   browser refuse that, and whatever else would leave this machine.
+ * - It sends errors as JSON, which leaves out the message: without it, a refusal by a constraint is an empty red box.
+ * - It would wait for connections of its page to close, and outlive the process that started it: a page with which
+ *   anybody at this machine could go on writing.
+ */
+const PRELOADED = `
+  import { subscribe } from 'node:diagnostics_channel';
+  const policy = "default-src 'self' 'unsafe-inline' data: blob:";
+  subscribe('http.server.request.start', (message) =>
+    message.response.setHeader('Content-Security-Policy', policy));
+  Error.prototype.toJSON = function () {
+    return { ...this, name: this.name, message: this.message };
+  };
+  for (const event of ['SIGINT', 'SIGTERM', 'SIGHUP', 'disconnect']) process.on(event, () => process.exit(0));
+  process.channel.unref();`;
+/** Without it the page would open on the first table by name, which is Prisma's own list of migrations. */
+const TABLE = `#table=${IDENTITY.mainTable}`;
+/** Studio lists all tables of a schema by name, and can neither hide nor order them: the store's have addresses. */
+const OTHER_TABLES = Object.keys(IDENTITY.grants).filter((table) => table !== IDENTITY.mainTable);
+/**
+ * Studio sorts columns by name, after those that the address pins; it forgets these when it opens another table. No hash is
+ * among them: it shows one as [object Object].
+ */
+const KEYS = '#table=api_keys&pin=name,owner,hint,plan';
+/** The ids of the history say nothing about time, by which Studio does not sort by itself. */
+const HISTORY = '#table=api_key_history&sort=changed_at:desc';
+const ADDRESS = /http:\/\/localhost:\d+/;
+
+/** Where Studio listens */
+const HOST = '127.0.0.1';
+
+/**
+ * Runs Prisma Studio on a database until it exits, and opens its page. Neither contacts any other host.
+ *
+ * Ctrl-C reaches Studio directly, and SIGTERM is forwarded. Resolves with Studio's exit code.
+ *
+ * @throws OperatorError when Prisma's command line is not installed, or the port cannot be used
+ */
+export async function runStudio(url: string, port?: number): Promise<number> {
+  const preloaded = `data:text/javascript,${encodeURIComponent(PRELOADED)}`;
+  const ports = port === undefined ? [] : ['--port', String(port)];
+  if (port !== undefined) await checkPort(port);
+  // Prisma's own opening of a browser ends Studio where there is none.
+  const args = ['--import', preloaded, findPrisma(), 'studio', '--browser', 'none', ...ports];
+  const studio = spawn(process.execPath, args, {
+    cwd: CONFIG_FOLDER,
+    env: { ...process.env, DATABASE_URL: withApplicationName(url), CHECKPOINT_DISABLE: '1' },
+    // The channel tells it when this process is gone.
+    stdio: ['inherit', 'pipe', 'inherit', 'ipc'],
+  });
+  const exited = once(studio, 'exit');
+  let isStopping = false;
+  const stop = () => {
+    isStopping = true;
+    studio.kill();
+  };
+  process.on('SIGINT', stop).on('SIGTERM', stop);
+  for await (const line of createInterface({ input: studio.stdout as Readable })) {
+    const [address] = ADDRESS.exec(line) ?? [];
+    if (address !== undefined) openPage(`${address}/${TABLE}`);
+    const others = OTHER_TABLES.map((table) => `The table ${table}: $&/#table=${table}\n`);
+    const ofKeys = `API keys, their names first: $&/${KEYS}\nThe history of keys, newest first: $&/${HISTORY}`;
+    const addresses = `$&/${TABLE}\n${others.join('')}${ofKeys}`;
+    process.stdout.write(`${line.replace(ADDRESS, addresses)}\n`);
+  }
+  const [code] = await exited;
+  return isStopping ? 0 : (code ?? 1);
+}
+
+/** What is changed with Studio is on record as that, unless the URL has a name of its own. */
+function withApplicationName(url: string): string {
+  if (/[?&]application_name=/.test(url)) return url;
+  const name = encodeURIComponent(describeCaller('studio'));
+  return `${url}${url.includes('?') ? '&' : '?'}application_name=${name}`;
+}
+
+/** Studio itself would end with a stack trace. @throws OperatorError */
+async function checkPort(port: number): Promise<void> {
+  const server = createServer().listen(port, HOST);
+  try {
+    await once(server, 'listening');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const problem = code === 'EADDRINUSE' ? 'is in use' : `cannot be used (${code})`;
+    throw new OperatorError(`Port ${port} ${problem}: choose another with --port, or leave it out.`);
+  }
+  server.close();
+  await once(server, 'close');
+}
+
+/** The path of Prisma's command line. Only npm puts it on the PATH. */
+function findPrisma(): string {
+  try {
+    return createRequire(import.meta.url).resolve('prisma/build/index.js');
+  } catch (cause) {
+    throw new OperatorError(
+      'Prisma Studio is not installed: it is one of the development dependencies, which "npm ci" installs.',
+      { cause },
+    );
+  }
+}
+
+/** Does nothing if there is no browser: the address has been printed. */
+function openPage(address: string): void {
+  const program = process.platform === 'darwin' ? 'open' : 'xdg-open';
+  const opener = spawn(program, [address], { stdio: 'ignore', detached: true });
+  opener.on('error', () => {}).unref();
+}

@@ -1,0 +1,165 @@
+import { IDENTITY } from '@animal-store/definition/identity';
+import pg from 'pg';
+import { CONNECT_TIMEOUT_MS, measure, QUERY_TIMEOUT_MS } from '../timing/timeouts.js';
+import { divideConnections } from './connection-limit.js';
+import { Pool } from './pool.js';
+import { createInSchema, schemaOf, searchPathOf } from './schema-name.js';
+import {
+  applySettings,
+  INDEX_JOINS,
+  SESSION_SETTINGS,
+  type SessionSettings,
+  STATEMENT_SETTINGS,
+} from './session-settings.js';
+import { shareLimit } from './shared-limit.js';
+import { checkPrimary } from './standby.js';
+import { createStatementPool, type Statement, traceStatement } from './statement-pool.js';
+import { withStatementTimeout } from './statement-timeout.js';
+
+/** Two keep PostgreSQL as busy with reads as one Node.js process can; each further one makes the batches smaller. */
+export const READS_PER_TABLE = 2;
+/** Creates of one table take turns. A second one would only wait, and keep other processes from their turn. */
+const WRITES_PER_TABLE = 1;
+
+export type Connections = Readonly<ReturnType<typeof openConnections>>;
+
+/** For code that only runs queries on the pool */
+export interface Queries {
+  readonly pool: Pick<pg.Pool, 'query'>;
+}
+
+export interface ConnectionOptions {
+  /** Default: what a request may wait */
+  readonly connectTimeoutMs?: number | undefined;
+  /** Called for each new connection, because the password in the URL may have changed */
+  readonly readUrl?: () => string;
+  /** The application_name, in place of the store's name and of the URL's */
+  readonly applicationName?: string | undefined;
+  /** Called with what each named statement took, and its name */
+  readonly observe?: (seconds: number, statement: string) => void;
+  /** Called at most once an hour when the server refuses a further connection: `count` are open of `most` */
+  readonly onRefused?: ((error: Error, count: number, most: number) => void) | undefined;
+}
+
+/**
+ * Opens the database lazily: nothing is sent before the first query, and an unavailable database shows as an error of
+ * that query within connectTimeoutMs + QUERY_TIMEOUT_MS.
+ *
+ * @param url postgresql:// connection string
+ * @param onIdleError called when a connection breaks while idle; the pool replaces it
+ */
+export function openConnections(
+  url: string,
+  onIdleError: (error: Error) => void,
+  options: ConnectionOptions = {},
+) {
+  const { connectTimeoutMs = CONNECT_TIMEOUT_MS, applicationName, observe, onRefused } = options;
+  const { readUrl = () => url } = options;
+  class Client extends pg.Client {
+    constructor(given?: pg.ClientConfig) {
+      super({ ...given, connectionString: readUrl() });
+      // When a connection breaks, whoever uses it gets the error of its next query. The pools listen only while one is
+      // idle, and without a listener the event ends the process.
+      this.on('error', () => {});
+    }
+  }
+  const config = {
+    Client,
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: QUERY_TIMEOUT_MS,
+    keepAlive: true,
+    application_name: IDENTITY.name,
+  };
+  const schema = schemaOf(url);
+  const own = {
+    search_path: searchPathOf(schema),
+    // As a setting, because pg prefers what a URL says.
+    ...(applicationName !== undefined && { application_name: applicationName }),
+  };
+  const sizes = divideConnections(url);
+  const createStatements = (max: number, maxPerTable?: number, further?: SessionSettings) => {
+    const settings = { ...STATEMENT_SETTINGS, ...further, ...own };
+    return createStatementPool({ ...config, max }, settings, { maxPerTable, observe });
+  };
+  /** For single statements that read. Beside those of one table, which may be locked, there is one for others. */
+  const reads = createStatements(sizes.reads, Math.max(1, Math.min(READS_PER_TABLE, sizes.reads - 1)));
+  /** For single statements that write */
+  const writes = createStatements(sizes.writes, WRITES_PER_TABLE, INDEX_JOINS);
+  /** For the lookup of API keys */
+  const keys = createStatements(sizes.keys);
+  const onConnect = (client: pg.ClientBase) => applySettings(client, { ...SESSION_SETTINGS, ...own });
+  /** For what may wait for a locked row, for Prisma, and for the commands */
+  const pool = new Pool({ ...config, max: sizes.prisma, onConnect });
+  const pools = [pool, reads.pool, writes.pool, keys.pool];
+  for (const each of pools) each.on('error', onIdleError);
+  const { connect, openEmpty } = shareLimit(pools, (...refusal) => onRefused?.(...refusal));
+  let closing: Promise<unknown> | undefined;
+  return {
+    schema,
+    inSchema: createInSchema(schema),
+    pool,
+    reads,
+    writes,
+    keys,
+    /**
+     * The rows of a statement that may wait for a row that others have locked, as long as there is time left. It is planned
+     * each time, and runs twice if its rows are not final: see withStatementTimeout.
+     */
+    queryWaiting: <Row extends pg.QueryResultRow>(
+      { name, text }: Statement,
+      values: unknown[],
+      readLeftMs: () => number,
+      isFinal: (rows: unknown[]) => boolean,
+    ) =>
+      measure(
+        (seconds) => observe?.(seconds, name),
+        () =>
+          traceStatement(
+            async () => (await withStatementTimeout(pool, readLeftMs, isFinal).query<Row>(text, values)).rows,
+            name,
+            text,
+          ),
+      ),
+    /**
+     * Rejects when a pool has no connection and gets none, or a statement that requests use does not work, or writes
+     * nothing. Statements that write are planned where others read, because requests may keep their connections waiting,
+     * for a standby or a locked row.
+     */
+    async checkStatements() {
+      await Promise.all([
+        openEmpty(),
+        checkPrimary(reads.pool),
+        ...[reads, keys].map((each) => each.check()),
+        reads.pool.query([reads, writes].map((each) => each.describePlans()).join(';')),
+        // Prisma's transactions do not work where a pooler takes each statement by itself.
+        tryTransaction(reads.pool),
+        // Something on the way, such as a firewall, might cut off a connection that is silent for long. Behind requests that
+        // wait for a row, this would wait, too.
+        ...[pool, writes.pool].map((each) => isFree(each) && each.query('SELECT 1')),
+      ]);
+    },
+    /** How many connections there are, how many are idle, and how many queries wait for one */
+    countConnections: (kind: 'totalCount' | 'idleCount' | 'waitingCount') =>
+      pools.reduce((total, pool) => total + pool[kind], 0),
+    /** Opens a connection of each pool, so that the first requests do not wait for one: for a service. */
+    connect,
+    /** May be called again. */
+    async close() {
+      closing ??= Promise.all(pools.map((each) => each.end()));
+      await closing;
+    },
+  };
+}
+
+/** Whether a query would get a connection at once */
+const isFree = ({ idleCount, waitingCount }: pg.Pool) => idleCount > waitingCount;
+
+async function tryTransaction(pool: pg.Pool): Promise<void> {
+  const client = await pool.connect();
+  try {
+    await client.query('BEGIN');
+    await client.query('COMMIT');
+  } finally {
+    client.release();
+  }
+}

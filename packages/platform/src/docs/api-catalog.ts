@@ -1,0 +1,47 @@
+import { IDENTITY } from '@animal-store/definition/identity';
+import type { FastifyInstance, FastifyReply } from 'fastify';
+import { MCP_PREFIX, REST_PREFIX } from '../contract/protocol.js';
+
+const CATALOG_PATH = '/.well-known/api-catalog';
+const MEDIA_TYPE = 'application/linkset+json; profile="https://www.rfc-editor.org/info/rfc9727"';
+
+export interface CatalogOptions {
+  /** Without a trailing slash */
+  readonly publicUrl: () => string;
+  /** The path of /health; undefined if clients cannot reach it */
+  readonly statusPath: string | undefined;
+}
+
+/**
+ * The catalogue of the interfaces (RFC 9727): for each what describes it to programs and to people, and its status, as a
+ * set of links (RFC 9264).
+ */
+export function registerApiCatalog(app: FastifyInstance, { publicUrl, statusPath }: CatalogOptions): void {
+  app.get(CATALOG_PATH, (_request, reply: FastifyReply) => {
+    const baseUrl = publicUrl();
+    const link = (path: string, type: string) => ({ href: baseUrl + path, type });
+    const status = statusPath === undefined ? {} : { status: [link(statusPath, 'application/json')] };
+    const page = link('/docs', 'text/html');
+    // Addresses at which a program finds something: the prefix alone leads nowhere.
+    const [rest, tools] = [baseUrl + REST_PREFIX + IDENTITY.mainPath, baseUrl + MCP_PREFIX];
+    const catalog = baseUrl + CATALOG_PATH;
+    const linkset = [
+      { anchor: catalog, item: [{ href: rest }, { href: tools }] },
+      {
+        anchor: rest,
+        'service-desc': [
+          link('/openapi.json', 'application/json'),
+          link('/openapi.yaml', 'application/yaml'),
+        ],
+        'service-doc': [page, link('/llms.txt', 'text/plain')],
+        ...status,
+      },
+      { anchor: tools, 'service-doc': [page, link('/llms.txt', 'text/plain')], ...status },
+    ];
+    return reply
+      .header('link', `<${catalog}>; rel="api-catalog"`)
+      .type(MEDIA_TYPE)
+      .serializer(String)
+      .send(JSON.stringify({ linkset }));
+  });
+}

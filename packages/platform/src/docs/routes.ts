@@ -1,0 +1,122 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { ROOT } from '@animal-store/definition/root';
+import fastifyStatic from '@fastify/static';
+import type { FastifyInstance } from 'fastify';
+import Negotiator from 'negotiator';
+import { loadOnce } from '../load-once.js';
+import { ignoreLongPreferences, serveText } from './served-text.js';
+
+/** Written by scripts/build.js: reference-page/, the guides and Scalar's bundle, each file with a gzipped copy. */
+const PAGE_FOLDER = fileURLToPath(new URL('dist/reference-page/', ROOT));
+/** Written by scripts/client-package.js: the packed clients of this release and of earlier ones, and which is this one's. */
+const CLIENTS_FOLDER = fileURLToPath(new URL('dist/clients/', ROOT));
+const CURRENT_CLIENT = new URL('dist/client.json', ROOT);
+/** The bundle carries its version in its name, so its content never changes under that name. */
+const VERSIONED_FILE = /scalar-\d[^/]*$/;
+const CACHE_FOREVER = 'public, max-age=31536000, immutable';
+/** Browsers keep a copy but revalidate it on each use; the response is usually a 304. */
+const CACHE_AND_REVALIDATE = 'no-cache';
+
+/** Parsers of YAML 1.1, which are common, would read an unquoted time as a date. Few of them expand aliases safely. */
+const YAML_OPTIONS = { compat: 'yaml-1.1', aliasDuplicateObjects: false } as const;
+
+/**
+ * Only scripts from this server run, and only this server is called. Styles are the exception: Scalar adds its style
+ * sheet as an element and sets `style` attributes, which no nonce or hash can allow.
+ */
+const PAGE_HEADERS = {
+  'content-security-policy':
+    "default-src 'none';script-src 'self';style-src 'self' 'unsafe-inline';img-src 'self' data:;" +
+    "connect-src 'self';object-src 'none';base-uri 'none';form-action 'none';frame-ancestors 'none'",
+  'x-dns-prefetch-control': 'off',
+};
+
+/** What a conditional request or one for a part of a file may get besides the file (RFC 9110, sections 15.5.13 and 15.5.17). */
+const FILE_STATUSES: readonly unknown[] = [412, 416];
+
+/**
+ * Serves the OpenAPI document, its reference page and the changelog, which need no key and load nothing from other hosts.
+ *
+ * @param buildDocument called for the first request that needs it
+ */
+export async function registerDocs(
+  app: FastifyInstance,
+  buildDocument: () => Promise<object>,
+): Promise<void> {
+  const readDocument = loadOnce(buildDocument);
+  serveText(app, '/openapi.json', 'application/json; charset=utf-8', async () =>
+    JSON.stringify(await readDocument()),
+  );
+  serveText(app, '/openapi.yaml', 'application/yaml', async () => {
+    const { stringify } = await import('yaml');
+    return stringify(await readDocument(), YAML_OPTIONS);
+  });
+  await app.register(serveFiles);
+}
+
+/** The name of the packed client that fits this service: what is there never changes, so a lock file may have it. */
+export function readCurrentClient(): string {
+  const { file } = JSON.parse(readFileSync(CURRENT_CLIENT, 'utf8')) as { readonly file: string };
+  return file;
+}
+
+async function serveFiles(app: FastifyInstance): Promise<void> {
+  app.addHook('onRequest', ignoreLongPreferences);
+  const { errorHandler } = app;
+  app.setErrorHandler((error: FileError, request, reply) => {
+    const { statusCode, headers = {} } = error;
+    if (!FILE_STATUSES.includes(statusCode)) return errorHandler(error, request, reply);
+    return reply
+      .code(statusCode)
+      .headers(headers)
+      .type('text/plain; charset=utf-8')
+      .send(`${error.message}\n`);
+  });
+  await app.register(fastifyStatic, {
+    root: PAGE_FOLDER,
+    prefix: '/docs/',
+    // One route per file: every other path is an ordinary 404 of the router.
+    wildcard: false,
+    globIgnore: ['*.html', '*.gz', 'changelog-page.md', 'changelog.atom'],
+    preCompressed: true,
+    cacheControl: false,
+    setHeaders: (reply, path) => {
+      reply.header('cache-control', VERSIONED_FILE.test(path) ? CACHE_FOREVER : CACHE_AND_REVALIDATE);
+    },
+  });
+  // The first is served to a client that accepts both alike: a page to browsers, a text to programs.
+  serveEither(app, '/docs', { 'text/html': 'page.html', 'text/markdown': 'index.md' });
+  serveEither(app, '/docs/key', { 'text/html': 'key.html' });
+  serveEither(app, '/changelog', {
+    'text/markdown': 'changelog-page.md',
+    'text/html': 'changelog-page.html',
+  });
+  app.get('/changelog.atom', (_request, reply) => reply.sendFile('changelog.atom'));
+  app.get('/llms.txt', (_request, reply) => reply.sendFile('llms.txt'));
+  await app.register(fastifyStatic, {
+    root: CLIENTS_FOLDER,
+    wildcard: false,
+    decorateReply: false,
+    cacheControl: false,
+    // The hash in its name is that of its bytes, so that a lock file may hold its address and its checksum.
+    setHeaders: (reply) =>
+      reply.headers({ 'cache-control': CACHE_FOREVER, 'content-type': 'application/gzip' }),
+  });
+  // Links are relative, because a proxy may serve the page under a path of its own.
+  const client = readCurrentClient();
+  app.get('/client.tgz', (_request, reply) => reply.redirect(client));
+  app.get('/', (_request, reply) => reply.redirect('docs'));
+  app.get('/docs/', (_request, reply) => reply.redirect('../docs', 308));
+}
+
+type FileError = Error & { readonly statusCode: number; readonly headers?: Record<string, string> };
+
+/** Serves the file that the client accepts (RFC 9110, section 12.5.1); the first one if it accepts none. */
+function serveEither(app: FastifyInstance, path: string, files: Readonly<Record<string, string>>): void {
+  const [first = ''] = Object.keys(files);
+  app.get(path, (request, reply) => {
+    const type = new Negotiator(request).mediaType(Object.keys(files)) ?? first;
+    return reply.headers(PAGE_HEADERS).header('vary', 'accept').sendFile(String(files[type]));
+  });
+}

@@ -1,0 +1,98 @@
+import type { Scope } from '@animal-store/definition/scopes';
+import { FIRST_BAN_SECONDS } from '../contract/plans.js';
+import type { Protocol } from '../contract/protocol.js';
+import { ApiError, type ErrorCode, insufficientScope, tooManyRequests } from './api-error.js';
+import { type ErrorDefinition, errorTable } from './error-table.js';
+
+const TOKEN = "[\\w!#$%&'*+.^`|~-]+";
+const WORD = `(?:${TOKEN}|"(?:[^"\\\\]|\\\\.)*")`;
+/**
+ * One preference of a list with its value and, unread, its parameters (RFC 7240, section 2). Each `\s*` is bound to what
+ * follows it. Two side by side could share blanks in any way, and a header of 16 KB of them would take a second.
+ */
+const PREFERENCE = new RegExp(
+  `[\\s,]*(${TOKEN})(?:\\s*=(?:\\s*(${WORD}))?)?(?:\\s*;(?:\\s*${TOKEN}(?:\\s*=\\s*${WORD})?)?)*\\s*(?=,|$)`,
+  'gy',
+);
+
+/** An error with one of these statuses ends the whole request. With any other, each call of a tRPC batch has its own error. */
+const REQUEST_STATUSES: ReadonlySet<number> = new Set([401, 405, 413, 415, 429, 501]);
+
+function isOfRequest(code: ErrorCode): boolean {
+  return code === 'origin_not_allowed' || REQUEST_STATUSES.has(errorTable[code].status);
+}
+
+/** What the headers of a rehearsed error need. */
+interface RehearsedRequest {
+  /** The methods of the path, as in Allow */
+  readonly allow: string | undefined;
+  /** Until the window that is tighter for the caller ends */
+  readonly resetSeconds: number;
+  readonly protocol: Protocol | undefined;
+}
+
+/** An error that a client asks for, to test how it handles it. */
+export interface Rehearsal {
+  readonly code: ErrorCode;
+  /** Whether each call of a batch responds with it, instead of the request as a whole */
+  readonly isOfCalls: boolean;
+  /** @param scope that the operation needs */
+  createError(scope: Scope | 'any' | undefined): ApiError;
+}
+
+/** The error that a Prefer header asks for; undefined if it asks for none. For a code that does not exist, a 400. */
+export function readRehearsal(prefer: string, request: RehearsedRequest): Rehearsal | ApiError | undefined {
+  const code = readPreference(prefer, 'error');
+  if (code === undefined) return undefined;
+  const codes = listCodes(request.protocol);
+  if (!isOneOf(code, codes)) {
+    const message = `error in Prefer must be one of ${codes.join(', ')}.`;
+    return new ApiError('invalid_request', { message });
+  }
+  return {
+    code,
+    isOfCalls: !isOfRequest(code),
+    createError(scope) {
+      const error = createStandardError(code, scope, request);
+      const headers = { ...error.headers, 'preference-applied': `error=${code}` };
+      return Object.assign(error, { headers });
+    },
+  };
+}
+
+/**
+ * The value of a preference, of the first if there are several; undefined if there is none. Without a value it is empty.
+ * What follows something malformed is ignored, as RFC 7240 allows.
+ */
+function readPreference(prefer: string, name: string): string | undefined {
+  for (const [, token, word = ''] of prefer.matchAll(PREFERENCE)) {
+    if (token?.toLowerCase() !== name) continue;
+    return word.startsWith('"') ? word.slice(1, -1).replaceAll(/\\(.)/g, '$1') : word;
+  }
+  return undefined;
+}
+
+/** The error with the headers that any request gets with it, and its standard message. */
+function createStandardError(
+  code: ErrorCode,
+  scope: Scope | 'any' | undefined,
+  { allow, resetSeconds }: RehearsedRequest,
+): ApiError {
+  if (code === 'rate_limit_exceeded') return tooManyRequests(code, resetSeconds);
+  if (code === 'api_key_banned') return tooManyRequests(code, FIRST_BAN_SECONDS);
+  if (code === 'insufficient_scope' && scope !== undefined && scope !== 'any')
+    return insufficientScope(scope);
+  if (code === 'method_not_allowed' && allow !== undefined) return new ApiError(code, { headers: { allow } });
+  return new ApiError(code);
+}
+
+/** The codes that a protocol responds with. */
+function listCodes(protocol: Protocol | undefined): ErrorCode[] {
+  const definitions: [string, ErrorDefinition][] = Object.entries(errorTable);
+  const own = definitions.filter(([, { protocol: only = protocol }]) => only === protocol);
+  return own.map(([code]) => code as ErrorCode);
+}
+
+function isOneOf(text: string, codes: readonly ErrorCode[]): text is ErrorCode {
+  return codes.includes(text as ErrorCode);
+}

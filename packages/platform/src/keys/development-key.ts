@@ -1,0 +1,57 @@
+import { readFile, rename, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { DEVELOPMENT_PLAN } from '@animal-store/definition/plans';
+import { OperatorError } from '../errors/operator-error.js';
+import { hashKey, isWellFormedKey, TEST_PREFIX } from './format.js';
+import { isActive, type KeyStore } from './store.js';
+
+const FILE = 'development-key';
+
+/**
+ * The key that every start on the embedded database prints: the one stored in DATA_DIR, readable only by its owner, or
+ * a new one if that does not work.
+ *
+ * @throws OperatorError when it cannot be stored
+ */
+export async function provideDevelopmentKey(dataDir: string, store: KeyStore): Promise<string> {
+  const path = join(dataDir, FILE);
+  const stored = await readStoredKey(path);
+  if (stored !== undefined && (await isUsable(stored, store))) return stored;
+  const { key } = await store.create({
+    name: 'development',
+    plan: DEVELOPMENT_PLAN,
+    perMinute: null,
+    perDay: null,
+    expiresAt: null,
+  });
+  try {
+    await writeFile(`${path}.new`, `${key}\n`, { mode: 0o600 });
+    await rename(`${path}.new`, path);
+  } catch (error) {
+    const { message } = error as Error;
+    throw new OperatorError(
+      `The development key cannot be stored as ${path} (${message}): make DATA_DIR writable, with free space, or set it to another folder.`,
+    );
+  }
+  return key;
+}
+
+/** Whether a first start on DATA_DIR has completed. */
+export async function hasDevelopmentKey(dataDir: string): Promise<boolean> {
+  return (await readStoredKey(join(dataDir, FILE))) !== undefined;
+}
+
+async function readStoredKey(path: string): Promise<string | undefined> {
+  try {
+    return (await readFile(path, 'utf8')).trim();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+async function isUsable(key: string, store: KeyStore): Promise<boolean> {
+  if (!isWellFormedKey(key, TEST_PREFIX)) return false;
+  const [found] = await store.findByHashes([hashKey(key)]);
+  return found !== undefined && isActive(found, Date.now());
+}

@@ -1,0 +1,202 @@
+import type { Plan } from '@animal-store/definition/plans';
+import { SCOPES, type Scope } from '@animal-store/definition/scopes';
+import type { Connections, Queries } from '../connections/connections.js';
+import { generateKey, hashKey, type KeyPrefix, toHint } from './format.js';
+import type { HashedRow, KeyFilter, KeyRow, ListedRow } from './statements.js';
+import { createStatements, toApiKey } from './statements.js';
+
+/** A stored key: everything but the key itself. */
+export interface ApiKey {
+  readonly id: string;
+  readonly name: string;
+  /** What the operator selects it by. Callers never see it. A store may let rows belong to it. */
+  readonly owner: string | null;
+  /** The key's first characters. For a key that was sent during the overlap of a rotation, those of the key that was sent */
+  readonly hint: string;
+  readonly plan: Plan;
+  /** Its own limits, for enterprise only */
+  readonly perMinute: number | null;
+  readonly perDay: number | null;
+  /** One or more. A later version may have added some that this one does not know. */
+  readonly scopes: readonly string[];
+  readonly createdAt: Date;
+  readonly expiresAt: Date | null;
+  /** Until when the key that a rotation replaced by this one still works */
+  readonly previousExpiresAt: Date | null;
+  readonly revokedAt: Date | null;
+  /** The end of the last ban */
+  readonly bannedUntil: Date | null;
+  /** The length of the last ban */
+  readonly banSeconds: number | null;
+}
+
+/** A key as it was found by its hash */
+export interface FoundKey extends ApiKey {
+  /** A hash of its row at that time, for `findChanged` */
+  readonly fingerprint: string;
+}
+
+export interface ListedKey extends ApiKey {
+  /** The last UTC day, as YYYY-MM-DD, for which usage is stored; null if none is */
+  readonly lastUsedOn: string | null;
+}
+
+/** A plan and, for enterprise only, the key's own limits. */
+export interface PlanChoice {
+  readonly plan: Plan;
+  readonly perMinute?: number | null | undefined;
+  readonly perDay?: number | null | undefined;
+}
+
+export interface NewKey extends PlanChoice {
+  readonly name: string;
+  readonly owner?: string | null | undefined;
+  readonly expiresAt?: Date | null | undefined;
+  readonly scopes?: readonly Scope[] | undefined;
+}
+
+/** Every method may fail with a database error: see isDatabaseOutage. */
+export type KeyStore = ReturnType<typeof createKeyStore>;
+
+/** All queries on keys, in SQL: Prisma's client would take longer to load than a command. */
+export function createKeyStore(
+  { pool, keys, writes, inSchema }: Queries & Pick<Connections, 'keys' | 'writes' | 'inSchema'>,
+  prefix: KeyPrefix,
+) {
+  const sql = createStatements(inSchema);
+  keys.register(sql.findByHashes, sql.findChanged);
+  const query = async (text: string, ...values: unknown[]): Promise<ApiKey[]> =>
+    (await pool.query<KeyRow>(text, values)).rows.map(toApiKey);
+  const queryListed = async (text: string, ...values: unknown[]): Promise<ListedKey[]> =>
+    (await pool.query<ListedRow>(text, values)).rows.map((row) => ({
+      ...toApiKey(row),
+      lastUsedOn: row.lastUsedOn,
+    }));
+  const queryOne = async (text: string, ...values: unknown[]) => (await query(text, ...values)).at(0);
+  /** In the order of the ids, without ids that no key has */
+  const updateAll = async (ids: readonly string[], text: string, ...values: unknown[]) => {
+    const byId = new Map((await query(text, ids, ...values)).map((apiKey) => [apiKey.id, apiKey]));
+    return ids.flatMap((id) => byId.get(id) ?? []);
+  };
+  const update = async (id: string, assignments: string, ...values: unknown[]) =>
+    (await updateAll([id], sql.update(assignments), ...values)).at(0);
+  /**
+   * Replaces keys with new ones, all or none. An old key works until `overlapEndsAt`, or ends at once if that is left out;
+   * an old key of an earlier rotation ends in any case. Those that do not exist or are revoked are left out; with an overlap
+   * all are while that of an earlier rotation lasts, unless it is to be done `again`: a repetition must not end a key in use.
+   */
+  const rotateAll = async (ids: readonly string[], overlapEndsAt?: Date, again = false) => {
+    const issued = new Map(ids.map((id) => [id, generateKey(prefix)]));
+    const keys = [...issued.values()];
+    const columns = [overlapEndsAt, keys.map(hashKey), keys.map(toHint), again];
+    const rotated = await updateAll([...issued.keys()], sql.rotate, ...columns);
+    return rotated.map((apiKey) => ({ key: issued.get(apiKey.id) ?? '', apiKey }));
+  };
+  /** Ends keys, all or none. One that is already revoked keeps its original time. */
+  const revokeAll = (ids: readonly string[], at: Date) => updateAll(ids, sql.revoke, at);
+  const setPlanAll = (ids: readonly string[], { plan, perMinute, perDay }: PlanChoice) =>
+    updateAll(ids, sql.update('plan = $2, per_minute = $3, per_day = $4'), plan, perMinute, perDay);
+  const setScopesAll = (ids: readonly string[], scopes: readonly Scope[]) =>
+    updateAll(ids, sql.update('scopes = $2'), scopes);
+  /** For the metrics, on the connections of lookups, where nothing that writes keeps them waiting */
+  const countByPlan = async (text: string, ...moments: Date[]): Promise<ReadonlyMap<Plan, number>> => {
+    const { rows } = await keys.pool.query<{ plan: Plan; count: number }>(text, moments);
+    return new Map(rows.map(({ plan, count }) => [plan, count]));
+  };
+  return {
+    /** The keys with these hashes, in their order. One that a rotation replaced expires with the overlap. */
+    async findByHashes(hashes: readonly Uint8Array[]) {
+      const rows = await keys.query<HashedRow>(sql.findByHashes, [hashes]);
+      const found = new Map<string, FoundKey>();
+      for (const row of rows) {
+        const { hash, previousHash, fingerprint } = row;
+        const apiKey = { ...toApiKey(row), fingerprint };
+        found.set(hash.toString('hex'), apiKey);
+        if (previousHash !== null) found.set(previousHash.toString('hex'), expireWithOverlap(apiKey));
+      }
+      return hashes.map((hash) => found.get(Buffer.from(hash).toString('hex')));
+    },
+    /** The ids of those keys that have changed since they were found, or are gone. */
+    async findChanged(found: readonly FoundKey[]): Promise<string[]> {
+      // Neither needs quotes; pg would take four times as long, because it checks each.
+      const ids = `{${found.map(({ id }) => id)}}`;
+      const fingerprints = `{${found.map(({ fingerprint }) => fingerprint)}}`;
+      const rows = await keys.query<{ id: string }>(sql.findChanged, [ids, fingerprints]);
+      return rows.map(({ id }) => id);
+    },
+    /** Issues a key, by default with all scopes and a random id. `key` is the only copy that there will ever be. */
+    async create(input: NewKey, id?: string) {
+      const { name, owner, expiresAt, scopes = SCOPES, plan, perMinute, perDay } = input;
+      const key = generateKey(prefix);
+      const columns = [name, owner, expiresAt, scopes, plan, perMinute, perDay, hashKey(key), toHint(key)];
+      const apiKey = await queryOne(sql.insert, ...columns, id);
+      if (apiKey === undefined)
+        throw new Error('The key was not stored: a trigger of api_keys leaves it out');
+      return { key, apiKey };
+    },
+    /** The keys that fit, oldest first: all of them, or the first ones. */
+    list({ owner, plan, state, at = new Date(), unusedSince, after }: KeyFilter = {}, limit?: number) {
+      return queryListed(sql.list, owner, plan, state, at, unusedSince, after?.createdAt, after?.id, limit);
+    },
+    find: (id: string) => queryOne(sql.find, id),
+    /** The keys whose ids start with this, the first characters of a UUID in lower case or all of them, oldest first. */
+    findByIdPrefix(prefix: string) {
+      // PostgreSQL orders UUIDs as their text, so a prefix is a range of the primary key.
+      const range = [completeId(prefix, '0'), completeId(prefix, 'f')];
+      return queryListed(sql.selectListed('id BETWEEN $1 AND $2'), ...range);
+    },
+    /** The keys that start with this, a whole hint, oldest first. */
+    findByHint: (hint: string) => queryListed(sql.selectListed('hint = $1'), hint),
+    /** The keys of an owner, oldest first. */
+    findByOwner: (owner: string) => queryListed(sql.selectListed('owner = $1'), owner),
+    rotateAll,
+    revokeAll,
+    setPlanAll,
+    setScopesAll,
+    /** The same for one key; undefined when there is none that could be changed. */
+    rotate: async (id: string, ...how: [overlapEndsAt?: Date, again?: boolean]) =>
+      (await rotateAll([id], ...how)).at(0),
+    setPlan: async (id: string, choice: PlanChoice) => (await setPlanAll([id], choice)).at(0),
+    setOwner: (id: string, owner: string | null) => update(id, 'owner = $2', owner),
+    setScopes: async (id: string, scopes: readonly Scope[]) => (await setScopesAll([id], scopes)).at(0),
+    /** For the service: of its connections, only those that write may be left waiting for a commit. */
+    async revoke(id: string, at: Date) {
+      await writes.pool.query(sql.revoke, [[id], at]);
+    },
+    /**
+     * Bans a key from `agoMs` ago on, by the clock of the database, unless a ban was running then: two nodes that ban at the
+     * same moment start one ban.
+     */
+    async ban(id: string, seconds: number, agoMs = 0) {
+      await writes.pool.query(sql.ban, [id, seconds, agoMs / 1000]);
+    },
+    /**
+     * Bans a key for so many seconds from now on, in place of a ban that is running. A further ban lasts twice as long as
+     * `banSeconds`, which the database bounds.
+     */
+    banFor: (id: string, seconds: number, banSeconds: number) =>
+      update(id, 'banned_until = now() + make_interval(secs => $2), ban_seconds = $3', seconds, banSeconds),
+    /** How many keys of each plan are banned at a moment, without those that are revoked. Plans without any are left out. */
+    countBanned: (at: Date) => countByPlan(sql.countBanned, at),
+    /** The same for those that expire between two moments. */
+    countExpiring: (from: Date, to: Date) => countByPlan(sql.countExpiring, from, to),
+    /** Lifts the ban of a key and forgets its length, so that the next one is not doubled. */
+    unban: (id: string) => update(id, 'banned_until = NULL, ban_seconds = NULL'),
+  };
+}
+
+/** Whether a key is neither revoked nor expired at a moment, in Unix milliseconds. */
+export function isActive({ revokedAt, expiresAt }: ApiKey, now: number): boolean {
+  return revokedAt === null && (expiresAt === null || expiresAt.getTime() > now);
+}
+
+function expireWithOverlap(apiKey: FoundKey): FoundKey {
+  const { expiresAt, previousExpiresAt } = apiKey;
+  if (previousExpiresAt === null || (expiresAt !== null && expiresAt < previousExpiresAt)) return apiKey;
+  return { ...apiKey, expiresAt: previousExpiresAt };
+}
+
+/** The UUID that starts with these characters and goes on with one digit. */
+export function completeId(prefix: string, digit: string): string {
+  return prefix + '________-____-____-____-____________'.slice(prefix.length).replaceAll('_', digit);
+}

@@ -1,0 +1,167 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { ROOT } from '@animal-store/definition/root';
+import pg from 'pg';
+import { toDatabaseError } from '../connections/outage.js';
+import { OperatorError } from '../errors/operator-error.js';
+
+export const PRISMA_FOLDER = fileURLToPath(new URL('prisma/', ROOT));
+const MIGRATIONS_FOLDER = join(PRISMA_FOLDER, 'migrations');
+
+/** Prisma's own table, and its name in messages */
+export const MIGRATIONS_TABLE = '_prisma_migrations';
+
+/** The major version of PostgreSQL from which on there is everything that statements use, such as hash_record_extended. */
+const OLDEST_POSTGRES = 14;
+
+/** The schema in which the migrations are recorded */
+export interface MigratedSchema {
+  readonly pool: Pick<pg.Pool, 'query'>;
+  readonly schema: string;
+}
+
+/** A migration of a folder. */
+export interface Migration {
+  readonly name: string;
+  /** SQL with line feeds, whatever the checkout has: Windows' line ends are no change of a migration */
+  readonly script: string;
+  /** SHA-256 of the script, in hex */
+  readonly checksum: string;
+}
+
+/** A row of Prisma's table, without those that were rolled back (`prisma migrate resolve --rolled-back`). */
+interface RecordedMigration {
+  readonly name: string;
+  readonly checksum: string;
+  readonly isFinished: boolean;
+  /** Whether an error is recorded. One that is neither finished nor failed is running, or its process was killed. */
+  readonly isFailed: boolean;
+}
+
+/**
+ * Rejects when the schema is behind what this service was built for: the one answer of the start, of readiness and of
+ * the commands. A database that is ahead is served.
+ *
+ * @throws OperatorError with what to do
+ */
+export async function checkMigrations(database: MigratedSchema): Promise<void> {
+  const recorded = await readHistory(database);
+  if (recorded === undefined) {
+    throw new OperatorError(
+      `The schema "${database.schema}" of the database has no table ${MIGRATIONS_TABLE}: create the tables with: npm run migrate. ` +
+        'If they are in another schema, name it in DATABASE_URL: ?schema=NAME',
+    );
+  }
+  const pending = findPending(recorded, await readMigrations());
+  if (pending.length === 0) return;
+  const names = pending.map(({ name }) => name).join(', ');
+  throw new OperatorError(
+    `The database lacks ${pending.length} migration(s): ${names}. Apply them with: npm run migrate`,
+  );
+}
+
+/**
+ * The migrations that the database lacks, in order: all of them where there is no table of Prisma's.
+ *
+ * @throws OperatorError when it cannot be migrated: see findPending
+ */
+export async function listPendingMigrations(database: MigratedSchema): Promise<readonly Migration[]> {
+  return findPending((await readHistory(database)) ?? [], await readMigrations());
+}
+
+/**
+ * Undefined where there is no such table.
+ *
+ * @throws OperatorError when the database cannot be used, or its server is older than OLDEST_POSTGRES
+ */
+export async function readHistory({
+  pool,
+  schema,
+}: MigratedSchema): Promise<readonly RecordedMigration[] | undefined> {
+  const table = `${pg.escapeIdentifier(schema)}.${MIGRATIONS_TABLE}`;
+  try {
+    const { rows: servers } = await pool.query(
+      "SELECT current_setting('server_version') AS version, to_regclass($1) AS found",
+      [table],
+    );
+    const { version, found } = servers[0];
+    if (Number.parseInt(version, 10) < OLDEST_POSTGRES) {
+      throw new OperatorError(
+        `The server of DATABASE_URL is PostgreSQL ${version}, which the service cannot use: upgrade it to ${OLDEST_POSTGRES} or later.`,
+      );
+    }
+    if (found === null) return undefined;
+    const { rows } = await pool.query<RecordedMigration>(`
+      SELECT migration_name AS name, checksum, finished_at IS NOT NULL AS "isFinished",
+        finished_at IS NULL AND logs IS NOT NULL AS "isFailed"
+      FROM ${table} WHERE rolled_back_at IS NULL`);
+    return rows;
+  } catch (error) {
+    throw error instanceof OperatorError ? error : toDatabaseError(error);
+  }
+}
+
+/**
+ * The migrations that are not finished.
+ *
+ * @throws OperatorError for a migration that failed or that was
+ * edited after it had been applied
+ */
+export function findPending(
+  recorded: readonly RecordedMigration[],
+  migrations: readonly Migration[],
+): readonly Migration[] {
+  const byName = new Map(recorded.map((each) => [each.name, each]));
+  return migrations.filter((migration) => {
+    const record = byName.get(migration.name);
+    if (record?.isFailed) throw failedEarlier(record.name);
+    if (!record?.isFinished) return true;
+    if (!matches(migration, record.checksum)) {
+      throw new OperatorError(
+        `Migration ${record.name} was changed after it was applied: restore the file and add a new migration. ` +
+          'If it was never released and this is a development database, delete DATA_DIR (.data) instead.',
+      );
+    }
+    return false;
+  });
+}
+
+export function failedEarlier(name: string): OperatorError {
+  return toFailure(`${name} failed earlier`);
+}
+
+/** What an operator does about a migration that was not applied completely. */
+export function toFailure(what: string, cause?: unknown): OperatorError {
+  return new OperatorError(
+    `Migration ${what}: remove the cause, restore the backup (or undo its changes and delete its row from ` +
+      `${MIGRATIONS_TABLE}), and apply it again with: npm run migrate. ` +
+      'If this is a development database, delete DATA_DIR (.data) instead.',
+    { cause },
+  );
+}
+
+/** All migrations of a folder, by default prisma/migrations, in order. */
+export async function readMigrations(folder = MIGRATIONS_FOLDER): Promise<readonly Migration[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const names = entries
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name)
+    .sort();
+  return Promise.all(
+    names.map(async (name) => {
+      const script = (await readFile(join(folder, name, 'migration.sql'), 'utf8')).replaceAll('\r\n', '\n');
+      return { name, script, checksum: toChecksum(script) };
+    }),
+  );
+}
+
+/** Prisma's engine records the checksum of the file as it is, which may have Windows' line ends. */
+function matches({ script, checksum }: Migration, recorded: string): boolean {
+  return recorded === checksum || recorded === toChecksum(script.replaceAll('\n', '\r\n'));
+}
+
+function toChecksum(script: string): string {
+  return createHash('sha256').update(script).digest('hex');
+}

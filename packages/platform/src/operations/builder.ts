@@ -1,0 +1,171 @@
+import type { WindowName } from '@animal-store/definition/plans';
+import type { Scope } from '@animal-store/definition/scopes';
+import { initTRPC, type TRPCError } from '@trpc/server';
+import { TRPC_ERROR_CODES_BY_KEY } from '@trpc/server/rpc';
+import type { Deprecation } from '../contract/deprecation.js';
+import type { ApiError, ErrorCode, ErrorShape } from '../errors/api-error.js';
+import { errorTable } from '../errors/error-table.js';
+import type { Rehearsal } from '../errors/rehearsal.js';
+import type { ApiKey } from '../keys/store.js';
+import type { CreateResult, IdempotencyKey } from '../tables/idempotency.js';
+import { toApiError } from './error-mapping.js';
+
+/** The context of a procedure, to which createProcedure adds the stores. */
+export interface RequestContext {
+  /** The key that the request was admitted with. */
+  readonly apiKey: ApiKey;
+  /** What is left of the key's limits after the request, in its windows. */
+  readonly limits: readonly KeyLimit[];
+  /** Until when the key is banned, in Unix milliseconds; undefined if it is not. */
+  readonly bannedUntil: number | undefined;
+  /**
+   * Revokes a key by its id, and both keys of a rotation with it. In effect at once in this process, and within 2 s in
+   * others.
+   */
+  readonly revokeKey: (id: string) => Promise<void>;
+  /** The names of the deprecated operations. */
+  readonly deprecated: ReadonlySet<string>;
+  /** Unix milliseconds. */
+  readonly now: () => number;
+  /** The Idempotency-Key of the request, which several calls of a tRPC batch share. */
+  readonly idempotency: IdempotencyHeader | undefined;
+  /**
+   * Runs a create and returns its output. Operations that are declared `idempotent` have to call it. `create` passes the
+   * key of the call, undefined without an Idempotency-Key, to a function of createInsert or createTransactions.
+   */
+  once<Output>(create: (key: IdempotencyKey | undefined) => Promise<CreateResult<Output>>): Promise<Output>;
+  /** The error that every call of the request responds with. */
+  readonly rehearsal: Rehearsal | undefined;
+  /** Announces the page after `cursor`; undefined where a protocol cannot. */
+  readonly linkNextPage: ((cursor: number) => void) | undefined;
+}
+
+/** The Idempotency-Key of a request, which several calls of a tRPC batch share. */
+export interface IdempotencyHeader {
+  readonly value: string;
+  /** SHA-256 of what a repetition has to repeat. */
+  readonly bodyHash: Uint8Array;
+  /** Each call reports whether it was a replay. The response has Idempotency-Replayed if all of its calls were. */
+  setReplayed(isReplay: boolean): void;
+}
+
+export interface KeyLimit {
+  readonly name: WindowName;
+  readonly limit: number;
+  readonly remaining: number;
+  /** Unix milliseconds. */
+  readonly resetAtMs: number;
+}
+
+/**
+ * That a request for one operation alone costs the key nothing, and is admitted while the key is over its limit or banned.
+ * `windowed`: a key has as many of these per minute as an address without a key has requests. `always`: nothing limits
+ * them, so that whoever else holds the key cannot keep its owner from it.
+ */
+export type FreeForKey = 'windowed' | 'always';
+
+/** What a request asks for: its URL or headers say it, or its body where the protocol has it nowhere else. */
+export interface RequestTarget {
+  /** The names of the operations that it calls: none, one, or one for each call of a batch. */
+  readonly calls: readonly string[];
+  /** How many requests it counts as. */
+  readonly cost: number;
+  readonly freeForKey?: FreeForKey | undefined;
+  /** The scope that it needs; undefined for a batch, each of whose calls needs its own. */
+  readonly scope?: Scope | 'any' | undefined;
+  /** The deprecation of the operation, or of the first deprecated one in a batch. */
+  readonly deprecation?: Deprecation | undefined;
+  /** The methods of its path, as in Allow. */
+  readonly listAllowed?: () => readonly string[];
+  /** Why it cannot be served: 404 or 405. */
+  readonly error?: ApiError | undefined;
+}
+
+/** The methods whose requests have a body, which must be JSON. */
+export const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+
+/** What a tool says beyond its operation. The hints are those of the Model Context Protocol. */
+interface ToolMeta {
+  /** For models, which see neither headers nor addresses. Default: that of the operation, without "Experimental: …" */
+  readonly description?: string;
+  /** Whether it may overwrite or delete something. Default: true, unless it is a GET or declares a 201 */
+  readonly destructiveHint?: boolean;
+  /** Whether a repetition with the same arguments changes nothing further. Default: false for POST and PATCH */
+  readonly idempotentHint?: boolean;
+}
+
+/** Everything that an operation declares besides its input and output. */
+export interface OperationMeta {
+  /** Read by trpc-to-openapi. */
+  readonly openapi: {
+    /** GET is for queries, the others for mutations. */
+    readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+    /** Relative to the version: /pets/{petId}. Parameters are members of the input. */
+    readonly path: `/${string}`;
+    readonly summary: string;
+    /** Default: the summary. */
+    readonly description?: string;
+    readonly successDescription?: string;
+  };
+  /** How far clients may rely on it: `x-stability` in the OpenAPI document. */
+  readonly stability: 'stable' | 'beta' | 'experimental';
+  /** What a key needs to be allowed to call it; `any` for an operation that every valid key may call. */
+  readonly scope: Scope | 'any';
+  readonly freeForKey?: FreeForKey;
+  readonly deprecation?: Deprecation;
+  /** How many requests a call counts as, for one that is much more work than others, such as an export. Default: 1 */
+  readonly cost?: number;
+  /** The error codes that it responds with besides those of every operation. */
+  readonly errors?: readonly ErrorCode[];
+  /** Over REST, success is 200, or 204 for `.output(z.void())`, unless a 201 is declared here. */
+  readonly success?: {
+    readonly status: 201;
+    /** The new resource's path relative to the version, such as /pets/7, for Location: left out if it cannot be read */
+    readonly location?: (output: never) => string;
+  };
+  /** Whether it takes an Idempotency-Key. One that adds something should, or clients cannot repeat it safely. */
+  readonly idempotent?: boolean;
+  /**
+   * `false`: it is no tool of assistants. A language model may take any text that it reads for an instruction, even the
+   * name of an animal, so this is for operations that cannot be undone. An object overrides what the tool says: that a PATCH is
+   * idempotent, for example. Default: a tool
+   */
+  readonly tool?: false | ToolMeta;
+}
+
+const config = {
+  isDev: false,
+  errorFormatter: ({ error, path }: { readonly error: TRPCError; readonly path: string | undefined }) =>
+    toErrorShape(toApiError(error), path),
+};
+
+/**
+ * tRPC's procedure builder, for the operations of a resource.
+ *
+ * With a `.use()`, calls run through tRPC's own runner, which checks outputs, too. A page of 20 then takes about 65 µs of
+ * CPU in place of 5, the database aside. A function that several handlers call costs nothing.
+ *
+ * @example const procedure = createProcedure<{ readonly pets: PetStore }>();
+ */
+export function createProcedure<Stores extends object>() {
+  return initTRPC.meta<OperationMeta>().context<RequestContext & Stores>().create(config).procedure;
+}
+
+/** tRPC's router builder, with the service's error shape. */
+export const { router } = initTRPC.create(config);
+
+export function toErrorShape(error: ApiError, path?: string): ErrorShape {
+  const { trpcCode } = errorTable[error.code];
+  return {
+    message: error.message,
+    code: TRPC_ERROR_CODES_BY_KEY[trpcCode],
+    data: {
+      code: trpcCode,
+      httpStatus: error.status,
+      ...(path === undefined ? {} : { path }),
+      error: error.body,
+      ...(error.fields === undefined ? {} : { fields: error.fields }),
+      ...(error.scope === undefined ? {} : { scope: error.scope }),
+    },
+  };
+}

@@ -1,0 +1,88 @@
+import { SCOPES } from '@animal-store/definition/scopes';
+import { z } from 'zod';
+import { ApiError } from '../errors/api-error.js';
+import { createProcedure } from '../operations/builder.js';
+import type { Resource } from '../operations/resource.js';
+import { key, ownHint } from './schema.js';
+import { type CallerKeyStore, createCallerKeyStore } from './store.js';
+
+const procedure = createProcedure<{ readonly key: CallerKeyStore }>();
+
+const GET_KEY =
+  'What the service knows of the key that the request is made with: its plan, its scopes, what is left of its limits, and ' +
+  'what it has called on which day. Never the key itself.';
+
+const getKey = procedure
+  .meta({
+    openapi: {
+      method: 'GET',
+      path: '/key',
+      summary: 'Get your API key',
+      description:
+        `${GET_KEY} It costs the key nothing, and works while the key is over its limit or banned: such requests have a ` +
+        'limit of their own.',
+      successDescription: 'The key',
+    },
+    stability: 'beta',
+    scope: 'any',
+    freeForKey: 'windowed',
+    // It is free over MCP only for clients that name the tool in a header.
+    tool: { description: GET_KEY },
+  })
+  .output(key)
+  .query(async ({ ctx: { apiKey, limits, bannedUntil, deprecated, key: store, now } }) => {
+    const { name, hint, plan, scopes, createdAt, expiresAt } = apiKey;
+    const usage = await store.readUsage(apiKey.id, now());
+    return {
+      name,
+      hint,
+      plan,
+      scopes: SCOPES.filter((scope) => scopes.includes(scope)),
+      createdAt: createdAt.toISOString(),
+      expiresAt: expiresAt?.toISOString() ?? null,
+      bannedUntil: bannedUntil === undefined ? null : new Date(bannedUntil).toISOString(),
+      limits: limits.map(({ name: window, limit, remaining, resetAtMs }) => ({
+        window,
+        limit,
+        remaining,
+        resetsAt: new Date(Math.ceil(resetAtMs / 1000) * 1000).toISOString(),
+      })),
+      usage: usage.map((each) => ({ ...each, deprecated: deprecated.has(each.operation) })),
+    };
+  });
+
+const OTHER_HINT =
+  'must be the hint of the key that is sent: the first characters of it, as getKey shows them';
+
+const revokeKey = procedure
+  .meta({
+    openapi: {
+      method: 'DELETE',
+      path: '/key',
+      summary: 'Revoke your API key',
+      description:
+        'Revokes the key that the request is made with, for good, if `hint` is its own, so that neither a crawler nor a ' +
+        'stray click revokes one. It takes effect at once on the process that answers, and within 2 seconds everywhere; ' +
+        'repeated, it is a 401. During the overlap of a rotation it revokes the old key and the new one, whichever is sent. ' +
+        'It costs the key nothing, has no limit, and works while the key is over its limit or banned.',
+      successDescription: 'The key is revoked',
+    },
+    stability: 'beta',
+    scope: 'any',
+    freeForKey: 'always',
+    tool: false,
+  })
+  .input(ownHint)
+  .output(z.void())
+  .mutation(async ({ ctx, input: { hint } }) => {
+    if (hint !== ctx.apiKey.hint)
+      throw new ApiError('invalid_request', { message: `hint ${OTHER_HINT}.`, fields: { hint: OTHER_HINT } });
+    await ctx.revokeKey(ctx.apiKey.id);
+  });
+
+export const ownKey = {
+  name: 'key',
+  description: 'Your API key',
+  createStore: createCallerKeyStore,
+  procedures: { getKey, revokeKey },
+} satisfies Resource<CallerKeyStore>;

@@ -1,0 +1,166 @@
+import type { AddressInfo } from 'node:net';
+import { setFlagsFromString } from 'node:v8';
+import { IDENTITY } from '@animal-store/definition/identity';
+import type { FastifyInstance } from 'fastify';
+import { REST_PREFIX } from './contract/protocol.js';
+import { readCurrentClient } from './docs/routes.js';
+import { exitWithError } from './errors/operator-error.js';
+import { hasDevelopmentKey, provideDevelopmentKey } from './keys/development-key.js';
+import { describeGap, findHistoryGap } from './keys/history.js';
+import { createKeyStore } from './keys/store.js';
+import { checkSchema } from './migrations/grants.js';
+import { addSampleData, type DatabaseSource, openSource } from './migrations/source.js';
+import { buildProbeServer } from './monitoring/probes.js';
+import type { Resource } from './operations/resource.js';
+import { type Config, readConfig, toLocalUrl } from './process/config.js';
+import { forgetAddress, recordAddress } from './process/development-address.js';
+import { describeEndOfLife } from './process/end-of-life.js';
+import { loadEnvironmentFile } from './process/environment-file.js';
+import { listen } from './process/listen.js';
+import { createLogger, type ProcessLog } from './process/logger.js';
+import { DRAIN_TIMEOUT_MS, FORCE_EXIT_MS, waitForShutdown } from './process/shutdown.js';
+import { describeUnsharedLimits } from './process/unshared-limits.js';
+import { createService, type Service } from './service.js';
+
+/** How long the last lines of the log may take, and how long when the end is forced. */
+const LAST_LINES_MS = 2_000;
+const FORCED_LAST_LINES_MS = 300;
+/** How often connections that have become idle are closed while draining. */
+const CLOSE_IDLE_INTERVAL_MS = 50;
+
+/** What a store hands to the platform. */
+export interface Store {
+  /** Everything that it serves */
+  readonly resources: readonly Resource[];
+  /** Commands of the store that a newcomer may want to try, with what each does: for the first start on an embedded database */
+  readonly nextSteps?: Readonly<Record<string, string>>;
+}
+
+/** The process of the service, from its configuration to its exit after a signal. */
+export async function run(store: Store): Promise<never> {
+  // When many requests wait, V8 may conclude that their objects live long, and allocate such objects in the old generation
+  // for as long as the process runs. Whatever they refer to then outlives the collections of new objects.
+  setFlagsFromString('--no-allocation-site-pretenuring');
+  try {
+    const notices = loadEnvironmentFile();
+    const shutdown = waitForShutdown();
+    const config = readConfig(process.env, process, notices);
+    const output = await createLogger(config);
+    const unshared = describeUnsharedLimits(config.redisUrls, process.env) ?? [];
+    for (const notice of notices.concat(unshared)) output.log.warn(notice);
+    const ignored = config.ignoredParameters.join(', ');
+    if (ignored !== '') output.log.info(`parameters of DATABASE_URL that mean nothing here: ${ignored}`);
+    void shutdown.then(() => setTimeout(() => void forceExit(output), FORCE_EXIT_MS).unref());
+    try {
+      await openAndServe(store, config, output, shutdown);
+    } finally {
+      await output.close(LAST_LINES_MS);
+    }
+    process.exit(0);
+  } catch (error) {
+    exitWithError(error);
+  }
+}
+
+/** Opens the database, and closes it after the service. */
+async function openAndServe(
+  store: Store,
+  config: Config,
+  output: ProcessLog,
+  shutdown: Promise<string>,
+): Promise<void> {
+  const source = await openSource({ config, role: 'service', log: output.log });
+  try {
+    const banner = source.isEmbedded ? await seedDevelopment(store, config, source) : '';
+    if (!source.isEmbedded) await checkSchema(source.database);
+    const { database } = source;
+    const { resources } = store;
+    const gap = await findHistoryGap(database);
+    if (gap !== undefined) output.log.warn(describeGap(gap));
+    const counters = [output.lostLines];
+    // So that no caller waits for it.
+    await database.loadPrisma();
+    const service = await createService({ config, database, log: output.log, resources, counters });
+    await serve(service, config, output, shutdown, (url) => {
+      output.print(banner.replaceAll('{url}', url));
+      if (source.isEmbedded) void recordAddress(config.dataDir, url);
+    });
+  } finally {
+    if (source.isEmbedded) await forgetAddress(config.dataDir);
+    await source.close();
+  }
+}
+
+/** Serves until the shutdown, then finishes the requests that are running. */
+async function serve(
+  { app, probes, close }: Service,
+  config: Config,
+  { log }: ProcessLog,
+  shutdown: Promise<string>,
+  onListening: (url: string) => void,
+): Promise<void> {
+  const { host, metricsPort } = config;
+  const probeServer = buildProbeServer(probes, log);
+  try {
+    if (metricsPort !== undefined)
+      await listen(probeServer, { host, port: metricsPort, variable: 'METRICS_PORT' });
+    await listen(app, { ...config, variable: 'PORT' });
+    const { port } = app.server.address() as AddressInfo;
+    const endOfLife = describeEndOfLife(process.versions.node, Date.now());
+    if (endOfLife !== undefined) log.warn(endOfLife);
+    onListening(toLocalUrl(host, port));
+    log.flush();
+    log.info(`${await shutdown}: finishing running requests`);
+    log.flush();
+    await drain(app);
+  } finally {
+    await close();
+    await probeServer.close();
+  }
+}
+
+/** What a newcomer may want to do after the first call */
+function describeNextSteps(ofStore: Store['nextSteps']): string {
+  const steps = {
+    'npm run studio': 'look at the data, and change it',
+    'npm run keys -- --help': 'issue keys, and see what they are used for',
+    ...ofStore,
+  };
+  const lines = Object.entries(steps).map(([command, purpose]) => `  ${command.padEnd(25)} ${purpose}\n`);
+  return (
+    `What comes next, in another terminal:\n\n${lines.join('')}\n` +
+    `The typed client, in a project of yours: npm install {url}/${readCurrentClient()}\n\n`
+  );
+}
+
+/** Adds the sample data to a new embedded database and provides its key. Returns the banner that shows the key. */
+async function seedDevelopment(
+  { nextSteps }: Store,
+  config: Config,
+  { database }: DatabaseSource,
+): Promise<string> {
+  const isFirstStart = !(await hasDevelopmentKey(config.dataDir));
+  if (isFirstStart) await addSampleData(database);
+  const key = await provideDevelopmentKey(config.dataDir, createKeyStore(database, config.keyPrefix));
+  return (
+    `\nThe ${IDENTITY.title} is ready at {url}, its reference page at {url}/docs.\n` +
+    'Try it with the development key:\n\n' +
+    `  curl -H 'Authorization: Bearer ${key}' '{url}${REST_PREFIX}${IDENTITY.mainPath}?limit=5'\n\n${isFirstStart ? describeNextSteps(nextSteps) : ''}`
+  );
+}
+
+/** The last resort when something does not close. If that leaves PostgreSQL running, the next start adopts it. */
+async function forceExit({ log, close }: ProcessLog): Promise<never> {
+  log.warn('not everything could be closed in time');
+  await close(FORCED_LAST_LINES_MS);
+  process.exit(0);
+}
+
+/** Stops accepting connections, lets running requests finish, and cuts off those that take too long. */
+async function drain(app: FastifyInstance): Promise<void> {
+  const closeAll = setTimeout(() => app.server.closeAllConnections(), DRAIN_TIMEOUT_MS);
+  const closeIdle = setInterval(() => app.server.closeIdleConnections(), CLOSE_IDLE_INTERVAL_MS);
+  await app.close();
+  clearTimeout(closeAll);
+  clearInterval(closeIdle);
+}

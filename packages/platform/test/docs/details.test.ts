@@ -1,0 +1,137 @@
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import { createChecker, type ListedOperation } from '../../../../test/support/openapi-checker.js';
+import { create, resources } from '../../../../test/support/operations-under-test.js';
+import { MAX_PAGE_SIZE } from '../../src/contract/protocol.js';
+import { buildDocument } from '../../src/docs/document.js';
+import { listErrorStatuses } from '../../src/docs/error-responses.js';
+import { mapValues } from '../../src/docs/schemas.js';
+import { createProcedure } from '../../src/operations/builder.js';
+
+// What tools that work from the document alone need to know.
+
+const { document, operations, findResponse } = createChecker(resources);
+
+test('every integer states its format and its bounds', () => {
+  const integers = listNodes(document).filter(({ type }) => type === 'integer');
+  expect(integers.length).toBeGreaterThanOrEqual(15);
+  for (const schema of integers) {
+    const { format, minimum, maximum } = schema as Record<string, number | string>;
+    expect([schema, ['int32', 'int64']]).toEqual([schema, expect.arrayContaining([format])]);
+    expect([typeof minimum, typeof maximum], JSON.stringify(schema)).toEqual(['number', 'number']);
+    if (format === 'int32') expect(maximum).toBeLessThan(2 ** 31);
+  }
+});
+
+test('a page has at most as many items as a limit can ask for', () => {
+  const pages = operations.filter(({ parameters = [] }) => parameters.some(({ name }) => name === 'limit'));
+  expect(pages.length).toBeGreaterThanOrEqual(2);
+  for (const operation of pages) {
+    const { schema = {} } = findResponse(operation, 200)?.content?.['application/json'] ?? {};
+    const name = (schema as { $ref: string }).$ref.split('/').at(-1) ?? '';
+    expect(document.components.schemas[name]).toMatchObject({ type: 'array', maxItems: MAX_PAGE_SIZE });
+  }
+});
+
+test('no member of a body has a default, which code generators take for a promise that it is there', () => {
+  for (const name of operations.flatMap(listBodies)) {
+    const { properties = {} } = document.components.schemas[name] as { properties?: object };
+    for (const member of Object.values(properties)) expect(member).not.toHaveProperty('default');
+  }
+});
+
+test.each([
+  [400, 'malformed HTTP'],
+  [501, 'an unknown method'],
+])('a %i need not have rate limit headers, because %s is not counted', (status) => {
+  for (const operation of operations) {
+    const { 'X-Request-Id': requestId, ...headers } = findResponse(operation, status)?.headers ?? {};
+    const limits = Object.entries(headers).filter(([name]) => name.includes('RateLimit'));
+    expect(limits.map(([, header]) => header)).toEqual(
+      Array(5).fill(expect.objectContaining({ required: false })),
+    );
+    expect(requestId).toEqual({ $ref: '#/components/headers/X-Request-Id' });
+  }
+  expect(document.components.headers['X-Request-Id']?.required).toBe(true);
+});
+
+test('a 503 shows each of its causes', () => {
+  for (const operation of operations) {
+    const { examples = {} } = findResponse(operation, 503)?.content?.['application/json'] ?? {};
+    const messages = JSON.stringify(examples);
+    expect(messages).toContain('The database cannot serve');
+    expect(messages).toContain('is overloaded');
+  }
+});
+
+test('an Idempotency-Key has no sample value, because the second request that copies it would be a repetition', () => {
+  const parameters = operations.flatMap((operation) => operation.parameters ?? []);
+  const keys = parameters.filter(({ name }) => name === 'Idempotency-Key');
+  expect(keys).not.toEqual([]);
+  for (const node of listNodes(keys)) {
+    for (const sample of ['example', 'examples', 'default']) expect(node).not.toHaveProperty(sample);
+  }
+});
+
+function listBodies({ requestBody }: ListedOperation): string[] {
+  const { schema } = requestBody?.content?.['application/json'] ?? {};
+  return schema === undefined ? [] : [String((schema as { $ref: string }).$ref.split('/').at(-1))];
+}
+
+/** Every object in a JSON document, whatever its depth. */
+function listNodes(node: unknown): Record<string, unknown>[] {
+  if (typeof node !== 'object' || node === null) return [];
+  const children = Object.values(node).flatMap(listNodes);
+  return Array.isArray(node) ? children : [node as Record<string, unknown>, ...children];
+}
+
+test('an operation has the errors that it declares, besides those of its kind', () => {
+  const features = {
+    isDeprecated: false,
+    isIdempotent: false,
+    hasBody: false,
+    hasPathParameters: false,
+    needsScope: true,
+  };
+  expect(listErrorStatuses(features)).not.toContain(404);
+  expect(listErrorStatuses(features, ['not_found'])).toEqual(
+    [...listErrorStatuses(features), 404].sort((a, b) => a - b),
+  );
+});
+
+test('a member that may be left out keeps its description, also where it is that of the enum which it refers to', () => {
+  const description = 'How loud it is';
+  const loudness = z.enum(['low', 'high']).meta({ id: 'Loudness', description });
+  const addNoise = createProcedure()
+    .meta({
+      openapi: { method: 'POST', path: '/noises', summary: 'Add a noise' },
+      stability: 'beta',
+      scope: create.scope,
+    })
+    .input(
+      z
+        .object({
+          same: loudness.default('low').meta({ description }),
+          own: loudness.default('low').meta({ description: 'Its own' }),
+          none: loudness.default('low'),
+        })
+        .meta({ id: 'NewNoise', examples: [{}] }),
+    )
+    .output(z.object({ loudness }).meta({ id: 'Noise', examples: [{ loudness: 'low' }] }))
+    .mutation(() => ({ loudness: 'low' as const }));
+  const noises = {
+    name: 'noises',
+    description: 'Noises',
+    createStore: () => ({}),
+    procedures: { addNoise },
+  };
+  const built = buildDocument({ resources: [noises], publicUrl: 'http://x', stagingUrl: undefined });
+  const { NewNoise } = (built as typeof document).components.schemas;
+  const { properties } = NewNoise as unknown as { properties: Record<string, { description: string }> };
+  const absence = '`"low"` if left out';
+  expect(mapValues(properties, (member) => member.description)).toEqual({
+    same: `${description}; ${absence}`,
+    own: `Its own; ${absence}`,
+    none: `${description}; ${absence}`,
+  });
+});

@@ -1,0 +1,86 @@
+import { afterAll, expect, test, vi } from 'vitest';
+import { z } from 'zod';
+import { toolCall } from '../../../../test/support/mcp.js';
+import { resources } from '../../../../test/support/operations-under-test.js';
+import { post, useService } from '../../../../test/support/test-service.js';
+import { ApiError, type ErrorCode } from '../../src/errors/api-error.js';
+import { createProcedure } from '../../src/operations/builder.js';
+import type { Resource } from '../../src/operations/resource.js';
+
+// Files share modules: this one has its own, and leaves none behind.
+vi.hoisted(() => vi.resetModules());
+
+vi.mock('@animal-store/definition/errors', async (importActual) => ({
+  ERRORS: {
+    ...(await importActual<{ ERRORS: object }>()).ERRORS,
+    toy_in_use: {
+      status: 409,
+      trpcCode: 'CONFLICT',
+      message: 'The toy is in a box.',
+      description: 'something refers to the toy',
+    },
+  },
+}));
+
+const CODE = 'toy_in_use' as ErrorCode;
+const BODY = { code: CODE, message: 'The toy is in a box.', status: 409 };
+
+const toys: Resource<object> = {
+  name: 'toys',
+  description: 'Things that animals play with',
+  createStore: () => ({}),
+  procedures: {
+    packToy: createProcedure()
+      .meta({
+        openapi: { method: 'POST', path: '/toys', summary: 'Pack a toy' },
+        stability: 'beta',
+        scope: 'any',
+        idempotent: false,
+        errors: [CODE],
+      })
+      .input(z.object({ name: z.string() }))
+      .output(z.object({ name: z.string() }))
+      .mutation(() => {
+        throw new ApiError(CODE);
+      }),
+  },
+};
+
+const { call } = useService({ resources: [...resources, toys] });
+afterAll(async () => {
+  vi.doUnmock('@animal-store/definition/errors');
+  vi.resetModules();
+});
+
+const pack = post({ name: 'Ball' });
+
+test('an error code of the store is answered over all protocols, as it is defined', async () => {
+  const rest = await call('/v1/toys', pack);
+  expect([rest.status, rest.body]).toEqual([409, BODY]);
+  const { body } = await call('/trpc/packToy', pack);
+  expect(body.error.data).toMatchObject({ code: 'CONFLICT', httpStatus: 409, error: BODY });
+  const { result } = (await call('/mcp', toolCall('packToy', { name: 'Ball' }))).body;
+  expect(result).toMatchObject({ isError: true, structuredContent: BODY });
+});
+
+test('it is rehearsed like any other', async () => {
+  const { status, body, headers } = await call(
+    '/v1/toys',
+    post({ name: 'Ball' }, { prefer: `error=${CODE}` }),
+  );
+  expect([status, body, headers.get('preference-applied')]).toEqual([409, BODY, `error=${CODE}`]);
+});
+
+test('the document has it for the operations that name it, and among the codes that there are', async () => {
+  const { paths, components } = (await call('/openapi.json', { key: null })).body;
+  const codesOf = (operation: { responses: Record<string, { $ref?: string }> }) => {
+    const { $ref, ...response } = operation.responses['409'] ?? {};
+    return JSON.stringify($ref === undefined ? response : components.responses[$ref.split('/').at(-1) ?? '']);
+  };
+  expect(codesOf(paths['/toys'].post)).toContain(CODE);
+  for (const [path, operations] of Object.entries<object>(paths)) {
+    if (path === '/toys') continue;
+    for (const operation of Object.values(operations)) expect(codesOf(operation)).not.toContain(CODE);
+  }
+  expect(components.schemas.Error.properties.code.anyOf[0].enum).toContain(CODE);
+});

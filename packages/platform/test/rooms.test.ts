@@ -1,0 +1,174 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { IDENTITY } from '@animal-store/definition/identity';
+import { SCOPES } from '@animal-store/definition/scopes';
+import { expect, test } from 'vitest';
+import { create, list, otherList, read } from '../../../test/support/operations-under-test.js';
+
+const PLATFORM = 'packages/platform/src';
+const README = readFileSync('packages/platform/README.md', 'utf8');
+const rooms = readTable('| room | what belongs there | imports |');
+const libraries = readTable('| library | what it promises |').map(({ name }) => name);
+
+/** The rows of a table in the README: a room, or a file that lies beside them, and what the last cell names. */
+function readTable(headings: string) {
+  const [, table = ''] = README.split(`${headings}\n`);
+  const rows = table.split('\n\n', 1)[0]?.split('\n').slice(1) ?? [];
+  return rows.map((row) => {
+    const { name = '', last = '' } =
+      /^\| \[?`(?<name>[\w./-]+)`.*\| (?<last>[^|]*) \|$/.exec(row)?.groups ?? {};
+    return { name, imports: [...last.matchAll(/[\w./-]+/g)].map(([each]) => each) };
+  });
+}
+
+/** The paths of the sources below a folder */
+function listSources(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts'))
+    .map((path) => join(folder, path));
+}
+
+/** What a file imports of this repository: a room, a file beside the rooms, or a library. */
+function listImports(path: string): string[] {
+  const imported = [
+    ...readFileSync(path, 'utf8').matchAll(/(?:from |import |import\()'(?:(\.[^']+)|@[\w-]+\/([\w-]+))'/g),
+  ];
+  return imported.flatMap(([, target, library = '']) => {
+    if (target === undefined) return libraries.includes(library) ? [library] : [];
+    const file = join(dirname(path), target);
+    return [file.startsWith(`${PLATFORM}/`) ? toRoom(file) : file];
+  });
+}
+
+function toRoom(path: string): string {
+  const [outer = '', inner] = path.split('/').slice(3);
+  const nested = `${outer}/${inner}`;
+  return rooms.some(({ name }) => name === nested) ? nested : outer.replace(/\.js$/, '.ts');
+}
+
+test('every room is in the table of rooms, imports what its row names and no more, and only what is below it', () => {
+  const used = new Map<string, Set<string>>();
+  for (const path of listSources(PLATFORM)) {
+    const room = toRoom(path);
+    used.set(
+      room,
+      new Set([...(used.get(room) ?? []), ...listImports(path).filter((each) => each !== room)]),
+    );
+  }
+  for (const top of ['app.ts', 'run.ts', 'service.ts']) used.delete(top);
+  const names = [...rooms.map(({ name }) => name), ...libraries];
+  for (const [index, { name, imports }] of rooms.entries())
+    expect([name, imports.filter((each) => names.indexOf(each) <= index)]).toEqual([name, []]);
+  const tabled = rooms.map(({ name, imports }) => [name, [...imports].sort()]);
+  expect(Object.fromEntries(tabled)).toEqual(
+    Object.fromEntries([...used].map(([room, imports]) => [room, [...imports].sort()])),
+  );
+});
+
+/** By module, the names in the table of what a store may use */
+function readFaces(): Record<string, string[]> {
+  const [, table = ''] = README.split('| import | names | for |\n');
+  const faces: Record<string, string[]> = {};
+  for (const row of table.split('\n\n', 1)[0]?.split('\n').slice(1) ?? []) {
+    const cells = row.split(' | ').slice(0, 2).join();
+    const [module = '', ...names] = [...cells.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name);
+    faces[module] = [...(faces[module] ?? []), ...names];
+  }
+  return faces;
+}
+
+test('a room exports to stores what the table of what a store may use names, and nothing else', () => {
+  const exported = Object.keys(readFaces()).map((module) => {
+    const room = module.slice('@animal-store/platform/'.length);
+    if (room === '') return [module, ['run']];
+    const lists = readFileSync(`${PLATFORM}/${room}/index.ts`, 'utf8').matchAll(
+      /^export (?:type )?\{([^}]*)\}/gm,
+    );
+    const names = [...lists].flatMap(([, list = '']) => list.match(/\b(?!type\b)\w+/g) ?? []);
+    return [module, names.sort()];
+  });
+  const named = Object.entries(readFaces()).map(([module, names]) => [module, names.sort()]);
+  expect(named).toEqual(exported);
+  const faces = listSources(PLATFORM).filter((path) => path.endsWith('/index.ts'));
+  expect(faces.length).toBe(named.length - 1);
+});
+
+test('a store imports its own files, its definition, and the packages that it installs', () => {
+  const [module = ''] = Object.keys(readFaces());
+  expect(module).toBe('@animal-store/platform');
+  for (const path of listSources('src')) {
+    const targets = [...readFileSync(path, 'utf8').matchAll(/(?:from |import |import\()'(\.[^']+)'/g)];
+    const files = targets.map(([, target = '']) => join(dirname(path), target));
+    expect([path, files.filter((file) => !/^(?:src\/|scripts\/node-version\.js)/.test(file))]).toEqual([
+      path,
+      [],
+    ]);
+  }
+});
+
+test('a library imports other libraries and packages of others, and nothing of the service', () => {
+  expect(libraries.length).toBeGreaterThan(1);
+  for (const library of libraries) {
+    const folder = join('packages', library);
+    const needed = Object.keys(
+      JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).dependencies ?? {},
+    );
+    for (const path of listSources(join(folder, 'src'))) {
+      const targets = [...readFileSync(path, 'utf8').matchAll(/(?:from |import |import\()'([^']+)'/g)];
+      const others = targets
+        .map(([, target = '']) => target)
+        .filter((target) => !target.startsWith('node:') && !needed.includes(target))
+        .map((target) => (target.startsWith('.') ? join(dirname(path), target) : target));
+      expect(
+        others.filter((target) => !target.startsWith(`${folder}/src/`)),
+        path,
+      ).toEqual([]);
+    }
+  }
+});
+
+test('every room has a README that says what belongs there, what does not, and what to read first', () => {
+  for (const { name } of rooms.filter(({ name }) => !name.endsWith('.ts'))) {
+    const text = readFileSync(`${PLATFORM}/${name}/README.md`, 'utf8');
+    const [, first] =
+      /^\*\*Belongs here:\*\*.*^\*\*Does not:\*\*.*^Read `([\w-]+\.ts)` first/ms.exec(text) ?? [];
+    expect(readdirSync(`${PLATFORM}/${name}`), `${name}/README.md`).toContain(first);
+  }
+});
+
+test('nothing in the platform says what the store is called or serves', () => {
+  const { name, title, description, keyPrefix, metricsPrefix, mainTable } = IDENTITY;
+  const names = [name, title, description, `${keyPrefix}live`, `${keyPrefix}test`, metricsPrefix, mainTable];
+  const words = [...names, ...SCOPES];
+  for (const path of listSources(PLATFORM)) {
+    // Comments may give examples, and the packages of this repository have the store's scope.
+    const code = readFileSync(path, 'utf8').replaceAll(/\/\*.*?\*\/|^\s*\/\/.*$|@[\w-]+\/[\w/-]+/gms, '');
+    expect(
+      words.filter((word) => code.includes(word)),
+      path,
+    ).toEqual([]);
+  }
+});
+
+const TESTS = ['packages/platform/test', 'test/support'];
+
+test('the tests of the platform, and what tests share, take the store from one file', () => {
+  const importers = TESTS.flatMap(listSources).filter((path) =>
+    listImports(path).some((target) => target.startsWith('src/')),
+  );
+  expect(importers).toEqual(['test/support/operations-under-test.ts']);
+});
+
+test('no test of the platform, nor what they share, spells out the names, paths and scopes of that store', () => {
+  const words = [list, create, read, otherList].flatMap(({ name, path, scope }) => [name, path, scope]);
+  for (const path of TESTS.flatMap(listSources)) {
+    const text = readFileSync(path, 'utf8');
+    // Types of the whole document, the storefront, and tests with a resource of their own may.
+    if (/operations-under-test|openapi-types|storefront/.test(path) || text.includes('createProcedure'))
+      continue;
+    expect(
+      words.filter((word) => text.includes(word)),
+      path,
+    ).toEqual([]);
+  }
+});

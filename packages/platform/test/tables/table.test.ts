@@ -1,0 +1,87 @@
+import { expect, expectTypeOf, test } from 'vitest';
+import { execute } from '../../../../test/support/execute.js';
+import { createTestDatabase } from '../../../../test/support/test-service.js';
+import { type Table, table } from '../../src/tables/table.js';
+
+interface NewToy {
+  readonly name: string;
+  readonly makerId: number;
+  readonly status: 'new' | 'used';
+}
+type Toy = NewToy & { readonly id: number };
+
+const types = { id: 'bigint', name: 'text', makerId: 'bigint', status: 'toy_status' } as const;
+
+test('a description that does not fit its rows does not compile', () => {
+  expectTypeOf(table<Toy, NewToy>('toys', types)).toEqualTypeOf<Table<Toy, NewToy>>();
+  // @ts-expect-error the types of two columns are swapped
+  table<Toy, NewToy>('toys', { ...types, name: 'bigint', makerId: 'text' });
+  // @ts-expect-error a status is an enum
+  table<Toy, NewToy>('toys', { ...types, status: 'text' });
+  // @ts-expect-error a name is no enum
+  table<Toy, NewToy>('toys', { ...types, name: 'toy_status' });
+  // @ts-expect-error a toy has a status
+  table<Toy, NewToy>('toys', { id: 'bigint', name: 'text', makerId: 'bigint' });
+  // @ts-expect-error a toy has no colour
+  table<Toy, NewToy>('toys', { ...types, colour: 'text' });
+  // @ts-expect-error a new toy lacks what a toy has
+  table<Toy & { colour: string }, NewToy>('toys', { ...types, colour: 'text' });
+  // @ts-expect-error a toy lacks what a new one has
+  table<Toy, NewToy & { colour: string }>('toys', types);
+  // @ts-expect-error a field that may be left out would be null in the output
+  table<Toy & { colour?: string }, NewToy & { colour?: string }>('toys', { ...types, colour: 'text' });
+});
+
+test('dates, decimals and lists have types of their own', () => {
+  interface NewLoan {
+    readonly due: string | null;
+    readonly fine: string;
+    readonly tags: readonly string[];
+    readonly pages: readonly number[] | null;
+    readonly states: readonly ('lent' | 'back')[];
+  }
+  type Loan = NewLoan & { readonly id: number };
+  const fits = { id: 'bigint', due: 'date', fine: 'decimal', tags: 'text[]', pages: 'integer[]' } as const;
+  const states = 'loan_state[]';
+  table<Loan, NewLoan>('loans', { ...fits, states });
+  // @ts-expect-error a list is no text
+  table<Loan, NewLoan>('loans', { ...fits, states, tags: 'text' });
+  // @ts-expect-error a text is no list
+  table<Loan, NewLoan>('loans', { ...fits, states, due: 'text[]' });
+  // @ts-expect-error pages are numbers
+  table<Loan, NewLoan>('loans', { ...fits, states, pages: 'text[]' });
+  // @ts-expect-error a state is an enum
+  table<Loan, NewLoan>('loans', { ...fits, states: 'text[]' });
+});
+
+test('rows are the same, whether they are read one by one or by column, with null and names that SQL reserves', async () => {
+  interface NewItem {
+    readonly order: string | null;
+    readonly isSold: boolean;
+    readonly maxCount: number;
+  }
+  const items = table<NewItem & { readonly id: number }, NewItem>('items', {
+    id: 'bigint',
+    order: 'text',
+    isSold: 'boolean',
+    maxCount: 'integer',
+  });
+  const url = await createTestDatabase();
+  await execute(url, 'CREATE TABLE items (id bigint, "order" text, is_sold boolean, max_count integer)');
+  const readAll = async () => {
+    const [row] = await execute<{ columns: [] }>(url, `SELECT ${items.jsonColumns} AS columns FROM items`);
+    return items.toRows(row?.columns ?? []);
+  };
+  expect(await readAll()).toEqual([]);
+  await execute(
+    url,
+    `INSERT INTO items VALUES (1, 'a', true, 2), (${Number.MAX_SAFE_INTEGER}, NULL, false, -3)`,
+  );
+  const expected = [
+    { id: 1, order: 'a', isSold: true, maxCount: 2 },
+    { id: Number.MAX_SAFE_INTEGER, order: null, isSold: false, maxCount: -3 },
+  ];
+  expect(await readAll()).toEqual(expected);
+  const rows = await execute<{ item: object }>(url, `SELECT ${items.json} AS item FROM items ORDER BY id`);
+  expect(rows.map(({ item }) => item)).toEqual(expected);
+});
